@@ -25,6 +25,8 @@ from reports.judgement.run import history
 
 BUNDLE = Bundle(TABLES)
 """What a partition gives: rows of the tables."""
+ORDER = ("group", "since_ms", "broker", "line", "client_id", "api", "request")
+"""The order in which rows of a partition are judged: total, so that chunks are always the same."""
 ROWS_OF_PARTITION = 50_000
 """How many rows a partition has, about: some seconds of judging. Small evidence has smaller ones,
 so that there is work for some cores."""
@@ -39,7 +41,7 @@ EVIDENCE = ("group", "since_ms", *REQUEST, *_OF_LINES)
 _FIRST, _TEMPLATE = EVIDENCE.index(REQUEST[0]), EVIDENCE.index("template")
 _EVENT = "client event"
 """Stands as `template` in the rows of clients' events."""
-_TELLS = ("partitions", "member_id", "offsets", "instance_id", "api", "sent_at_ms")
+_TELLS = ("partitions", "member_id", "offsets", "instance_id", "api", "sent_at_ms", "kind")
 """What an event tells beside its time, client and group."""
 _OF_EVENT: Callable[[tuple[Any, ...]], tuple[Any, ...]] = itemgetter(
     *map(EVIDENCE.index, ("at_ms", "client_id", "group", "api", "request"))
@@ -70,7 +72,7 @@ def evidence_rows(requests: DataFrame, lines: DataFrame) -> DataFrame:
 
 
 def event_rows(lines: DataFrame) -> DataFrame:
-    """Return the events of members, of the lines of a client history, as rows of the evidence."""
+    """Return the events of members, lines of a client history, as rows of the evidence."""
     rows = {
         **{name: F.lit(None) for name in EVIDENCE},
         "group": F.col("group"),
@@ -81,13 +83,12 @@ def event_rows(lines: DataFrame) -> DataFrame:
         "request": F.to_json(F.struct(*_TELLS)),
         "template": F.lit(_EVENT),
     }
-    about = lines.where(F.col("group").isNotNull() & F.col("event").isin(*history.EVENTS))
-    return about.select(*(column.alias(name) for name, column in rows.items()))
+    return lines.select(*(column.alias(name) for name, column in rows.items()))
 
 
 def judged(evidence: DataFrame, judge: Judge, rows: int) -> DataFrame:
     """Judge every group; return the bundle `BUNDLE`. The evidence has `rows` rows, about."""
-    partitioned = _by_group(evidence, rows).sortWithinPartitions("group", "since_ms")
+    partitioned = _by_group(evidence, rows).sortWithinPartitions(*ORDER)
     return partitioned.mapInArrow(_judging(judge), BUNDLE.columns)
 
 

@@ -8,12 +8,11 @@ from typing import Any, TypeVar
 
 from pyspark.sql import functions as F
 
-from reports.ingest.client_costs import expulsions
 from reports.ingest.tables import Tables, Where, among, every_row, rows_of
 from reports.judgement import findings, verdict
 from reports.judgement.coordinators import elections
 from reports.judgement.coordinators.unplanned_elections import Election, unplanned_elections
-from reports.judgement.costs import Expulsion
+from reports.judgement.costs import Costs
 from reports.judgement.digest import Digest
 from reports.judgement.group import Judge
 from reports.judgement.lateness.second_judgement import SecondJudgement
@@ -48,13 +47,14 @@ class Found:
     """The rows of the table `joins` about them."""
     heard: list[Json]
     """The rows of the table `heard` about them."""
-    expulsions: list[Expulsion]
+    costs: Costs
 
 
-def results(tables: Tables, planned: Sequence[str], choose: Choose) -> Found:
+def results(tables: Tables, planned: Sequence[str], choose: Choose, partitions: int) -> Found:
     """Read what the verdict and the page need: first of all groups, then of those that show.
 
-    The page shows the groups that `choose` chooses to be drawn, and the `planned` ones.
+    The page shows the groups that `choose` chooses to be drawn, and the `planned` ones; owners of
+    the first `partitions` of each topic.
     """
     small = tables.several(
         dict.fromkeys(("digests", "groups", "bound", "broken", "unlogged"), every_row)
@@ -69,7 +69,8 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose) -> Found:
     ]
     drawn = choose(digests)
     wrong = _within_limit(digests, drawn)
-    rows = _rows_that_show(tables, digests, list(dict.fromkeys([*planned, *drawn])), drawn, wrong)
+    shown = list(dict.fromkeys([*planned, *drawn]))
+    rows = _rows_that_show(tables, digests, shown, drawn, wrong, partitions)
     starts = Counter[str]()
     for process in tables.processes:
         starts[process["broker"]] += process["process"] > 0
@@ -119,7 +120,7 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose) -> Found:
         drawn,
         rows["joins"],
         rows["heard"],
-        expulsions(rows["expulsions"]),
+        Costs.of_rows(rows),
     )
 
 
@@ -136,6 +137,7 @@ def _rows_that_show(
     shown: Sequence[str],
     drawn: Sequence[str],
     wrong: Collection[str] | None,
+    partitions: int,
 ) -> Mapping[str, list[Json]]:
     """Read the rows of the groups that the page shows, and those that show a difference.
 
@@ -145,6 +147,7 @@ def _rows_that_show(
     for digest in digests.values():
         total.update(digest.rows)
     of_shown = lambda row: among(f"{row}group", shown)
+    number = lambda row: f"CAST(substring_index({row}partition, '-', -1) AS LONG)"
     of_drawn = lambda row: among(f"{row}group", drawn)
     of_wrong = every_row if wrong is None else lambda row: among(f"{row}group", wrong)
     wanted: dict[str, Where] = {
@@ -153,6 +156,11 @@ def _rows_that_show(
             f"({of_shown(row)} OR {row}outcome != 'match' AND {of_wrong(row)})"
         ),
         "expulsions": of_shown,
+        "stops": of_shown,
+        "handovers": of_shown,
+        "ownership": lambda row: (
+            f"({of_shown(row)} AND ({row}overlap_ms > 0 OR {number(row)} < {partitions}))"
+        ),
         "joins": of_drawn,
         "heard": of_drawn,
         "violations": of_wrong,

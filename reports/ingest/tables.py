@@ -17,14 +17,12 @@ from reports.ingest import (
     group_pass,
     line_pass,
     log_files,
-    ownership,
-    wire_marks,
     witnesses,
 )
 from reports.judgement import group
 from reports.judgement.case import NEVER_MS
 from reports.judgement.clients.known_clients import known_clients
-from reports.judgement.coordinators import coordinator_epochs, wire_epochs
+from reports.judgement.coordinators import coordinator_epochs
 from reports.judgement.digest import Digester
 from reports.judgement.group import Judge
 from reports.judgement.lateness.broker_activity import as_stalls, lines_of, stood_still
@@ -53,7 +51,7 @@ def every_row(_: str) -> str:
     return "true"
 
 
-COLUMNS = {**broker_log.TABLES, **group.TABLES, "ownership": ownership.OWNERSHIP}
+COLUMNS = {**broker_log.TABLES, **group.TABLES}
 """The tables and their columns."""
 STORED = tuple(name for name in COLUMNS if name != "digests")
 """The tables that are stored: all but what is counted of each group."""
@@ -101,14 +99,14 @@ class Tables:
         return rows_of(frame if where is None else frame.where(where))
 
     def several(self, wheres: Mapping[str, Where]) -> dict[str, list[Json]]:
-        """Read rows of several tables that are made of groups, in one job."""
+        """Read rows of several tables that are made of groups, in one job; in a total order."""
         found: dict[str, list[Json]] = {name: [] for name in wheres}
         conditions = (f"`table` = '{name}' AND {of(f'`{name}`.')}" for name, of in wheres.items())
         if wheres:
             some = self.judged.where(" OR ".join(map("({})".format, conditions)))
             for row in rows_of(some.select("table", *(f"`{name}`" for name in wheres))):
                 found[row["table"]].append(row[row["table"]])
-        return found
+        return {name: sorted(rows, key=_by_all_columns) for name, rows in found.items()}
 
     def store(self, output: str, rows: int) -> None:
         """Store the tables that are made of groups under a URI.
@@ -138,7 +136,7 @@ class Tables:
             among("template", ENDS_OF_OFFSETS),
         )
         some = f"{of_offsets} AND NOT message RLIKE '{REMOVED_NONE}'"
-        return self._first("transitions", f"{of_groups} OR ({some})", "at_ms")
+        return self._first("transitions", f"{of_groups} OR ({some})", "at_ms", "broker", "line")
 
     def _first(self, name: str, where: str, *order: str) -> list[Json]:
         """Read the first rows of a table in some order, at most GAPS: by brokers and lines."""
@@ -222,9 +220,7 @@ def build(
         fenced=fenced_lines(of_brokers, run.grammar),
         grown_ms=run.grown_ms,
         deleted=run.deleted,
-        wire=wire_epochs.of_groups(wire_marks.rows(lines["requests"], run), run.restarts)
-        if run.level is Level.WIRE
-        else None,
+        wire=run.restarts if run.level is Level.WIRE else None,
     )
     evidence = group_pass.evidence_rows(lines["requests"], lines["transitions"])
     if history is not None:
@@ -275,6 +271,11 @@ def rows_of(frame: DataFrame) -> list[Json]:
     """Bring the rows of a table to the driver, in one job."""
     found: list[Json] = frame.toArrow().to_pylist()
     return found
+
+
+def _by_all_columns(row: Json) -> list[tuple[bool, Any]]:
+    """Order rows of one table so that nothing depends on the partitions they came in."""
+    return [(value is not None, value) for value in row.values()]
 
 
 def among(column: str, values: Iterable[str]) -> str:

@@ -6,11 +6,11 @@ zero. The rest comes from the brokers' logs.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from math import ceil, fsum, inf
-from operator import itemgetter
-from typing import Any
+from operator import attrgetter, itemgetter
+from typing import Any, TypeVar
 
 from reports.judgement.digest import Digest, with_total
 from reports.judgement.run.journal import PHASES
@@ -22,7 +22,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """A member without partitions because all of them were taken away (see `ownership.stops`)."""
+    """A member without partitions because all of them were taken away (see `ownership.STOPS`)."""
 
     group: str
     member: str
@@ -46,7 +46,7 @@ class Handover:
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """A member's ownership of a partition (see `ownership.intervals`)."""
+    """A member's ownership of a partition (see `ownership.OWNERSHIP`)."""
 
     group: str
     partition: str
@@ -79,20 +79,42 @@ class HubGaps:
     p99_ms: float
     longest_ms: float
 
+    @classmethod
+    def of(cls, late_ms: Counter[float]) -> "HubGaps | None":
+        """Sum up how often the hub ran how late; None if nothing is counted."""
+        if not late_ms:
+            return None
+        ordered = sorted(late_ms.elements())
+        place = 0.99 * (len(ordered) - 1)
+        below, above = ordered[int(place)], ordered[ceil(place)]
+        p99_ms = below + (above - below) * (place - int(place))
+        return cls(len(ordered), round(p99_ms, 1), ordered[-1])
+
+
+T = TypeVar("T")
+
 
 @dataclass(frozen=True)
 class Costs:
-    """What rebalances cost, each list in order of time.
+    """What rebalances cost the groups that the page shows, each list in order of time.
 
-    `holdings` are those that the page draws, and those that overlap with an earlier owner's.
-    `expulsions` are those of groups that the page shows. `hub_gaps` is None without a history.
+    `holdings` are those that it draws, and those that overlap with an earlier owner's.
     """
 
     stops: Sequence[Stop] = ()
     handovers: Sequence[Handover] = ()
     holdings: Sequence[Holding] = ()
     expulsions: Sequence[Expulsion] = ()
-    hub_gaps: HubGaps | None = None
+
+    @classmethod
+    def of_rows(cls, rows: Mapping[str, Iterable[Row]]) -> "Costs":
+        """Take the rows of the tables `stops`, `handovers`, `ownership` and `expulsions`."""
+        return cls(
+            in_order(Stop, rows["stops"], "from_ms", "group", "member"),
+            in_order(Handover, rows["handovers"], "at_ms", "group"),
+            in_order(Holding, rows["ownership"], "from_ms", "group", "member", "partition"),
+            in_order(Expulsion, rows["expulsions"], "at_ms", "group", "subject", "api"),
+        )
 
     @cached_property
     def _by_group(self) -> Mapping[str, "Costs"]:
@@ -121,19 +143,23 @@ class Costs:
         return [expulsion for expulsion in self.expulsions if expulsion.api]
 
 
-def add(verdict: Json, costs: Costs, run: RunFolder, digests: Mapping[str, Digest]) -> None:
+def in_order(kind: type[T], rows: Iterable[Row], *order: str) -> list[T]:
+    """Make objects of rows, ordered by some of their fields."""
+    names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    return sorted((kind(*map(row.get, names)) for row in rows), key=attrgetter(*order))
+
+
+def add(verdict: Json, hub_gaps: HubGaps | None, digests: Mapping[str, Digest]) -> None:
     """Add the costs of each group to its part of the verdict, and how late the hub ran."""
-    if costs.hub_gaps is not None:
-        verdict["hub_gaps"] = asdict(costs.hub_gaps)
+    if hub_gaps is not None:
+        verdict["hub_gaps"] = asdict(hub_gaps)
     for name, about in verdict["groups"].items():
-        digest, mine, known = digests.get(name, Digest()), costs.of(name), costs.has_history(name)
-        moved = Counter[str]()
-        for handover in mine.handovers:
-            moved[run.phase_at(handover.at_ms)] += handover.moved
+        digest = digests.get(name, Digest())
+        moved = digest.moved
         about |= {
             "by_cause": _by_cause(digest),
-            "stop_the_world_ms": summary(impact(run, mine.stops)) if known else None,
-            "partitions_moved": with_total(moved) if known else None,
+            "stop_the_world_ms": None if moved is None else summary(digest.stopped_ms),
+            "partitions_moved": None if moved is None else with_total(moved),
             "evictions": with_total(digest.evictions),
             "fences": with_total(digest.fences),
         }
@@ -152,9 +178,9 @@ def impact(run: RunFolder, stops: Iterable[Stop]) -> list[Stop]:
     return [stop for stop in stops if run.phase_at(stop.from_ms) == "impact"]
 
 
-def summary(stops: Sequence[Stop]) -> Json:
+def summary(stopped_ms: Iterable[float]) -> Json:
     """Summarize stops: their number, percentiles (nearest rank), the longest and the sum, in ms."""
-    lengths = sorted(stop.stopped_ms for stop in stops)
+    lengths = sorted(stopped_ms)
     rank = lambda share: lengths[ceil(share * len(lengths)) - 1] if lengths else 0.0
     return {
         "stops": len(lengths),

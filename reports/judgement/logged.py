@@ -9,6 +9,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from operator import itemgetter
 from typing import Any
 
@@ -92,14 +93,19 @@ class Chunk:
 
     @property
     def unanswered(self) -> "Requests":
-        """The requests of members that the tap saw no answer of."""
-        return Requests.decoded(
+        """The requests of members that have no answer: they are answered at infinity.
+
+        The row has when the tap gave the request up, which tells nothing of its broker.
+        """
+        found = Requests.decoded(
             [
                 row
                 for row in self.requests
                 if row[_READABLE] and row[_RESPONSE] is None and row[_API] in GROUP_APIS
             ]
         )
+        never = [replace(seen, answered_ms=inf) for seen in found.observed]
+        return replace(found, observed=never)
 
     @property
     def answered(self) -> Iterator[tuple[Any, ...]]:

@@ -72,7 +72,7 @@ class CostRows:
             "faults": ", ".join(counted(number, noun) for noun, number in nouns) or "0 faults",
             "rebalances": rebalances,
             "each": f"{rebalances / len(hit):.1f}" if hit else "-",
-            "stops": summary(stops) if known else None,
+            "stops": _summary(stops) if known else None,
             "unowned_ms": unowned_ms if known else None,
             "evictions": len(self._in_impact(evicted)),
             "fences": len(self._in_impact(fences)),
@@ -107,7 +107,7 @@ class CostRows:
             of_member[stop.group, stop.member].append(stop)
         rows: dict[str, list[Json]] = {}
         for (group, member), stops in of_member.items():
-            row = {"member": member, "kind": stops[-1].kind, **summary(stops)}
+            row = {"member": member, "kind": stops[-1].kind, **_summary(stops)}
             rows.setdefault(group, []).append(row)
         longest_first = lambda row: (-row["total"], natural(row["member"]))
         return {name: sorted(rows[name], key=longest_first) for name in groups if name in rows}
@@ -132,13 +132,13 @@ class CostRows:
         for handover in mine.handovers:
             moved[bisect_right(starts, handover.at_ms) - 1] += handover.moved
         for at, row in enumerate(rows):
-            cost = {"stops": summary(stops[at]), "moved": moved[at]}
+            cost = {"stops": _summary(stops[at]), "moved": moved[at]}
             yield {**row, **(cost if known else dict.fromkeys(cost))}
         if outside := stops[None]:
             yield {
                 "group": group, "started_ms": None, "reason": "outside of any rebalance",
                 "client_reason": None, "member_id": None, "generation": None,
-                "stops": summary(outside), "moved": "",
+                "stops": _summary(outside), "moved": "",
             }  # fmt: skip
 
     def overlaps(self, groups: Iterable[str]) -> list[list[Holding]]:
@@ -171,3 +171,7 @@ def natural(name: str) -> list[tuple[int, str]]:
 def _ended_ms(row: Row) -> float:
     duration: float | None = row["duration_ms"]
     return inf if duration is None else float(row["started_ms"] + duration)
+
+
+def _summary(stops: Iterable[Stop]) -> Json:
+    return summary(stop.stopped_ms for stop in stops)

@@ -8,7 +8,14 @@ from base64 import b64encode
 from hashlib import sha256
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, pass_eval_context, select_autoescape
+from jinja2 import (
+    ChoiceLoader,
+    Environment,
+    PackageLoader,
+    StrictUndefined,
+    pass_eval_context,
+    select_autoescape,
+)
 from jinja2.nodes import EvalContext
 from markupsafe import Markup
 
@@ -16,10 +23,13 @@ from kafka_protocol.printable import printable
 from reports.page import wording
 
 
-def environment_of(package: str) -> Environment:
-    """Return the environment of the templates of a package, with filters that write numbers."""
+def environment_of(*packages: str) -> Environment:
+    """Return the environment of the templates of packages; of one name, the first's.
+
+    It has filters that write numbers.
+    """
     environment = Environment(
-        loader=PackageLoader(package),
+        loader=ChoiceLoader([PackageLoader(package) for package in packages]),
         autoescape=select_autoescape(["html.j2"]),
         finalize=_shown,
         undefined=StrictUndefined,

@@ -14,15 +14,15 @@ from typing import Any
 
 import pytest
 
+from reports.incident import page
 from reports.judgement import costs, verdict
 from reports.judgement.errors import EvidenceError
 from reports.judgement.run.run_folder import RunFolder
 from reports.judgement.verdict import Results
-from reports.page import incident as page
 from reports.page import junit, report
 from scenarios import named, names
 from tests.groupquake.conftest import Command
-from tests.reports.incident_here import RECORDED, incident_of, recorded
+from tests.reports.incident.incident_here import RECORDED, incident_of, recorded
 from tests.reports.page_run import made_up
 
 LOGS, JOURNALS, EXPERIMENTS = 400, 300, 300

@@ -24,3 +24,5 @@ TAPPED = recordings(HERE / "tapped")
 """Those that the tap saw, too: its logs lie beside the brokers'."""
 FETCHES = recordings(HERE / "fetches")
 """Those whose logs have OffsetFetch, over a failover, one a coordinator."""
+UNANSWERED = recordings(HERE / "unanswered")
+"""Those at level `wire` in which members died before their requests were answered."""

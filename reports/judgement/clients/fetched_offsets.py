@@ -8,8 +8,7 @@ do, so that clocks need not agree: what one coordinator stored, the next one loa
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from math import inf
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from kafka_protocol.bodies import partitions_in
@@ -96,9 +95,9 @@ class FetchedOffsets:
         """
         for seen in unanswered:
             if seen.api == "OFFSET_COMMIT":
-                open_ = replace(seen, answered_ms=inf), Error.UNKNOWN_SERVER_ERROR, None
                 for name, one in partitions_in(seen.request["topics"]):
-                    self._commits[name].append(Commit(one["committedOffset"], *open_))
+                    stored = one["committedOffset"], seen, Error.UNKNOWN_SERVER_ERROR
+                    self._commits[name].append(Commit(*stored, None))
         for seen in requests:
             if seen.api == "OFFSET_COMMIT":
                 epoch = self._epoch(seen, partition)

@@ -12,17 +12,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, groupby, pairwise
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from kafka_protocol.apis import GROUP_APIS
 from kafka_protocol.errors import Error
 from reference_coordinator.replay import EpochEvent, ObservedRequest
 from reference_coordinator.replay.outside_errors import OF_BROKER
 
-SERVES, LOADS, ABSENT, THERE = "serves", "loads", "absent", "there"
+SERVES, LOADS, ABSENT, THERE, OPEN = "serves", "loads", "absent", "there", "open"
 """What an answer says of its broker. A Heartbeat without an error only says that it is `THERE`: a
 coordinator that still loads the group answers so, too (`GroupCoordinator.doHeartbeat`,
-`GroupCoordinatorService.heartbeat`)."""
+`GroupCoordinatorService.heartbeat`). A request without an answer leaves it `OPEN`."""
 LOADS_MS = 5_000.0
 """How long before an answer that a broker loads the group such a Heartbeat may have been answered
 by the same load, if nothing else is answered in between."""
@@ -133,26 +132,17 @@ class _Serving:
         return self.marks[-1]
 
 
-def says_of(row: Mapping[str, Any]) -> str | None:
-    """Return what a row of `requests` says of its broker; None if it says nothing of it."""
-    code = row["error_code"]
-    if row["response"] is None:
-        return None
+def says_of(api: str, error_code: int | None, response: str | None) -> str | None:
+    """Return what an answer says of its broker; None if it says nothing of it."""
+    if response is None:
+        return OPEN
+    code = error_code
     if code is None:  # a commit has an error for each partition
-        found = FIRST_ERROR.search(row["response"])
+        found = FIRST_ERROR.search(response)
         code = Error.NONE if found is None else int(found[1])
-    if (row["api"], code) == ("HEARTBEAT", Error.NONE):
+    if (api, code) == ("HEARTBEAT", Error.NONE):
         return THERE
     return None if code in SAYS_NOTHING else SAYS.get(code, SERVES)
-
-
-def marks_in(requests: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Mark]]:
-    """Yield the marks of rows of `requests`, each with its group."""
-    times = ("earliest_ms", "at_ms", "latest_ms", "answered_ms")
-    for row in requests:
-        if row["readable"] and row["api"] in GROUP_APIS and (says := says_of(row)) is not None:
-            for mark in marks_of(row["broker"], says, *(row[name] for name in times)):
-                yield row["group"], mark
 
 
 def marks_of(
@@ -163,6 +153,8 @@ def marks_of(
         yield Mark(at_ms, broker, says, earliest_ms, latest_ms)
         if answered_ms > latest_ms:
             yield Mark(answered_ms, broker, says, answered_ms - DECIDED_MS, answered_ms)
+    elif says == OPEN:
+        yield Mark(at_ms, broker, says, earliest_ms, latest_ms)
     else:
         yield Mark(answered_ms, broker, says, earliest_ms, answered_ms)
 
@@ -170,7 +162,7 @@ def marks_of(
 def wire_epochs(marks: Iterable[Mark], restarts: Iterable[Restart] = ()) -> WireEpochs:
     """Derive the epochs of a group; nothing where one broker served it all the time."""
     of_brokers: dict[str, list[Mark]] = defaultdict(list)
-    marks = sorted(marks)
+    marks = list(_with_open(sorted(marks)))[::-1]
     for mark in marks:
         of_brokers[mark.broker].append(mark)
     found: list[_Serving] = []
@@ -179,7 +171,7 @@ def wire_epochs(marks: Iterable[Mark], restarts: Iterable[Restart] = ()) -> Wire
         found += _servings(_steadied(list(_with_loads(mine, times))), times)
     found = _apart(found)
     found.sort(key=lambda one: (one.first.at_ms, one.first.broker))
-    if len(found) < 2 and all(mark.says == SERVES for mark in marks):
+    if len(found) < 2 and all(mark.says in (SERVES, THERE) for mark in marks):
         return NO_EPOCHS
     events = [event for one in found for event in _events(one, found)]
     events.sort(key=attrgetter("at_ms"))
@@ -197,6 +189,21 @@ def _absences(events: Iterable[EpochEvent]) -> Mapping[str, Sequence[tuple[float
         elif event.kind in ("unloaded", "loading"):
             gone_ms[event.broker] = min(gone_ms[event.broker], event.at_ms)
     return found
+
+
+def _with_open(marks: Sequence[Mark]) -> Iterator[Mark]:
+    """Say of marks that are open what the next one says, if it is of their broker; latest first.
+
+    So a coordinator may have served a request without an answer, and then loaded the group before,
+    but that it did so is no more certain than by its next answer.
+    """
+    following: Mark | None = None
+    for mark in reversed(marks):
+        if mark.says != OPEN:
+            following = mark
+            yield mark
+        elif following is not None and following.broker == mark.broker:
+            yield mark._replace(says=following.says, latest_ms=following.latest_ms)
 
 
 def _with_loads(marks: Sequence[Mark], restarts: Sequence[float]) -> Iterator[Mark]:
@@ -302,14 +309,3 @@ def _events(one: _Serving, servings: Iterable[_Serving]) -> Iterator[EpochEvent]
         at_ms = last.at_ms + APART_MS
         until_ms = max(gone.latest_ms, at_ms)
         yield EpochEvent(at_ms, broker, "unloaded", None, last.earliest_ms, until_ms)
-
-
-def of_groups(
-    marks: Iterable[tuple[str, Mark]], restarts: Sequence[Restart] = ()
-) -> Mapping[str, WireEpochs]:
-    """Derive the epochs of groups; those that one broker served all the time are left out."""
-    by_group: dict[str, list[Mark]] = defaultdict(list)
-    for group, mark in marks:
-        by_group[group].append(mark)
-    found = {group: wire_epochs(mine, restarts) for group, mine in by_group.items()}
-    return {group: epochs for group, epochs in found.items() if epochs.events}

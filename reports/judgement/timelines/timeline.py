@@ -25,22 +25,22 @@ OBSERVED = """
 STEPS = ("preparing", "stabilized", "assignment", "empty")
 """Templates of the lines that a rebalance writes."""
 HINTS = {
-    "preparing": "preparing",
-    "session_expired": "session_expired",
-    "pending_expired": "session_expired",
-    "stabilized": "join_phase_ended",
-    "empty": "join_phase_ended",
-    "nobody_rejoined": "nobody_rejoined",
-    "static_added": "joined",
-    "dynamic_given_id": "joined",
-    "dynamic_added": "joined",
-    "member_added": "joined",
-    "pending_joins": "pending_joined",
-    "static_replaced": "replaced",
-    "left": "left",
-    "pending_left": "left",
-    "assignment": "assigned",
-    "persist_failed": "persist_failed",
+    "preparing": HintKind.PREPARING,
+    "session_expired": HintKind.SESSION_EXPIRED,
+    "pending_expired": HintKind.SESSION_EXPIRED,
+    "stabilized": HintKind.JOIN_PHASE_ENDED,
+    "empty": HintKind.JOIN_PHASE_ENDED,
+    "nobody_rejoined": HintKind.NOBODY_REJOINED,
+    "static_added": HintKind.JOINED,
+    "dynamic_given_id": HintKind.JOINED,
+    "dynamic_added": HintKind.JOINED,
+    "member_added": HintKind.JOINED,
+    "pending_joins": HintKind.PENDING_JOINED,
+    "static_replaced": HintKind.REPLACED,
+    "left": HintKind.LEFT,
+    "pending_left": HintKind.LEFT,
+    "assignment": HintKind.ASSIGNED,
+    "persist_failed": HintKind.PERSIST_FAILED,
 }
 """Templates of lines that mark an instant, and the oracle's name of that instant."""
 
@@ -55,13 +55,12 @@ def hints(lines: Iterable[Line], grammar: Grammar) -> list[Hint]:
         if line["template"] == "preparing":
             why, member = reason(line, grammar)
             if why == "pending_sync":
-                marks.append(("sync_expired", about))
+                marks.append((HintKind.SYNC_EXPIRED, about))
             elif why == "new_member" and member and alone:  # no other line of one that joins
-                marks.append(("pending_joined", member))
+                marks.append((HintKind.PENDING_JOINED, member))
         generation = -1 if line["generation"] is None else line["generation"]
         found += [
-            Hint(line["at_ms"], HintKind(kind), named, generation, line["broker"])
-            for kind, named in marks
+            Hint(line["at_ms"], kind, named, generation, line["broker"]) for kind, named in marks
         ]
     return found
 

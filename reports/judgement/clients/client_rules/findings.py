@@ -90,9 +90,7 @@ class ClientRules:
 
         What it never learned it cannot have disregarded, and it sent the request all the same.
         """
-        if seen.response is None:
-            return replace(seen, answered_ms=inf)
-        delivery = self.deliveries.of(seen)
+        delivery = self.deliveries.of(seen) if seen.response else None
         if delivery is None:
             return seen
         if delivery.at_ms is None:

@@ -1,0 +1,73 @@
+"""Whose logs the files are, and what is doubtful about them."""
+
+import pytest
+
+from reports.judgement.errors import EvidenceError
+from tests.reports.incident.incident_here import incident_of
+
+FAILED = (
+    "[2026-11-23 07:{at},357] INFO [GroupCoordinator {broker}]: Member {member} in group g has"
+    " failed, removing it from the group (kafka.coordinator.group.GroupCoordinator)\n"
+)
+STARTING = (
+    "[2026-11-23 07:00:00,001] INFO [BrokerLifecycleManager id={broker}] Incarnation x of broker"
+    " {broker} in cluster {cluster} is now STARTING. (kafka.server.BrokerLifecycleManager)\n"
+)
+LEADER = (
+    "[2026-11-23 07:01:00,357] INFO Group leader [member.id: m, group.instance.id: None] failed to"
+    " join before rebalance timeout, and x (kafka.coordinator.group.GroupMetadata)\n"
+)
+
+
+def failed(at: str, member: str = "m", broker: int = 1) -> str:
+    return FAILED.format(at=at, member=member, broker=broker)
+
+
+def notices(**files: str) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    incident = incident_of({name: text.encode() for name, text in files.items()})
+    for notice in incident["notices"]:
+        found.setdefault(notice["file"], []).append(notice["what"])
+    return found
+
+
+def test_rotated_parts_of_one_log_raise_no_doubt() -> None:
+    assert notices(new=failed("02:00"), old=failed("01:00") + failed("01:59")) == {}
+
+
+def test_logs_of_different_clusters_are_refused() -> None:
+    one = STARTING.format(broker=1, cluster="abc") + failed("01:00")
+    other = STARTING.format(broker=1, cluster="xyz") + failed("01:00")
+    with pytest.raises(EvidenceError, match=r"different clusters: abc \(one\), xyz \(other\)"):
+        notices(one=one, other=other)
+
+
+def test_logs_of_one_broker_id_from_the_same_time_are_a_doubt() -> None:
+    one = failed("01:00", "a") + failed("09:00", "b")
+    other = failed("02:00", "c") + failed("08:00", "d")
+    assert "logs of two clusters" in notices(one=one, other=other)["other"][0]
+    assert notices(one=one, other=other.replace("Coordinator 1", "Coordinator 2")) == {}
+
+
+def test_a_copy_is_no_doubt_about_clusters() -> None:
+    log = failed("01:00") + failed("09:00")
+    assert notices(a=log, b=log) == {
+        "b": ["2 of its lines stand in other files, too, and count once"]
+    }
+
+
+def test_a_line_that_a_broker_writes_twice_counts_twice() -> None:
+    incident = incident_of({"log": (failed("01:00") * 2).encode()})
+    assert incident["lines"] == {"session_expired": 2}
+
+
+def test_lines_without_a_prefix_are_of_the_brokers_of_their_file() -> None:
+    incident = incident_of({"log": (failed("01:00", broker=7) + LEADER).encode()})
+    assert list(incident["brokers"]) == ["7"]
+
+
+def test_several_brokers_in_one_file_and_a_clock_that_jumps_back_are_noticed() -> None:
+    found = notices(log=failed("05:00") + failed("01:00", broker=2))
+    assert found == {
+        "log": ["has lines of several brokers: 1, 2", "its clock jumps back by up to 240 s"]
+    }

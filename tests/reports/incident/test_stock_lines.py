@@ -1,0 +1,115 @@
+"""One line of a broker's `server.log`: used, irrelevant or rejected, and what it says."""
+
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from reports.incident.stock_lines import LONGEST, Read, Reader
+
+UTC = ZoneInfo("UTC")
+AT = "[2026-11-23 07:36:12,357] INFO "
+PREPARING = (
+    "[GroupCoordinator 2]: Preparing to rebalance group dynamic in state PreparingRebalance with"
+    " old generation 0 (__consumer_offsets-3) (reason: Adding new member"
+    " c-f16351f5-996e-42c3-a846-07c023f0f2b1 with group instance id None; client reason: not"
+    " provided) (kafka.coordinator.group.GroupCoordinator)"
+)
+FAILED = (
+    "[GroupCoordinator id=1 topic=__consumer_offsets partition=5] Member m in group g has failed,"
+    " removing it from the group. (org.apache.kafka.coordinator.group.GroupMetadataManager)"
+)
+OTHER = "[Partition orders-1 broker=1] Shrinking ISR (kafka.cluster.Partition)"
+
+
+def read(text: str, zone: ZoneInfo = UTC) -> Read:
+    return Reader(zone).read(text)
+
+
+def test_a_line_of_each_coordinator_is_used() -> None:
+    [scala] = read(AT + PREPARING).lines
+    [java] = read(AT + FAILED).lines
+    assert (scala.broker, scala.template, scala.group) == ("2", "preparing", "dynamic")
+    assert (scala.partition, scala.fields["reason"]) == (3, "new_member")
+    assert (java.broker, java.partition, java.template) == ("1", 5, "session_expired")
+    assert scala.at_ms == 1_795_419_372_357.0
+
+
+def test_the_time_is_that_of_the_brokers_time_zone() -> None:
+    [line] = read(AT + PREPARING, ZoneInfo("Europe/Berlin")).lines
+    assert line.at_ms == 1_795_419_372_357.0 - 3_600_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "\tat kafka.server.KafkaApis.handle(KafkaApis.scala:242)",
+        "\tgroup.coordinator.threads = 1",
+        AT + OTHER,
+        AT + "KafkaConfig values: ",
+        AT + "[ShareCoordinator id=1] Startup complete."
+        " (org.apache.kafka.coordinator.common.runtime.CoordinatorRuntime)",
+        AT + "[TransactionCoordinator id=1] Startup complete."
+        " (kafka.coordinator.transaction.TransactionCoordinator)",
+    ],
+)
+def test_lines_of_others_are_irrelevant(text: str) -> None:
+    assert read(text) == ("irrelevant", [], "")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ((AT + PREPARING)[:90], "cut off"),
+        (PREPARING, "without its begin"),
+        (AT + FAILED.replace("has failed", "has fallen"), "no grammar"),
+        (AT + FAILED.replace("GroupMetadataManager)", "GroupMetadataManage r)"), "cut off"),
+        ("[2026-13-23 07:36:12,357] INFO " + FAILED, "no possible time"),
+        (AT + PREPARING + "x" * LONGEST, "characters in one line"),
+    ],
+)
+def test_damaged_lines_of_a_coordinator_are_rejected(text: str, why: str) -> None:
+    found = read(text)
+    assert (found.status, found.lines) == ("rejected", [])
+    assert why in found.why
+
+
+def test_what_a_killed_broker_cut_off_hides_no_line_of_its_successor() -> None:
+    found = read((AT + PREPARING)[:90] + AT + FAILED)
+    assert found.status == "rejected"
+    assert [line.template for line in found.lines] == ["session_expired"]
+    assert [line.template for line in read((AT + OTHER)[:50] + AT + FAILED).lines] == [
+        "session_expired"
+    ]
+
+
+def test_every_line_is_counted_in_the_summary() -> None:
+    reader = Reader(UTC)
+    for text in (AT + PREPARING, AT + OTHER, "\tat stack", (AT + FAILED)[:70]):
+        reader.read(text)
+    whole = reader.end()
+    assert whole.lines == 4
+    assert whole.statuses == {"used": 1, "irrelevant": 2, "rejected": 1}
+    assert (whole.stock, whole.brokers) == (3, {"2": 1})
+
+
+def test_a_process_names_its_broker_and_its_cluster() -> None:
+    reader = Reader(UTC)
+    reader.read(
+        AT + "[BrokerLifecycleManager id=3] Incarnation xyz of broker 3 in cluster abc is now"
+        " STARTING. (kafka.server.BrokerLifecycleManager)"
+    )
+    reader.read("\tbroker.id = 3")
+    whole = reader.end()
+    assert (whole.said, whole.clusters) == ({"3": 2}, {"abc"})
+
+
+def test_groups_of_other_protocols_are_named() -> None:
+    reader = Reader(UTC)
+    text = (
+        "[GroupCoordinator id=1 topic=__consumer_offsets partition=5] [GroupId modern] Member m"
+        " joins the consumer group using the consumer protocol."
+        " (org.apache.kafka.coordinator.group.GroupMetadataManager)"
+    )
+    assert reader.read(AT + text).status == "irrelevant"
+    assert reader.end().others == {"modern"}
