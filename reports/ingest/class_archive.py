@@ -17,6 +17,8 @@ from reports.ingest import cache
 from reports.ingest.jvm import java, spark_home
 
 ARCHIVES = "classes-*.jsa"
+UNSAID = "-Xlog:cds*=off"
+"""Keeps a line for each class that no archive can hold out of the JVM's log."""
 HEADER = 4
 """The bytes of an archive that tell its kind; a JVM writes them last, zeros before."""
 
@@ -34,7 +36,7 @@ def options() -> list[str]:
         return [f"-XX:SharedArchiveFile={archive}"]
     with suppress(OSError):
         archive.parent.mkdir(parents=True, exist_ok=True)
-    return [f"-XX:ArchiveClassesAtExit={archive}"]
+    return [f"-XX:ArchiveClassesAtExit={archive}", UNSAID]
 
 
 def place() -> Path | None:
