@@ -66,15 +66,13 @@ def ingest(folder: Path) -> Json:
     from reports.ingest import tables  # noqa: PLC0415
     from reports.ingest.places import uri_of  # noqa: PLC0415
     from reports.ingest.spark import session  # noqa: PLC0415
-    from reports.judgement.log.parsing import Parser  # noqa: PLC0415
 
     run = RunFolder(folder)
     size = logs_bytes(folder)
-    parser = Parser(run.grammar, run.numbered_lines)
     with session("local[*]", size, folder / "spark.log") as spark:
         began = time.perf_counter()
         output = f"{uri_of(folder)}/ingested"
-        merged = tables.store_lines(spark, run, uri_of(folder), parser, output)
+        merged = tables.store_lines(spark, run, uri_of(folder), output)
         seconds = time.perf_counter() - began
     return {
         "seconds": seconds,

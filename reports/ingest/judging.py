@@ -5,7 +5,7 @@ tables; of these, few and small ones come back.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 import pyarrow as pa
@@ -54,7 +54,7 @@ def _places_of(rows: Mapping[int, int], count: int) -> Iterator[tuple[int, int]]
 
 
 def to_files(
-    blobs: DataFrame, buckets: Buckets, folder: Path, stored: list[str], kept: list[str]
+    blobs: DataFrame, buckets: Buckets, folder: Path, stored: Collection[str], kept: Collection[str]
 ) -> pa.Table:
     """Judge blobs that are `placed`, and write tables below a folder; return what tasks told."""
 

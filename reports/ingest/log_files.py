@@ -53,6 +53,16 @@ def lines(spark: SparkSession, source: str, folder: str) -> DataFrame:
     return read(spark, [literal(unquote(file)) for file in files])
 
 
+def are_there(spark: SparkSession, source: str, folder: str) -> bool:
+    """Tell whether the run at a URI has logs in a folder."""
+    try:
+        # Spark Connect looks for the files when it is asked for what they hold
+        _ = spark.read.text(f"{literal(source)}/{folder}/*/{NAMES}").schema
+    except AnalysisException:
+        return False
+    return True
+
+
 def read(spark: SparkSession, files: Sequence[str]) -> DataFrame:
     """Return the lines of files, by their globs: `value` (bytes, `shortened`), `file` and `start`.
 

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from reports.ingest import log_files
-from reports.ingest.sources import Count, Range, changed, lines_in, ranges_of, text_bytes
+from reports.ingest.sources import Count, Range, changed, lines_in, ranges_of
 from reports.judgement.collector import collector_paused
 from reports.judgement.errors import EvidenceError
 from reports.judgement.log import reading
@@ -39,6 +39,7 @@ from reports.judgement.run.history import Read
 from reports.judgement.run.history_rows import HistorySummary
 from reports.judgement.run.json_form import Account
 from reports.judgement.run.run_folder import HISTORY
+from reports.judgement.witness_pairs import Connection
 
 BUCKET_BYTES = 8 << 20
 """How many bytes of lines make a bucket, about."""
@@ -68,12 +69,11 @@ Lines = Callable[[Iterator[pa.RecordBatch]], Iterator[tuple[Split, Iterable[byte
 class Source:
     """Logs of a run: what gives a DataFrame whose tasks read their splits, and how these do it.
 
-    `bytes` is the size of their lines, about.
+    `ranges` are those of files on paths.
     """
 
     frame: Callable[[Sequence[Split] | None], DataFrame]
     lines: Lines
-    bytes: int
     ranges: Sequence[Range] = ()
 
 
@@ -95,10 +95,10 @@ def on_paths(spark: SparkSession, files: Sequence[Path], split_bytes: int) -> So
         rows = spark.range(0, len(ranges), 1, max(len(ranges), 1))
         return rows.where(f"id IN ({', '.join(some)})")
 
-    return Source(frame, lines, text_bytes(ranges), ranges)
+    return Source(frame, lines, ranges)
 
 
-def by_spark(rows: DataFrame, size: int) -> Source:
+def by_spark(rows: DataFrame) -> Source:
     """Return the source of the lines that Spark reads, as `log_files.read` does."""
 
     def lines(
@@ -107,7 +107,7 @@ def by_spark(rows: DataFrame, size: int) -> Source:
         for split, of_split in groupby(log_files.values(batches), key=itemgetter(0)):
             yield split, chain.from_iterable(map(itemgetter(1), of_split)), None
 
-    return Source(lambda _: rows, lines, size)
+    return Source(lambda _: rows, lines)
 
 
 def buckets_for(size: int) -> int:
@@ -140,21 +140,24 @@ class ReadLines:
     """The blobs of a run, kept by Spark (`COLUMNS`), and what its splits tell together.
 
     `history` is the account of the client history, `late_ms` counts how late gevent's hub ran.
-    `rows` counts rows by bucket, `large` names the groups with blobs of their own.
+    `rows` counts rows by bucket, `large` names the groups with blobs of their own. `connections`
+    are those that the tap is compared on.
     """
 
+    how: Reading
     blobs: DataFrame
     merged: Merged
     history: Account
     late_ms: Counter[float]
     rows: Counter[int]
     large: frozenset[str]
+    connections: frozenset[Connection]
 
 
 def read_lines(source: Source, place: str, how: Reading) -> ReadLines:
     """Read a run; `place` is what it is called. The caller unpersists what is kept.
 
-    Raises EvidenceError where its logs have no line, or other lines were read than are in its files.
+    Raises EvidenceError where its logs have no line, or not what is in its files was read.
     """
     frame, counted = source.frame(None), Observation()
     if not source.ranges:
@@ -189,12 +192,18 @@ def read_lines(source: Source, place: str, how: Reading) -> ReadLines:
             history.merge(one.account)
             late_ms.update(one.late_ms)
     return ReadLines(
+        how,
         found,
         merged,
         history,
         late_ms,
         sum((Counter(one.rows) for one in summaries.values()), Counter()),
         frozenset(chain.from_iterable(one.large for one in summaries.values())),
+        frozenset(
+            Connection.of(log_file(split.file).broker, connection, client)
+            for split, one in logs.items()
+            for connection, client in one.clients
+        ),
     )
 
 

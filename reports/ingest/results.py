@@ -22,6 +22,7 @@ from reports.judgement.log.processes import ends_of_brokers
 from reports.judgement.missing.gaps import missing, possible_deletion, unreadable
 from reports.judgement.run.run_folder import HISTORY, RunFolder
 from reports.judgement.verdict import Results
+from reports.judgement.witness_pairs import Tap
 
 AROUND_MS = 120_000.0
 """How long before and after what is wrong brokers are looked at."""
@@ -82,15 +83,15 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose, partitions: 
     compared, member_lines = (
         [findings.located(row, at, before) for row in rows[name]] for name, at in due
     )
-    both, judge = tables.witnesses, tables.judge
+    judge = tables.judge
     data = Results(
         digests=digests,
         observed=_by_start(rows["observed"]),
         comparison=sorted(compared, key=lambda row: (row["group"], findings.began_ms(row))),
         member_lines=member_lines,
         violations=rows["violations"],
-        breaches=[*rows["breaches"], *(both.rows if both else ())],
-        witnesses=both.counts if both else None,
+        breaches=rows["breaches"],
+        witnesses=None if judge.tap is None else _witnesses(judge.tap, digests.values()),
         broken_promises=_broken_promises(small["broken"]),
         departures=sorted(rows["departures"], key=itemgetter("at_ms", "group")),
         client_findings=sorted(rows["client_findings"], key=itemgetter("at_ms", "client_id")),
@@ -123,6 +124,14 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose, partitions: 
         rows["heard"],
         Costs.of_rows(rows),
     )
+
+
+def _witnesses(tap: Tap, digests: Iterable[Digest]) -> Mapping[str, int]:
+    """Sum up what was compared of the tap's lines."""
+    counts = Counter[str]()
+    for digest in digests:
+        counts.update(digest.witnesses)
+    return {"tap_lines": tap.lines, **dict(sorted(counts.items()))}
 
 
 def _moved(judge: Judge, row: Row) -> list[Election]:

@@ -21,9 +21,6 @@ from reports.judgement.log.log_bytes import (
 from reports.judgement.log.log_places import LOG, Split, in_order
 from scenarios.regular_files import open_regular
 
-PACKED_TIMES = 10
-"""How many times its size a packed file has in lines, about."""
-
 
 class Range(NamedTuple):
     """A split of a file on a path: its bytes from `start` to `end`, and how the file was listed."""
@@ -72,12 +69,6 @@ def logs_of(folder: Path, kind: str) -> list[Path]:
     return sorted(found, key=lambda file: in_order(Split(str(file), 0)))
 
 
-def text_bytes(ranges: Iterable[Range]) -> int:
-    """Return how many bytes of lines some splits have, about."""
-    sizes = ((one.end - one.start) * (PACKED_TIMES if one.is_packed else 1) for one in ranges)
-    return sum(sizes)
-
-
 @dataclass(slots=True)
 class Count:
     """What was read of a split, counted without regard to lines: bytes, newlines, a line's rest."""
@@ -111,9 +102,8 @@ def lines_in(one: Range, count: Count) -> Iterator[bytes]:
         _refuse_change(file.fileno(), one)
         if one.is_packed:
             damage: list[str] = []
-            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-                with memoryview(content) as view:
-                    yield from lines_of(count.of(unpacked_pieces(view, one.path, damage)))
+            content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            yield from lines_of(count.of(unpacked_pieces(content, one.path, damage)))
             count.damages, count.size = len(damage), one.size
             yield from (DAMAGED + what.encode() for what in damage)
         else:

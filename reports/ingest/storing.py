@@ -1,6 +1,6 @@
-"""Tables as files: rows of a task in; Parquet under names of its own, and what the driver is told, out.
+"""Tables as files: rows of a task in; Parquet, and what the driver is told, out.
 
-A task may run twice, or not to its end. So it writes files of an attempt, and the driver moves
+A task may run twice, or not to its end. So it writes files of its attempt, and the driver moves
 those alone that came back in a result: a table is whole, or it is not there. Elsewhere than on a
 path Spark writes (`bundle.write`).
 """
@@ -62,7 +62,7 @@ class Files:
             self._write(name)
 
     def _file(self, name: str) -> Path:
-        return self._folder / f"{name}-{self._attempt}.parquet"
+        return self._folder / f"{name.replace('/', '-')}-{self._attempt}.parquet"
 
     def _write(self, name: str) -> None:
         table = table_of(name, self._rows[name])
@@ -125,13 +125,14 @@ def commit(folder: Path, names: Iterable[str], results: pa.Table) -> None:
             files[row["name"]].append(row["file"])
     attempts = folder / ATTEMPTS
     for name, of_table in files.items():
-        whole = attempts / name
+        whole = attempts / "whole"
         whole.mkdir()
         for number, file in enumerate(of_table):
             (attempts / file).rename(whole / f"part-{number:05}-{file}")
         if not of_table:
-            pq.write_table(table_of(name, []), whole / f"part-00000-{name}.parquet", **_WRITTEN)
+            pq.write_table(table_of(name, []), whole / "part-00000.parquet", **_WRITTEN)
         (whole / SUCCESS).touch()
+        (folder / name).parent.mkdir(exist_ok=True)
         whole.rename(folder / name)
 
 

@@ -3,13 +3,12 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property, reduce
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -21,11 +20,10 @@ from reports.ingest import (
     places,
     sources,
     storing,
-    witnesses,
 )
 from reports.ingest.reading import (
-    ReadLines,
     Reading,
+    ReadLines,
     Source,
     buckets_for,
     by_spark,
@@ -39,7 +37,8 @@ from reports.judgement.group import Judge
 from reports.judgement.judging import Rules, judge_of, spans_of
 from reports.judgement.log import broker_log
 from reports.judgement.log.broker_log import COLUMNS as LINE_COLUMNS
-from reports.judgement.log.log_places import LogPlaces
+from reports.judgement.log.broker_log import Placing
+from reports.judgement.log.log_places import LOG, LogPlaces
 from reports.judgement.log.merging import Merged
 from reports.judgement.log.parsing import Parser, number
 from reports.judgement.log.processes import STATUSES
@@ -51,8 +50,9 @@ from reports.judgement.run.evidence_level import Level
 from reports.judgement.run.history import reader_of
 from reports.judgement.run.json_form import Account
 from reports.judgement.run.machine_log import Standstill
-from reports.judgement.run.run_folder import HISTORY, RunFolder
-from reports.judgement.witnesses import Witnesses
+from reports.judgement.run.run_folder import HISTORY, RunFolder, logs_bytes
+from reports.judgement.witness_pairs import Tap, hidden_by_nat
+from reports.judgement.witnesses import compared_apis
 
 Progress = Callable[[str], None]
 Json = dict[str, Any]
@@ -61,6 +61,8 @@ COLUMNS = {**broker_log.TABLES, **group.TABLES}
 STORED = tuple(name for name in COLUMNS if name != "digests")
 """The tables that are stored: all but what is counted of each group."""
 OF_LINES = ("requests", "transitions", "coverage")
+OF_TAP = tuple(name for name in buckets.OF_TAP if not name.endswith("lost"))
+"""The tables of lines that the tap wrote beside the brokers' logs."""
 OF_GROUPS = tuple(name for name in group.TABLES if name != "digests")
 ALWAYS_KEPT = ("digests", "groups", "bound", "broken", "unlogged", "rejected")
 """The tables that are given to the driver as a whole."""
@@ -119,8 +121,6 @@ class Tables:
     """What of the lines of the client history is understood."""
     hub_gaps: HubGaps | None = None
     """How late gevent's hub ran, if the history tells it."""
-    witnesses: Witnesses | None = None
-    """The brokers' logs compared with what the tap saw, where there are both."""
 
     @property
     def processes(self) -> Sequence[Json]:
@@ -215,37 +215,40 @@ def build(
     progress("reading the lines")
     held = _deliveries(spark, source, run)
     output = f"{target}/tables"
-    with _read(spark, run, source, run.parser, held) as read:
+    with ExitStack() as stack:
+        reading = lambda parser: stack.enter_context(_read(spark, run, source, parser, held))
+        read = reading(run.parser)
+        seen = reading(run.tap_parser) if _has_tap(spark, run, source) else None
         progress("replaying every request through the reference coordinator")
-        judge, standstills = judge_of(run, rules, read.merged, held)
-        kept = _judged(read, run.parser, judge, output)
+        tap = None if seen is None else _tap(run, read, seen)
+        judge, standstills = judge_of(run, rules, read.merged, held, tap)
+        kept = _judged([read] if seen is None else [read, seen], judge, output)
     gaps = HubGaps.of(read.late_ms)
-    found = Tables(spark, run, output, read.merged, kept, judge, standstills, read.history, gaps)
-    return replace(found, witnesses=witnesses.compared(found, source, target))
+    return Tables(spark, run, output, read.merged, kept, judge, standstills, read.history, gaps)
 
 
-def store_lines(
-    spark: SparkSession, run: RunFolder, source: str, parser: Parser, output: str
-) -> Merged:
-    """Read logs of a run at a URI and store the tables of their lines at another."""
-    with _read(spark, run, source, parser) as read:
-        _judged(read, parser, None, output)
+def store_lines(spark: SparkSession, run: RunFolder, source: str, output: str) -> Merged:
+    """Read the logs of a run at a URI and store the tables of their lines at another."""
+    with _read(spark, run, source, run.parser, NOTHING_HELD) as read:
+        _judged([read], None, output)
     return read.merged
 
 
 @contextmanager
 def _read(
-    spark: SparkSession,
-    run: RunFolder,
-    source: str,
-    parser: Parser,
-    held: Deliveries = NOTHING_HELD,
+    spark: SparkSession, run: RunFolder, source: str, parser: Parser, held: Deliveries
 ) -> Iterator[ReadLines]:
-    """Read the lines of a run's logs and, of the client history, those that tell of members."""
-    with_history = run.has_history and parser.on_wire == (run.level is Level.WIRE)
-    lines = source_of(spark, run, source, parser, with_history=with_history)
-    how = How(buckets_for(lines.bytes), spans_of(run), held)
-    of_history = reader_of(run) if with_history else None
+    """Read the lines of a run's logs and, beside those that are judged, its client history."""
+    is_second = parser.on_wire and run.level is not Level.WIRE
+    of_history = reader_of(run) if run.has_history and not is_second else None
+    lines = _source_of(spark, source, parser, with_history=of_history is not None)
+    apis = compared_apis(tells_bytes=run.grammar.tells_bytes)
+    how = How(
+        buckets_for(sum(run.elsewhere.values()) or logs_bytes(run.path)),
+        () if is_second else spans_of(run),
+        NOTHING_HELD if is_second else held,
+        frozenset(apis if run.level is not Level.WIRE else ()),
+    )
     read = read_lines(lines, source, Reading(parser, how, of_history))
     try:
         yield read
@@ -253,9 +256,7 @@ def _read(
         read.blobs.unpersist()
 
 
-def source_of(
-    spark: SparkSession, run: RunFolder, source: str, parser: Parser, *, with_history: bool = False
-) -> Source:
+def _source_of(spark: SparkSession, source: str, parser: Parser, *, with_history: bool) -> Source:
     """Return the source of the logs of a run at a URI, and of its history."""
     path = places.local_path(source)
     if path is not None and path.is_dir():
@@ -266,32 +267,70 @@ def source_of(
     if with_history:
         history_uri = log_files.literal(f"{source}/{HISTORY}")
         rows = rows.unionAll(log_files.bounded(spark, [history_uri]))
-    return by_spark(rows, sum(run.elsewhere.values()))
+    return by_spark(rows)
+
+
+def _has_tap(spark: SparkSession, run: RunFolder, source: str) -> bool:
+    """Tell whether a run has logs of the tap beside those of its brokers."""
+    path = places.local_path(source)
+    if run.level is not Level.REQUESTS:
+        return False
+    if path is not None and path.is_dir():
+        return any(path.glob(f"{Level.WIRE.folder}/*/{LOG}*"))
+    return log_files.are_there(spark, source, Level.WIRE.folder)
+
+
+def _tap(run: RunFolder, logged: ReadLines, seen: ReadLines) -> Tap:
+    """Return what is known of the tap over the whole run."""
+    processes = seen.merged.processes
+    counted = {status: sum(one[status] for one in processes) for status in STATUSES}
+    return Tap(
+        seen.connections,
+        hidden_by_nat(logged.connections, seen.connections),
+        (logged.merged.places, seen.merged.places),
+        run.killed_between,
+        {one["broker"]: one["last_ms"] for one in processes},
+        whole=not counted["rejected"] and not seen.merged.lost,
+        tells_bytes=run.grammar.tells_bytes,
+        lines=sum(counted.values()),
+    )
 
 
 def _judged(
-    read: ReadLines, parser: Parser, judge: Judge | None, output: str
+    reads: Sequence[ReadLines], judge: Judge | None, output: str
 ) -> Mapping[str, list[Json]]:
-    """Judge and store what was read; return the rows of some tables."""
-    of_buckets = Buckets(read.merged.starts, parser, judge, read.large)
-    blobs = judging.placed(read.blobs, read.rows)
+    """Judge and store what was read, by the brokers' logs first; return the rows of some tables."""
+    spark = reads[0].blobs.sparkSession
+    placings = {
+        split: Placing(place, read.how.parser, beside=f"{Level.WIRE}/" if number else "")
+        for number, read in enumerate(reads)
+        for split, place in read.merged.starts.items()
+    }
+    of_buckets = Buckets(placings, judge, reads[0].large.union(*(read.large for read in reads)))
+    rows = sum((read.rows for read in reads), Counter())
+    blobs = judging.placed(reduce(DataFrame.unionAll, (read.blobs for read in reads)), rows)
     stored = [*OF_LINES, *(OF_GROUPS if judge is not None else ())]
-    kept = ALWAYS_KEPT if sum(read.rows.values()) > FEW_ROWS else (*OF_GROUPS, *ALWAYS_KEPT)
+    stored += OF_TAP if len(reads) > 1 else ()
+    kept = ALWAYS_KEPT if rows.total() > FEW_ROWS else tuple({*OF_GROUPS, *ALWAYS_KEPT})
+    lost = {"lost": reads[0].merged.lost}
+    lost |= {f"{Level.WIRE}/lost": read.merged.lost for read in reads[1:]}
     folder = places.local_path(output)
     if folder is not None:
         storing.begin(folder)
         try:
-            results = judging.to_files(blobs, of_buckets, folder, stored, [*dict.fromkeys(kept)])
+            results = judging.to_files(blobs, of_buckets, folder, stored, kept)
             storing.commit(folder, stored, results)
-            storing.write(folder, "lost", read.merged.lost)
+            for name, of_table in lost.items():
+                storing.write(folder, name, of_table)
         finally:
             storing.end(folder)
         return storing.rows_in(results)
     made = judging.to_bundle(blobs, of_buckets).persist()
     try:
         bundle.write(made, stored, output)
-        lost = storing.table_of("lost", read.merged.lost)
-        bundle.write_table(made.sparkSession.createDataFrame(lost), "lost", output)
+        for name, of_table in lost.items():
+            frame = spark.createDataFrame(storing.table_of(name, of_table))
+            bundle.write_table(frame, name, output)
         return {name: rows_of(bundle.table(made, name)) for name in ALWAYS_KEPT}
     finally:
         made.unpersist()

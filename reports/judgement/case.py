@@ -102,7 +102,7 @@ class Case:
         self._only = None if self._has_part else part
         self._has_part = True
         if self.keeps:
-            self._kept.add(chunk)
+            self._kept.add(replace(chunk, events=(), tapped=()))  # another replay reads neither
         self.lines += chunk.lines
         self._has_requests |= bool(chunk.requests)
         self._kip_848 |= not chunk.apis.isdisjoint(KIP_848_APIS)

@@ -20,6 +20,7 @@ from reports.judgement.missing.correlation_ids import CorrelationIds
 from reports.judgement.missing.silences import Silences
 from reports.judgement.run.history import ClientEvent
 from reports.judgement.timelines.fenced_lines import Fencings
+from reports.judgement.witness_pairs import Pairs
 
 if TYPE_CHECKING:
     from reports.judgement.group import Judge
@@ -151,6 +152,25 @@ def unlogged(case: Case, judge: "Judge") -> Checker:
     return Checker(add, lambda: rows("unlogged", (*ids.rows(), *silences.rows())))
 
 
+def witnesses(_: Case, judge: "Judge") -> Checker:
+    """What brokers logged beside what the tap saw, where there are both."""
+    if judge.tap is None:
+        return Checker(lambda _: ())
+    pairs = Pairs(judge.tap)
+
+    def add(part: Part) -> Iterator[Named]:
+        pairs.add(part.chunk.requests, part.chunk.tapped)
+        return iter(())
+
+    def end() -> Iterator[Named]:
+        yield from rows("breaches", pairs.end())
+        counted = sorted(pairs.counts.items())
+        yield from rows("witnesses", ({"name": name, "count": n} for name, n in counted))
+
+    return Checker(add, end)
+
+
 CHECKERS: tuple[Callable[[Case, "Judge"], Checker], ...] = (
     assignments, absences, clients, owners, expulsions, fenced, unlogged,
+    witnesses,
 )  # fmt: skip

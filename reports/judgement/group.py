@@ -12,7 +12,7 @@ from typing import Any, cast
 from kafka_protocol.coordinator_lines import Grammar
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.replay import Evidence, Outage, Stall
-from reports.judgement import breaches, checkers, members
+from reports.judgement import breaches, checkers, members, witness_pairs
 from reports.judgement.case import Case, Judgement, Named
 from reports.judgement.clients import assignments, comparison, ownership
 from reports.judgement.clients.absences import Absence
@@ -36,8 +36,9 @@ from reports.judgement.run.history import ClientEvent
 from reports.judgement.run.machine_log import Busy
 from reports.judgement.timelines import compare, member_lines
 from reports.judgement.timelines.compare import Compared
-from reports.judgement.timelines.fenced_lines import FencedLine
+from reports.judgement.timelines.fenced_lines import FencedLines
 from reports.judgement.timelines.timeline import OBSERVED
+from reports.judgement.witness_pairs import Tap
 
 Json = dict[str, Any]
 
@@ -88,6 +89,7 @@ TABLES = {
     "unlogged": UNLOGGED,
     "client_findings": CLIENT_FINDINGS,
     **ownership.TABLES,
+    "witnesses": witness_pairs.WITNESSES,
     "digests": DIGESTS,
 }
 
@@ -126,7 +128,7 @@ class Judge:
     """When faults broke the wire of clients."""
     has_history: bool = True
     """Whether there is a client history."""
-    fenced: tuple[FencedLine, ...] | None = None
+    fenced: FencedLines | None = None
     """The fenced lines of all groups; None where they are not known."""
     grown_ms: tuple[float, float] = (inf, inf)
     """When topics grew last, and when the load was stopped."""
@@ -138,6 +140,8 @@ class Judge:
     wire: tuple[Restart, ...] | None = None
     """At level `wire`, where answers alone tell coordinator epochs: the restarts of brokers. Else
     None."""
+    tap: Tap | None = None
+    """What is known of the tap where it is a second witness."""
 
     def evidence(self, group: str, rows: Iterable[LoggedRow]) -> Evidence:
         """Return everything that the oracle may see of a group."""

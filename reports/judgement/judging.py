@@ -15,7 +15,9 @@ from reports.judgement.run.deliveries import Deliveries
 from reports.judgement.run.evidence_level import Level
 from reports.judgement.run.machine_log import Standstill
 from reports.judgement.run.run_folder import RunFolder
-from reports.judgement.timelines.fenced_lines import FENCED, fenced_lines
+from reports.judgement.timelines.fenced_lines import fenced_lines
+from reports.judgement.timelines.said import FENCED
+from reports.judgement.witness_pairs import Tap
 
 
 class Rules(NamedTuple):
@@ -53,9 +55,9 @@ def _apart(spans: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]
 
 
 def judge_of(
-    run: RunFolder, rules: Rules, merged: Merged, deliveries: Deliveries
+    run: RunFolder, rules: Rules, merged: Merged, deliveries: Deliveries, tap: Tap | None = None
 ) -> tuple[Judge, Sequence[Standstill]]:
-    """Return what judges the groups of a run, and when its brokers stood still by no fault of it."""
+    """Return what judges a run's groups, and when its brokers stood still by no fault of it."""
     of_brokers = [row for row in merged.of_all_groups if row["template"] in LINES]
     fenced = (row for row in merged.of_all_groups if row["template"] == FENCED)
     named = (one["partition"] for one in merged.processes if one["partition"] is not None)
@@ -89,5 +91,6 @@ def judge_of(
         grown_ms=run.grown_ms,
         deleted=run.deleted,
         wire=run.restarts if run.level is Level.WIRE else None,
+        tap=tap,
     )
     return judge, standstills

@@ -32,7 +32,6 @@ from reports.judgement.logged import observed
 from reports.judgement.missing.gaps import Gap, missing, unexplained, unreadable
 from reports.judgement.run import deliveries as handed_on
 from reports.judgement.run.deliveries import Deliveries
-from reports.judgement.run.evidence_level import Level
 from reports.judgement.run.history import ClientEvent, events_by_group, reader_of
 from reports.judgement.run.json_form import Account
 from reports.judgement.run.machine_log import Standstill

@@ -128,7 +128,7 @@ class Clock:
 
         Or, once for each process, that the wall clock alone places it, at a time when that is off.
         """
-        if ms is None or tick is None and self._numbered and not self._skews:
+        if ms is None or (tick is None and self._numbered and not self._skews):
             return None
         offset = self._place.offsets.get(self._place.process + process)
         if not self._numbered or tick is None or offset is None:
@@ -152,10 +152,14 @@ class Clock:
 
 
 class Placing:
-    """Makes rows of `TABLES` of the rows of a split."""
+    """Makes rows of `TABLES` of the rows of a split.
 
-    def __init__(self, place: Place, parser: Parser) -> None:
+    `beside` stands before their names where the tap is a second witness.
+    """
+
+    def __init__(self, place: Place, parser: Parser, beside: str = "") -> None:
         """Take where the split stands, and its log's parser."""
+        self.beside = beside
         self._place, self._on_wire, self._numbered = place, parser.on_wire, parser.numbered
         self.at_ms = Clock(place, parser).at_ms
 

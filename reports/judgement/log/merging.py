@@ -76,8 +76,9 @@ class Request(NamedTuple):
 
 
 class Look(msgspec.Struct, array_like=True):
-    """What a split shows when it is read again; lines are numbered through the broker's log, but
-    for those of `requests`.
+    """What a split shows when it is read again.
+
+    Lines are numbered through the broker's log, but for those of `requests`.
     """
 
     lost: list[Lost] = []

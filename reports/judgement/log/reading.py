@@ -36,7 +36,7 @@ from reports.judgement.log.processes import Placed, Run, runs
 from reports.judgement.missing.gaps import ENDS_OF_GROUPS, ENDS_OF_OFFSETS
 from reports.judgement.run.deliveries import NOTHING_HELD, Deliveries
 from reports.judgement.run.skews import of_broker
-from reports.judgement.timelines.fenced_lines import FENCED
+from reports.judgement.timelines.said import FENCED
 
 COPIED = f"{tap_lines.COPY}}}}}"
 """What the line of a request ends with that the tap sent a second time: it has the number of the
@@ -70,6 +70,7 @@ REQUEST_ROW = (
     "correlation_id", "request", "response", "error_code", "times_ms", "readable",
 )  # fmt: skip
 """The values of a request's row; `process` counts those of the split, `line` its lines from 1."""
+_API, _CLIENT, _CONNECTION = map(REQUEST_ROW.index, ("api", "client_id", "connection"))
 LINE_ROW = (
     "line", "process", "sn", "ms", "tick", "level", "template", "partition", "group", "member",
     "instance", "generation", "members", "static_members", "reason", "epoch", "message",
@@ -113,14 +114,19 @@ packed = msgspec.msgpack.Encoder().encode
 class How:
     """How splits are read: into how many buckets, and what else of their lines is told.
 
-    `deliveries` tell which requests rules of the tap sent twice. Within `spans` (ms, in order, apart)
-    the summary has the time of each line. `tail_ms` is TAIL_MS, or infinity.
+    `deliveries` tell which requests rules of the tap sent twice. Of times within
+    `spans` (ms, in order, apart) the summary has each line's, and of requests to `apis` clients
+    and connections. `tail_ms` is TAIL_MS, or infinity.
     """
 
     buckets: int = 1
     spans: Sequence[tuple[float, float]] = ()
     deliveries: Deliveries = NOTHING_HELD
+    apis: frozenset[str] = frozenset()
     tail_ms: float = TAIL_MS
+
+
+WHOLE = How()
 
 
 class ProcessSummary(msgspec.Struct, array_like=True):
@@ -156,8 +162,8 @@ class SplitSummary(msgspec.Struct, array_like=True):
 
     The first of `processes` goes on from the split before; `last_ms` is the last printed time.
     `of_all_groups` are rows of lines. `signs` are the process and time of lines within the spans
-    asked for, and how long before that a request was answered. `rows` counts rows by bucket, `large`
-    names the groups that have blobs of their own.
+    asked for, and how long before that a request was answered. `rows` counts rows by bucket,
+    `large` names the groups that have blobs of their own.
     """
 
     processes: list[ProcessSummary]
@@ -166,6 +172,8 @@ class SplitSummary(msgspec.Struct, array_like=True):
     signs: list[tuple[int, int | None, int | None, float]] = []
     rows: dict[int, int] = {}
     large: list[str] = []
+    clients: list[tuple[str | None, str | None]] = []
+    """Connections, each with its client."""
 
     @property
     def lines(self) -> int:
@@ -174,7 +182,7 @@ class SplitSummary(msgspec.Struct, array_like=True):
 
 
 def read(
-    lines: Iterable[bytes], broker: str, parser: Parser, how: How = How()
+    lines: Iterable[bytes], broker: str, parser: Parser, how: How = WHOLE
 ) -> Iterator[Blob | SplitSummary]:
     """Read the lines of a split of a broker's log: yield its rows, and in the end its summary."""
     reader, left = Reader(broker, parser, how), BLOCK
@@ -218,6 +226,7 @@ class Reader:
         self._rows: dict[str | None, _Rows] = {}
         self._summary = SplitSummary([], signs=[], of_all_groups=[])
         self._large: set[str] = set()
+        self._clients: set[tuple[str | None, str | None]] = set()
         self._counted: Counter[int] = Counter()
         self.line = 0
         self._before = b""
@@ -418,6 +427,11 @@ class Reader:
             key = f"{self.broker} {self.line}" if group is None else group
             bucket = bucket_of(key, self.how.buckets)
             count = sum(map(len, rows))
+            self._clients.update(
+                (row[_CONNECTION], row[_CLIENT])
+                for row in (rows.requests if self.how.apis else ())
+                if row[-1] and row[_API] in self.how.apis
+            )
             if group is not None and (count >= APART or group in self._large):
                 self._large.add(group)
                 self._counted[bucket] += count
@@ -449,6 +463,7 @@ class Reader:
         self._close()
         self._summary.rows = dict(self._counted)
         self._summary.large = sorted(self._large)
+        self._summary.clients = [*self._clients]
         return self._summary
 
     def _close(self) -> None:

@@ -10,7 +10,7 @@ from reports.judgement.log.broker_log import COLUMNS, TABLES, Place, Placing
 from reports.judgement.log.log_places import Split, log_file
 from reports.judgement.log.merging import Looks, Merged, TailTooShortError, look, merge
 from reports.judgement.log.parsing import Parser
-from reports.judgement.log.reading import Blob, How, SplitSummary, read, unpacked
+from reports.judgement.log.reading import WHOLE, Blob, How, SplitSummary, read, unpacked
 
 Json = dict[str, Any]
 Lines = Mapping[Split, Iterable[bytes]]
@@ -47,7 +47,7 @@ def tables_of(blobs: Iterable[Blob], place: Place, parser: Parser) -> dict[str, 
     return {name: sorted(of_table, key=by_line) for name, of_table in found.items()}
 
 
-def read_logs(lines: Lines, parser: Parser, how: How = How()) -> ReadLogs:
+def read_logs(lines: Lines, parser: Parser, how: How = WHOLE) -> ReadLogs:
     """Read the lines of the splits of some logs; those of a split may be read more than once."""
     blobs: dict[Split, list[Blob]] = {}
     summaries: dict[Split, SplitSummary] = {}

@@ -14,10 +14,10 @@ from kafka_protocol.coordinator_lines import JAVA
 from reports import EvidenceError
 from reports.ingest import judging, log_files, reading, storing
 from reports.ingest.failures import explained
-from reports.ingest.reading import ReadLines, Reading, Source, by_spark, on_paths
+from reports.ingest.reading import Reading, ReadLines, Source, by_spark, on_paths
 from reports.ingest.sources import logs_of
 from reports.judgement.buckets import Buckets
-from reports.judgement.log.broker_log import TABLES
+from reports.judgement.log.broker_log import TABLES, Placing
 from reports.judgement.log.log_places import LogFile, Split, in_order, log_file
 from reports.judgement.log.parsing import Parser
 from reports.judgement.log.reading import How
@@ -51,7 +51,7 @@ def ranges(spark: SparkSession, folder: Path) -> Source:
 
 
 def lines(spark: SparkSession, folder: Path) -> Source:
-    return by_spark(log_files.lines(spark, f"file:{folder}", "brokers"), 1_000_000)
+    return by_spark(log_files.lines(spark, f"file:{folder}", "brokers"))
 
 
 def read(source: Source) -> ReadLines:
@@ -109,7 +109,7 @@ def test_splits_and_rotated_files_give_the_rows_of_the_whole(
     assert len(merged.starts) > 8
     storing.begin(tmp_path)
     names = ["requests", "transitions", "coverage"]
-    of = Buckets(merged.starts, PARSER)
+    of = Buckets({split: Placing(place, PARSER) for split, place in merged.starts.items()})
     told = judging.to_files(judging.placed(found.blobs, found.rows), of, tmp_path, names, [])
     storing.commit(tmp_path, names, told)
     storing.write(tmp_path, "lost", merged.lost)
@@ -167,6 +167,6 @@ def test_a_log_that_grew_since_it_was_listed_is_one_clear_error(
     source = ranges(spark, tmp_path)
     with log.open("a") as file:
         file.write("another\n")
-    with pytest.raises(EvidenceError, match=f"^{log}: it changed while it was read; report it"):
-        with explained("the run"):
-            read(source)
+    changed = f"^{log}: it changed while it was read; report it"
+    with pytest.raises(EvidenceError, match=changed), explained("the run"):
+        read(source)

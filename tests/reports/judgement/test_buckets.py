@@ -1,10 +1,8 @@
 """Groups of buckets: what is judged of them does not depend on splits, blocks and chunks."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 from math import inf
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +10,7 @@ import pytest
 from reports.judgement import buckets as module
 from reports.judgement.buckets import ALL_TABLES, Buckets, Evidence, chunks
 from reports.judgement.log import reading
+from reports.judgement.log.broker_log import Placing
 from reports.judgement.log.log_places import Split
 from reports.judgement.log.reading import Blob, How
 from reports.judgement.log.whole import ReadLogs, read_logs
@@ -32,7 +31,9 @@ def in_order(logs: ReadLogs) -> list[tuple[Split, Blob]]:
 def judged(recording: Recording, logs: ReadLogs) -> Tables:
     found: Tables = defaultdict(list)
     large = frozenset(blob.group for _, blob in in_order(logs)) - {""}
-    of = Buckets(logs.merged.starts, recording.parser, recording.judge, large)
+    parser, starts = recording.parser, logs.merged.starts.items()
+    placings = {split: Placing(place, parser) for split, place in starts}
+    of = Buckets(placings, recording.judge, large)
     of.judged(in_order(logs), lambda name, rows: found[name].extend(rows))
     assert found.keys() <= ALL_TABLES.keys()
     return {name: sorted(rows, key=repr) for name, rows in found.items()}
