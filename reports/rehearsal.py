@@ -36,7 +36,7 @@ def rehearse(folder: Path, master: str) -> None:
 
 def _read(spark: "SparkSession", folder: Path) -> None:
     from reports.ingest import log_files, reading, sources  # noqa: PLC0415 (the JVM starts meanwhile)
-    from reports.judgement.log.reading import How  # noqa: PLC0415
+    from reports.judgement.log.split_rows import How  # noqa: PLC0415
     from reports.judgement.run.run_folder import RunFolder  # noqa: PLC0415
 
     run = RunFolder(folder)

@@ -5,21 +5,20 @@ tables; of these, few and small ones come back.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from reports.ingest.bundle import Bundle, Rows
+from reports.ingest import parquet
 from reports.ingest.reading import SUMMARY, unpacked
 from reports.ingest.storing import RESULT, Files
 from reports.judgement.buckets import ALL_TABLES, Buckets
 from reports.judgement.collector import collector_paused
 
-BUNDLE = Bundle(ALL_TABLES)
-"""What a partition gives where Spark writes."""
 ROWS_OF_PARTITION = 50_000
 """How many rows a partition has, about: some seconds of judging. Small evidence has smaller ones,
 so that there is work for some cores."""
@@ -53,10 +52,17 @@ def _places_of(rows: Mapping[int, int], count: int) -> Iterator[tuple[int, int]]
         yield from ((bucket, place) for bucket in of_partition[number])
 
 
-def to_files(
-    blobs: DataFrame, buckets: Buckets, folder: Path, stored: Collection[str], kept: Collection[str]
-) -> pa.Table:
-    """Judge blobs that are `placed`, and write tables below a folder; return what tasks told."""
+def judged(
+    blobs: DataFrame,
+    buckets: Buckets,
+    folder: Path | None,
+    stored: Collection[str],
+    kept: Collection[str],
+) -> DataFrame:
+    """Judge blobs that are `placed`: return what tasks tell (`RESULT`).
+
+    They write the `stored` tables below a folder, and tell the rows of those that are `kept`.
+    """
 
     def judge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         files = Files(folder, stored, kept)
@@ -64,16 +70,22 @@ def to_files(
             buckets.judged(unpacked(batches), files.add)
         yield files.end()
 
-    return blobs.mapInArrow(judge, RESULT).toArrow()
+    return blobs.mapInArrow(judge, RESULT)
 
 
-def to_bundle(blobs: DataFrame, buckets: Buckets) -> DataFrame:
-    """Judge blobs that are `placed`; return the bundle `BUNDLE`, which Spark writes."""
+def written(results: DataFrame, names: Iterable[str], output: str) -> None:
+    """Let Spark write the tables of some names, whose rows were kept, to a URI.
 
-    def judge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        rows = Rows(BUNDLE)
-        with collector_paused():
-            buckets.judged(unpacked(batches), rows.add)
-        yield from rows.batches()
+    They are written side by side: Spark fills its cores, however small each of them is.
+    """
 
-    return blobs.mapInArrow(judge, BUNDLE.columns)
+    def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for data in (one for batch in batches for one in batch.column(0).to_pylist()):
+            yield from pa.ipc.open_stream(data)
+
+    def write(name: str) -> None:
+        of_table = results.where(F.col("name") == name).select("data")
+        parquet.write(of_table.mapInArrow(rows, ALL_TABLES[name]), name, output)
+
+    with ThreadPoolExecutor() as threads:
+        list(threads.map(write, names))

@@ -33,7 +33,7 @@ from reports.judgement.log.merging import (
     merge,
 )
 from reports.judgement.log.parsing import Parser
-from reports.judgement.log.reading import Blob, How, SplitSummary
+from reports.judgement.log.split_rows import Blob, How, SplitSummary
 from reports.judgement.run import history_rows
 from reports.judgement.run.history import Read
 from reports.judgement.run.history_rows import HistorySummary

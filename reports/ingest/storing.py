@@ -2,7 +2,7 @@
 
 A task may run twice, or not to its end. So it writes files of its attempt, and the driver moves
 those alone that came back in a result: a table is whole, or it is not there. Elsewhere than on a
-path Spark writes (`bundle.write`).
+path Spark writes (`judging.written`).
 """
 
 import shutil
@@ -14,9 +14,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from reports.ingest.bundle import schema
+from reports.ingest.parquet import schema
 from reports.judgement.buckets import ALL_TABLES
-from reports.judgement.log.reading import Row
+from reports.judgement.log.split_rows import Row
 
 ATTEMPTS = ".attempts"
 """The folder, beside the tables, of what tasks write."""
@@ -46,9 +46,10 @@ def table_of(name: str, rows: Sequence[Row]) -> pa.Table:
 class Files:
     """Takes the rows of a task's tables: writes those of some to files, and keeps some as well."""
 
-    def __init__(self, folder: Path, stored: Collection[str], kept: Collection[str]) -> None:
-        """Write below a folder of tables; the driver has made ATTEMPTS in it."""
-        self._folder, self._stored, self._kept = folder / ATTEMPTS, stored, kept
+    def __init__(self, folder: Path | None, stored: Collection[str], kept: Collection[str]) -> None:
+        """Write below a folder of tables, if there is one: the driver has made ATTEMPTS in it."""
+        self._folder = Path() if folder is None else folder / ATTEMPTS
+        self._stored, self._kept = stored if folder else (), kept
         self._attempt = uuid.uuid4().hex
         self._rows: dict[str, list[Row]] = {name: [] for name in ALL_TABLES}
         self._writers: dict[str, pq.ParquetWriter] = {}

@@ -14,9 +14,9 @@ from pyspark.sql import functions as F
 
 from reference_coordinator.replay import Evidence
 from reports.ingest import (
-    bundle,
     judging,
     log_files,
+    parquet,
     places,
     sources,
     storing,
@@ -42,7 +42,7 @@ from reports.judgement.log.log_places import LOG, LogPlaces
 from reports.judgement.log.merging import Merged
 from reports.judgement.log.parsing import Parser, number
 from reports.judgement.log.processes import STATUSES
-from reports.judgement.log.reading import How
+from reports.judgement.log.split_rows import How
 from reports.judgement.missing.gaps import ENDS_OF_GROUPS, ENDS_OF_OFFSETS, REMOVED_NONE
 from reports.judgement.run import deliveries
 from reports.judgement.run.deliveries import ACTED, NOTHING_HELD, Deliveries
@@ -134,7 +134,7 @@ class Tables:
 
     def frame(self, name: str) -> DataFrame:
         """Return a stored table, with the columns that `COLUMNS` names."""
-        return bundle.stored(self.spark, COLUMNS[name], name, self.output)
+        return parquet.stored(self.spark, COLUMNS[name], name, self.output)
 
     def rows(self, name: str, asked: Asked) -> list[Json]:
         """Read rows of a table, in a total order."""
@@ -315,25 +315,25 @@ def _judged(
     lost = {"lost": reads[0].merged.lost}
     lost |= {f"{Level.WIRE}/lost": read.merged.lost for read in reads[1:]}
     folder = places.local_path(output)
-    if folder is not None:
-        storing.begin(folder)
+    if folder is None:
+        told = judging.judged(blobs, of_buckets, None, (), {*stored, *ALWAYS_KEPT}).persist()
         try:
-            results = judging.to_files(blobs, of_buckets, folder, stored, kept)
-            storing.commit(folder, stored, results)
+            judging.written(told, stored, output)
             for name, of_table in lost.items():
-                storing.write(folder, name, of_table)
+                frame = spark.createDataFrame(storing.table_of(name, of_table))
+                parquet.write(frame, name, output)
+            return storing.rows_in(told.where(told["name"].isin(*ALWAYS_KEPT)).toArrow())
         finally:
-            storing.end(folder)
-        return storing.rows_in(results)
-    made = judging.to_bundle(blobs, of_buckets).persist()
+            told.unpersist()
+    storing.begin(folder)
     try:
-        bundle.write(made, stored, output)
+        results = judging.judged(blobs, of_buckets, folder, stored, kept).toArrow()
+        storing.commit(folder, stored, results)
         for name, of_table in lost.items():
-            frame = spark.createDataFrame(storing.table_of(name, of_table))
-            bundle.write_table(frame, name, output)
-        return {name: rows_of(bundle.table(made, name)) for name in ALWAYS_KEPT}
+            storing.write(folder, name, of_table)
     finally:
-        made.unpersist()
+        storing.end(folder)
+    return storing.rows_in(results)
 
 
 def _deliveries(spark: SparkSession, source: str, run: RunFolder) -> Deliveries:

@@ -17,7 +17,7 @@ from reports.judgement.group import TABLES, Judge
 from reports.judgement.log import broker_log
 from reports.judgement.log.broker_log import COLUMNS, Placing
 from reports.judgement.log.log_places import Split
-from reports.judgement.log.reading import Blob, Row, Rows, unpacked
+from reports.judgement.log.split_rows import Blob, Row, Rows, unpacked
 from reports.judgement.logged import REQUEST, Chunk
 from reports.judgement.logged import in_order as lines_in_order
 from reports.judgement.run import history

@@ -26,7 +26,7 @@ from reports.judgement.log.log_bytes import unpacked
 from reports.judgement.log.log_places import LOG, Split
 from reports.judgement.log.parsing import Parser
 from reports.judgement.log.processes import STATUSES, BrokerProcess
-from reports.judgement.log.reading import How
+from reports.judgement.log.split_rows import How
 from reports.judgement.log.whole import ReadLogs, read_logs, tables_of
 from reports.judgement.logged import observed
 from reports.judgement.missing.gaps import Gap, missing, unexplained, unreadable

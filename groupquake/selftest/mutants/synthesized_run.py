@@ -12,7 +12,8 @@ from reference_coordinator.classic.profiles import Profile
 from reports.judgement.group import Judge
 from reports.judgement.log.broker_log import Place
 from reports.judgement.log.log_places import log_of
-from reports.judgement.log.reading import Blob, read
+from reports.judgement.log.reading import read
+from reports.judgement.log.split_rows import Blob
 from reports.judgement.log.whole import tables_of
 from reports.judgement.missing.gaps import Gap
 from reports.judgement.recording import Line, Recording, lines_of

@@ -11,7 +11,7 @@ from math import isnan, nan
 from typing import Any, NamedTuple
 
 from reports.judgement.log.parsing import LoggedRequest, Parser
-from reports.judgement.log.reading import Row, Rows
+from reports.judgement.log.split_rows import Row, Rows
 from reports.judgement.run.skews import UNPLACED, of_broker
 
 CLOCK_MS = 50.0

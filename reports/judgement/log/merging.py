@@ -37,7 +37,8 @@ from reports.judgement.log.processes import (
     runs,
     whole,
 )
-from reports.judgement.log.reading import TEXT_SHOWN, How, ProcessSummary, Reader, SplitSummary
+from reports.judgement.log.reading import TEXT_SHOWN, Reader
+from reports.judgement.log.split_rows import How, ProcessSummary, SplitSummary
 
 Json = dict[str, Any]
 

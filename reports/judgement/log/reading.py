@@ -11,13 +11,10 @@ import zlib
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from math import inf
 from operator import itemgetter
-from typing import Any, NamedTuple
-
-import msgspec
+from typing import NamedTuple
 
 from kafka_protocol import tap_lines
 from kafka_protocol.request_log import COMPLETED
@@ -32,9 +29,21 @@ from reports.judgement.log.parsing import (
     parse_request,
     parse_unanswered,
 )
-from reports.judgement.log.processes import Placed, Run, runs
+from reports.judgement.log.processes import Placed, runs
+from reports.judgement.log.split_rows import (
+    LINE_ROW,
+    REQUEST_ROW,
+    WHOLE,
+    Blob,
+    How,
+    ProcessSummary,
+    Row,
+    Rows,
+    SplitSummary,
+    Time,
+    packed,
+)
 from reports.judgement.missing.gaps import ENDS_OF_GROUPS, ENDS_OF_OFFSETS
-from reports.judgement.run.deliveries import NOTHING_HELD, Deliveries
 from reports.judgement.run.skews import of_broker
 from reports.judgement.timelines.said import FENCED
 
@@ -44,9 +53,6 @@ first one."""
 _COPIED = f"{COPIED} ({REQUEST_LOGGER})".encode()
 TEXT_SHOWN = 300
 """How many characters of a line the table `coverage` keeps."""
-TAIL_MS = 1_000.0
-"""How much of its end a summary tells millisecond by millisecond. Where lines are further out of
-order than that, the splits are read again without such a bound."""
 OFF_MS = 1_200.0
 """How far the time that a line shows may be from its own, about (`broker_log`)."""
 OF_ALL_GROUPS = frozenset((*LINES, FENCED, *ENDS_OF_GROUPS, *ENDS_OF_OFFSETS))
@@ -56,129 +62,10 @@ APART = 2_000
 memory."""
 BLOCK = 32 << 20
 """After so many bytes of lines the rows are given out."""
-
+_API, _CLIENT, _CONNECTION = map(REQUEST_ROW.index, ("api", "client_id", "connection"))
 Number = tuple[str | None, int | None]
 """A request's connection and correlation id; the same twice in one process is a repeated line, but
 for a request that a rule of the tap sent twice."""
-Time = tuple[int | None, int | None]
-"""What a line shows of its time: ms, by the wall clock, and a tick. That is the nano clock or, on
-lines without one, the place among those of its millisecond. A line without a time shows that of the
-line before, without a tick."""
-Row = tuple[Any, ...]
-REQUEST_ROW = (
-    "line", "process", "ms", "tick", "api", "api_version", "client_id", "connection",
-    "correlation_id", "request", "response", "error_code", "times_ms", "readable",
-)  # fmt: skip
-"""The values of a request's row; `process` counts those of the split, `line` its lines from 1."""
-_API, _CLIENT, _CONNECTION = map(REQUEST_ROW.index, ("api", "client_id", "connection"))
-LINE_ROW = (
-    "line", "process", "sn", "ms", "tick", "level", "template", "partition", "group", "member",
-    "instance", "generation", "members", "static_members", "reason", "epoch", "message",
-)  # fmt: skip
-"""The values of the row of a coordinator's line."""
-UNUSED_ROW = ("line", "process", "sn", "ms", "tick", "status", "text")
-"""The values of the row of a line that is not used."""
-
-
-class Rows(NamedTuple):
-    """The rows of a group: requests and lines; without a group also those of unused lines.
-
-    `said` is what the client history says of the group, as tuples of `history.Said`.
-    """
-
-    group: str | None
-    requests: Sequence[Row] = ()
-    lines: Sequence[Row] = ()
-    unused: Sequence[Row] = ()
-    said: Sequence[Row] = ()
-
-
-class Blob(NamedTuple):
-    """Packed `Rows`: those of a large `group`, or ("") of a bucket's others.
-
-    None of them counts before `since_ms`, by the clock that lines show.
-    """
-
-    bucket: int
-    group: str
-    rows: int
-    since_ms: float
-    data: bytes
-
-
-unpacked = msgspec.msgpack.Decoder(list[Rows]).decode
-packed = msgspec.msgpack.Encoder().encode
-
-
-@dataclass(frozen=True, slots=True)
-class How:
-    """How splits are read: into how many buckets, and what else of their lines is told.
-
-    `deliveries` tell which requests rules of the tap sent twice. Of times within
-    `spans` (ms, in order, apart) the summary has each line's, and of requests to `apis` clients
-    and connections. `tail_ms` is TAIL_MS, or infinity.
-    """
-
-    buckets: int = 1
-    spans: Sequence[tuple[float, float]] = ()
-    deliveries: Deliveries = NOTHING_HELD
-    apis: frozenset[str] = frozenset()
-    tail_ms: float = TAIL_MS
-
-
-WHOLE = How()
-
-
-class ProcessSummary(msgspec.Struct, array_like=True):
-    """What a split holds of one broker process; a restarted broker goes on in its log.
-
-    `counts` are numbers of lines by status. `partition` is the highest partition of
-    `__consumer_offsets` that a line names, `ended` whether the last line is there, the
-    coordinator's or the tap's. `lines` are the first and the last line with a serial number.
-    """
-
-    count: int = 0
-    counts: dict[str, int] = {}
-    partition: int | None = None
-    ended: bool = False
-    lines: tuple[int, int] | None = None
-    times: list[Time] = []
-    """The least and the greatest times of lines, by either clock."""
-    runs: list[Run] = []
-    connections: dict[str, tuple[int, int]] = {}
-    """The least and the greatest correlation id of each connection."""
-    apart_us: dict[int, int] = {}
-    """Lines with both clocks, by printed time minus nano clock in whole microseconds; only of times
-    at which no fault had set the clock off."""
-    within_ms: dict[int, int] = {}
-    """Lines by printed time, from `told_from_ms` on; only of lines without a nano clock."""
-    told_from_ms: float = -inf
-    lowest_ms: int | None = None
-    """The lowest printed time; only of lines without a nano clock."""
-
-
-class SplitSummary(msgspec.Struct, array_like=True):
-    """What all of a run is told of a split.
-
-    The first of `processes` goes on from the split before; `last_ms` is the last printed time.
-    `of_all_groups` are rows of lines. `signs` are the process and time of lines within the spans
-    asked for, and how long before that a request was answered. `rows` counts rows by bucket,
-    `large` names the groups that have blobs of their own.
-    """
-
-    processes: list[ProcessSummary]
-    last_ms: int | None = None
-    of_all_groups: list[Row] = []
-    signs: list[tuple[int, int | None, int | None, float]] = []
-    rows: dict[int, int] = {}
-    large: list[str] = []
-    clients: list[tuple[str | None, str | None]] = []
-    """Connections, each with its client."""
-
-    @property
-    def lines(self) -> int:
-        """The number of lines."""
-        return sum(process.count for process in self.processes)
 
 
 def read(
@@ -341,22 +228,12 @@ class Reader:
             readable = readable and seen <= self.copies(logged)
         self._seen[number] = seen + 1
         self.request, self.readable = logged, readable
-        self._of(group).requests.append(
-            (
-                self.line,
-                self.process_number,
-                *self.time,
-                logged.api,
-                logged.api_version,
-                logged.client_id,
-                *number,
-                logged.request,
-                logged.response,
-                logged.error_code,
-                logged.times_ms,
-                readable,
-            )
-        )
+        row = (
+            self.line, self.process_number, *self.time, logged.api, logged.api_version,
+            logged.client_id, *number, logged.request, logged.response, logged.error_code,
+            logged.times_ms, readable,
+        )  # fmt: skip
+        self._of(group).requests.append(row)
         times_ms = logged.times_ms
         if not self.parser.on_wire:
             self._sign()
@@ -386,24 +263,13 @@ class Reader:
         group = fields.get("group")
         if self.parser.is_foreign(group):
             return "irrelevant"
+        number = parsed.number
         row = (
-            self.line,
-            self.process_number,
-            self.sn,
-            *self.time,
-            parts.level,
-            parsed.template,
-            parsed.partition,
-            group,
-            fields.get("member"),
-            fields.get("instance"),
-            parsed.number("generation"),
-            parsed.number("members"),
-            parsed.number("static_members"),
-            fields.get("reason"),
-            parsed.number("epoch"),
-            parsed.message,
-        )
+            self.line, self.process_number, self.sn, *self.time, parts.level, parsed.template,
+            parsed.partition, group, fields.get("member"), fields.get("instance"),
+            number("generation"), number("members"), number("static_members"),
+            fields.get("reason"), number("epoch"), parsed.message,
+        )  # fmt: skip
         self._of(group).lines.append(row)
         if parsed.template in OF_ALL_GROUPS:
             self._summary.of_all_groups.append(row)

@@ -10,7 +10,8 @@ from reports.judgement.log.broker_log import COLUMNS, TABLES, Place, Placing
 from reports.judgement.log.log_places import Split, log_file
 from reports.judgement.log.merging import Looks, Merged, TailTooShortError, look, merge
 from reports.judgement.log.parsing import Parser
-from reports.judgement.log.reading import WHOLE, Blob, How, SplitSummary, read, unpacked
+from reports.judgement.log.reading import read
+from reports.judgement.log.split_rows import WHOLE, Blob, How, SplitSummary, unpacked
 
 Json = dict[str, Any]
 Lines = Mapping[Split, Iterable[bytes]]

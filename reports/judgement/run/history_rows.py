@@ -6,7 +6,8 @@ from math import inf
 
 import msgspec
 
-from reports.judgement.log.reading import APART, BLOCK, Blob, Row, Rows, bucket_of, packed
+from reports.judgement.log.reading import APART, BLOCK, bucket_of
+from reports.judgement.log.split_rows import Blob, Row, Rows, packed
 from reports.judgement.run.history import EVENTS, HUB_LAG, Read
 from reports.judgement.run.json_form import Account
 

@@ -20,7 +20,7 @@ from reports.judgement.buckets import Buckets
 from reports.judgement.log.broker_log import TABLES, Placing
 from reports.judgement.log.log_places import LogFile, Split, in_order, log_file
 from reports.judgement.log.parsing import Parser
-from reports.judgement.log.reading import How
+from reports.judgement.log.split_rows import How
 from reports.judgement.log.whole import read_logs
 
 RECORDED = Path(__file__).parents[2] / "recorded/kafka-4.3.0/brokers"
@@ -110,7 +110,8 @@ def test_splits_and_rotated_files_give_the_rows_of_the_whole(
     storing.begin(tmp_path)
     names = ["requests", "transitions", "coverage"]
     of = Buckets({split: Placing(place, PARSER) for split, place in merged.starts.items()})
-    told = judging.to_files(judging.placed(found.blobs, found.rows), of, tmp_path, names, [])
+    placed = judging.placed(found.blobs, found.rows)
+    told = judging.judged(placed, of, tmp_path, names, []).toArrow()
     storing.commit(tmp_path, names, told)
     storing.write(tmp_path, "lost", merged.lost)
     found.blobs.unpersist()

@@ -12,7 +12,7 @@ from reports.judgement.buckets import ALL_TABLES, Buckets, Evidence, chunks
 from reports.judgement.log import reading
 from reports.judgement.log.broker_log import Placing
 from reports.judgement.log.log_places import Split
-from reports.judgement.log.reading import Blob, How
+from reports.judgement.log.split_rows import Blob, How, unpacked
 from reports.judgement.log.whole import ReadLogs, read_logs
 from reports.judgement.recording import Recording
 from reports.judgement.run import history_rows
@@ -113,7 +113,7 @@ def test_what_the_history_says_comes_by_group() -> None:
     assert (summary.lines, summary.late_ms, summary.account.damaged) == (4, {7.5: 1}, 1)
     (blob,) = blobs
     assert isinstance(blob, Blob)
-    (rows,) = reading.unpacked(blob.data)
+    (rows,) = unpacked(blob.data)
     assert rows.group == "g"
     assert [Said(*row).event for row in rows.said] == ["assigned"]
     assert summary.rows == {blob.bucket: 1}

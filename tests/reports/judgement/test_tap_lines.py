@@ -14,7 +14,8 @@ from kafka_protocol.request_log import COMPLETED, LOGGER
 from reports.judgement.log import reading
 from reports.judgement.log.broker_log import Place
 from reports.judgement.log.parsing import Parser
-from reports.judgement.log.reading import COPIED, Blob, ProcessSummary, SplitSummary
+from reports.judgement.log.reading import COPIED
+from reports.judgement.log.split_rows import Blob, ProcessSummary, SplitSummary
 from reports.judgement.log.whole import tables_of
 
 CONTENT: dict[str, Any] = {

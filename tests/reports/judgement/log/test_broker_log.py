@@ -15,7 +15,7 @@ from kafka_protocol.request_log import COMPLETED
 from reports.judgement.log.broker_log import CLOCK_MS, PAUSE_MS, offset_ms
 from reports.judgement.log.log_places import Split
 from reports.judgement.log.parsing import Parser, parse_request
-from reports.judgement.log.reading import How
+from reports.judgement.log.split_rows import How
 from reports.judgement.log.whole import read_logs
 from reports.judgement.run.deliveries import NOTHING_HELD, Deliveries, Delivery
 

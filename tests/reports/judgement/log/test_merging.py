@@ -14,7 +14,8 @@ from kafka_protocol.coordinator_lines import JAVA, SCALA
 from reports.judgement.log.log_places import Split
 from reports.judgement.log.merging import Merged, TailTooShortError, merge
 from reports.judgement.log.parsing import Parser
-from reports.judgement.log.reading import Blob, How, SplitSummary, read
+from reports.judgement.log.reading import read
+from reports.judgement.log.split_rows import Blob, How, SplitSummary
 from reports.judgement.log.whole import looks_at, read_logs, tables_of
 
 RECORDED = Path(__file__).parents[3] / "recorded"
