@@ -20,7 +20,7 @@ OF_REBALANCE = pa.struct({
     "group": pa.string(), "at_ms": pa.float64(), "broker": pa.string(), "reason": pa.string(),
     "clients": pa.string(), "client_reason": pa.string(), "generation": pa.int64(),
     "stabilized_ms": pa.float64(), "ended_ms": pa.float64(), "took_ms": pa.float64(),
-    "ending": pa.string(), "members": pa.int32(), "came": pa.int32(), "went": pa.int32(),
+    "ending": pa.string(), "members": pa.int64(), "came": pa.int32(), "went": pa.int32(),
     "spared": pa.bool_(), "line": pa.string(),
 })  # fmt: skip
 OF_MEMBER = pa.struct({

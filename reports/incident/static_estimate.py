@@ -8,7 +8,7 @@ spared. It is an estimate; `ASSUMPTIONS` says what it takes for granted.
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from reports.incident.rebalances import Change, Rebalance
 
@@ -30,11 +30,8 @@ _SPARED = ("new_member", "leave", "session_expired")
 """The reasons of rebalances that may be spared."""
 
 
-class Absence(NamedTuple):
-    """A dynamic member's going and coming back."""
-
-    gone: Change
-    back: Change
+Absence = tuple[Change, Change]
+"""A dynamic member's going and its coming back."""
 
 
 def absences(changes: Sequence[Change], ran_with_ms: float, session_ms: float) -> list[Absence]:
@@ -59,7 +56,7 @@ def absences(changes: Sequence[Change], ran_with_ms: float, session_ms: float) -
         taken[change.client] = place
         if place < len(comers) and comers[place].at_ms - since(change) <= session_ms:
             taken[change.client] = place + 1
-            found.append(Absence(change, comers[place]))
+            found.append((change, comers[place]))
     return found
 
 

@@ -35,7 +35,8 @@ from reports.judgement.run.deliveries import ACTED, NOTHING_HELD, Deliveries
 from reports.judgement.run.evidence_level import Level
 from reports.judgement.run.machine_log import Standstill
 from reports.judgement.run.run_folder import RunFolder
-from reports.judgement.timelines.fenced_lines import FENCED, fenced_lines
+from reports.judgement.timelines.fenced_lines import fenced_lines
+from reports.judgement.timelines.said import FENCED
 
 Progress = Callable[[str], None]
 Where = Callable[[str], str]

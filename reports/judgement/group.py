@@ -36,7 +36,7 @@ from reports.judgement.run.history import ClientEvent
 from reports.judgement.run.machine_log import Busy
 from reports.judgement.timelines import compare, member_lines
 from reports.judgement.timelines.compare import Compared
-from reports.judgement.timelines.fenced_lines import FencedLine
+from reports.judgement.timelines.fenced_lines import FencedLines
 from reports.judgement.timelines.timeline import OBSERVED
 from reports.judgement.witness_pairs import Tap
 
@@ -128,7 +128,7 @@ class Judge:
     """When faults broke the wire of clients."""
     has_history: bool = True
     """Whether there is a client history."""
-    fenced: tuple[FencedLine, ...] | None = None
+    fenced: FencedLines | None = None
     """The fenced lines of all groups; None where they are not known."""
     grown_ms: tuple[float, float] = (inf, inf)
     """When topics grew last, and when the load was stopped."""

@@ -50,7 +50,7 @@ def hints(lines: Iterable[Line], grammar: Grammar) -> list[Hint]:
     found = []
     alone = grammar.lines_instead.get("pending_joins", "pending_joins") is None
     for line in lines:
-        about = subject(line) or ""
+        about = line["instance" if line["template"] == "static_replaced" else "member"] or ""
         marks = [(HINTS[line["template"]], about)] if line["template"] in HINTS else []
         if line["template"] == "preparing":
             why, member = reason(line, grammar)
@@ -62,13 +62,6 @@ def hints(lines: Iterable[Line], grammar: Grammar) -> list[Hint]:
         found += [
             Hint(line["at_ms"], kind, named, generation, line["broker"]) for kind, named in marks
         ]
-    return found
-
-
-def subject(line: Line) -> str | None:
-    """Return the member id that a line is about; of a replaced static member its instance id."""
-    name = "instance" if line["template"] == "static_replaced" else "member"
-    found: str | None = line[name]
     return found
 
 
