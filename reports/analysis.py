@@ -79,7 +79,7 @@ def analyse(
         found = results.results(computed, planned, drawn_groups.chosen, PARTITIONS)
         data, kip_848, hub_gaps = found.data, found.kip_848, None
         if history is not None:
-            altered, hub_gaps = client_history.told(history, HISTORY)
+            altered, hub_gaps = client_history.doubts(history, HISTORY)
             data = replace(data, altered_history=altered)
         rows = sum(digest.rows.total() for digest in data.digests.values())
         stored = beside.submit(computed.store, f"{target}/tables", rows)

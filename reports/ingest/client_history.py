@@ -47,7 +47,7 @@ def read(spark: SparkSession, uri: str, of_line: Read) -> DataFrame:
     return lines.mapInArrow(read_splits, BUNDLE.columns)
 
 
-def told(history: DataFrame, name: str) -> tuple[list[str], HubGaps | None]:
+def doubts(history: DataFrame, name: str) -> tuple[list[str], HubGaps | None]:
     """Say what of a history is not understood, and how late the hub ran; given as the bundle."""
     whole, late_ms = Account(), Counter[float]()
     splits: list[dict[str, Any]] = bundle.table(history, "accounts").toArrow().to_pylist()
