@@ -87,7 +87,7 @@ def _incident(
         else:
             templates[row["broker"], row["template"]] += row["count"]
     files = [file._replace(copies=copies[file.path]) for file in files]
-    told = groups.select("group", "incident").toArrow().to_pylist()
+    rows = groups.select("group", "incident").toArrow().to_pylist()
     once = tables["lines"].where("NOT copy")
     moves = once.where(F.col("template").isin(*MOVES))
     said = lambda name: F.get_json_object("fields", f"$.{name}").alias(name)
@@ -108,7 +108,7 @@ def _incident(
         "fenced": _first(requests, F.desc("count"), "instance", "operation"),
         "rejected": _placed(_first(tables["rejected"], "file", "start", "place"), files),
     }  # fmt: skip
-    by_group = {row["group"]: msgspec.json.decode(row["incident"]) for row in told}
+    by_group = {row["group"]: msgspec.json.decode(row["incident"]) for row in rows}
     return summary(files, by_group, templates, shown, zone)
 
 

@@ -19,7 +19,7 @@ SESSIONS_MS = (10_000.0, 30_000.0, 45_000.0, 60_000.0, 120_000.0, 300_000.0, 600
 ASSUMPTIONS = (
     "A dynamic member that goes and one that comes with the same client id are one process.",
     "Where members share a client id, the earliest going is paired with the next coming.",
-    "A static member sends no LeaveGroup when it closes, unless its client is told to.",
+    "A static member sends no LeaveGroup when it closes, unless its client is set to do so.",
     "A member whose session expired sent its last heartbeat one session before.",
     "It came back with the subscription and the assignors that it had before.",
     "It came back while its group was stable: in the middle of another rebalance it may cost one.",

@@ -342,7 +342,7 @@ def _deliveries(spark: SparkSession, source: str, run: RunFolder) -> Deliveries:
         return NOTHING_HELD
     lines = log_files.lines(spark, source, Level.WIRE.folder)
     ruled = lines.select(F.col("value").cast("string")).where(F.col("value").contains(ACTED))
-    return deliveries.read(row["value"] for row in ruled.toArrow().to_pylist())
+    return deliveries.read(sorted(ruled.toArrow()["value"].to_pylist()))
 
 
 def rows_of(frame: DataFrame) -> list[Json]:

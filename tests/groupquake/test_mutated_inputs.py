@@ -279,10 +279,9 @@ def test_damaged_journals(block: int, tmp_path: Path, groupquake: Command) -> No
             assert "\n" not in found, seed
         else:
             judged += 1
-            text = re.sub(rb"\r(\n|(?=.))", b"\n", damaged)
             assert found["verdict"] in ("pass", "fail", "unknown")
-            assert text.count(b"\n") == len(again.journal), seed
-            if not text.endswith(b"\n") and text:
+            assert damaged.count(b"\n") == len(again.journal), seed
+            if not damaged.endswith(b"\n") and damaged:
                 assert found["verdict"] != "pass", seed
             if seed % 10 == 0:
                 report.render(again, found, data, drawn, cost)

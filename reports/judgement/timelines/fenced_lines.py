@@ -6,7 +6,7 @@ its instance gets a new member id is fenced without a line: `static_replaced` sa
 has no such answer belongs to the group in which its member id was used.
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -19,7 +19,7 @@ from reference_coordinator.replay import EpochEvent, ExpectedLine, ObservedReque
 from reference_coordinator.replay.conditions import SEEMS_AFTER_LINE_MS
 from reports.judgement.logged import HeldUp
 from reports.judgement.run.machine_log import Busy
-from reports.judgement.timelines.member_lines import DOUBTFUL, row_of
+from reports.judgement.timelines.member_lines import DOUBTFUL, About, paired, row_of
 from reports.judgement.timelines.said import ALIKE, FENCED, differences
 
 Json = dict[str, Any]
@@ -144,26 +144,23 @@ class Fencings:
         """
         if self.lines is None:
             return
+        observed: dict[About, list[FencedLine]] = defaultdict(list)
+        expected: dict[About, list[ExpectedLine]] = defaultdict(list)
         known = chain.from_iterable(self.lines[whom] for whom in self._named)
-        left = sorted(known, key=lambda line: line.at_ms)
-        count: Counter[str] = Counter()
+        for line in sorted(known, key=lambda line: line.at_ms):
+            observed[FENCED, line.member].append(line)
         for due in sorted(self._due, key=lambda due: due.latest_ms):
-            count[due.subject] += 1
-            about, nth = (FENCED, due.subject), count[due.subject]
-            line = next((line for line in left if fits(due, line)), None)
-            if line is not None:
-                left.remove(line)
-                held = self._held.get(line.instance, set()) - {line.member}
-                if line.holder and line.holder not in held:
-                    wrong = f"holder '{line.holder}'"
-                    yield row_of(about, DOUBTFUL, line[:3], nth=nth, wrong=wrong)
-            elif not _was_replaced(due, replaced):
-                yield row_of(about, "missing_line", None, due.at_ms, nth)
-        for line in left:
-            if not _ended(line, brokers):
-                count[line.member] += 1
-                about = FENCED, line.member
-                yield row_of(about, "unexpected_line", line[:3], nth=count[line.member])
+            expected[FENCED, due.subject].append(due)
+        for about, nth, seen, fencing in paired(observed, expected, fits):
+            if seen is None:
+                if fencing is not None and not _was_replaced(fencing, replaced):
+                    yield row_of(about, "missing_line", None, fencing.at_ms, nth)
+            elif fencing is None:
+                if not _ended(seen, brokers):
+                    yield row_of(about, "unexpected_line", seen[:3], nth=nth)
+            elif seen.holder and seen.holder not in self._held[seen.instance] - {seen.member}:
+                wrong = f"holder '{seen.holder}'"
+                yield row_of(about, DOUBTFUL, seen[:3], nth=nth, wrong=wrong)
 
 
 def _named(seen: ObservedRequest) -> Iterator[tuple[str, str, int | None]]:

@@ -1,13 +1,13 @@
 """Lines about a group's members: each line that is due is in the log once, and no other line is.
 
 The nth line of a kind about a subject is compared with the nth such line that the oracle expects.
+Fenced lines are paired by `fits` instead (see `fenced_lines`), and judged by the same fields.
 """
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import zip_longest
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 from kafka_protocol.append_errors import AppendError, append_error
 from kafka_protocol.coordinator_lines import Grammar
@@ -19,6 +19,7 @@ from reports.judgement.timelines.compare import EARLY_MS, LATE_MS
 from reports.judgement.timelines.said import BEGUN, FENCED, FIELDS, SUBJECTS, differences
 from reports.judgement.timelines.timeline import Line
 
+T = TypeVar("T")
 Json = dict[str, Any]
 About = tuple[str, str | None]
 """A kind of lines, and their subject."""
@@ -73,21 +74,19 @@ def compare(
     `may_be_missing` does not say so. Whether `BEGUN` is due is judged with its rebalance.
     """
     expected, unnamed = _expected(expected_lines, grammar)
-    observed = _observed(lines, grammar, _fails(expected_lines, outages, stalls))
+    observed = _observed(lines, grammar, _unexplained(expected_lines, outages, stalls))
     found = []
-    for about in observed.keys() | expected.keys():
-        pairs = zip_longest(observed[about], expected[about])
-        for nth, (seen, due) in enumerate(pairs, 1):
-            if seen is None and may_be_missing(due):
-                continue
-            outcome, wrong = _outcome(about[0], seen, due, grammar)
-            place = seen and (seen[0]["broker"], seen[0]["line"], seen[0]["at_ms"])
-            row = row_of(about, outcome, place, due.at_ms if due else None, nth, wrong)
-            if about[0] in OF_LOADS and any(outage.has(time_of(row)) for outage in outages):
-                row["outcome"] = DOUBTFUL
-            late = about[0] == EXTENDED and _stood_still(row, stalls, join_timer_ms)
-            if outcome and not late:
-                found.append(row)
+    for about, nth, seen, due in paired(observed, expected):
+        if seen is None and due is not None and may_be_missing(due):
+            continue
+        outcome, wrong = _outcome(about[0], seen, due, grammar)
+        place = seen and (seen[0]["broker"], seen[0]["line"], seen[0]["at_ms"])
+        row = row_of(about, outcome, place, due.at_ms if due else None, nth, wrong)
+        if about[0] in OF_LOADS and any(outage.has(time_of(row)) for outage in outages):
+            row["outcome"] = DOUBTFUL
+        late = about[0] == EXTENDED and _stood_still(row, stalls, join_timer_ms)
+        if outcome and not late:
+            found.append(row)
     unpaired = Counter(row["kind"] for row in found if row["outcome"] == "unexpected_line")
     return sorted(
         (
@@ -99,6 +98,23 @@ def compare(
         ),
         key=lambda row: (time_of(row), str(row)),
     )
+
+
+def paired(
+    observed: Mapping[About, Sequence[T]],
+    expected: Mapping[About, Sequence[ExpectedLine]],
+    fits: Callable[[ExpectedLine, T], bool] = lambda _, __: True,
+) -> Iterator[tuple[About, int, T | None, ExpectedLine | None]]:
+    """Pair each line that is due with the first one left that fits, and number the pairs.
+
+    Both have the lines about a subject in the order of their times. What is left comes last.
+    """
+    for about in observed.keys() | expected.keys():
+        left, nth = list(observed.get(about, ())), 0
+        for nth, due in enumerate(expected.get(about, ()), 1):
+            place = next((place for place, line in enumerate(left) if fits(due, line)), None)
+            yield about, nth, None if place is None else left.pop(place), due
+        yield from ((about, number, line, None) for number, line in enumerate(left, nth + 1))
 
 
 def time_of(row: Mapping[str, Any]) -> float:
@@ -150,7 +166,7 @@ def _expected(
 
 
 def _observed(
-    lines: Iterable[Line], grammar: Grammar, fails: Callable[[Line], bool]
+    lines: Iterable[Line], grammar: Grammar, unexplained: Callable[[Line], bool]
 ) -> dict[About, list[Seen]]:
     """Sort the lines that are compared.
 
@@ -161,7 +177,7 @@ def _observed(
     states: dict[str, str] = defaultdict(lambda: str(State.EMPTY))
     for line in sorted(lines, key=lambda line: (line["at_ms"], line["line"])):
         kind, broker = line["template"], line["broker"]
-        if kind in compared or (kind in FAILED and fails(line)):
+        if kind in compared or (kind in FAILED and unexplained(line)):
             subject = line.get(SUBJECTS.get(kind, "member"), "")
             about = kind, None if subject is None else str(subject)
             found[about].append((line, states[broker]))
@@ -207,7 +223,7 @@ def _stood_still(row: Json, stalls: Sequence[Stall], join_timer_ms: float) -> bo
     )
 
 
-def _fails(
+def _unexplained(
     expected_lines: Iterable[ExpectedLine], outages: Sequence[Outage], stalls: Sequence[Stall]
 ) -> Callable[[Line], bool]:
     """Tell of lines of failed writes whether no fault, standstill or answer may explain them."""

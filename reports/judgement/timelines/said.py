@@ -1,6 +1,6 @@
 """Which coordinator lines are compared with those that are due, and in which of their fields.
 
-A template's lines about one subject are told apart by their order. What else a line says is
+A template's lines about one subject differ by their order. What else a line says is
 compared field by field, where the line has the field and it is known what it has to be.
 """
 

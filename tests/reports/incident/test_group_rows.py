@@ -2,7 +2,7 @@
 
 import msgspec
 
-from reports.incident.group_incident import told
+from reports.incident.group_incident import row_about
 from reports.incident.group_pass import OF_GROUP
 from reports.incident.stock_lines import Line
 from reports.incident.stock_logs import batched
@@ -14,7 +14,7 @@ def line(at_ms: float, template: str, **fields: str) -> Line:
 
 def test_numbers_of_eighteen_digits_have_room() -> None:
     most = "9" * 18
-    row = told(
+    row = row_about(
         "g",
         [
             line(1_000, "preparing", reason="leave", generation=most),
