@@ -10,8 +10,9 @@ from math import inf
 from typing import Any, cast
 
 from kafka_protocol.coordinator_lines import Grammar
+from reference_coordinator.classic.noted_rules import NotedRules
 from reference_coordinator.classic.profiles import Profile
-from reference_coordinator.replay import Evidence, Outage, Stall
+from reference_coordinator.replay import Evidence, GroupReplay, Outage, Stall
 from reports.judgement import breaches, checkers, members, witness_pairs
 from reports.judgement.case import Case, Judgement, Named
 from reports.judgement.clients import assignments, comparison, ownership
@@ -29,7 +30,7 @@ from reports.judgement.logged import Chunk, HeldUp, LoggedRow
 from reports.judgement.members import Members
 from reports.judgement.missing.correlation_ids import NO_CLIENTS, KnownClients
 from reports.judgement.missing.silences import Kill
-from reports.judgement.promises import NotedRules, broken_promises, differing
+from reports.judgement.promises import broken_promises, differing
 from reports.judgement.run.deleted_topics import Deletions
 from reports.judgement.run.disturbance import Disturbance
 from reports.judgement.run.history import ClientEvent
@@ -202,7 +203,7 @@ class Judge:
                 yield from self.digester.digested(group, found, joiners) if self.digester else found
 
     def _judged(self, case: Case, chunks: Iterable[Chunk]) -> Iterator[Named]:
-        noted = NotedRules(self.profile)
+        noted = NotedRules(self.profile, differing(self.profile, self.promised))
         judgement = Judgement(case, cast(Profile, noted), self.first_alone)
         beside = [checker(case, self) for checker in checkers.CHECKERS]
         for chunk in chunks:
@@ -221,21 +222,23 @@ class Judge:
             yield from checker.end()
         yield from case.in_the_end(found.responses, judgement.record_bytes)
         if case.members.has_statics:
-            yield from self._promises(case, found, noted.read)
+            yield from self._promises(case, found, noted, judgement.replay)
 
-    def _promises(self, case: Case, found: Compared, read: frozenset[str]) -> Iterator[Named]:
+    def _promises(
+        self, case: Case, found: Compared, noted: NotedRules, first: GroupReplay
+    ) -> Iterator[Named]:
         """Yield the departures from KIP-345, and the promises that are broken.
 
-        `found` was judged by the profile, of which those rules were `read`.
+        `found` was judged by the profile as it was `noted`, in the replay `first`.
         """
         kept = found
-        if read & differing(self.profile, self.promised):
-            kept = _compared(case, self.promised, first_alone=self.first_alone)
+        if noted.reads:
+            kept = _compared(case, self.promised, first_alone=self.first_alone, first=first)
         yield from checkers.rows("departures", kept.violations)
         if self.rules is not None and not kept.explained:
             known: dict[frozenset[str], frozenset[str] | None] = {frozenset(): None}
             if not differing(self.rules, self.profile):
-                own = read if found.explained else None
+                own = noted.read if found.explained else None
                 known[differing(self.rules, self.promised)] = own
             explained = lambda rules: _compared(case, rules, first_alone=True).explained
             names = broken_promises(explained, self.rules, self.promised, known)
@@ -260,9 +263,11 @@ class Judge:
         )
 
 
-def _compared(case: Case, profile: Profile, *, first_alone: bool = False) -> Compared:
-    """Judge a whole case by some rules."""
-    judgement = Judgement(case, profile, first_alone)
+def _compared(
+    case: Case, profile: Profile, *, first_alone: bool = False, first: GroupReplay | None = None
+) -> Compared:
+    """Judge a whole case by some rules; `first` is its replay by others, see `GroupReplay`."""
+    judgement = Judgement(case, profile, first_alone, first)
     for part in case.parts:
         judgement.add(part)
         if first_alone and judgement.is_wrong:
