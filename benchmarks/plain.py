@@ -204,11 +204,11 @@ class Reader:
         kinds = [HINTS[template]] if template in HINTS else []
         if template == "preparing":
             classed = self.grammar.grammar.classed(fields["reason"])
-            kinds += ["sync_expired"] if classed and classed[0] == "pending_sync" else []
+            kinds += [HintKind.SYNC_EXPIRED] if classed and classed[0] == "pending_sync" else []
         for kind in kinds:
             subject = fields.get("instance" if template == "static_replaced" else "member") or ""
             generation = int(fields.get("generation") or -1)
-            self.hints[group].append(Hint(at_ms, HintKind(kind), subject, generation, broker))
+            self.hints[group].append(Hint(at_ms, kind, subject, generation, broker))
 
     def evidence(self, run: RunFolder) -> Iterator[Evidence]:
         """Yield the evidence of each group, and release it."""

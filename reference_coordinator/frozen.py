@@ -29,12 +29,11 @@ else:
 
         Raises TypeError for a field that the dataclass does not have.
         """
-        copy: Value = object.__new__(type(value))
-        values = vars(copy)
-        values.update(vars(value))
-        known = len(values)
-        values.update(fields)
-        if len(values) != known:
-            unknown = ", ".join(sorted(fields.keys() - vars(value).keys()))
+        before = value.__dict__
+        after = before | fields
+        if len(after) != len(before):
+            unknown = ", ".join(sorted(fields.keys() - before.keys()))
             raise TypeError(f"{type(value).__name__} has no field {unknown}")
+        copy: Value = object.__new__(type(value))
+        copy.__dict__ = after
         return copy

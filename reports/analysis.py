@@ -12,7 +12,6 @@ from pyspark.sql import SparkSession
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import NEWEST, promised_by
 from reports.ingest import bundle, client_history, places, results, tables
-from reports.ingest.client_costs import client_costs
 from reports.ingest.failures import explained
 from reports.ingest.spark import session
 from reports.judgement import costs, counterexample, verdict
@@ -71,20 +70,17 @@ def analyse(
             history = client_history.read(spark, f"{source}/{HISTORY}", reader_of(run)).persist()
             last.callback(history.unpersist)
             said = bundle.table(history, "lines")
-        owners = f"{target}/tables/ownership"
-        seen_by_clients = beside.submit(
-            client_costs, spark, said, owners, planned, PARTITIONS
-        )  # it needs no broker's log
         computed = tables.build(
             spark, run, source, target, tables.Rules(profile, promised_by(rules), rules), progress,
             said,
         )  # fmt: skip
         last.callback(computed.judged.unpersist)  # the session may be somebody else's
         progress("judging")
-        found = results.results(computed, planned, drawn_groups.chosen)
-        data, kip_848 = found.data, found.kip_848
+        found = results.results(computed, planned, drawn_groups.chosen, PARTITIONS)
+        data, kip_848, hub_gaps = found.data, found.kip_848, None
         if history is not None:
-            data = replace(data, altered_history=client_history.doubts(history, HISTORY))
+            altered, hub_gaps = client_history.doubts(history, HISTORY)
+            data = replace(data, altered_history=altered)
         rows = sum(digest.rows.total() for digest in data.digests.values())
         stored = beside.submit(computed.store, f"{target}/tables", rows)
         judged = verdict.judge(run, data, kip_848, named)
@@ -99,14 +95,13 @@ def analyse(
                 run, computed.evidence(group), profile, data.places
             ):
                 judged["counterexample"], texts = shortest
-        cost = replace(seen_by_clients.result(), expulsions=found.expulsions)
-        costs.add(judged, cost, run, data.digests)
+        costs.add(judged, hub_gaps, data.digests)
         drawn = drawn_groups.collected(found.drawn, found.joins, found.heard)
         progress("drawing the report")
         texts |= {
             "verdict.json": verdict.to_json(judged),
             "junit.xml": junit.render(judged),
-            "report.html": report.render(run, judged, data, drawn, cost),
+            "report.html": report.render(run, judged, data, drawn, found.costs),
         }
         stored.result()  # a verdict stands beside whole tables
         places.write_texts(spark, target, texts)

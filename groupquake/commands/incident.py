@@ -97,7 +97,7 @@ def report_logs(
     spark: SparkOptions,
 ) -> Exit:
     """Report the incident that some logs tell."""
-    from reports import incidents  # noqa: PLC0415 (Spark and the page's libraries load slowly)
+    from reports.incident import analysis  # noqa: PLC0415 (Spark and the page's libraries load slowly)
     from reports.ingest import places  # noqa: PLC0415
 
     find_java()
@@ -119,9 +119,9 @@ def report_logs(
         session(spark, _size(logs), cache_folder() / "spark.log") as opened,
     ):
         if output is not None:
-            places.refuse_results(opened, target, ("tables", *incidents.FILES))
-        places.remove(target, ("tables", *incidents.FILES))
-        incident = incidents.analyse(
+            places.refuse_results(opened, target, ("tables", *analysis.FILES))
+        places.remove(target, ("tables", *analysis.FILES))
+        incident = analysis.analyse(
             opened,
             [places.glob_of(log) for log in logs],
             target,

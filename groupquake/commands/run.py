@@ -30,7 +30,8 @@ from groupquake.load_workers import WorkerOptions, worker_options
 from groupquake.recovery import recover_all
 from groupquake.runner import Runner
 from groupquake.signals import SIGNALS
-from reports import rehearsal
+from reports import EvidenceError, ExecutionError, rehearsal
+from reports.ingest.cluster import reach
 from scenarios.client_properties import without_tls
 from scenarios.fields import BIG_SEED
 
@@ -116,7 +117,8 @@ def run(
     workers.check(experiment)
     programs.require_there(experiment)
     if not no_report:
-        find_java()  # Spark needs Java; fail now rather than after the run
+        find_java()  # Spark needs Java and its master; fail now rather than after the run
+        reach(master)
     options = [*where.options, *(f"--set={setting}" for setting in settings)]
     options += [*workers.given, *(["--tap"] if tap else [])]
     tap = tap or implies_tap(experiment)
@@ -172,13 +174,22 @@ def run(
     )
     try:
         _gather(runner, attach, console)
-        if no_report:
-            console.result(f"not judged yet: groupquake report {shlex.quote(str(folder))}")
-            return Exit.PASS
-        return judge(folder, master, console)
+        return _judged(folder, None if no_report else master, console)
     except AbortedError as error:
         left = "stopped, all faults healed; the evidence so far is kept"
         raise AbortedError(error.signal, left) from error
+
+
+def _judged(folder: Path, master: str | None, console: Console) -> Exit:
+    """Judge the run with a master; without one, or where that fails, say how to do it later."""
+    later = f"groupquake report {shlex.quote(str(folder))}"
+    if master is None:
+        console.result(f"not judged yet: {later}")
+        return Exit.PASS
+    try:
+        return judge(folder, master, console)
+    except (EvidenceError, ExecutionError) as error:
+        raise type(error)(f"{error}; the run is whole, judge it later: {later}") from error
 
 
 def _require_page_alone(*, keep: bool, no_report: bool, workers: WorkerOptions) -> None:

@@ -1,7 +1,7 @@
 """What a grammar consists of: templates of lines, and where a log begins and ends."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kafka_protocol.coordinator_lines.template import CLIENT_REASON, Fields, Reason, Template
@@ -40,28 +40,35 @@ class Grammar:
     lines_instead: Mapping[str, str | None] = field(default_factory=dict)
     reasons_instead: Mapping[str, str] = field(default_factory=dict)
     tells_bytes: bool = True
+    _templates: Mapping[str, Template] = field(init=False, repr=False, compare=False)
+    _reasons: Mapping[str, Reason] = field(init=False, repr=False, compare=False)
+    _classes: Sequence[tuple[re.Pattern[str], str]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Index what is looked up for every line."""
+        templates = {template.name: template for template in self.templates}
+        reasons = {reason.name: reason for reason in self.reasons}
+        classes = [(re.compile(reason.regex, re.ASCII), reason.name) for reason in self.reasons]
+        object.__setattr__(self, "_templates", templates)
+        object.__setattr__(self, "_reasons", reasons)
+        object.__setattr__(self, "_classes", classes)
 
     def template(self, name: str) -> Template:
         """Return the template of a name. Raises KeyError."""
-        found = (template for template in self.templates if template.name == name)
-        if (template := next(found, None)) is None:
-            raise KeyError(name)
-        return template
+        return self._templates[name]
 
     def reason(self, name: str) -> Reason:
         """Return the class of reasons of a name. Raises KeyError."""
-        if (reason := next((r for r in self.reasons if r.name == name), None)) is None:
-            raise KeyError(name)
-        return reason
+        return self._reasons[name]
 
     def classed(self, reason: str) -> tuple[str, str] | None:
         """Return the class of the reason in a "Preparing" line, and the member that it names.
 
         None for a text of no class.
         """
-        for known in self.reasons:
-            if match := re.match(known.regex, reason, re.ASCII):
-                return known.name, match[1]
+        for pattern, name in self._classes:
+            if match := pattern.match(reason):
+                return name, match[1]
         return None
 
     def said(self, name: str, message: str) -> Fields:

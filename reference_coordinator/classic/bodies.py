@@ -160,7 +160,11 @@ def _members(listed: Sequence[Json]) -> frozenset[tuple[str, str | None, str]]:
     """Collect a leader's members; a member that is listed twice is marked with the count."""
     if not listed:
         return frozenset()
-    times = Counter((m["memberId"], m.get("groupInstanceId"), m["metadata"]) for m in listed)
+    each = [(m["memberId"], m.get("groupInstanceId"), m["metadata"]) for m in listed]
+    members: frozenset[tuple[str, str | None, str]] = frozenset(each)
+    if len(members) == len(each):
+        return members
+    times = Counter(each)
     return frozenset(
         member if count == 1 else (f"{member[0]} ({count} times)", *member[1:])
         for member, count in times.items()

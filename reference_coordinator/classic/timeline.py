@@ -1,16 +1,14 @@
 """The expected timeline of a group: a row for each rebalance, built from the effects of `step`."""
 
-from dataclasses import replace
-
 from reference_coordinator.classic.effects import AssignmentReceived, Transition
 from reference_coordinator.classic.state import COMPLETING_REBALANCE, EMPTY
-from reference_coordinator.frozen import frozen_dataclass
+from reference_coordinator.frozen import frozen_dataclass, replace_fields
 
 ROW_KEY = ("incarnation", "old_generation")
 """The columns that name a rebalance in its group."""
 
 
-@frozen_dataclass(frozen=True, slots=True)
+@frozen_dataclass(frozen=True)  # without slots, for `replace_fields`
 class ExpectedRebalance:
     """One expected rebalance, from PreparingRebalance to its end; times in ms, -1: never.
 
@@ -38,14 +36,14 @@ class ExpectedRebalance:
     def after(self, transition: Transition, now_ms: float) -> "ExpectedRebalance":
         """Return the row after the transition that completes the join phase."""
         if transition.after is COMPLETING_REBALANCE:
-            return replace(
+            return replace_fields(
                 self,
                 joined_ms=now_ms,
                 generation=transition.generation,
                 members=transition.members,
             )
         if transition.after is EMPTY:
-            return replace(
+            return replace_fields(
                 self,
                 joined_ms=now_ms,
                 generation=transition.generation,
@@ -57,7 +55,7 @@ class ExpectedRebalance:
 
     def assigned(self, received: AssignmentReceived, now_ms: float) -> "ExpectedRebalance":
         """Return the row after the coordinator accepted the leader's assignment."""
-        return replace(
+        return replace_fields(
             self,
             leader=received.leader,
             assigned_ms=now_ms,

@@ -67,7 +67,8 @@ class ArmedTimers:
             self.overtake(timer, cause)
         delay_ms = deadline_ms - clock.now_ms
         earliest_ms, latest_ms = clock.earliest_ms + delay_ms, clock.latest_ms + delay_ms
-        on_time_ms = cause.on_time_ms + delay_ms if cause.cause == timer else _NEVER
+        extends = cause.on_time_ms < _NEVER and cause.cause == timer
+        on_time_ms = cause.on_time_ms + delay_ms if extends else _NEVER
         self.running[timer] = Due(earliest_ms, deadline_ms, latest_ms, of_pending, on_time_ms)
         if earliest_ms < self.first_ms:
             self.first, self.first_ms = timer, earliest_ms

@@ -29,7 +29,7 @@ class Clock:
 
     def advance(self, candidate: Candidate, until_ms: float) -> None:
         """Let a candidate happen, no later than `until_ms`; time never goes back."""
-        earliest_ms, at_ms, latest_ms, *_ = candidate
+        earliest_ms, at_ms, latest_ms = candidate[:3]
         if at_ms > self.now_ms:
             self.now_ms = max(self.now_ms, min(at_ms, until_ms))
         if self.relaxed:

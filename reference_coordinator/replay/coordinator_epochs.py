@@ -119,7 +119,7 @@ class Span:
 
     def __post_init__(self) -> None:
         """Look at the events of the span."""
-        within = (s for s in self.of_broker if self.has(s.at_ms))
+        within = (s for s in self.of_broker if self.start_ms <= s.at_ms < self.end_ms)
         self.inside = [s for s in within if s.kind not in NOT_REPLAYED]
         never = float("inf")
         self.loaded_ms = next((s.at_ms for s in self.inside if s.kind == "loaded"), never)
@@ -149,10 +149,6 @@ class Span:
         if at_ms < self.end_ms and all(gone_ms > at_ms for gone_ms in gone):
             self.inside.append(EpochEvent(at_ms, self.broker, "unloaded"))
             self.inside.sort(key=attrgetter("at_ms"))
-
-    def has(self, at_ms: float) -> bool:
-        """Tell whether a time is in the span."""
-        return self.start_ms <= at_ms < self.end_ms
 
     def receive(self, requests: Sequence[ObservedRequest]) -> None:
         """Take what belongs here of the broker's requests."""
@@ -208,6 +204,7 @@ class Spans:
         self._evidence, self._protocol = evidence, protocol
         self._early, self._line = tolerance.early, tolerance.line
         self._of: dict[str, list[Span]] = {}
+        self._in_order: list[Span] = []
         self._loads: dict[str, list[float]] = {}
         if not evidence.epoch_events:
             self._of[""] = [Span("", stalls=evidence.stalls)]
@@ -224,8 +221,10 @@ class Spans:
 
     def in_order(self) -> list[Span]:
         """List them in the order in which brokers took over; those that did not come last."""
-        spans = (span for broker in sorted(self._of) for span in self._of[broker])
-        return sorted(spans, key=lambda span: span.loaded_ms)  # at the same time: the lower broker
+        if not self._in_order:
+            spans = (span for broker in sorted(self._of) for span in self._of[broker])
+            self._in_order = sorted(spans, key=attrgetter("loaded_ms"))  # equal: the lower broker
+        return self._in_order
 
     def takeovers(self) -> dict[int, float]:
         """Return from when on what is written before each load does not count, by its number.
@@ -262,8 +261,9 @@ class Spans:
             for span in self._of[broker]:
                 span.receive(mine)
         for hint in hints:
-            for span in chain.from_iterable(self._of.values()):
-                if hint.broker in ("", span.broker) and span.has(hint.at_ms):
+            known = [self._of.get(hint.broker, [])] if hint.broker else self._of.values()
+            for span in chain.from_iterable(known):
+                if span.start_ms <= hint.at_ms < span.end_ms:
                     span.hints.append(hint)
 
     def _once_it_loads(self, seen: ObservedRequest) -> ObservedRequest:
@@ -285,7 +285,8 @@ class Spans:
         return replace(seen, at_ms=load_ms, latest_ms=sent_ms, answered_ms=answered_ms)
 
     def _add_broker(self, broker: str) -> None:
-        events = sorted(_of(self._evidence.epoch_events, broker), key=lambda event: event.at_ms)
+        self._in_order = []
+        events = sorted(_of(self._evidence.epoch_events, broker), key=attrgetter("at_ms"))
         self._loads[broker] = [s.at_ms for s in events if s.kind == "loading"]
         cuts = [s.at_ms - self._early for s in events if s.kind in ("started", "loading")]
         self._of[broker] = [

@@ -43,7 +43,7 @@ STORED = Outcome(NO_ERROR)
 
 def outcome_of(seen: ObservedRequest, conditions: Conditions) -> Outcome:
     """Return the outcome of a request's own write, as far as its answer tells it."""
-    error = _failure(seen, conditions)
+    error = failure_in(seen, conditions)
     if error is NO_ERROR:
         return STORED
     if _timed_out(seen, error, conditions):
@@ -63,7 +63,7 @@ def awaited_outcome(
     `under_way` are the requests of the group whose writes were, `unobserved` says that one of these
     may have timed out after its request was answered.
     """
-    error = _failure(seen, conditions)
+    error = failure_in(seen, conditions)
     if error is NO_ERROR:
         return STORED
     held_up = _was_held_up(seen, under_way, conditions, unobserved=unobserved)
@@ -110,7 +110,7 @@ def may_wait(ours: Response, seen: ObservedRequest, *, at_once: bool) -> bool:
     return not (at_once and seen.api in ("JOIN_GROUP", "SYNC_GROUP"))
 
 
-def _failure(seen: ObservedRequest, conditions: Conditions) -> Error:
+def failure_in(seen: ObservedRequest, conditions: Conditions) -> Error:
     """Return the error of an answer if it may be that of a write."""
     if not seen.response:
         return NO_ERROR

@@ -48,12 +48,12 @@ def fast_forward(hypothesis: Hypothesis, parts: Stretches, index: int, last: int
         if index == last:
             return index
         until_ms, passing = parts.next_ms(index), []
-        for candidate in parts[index]:
-            seen, latest_ms = candidate.cause, candidate.latest_ms
+        for place in range(parts.cuts[index], parts.end(index)):
+            seen, latest_ms = parts.causes[place], parts.latest_ms[place]
             if not isinstance(seen, ObservedRequest) or seen.answered_ms > latest_ms + reply_ms:
                 return index
             if pending_requests and hypothesis.answered_before(
-                candidate.earliest_ms, seen.connection
+                parts.earliest_ms[place], seen.connection
             ):
                 return index
             timers = reaction_to(group, seen, protocol, profile)
@@ -61,11 +61,11 @@ def fast_forward(hypothesis: Hypothesis, parts: Stretches, index: int, last: int
                 return index
             if latest_ms > until_ms:
                 until_ms = latest_ms
-            passing.append((candidate, timers, seen.id))
+            passing.append((place, timers, seen.id))
         if hypothesis.timers.may_expire(until_ms):
             return index
-        for taken in passing:
-            _pass(hypothesis, *taken)
+        for place, timers, request in passing:
+            _pass(hypothesis, parts.candidate(place), timers, request)
         index += 1
     return index
 
@@ -183,6 +183,6 @@ def _comes_first(hypothesis: Hypothesis, candidate: Candidate) -> bool:
     return (
         isinstance(seen, ObservedRequest)
         and seen.response is not None
-        and len(hypothesis.group.members) > 0
+        and bool(hypothesis.group.members.by_id)
         and not hypothesis.answered_before(candidate.earliest_ms, seen.connection)
     )

@@ -5,7 +5,7 @@ replayed is forgotten wherever nothing was under way, and the oracle's state car
 are those that the whole evidence gives.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, chain
 from operator import attrgetter
@@ -198,22 +198,23 @@ class GroupReplay:
                 self.tolerance,
                 epoch.outcome,
                 epoch.records,
-                self._loaded_by(epoch, loaded, self._spans.takeovers()),
+                self._loaded_by(epoch, loaded),
                 self._first_alone,
                 self._protocol,
                 self._given_ids,
             )
-        left = tuple(s for s in loaded.epoch_events if s.at_ms >= epoch.done_ms)
-        epoch.replayer.everything = everything
-        epoch.replayer.epoch = replace(loaded, epoch_events=left)
+        if epoch.done_ms > float("-inf"):
+            left = tuple(s for s in loaded.epoch_events if s.at_ms >= epoch.done_ms)
+            loaded = replace(loaded, epoch_events=left)
+        epoch.replayer.everything, epoch.replayer.epoch = everything, loaded
         return epoch.replayer
 
-    def _loaded_by(
-        self, epoch: EpochReplay, loaded: CoordinatorEpoch, takeovers: Mapping[int, float]
-    ) -> GroupRecord | None:
+    def _loaded_by(self, epoch: EpochReplay, loaded: CoordinatorEpoch) -> GroupRecord | None:
         """Return the record that an epoch begins with, as its first responses show it."""
+        if not epoch.records.stored:
+            return None
         span = epoch.span
-        record = epoch.records.loaded_by(loaded, takeovers)
+        record = epoch.records.loaded_by(loaded, self._spans.takeovers())
         befores = (s for s in self._spans.in_order() if s.incarnation == span.incarnation - 1 > 0)
         before = next(befores, None)
         if record is None or not may_have_stored_more(before, span.loaded_ms, self._profile):

@@ -103,13 +103,14 @@ class Hints:
 
     def of_request(self, seen: ObservedRequest) -> float | None:
         """Tell when the coordinator acted on a request, if it left a line."""
-        keys = _subjects(seen)
+        keys = [key for key in _subjects(seen) if key in self.by_key]
+        if not keys:
+            return None
+        # the line itself says how long the request had to wait for its turn
+        latest_ms = min(seen.answered_ms + ROUNDED_MS, seen.latest_ms + WAITED_MS)
         tries = [(key, 0.0) for key in keys] + [(key, _seems_late_ms(key[0])) for key in keys]
         for key, late_ms in tries:
-            # the line itself says how long the request had to wait for its turn
-            earliest_ms = seen.earliest_ms - late_ms
-            latest_ms = min(seen.answered_ms + ROUNDED_MS, seen.latest_ms + WAITED_MS)
-            at_ms = self._nearest(key, seen.at_ms, earliest_ms, latest_ms)
+            at_ms = self._nearest(key, seen.at_ms, seen.earliest_ms - late_ms, latest_ms)
             if at_ms is not None:
                 return at_ms
         return None

@@ -46,6 +46,7 @@ from reference_coordinator.replay.failed_writes import (
     Outcome,
     awaited_outcome,
     empty_write_failed,
+    failure_in,
     may_wait,
     outcome_of,
     times_out_ms,
@@ -175,12 +176,12 @@ class Hypothesis:
             )
             if by_line_ms == float("inf"):
                 return OUT_OF_LINE
-        answers = [effect for effect in effects if isinstance(effect, Answer)]
-        mismatch, decided = None, (by_line_ms, self._decided_by(answers, candidate))
-        for answer in answers:  # their times narrow down when all of this happened
-            mismatch = self._check(answer, candidate, decided, excuse) or mismatch
-        if mismatch is not None:
-            return mismatch
+        if answers := [effect for effect in effects if isinstance(effect, Answer)]:
+            mismatch, decided = None, (by_line_ms, self._decided_by(answers, candidate))
+            for answer in answers:  # their times narrow down when all of this happened
+                mismatch = self._check(answer, candidate, decided, excuse) or mismatch
+            if mismatch is not None:
+                return mismatch
         for effect in effects:
             if not isinstance(effect, Answer):
                 self.absorb(effect, candidate)
@@ -390,6 +391,8 @@ class Hypothesis:
 
     def _write_failed(self, seen: ObservedRequest, cause: object) -> bool:
         """Tell whether an answer is the failure of a write that it had to wait for."""
+        if failure_in(seen, self.conditions) is Error.NONE:
+            return False
         if seen.api == "OFFSET_COMMIT" or cause == seen.id:  # its own
             return self._written(seen) is not Error.NONE
         if not self.conditions.profile.answers_wait_for_writes:

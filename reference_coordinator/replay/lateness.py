@@ -56,6 +56,8 @@ class Lateness:
     def earliest(self, at_ms: float, slack_ms: float) -> float:
         """Return from when on something may have happened that shows at `at_ms`."""
         limit_ms = at_ms - slack_ms
+        if not self.spans:
+            return limit_ms
         for from_ms, until_ms in reversed(self.spans[: bisect_right(self.begins_ms, at_ms)]):
             if until_ms <= limit_ms:
                 break

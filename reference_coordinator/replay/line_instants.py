@@ -82,11 +82,13 @@ def keep_to_lines(
     The step happens by `until_ms`. It lasts from its first line to its last. Returns its earliest
     instant by its lines, in ms; -inf if it has none.
     """
+    hints, keys = conditions.hints, tuple(keys)
+    if not keys or not hints.by_key:
+        return float("-inf")
     slack_ms, lateness = conditions.tolerance.line, conditions.lateness
     from_ms, by_ms = clock.earliest_ms - SEEMS_AFTER_LINE_MS, min(until_ms, clock.latest_ms)
     cause_ms = cause.earliest_ms, cause.latest_ms
     first_ms, last_ms = float("inf"), float("-inf")
-    hints, keys = conditions.hints, tuple(keys)
     found = [_near(hints.by_key.get(key, ()), from_ms, by_ms, conditions) for key in keys]
     begins_ms = min((open_ms[0] for open_ms in found if open_ms), default=float("inf"))
     for key, open_ms in zip(keys, found, strict=True):

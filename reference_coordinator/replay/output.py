@@ -3,13 +3,14 @@
 It forks with its hypothesis, so an order that is given up leaves no trace in the outcome.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from reference_coordinator.classic.effects import AssignmentReceived, Transition
 from reference_coordinator.classic.records import GroupRecord
 from reference_coordinator.classic.state import State
 from reference_coordinator.classic.timeline import ExpectedRebalance
+from reference_coordinator.frozen import replace_fields
 from reference_coordinator.replay.candidates import Candidate
 from reference_coordinator.replay.evidence import ObservedRequest
 from reference_coordinator.replay.failed_writes import LOGGED, TIMED_OUT
@@ -107,6 +108,6 @@ class Output:
         if self.row is None:
             return
         if self.row.ended_as == "open":
-            self.row = replace(self.row, ended_as=ended_as, ended_ms=now_ms)
+            self.row = replace_fields(self.row, ended_as=ended_as, ended_ms=now_ms)
         self.rows.append(self.row)
         self.row = None

@@ -46,6 +46,8 @@ class Reactions:
         if group is not self._group:
             self._look_at(group)
         exchange = exchange_of(seen.request, seen.response, seen.api_version)
+        if exchange in self._restarts:
+            return self._restarts[exchange]
         member = self._members.get(exchange[0])
         owner_id = self._owners.get(exchange[1] or "")
         owner = member if owner_id == exchange[0] else self._members.get(owner_id or "")

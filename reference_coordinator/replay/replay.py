@@ -135,19 +135,20 @@ class Replayer:
             part = parts[index]
             search = explain_part(hypothesis, part, until_ms, self.hints)
             self.outcome.steps += search.steps
-            checkpoint = self._checkpoint(index, hypothesis, has_unanswered(part))
-            if search.hypothesis is None:
-                checkpoint = self._look_back(parts, checkpoint, search)
-            if search.hypothesis is None:
-                index, hypothesis = self._go_on_after_violation(hypothesis, parts, index, search)
-                self.checkpoints.clear()
-                continue
-            doubtful = (
-                checkpoint.unanswered
-                or search.hypothesis.timers.overtaken.keys() > hypothesis.timers.overtaken.keys()
-            )
-            if doubtful or search.hypothesis.group is not hypothesis.group:
-                self.checkpoints.append(checkpoint)
+            if search.hypothesis is None or not self.hints.by_key:  # else nothing is tried again
+                checkpoint = self._checkpoint(index, hypothesis, has_unanswered(part))
+                if search.hypothesis is None:
+                    checkpoint = self._look_back(parts, checkpoint, search)
+                if search.hypothesis is None:
+                    index, hypothesis = self._go_on_after_violation(
+                        hypothesis, parts, index, search
+                    )
+                    self.checkpoints.clear()
+                    continue
+                overtaken = search.hypothesis.timers.overtaken.keys()
+                doubtful = checkpoint.unanswered or overtaken > hypothesis.timers.overtaken.keys()
+                if doubtful or search.hypothesis.group is not hypothesis.group:
+                    self.checkpoints.append(checkpoint)
             hypothesis = self._commit(search.hypothesis, reordered=search.reordered)
             index += 1
         return hypothesis
@@ -190,7 +191,7 @@ class Replayer:
             for place, checkpoint in enumerate(checkpoints)
             if checkpoint.unanswered
         ]
-        depths = [1] if self.hints.by_key else sorted({*LOOK_BACK, *unanswered[:1]})
+        depths = sorted({*LOOK_BACK, *unanswered[:1]})
         firsts = list(dict.fromkeys(max(len(checkpoints) - depth, 0) for depth in depths))
         steps = LOOK_BACK_STEPS * self.tolerance.search
         for first in () if self.hints.by_key else firsts:

@@ -1,8 +1,10 @@
-"""The client history as Spark reads it: `history.jsonl` in; what lines say, and their account, out.
+"""The client history as Spark reads it: `history.jsonl` in; events of members, and an account, out.
 
-A line that is not understood is no row: it is counted, and the first one named.
+A line that is not understood is no row: it is counted, and the first one named. How late gevent's
+hub ran is counted, too.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import chain, groupby
 from operator import itemgetter
@@ -14,10 +16,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from reports.ingest import bundle, log_files
 from reports.ingest.bundle import Bundle, Rows
-from reports.judgement.run.history import LINE, Read
+from reports.judgement.costs import HubGaps
+from reports.judgement.run.history import EVENTS, HUB_LAG, LINE, Read
 from reports.judgement.run.json_form import Account
 
-BUNDLE = Bundle({"lines": LINE, "accounts": "start LONG, account BINARY"})
+BUNDLE = Bundle({"lines": LINE, "accounts": "start LONG, account BINARY, late_ms BINARY"})
 
 
 def read(spark: SparkSession, uri: str, of_line: Read) -> DataFrame:
@@ -30,21 +33,25 @@ def read(spark: SparkSession, uri: str, of_line: Read) -> DataFrame:
             for batch in batches
         )
         for start, of_split in groupby(lines, key=itemgetter(0)):
-            account = Account()
+            account, late_ms = Account(), Counter[float]()
             for said in account.entries(map(itemgetter(1), of_split), of_line):
-                rows.add("lines", msgspec.structs.astuple(said))
-                yield from rows.batches()
-            rows.add("accounts", (start, msgspec.msgpack.encode(account)))
+                if said.event == HUB_LAG and said.max_ms is not None:
+                    late_ms[said.max_ms] += 1
+                elif said.event in EVENTS and said.group is not None:
+                    rows.add("lines", msgspec.structs.astuple(said))
+                    yield from rows.batches()
+            rows.add("accounts", (start, *map(msgspec.msgpack.encode, (account, late_ms))))
         yield from rows.rest()
 
     lines = log_files.bounded(spark, [log_files.literal(uri)])
     return lines.mapInArrow(read_splits, BUNDLE.columns)
 
 
-def doubts(history: DataFrame, name: str) -> list[str]:
-    """Say what of a history is not understood; it is given as the bundle."""
-    whole = Account()
+def doubts(history: DataFrame, name: str) -> tuple[list[str], HubGaps | None]:
+    """Say what of a history is not understood, and how late the hub ran; given as the bundle."""
+    whole, late_ms = Account(), Counter[float]()
     splits: list[dict[str, Any]] = bundle.table(history, "accounts").toArrow().to_pylist()
     for split in sorted(splits, key=itemgetter("start")):
         whole.merge(msgspec.msgpack.decode(split["account"], type=Account))
-    return whole.doubts(name)
+        late_ms.update(msgspec.msgpack.decode(split["late_ms"], type=dict[float, int]))
+    return whole.doubts(name), HubGaps.of(late_ms)

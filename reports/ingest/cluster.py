@@ -1,6 +1,7 @@
 """A session of the user's choice: on this machine, a cluster's, or one of Spark Connect."""
 
 import os
+import re
 import socket
 import sys
 from collections.abc import Iterator, Mapping
@@ -26,6 +27,8 @@ CONNECT_CONF = {"spark.sql.session.timeZone": "UTC"}
 """Those of them that a session of Spark Connect can change."""
 CONNECT_PORT = 15002
 REACHED_WITHIN_S = 10
+_ADDRESS = re.compile(r"(?:local(?:\[.+\]|-cluster\[.+\])?|yarn)$|(?:spark|sc|k8s)://.")
+"""What Spark takes for a master, and the address of a Connect server."""
 
 
 @dataclass(frozen=True)
@@ -83,14 +86,14 @@ def _open(options: SparkOptions, log: Path) -> "SparkSession":
 
     builder = SparkSession.builder.appName("groupquake")
     if options.remote is not None:
-        _reach(options.remote)
+        reach(options.remote)
         return (
             builder.remote(options.remote)
             .config(map={**CONNECT_CONF, **options.conf})
             .getOrCreate()
         )
     if options.master is not None:
-        _reach(options.master)
+        reach(options.master)
         builder = builder.master(options.master)
         if options.master.startswith("local"):
             os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -102,8 +105,12 @@ def _on_this_machine(spark: "SparkSession") -> bool:
     return (spark.conf.get("spark.master") or "").startswith("local")
 
 
-def _reach(address: str) -> None:
-    """Raise EvidenceError unless a server of an address can be reached: Spark tries for minutes."""
+def reach(address: str) -> None:
+    """Raise EvidenceError unless a master or server can be reached: Spark tries for minutes."""
+    if not _ADDRESS.match(address):
+        raise EvidenceError(
+            f"{address}: no master of Spark; give local[*], spark://HOST:PORT, yarn or k8s://URL"
+        )
     url = urlsplit(address)
     if url.scheme not in ("spark", "sc"):
         return

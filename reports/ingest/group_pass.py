@@ -25,6 +25,8 @@ from reports.judgement.run import history
 
 BUNDLE = Bundle(TABLES)
 """What a partition gives: rows of the tables."""
+ORDER = ("group", "since_ms", "broker", "line", "client_id", "api", "request", "template")
+"""The order in which rows of a partition are judged: total, so that chunks are always the same."""
 ROWS_OF_PARTITION = 50_000
 """How many rows a partition has, about: some seconds of judging. Small evidence has smaller ones,
 so that there is work for some cores."""
@@ -39,7 +41,9 @@ EVIDENCE = ("group", "since_ms", *REQUEST, *_OF_LINES)
 _FIRST, _TEMPLATE = EVIDENCE.index(REQUEST[0]), EVIDENCE.index("template")
 _EVENT = "client event"
 """Stands as `template` in the rows of clients' events."""
-_TELLS = ("partitions", "member_id", "offsets", "instance_id", "api", "sent_at_ms")
+_TAPPED = "seen by the tap"
+"""Stands as `template` in the rows of requests that the tap saw, where it is a second witness."""
+_TELLS = ("partitions", "member_id", "offsets", "instance_id", "api", "sent_at_ms", "kind")
 """What an event tells beside its time, client and group."""
 _OF_EVENT: Callable[[tuple[Any, ...]], tuple[Any, ...]] = itemgetter(
     *map(EVIDENCE.index, ("at_ms", "client_id", "group", "api", "request"))
@@ -53,24 +57,34 @@ def evidence_rows(requests: DataFrame, lines: DataFrame) -> DataFrame:
     `since_ms` is the time from which on a row counts. Nothing is known of the times of requests
     that cannot be read.
     """
-    mine = requests.withColumns(
-        {
-            "since_ms": F.coalesce("earliest_ms", F.lit(0.0)),
-            "at_ms": F.coalesce("at_ms", F.lit(0.0)),
-            **{name: F.lit(None) for name in _OF_LINES},
-        }
-    )
     about = lines.withColumns(
         {
             "since_ms": F.col("at_ms"),
             **{name: F.lit(None) for name in REQUEST if name not in LINE},
         }
     )
-    return mine.select(*EVIDENCE).unionAll(about.select(*EVIDENCE)).where("group IS NOT NULL")
+    return _of_requests(requests).unionAll(about.select(*EVIDENCE)).where("group IS NOT NULL")
+
+
+def tapped_rows(requests: DataFrame) -> DataFrame:
+    """Return the requests that the tap saw, where it is a second witness, as rows of it."""
+    return _of_requests(requests, _TAPPED).where("group IS NOT NULL")
+
+
+def _of_requests(requests: DataFrame, template: str | None = None) -> DataFrame:
+    of_lines = {name: F.lit(None) for name in _OF_LINES}
+    return requests.withColumns(
+        {
+            "since_ms": F.coalesce("earliest_ms", F.lit(0.0)),
+            "at_ms": F.coalesce("at_ms", F.lit(0.0)),
+            **of_lines,
+            "template": F.lit(template),
+        }
+    ).select(*EVIDENCE)
 
 
 def event_rows(lines: DataFrame) -> DataFrame:
-    """Return the events of members, of the lines of a client history, as rows of the evidence."""
+    """Return the events of members, lines of a client history, as rows of the evidence."""
     rows = {
         **{name: F.lit(None) for name in EVIDENCE},
         "group": F.col("group"),
@@ -81,13 +95,12 @@ def event_rows(lines: DataFrame) -> DataFrame:
         "request": F.to_json(F.struct(*_TELLS)),
         "template": F.lit(_EVENT),
     }
-    about = lines.where(F.col("group").isNotNull() & F.col("event").isin(*history.EVENTS))
-    return about.select(*(column.alias(name) for name, column in rows.items()))
+    return lines.select(*(column.alias(name) for name, column in rows.items()))
 
 
 def judged(evidence: DataFrame, judge: Judge, rows: int) -> DataFrame:
     """Judge every group; return the bundle `BUNDLE`. The evidence has `rows` rows, about."""
-    partitioned = _by_group(evidence, rows).sortWithinPartitions("group", "since_ms")
+    partitioned = _by_group(evidence, rows).sortWithinPartitions(*ORDER)
     return partitioned.mapInArrow(_judging(judge), BUNDLE.columns)
 
 
@@ -133,10 +146,12 @@ def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, Chunk]]:
         rows = iter(of_group)
         first = next(rows, None)
         while first is not None:
-            requests, lines, events = [], [], []
+            requests, lines, events, tapped = [], [], [], []
             for row in chain((first,), islice(rows, CHUNK - 1)):
                 if row[_TEMPLATE] is None:
                     requests.append(row[_FIRST:_TEMPLATE])
+                elif row[_TEMPLATE] == _TAPPED:
+                    tapped.append(row[_FIRST:_TEMPLATE])
                 elif row[_TEMPLATE] == _EVENT:
                     if (event := _event(row)) is not None:
                         events.append(event)
@@ -147,7 +162,7 @@ def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, Chunk]]:
             requests.sort()
             lines.sort(key=in_order)
             events.sort(key=history.in_order)
-            yield group, Chunk(requests, lines, known_ms, events)
+            yield group, Chunk(requests, lines, known_ms, events, tapped)
 
 
 def _event(row: tuple[Any, ...]) -> history.ClientEvent | None:

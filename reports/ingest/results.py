@@ -8,12 +8,11 @@ from typing import Any, TypeVar
 
 from pyspark.sql import functions as F
 
-from reports.ingest.client_costs import expulsions
 from reports.ingest.tables import Tables, Where, among, every_row, rows_of
 from reports.judgement import findings, verdict
 from reports.judgement.coordinators import elections
 from reports.judgement.coordinators.unplanned_elections import Election, unplanned_elections
-from reports.judgement.costs import Expulsion
+from reports.judgement.costs import Costs
 from reports.judgement.digest import Digest
 from reports.judgement.group import Judge
 from reports.judgement.lateness.second_judgement import SecondJudgement
@@ -21,6 +20,7 @@ from reports.judgement.log.processes import ends_of_brokers
 from reports.judgement.missing.gaps import missing, possible_deletion, unreadable
 from reports.judgement.run.run_folder import RunFolder
 from reports.judgement.verdict import Results
+from reports.judgement.witness_pairs import Tap
 
 AROUND_MS = 120_000.0
 """How long before and after what is wrong brokers are looked at."""
@@ -48,13 +48,14 @@ class Found:
     """The rows of the table `joins` about them."""
     heard: list[Json]
     """The rows of the table `heard` about them."""
-    expulsions: list[Expulsion]
+    costs: Costs
 
 
-def results(tables: Tables, planned: Sequence[str], choose: Choose) -> Found:
+def results(tables: Tables, planned: Sequence[str], choose: Choose, partitions: int) -> Found:
     """Read what the verdict and the page need: first of all groups, then of those that show.
 
-    The page shows the groups that `choose` chooses to be drawn, and the `planned` ones.
+    The page shows the groups that `choose` chooses to be drawn, and the `planned` ones; owners of
+    the first `partitions` of each topic.
     """
     small = tables.several(
         dict.fromkeys(("digests", "groups", "bound", "broken", "unlogged"), every_row)
@@ -69,7 +70,8 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose) -> Found:
     ]
     drawn = choose(digests)
     wrong = _within_limit(digests, drawn)
-    rows = _rows_that_show(tables, digests, list(dict.fromkeys([*planned, *drawn])), drawn, wrong)
+    shown = list(dict.fromkeys([*planned, *drawn]))
+    rows = _rows_that_show(tables, digests, shown, drawn, wrong, partitions)
     starts = Counter[str]()
     for process in tables.processes:
         starts[process["broker"]] += process["process"] > 0
@@ -81,15 +83,15 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose) -> Found:
     compared, member_lines = (
         [findings.located(row, at, before) for row in rows[name]] for name, at in due
     )
-    both, judge = tables.witnesses, tables.judge
+    judge = tables.judge
     data = Results(
         digests=digests,
         observed=_by_start(rows["observed"]),
         comparison=sorted(compared, key=lambda row: (row["group"], findings.began_ms(row))),
         member_lines=member_lines,
         violations=rows["violations"],
-        breaches=[*rows["breaches"], *(both.rows if both else ())],
-        witnesses=both.counts if both else None,
+        breaches=rows["breaches"],
+        witnesses=None if judge.tap is None else _witnesses(judge.tap, digests.values()),
         broken_promises=_broken_promises(small["broken"]),
         departures=sorted(rows["departures"], key=itemgetter("at_ms", "group")),
         client_findings=sorted(rows["client_findings"], key=itemgetter("at_ms", "client_id")),
@@ -119,8 +121,16 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose) -> Found:
         drawn,
         rows["joins"],
         rows["heard"],
-        expulsions(rows["expulsions"]),
+        Costs.of_rows(rows),
     )
+
+
+def _witnesses(tap: Tap, digests: Iterable[Digest]) -> Mapping[str, int]:
+    """Sum up what was compared of the tap's lines."""
+    counts = Counter[str]()
+    for digest in digests:
+        counts.update(digest.witnesses)
+    return {"tap_lines": tap.lines, **dict(sorted(counts.items()))}
 
 
 def _moved(judge: Judge, row: Row) -> list[Election]:
@@ -136,6 +146,7 @@ def _rows_that_show(
     shown: Sequence[str],
     drawn: Sequence[str],
     wrong: Collection[str] | None,
+    partitions: int,
 ) -> Mapping[str, list[Json]]:
     """Read the rows of the groups that the page shows, and those that show a difference.
 
@@ -145,6 +156,7 @@ def _rows_that_show(
     for digest in digests.values():
         total.update(digest.rows)
     of_shown = lambda row: among(f"{row}group", shown)
+    number = lambda row: f"CAST(substring_index({row}partition, '-', -1) AS LONG)"
     of_drawn = lambda row: among(f"{row}group", drawn)
     of_wrong = every_row if wrong is None else lambda row: among(f"{row}group", wrong)
     wanted: dict[str, Where] = {
@@ -153,6 +165,11 @@ def _rows_that_show(
             f"({of_shown(row)} OR {row}outcome != 'match' AND {of_wrong(row)})"
         ),
         "expulsions": of_shown,
+        "stops": of_shown,
+        "handovers": of_shown,
+        "ownership": lambda row: (
+            f"({of_shown(row)} AND ({row}overlap_ms > 0 OR {number(row)} < {partitions}))"
+        ),
         "joins": of_drawn,
         "heard": of_drawn,
         "violations": of_wrong,

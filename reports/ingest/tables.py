@@ -17,14 +17,12 @@ from reports.ingest import (
     group_pass,
     line_pass,
     log_files,
-    ownership,
-    wire_marks,
     witnesses,
 )
 from reports.judgement import group
 from reports.judgement.case import NEVER_MS
 from reports.judgement.clients.known_clients import known_clients
-from reports.judgement.coordinators import coordinator_epochs, wire_epochs
+from reports.judgement.coordinators import coordinator_epochs
 from reports.judgement.digest import Digester
 from reports.judgement.group import Judge
 from reports.judgement.lateness.broker_activity import as_stalls, lines_of, stood_still
@@ -37,8 +35,8 @@ from reports.judgement.run.deliveries import ACTED, NOTHING_HELD, Deliveries
 from reports.judgement.run.evidence_level import Level
 from reports.judgement.run.machine_log import Standstill
 from reports.judgement.run.run_folder import RunFolder
-from reports.judgement.timelines.fenced_lines import FENCED, fenced_lines
-from reports.judgement.witnesses import Witnesses
+from reports.judgement.timelines.fenced_lines import fenced_lines
+from reports.judgement.timelines.said import FENCED
 
 Progress = Callable[[str], None]
 Where = Callable[[str], str]
@@ -53,7 +51,7 @@ def every_row(_: str) -> str:
     return "true"
 
 
-COLUMNS = {**broker_log.TABLES, **group.TABLES, "ownership": ownership.OWNERSHIP}
+COLUMNS = {**broker_log.TABLES, **group.TABLES}
 """The tables and their columns."""
 STORED = tuple(name for name in COLUMNS if name != "digests")
 """The tables that are stored: all but what is counted of each group."""
@@ -88,8 +86,6 @@ class Tables:
     standstills: Sequence[Standstill] = ()
     """When brokers stood still, proven, and by no fault of the journal."""
     places: LogPlaces = field(default_factory=LogPlaces)
-    witnesses: Witnesses | None = None
-    """The brokers' logs compared with what the tap saw, where there are both."""
 
     def frame(self, name: str) -> DataFrame:
         """Return a table, with the columns that `COLUMNS` names."""
@@ -101,14 +97,14 @@ class Tables:
         return rows_of(frame if where is None else frame.where(where))
 
     def several(self, wheres: Mapping[str, Where]) -> dict[str, list[Json]]:
-        """Read rows of several tables that are made of groups, in one job."""
+        """Read rows of several tables that are made of groups, in one job; in a total order."""
         found: dict[str, list[Json]] = {name: [] for name in wheres}
         conditions = (f"`table` = '{name}' AND {of(f'`{name}`.')}" for name, of in wheres.items())
         if wheres:
             some = self.judged.where(" OR ".join(map("({})".format, conditions)))
             for row in rows_of(some.select("table", *(f"`{name}`" for name in wheres))):
                 found[row["table"]].append(row[row["table"]])
-        return found
+        return {name: sorted(rows, key=_by_all_columns) for name, rows in found.items()}
 
     def store(self, output: str, rows: int) -> None:
         """Store the tables that are made of groups under a URI.
@@ -138,7 +134,7 @@ class Tables:
             among("template", ENDS_OF_OFFSETS),
         )
         some = f"{of_offsets} AND NOT message RLIKE '{REMOVED_NONE}'"
-        return self._first("transitions", f"{of_groups} OR ({some})", "at_ms")
+        return self._first("transitions", f"{of_groups} OR ({some})", "at_ms", "broker", "line")
 
     def _first(self, name: str, where: str, *order: str) -> list[Json]:
         """Read the first rows of a table in some order, at most GAPS: by brokers and lines."""
@@ -195,6 +191,7 @@ def build(
     named = (one["partition"] for one in processes if one["partition"] is not None)
     most = max(named, default=None)
     pauses, standstills = _stood_still(lines["requests"], lines["transitions"], run)
+    seen = witnesses.seen_by_tap(spark, run, source, target, lines["requests"], places)
     judge = Judge(
         run.grammar,
         rules.profile,
@@ -222,17 +219,18 @@ def build(
         fenced=fenced_lines(of_brokers, run.grammar),
         grown_ms=run.grown_ms,
         deleted=run.deleted,
-        wire=wire_epochs.of_groups(wire_marks.rows(lines["requests"], run), run.restarts)
-        if run.level is Level.WIRE
-        else None,
+        wire=run.restarts if run.level is Level.WIRE else None,
+        tap=None if seen is None else seen.tap,
     )
     evidence = group_pass.evidence_rows(lines["requests"], lines["transitions"])
     if history is not None:
         evidence = evidence.unionAll(group_pass.event_rows(history))
     used = sum(process["used"] for process in processes)
+    if seen is not None:
+        evidence = evidence.unionAll(group_pass.tapped_rows(seen.requests))
+        used += seen.tap.lines
     judged = group_pass.judged(evidence, judge, used).persist()
-    both = witnesses.compared(spark, run, source, target, lines["requests"], places)
-    return Tables(lines, judged, processes, judge, standstills, places, both)
+    return Tables(lines, judged, processes, judge, standstills, places)
 
 
 def _deliveries(spark: SparkSession, source: str, run: RunFolder) -> Deliveries:
@@ -241,7 +239,7 @@ def _deliveries(spark: SparkSession, source: str, run: RunFolder) -> Deliveries:
         return NOTHING_HELD
     lines = log_files.lines(spark, source, Level.WIRE.folder)
     ruled = lines.select(F.col("value").cast("string")).where(F.col("value").contains(ACTED))
-    return deliveries.read(row["value"] for row in ruled.toArrow().to_pylist())
+    return deliveries.read(sorted(ruled.toArrow()["value"].to_pylist()))
 
 
 ACTIVITY = ("broker", "arrived_ms", "earliest_ms", "at_ms", "answered_ms", "logged_ms")
@@ -275,6 +273,11 @@ def rows_of(frame: DataFrame) -> list[Json]:
     """Bring the rows of a table to the driver, in one job."""
     found: list[Json] = frame.toArrow().to_pylist()
     return found
+
+
+def _by_all_columns(row: Json) -> list[tuple[bool, Any]]:
+    """Order rows of one table so that nothing depends on the partitions they came in."""
+    return [(value is not None, value) for value in row.values()]
 
 
 def among(column: str, values: Iterable[str]) -> str:

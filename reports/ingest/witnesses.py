@@ -1,20 +1,10 @@
-"""Both witnesses of a run side by side: requests of the brokers' logs joined with those of the tap.
+"""What the tap saw of a run beside its brokers' logs, as rows of the evidence of groups."""
 
-A request has the number that its client gave it (correlation id), on a connection that brokers and
-tap name by the same two addresses. Behind a NAT, as of containers or a load balancer, they do not:
-where no address of the tap's stands in a broker's log, the client alone counts. Requests with the
-same key, as those that a rule sent twice, are paired in the order of their answers. A later
-connection may have the addresses of one that has ended.
-"""
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from collections.abc import Iterator, Sequence
-from operator import itemgetter
-from typing import Any
-
-import msgspec
-import pyarrow as pa
 from pyspark.errors import AnalysisException
-from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from reports.ingest import bundle, line_pass
@@ -24,17 +14,15 @@ from reports.judgement.log.log_places import LogPlaces
 from reports.judgement.log.processes import STATUSES
 from reports.judgement.run.evidence_level import Level
 from reports.judgement.run.run_folder import RunFolder
-from reports.judgement.witnesses import Doubt, Witnesses, compared_apis, differs, judged
+from reports.judgement.witness_pairs import ADDRESSES, Connection, Tap, hidden_by_nat
+from reports.judgement.witnesses import compared_apis
 
-ADDRESSES = r"^(.*:\d+-.*:\d+)-\d"
-"""The two addresses in the name of a connection."""
-KEY = ("broker", "addresses", "client", "correlation_id", "api")
-"""Which request it is; behind a NAT the column `addresses` has the client, too."""
-SIDE = ("line", "group", "api", "client_id", "correlation_id", "answered_ms", "request", "response")
-SHOWN = 10_000
-"""How many differences are read."""
-ALIKE = "of_broker.request <=> of_tap.request AND of_broker.response <=> of_tap.response"
-PAIR = "broker STRING, doubt STRING, of_broker STRING, of_tap STRING"
+
+class Seen(NamedTuple):
+    """The table `requests` of the tap, and what is known of it over the whole run."""
+
+    requests: DataFrame
+    tap: Tap
 
 
 def has_tap(spark: SparkSession, source: str) -> bool:
@@ -47,17 +35,17 @@ def has_tap(spark: SparkSession, source: str) -> bool:
     return True
 
 
-def compared(
+def seen_by_tap(
     spark: SparkSession,
     run: RunFolder,
     source: str,
     target: str,
     requests: DataFrame,
     places: LogPlaces,
-) -> Witnesses | None:
-    """Compare the table `requests` of a run with what its tap saw; None where it has none.
+) -> Seen | None:
+    """Read what the tap of a run saw; `requests` are those of its brokers. None where it has none.
 
-    What the tap saw is stored under `tables/wire`.
+    It is stored under `tables/wire`.
     """
     if run.level is not Level.REQUESTS or not has_tap(spark, source):
         return None
@@ -65,120 +53,25 @@ def compared(
     processes, of_tap = line_pass.read_logs(spark, source, run.tap_parser, tables)
     seen = bundle.stored(spark, broker_log.REQUESTS, "requests", tables)
     apis = compared_apis(tells_bytes=run.grammar.tells_bytes)
-    sides = {"of_broker": _side(requests, apis), "of_tap": _side(seen, apis)}
-    behind = _behind_nat(*sides.values())
-    ours, theirs = (_numbered(side, behind, name) for name, side in sides.items())
-    joined = ours.join(theirs, [*KEY, "nat", "n"], "full_outer")
-    known = theirs.select("broker", "addresses").distinct().withColumn("known", F.lit(True))
-    joined = joined.join(known, ["broker", "addresses"], "left")
-    both, alone = (F.col("of_broker").isNotNull(), F.col("of_tap").isNull())
-    kind = (
-        F.when(both & ~alone & F.col("nat"), "compared_by_number")
-        .when(both & ~alone, "compared")
-        .when(~both, "tap_alone")
-        .when(F.col("known"), "broker_alone")
-        .otherwise("not_through_tap")
-    )
-    joined = joined.withColumn("kind", kind).withColumn("doubt", _doubt(*sides)).persist()
-    try:
-        kinds = _rows(joined.groupBy("kind").count())
-        unequal = joined.where(f"kind != 'not_through_tap' AND NOT ({ALIKE})")
-        texts = [F.to_json(name).alias(name) for name in sides]
-        pairs = unequal.select("broker", "doubt", *texts)
-        differing = pairs.mapInArrow(_differing(tells_bytes=run.grammar.tells_bytes), PAIR)
-        found = _rows(differing.limit(SHOWN))
-    finally:
-        joined.unpersist()
-    rows = judged(
-        [{**row, **{name: _side_of(row[name]) for name in sides}} for row in found],
+    ours, theirs = (_connections(side, apis) for side in (requests, seen))
+    lost = bundle.stored(spark, broker_log.GAPS, "lost", tables)
+    tap = Tap(
+        theirs,
+        hidden_by_nat(ours, theirs),
         (places, of_tap),
         run.killed_between,
         {one["broker"]: one["last_ms"] for one in processes},
-        whole=not any(one["rejected"] for one in processes) and _count(spark, tables, "lost") == 0,
+        whole=not any(one["rejected"] for one in processes) and lost.isEmpty(),
         tells_bytes=run.grammar.tells_bytes,
+        lines=sum(one[status] for one in processes for status in STATUSES),
     )
-    counts = {row["kind"]: row["count"] for row in sorted(kinds, key=itemgetter("kind"))}
-    lines = sum(one[status] for one in processes for status in STATUSES)
-    return Witnesses(list(rows), {"tap_lines": lines, **counts})
+    return Seen(seen, tap)
 
 
-def _side(requests: DataFrame, apis: Sequence[str]) -> DataFrame:
-    """Return the readable requests of one witness to some APIs: KEY, `connection` and `side`."""
+def _connections(requests: DataFrame, apis: Sequence[str]) -> frozenset[Connection]:
+    """Return the connections of readable requests to some APIs."""
+    ends = F.regexp_extract("connection", f"^{ADDRESSES.pattern}", 1)
     mine = requests.where(F.col("readable") & F.col("api").isin(*apis))
-    mine = mine.withColumn("addresses", F.regexp_extract("connection", ADDRESSES, 1))
-    mine = mine.withColumn("client", F.coalesce("client_id", F.lit("")))
-    return mine.select(*KEY, "connection", F.struct(*SIDE).alias("side"))
-
-
-def _doubt(ours: str, theirs: str) -> Column:
-    """Return why a number may belong to either of several connections; null where it does not."""
-    one = [F.col(f"times_{side}").eqNullSafe(1) for side in (ours, theirs)]
-    again = [F.col(f"again_{side}") for side in (ours, theirs)]
-    behind_nat = F.col("nat") & ~(one[0] & one[1])
-    return F.when(behind_nat, Doubt.NAT.value).when(again[0] | again[1], Doubt.AGAIN.value)
-
-
-def _behind_nat(ours: DataFrame, theirs: DataFrame) -> list[str]:
-    """Return the brokers whose logs have requests, but none at an address of the tap's."""
-    at = [side.select("broker", "addresses").distinct() for side in (ours, theirs)]
-    met = at[0].join(at[1], ["broker", "addresses"])
-    logged, seen, same = (
-        {row["broker"] for row in _rows(one.select("broker").distinct())} for one in (*at, met)
-    )
-    return sorted((logged & seen) - same)
-
-
-def _numbered(side: DataFrame, behind_nat: Sequence[str], name: str) -> DataFrame:
-    """Return a side as `name`, numbered (`n`) among those of its key.
-
-    Beside it stand how many these are, and whether they are on several connections.
-    """
-    nat = F.col("broker").isin(*behind_nat) if behind_nat else F.lit(False)
-    keyed = side.withColumn("nat", nat).withColumn(
-        "addresses", F.when(nat, F.col("client")).otherwise(F.col("addresses"))
-    )
-    same = Window.partitionBy(*KEY)
-    order = same.orderBy(F.col("side.answered_ms").asc_nulls_last(), "side.line")
-    return (
-        keyed.withColumn("n", F.row_number().over(order))
-        .withColumn(f"times_{name}", F.count(F.lit(1)).over(same))
-        .withColumn(
-            f"again_{name}", F.min("connection").over(same) != F.max("connection").over(same)
-        )
-        .drop("connection")
-        .withColumnRenamed("side", name)
-    )
-
-
-def _differing(*, tells_bytes: bool) -> Any:
-    """Return what keeps the pairs that differ."""
-
-    def keep(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            kept = [
-                row
-                for row in batch.to_pylist()
-                if differs(
-                    _side_of(row["of_broker"]), _side_of(row["of_tap"]), tells_bytes=tells_bytes
-                )
-            ]
-            if kept:
-                yield pa.RecordBatch.from_pylist(kept, schema=batch.schema)
-
-    return keep
-
-
-def _side_of(text: str | None) -> dict[str, Any] | None:
-    if text is None:
-        return None
-    found: dict[str, Any] = {**dict.fromkeys(SIDE), **msgspec.json.decode(text)}
-    return found
-
-
-def _rows(frame: DataFrame) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = frame.toArrow().to_pylist()
-    return found
-
-
-def _count(spark: SparkSession, tables: str, name: str) -> int:
-    return bundle.stored(spark, broker_log.GAPS, name, tables).count()
+    named = mine.select("broker", F.coalesce(ends, F.lit("")), F.coalesce("client_id", F.lit("")))
+    rows = named.toDF(*Connection._fields).distinct().toArrow().to_pylist()
+    return frozenset(Connection(**row) for row in rows)

@@ -1,14 +1,11 @@
 """One group's case: its logged rows as they come in, and its replays by some rules."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from math import inf
 from operator import attrgetter
-from tempfile import TemporaryFile
-from typing import IO, Any
-
-import msgspec
+from typing import Any
 
 from kafka_protocol.apis import KIP_848_APIS
 from kafka_protocol.coordinator_lines import Grammar
@@ -23,27 +20,17 @@ from reference_coordinator.replay import (
     Stall,
     Violation,
 )
-from reports.judgement import members
-from reports.judgement.clients.absences import Absent
-from reports.judgement.clients.assignments import Assignments
-from reports.judgement.clients.client_rules import ClientRules
-from reports.judgement.clients.comparison import Clients
-from reports.judgement.clients.fetched_offsets import FetchedOffsets
 from reports.judgement.collector import collector_paused
 from reports.judgement.coordinators.coordinator_epochs import CoordinatorEpochs
 from reports.judgement.coordinators.epoch_ends import Unsure
 from reports.judgement.coordinators.wire_epochs import NO_EPOCHS, WireEpochs
 from reports.judgement.coordinators.wire_turns import in_turn, tolerance_of
+from reports.judgement.kept_chunks import KeptChunks
 from reports.judgement.logged import Chunk, HeldUp, LoggedRow, Requests
 from reports.judgement.members import Members
 from reports.judgement.timelines import compare, member_lines, timeline, wire_timeline
 from reports.judgement.timelines.compare import Compared
-from reports.judgement.timelines.fenced_lines import Fencings
 from reports.judgement.timelines.wire_timeline import Generations
-
-_unpacked: Callable[[bytes], tuple[Any, ...]] = msgspec.msgpack.Decoder(
-    tuple[list[tuple[Any, ...]], list[dict[str, Any]], float]
-).decode
 
 Json = dict[str, Any]
 Named = tuple[str, Json]
@@ -85,12 +72,6 @@ class Case:
     outages: tuple[Outage, ...]
     held_up: HeldUp
     keeps: bool
-    assignments: Assignments
-    clients: Clients
-    fetched: FetchedOffsets
-    fencings: Fencings
-    absent: Absent
-    client_rules: ClientRules
     wire: WireEpochs | None = None
     """At level `wire` the coordinator epochs, by answers alone; else None."""
     members: Members = field(default_factory=Members)
@@ -101,14 +82,14 @@ class Case:
     join_timer_ms: float = 0.0
     """The longest that a join phase may last, by the timeouts that members ask for."""
     generations: Generations = field(init=False)
+    _has_part: bool = False
     _has_requests: bool = False
     _kip_848: bool = False
     _brokers: set[str] = field(default_factory=set)
     _first_ms: float | None = None
     _last_ms: float | None = None
     _only: Part | None = None
-    _file: IO[bytes] | None = None
-    _sizes: list[int] = field(default_factory=list)
+    _kept: KeptChunks = field(default_factory=KeptChunks)
 
     def __post_init__(self) -> None:
         """Begin with no row."""
@@ -118,7 +99,10 @@ class Case:
     def add(self, chunk: Chunk) -> Part:
         """Take the next rows."""
         part = self._part(chunk)
-        self._keep(part)
+        self._only = None if self._has_part else part
+        self._has_part = True
+        if self.keeps:
+            self._kept.add(replace(chunk, events=(), tapped=()))  # another replay reads neither
         self.lines += chunk.lines
         self._has_requests |= bool(chunk.requests)
         self._kip_848 |= not chunk.apis.isdisjoint(KIP_848_APIS)
@@ -135,31 +119,6 @@ class Case:
             self._first_ms = first_ms if self._first_ms is None else min(self._first_ms, first_ms)
             self._last_ms = last_ms if self._last_ms is None else max(self._last_ms, last_ms)
         return part
-
-    def about(self, part: Part) -> Iterator[Named]:
-        """Yield the rows of tables about a part of the requests alone."""
-        arrived_ms = part.requests.arrived_ms
-        requests = zip(part.seen, part.requests.error_codes, arrived_ms, strict=True)
-        yield from (("breaches", row) for row in self.assignments.add(part.requests))
-        yield from (("assigned", row) for row in self.assignments.rows())
-        yield from (("breaches", row) for row in self.sent_while_down(part))
-        found = self.clients.add(requests, part.chunk.events, part.known_ms)
-        yield from (("breaches", row) for row in found)
-        rules, lost = self.client_rules, part.unanswered.observed
-        rules.add(part.seen, part.requests.error_codes, part.chunk.events, lost)
-        fetches = self.held_up.widened(part.chunk.fetches.observed)
-        differ = self.fetched.add(part.seen, fetches, self.home, part.known_ms, lost)
-        yield from (("breaches", row) for row in differ)
-        yield from (("joins", row) for row in self.members.add(part.requests))
-        yield from (("expulsions", row) for row in members.evictions(part.chunk.lines))
-        fenced = list(part.chunk.fenced)
-        yield from (("expulsions", row) for row in members.fences(fenced))
-        self.fencings.add(part.requests.observed, fenced)
-
-    def sent_while_down(self, part: Part) -> Iterator[Json]:
-        """Yield the breaches of members that faults had down."""
-        if self.absent.absences:
-            yield from self.absent.add(zip(part.seen, part.requests.arrived_ms, strict=True))
 
     def in_the_end(self, explained: int, record_bytes: int | None) -> Iterator[Named]:
         """Yield the rows of tables about all requests; so many of them are explained.
@@ -182,14 +141,7 @@ class Case:
                 "record_bytes": record_bytes,
             },
         )
-        yield from (("assigned", row) for row in self.assignments.end())
         yield from (("heard", row) for row in self.members.heard())
-        if self.requests:
-            yield from (("breaches", row) for row in self.clients.end())
-            yield from self.client_rules.named_rows(self.clients.about_clients)
-            yield from (("breaches", row) for row in self.fetched.end(self.home))
-            counted = sorted(self.clients.counts.items())
-            yield from (("clients", {"name": name, "count": count}) for name, count in counted)
 
     @property
     def partition(self) -> int | None:
@@ -247,34 +199,14 @@ class Case:
     @property
     def parts(self) -> Iterator[Part]:
         """All that came in, part by part."""
-        if self._file is None:
-            assert self._only is not None
+        if self._only is not None:
             yield self._only
-            return
-        self._file.seek(0)
-        for size in self._sizes:
-            yield self._part(Chunk(*_unpacked(self._file.read(size))))
+        else:
+            yield from map(self._part, self._kept)
 
     def close(self) -> None:
         """Delete the temporary file, if there is one."""
-        if self._file is not None:
-            self._file.close()
-
-    def _keep(self, part: Part) -> None:
-        if self._only is None and self._file is None:
-            self._only = part
-        elif self.keeps:
-            if self._file is None:
-                assert self._only is not None
-                self._file = TemporaryFile()  # noqa: SIM115, `close` closes it
-                self._write(self._only.chunk)
-                self._only = None
-            self._write(part.chunk)
-
-    def _write(self, chunk: Chunk) -> None:
-        assert self._file is not None
-        packed = msgspec.msgpack.encode((chunk.requests, chunk.lines, chunk.known_ms))
-        self._sizes.append(self._file.write(packed))
+        self._kept.close()
 
     def _part(self, chunk: Chunk) -> Part:
         requests = Requests.of(chunk)

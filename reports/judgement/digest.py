@@ -43,12 +43,18 @@ class Digest:
     """The group's rows, by table."""
     clients: Counter[str] = field(default_factory=Counter)
     """What was compared of the client history, and what is counted beside it, by name."""
+    witnesses: Counter[str] = field(default_factory=Counter)
+    """The requests that brokers and tap have, by what was compared (`WITNESSES`)."""
     different: int = 0
     """How many rows of the comparison are no match."""
     unowned: list[str] | None = None
     """The partitions without an owner when the load is stopped; None without any assignment."""
     joiners: list[str] | None = None
     """The client.ids that asked to join a group of the experiment; None where that is not known."""
+    moved: Counter[str] | None = None
+    """Partitions that moved to another member, by phase; None where clients tell nothing."""
+    stopped_ms: list[float] = field(default_factory=list)
+    """How long members were stopped, in ms: the stops that began in the impact phase."""
     not_on_wire: int = 0
     """How many rebalances no answer tells of, at level `wire`: the replay alone has them."""
 
@@ -158,8 +164,13 @@ class Digester:
                 self._count_on_wire(digest, row)
         elif name == "expected" and row["started_ms"] is not None:
             digest.expected[phase_of(self.phases, row["started_ms"])] += 1
-        elif name == "clients":
-            digest.clients[row["name"]] += row["count"]
+        elif name in ("clients", "witnesses"):
+            getattr(digest, name)[row["name"]] += row["count"]
+        elif name == "handovers":
+            digest.moved = Counter() if digest.moved is None else digest.moved
+            digest.moved[phase_of(self.phases, row["at_ms"])] += row["moved"]
+        elif name == "stops" and phase_of(self.phases, row["from_ms"]) == "impact":
+            digest.stopped_ms.append(row["stopped_ms"])
         elif name == "expulsions":
             counts = digest.fences if row["api"] else digest.evictions
             counts[phase_of(self.phases, row["at_ms"])] += 1

@@ -12,22 +12,23 @@ from typing import Any, cast
 from kafka_protocol.coordinator_lines import Grammar
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.replay import Evidence, Outage, Stall
-from reports.judgement import breaches, members
-from reports.judgement.case import Case, Judgement
-from reports.judgement.clients import assignments, comparison
-from reports.judgement.clients.absences import Absence, Absent
-from reports.judgement.clients.client_rules import CLIENT_FINDINGS, ClientRules
-from reports.judgement.clients.fetched_offsets import FetchedOffsets
+from reports.judgement import breaches, checkers, members, witness_pairs
+from reports.judgement.case import Case, Judgement, Named
+from reports.judgement.clients import assignments, comparison, ownership
+from reports.judgement.clients.absences import Absence
+from reports.judgement.clients.client_rules import CLIENT_FINDINGS
 from reports.judgement.coordinators import elections
 from reports.judgement.coordinators.coordinator_epochs import CoordinatorEpochs
 from reports.judgement.coordinators.unplanned_elections import of_shutdown
-from reports.judgement.coordinators.wire_epochs import NO_EPOCHS, WireEpochs
+from reports.judgement.coordinators.wire_epochs import Restart
+from reports.judgement.coordinators.wire_marks import epochs_of
 from reports.judgement.digest import DIGESTS, Digester
+from reports.judgement.kept_chunks import KeptChunks
 from reports.judgement.lateness.pace import Pace
 from reports.judgement.logged import Chunk, HeldUp, LoggedRow
 from reports.judgement.members import Members
-from reports.judgement.missing.correlation_ids import NO_CLIENTS, CorrelationIds, KnownClients
-from reports.judgement.missing.silences import Kill, Silences
+from reports.judgement.missing.correlation_ids import NO_CLIENTS, KnownClients
+from reports.judgement.missing.silences import Kill
 from reports.judgement.promises import NotedRules, broken_promises, differing
 from reports.judgement.run.deleted_topics import Deletions
 from reports.judgement.run.disturbance import Disturbance
@@ -35,8 +36,9 @@ from reports.judgement.run.history import ClientEvent
 from reports.judgement.run.machine_log import Busy
 from reports.judgement.timelines import compare, member_lines
 from reports.judgement.timelines.compare import Compared
-from reports.judgement.timelines.fenced_lines import FencedLine, Fencings
+from reports.judgement.timelines.fenced_lines import FencedLines
 from reports.judgement.timelines.timeline import OBSERVED
+from reports.judgement.witness_pairs import Tap
 
 Json = dict[str, Any]
 
@@ -86,6 +88,8 @@ TABLES = {
     "clients": comparison.CLIENTS,
     "unlogged": UNLOGGED,
     "client_findings": CLIENT_FINDINGS,
+    **ownership.TABLES,
+    "witnesses": witness_pairs.WITNESSES,
     "digests": DIGESTS,
 }
 
@@ -124,7 +128,7 @@ class Judge:
     """When faults broke the wire of clients."""
     has_history: bool = True
     """Whether there is a client history."""
-    fenced: tuple[FencedLine, ...] | None = None
+    fenced: FencedLines | None = None
     """The fenced lines of all groups; None where they are not known."""
     grown_ms: tuple[float, float] = (inf, inf)
     """When topics grew last, and when the load was stopped."""
@@ -133,123 +137,127 @@ class Judge:
     waits_ms: float = 0.0
     """How long a thread of a broker may wait for a CPU, see `machine_log`: only given where it is
     asked what that explains."""
-    wire: Mapping[str, WireEpochs] | None = None
-    """At level `wire` the coordinator epochs of groups, by answers alone; else None."""
+    wire: tuple[Restart, ...] | None = None
+    """At level `wire`, where answers alone tell coordinator epochs: the restarts of brokers. Else
+    None."""
+    tap: Tap | None = None
+    """What is known of the tap where it is a second witness."""
 
     def evidence(self, group: str, rows: Iterable[LoggedRow]) -> Evidence:
         """Return everything that the oracle may see of a group."""
-        case = self._case(group)
-        part = case.add(Chunk.of(rows))
+        chunk = Chunk.of(rows)
+        case = self._case(group, [chunk])
+        part = case.add(chunk)
         return replace(case.beforehand, requests=tuple(part.replayed), hints=tuple(part.hints))
 
-    def differences(self, group: str, rows: Iterable[LoggedRow]) -> Iterator[tuple[str, Json]]:
+    def differences(self, group: str, rows: Iterable[LoggedRow]) -> Iterator[Named]:
         """Yield the rows of `violations`, `comparison` and `member_lines` alone, as `tables`."""
-        case = self._case(group)
-        part = case.add(Chunk.of(rows))
-        case.fencings.add(part.requests.observed, part.chunk.fenced)
-        found = _compared(case, self.profile, first_alone=self.first_alone)
-        yield from self._differences(case, found)
+        chunk = Chunk.of(rows)
+        case = self._case(group, [chunk])
+        part = case.add(chunk)
+        beside = checkers.fenced(case, self)
+        yield from beside.add(part)
+        yield from self._differences(
+            case, _compared(case, self.profile, first_alone=self.first_alone)
+        )
+        yield from beside.end()
 
     def late_breaches(self, group: str, rows: Iterable[LoggedRow]) -> Iterator[Json]:
         """Yield the breaches of the kinds `LATE` alone, as the table `breaches`."""
-        if any(one.group == group for one in self.absences):
-            case = self._case(group)
-            yield from case.sent_while_down(case.add(Chunk.of(rows)))
+        chunk = Chunk.of(rows)
+        case = self._case(group, [chunk])
+        yield from (row for _, row in checkers.absences(case, self).add(case.add(chunk)))
 
-    def _differences(self, case: Case, found: Compared) -> Iterator[tuple[str, Json]]:
-        yield from (("comparison", row) for row in found.comparison)
-        yield from (("member_lines", row) for row in found.lines)
+    def _differences(self, case: Case, found: Compared) -> Iterator[Named]:
+        yield from checkers.rows("comparison", found.comparison)
+        yield from checkers.rows("member_lines", found.lines)
         if case.partition is not None:
             loads = self.epochs.repeated_loads.get(case.partition, ())
-            yield from (("member_lines", row) for row in loads)
             behind = elections.loads_behind(self.epochs, case.partition, self.stalls)
-            yield from (("member_lines", row) for row in behind)
-        fenced = case.fencings.rows(case.replaced, self.epochs.of_brokers)
-        yield from (("member_lines", row) for row in fenced)
-        yield from (("violations", row) for row in found.violations)
+            yield from checkers.rows("member_lines", (*loads, *behind))
+        yield from checkers.rows("violations", found.violations)
 
     def tables(
         self, group: str, rows: Iterable[LoggedRow], events: Sequence[ClientEvent] = ()
-    ) -> Iterator[tuple[str, Json]]:
+    ) -> Iterator[Named]:
         """Judge a group; yield the rows of `TABLES`, each with the name of its table.
 
         `events` are those of its clients.
         """
         return self.judged(group, [replace(Chunk.of(rows), events=events)])
 
-    def judged(self, group: str, chunks: Iterable[Chunk]) -> Iterator[tuple[str, Json]]:
+    def judged(self, group: str, chunks: Iterable[Chunk]) -> Iterator[Named]:
         """Judge a group whose rows come in order of time, chunk by chunk; as `tables`.
 
         No more is kept than a chunk, what is under way, and what its rows are made of.
         """
-        with closing(self._case(group)) as case:
-            found = self._judged(case, chunks)
-            joiners = case.members.joiners
-            yield from self.digester.digested(group, found, joiners) if self.digester else found
+        with closing(KeptChunks()) as kept:
+            if self.wire is not None:  # all of them tell the epochs, before they are judged
+                for chunk in chunks:
+                    kept.add(chunk)
+                chunks = kept
+            with closing(self._case(group, kept)) as case:
+                found = self._judged(case, chunks)
+                joiners = case.members.joiners
+                yield from self.digester.digested(group, found, joiners) if self.digester else found
 
-    def _judged(self, case: Case, chunks: Iterable[Chunk]) -> Iterator[tuple[str, Json]]:
+    def _judged(self, case: Case, chunks: Iterable[Chunk]) -> Iterator[Named]:
         noted = NotedRules(self.profile)
         judgement = Judgement(case, cast(Profile, noted), self.first_alone)
-        ids = CorrelationIds(case.group, self.clients)
-        kills = () if self.wire is not None else self.kills
-        silences = Silences(kills, self.clients.heartbeat_ms, self.stalls)
+        beside = [checker(case, self) for checker in checkers.CHECKERS]
         for chunk in chunks:
-            ids.add(chunk.requests)
-            silences.add(chunk.requests)
             part = case.add(chunk)
-            yield from case.about(part)
+            yield from checkers.rows("joins", case.members.add(part.requests))
+            for checker in beside:
+                yield from checker.add(part)
             judgement.add(part)
         found = judgement.compared()
-        yield from (("bound", {"name": n, "count": c}) for n, c in sorted(found.bound.items()))
-        yield from (("observed", row) for row in found.observed)
-        yield from (("expected", row) for row in found.expected)
+        bound = ({"name": name, "count": n} for name, n in sorted(found.bound.items()))
+        yield from checkers.rows("bound", bound)
+        yield from checkers.rows("observed", found.observed)
+        yield from checkers.rows("expected", found.expected)
         yield from self._differences(case, found)
-        yield from (("unlogged", row) for row in (*ids.rows(), *silences.rows()))
+        for checker in beside:
+            yield from checker.end()
         yield from case.in_the_end(found.responses, judgement.record_bytes)
-        if not case.members.has_statics:
-            return
+        if case.members.has_statics:
+            yield from self._promises(case, found, noted.read)
+
+    def _promises(self, case: Case, found: Compared, read: frozenset[str]) -> Iterator[Named]:
+        """Yield the departures from KIP-345, and the promises that are broken.
+
+        `found` was judged by the profile, of which those rules were `read`.
+        """
         kept = found
-        if noted.read & differing(self.profile, self.promised):
+        if read & differing(self.profile, self.promised):
             kept = _compared(case, self.promised, first_alone=self.first_alone)
-        yield from (("departures", row) for row in kept.violations)
+        yield from checkers.rows("departures", kept.violations)
         if self.rules is not None and not kept.explained:
             known: dict[frozenset[str], frozenset[str] | None] = {frozenset(): None}
             if not differing(self.rules, self.profile):
-                own = noted.read if found.explained else None
+                own = read if found.explained else None
                 known[differing(self.rules, self.promised)] = own
             explained = lambda rules: _compared(case, rules, first_alone=True).explained
             names = broken_promises(explained, self.rules, self.promised, known)
-            yield from (("broken", {"promise": name}) for name in names)
+            yield from checkers.rows("broken", ({"promise": name} for name in names))
 
-    def _case(self, group: str) -> Case:
+    def _case(self, group: str, chunks: Iterable[Chunk]) -> Case:
+        """Begin a case; at level `wire` all its chunks are given."""
         asks_again = self.promised != self.profile or self.rules is not None
-        held_up = HeldUp(self.stalls, self.busy)
-        known = self.clients
-        about = self.has_history, known.members, known.deliveries
-        heard = comparison.Clients(self.outages, *about, self.deleted)
-        absences = [one for one in self.absences if one.group == group]
         partition = self.epochs.partition_of(group)
         shutdown = of_shutdown(self.epochs, partition, self.stalls, self.grown_ms[1])
         return Case(
-            group, self.grammar, self.epochs, self.stalls, (*self.outages, *shutdown),
-            held_up, asks_again,
-            assignments.Assignments(self.partitions, self.outages, self.deleted),
-            heard,
-            FetchedOffsets(self.epochs, heard.counts, self.deleted),
-            Fencings(
-                None if self.wire is not None else self.fenced,
-                self.stalls, self.busy, self.waits_ms,
-            ),
-            Absent(absences, self.stalls, self.busy),
-            ClientRules(
-                absences, self.outages, self.stalls, known.intervals_ms,
-                group in known.wire_groups, known.deliveries,
-                [one for one in self.disturbances if one.group == group],
-            ),
-            None if self.wire is None else self.wire.get(group, NO_EPOCHS),
+            group,
+            self.grammar,
+            self.epochs,
+            self.stalls,
+            (*self.outages, *shutdown),
+            HeldUp(self.stalls, self.busy),
+            asks_again,
+            None if self.wire is None else epochs_of(chunks, self.wire),
             Members(pace=Pace(*self.grown_ms)),
             waits_ms=self.waits_ms,
-        )  # fmt: skip
+        )
 
 
 def _compared(case: Case, profile: Profile, *, first_alone: bool = False) -> Compared:

@@ -57,13 +57,15 @@ LOGGED_WITHIN_MS = 100.0
 class Chunk:
     """Rows of one group: requests as tuples of the columns `REQUEST`, lines with those of `LINE`.
 
-    Whatever comes in later chunks happens after `known_ms`. `events` are those of clients.
+    Whatever comes in later chunks happens after `known_ms`. `events` are those of clients, `tapped`
+    the requests that the tap saw, where it is a second witness.
     """
 
     requests: Sequence[tuple[Any, ...]]
     lines: Sequence[LoggedRow]
     known_ms: float = float("-inf")
     events: Sequence[ClientEvent] = ()
+    tapped: Sequence[tuple[Any, ...]] = ()
 
     @classmethod
     def of(cls, rows: Iterable[LoggedRow]) -> "Chunk":

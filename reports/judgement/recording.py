@@ -22,7 +22,6 @@ from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.replay import Evidence, ObservedRequest, Stall
 from reports.judgement.clients.known_clients import known_clients
 from reports.judgement.coordinators.coordinator_epochs import LINES, coordinator_epochs
-from reports.judgement.coordinators.wire_epochs import WireEpochs, marks_in, of_groups
 from reports.judgement.group import Judge
 from reports.judgement.lateness.broker_activity import as_stalls, lines_of, stood_still
 from reports.judgement.log.broker_log import TABLES, Log, Start
@@ -254,16 +253,8 @@ class Recording:
             fenced=fenced_lines((line.row for line in self.lines if line.row), run.grammar),
             grown_ms=run.grown_ms,
             deleted=run.deleted,
-            wire=self.wire_epochs,
+            wire=run.restarts if run.level is Level.WIRE else None,
         )  # fmt: skip
-
-    @property
-    def wire_epochs(self) -> Mapping[str, WireEpochs] | None:
-        """At level `wire` the coordinator epochs of groups; else None."""
-        if self.run.level is not Level.WIRE:
-            return None
-        requests = (line.row for line in self.lines if "request" in line.row)
-        return of_groups(marks_in(requests), self.run.restarts)
 
     @cached_property
     def deliveries(self) -> Deliveries:

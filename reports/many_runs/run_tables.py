@@ -35,27 +35,17 @@ PARQUET = "parquet"
 
 def about(run: RunFolder, verdict: Mapping[str, Any], night: str | None = None) -> dict[str, Any]:
     """Return the row of `RUNS` about a judged run."""
-    environment, began = run.environment, dict(run.phases)
+    began = {phase: float(at_ms) for phase, at_ms in run.phases}
     return {
+        **{name: run.environment.get(name) for name in bundle.schema(RUNS).names},
         "run": run.name,
         "night": night,
         "experiment": run.experiment.name,
-        "kafka_version": environment["kafka_version"],
-        "coordinator": environment["coordinator"],
-        "cluster": environment.get("cluster"),
-        "seed": environment["seed"],
-        "started_at": environment.get("started_at"),
-        "groupquake_version": environment.get("groupquake_version"),
-        "git": environment.get("git"),
         "verdict": verdict["verdict"],
         "findings": sum(finding["root"] for finding in verdict["findings"]),
-        "impact_from_ms": _float(began.get("impact")),
-        "impact_until_ms": _float(began.get("recovery", began.get("teardown"))),
+        "impact_from_ms": began.get("impact"),
+        "impact_until_ms": began.get("recovery", began.get("teardown")),
     }
-
-
-def _float(at_ms: float | None) -> float | None:
-    return None if at_ms is None else float(at_ms)
 
 
 def of_run(
@@ -78,11 +68,9 @@ def of_run(
 
 def _verdict(spark: SparkSession, source: str) -> dict[str, Any]:
     try:
-        text = spark.read.text(f"{literal(source)}/verdict.json", wholetext=True).collect()[0][
-            "value"
-        ]
-        verdict: dict[str, Any] = json.loads(text)
-    except (PySparkException, IndexError, ValueError) as error:
+        (row,) = spark.read.text(f"{literal(source)}/verdict.json", wholetext=True).collect()
+        verdict: dict[str, Any] = json.loads(row["value"])
+    except (PySparkException, ValueError) as error:
         raise EvidenceError(
             f"{source}/verdict.json: no verdict of a run; judge the run first: groupquake report"
         ) from error
@@ -102,8 +90,7 @@ def append(
     the session has; `delta` replaces the run's rows as well, others only append.
     """
     for name, rows in (*tables.items(), ("runs", listed(spark, row))):
-        place = f"{places.uri_of(uri)}/{name}"
-        _write(rows, row["run"], place, table_format)
+        _write(rows, row["run"], f"{places.uri_of(uri)}/{name}", table_format)
 
 
 def listed(spark: SparkSession, row: Mapping[str, Any]) -> DataFrame:

@@ -8,23 +8,37 @@ from base64 import b64encode
 from hashlib import sha256
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, pass_eval_context, select_autoescape
+from jinja2 import (
+    ChoiceLoader,
+    Environment,
+    PackageLoader,
+    StrictUndefined,
+    pass_eval_context,
+    select_autoescape,
+)
 from jinja2.nodes import EvalContext
 from markupsafe import Markup
 
 from kafka_protocol.printable import printable
+from reports.page import wording
 
 
-def environment_of(package: str) -> Environment:
-    """Return the environment of the templates of a package."""
-    return Environment(
-        loader=PackageLoader(package),
+def environment_of(*packages: str) -> Environment:
+    """Return the environment of the templates of packages; of one name, the first's.
+
+    It has filters that write numbers.
+    """
+    environment = Environment(
+        loader=ChoiceLoader([PackageLoader(package) for package in packages]),
         autoescape=select_autoescape(["html.j2"]),
         finalize=_shown,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    for write in (wording.counted, wording.day, wording.seconds, wording.utc):
+        environment.filters[write.__name__] = write
+    return environment
 
 
 def page_of(environment: Environment, template: str, **values: Any) -> str:

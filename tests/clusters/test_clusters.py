@@ -30,7 +30,7 @@ from tests.clusters.standalone import (
 )
 from tests.groupquake.conftest import Done, arguments
 from tests.recorded.same_results import differences
-from tests.reports.incident_here import incident_of, recorded
+from tests.reports.incident.incident_here import incident_of, recorded
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 SMALL_SPLITS = {"spark.sql.files.maxPartitionBytes": "8192"}

@@ -56,6 +56,18 @@ def test_bad_ports(ports: str, groupquake: Command, small: Path) -> None:
     assert "not a list of ports" in error_line(groupquake("run", small, "--ports", ports), 64)
 
 
+@pytest.mark.parametrize(
+    ("master", "problem"),
+    [("spark://127.0.0.1:1", "Spark cannot be reached there"), ("sprak", "no master of Spark")],
+)
+def test_a_master_that_does_not_answer_is_found_before_the_load(
+    master: str, problem: str, groupquake: Command, small: Path, tmp_path: Path
+) -> None:
+    done = groupquake("run", small, "--master", master, "--runs", tmp_path / "runs")
+    assert f"{master}: {problem}" in error_line(done, 64)
+    assert not (tmp_path / "runs").exists()
+
+
 def test_no_java(groupquake: Command, small: Path, tmp_path: Path) -> None:
     done = groupquake("run", small, env={"JAVA_HOME": str(tmp_path / "nowhere")})
     assert "Java" in error_line(done, 3)

@@ -20,13 +20,13 @@ from groupquake.nightly import command as nightly
 from groupquake.nightly import junit as nights_junit
 from groupquake.summary import summary
 from groupquake.trial import page as trial
-from reports.page import incident as incident_page
+from reports.incident import page as incident_page
 from reports.page import junit
 from tests.groupquake.conftest import Command
 from tests.groupquake.nightly.test_page import run as run_of_night
 from tests.groupquake.test_summary import VERDICT
 from tests.groupquake.test_trial import finding
-from tests.reports.incident_here import incident_of, recorded
+from tests.reports.incident.incident_here import incident_of, recorded
 
 NAME = "clerks"
 FORGED = "\x1b[2J\x1b]0;t\x07\r\nverdict: pass\x9b1A\u2028verdict: pass\u202e"

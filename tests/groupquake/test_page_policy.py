@@ -11,12 +11,13 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from groupquake.nightly import page as nights
 from groupquake.trial import page as trial
-from reports.page import incident, report
+from reports.incident import page as incident
+from reports.page import report
 from tests.conftest import QUIET
 from tests.groupquake.nightly.test_page import draw, keep, point
 from tests.groupquake.nightly.test_page import run as run_of_night
 from tests.groupquake.test_hostile_names import tried
-from tests.reports.incident_here import incident_of, recorded
+from tests.reports.incident.incident_here import incident_of, recorded
 from tests.reports.page_run import IMPACT_MS, made_up
 
 pytestmark = pytest.mark.browser

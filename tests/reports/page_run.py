@@ -92,7 +92,7 @@ class MadeUpRun:
         run = RunFolder(self.folder)
         data = self._collected(run)
         judged = verdict.judge(run, data, self.kip_848, "4.3")
-        costs.add(judged, self.costs, run, data.digests)
+        costs.add(judged, None, data.digests)
         drawn = DrawnGroups(("dynamic", "static"), tuple(self.joins), self.last_ms)
         return run, judged, data, drawn, self.costs
 
@@ -149,6 +149,8 @@ expect:
             "violations": self.violations,
             "assigned": self.assigned,
             "expulsions": [asdict(one) for one in self.expulsions],
+            "stops": [asdict(one) for one in self.stops],
+            "handovers": [asdict(one) for one in self.handovers],
         }
         return Results(
             digests=digests_of(run, tables),

@@ -27,11 +27,11 @@ def write_history(folder, group):
     lines = [
         json.dumps({
             "at_ms": began_ms + after_ms, "member": member, "group": group, "kind": "static",
-            "event": event, "partitions": ["orders-0"],
+            "event": event, "partitions": [f"orders-{number}"],
         })
-        for after_ms, member, event in (
-            (100, "a", "assigned"), (200, "a", "revoked"), (230, "b", "assigned"),
-            (250, "a", "assigned"),
+        for after_ms, member, event, number in (
+            (100, "a", "assigned", 0), (200, "a", "revoked", 0), (230, "b", "assigned", 0),
+            (250, "a", "assigned", 0), (260, "b", "assigned", 47), (260, "b", "assigned", 48),
         )
     ]  # fmt: skip
     (folder / "history.jsonl").write_text("\n".join([*lines, lines[0][:-30]]))
@@ -55,3 +55,5 @@ def test_costs_are_those_that_a_search_finds(recorded, judge):
     assert sum(group["evictions"]["total"] for group in groups.values()) > 0
     page = (recorded / "report.html").read_text()
     assert page.count('id="owners-') == 1
+    assert '"orders-47"' in page
+    assert '"orders-48"' not in page  # the owners of the first 48 partitions are drawn

@@ -12,9 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, groupby, pairwise
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from kafka_protocol.apis import GROUP_APIS
 from kafka_protocol.errors import Error
 from reference_coordinator.replay import EpochEvent, ObservedRequest
 from reference_coordinator.replay.outside_errors import OF_BROKER
@@ -133,26 +132,17 @@ class _Serving:
         return self.marks[-1]
 
 
-def says_of(row: Mapping[str, Any]) -> str | None:
-    """Return what a row of `requests` says of its broker; None if it says nothing of it."""
-    code = row["error_code"]
-    if row["response"] is None:
+def says_of(api: str, error_code: int | None, response: str | None) -> str | None:
+    """Return what an answer says of its broker; None if it says nothing of it."""
+    if response is None:
         return OPEN
+    code = error_code
     if code is None:  # a commit has an error for each partition
-        found = FIRST_ERROR.search(row["response"])
+        found = FIRST_ERROR.search(response)
         code = Error.NONE if found is None else int(found[1])
-    if (row["api"], code) == ("HEARTBEAT", Error.NONE):
+    if (api, code) == ("HEARTBEAT", Error.NONE):
         return THERE
     return None if code in SAYS_NOTHING else SAYS.get(code, SERVES)
-
-
-def marks_in(requests: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Mark]]:
-    """Yield the marks of rows of `requests`, each with its group."""
-    times = ("earliest_ms", "at_ms", "latest_ms", "answered_ms")
-    for row in requests:
-        if row["readable"] and row["api"] in GROUP_APIS and (says := says_of(row)) is not None:
-            for mark in marks_of(row["broker"], says, *(row[name] for name in times)):
-                yield row["group"], mark
 
 
 def marks_of(
@@ -319,14 +309,3 @@ def _events(one: _Serving, servings: Iterable[_Serving]) -> Iterator[EpochEvent]
         at_ms = last.at_ms + APART_MS
         until_ms = max(gone.latest_ms, at_ms)
         yield EpochEvent(at_ms, broker, "unloaded", None, last.earliest_ms, until_ms)
-
-
-def of_groups(
-    marks: Iterable[tuple[str, Mark]], restarts: Sequence[Restart] = ()
-) -> Mapping[str, WireEpochs]:
-    """Derive the epochs of groups; those that one broker served all the time are left out."""
-    by_group: dict[str, list[Mark]] = defaultdict(list)
-    for group, mark in marks:
-        by_group[group].append(mark)
-    found = {group: wire_epochs(mine, restarts) for group, mine in by_group.items()}
-    return {group: epochs for group, epochs in found.items() if epochs.events}

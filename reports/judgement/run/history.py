@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from math import inf
-from operator import attrgetter
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
@@ -21,6 +20,8 @@ EVENTS = (
     "unanswered",
 )  # fmt: skip
 """The events about members that are judged; those of one instant happen in this order."""
+HUB_LAG = "hub_lag"
+"""The event that tells how late gevent's hub ran, in `max_ms`."""
 ENDS = ("fenced", "closing", "closed", "killed")
 """The events with which a process ends."""
 LINE = """
@@ -30,7 +31,7 @@ LINE = """
 """The fields of `Said`, in its order."""
 _OF_OWNER = ("member", "group", "partitions")
 NEEDED: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(("error", "produced", "hub_lag", "leased", "worker_lost"), ()),
+    **dict.fromkeys(("error", "produced", HUB_LAG, "leased", "worker_lost"), ()),
     **dict.fromkeys(("created", "closing", "closed"), ("member",)),  # a producer has no group
     **dict.fromkeys(("assigned", "revoked", "lost", "fenced", "killed"), _OF_OWNER),
     "ended": ("member",),
@@ -69,7 +70,8 @@ Read = Callable[[bytes], Said]
 class ClientEvent:
     """What a client saw: `partitions` are written `topic-number`, `offsets` counts those stored.
 
-    `api` and `sent_at_ms` are those of a request that was never answered.
+    `api` and `sent_at_ms` are those of a request that was never answered. `kind` is the member's:
+    `static` or `dynamic`.
     """
 
     at_ms: float
@@ -81,6 +83,7 @@ class ClientEvent:
     instance_id: str | None = None
     api: str = ""
     sent_at_ms: float = inf
+    kind: str | None = None
 
     @property
     def event(self) -> str:
@@ -93,8 +96,14 @@ class ClientEvent:
         return f"history.jsonl: {self.event} of {self.client} at {self.at_ms:.1f}"
 
 
-in_order = attrgetter("at_ms", "order", "client")
-"""Orders events by time."""
+def in_order(event: ClientEvent) -> tuple[Any, ...]:
+    """Order events by time, and those of one instant by all that they tell."""
+    texts = (event.member_id, event.instance_id, event.kind)
+    return (
+        *(event.at_ms, event.order, event.client, event.offsets, event.api, event.sent_at_ms),
+        *(text or "" for text in texts),
+        sorted(event.partitions),
+    )
 
 
 _decode = msgspec.json.Decoder(Said).decode
@@ -130,6 +139,7 @@ def event_of(said: Said) -> ClientEvent | None:
         said.instance_id or None,
         said.api or "",
         inf if said.sent_at_ms is None else said.sent_at_ms,
+        said.kind,
     )
 
 

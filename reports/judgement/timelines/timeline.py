@@ -25,22 +25,22 @@ OBSERVED = """
 STEPS = ("preparing", "stabilized", "assignment", "empty")
 """Templates of the lines that a rebalance writes."""
 HINTS = {
-    "preparing": "preparing",
-    "session_expired": "session_expired",
-    "pending_expired": "session_expired",
-    "stabilized": "join_phase_ended",
-    "empty": "join_phase_ended",
-    "nobody_rejoined": "nobody_rejoined",
-    "static_added": "joined",
-    "dynamic_given_id": "joined",
-    "dynamic_added": "joined",
-    "member_added": "joined",
-    "pending_joins": "pending_joined",
-    "static_replaced": "replaced",
-    "left": "left",
-    "pending_left": "left",
-    "assignment": "assigned",
-    "persist_failed": "persist_failed",
+    "preparing": HintKind.PREPARING,
+    "session_expired": HintKind.SESSION_EXPIRED,
+    "pending_expired": HintKind.SESSION_EXPIRED,
+    "stabilized": HintKind.JOIN_PHASE_ENDED,
+    "empty": HintKind.JOIN_PHASE_ENDED,
+    "nobody_rejoined": HintKind.NOBODY_REJOINED,
+    "static_added": HintKind.JOINED,
+    "dynamic_given_id": HintKind.JOINED,
+    "dynamic_added": HintKind.JOINED,
+    "member_added": HintKind.JOINED,
+    "pending_joins": HintKind.PENDING_JOINED,
+    "static_replaced": HintKind.REPLACED,
+    "left": HintKind.LEFT,
+    "pending_left": HintKind.LEFT,
+    "assignment": HintKind.ASSIGNED,
+    "persist_failed": HintKind.PERSIST_FAILED,
 }
 """Templates of lines that mark an instant, and the oracle's name of that instant."""
 OF_REJOIN = ("member_metadata", "leader_rejoin")
@@ -52,28 +52,20 @@ def hints(lines: Iterable[Line], grammar: Grammar) -> list[Hint]:
     found = []
     alone = grammar.lines_instead.get("pending_joins", "pending_joins") is None
     for line in lines:
-        about = subject(line) or ""
+        about = line["instance" if line["template"] == "static_replaced" else "member"] or ""
         marks = [(HINTS[line["template"]], about)] if line["template"] in HINTS else []
         if line["template"] == "preparing":
             why, member = reason(line, grammar)
             if why == "pending_sync":
-                marks.append(("sync_expired", about))
+                marks.append((HintKind.SYNC_EXPIRED, about))
             elif why == "new_member" and member and alone:  # no other line of one that joins
-                marks.append(("pending_joined", member))
+                marks.append((HintKind.PENDING_JOINED, member))
             elif why in OF_REJOIN:
-                marks.append(("rejoined", member))
+                marks.append((HintKind.REJOINED, member))
         generation = -1 if line["generation"] is None else line["generation"]
         found += [
-            Hint(line["at_ms"], HintKind(kind), named, generation, line["broker"])
-            for kind, named in marks
+            Hint(line["at_ms"], kind, named, generation, line["broker"]) for kind, named in marks
         ]
-    return found
-
-
-def subject(line: Line) -> str | None:
-    """Return the member id that a line is about; of a replaced static member its instance id."""
-    name = "instance" if line["template"] == "static_replaced" else "member"
-    found: str | None = line[name]
     return found
 
 

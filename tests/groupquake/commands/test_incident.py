@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from tests.groupquake.conftest import Command
 from tests.recorded import stock_logs as stock
-from tests.reports.incident_here import RECORDED, incident_of, recorded
+from tests.reports.incident.incident_here import RECORDED, incident_of, recorded
 from tests.reports.reading import Page
 
 PHRASES = {

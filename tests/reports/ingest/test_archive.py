@@ -14,8 +14,8 @@ from reports.ingest import archive
 ON_EXECUTORS = (
     "reports.ingest.line_pass",
     "reports.ingest.group_pass",
-    "reports.ingest.stock_logs",
-    "reports.ingest.incident_pass",
+    "reports.incident.stock_logs",
+    "reports.incident.group_pass",
 )
 OF_THE_CLUSTER = ("pyspark", "py4j")
 

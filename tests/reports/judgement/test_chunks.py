@@ -97,7 +97,7 @@ def test_like_bodies_are_one_object_that_nothing_changes() -> None:
     beats = [seen for seen in requests.observed if seen.api == "HEARTBEAT"]
     assert len({id(seen.request) for seen in beats}) < len(beats) / 2
     judge = judge_of("kafka-4.3.0")
-    group = judge._case("static")
+    group = judge._case("static", [chunk])
     part = group.add(chunk)
     judgement = case.Judgement(group, judge.profile)
     judgement.add(part)

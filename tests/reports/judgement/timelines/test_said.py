@@ -191,5 +191,7 @@ def test_a_join_phase_that_nobody_joined_is_due_or_not(recording: Recording) -> 
 @pytest.mark.parametrize(("written", "same"), [("Some(null)", True), ("None", True), ("a", False)])
 def test_an_instance_id_that_no_client_gave(written: str, same: bool) -> None:
     """2.4 writes one that is null in the request as `Some(null)`."""
-    found = differences({"instance": ""}, {"instance": written}, names_batch=False)
+    found = differences(
+        "static_added", (("instance", ""),), {"instance": written}, names_batch=False
+    )
     assert (found == []) == same

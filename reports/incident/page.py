@@ -36,10 +36,8 @@ def render(incident: Json, rebalances: Sequence[Json]) -> str:
     zero_ms = incident["first_ms"] or 0.0
     span = Span(zero_ms, max(incident["last_ms"] or 0.0, zero_ms + 1000.0))
     shown = list(incident["groups"])[:GROUPS_SHOWN]
-    environment = environment_of("reports.page")
+    environment = environment_of("reports.incident", "reports.page")
     environment.filters["moment"] = moment
-    environment.filters["seconds"] = wording.seconds
-    environment.filters["counted"] = wording.counted
     return page_of(
         environment,
         "incident.html.j2",

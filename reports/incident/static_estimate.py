@@ -8,9 +8,9 @@ spared. It is an estimate; `ASSUMPTIONS` says what it takes for granted.
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from reports.judgement.incident.rebalances import Change, Rebalance
+from reports.incident.rebalances import Change, Rebalance
 
 SESSION_MS = 45_000.0
 """The clients' default for `session.timeout.ms` from Kafka 3.0 on (KIP-735)."""
@@ -19,7 +19,7 @@ SESSIONS_MS = (10_000.0, 30_000.0, 45_000.0, 60_000.0, 120_000.0, 300_000.0, 600
 ASSUMPTIONS = (
     "A dynamic member that goes and one that comes with the same client id are one process.",
     "Where members share a client id, the earliest going is paired with the next coming.",
-    "A static member sends no LeaveGroup when it closes, unless its client is incident to.",
+    "A static member sends no LeaveGroup when it closes, unless its client is set to do so.",
     "A member whose session expired sent its last heartbeat one session before.",
     "It came back with the subscription and the assignors that it had before.",
     "It came back while its group was stable: in the middle of another rebalance it may cost one.",
@@ -30,12 +30,8 @@ _SPARED = ("new_member", "leave", "session_expired")
 """The reasons of rebalances that may be spared."""
 
 
-class Absence(NamedTuple):
-    """A dynamic member's going and coming back, and for how long it was away at most."""
-
-    gone: Change
-    back: Change
-    away_ms: float
+Absence = tuple[Change, Change]
+"""A dynamic member's going and its coming back."""
 
 
 def absences(changes: Sequence[Change], ran_with_ms: float, session_ms: float) -> list[Absence]:
@@ -60,13 +56,13 @@ def absences(changes: Sequence[Change], ran_with_ms: float, session_ms: float) -
         taken[change.client] = place
         if place < len(comers) and comers[place].at_ms - since(change) <= session_ms:
             taken[change.client] = place + 1
-            found.append(Absence(change, comers[place], comers[place].at_ms - since(change)))
+            found.append((change, comers[place]))
     return found
 
 
 def spared(rebalances: Sequence[Rebalance], pairs: Sequence[Absence]) -> list[Rebalance]:
     """Return the rebalances in which nobody came and went but those who came back in time."""
-    free = {(change.member, change.how) for pair in pairs for change in (pair.gone, pair.back)}
+    free = {(change.member, change.how) for pair in pairs for change in pair}
     return [
         rebalance
         for rebalance in rebalances
@@ -79,23 +75,27 @@ def spared(rebalances: Sequence[Rebalance], pairs: Sequence[Absence]) -> list[Re
 def estimate(
     rebalances: Sequence[Rebalance],
     changes: Sequence[Change],
-    session_ms: float,
+    session_ms: float | None,
     seen_ms: float | None,
 ) -> dict[str, Any]:
-    """Return the estimate for a session, and for others beside it.
+    """Return the estimate for a session, and for others beside it; mark rebalances as `spared`.
 
-    `seen_ms` is the session timeout that the lines tell; without one it is the clients' default.
+    `session_ms` is the session asked for, `seen_ms` the one that the lines tell: without the one
+    the other is taken, and without both the clients' default.
     """
+    ran_with_ms = seen_ms or SESSION_MS
+    asked_ms = session_ms or ran_with_ms
     pairs = {
-        each: absences(changes, seen_ms or SESSION_MS, each)
-        for each in sorted({session_ms, *SESSIONS_MS})
+        each: absences(changes, ran_with_ms, each) for each in sorted({asked_ms, *SESSIONS_MS})
     }
-    by_session = {each: len(spared(rebalances, of_each)) for each, of_each in pairs.items()}
+    by_session = {each: spared(rebalances, of_each) for each, of_each in pairs.items()}
+    for rebalance in by_session[asked_ms]:
+        rebalance.spared = True
     return {
-        "session_ms": session_ms,
+        "session_ms": asked_ms,
         "session_seen_ms": seen_ms,
         "rebalances": len(rebalances),
-        "spared": by_session[session_ms],
-        "absences": len(pairs[session_ms]),
-        "spared_by_session_ms": [[each, count] for each, count in by_session.items()],
+        "spared": len(by_session[asked_ms]),
+        "absences": len(pairs[asked_ms]),
+        "spared_by_session_ms": [[each, len(free)] for each, free in by_session.items()],
     }

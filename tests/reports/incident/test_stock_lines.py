@@ -4,7 +4,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from reports.judgement.incident.stock_lines import LONGEST, Read, Reader
+from reports.incident.stock_lines import LONGEST, Read, Reader
 
 UTC = ZoneInfo("UTC")
 AT = "[2026-11-23 07:36:12,357] INFO "

@@ -5,20 +5,24 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+from reports.incident.stock_lines import IRRELEVANT, REJECTED, USED, Summary
 from reports.judgement.errors import EvidenceError
-from reports.judgement.incident.stock_lines import IRRELEVANT, REJECTED, USED, Summary
 
 BACK_MS = 1_000.0
 """How far a clock may jump back within a file unnoticed: threads write their lines out of order."""
 
 
 class LogFile(NamedTuple):
-    """A file; `broker` is empty where no line names one. `first_lines` is by its splits' begins."""
+    """A file; `broker` is empty where no line names one. `first_lines` is by its splits' begins.
+
+    `copies` counts lines that files before it have, too.
+    """
 
     path: str
     broker: str
     summary: Summary
     first_lines: Mapping[int, int]
+    copies: int = 0
 
     @property
     def name(self) -> str:
@@ -31,15 +35,12 @@ def log_files(paths: Iterable[str], by_split: Mapping[tuple[str, int], Summary])
 
     Raises EvidenceError where no line is a coordinator's, or files are of different clusters.
     """
-    files = []
-    for path in paths:
-        whole, first_lines = Summary(), dict[int, int]()
-        for start, split in sorted(
-            (start, split) for (file, start), split in by_split.items() if file == path
-        ):
-            first_lines[start] = whole.lines
-            whole.merge(split)
-        files.append(LogFile(path, _broker(whole), whole, first_lines))
+    wholes = {path: (Summary(), dict[int, int]()) for path in paths}
+    for path, start in sorted(by_split):
+        whole, first_lines = wholes[path]
+        first_lines[start] = whole.lines
+        whole.merge(by_split[path, start])
+    files = [LogFile(path, _broker(whole), whole, first) for path, (whole, first) in wholes.items()]
     _require_lines(files)
     _refuse_clusters(files)
     return sorted(files, key=lambda file: (file.summary.first_ms or 0.0, file.path))
@@ -70,27 +71,16 @@ def _refuse_clusters(files: Iterable[LogFile]) -> None:
         raise EvidenceError(f"logs of different clusters: {named}; report each cluster's alone")
 
 
-def coverage(files: Iterable[LogFile], copies: int) -> dict[str, int]:
-    """Count lines: read = used + irrelevant + rejected. `copies` of those used count once."""
-    found = dict.fromkeys((USED, IRRELEVANT, REJECTED), 0)
-    read = 0
-    for file in files:
-        read += file.summary.lines
-        for status, count in file.summary.statuses.items():
-            found[status] += count
-    return {"lines_read": read, **found, "copies": copies}
-
-
-def notices(files: list[LogFile], copies: Mapping[str, int]) -> list[dict[str, str]]:
-    """List what is doubtful about files; `copies` counts lines by file that others have, too."""
-    found = [{"file": file.name, "what": what} for file in files for what in _of_file(file, copies)]
+def notices(files: Iterable[LogFile]) -> list[dict[str, str]]:
+    """List what is doubtful about files."""
+    found = [{"file": file.name, "what": what} for file in files for what in _of_file(file)]
     by_broker: dict[str, list[LogFile]] = {}
     for file in files:
         if file.broker and file.summary.brokers:
             by_broker.setdefault(file.broker, []).append(file)
     for broker, of_broker in by_broker.items():
         for one, other in pairwise(sorted(of_broker, key=attrgetter("summary.first_ms"))):
-            if _overlap(one, other) and not copies.get(one.path) and not copies.get(other.path):
+            if _overlap(one, other) and not one.copies and not other.copies:
                 found.append({
                     "file": other.name,
                     "what": f"has other lines of broker {broker} than {one.name} from the same"
@@ -104,7 +94,7 @@ def _overlap(one: LogFile, other: LogFile) -> bool:
     return last_ms is not None and first_ms is not None and first_ms < last_ms - BACK_MS
 
 
-def _of_file(file: LogFile, copies: Mapping[str, int]) -> Iterable[str]:
+def _of_file(file: LogFile) -> Iterable[str]:
     summary = file.summary
     if summary.damage:
         yield f"{summary.damage}: the lines before that are read"
@@ -118,19 +108,19 @@ def _of_file(file: LogFile, copies: Mapping[str, int]) -> Iterable[str]:
         yield f"has lines of several brokers: {', '.join(sorted(summary.brokers))}"
     if summary.back_ms > BACK_MS:
         yield f"its clock jumps back by up to {summary.back_ms / 1000:.0f} s"
-    if count := copies.get(file.path):
-        yield f"{count} of its lines stand in other files, too, and count once"
+    if file.copies:
+        yield f"{file.copies} of its lines stand in other files, too, and count once"
 
 
-def as_json(file: LogFile, copies: Mapping[str, int]) -> dict[str, Any]:
-    """Return what is known of a file."""
+def as_json(file: LogFile) -> dict[str, Any]:
+    """Return what is known of a file: lines = used + irrelevant + rejected."""
     summary = file.summary
     return {
         "file": file.name,
         "broker": file.broker or None,
         "lines": summary.lines,
         **{status: summary.statuses.get(status, 0) for status in (USED, IRRELEVANT, REJECTED)},
-        "copies": copies.get(file.path, 0),
+        "copies": file.copies,
         "first_ms": summary.first_ms,
         "last_ms": summary.last_ms,
         "damage": summary.damage or None,

@@ -9,9 +9,9 @@ import pytest
 from reference_coordinator.classic.effects import AssignmentReceived, Effect, Transition
 from reference_coordinator.classic.events import Event, TimerFired, TimerKind
 from reference_coordinator.classic.state import State
-from reports.judgement.incident.rebalances import Rebalances
-from reports.judgement.incident.static_estimate import absences, spared
-from reports.judgement.incident.stock_lines import Line
+from reports.incident.rebalances import Rebalances
+from reports.incident.static_estimate import absences, spared
+from reports.incident.stock_lines import Line
 from tests.reference_coordinator.classic.playbook import Playbook
 
 CLIENTS = ("c-0", "c-1", "c-2")

@@ -3,7 +3,7 @@
 import pytest
 
 from reports.judgement.errors import EvidenceError
-from tests.reports.incident_here import incident_of
+from tests.reports.incident.incident_here import incident_of
 
 FAILED = (
     "[2026-11-23 07:{at},357] INFO [GroupCoordinator {broker}]: Member {member} in group g has"

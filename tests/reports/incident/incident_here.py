@@ -7,15 +7,13 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-import msgspec
-
-from reports.judgement.incident.group_incident import GroupIncident, rows_of_group
-from reports.judgement.incident.log_files import log_files
-from reports.judgement.incident.stock_lines import REJECTED, Line, Reader, Summary
-from reports.judgement.incident.summary import Incident, summary
+from reports.incident.group_incident import row_about
+from reports.incident.log_files import log_files
+from reports.incident.stock_lines import REJECTED, Line, Reader, Summary
+from reports.incident.summary import summary
 from reports.judgement.log.log_bytes import FORMS, OTHERS, unpacked
 
-RECORDED = Path(__file__).parents[1] / "recorded" / "stock"
+RECORDED = Path(__file__).parents[2] / "recorded" / "stock"
 """Stock logs of real brokers, a folder each; rotated, and compressed with xz here."""
 
 
@@ -57,19 +55,16 @@ def incident_of(files: Mapping[str, bytes]) -> dict[str, Any]:
     for line in sorted(once, key=lambda line: line.at_ms):
         if line.group is not None:
             by_group[line.group].append(line)
-    rows = [row for name in by_group for row in rows_of_group(name, by_group[name], None)]
-    of = lambda table: [row for name, row in rows if name == table]
-    groups = {
-        row["group"]: msgspec.msgpack.decode(row["incident"], type=GroupIncident)
-        for row in of("groups")
-    }
+    of_groups = [row_about(name, about, None) for name, about in by_group.items()]
+    of = lambda table: [row for group in of_groups for row in group[table]]
+    shown = {
+        "longest": of("rebalances"), "worst_members": of("members"),
+        "coordinator_moves": [], "fenced": [], "rejected": rejected[:100],
+    }  # fmt: skip
     templates = Counter((line.broker, line.template) for line in once)
-    return summary(
-        Incident(
-            found, copies, groups, templates, of("rebalances"), of("members"), [], [],
-            rejected[:100], "UTC",
-        )
-    )  # fmt: skip
+    found = [file._replace(copies=copies.get(file.path, 0)) for file in found]
+    groups = {one["group"]: one["incident"] for one in of_groups}
+    return summary(found, groups, templates, shown, "UTC")
 
 
 def _counted_once(

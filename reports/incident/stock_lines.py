@@ -1,7 +1,6 @@
 """One line of a `server.log` in; its status and the coordinator's lines in it out."""
 
 import re
-from collections import Counter
 from datetime import tzinfo
 from typing import NamedTuple
 
@@ -51,6 +50,10 @@ class Read(NamedTuple):
     why: str = ""
 
 
+def _count(counts: dict[str, int], name: str, more: int = 1) -> None:
+    counts[name] = counts.get(name, 0) + more
+
+
 class Summary(msgspec.Struct):
     """What is known of a file, or of one of its splits.
 
@@ -84,7 +87,7 @@ class Summary(msgspec.Struct):
             (self.statuses, later.statuses), (self.brokers, later.brokers), (self.said, later.said)
         ):  # fmt: skip
             for name, count in more.items():
-                mine[name] = mine.get(name, 0) + count
+                _count(mine, name, count)
         self.clusters |= later.clusters
         self.others |= later.others
         self.damage = self.damage or later.damage
@@ -97,12 +100,8 @@ class Reader:
         """Take the time zone of the brokers."""
         self.summary = Summary()
         self._zone = zone
-        self._java = AnyRelease([JAVA])
-        self._scala = AnyRelease([grammar for grammar in ALL_GRAMMARS if grammar is not JAVA])
-        self._date = ""
-        self._statuses: Counter[str] = Counter()
-        self._brokers: Counter[str] = Counter()
-        self._said: Counter[str] = Counter()
+        scala = [grammar for grammar in ALL_GRAMMARS if grammar is not JAVA]
+        self._by_logger = {JAVA.loggers: AnyRelease([JAVA]), SCALA.loggers: AnyRelease(scala)}
         self._last_date = ""
 
     def read(self, text: str) -> Read:
@@ -118,17 +117,14 @@ class Reader:
         hinted = any(hint in text for hint in _HINTS) or text.startswith(_TOO_LONG)
         read = self._read(text) if hinted else Read(IRRELEVANT, [])
         self._note_names(text, read)
-        self._statuses[read.status] += 1
+        _count(self.summary.statuses, read.status)
         return read
 
     def end(self) -> Summary:
         """Return the summary of all that was read."""
-        whole = self.summary
-        whole.statuses, whole.brokers = dict(self._statuses), dict(self._brokers)
-        whole.said = dict(self._said)
         if self._last_date:
-            whole.last_ms = epoch_ms(self._last_date, self._zone)
-        return whole
+            self.summary.last_ms = epoch_ms(self._last_date, self._zone)
+        return self.summary
 
     def _note_time(self, date: str) -> None:
         whole = self.summary
@@ -143,9 +139,9 @@ class Reader:
     def _note_names(self, text: str, read: Read) -> None:
         for line in read.lines:
             if line.broker:
-                self._brokers[line.broker] += 1
+                _count(self.summary.brokers, line.broker)
         if match := _BROKER.search(text) or _CONFIGURED.match(text):
-            self._said[match[1]] += 1
+            _count(self.summary.said, match[1])
         if "luster" in text and (match := _CLUSTER.search(text)):
             self.summary.clusters.add(match[1] or match[2])
 
@@ -190,9 +186,7 @@ class Reader:
         ), ""
 
     def _known(self, record: Record) -> KnownLine | None:
-        logger = record.logger
-        if logger.startswith(SCALA.loggers):
-            return self._scala.parsed(logger, record.body)
-        if logger.startswith(JAVA.loggers):
-            return self._java.parsed(logger, record.body)
+        for begin, grammars in self._by_logger.items():
+            if record.logger.startswith(begin):
+                return grammars.parsed(record.logger, record.body)
         return None

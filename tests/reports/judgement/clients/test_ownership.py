@@ -4,21 +4,23 @@ All stand in one file, each as a group of its own, among lines of other things.
 """
 
 import json
+import random
 from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from reports.ingest import bundle, client_history, ownership
-from reports.ingest.client_costs import client_costs, hub_gaps
-from reports.judgement.costs import Costs, HubGaps
-from reports.judgement.run.history import said_in
-from reports.judgement.run.run_folder import HISTORY
+from reports.judgement.clients import ownership
+from reports.judgement.run.history import ClientEvent, events_by_group, said_in
+from reports.judgement.run.json_form import Account
 
-pytestmark = pytest.mark.spark
+Row = dict[str, Any]
+ByGroup = dict[str, list[Any]]
 
 ZERO = 1_790_000_000_000.0
 
-HISTORIES = {
+HISTORIES: dict[str, tuple[tuple[Any, ...], ...]] = {
     # an eager group of three that one leaves
     "eager": (
         (0, "a", "created"), (0, "b", "created"), (0, "c", "created"),
@@ -91,7 +93,7 @@ OTHER_LINES = (
 """The last line was cut off by a crash."""
 
 
-def lines():
+def lines() -> Iterator[str]:
     for group, history in HISTORIES.items():
         for at_s, member, event, *partitions in history:
             about = {"at_ms": ZERO + at_s * 1000, "member": f"{group}/{member}", "group": group}
@@ -103,53 +105,62 @@ def lines():
             yield json.dumps(about | {"kind": "dynamic", "event": event} | owned)
 
 
-def said(spark, history):
-    """Return the lines of a history that are understood."""
-    return bundle.table(client_history.read(spark, f"file:{history}", said_in), "lines")
+@pytest.fixture(scope="module")
+def events() -> dict[str, list[ClientEvent]]:
+    """Return the events about members by group."""
+    raw = [line.encode() for line in (*lines(), *OTHER_LINES)]
+    found = events_by_group(raw, said_in, Account())
+    return {group: list(ownership.about_members(mine)) for group, mine in found.items()}
 
 
 @pytest.fixture(scope="module")
-def membership(spark, tmp_path_factory):
-    file = tmp_path_factory.mktemp("run") / HISTORY
-    file.write_text("\n".join([*lines(), *OTHER_LINES]))
-    return ownership.membership(said(spark, file))
+def tables(events: dict[str, list[ClientEvent]]) -> dict[str, ByGroup]:
+    """Return the rows by table and group."""
+    found: dict[str, ByGroup] = {name: defaultdict(list) for name in ownership.TABLES}
+    for group, mine in events.items():
+        for name, row in ownership.rows(mine):
+            found[name][group].append(row)
+    return found
 
 
 @pytest.fixture(scope="module")
-def intervals(membership):
+def intervals(tables: dict[str, ByGroup]) -> ByGroup:
     """Return the intervals by group, with times in seconds."""
-    found = defaultdict(list)
-    table = ownership.intervals(membership).orderBy("group", "partition", "from_ms", "member")
-    for row in table.collect():
-        short = {name: without_suffix(row[name]) for name in ("member", "overlaps")}
-        times = {"from": second(row.from_ms), "until": second(row.until_ms)}
-        found[row.group].append(row.asDict() | short | times)
+    found: ByGroup = defaultdict(list)
+    for group, rows in tables["ownership"].items():
+        for row in rows:
+            short = {name: without_suffix(row[name]) for name in ("member", "overlaps")}
+            times = {"from": second(row["from_ms"]), "until": second(row["until_ms"])}
+            found[group].append(row | short | times)
     return found
 
 
 @pytest.fixture(scope="module")
-def stops(membership):
+def stops(tables: dict[str, ByGroup]) -> ByGroup:
     """Return the stops by group: (member, from, how long in ms, partitions, ended_as)."""
-    found = defaultdict(list)
-    for row in ownership.stops(membership).orderBy("group", "from_ms", "member").collect():
-        stop = (second(row.from_ms), row.stopped_ms, row.partitions, row.ended_as)
-        found[row.group].append((without_suffix(row.member), *stop))
+    found: ByGroup = defaultdict(list)
+    for group, rows in tables["stops"].items():
+        for row in rows:
+            stop = (second(row["from_ms"]), row["stopped_ms"], row["partitions"], row["ended_as"])
+            found[group].append((without_suffix(row["member"]), *stop))
     return found
 
 
-def without_suffix(member):
+def without_suffix(member: str | None) -> str | None:
     return member and member.rpartition("/")[2]
 
 
-def second(at_ms):
+def second(at_ms: float) -> float:
     return round((at_ms - ZERO) / 1000, 3)
 
 
-def of(rows, *names):
+def of(rows: list[Row], *names: str) -> list[tuple[Any, ...]]:
     return [tuple(row[name] for name in names) for row in rows]
 
 
-def test_an_owner_has_a_partition_from_assigned_to_revoked_or_to_its_end(intervals):
+def test_an_owner_has_a_partition_from_assigned_to_revoked_or_to_its_end(
+    intervals: ByGroup,
+) -> None:
     rows = [r for r in intervals["eager"] if r["partition"] in ("orders-0", "orders-2", "orders-4")]
     assert of(rows, "partition", "member", "from", "until", "ended_as") == [
         ("orders-0", "a", 1.0, 5.1, "revoked"), ("orders-0", "a", 5.5, 9.0, "open"),
@@ -158,7 +169,9 @@ def test_an_owner_has_a_partition_from_assigned_to_revoked_or_to_its_end(interva
     ]  # fmt: skip
 
 
-def test_partitions_move_to_another_name_and_stand_without_owner_in_between(intervals):
+def test_partitions_move_to_another_name_and_stand_without_owner_in_between(
+    intervals: ByGroup,
+) -> None:
     assert of(intervals["eager"], "member", "moved", "unowned_ms", "overlap_ms") == [
         ("a", False, 0.0, 0.0), ("a", False, 400.0, 0.0),
         ("a", False, 0.0, 0.0), ("a", False, 400.0, 0.0),
@@ -169,17 +182,21 @@ def test_partitions_move_to_another_name_and_stand_without_owner_in_between(inte
     ]  # fmt: skip
 
 
-def test_an_eager_rebalance_stops_those_who_stay_and_not_the_one_who_leaves(stops):
+def test_an_eager_rebalance_stops_those_who_stay_and_not_the_one_who_leaves(stops: ByGroup) -> None:
     assert stops["eager"] == [("a", 5.1, 400.0, 2, "assigned"), ("b", 5.3, 300.0, 2, "assigned")]
 
 
-def test_a_static_member_that_comes_back_has_moved_nothing_and_stopped_nobody(intervals, stops):
+def test_a_static_member_that_comes_back_has_moved_nothing_and_stopped_nobody(
+    intervals: ByGroup, stops: ByGroup
+) -> None:
     rows = of(intervals["static"], "member", "moved", "unowned_ms", "ended_as")
     assert rows == [("s", False, 0.0, "closed"), ("s", False, 2200.0, "closed")]
     assert stops["static"] == []
 
 
-def test_a_cooperative_member_that_keeps_partitions_does_not_stop(intervals, stops):
+def test_a_cooperative_member_that_keeps_partitions_does_not_stop(
+    intervals: ByGroup, stops: ByGroup
+) -> None:
     assert stops["cooperative"] == []
     assert of(intervals["cooperative"], "partition", "member", "moved", "unowned_ms") == [
         ("orders-0", "a", False, 0.0),
@@ -189,11 +206,13 @@ def test_a_cooperative_member_that_keeps_partitions_does_not_stop(intervals, sto
     ]  # fmt: skip
 
 
-def test_a_cooperative_member_that_keeps_nothing_stops_until_its_assignment(stops):
+def test_a_cooperative_member_that_keeps_nothing_stops_until_its_assignment(stops: ByGroup) -> None:
     assert stops["cooperative to nothing"] == [("a", 6.0, 500.0, 1, "assigned")]
 
 
-def test_two_owners_overlap_and_an_identity_moves_nothing_to_itself(intervals, stops):
+def test_two_owners_overlap_and_an_identity_moves_nothing_to_itself(
+    intervals: ByGroup, stops: ByGroup
+) -> None:
     names = ("member", "moved", "overlap_ms", "overlaps", "unowned_ms", "ended_as")
     assert of(intervals["duplicate"], *names) == [
         ("s", False, 0.0, None, 0.0, "fenced"),
@@ -203,7 +222,9 @@ def test_two_owners_overlap_and_an_identity_moves_nothing_to_itself(intervals, s
     assert stops["duplicate"] == []
 
 
-def test_an_evicted_member_overlaps_until_it_learns_and_is_stopped_from_then_on(intervals, stops):
+def test_an_evicted_member_overlaps_until_it_learns_and_is_stopped_from_then_on(
+    intervals: ByGroup, stops: ByGroup
+) -> None:
     rows = of(intervals["evicted"], "partition", "member", "moved", "overlap_ms", "overlaps")
     assert rows[:2] == [
         ("orders-0", "a", False, 0.0, None),
@@ -212,7 +233,7 @@ def test_an_evicted_member_overlaps_until_it_learns_and_is_stopped_from_then_on(
     assert stops["evicted"] == [("a", 9.0, 500.0, 1, "assigned")]
 
 
-def test_an_overlap_is_with_the_member_that_still_owns_the_partition(intervals):
+def test_an_overlap_is_with_the_member_that_still_owns_the_partition(intervals: ByGroup) -> None:
     assert of(intervals["zombie"], "member", "overlap_ms", "overlaps", "moved") == [
         ("z", 0.0, None, False),
         ("b", 1000.0, "z", True),
@@ -220,7 +241,7 @@ def test_an_overlap_is_with_the_member_that_still_owns_the_partition(intervals):
     ]
 
 
-def test_an_interval_has_the_way_it_ended(intervals):
+def test_an_interval_has_the_way_it_ended(intervals: ByGroup) -> None:
     assert of(intervals["ends"], "member", "until", "ended_as") == [
         ("a", 5.0, "killed"),
         ("b", 5.0, "fenced"),
@@ -231,42 +252,63 @@ def test_an_interval_has_the_way_it_ended(intervals):
     ]
 
 
-def test_a_stop_lasts_no_longer_than_the_client(stops):
+def test_a_stop_lasts_no_longer_than_the_client(stops: ByGroup) -> None:
     assert stops["stopped to the end"] == [
         ("a", 5.0, 250.0, 1, "killed"),
         ("a", 8.5, 500.0, 1, "open"),
     ]
 
 
-def test_a_fenced_response_is_no_stop(stops):
+def test_a_fenced_response_is_no_stop(stops: ByGroup) -> None:
     assert stops["fenced"] == []
 
 
-def test_simultaneous_events_are_in_causal_order(intervals, stops):
+def test_simultaneous_events_are_in_causal_order(intervals: ByGroup, stops: ByGroup) -> None:
     rows = of(intervals["at the same time"], "from", "until", "ended_as")
     assert rows == [(1.0, 5.0, "closed"), (5.0, 8.0, "closed")]
     assert stops["at the same time"] == []
 
 
-def test_lines_of_other_things_and_those_cut_off_are_passed_over(membership):
-    assert membership.count() == sum(len(history) for history in HISTORIES.values())
+def test_lines_of_other_things_and_those_cut_off_are_passed_over(
+    events: dict[str, list[ClientEvent]],
+) -> None:
+    assert {group: len(mine) for group, mine in events.items()} == {
+        group: len(history) for group, history in HISTORIES.items()
+    }
 
 
-def test_a_run_without_history_has_an_empty_table(spark, tmp_path):
-    table = f"file:{tmp_path}/ownership"
-    assert client_costs(spark, None, table, ["static"], 8) == Costs()
-    stored = spark.read.parquet(table)
-    assert stored.isEmpty()
-    assert stored.columns == [column.split()[0] for column in ownership.OWNERSHIP.split(",")]
+def test_partitions_are_handed_over_at_one_instant(tables: dict[str, ByGroup]) -> None:
+    """Of three that are assigned together two had the same member before, 0.4 s earlier."""
+    found = of(tables["handovers"]["eager"], "at_ms", "moved", "unowned_ms")
+    assert [(second(at_ms), moved, unowned_ms) for at_ms, moved, unowned_ms in found] == [
+        (1.0, 0, 0.0), (5.5, 1, 400.0 + 400.0 + 200.0), (5.6, 2, 300.0 + 600.0 + 600.0),
+    ]  # fmt: skip
 
 
-def test_how_late_the_hub_ran(spark, tmp_path):
-    """A line without a time of its own, or cut off, counts for nothing."""
-    history = tmp_path / "history.jsonl"
-    lags = [{"event": "hub_lag", "max_ms": float(ms)} for ms in range(1, 101)]
-    others = [{"event": "assigned", "max_ms": 9_000.0}, {"event": "hub_lag"}]
-    lines = [json.dumps({"at_ms": 1.0, **line}) for line in (*lags, *others)]
-    history.write_text("\n".join([*lines, '{"event": "hub_lag", "max_m']))
-    assert hub_gaps(said(spark, history)) == HubGaps(100, 99.0, 100.0)
-    history.write_text("\n".join(lines[-2:]))
-    assert hub_gaps(said(spark, history)) is None
+def test_events_may_come_in_any_order(events: dict[str, list[ClientEvent]]) -> None:
+    for mine in events.values():
+        mixed = random.Random(7).sample(mine, len(mine))
+        assert list(ownership.rows(mixed)) == list(ownership.rows(mine))
+
+
+def test_what_one_member_is_told_at_one_instant_has_an_order() -> None:
+    """Twice the same event at one time: the last of both is the stop, in an order of its own."""
+    names = ("t-0", "t-1", "t-2")
+    given = ClientEvent(5.0, 7, "a", frozenset(names))
+    taken = [ClientEvent(6.0, 2, "a", frozenset(of)) for of in (names[:2], names[2:])]
+    found = list(ownership.rows([given, *taken]))
+    assert found == list(ownership.rows([given, *reversed(taken)]))
+    (stop,) = (row for name, row in found if name == "stops")
+    assert (stop["from_ms"], stop["partitions"], stop["ended_as"]) == (6.0, 1, "open")
+
+
+def test_what_a_member_gives_up_and_never_had_counts_for_nothing_later() -> None:
+    """It still has a partition after the second `revoked`, so that it is not stopped."""
+    revoked, assigned = 2, 7
+    history = (
+        (1.0, revoked, {"t-7"}), (1.0, assigned, {"t-0", "t-1"}), (2.0, revoked, {"t-0"}),
+        (3.0, assigned, ()),
+    )  # fmt: skip
+    events = [ClientEvent(at_ms, order, "a", frozenset(of)) for at_ms, order, of in history]
+    stops = [row["from_ms"] for name, row in ownership.rows(events) if name == "stops"]
+    assert stops == [1.0]

@@ -1,0 +1,114 @@
+"""Stock logs as Spark reads them: files in; coordinator lines, rejected lines and summaries out.
+
+Executors read and parse.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import tzinfo
+from itertools import chain, groupby, islice
+from operator import itemgetter
+from typing import Any
+from urllib.parse import unquote
+
+import msgspec
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from reports.incident.log_files import LogFile
+from reports.incident.stock_lines import Reader, Summary
+from reports.ingest import log_files
+from reports.ingest.log_files import literal
+from reports.judgement.errors import EvidenceError
+
+Json = dict[str, Any]
+SHOWN = 300
+"""How many characters of a rejected line are kept."""
+FOUND = pa.schema({
+    "file": pa.string(), "start": pa.int64(), "place": pa.int64(), "at_ms": pa.float64(),
+    "broker": pa.string(), "partition": pa.int32(), "template": pa.string(), "group": pa.string(),
+    "fields": pa.string(), "line": pa.string(), "why": pa.string(), "summary": pa.binary(),
+})  # fmt: skip
+"""Rows of three kinds: a coordinator's line has a template, a rejected line says why, and there is
+one with the summary of each split."""
+_LOCAL = re.compile("^file:/+")
+_ROWS = 1_000
+
+
+def listed(spark: SparkSession, places: Sequence[str]) -> list[str]:
+    """List the files at URIs, those of folders too; Spark leaves out what begins with a dot or `_`.
+
+    Raises EvidenceError where there is none.
+    """
+    reader = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
+    files = reader.load(list(places)).inputFiles()
+    if not files:
+        raise EvidenceError(f"{', '.join(places)}: no file is there; give brokers' server.log")
+    return sorted({_LOCAL.sub("file:/", unquote(uri)) for uri in files})
+
+
+def read(spark: SparkSession, files: Iterable[str], zone: tzinfo) -> DataFrame:
+    """Return the rows `FOUND` of some files."""
+
+    def read_splits(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for split, of_split in groupby(log_files.texts(batches), key=itemgetter(0)):
+            texts = chain.from_iterable(map(itemgetter(1), of_split))
+            yield from batched(_rows(unquote(split.file), split.start, texts, zone), FOUND)
+
+    lines = log_files.read(spark, [literal(file) for file in files])
+    return lines.mapInArrow(read_splits, from_arrow_schema(FOUND))
+
+
+def batched(rows: Iterator[Json], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Give out rows by column names; names that are no column are left out."""
+    while some := [*islice(rows, _ROWS)]:
+        yield pa.RecordBatch.from_pylist(some, schema)
+
+
+def _rows(file: str, start: int, texts: Iterable[str], zone: tzinfo) -> Iterator[Json]:
+    """Read the lines of a split."""
+    reader = Reader(zone)
+    for place, text in enumerate(texts):
+        at = {"file": file, "start": start, "place": place}
+        found = reader.read(text)
+        for line in found.lines:
+            fields = msgspec.json.encode(line.fields).decode()
+            yield {**at, **line._asdict(), "fields": fields, "line": line.text}
+        if found.why:
+            yield {**at, "why": found.why, "line": text[:SHOWN]}
+    yield {"file": file, "start": start, "summary": msgspec.msgpack.encode(reader.end())}
+
+
+def summaries(found: DataFrame) -> dict[tuple[str, int], Summary]:
+    """Return the summaries by file and by where the split begins in it."""
+    decode = msgspec.msgpack.Decoder(Summary).decode
+    rows = found.where("summary IS NOT NULL").select("file", "start", "summary")
+    return {
+        (row["file"], row["start"]): decode(row["summary"]) for row in rows.toArrow().to_pylist()
+    }
+
+
+def counted_once(spark: SparkSession, found: DataFrame, files: Sequence[LogFile]) -> DataFrame:
+    """Name the broker of each coordinator's line, and say which another file has too (`copy`).
+
+    `files` are in the order of their times. A line that stands twice in one file was written twice:
+    only the lines of other files are copies.
+    """
+    known = pa.table({
+        "file": [file.path for file in files],
+        "of_file": [file.broker for file in files],
+        "rank": list(range(len(files))),
+    })  # fmt: skip
+    lines = found.where("template IS NOT NULL").drop("why", "summary")
+    placed = lines.join(F.broadcast(spark.createDataFrame(known)), "file").withColumn(
+        "broker", F.when(F.col("broker") == "", F.col("of_file")).otherwise(F.col("broker"))
+    )
+    in_file = Window.partitionBy("file", "line").orderBy("start", "place")
+    over_files = Window.partitionBy("broker", "line", "again").orderBy("rank")
+    return (
+        placed.withColumn("again", F.row_number().over(in_file))
+        .withColumn("copy", F.row_number().over(over_files) > 1)
+        .drop("again", "of_file")
+    )

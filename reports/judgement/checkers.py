@@ -1,0 +1,176 @@
+"""The checkers: what is judged of a group, each from its rows alone, part by part.
+
+A checker is made for one group of a run. It takes the group's parts in order of time, and gives
+rows of tables, each with the name of its table. None depends on another. `CHECKERS` is the list of
+all but the replay (`case.Judgement`).
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from reports.judgement import members
+from reports.judgement.case import Case, Named, Part
+from reports.judgement.clients import ownership
+from reports.judgement.clients.absences import Absent
+from reports.judgement.clients.assignments import Assignments
+from reports.judgement.clients.client_rules import ClientRules
+from reports.judgement.clients.comparison import Clients
+from reports.judgement.clients.fetched_offsets import FetchedOffsets
+from reports.judgement.missing.correlation_ids import CorrelationIds
+from reports.judgement.missing.silences import Silences
+from reports.judgement.run.history import ClientEvent
+from reports.judgement.timelines.fenced_lines import Fencings
+from reports.judgement.witness_pairs import Pairs
+
+if TYPE_CHECKING:
+    from reports.judgement.group import Judge
+
+Json = dict[str, Any]
+
+
+class Checker(NamedTuple):
+    """`add` takes the next part of the group, `end` says that there is no more."""
+
+    add: Callable[[Part], Iterable[Named]]
+    end: Callable[[], Iterable[Named]] = tuple
+
+
+def rows(table: str, found: Iterable[Json]) -> Iterator[Named]:
+    """Name the table of rows."""
+    return ((table, row) for row in found)
+
+
+def assignments(_: Case, judge: "Judge") -> Checker:
+    """What leaders assigned, and the coordinator accepted."""
+    accepted = Assignments(judge.partitions, judge.outages, judge.deleted)
+
+    def add(part: Part) -> Iterator[Named]:
+        yield from rows("breaches", accepted.add(part.requests))
+        yield from rows("assigned", accepted.rows())
+
+    return Checker(add, lambda: rows("assigned", accepted.end()))
+
+
+def absences(case: Case, judge: "Judge") -> Checker:
+    """Requests of members that faults had down."""
+    mine = [one for one in judge.absences if one.group == case.group]
+    absent = Absent(mine, judge.stalls, judge.busy)
+
+    def add(part: Part) -> Iterator[Named]:
+        if mine:
+            requests = zip(part.seen, part.requests.arrived_ms, strict=True)
+            yield from rows("breaches", absent.add(requests))
+
+    return Checker(add)
+
+
+def clients(case: Case, judge: "Judge") -> Checker:
+    """What clients say beside what brokers answered, and what they owe to the protocol."""
+    known = judge.clients
+    heard = Clients(
+        judge.outages, judge.has_history, known.members, known.deliveries, judge.deleted
+    )
+    owed = ClientRules(
+        [one for one in judge.absences if one.group == case.group],
+        judge.outages,
+        judge.stalls,
+        known.intervals_ms,
+        case.group in known.wire_groups,
+        known.deliveries,
+        [one for one in judge.disturbances if one.group == case.group],
+    )
+    fetched = FetchedOffsets(judge.epochs, heard.counts, judge.deleted)
+
+    def add(part: Part) -> Iterator[Named]:
+        errors, events = part.requests.error_codes, part.chunk.events
+        requests = zip(part.seen, errors, part.requests.arrived_ms, strict=True)
+        yield from rows("breaches", heard.add(requests, events, part.known_ms))
+        lost = part.unanswered.observed
+        owed.add(part.seen, errors, events, lost)
+        fetches = case.held_up.widened(part.chunk.fetches.observed)
+        differ = fetched.add(part.seen, fetches, case.home, part.known_ms, lost)
+        yield from rows("breaches", differ)
+
+    def end() -> Iterator[Named]:
+        if case.requests:
+            yield from rows("breaches", heard.end())
+            yield from rows("client_findings", (*owed.rows(), *heard.about_clients))
+            yield from rows("breaches", fetched.end(case.home))
+            counted = sorted(heard.counts.items())
+            yield from rows("clients", ({"name": name, "count": n} for name, n in counted))
+
+    return Checker(add, end)
+
+
+def owners(_: Case, __: "Judge") -> Checker:
+    """Which member owned each partition when, and when members were stopped."""
+    events = list[ClientEvent]()
+
+    def add(part: Part) -> Iterator[Named]:
+        events.extend(ownership.about_members(part.chunk.events))
+        return iter(())
+
+    return Checker(add, lambda: ownership.rows(events))
+
+
+def expulsions(_: Case, __: "Judge") -> Checker:
+    """Members that were evicted or fenced."""
+
+    def add(part: Part) -> Iterator[Named]:
+        yield from rows("expulsions", members.evictions(part.chunk.lines))
+        yield from rows("expulsions", members.fences(part.chunk.fenced))
+
+    return Checker(add)
+
+
+def fenced(case: Case, judge: "Judge") -> Checker:
+    """Answers that fence beside the lines about them."""
+    lines = None if judge.wire is not None else judge.fenced
+    fencings = Fencings(lines, judge.stalls, judge.busy, judge.waits_ms)
+
+    def add(part: Part) -> Iterator[Named]:
+        fencings.add(part.requests.observed, part.chunk.fenced)
+        return iter(())
+
+    return Checker(
+        add,
+        lambda: rows("member_lines", fencings.rows(case.replaced, judge.epochs.of_brokers)),
+    )
+
+
+def unlogged(case: Case, judge: "Judge") -> Checker:
+    """Requests that no log has."""
+    kills = () if judge.wire is not None else judge.kills
+    ids = CorrelationIds(case.group, judge.clients)
+    silences = Silences(kills, judge.clients.heartbeat_ms, judge.stalls)
+
+    def add(part: Part) -> Iterator[Named]:
+        ids.add(part.chunk.requests)
+        silences.add(part.chunk.requests)
+        return iter(())
+
+    return Checker(add, lambda: rows("unlogged", (*ids.rows(), *silences.rows())))
+
+
+def witnesses(_: Case, judge: "Judge") -> Checker:
+    """What brokers logged beside what the tap saw, where there are both."""
+    if judge.tap is None:
+        return Checker(lambda _: ())
+    pairs = Pairs(judge.tap)
+
+    def add(part: Part) -> Iterator[Named]:
+        pairs.add(part.chunk.requests, part.chunk.tapped)
+        return iter(())
+
+    def end() -> Iterator[Named]:
+        yield from rows("breaches", pairs.end())
+        counted = sorted(pairs.counts.items())
+        yield from rows("witnesses", ({"name": name, "count": n} for name, n in counted))
+
+    return Checker(add, end)
+
+
+CHECKERS: tuple[Callable[[Case, "Judge"], Checker], ...] = (
+    assignments, absences, clients, owners, expulsions, fenced, unlogged,
+    witnesses,
+)  # fmt: skip

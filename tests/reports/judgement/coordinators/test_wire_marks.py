@@ -1,0 +1,100 @@
+"""Which answers tell where coordinator epochs end, and that chunks change nothing about it."""
+
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from math import inf
+from typing import Any
+
+import pytest
+
+from kafka_protocol.errors import Error
+from reports.judgement.coordinators.wire_epochs import ABSENT, LOADS, SERVES
+from reports.judgement.coordinators.wire_marks import NEAR_MS, Seen, epochs_of, telling
+from reports.judgement.logged import REQUEST, Chunk
+
+CODES = {SERVES: Error.REBALANCE_IN_PROGRESS, ABSENT: Error.NOT_COORDINATOR,
+         LOADS: Error.COORDINATOR_LOAD_IN_PROGRESS}  # fmt: skip
+
+
+def seen(at_ms: float, broker: str = "1", says: str = SERVES) -> Seen:
+    return Seen(at_ms, broker, says, at_ms - 1.0, at_ms + 1.0, at_ms + 2.0)
+
+
+def every_second(seconds: Iterable[int], broker: str = "1") -> list[Seen]:
+    return [seen(1_000.0 * second, broker) for second in seconds]
+
+
+def seconds_of(answers: Iterable[Seen], restarts_ms: Sequence[float] = ()) -> list[float]:
+    """Return the seconds of the answers that tell."""
+    return [one.at_ms / 1_000 for one in telling(sorted(answers), restarts_ms)]
+
+
+def test_of_a_coordinator_that_goes_on_the_first_and_the_last_answer_tell() -> None:
+    assert seconds_of(every_second(range(100))) == [0, 99]
+
+
+def test_answers_of_a_broker_near_one_that_is_away_tell() -> None:
+    away = seen(50_000.0, says=ABSENT)
+    near = [one for one in range(100) if abs(one - 50) <= NEAR_MS / 1_000 and one != 50]
+    answers = [one for one in every_second(range(100)) if one.at_ms != away.at_ms]
+    assert seconds_of([*answers, away]) == sorted([0, *near, 50, 99])
+
+
+def test_answers_before_and_after_those_of_another_broker_tell() -> None:
+    answers = [*every_second(range(40)), *every_second(range(40, 80), "2")]
+    assert seconds_of(answers) == [0, 39, 40, 79]
+
+
+def test_answers_around_a_restart_tell() -> None:
+    assert seconds_of(every_second(range(100)), [50_500.0]) == [0, 50, 51, 99]
+
+
+def test_what_is_near_the_end_of_what_is_known_waits_for_what_follows() -> None:
+    found = telling(every_second(range(100)), (), known_ms=98_500.0)
+    first_open_s = 94  # after 98.5 s less NEAR_MS
+    assert [one.at_ms / 1_000 for one in found] == [0, *range(first_open_s, 100)]
+
+
+def row(one: Seen, number: int) -> tuple[Any, ...]:
+    """Return the request, answered as it says, with the columns `REQUEST`."""
+    code = int(CODES[one.says])
+    known = one._asdict() | {
+        "id": f"{one.broker}:{number}", "api": "HEARTBEAT", "readable": True, "request": "{}",
+        "error_code": code, "response": f'{{"errorCode":{code}}}', "line": number,
+    }  # fmt: skip
+    return tuple(known.get(name) for name in REQUEST)
+
+
+def cut(rows: Sequence[tuple[Any, ...]], sizes: random.Random) -> Iterator[Chunk]:
+    """Cut rows that are in order of time into chunks; none begins before the one before has."""
+    places = sorted({0, len(rows), *sizes.sample(range(1, len(rows)), 9)})
+    for first, end in pairwise(places):
+        known_ms = rows[end][REQUEST.index("earliest_ms")] if end < len(rows) else -inf
+        yield Chunk(rows[first:end], (), known_ms)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_chunk_by_chunk_the_epochs_are_those_of_the_whole(seed: int) -> None:
+    mixed = random.Random(seed)
+    answers, at_ms, broker = [], 1_000.0, "1"
+    for _ in range(300):
+        at_ms += mixed.choice([10.0, 300.0, 2_000.0])
+        broker = mixed.choices([broker, "1", "2"], [30, 1, 1])[0]
+        answers.append(seen(at_ms, broker, mixed.choices([*CODES], [40, 1, 1])[0]))
+    rows = [row(one, number) for number, one in enumerate(answers)]
+    restarts = [("1", mixed.uniform(1_000.0, at_ms)), ("2", mixed.uniform(1_000.0, at_ms))]
+    whole = epochs_of([Chunk(rows, ())], restarts)
+    assert whole.events
+    assert epochs_of(cut(rows, mixed), restarts) == whole
+
+
+def test_answers_that_are_unreadable_or_tell_nothing_do_not_count() -> None:
+    rows = [row(seen(1_000.0), 1), row(seen(3_000.0), 3)]
+    away = row(seen(2_000.0, says=ABSENT), 2)
+    at = REQUEST.index
+    for name, value in (("readable", False), ("response", None), ("api", "FIND_COORDINATOR"),
+                        ("error_code", int(Error.COORDINATOR_NOT_AVAILABLE))):  # fmt: skip
+        other = (*away[: at(name)], value, *away[at(name) + 1 :])
+        assert not epochs_of([Chunk([rows[0], other, rows[1]], ())], ()).events, name
+    assert epochs_of([Chunk([rows[0], away, rows[1]], ())], ()).events
