@@ -88,10 +88,6 @@ def analyse(
         rows = sum(digest.rows.total() for digest in data.digests.values())
         stored = beside.submit(computed.store, f"{target}/tables", rows)
         judged = verdict.judge(run, data, kip_848, named)
-        if wrong := verdict.proven_wrong(judged):
-            progress("looking whether lateness alone explains what is wrong")
-            data = replace(data, late_alone=results.late_alone(computed, run, data, wrong))
-            judged = verdict.judge(run, data, kip_848, named)
         texts: dict[str, str] = {}
         if (group := counterexample.group_of(judged, data.violations)) is not None:
             progress(f"reducing the evidence of {group} to its first wrong response")

@@ -158,10 +158,6 @@ class Tables:
         requests = [row | {"template": None} for row in self.rows_of("requests", [name])]
         return [*requests, *self.rows_of("transitions", [name])]
 
-    def activity(self, from_ms: float, until_ms: float) -> tuple[list[Json], list[Json]]:
-        """Read what brokers did in a time: some columns of `requests` and of `transitions`."""
-        return activity(self.frame("requests"), self.frame("transitions"), from_ms, until_ms)
-
     @cached_property
     def line_counts(self) -> Counter[str]:
         """How many lines were used, irrelevant and rejected."""
@@ -214,10 +210,11 @@ def build(
         rules=rules.own,
         clients=known_clients(run.experiment, handed_on),
         kills=run.killed_between,
+        unmeasured=run.unmeasured_kills,
         digester=Digester.of(run),
         partitions=run.first_partitions,
         absences=run.absences,
-        disturbances=run.disturbances,
+        broken_wires=run.broken_wires,
         has_history=run.has_history,
         fenced=fenced_lines(of_brokers, run.grammar),
         grown_ms=run.grown_ms,
@@ -244,21 +241,6 @@ def _deliveries(spark: SparkSession, source: str, run: RunFolder) -> Deliveries:
     return deliveries.read(row["value"] for row in ruled.toArrow().to_pylist())
 
 
-ACTIVITY = ("broker", "arrived_ms", "earliest_ms", "at_ms", "answered_ms", "logged_ms")
-"""The columns of the table `requests` that tell when brokers worked."""
-
-
-def activity(
-    requests: DataFrame, transitions: DataFrame, from_ms: float, until_ms: float
-) -> tuple[list[Json], list[Json]]:
-    """Read what brokers did in a time; see `Tables.activity`."""
-    within = lambda at: f"{at} BETWEEN {from_ms!r}D AND {until_ms!r}D"
-    return (
-        rows_of(requests.where(within("logged_ms")).select(*ACTIVITY)),
-        rows_of(transitions.where(within("at_ms")).select("broker", "at_ms")),
-    )
-
-
 def _stood_still(
     requests: DataFrame, transitions: DataFrame, run: RunFolder
 ) -> tuple[Sequence[Stall], list[Standstill]]:
@@ -267,7 +249,11 @@ def _stood_still(
     if not said:
         return (), []
     from_ms, until_ms = min(s.from_ms for s in said), max(s.until_ms for s in said)
-    lines = lines_of(*activity(requests, transitions, from_ms, min(until_ms, NEVER_MS)))
+    within = lambda at: f"{at} BETWEEN {from_ms!r}D AND {min(until_ms, NEVER_MS)!r}D"
+    lines = lines_of(
+        rows_of(requests.where(within("logged_ms")).select("broker", "logged_ms")),
+        rows_of(transitions.where(within("at_ms")).select("broker", "at_ms")),
+    )
     return stood_still(run.stalls, run.standstills, lines)
 
 

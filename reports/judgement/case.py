@@ -94,7 +94,6 @@ class Case:
     wire: WireEpochs | None = None
     """At level `wire` the coordinator epochs, by answers alone; else None."""
     members: Members = field(default_factory=Members)
-    waits_ms: float = 0.0  # see `Judge`
     lines: list[LoggedRow] = field(default_factory=list)  # about the group
     requests: int = 0
     """How many readable requests there are."""
@@ -175,6 +174,7 @@ class Case:
                 "first_ms": self._first_ms,
                 "last_ms": self._last_ms,
                 "max_rebalance_timeout_ms": self.members.max_rebalance_timeout_ms,
+                "max_session_timeout_ms": self.members.max_session_timeout_ms,
                 "brokers": ",".join(sorted(self._brokers)),
                 "partitions": len(named),
                 "ran_ms": self.members.pace.kept_ms,
@@ -305,7 +305,7 @@ class Judgement:
     @cached_property
     def _replay(self) -> GroupReplay:
         case = self.case
-        tolerance = tolerance_of(case.wire is not None, case.waits_ms)
+        tolerance = tolerance_of(case.wire is not None)
         return GroupReplay(case.beforehand, self.profile, tolerance, first_alone=self.first_alone)
 
     def add(self, part: Part) -> None:
@@ -355,7 +355,7 @@ class Judgement:
             observed = wire_timeline.new(observed, expected)
             rows = wire_timeline.compared(observed, expected, certain=certain)
             return Compared(self.explained, result.bound, observed, expected, rows, [], violations)
-        compared = compare.compare(observed, expected, case.stalls, case.waits_ms)
+        compared = compare.compare(observed, expected, case.stalls)
         return Compared(
             *(self.explained, result.bound, observed, expected),
             [*unsure.without(result.rows, compared)],

@@ -26,13 +26,13 @@ from reports.judgement.digest import DIGESTS, Digester
 from reports.judgement.lateness.pace import Pace
 from reports.judgement.logged import Chunk, HeldUp, LoggedRow
 from reports.judgement.members import Members
+from reports.judgement.missing import unseen
 from reports.judgement.missing.correlation_ids import NO_CLIENTS, CorrelationIds, KnownClients
 from reports.judgement.missing.silences import Kill, Silences
 from reports.judgement.promises import NotedRules, broken_promises, differing
 from reports.judgement.run.deleted_topics import Deletions
-from reports.judgement.run.disturbance import Disturbance
+from reports.judgement.run.faults import BrokenWire
 from reports.judgement.run.history import ClientEvent
-from reports.judgement.run.machine_log import Busy
 from reports.judgement.timelines import compare, member_lines
 from reports.judgement.timelines.compare import Compared
 from reports.judgement.timelines.fenced_lines import FencedLine, Fencings
@@ -54,20 +54,23 @@ VIOLATIONS = """
 """Responses that the rules do not explain, each with its request."""
 GROUPS = """
     group STRING, requests LONG, explained LONG, first_ms DOUBLE, last_ms DOUBLE,
-    max_rebalance_timeout_ms DOUBLE,
+    max_rebalance_timeout_ms DOUBLE, max_session_timeout_ms DOUBLE,
     brokers STRING, partitions LONG, kip_848 BOOLEAN, ran_ms DOUBLE,
     record_bytes LONG
 """
 """One row a group: the number of its readable requests and how many are explained; when the first
-arrived and the last was answered; the longest rebalance timeout of a request; the brokers that
+arrived and the last was answered; the longest rebalance and session timeouts; the brokers that
 answered, comma-separated; how many partitions of `__consumer_offsets` its lines name; for how long
 all its clients ran while nothing changed after topics grew (see `pace`); how large its record was
 with the most members, in bytes (`kafka_protocol.group_record`)."""
 BOUND = "group STRING, name STRING, count LONG"
 BROKEN = "group STRING, promise STRING"
 """The promises of KIP-345 that are broken, by the names of `PROMISES`."""
-UNLOGGED = "group STRING, broker STRING, line LONG, at_ms DOUBLE, what STRING"
-"""Requests that no log has, by the line before or behind them."""
+UNLOGGED = """
+    group STRING, broker STRING, line LONG, from_ms DOUBLE, at_ms DOUBLE, what STRING, sure BOOLEAN
+"""
+"""Requests that no log has, or may not have (not `sure`), by the line before or behind them. They
+came from `from_ms` to `at_ms`."""
 TABLES = {
     "observed": OBSERVED,
     "expected": EXPECTED,
@@ -95,7 +98,7 @@ class Judge:
     """Judges groups by the rules of `profile`, and lists departures from the `promised` rules.
 
     `promised` are the release's rules with every promise of KIP-345 kept. `stalls` are the times in
-    which brokers stood still, or may have, `outages` those in which writes may have failed because
+    which brokers stood still, `outages` those in which writes may have failed because
     a broker was down. `first_alone` ends a replay at the first wrong response. With the release's
     own `rules` the broken promises are named.
     """
@@ -108,19 +111,18 @@ class Judge:
     outages: tuple[Outage, ...] = ()
     first_alone: bool = False
     rules: Profile | None = None
-    busy: tuple[Busy, ...] = ()
-    """When brokers may have written the lines of requests later than `parsing` takes for possible:
-    only given where it is asked what lateness explains."""
     clients: KnownClients = NO_CLIENTS
     """Those whose requests have to be in the logs."""
     kills: tuple[Kill, ...] = ()
+    unmeasured: tuple[Kill, ...] = ()
+    """The kills of which it is not known how long the broker's log was then."""
     digester: Digester | None = None
     """Makes the digests of groups; without it there are none."""
     partitions: Mapping[str, int] = field(default_factory=dict)
     """How many partitions each topic of the experiment has all the time."""
     absences: tuple[Absence, ...] = ()
     """When faults on members had clients down."""
-    disturbances: tuple[Disturbance, ...] = ()
+    broken_wires: tuple[BrokenWire, ...] = ()
     """When faults broke the wire of clients."""
     has_history: bool = True
     """Whether there is a client history."""
@@ -130,9 +132,6 @@ class Judge:
     """When topics grew last, and when the load was stopped."""
     deleted: Deletions = field(default_factory=dict)
     """The topics that faults delete."""
-    waits_ms: float = 0.0
-    """How long a thread of a broker may wait for a CPU, see `machine_log`: only given where it is
-    asked what that explains."""
     wire: Mapping[str, WireEpochs] | None = None
     """At level `wire` the coordinator epochs of groups, by answers alone; else None."""
 
@@ -141,20 +140,6 @@ class Judge:
         case = self._case(group)
         part = case.add(Chunk.of(rows))
         return replace(case.beforehand, requests=tuple(part.replayed), hints=tuple(part.hints))
-
-    def differences(self, group: str, rows: Iterable[LoggedRow]) -> Iterator[tuple[str, Json]]:
-        """Yield the rows of `violations`, `comparison` and `member_lines` alone, as `tables`."""
-        case = self._case(group)
-        part = case.add(Chunk.of(rows))
-        case.fencings.add(part.requests.observed, part.chunk.fenced)
-        found = _compared(case, self.profile, first_alone=self.first_alone)
-        yield from self._differences(case, found)
-
-    def late_breaches(self, group: str, rows: Iterable[LoggedRow]) -> Iterator[Json]:
-        """Yield the breaches of the kinds `LATE` alone, as the table `breaches`."""
-        if any(one.group == group for one in self.absences):
-            case = self._case(group)
-            yield from case.sent_while_down(case.add(Chunk.of(rows)))
 
     def _differences(self, case: Case, found: Compared) -> Iterator[tuple[str, Json]]:
         yield from (("comparison", row) for row in found.comparison)
@@ -192,7 +177,7 @@ class Judge:
         judgement = Judgement(case, cast(Profile, noted), self.first_alone)
         ids = CorrelationIds(case.group, self.clients)
         kills = () if self.wire is not None else self.kills
-        silences = Silences(kills, self.clients.heartbeat_ms, self.stalls)
+        silences = Silences(kills, self.clients.heartbeat_ms, self.stalls, self.unmeasured)
         for chunk in chunks:
             ids.add(chunk.requests)
             silences.add(chunk.requests)
@@ -203,8 +188,14 @@ class Judge:
         yield from (("bound", {"name": n, "count": c}) for n, c in sorted(found.bound.items()))
         yield from (("observed", row) for row in found.observed)
         yield from (("expected", row) for row in found.expected)
-        yield from self._differences(case, found)
-        yield from (("unlogged", row) for row in (*ids.rows(), *silences.rows()))
+        differences = [*self._differences(case, found)]
+        yield from differences
+        wrong = any(row.get("outcome") != "match" for _, row in differences)
+        unlogged = [*ids.rows(), *silences.rows()]
+        for kill in kills:
+            unlogged += unseen.in_flight(kill, case.lines)
+        unlogged += unseen.unreplicated(self.epochs.partings, self.epochs, case.home, case.lines)
+        yield from (("unlogged", row) for row in unlogged if row["sure"] or wrong)
         yield from case.in_the_end(found.responses, judgement.record_bytes)
         if not case.members.has_statics:
             return
@@ -223,7 +214,7 @@ class Judge:
 
     def _case(self, group: str) -> Case:
         asks_again = self.promised != self.profile or self.rules is not None
-        held_up = HeldUp(self.stalls, self.busy)
+        held_up = HeldUp(self.stalls)
         known = self.clients
         about = self.has_history, known.members, known.deliveries
         heard = comparison.Clients(self.outages, *about, self.deleted)
@@ -236,19 +227,15 @@ class Judge:
             assignments.Assignments(self.partitions, self.outages, self.deleted),
             heard,
             FetchedOffsets(self.epochs, heard.counts, self.deleted),
-            Fencings(
-                None if self.wire is not None else self.fenced,
-                self.stalls, self.busy, self.waits_ms,
-            ),
-            Absent(absences, self.stalls, self.busy),
+            Fencings(None if self.wire is not None else self.fenced, self.stalls),
+            Absent(absences, self.stalls),
             ClientRules(
                 absences, self.outages, self.stalls, known.intervals_ms,
                 group in known.wire_groups, known.deliveries,
-                [one for one in self.disturbances if one.group == group],
+                [one for one in self.broken_wires if one.group == group],
             ),
             None if self.wire is None else self.wire.get(group, NO_EPOCHS),
             Members(pace=Pace(*self.grown_ms)),
-            waits_ms=self.waits_ms,
         )  # fmt: skip
 
 

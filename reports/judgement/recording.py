@@ -248,8 +248,9 @@ class Recording:
         return Judge(
             run.grammar, rules, rules, epochs, stalls, run.outages,
             first_alone=is_patchy(process.statuses for _, process in self.processes),
-            partitions=run.first_partitions, absences=run.absences, disturbances=run.disturbances,
+            partitions=run.first_partitions, absences=run.absences, broken_wires=run.broken_wires,
             clients=known_clients(run.experiment, self.deliveries), kills=run.killed_between,
+            unmeasured=run.unmeasured_kills,
             has_history=run.has_history,
             fenced=fenced_lines((line.row for line in self.lines if line.row), run.grammar),
             grown_ms=run.grown_ms,

@@ -13,9 +13,9 @@ import pytest
 
 from reference_coordinator.replay import EpochEvent
 from reports.judgement.findings import MissingEvidence
-from reports.judgement.lateness.second_judgement import findings_of
 from reports.judgement.recording import Recording
 from tests.recorded.logs import RECORDINGS
+from tests.reports.alter import compared
 
 Row = dict[str, Any]
 SLACK_MS = 500.0
@@ -62,7 +62,7 @@ def overdue(
     ended = replace(epochs, of_brokers=of_brokers, of_partitions=of_partitions)
     judge = replace(recording.judge, epochs=ended, fenced=None)
     no_lie = (*NO_LIE, *unlogged)
-    found = [row for _, row in judge.differences(group, rows) if row.get("outcome") not in no_lie]
+    found = [row for _, row in compared(judge, group, rows) if row.get("outcome") not in no_lie]
     assert {row.get("outcome") for row in found} <= {"missing_line"}
     return [f"{row['kind']} of {row['subject']}" for row in found]
 
@@ -124,7 +124,7 @@ def test_a_kill_makes_it_a_doubt_and_no_pass(recording: Recording) -> None:
     rows = hanging(recording, "removal", assignment)
     timeout_ms = rebalance_timeout_ms(recording, "removal")
     tables: dict[str, list[Row]] = {"member_lines": [], "comparison": [], "violations": []}
-    for name, row in replace(recording.judge, fenced=None).differences("removal", rows):
+    for name, row in compared(replace(recording.judge, fenced=None), "removal", rows):
         if row.get("outcome") not in NO_LIE:
             tables[name].append({"group": "removal", **row})
     (missing,) = tables["member_lines"]

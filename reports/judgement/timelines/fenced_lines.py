@@ -8,7 +8,7 @@ has no such answer belongs to the group in which its member id was used.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from kafka_protocol.apis import HELD_APIS
@@ -17,7 +17,6 @@ from kafka_protocol.errors import NO_ERROR, Error
 from reference_coordinator.replay import EpochEvent, ObservedRequest, Stall
 from reference_coordinator.replay.conditions import SEEMS_AFTER_LINE_MS
 from reports.judgement.logged import HeldUp
-from reports.judgement.run.machine_log import Busy
 from reports.judgement.timelines.member_lines import DOUBTFUL
 from reports.judgement.timelines.said import ALIKE
 
@@ -63,22 +62,22 @@ class Fencing(NamedTuple):
     member: str
     instance: str
 
-    def fits(self, line: FencedLine, waits_ms: float = 0.0) -> bool:
-        """Whether a line may be about it; a thread of its broker may wait for so long."""
+    def fits(self, line: FencedLine) -> bool:
+        """Whether a line may be about it."""
         return (
             line.broker == self.seen.broker
             and line.member == self.member
             and ALIKE["instance"](self.instance, line.instance)
-            and self.is_handled(line.at_ms, waits_ms)
+            and self.is_handled(line.at_ms)
             and (not line.operation or line.operation in OPERATIONS[self.seen.api])
         )
 
-    def is_handled(self, at_ms: float, waits_ms: float) -> bool:
+    def is_handled(self, at_ms: float) -> bool:
         """Whether the broker may have been at the request when it printed a line.
 
         The request's own line may come late, so that the request seems to have come after that.
         """
-        earliest_ms = self.seen.earliest_ms - SEEMS_AFTER_LINE_MS - waits_ms
+        earliest_ms = self.seen.earliest_ms - SEEMS_AFTER_LINE_MS
         return earliest_ms <= at_ms <= self.seen.answered_ms + LATE_MS
 
 
@@ -98,14 +97,11 @@ def fenced_lines(rows: Iterable[Row], grammar: Grammar) -> tuple[FencedLine, ...
 class Fencings:
     """The answers of one group that fence, beside the fenced lines of all groups, if known.
 
-    Each of the `stalls` of brokers, proven or not, and of the `busy` times of the machine may have
-    held up the line of a request, and so may a thread that waits for a CPU, for `waits_ms`.
+    Each of the `stalls` of brokers may have held up the line of a request.
     """
 
     lines: Sequence[FencedLine] | None = None
     stalls: Sequence[Stall] = ()
-    busy: Sequence[Busy] = ()
-    waits_ms: float = 0.0
     _fencings: list[Fencing] = field(default_factory=list)
     _named: set[str] = field(default_factory=set)
     """Whom of those in lines (`_whom`) requests of the group name."""
@@ -127,8 +123,8 @@ class Fencings:
         if not (self._members or fencing):
             return
         if refused := [seen for seen in requests if seen.id in fencing]:
-            held_up = HeldUp([replace(stall, proven=True) for stall in self.stalls], self.busy)
-            self._fencings += (one for seen in held_up.widened(refused) for one in fencings(seen))
+            widened = HeldUp(self.stalls).widened(refused)
+            self._fencings += (one for seen in widened for one in fencings(seen))
         for seen in requests:
             for member, instance, error in _named(seen):
                 if (member or instance) in self._members:
@@ -148,7 +144,7 @@ class Fencings:
         count: Counter[str] = Counter()
         for fencing in sorted(self._fencings, key=lambda one: one.seen.answered_ms):
             count[fencing.member] += 1
-            fitting = (line for line in left if fencing.fits(line, self.waits_ms))
+            fitting = (line for line in left if fencing.fits(line))
             line = min(fitting, key=lambda one: one.at_ms, default=None)
             if line is not None:
                 left.remove(line)
@@ -156,7 +152,7 @@ class Fencings:
                 if line.holder and line.holder not in held:
                     wrong = f"{line.member}: holder '{line.holder}'"
                     yield _row(wrong, count[fencing.member], DOUBTFUL, line)
-            elif not _was_replaced(fencing, replaced, self.waits_ms):
+            elif not _was_replaced(fencing, replaced):
                 row = _row(fencing.member, count[fencing.member], "missing_line", None)
                 yield row | {"due_ms": fencing.seen.at_ms}
         for line in left:
@@ -194,7 +190,7 @@ def _named(seen: ObservedRequest) -> Iterator[tuple[str, str, int | None]]:
             yield one["memberId"], one.get("groupInstanceId") or "", NO_ERROR
 
 
-def _was_replaced(fencing: Fencing, replaced: Sequence[Row] | None, waits_ms: float) -> bool:
+def _was_replaced(fencing: Fencing, replaced: Sequence[Row] | None) -> bool:
     """Whether a request may have waited when its instance got a new member id."""
     seen = fencing.seen
     if seen.api not in HELD_APIS or replaced is None:
@@ -202,7 +198,7 @@ def _was_replaced(fencing: Fencing, replaced: Sequence[Row] | None, waits_ms: fl
     return any(
         row["broker"] == seen.broker
         and _is_about(row, fencing)
-        and fencing.is_handled(row["at_ms"], waits_ms)
+        and fencing.is_handled(row["at_ms"])
         for row in replaced
     )
 

@@ -96,10 +96,9 @@ def compare(
     """Return the rows of `MEMBER_LINES`: lines that are missing, unexpected, early, late or wrong.
 
     A wrong line differs in a field that says more than whom it is about (`said`). A doubtful one
-    may be right: what a broker wrote last before a fault may be in no log, and was loaded; or it
-    tells of a failed write, and no outage, stall or answer explains that. `join_timer_ms` is the
-    longest that a join phase of the group may last. A line that is due is missing only where
-    `may_be_missing` does not say so.
+    may be right: it tells of a failed write, and no outage, stall or answer explains that.
+    `join_timer_ms` is the longest that a join phase of the group may last. A line that is due is
+    missing only where `may_be_missing` does not say so.
     """
     lines = list(lines)
     states = States(lines)
@@ -132,9 +131,6 @@ def compare(
     may_be_late = lambda row: row["kind"] == EXTENDED and _stood_still(row, stalls, join_timer_ms)
     found = [row for row in found if not may_be_late(row)]
     found += _failed_writes(lines, outages, stalls, timed_out)
-    for row in found:
-        if row["kind"] in OF_LOADS and any(outage.has(time_of(row)) for outage in outages):
-            row["outcome"] = DOUBTFUL
     unpaired = Counter(row["kind"] for row in found if row["outcome"] == "unexpected_line")
     return sorted(
         (

@@ -12,6 +12,7 @@ from reference_coordinator.replay import Outage, Stall
 from reports.judgement.recording import Recording
 from reports.judgement.timelines.said import differences
 from tests.recorded.logs import RECORDINGS
+from tests.reports.alter import compared
 
 Row = dict[str, Any]
 Lie = Callable[[str], str]
@@ -40,7 +41,7 @@ def said(recording: Recording, template: str, lie: Lie) -> Iterator[tuple[str, l
 
 def wrong(recording: Recording, group: str, rows: list[Row]) -> list[tuple[str, str]]:
     """Judge a group; return outcome and subject of the lines that differ."""
-    found = recording.judge.differences(group, rows)
+    found = compared(recording.judge, group, rows)
     return [(row["outcome"], row["subject"]) for name, row in found if name == "member_lines"]
 
 
@@ -156,7 +157,7 @@ def test_a_failed_write_needs_a_standstill(
     rows[-1] |= {"at_ms": stood_ms + after_ms}
     stalls = (Stall(rows[-1]["broker"], stood_ms - 3_000, stood_ms),)
     judge = replace(recording.judge, outages=(), stalls=stalls)
-    found_rows = judge.differences("static", rows)
+    found_rows = compared(judge, "static", rows)
     outcomes = [row["outcome"] for name, row in found_rows if name == "member_lines"]
     assert outcomes == (["doubtful_line"] if found else [])
 
@@ -174,7 +175,7 @@ def test_what_is_loaded_is_proven_unless_a_fault_is_near(
     (group, rows), *_ = said(recording, "group_loaded", lie)
     at_ms = next(row["at_ms"] for row in rows if row.get("template") == "group_loaded")
     judge = replace(recording.judge, outages=(Outage(at_ms - 5_000, at_ms - since_ms),))
-    found = [row for name, row in judge.differences(group, rows) if name == "member_lines"]
+    found = [row for name, row in compared(judge, group, rows) if name == "member_lines"]
     assert [row["outcome"] for row in found if row["kind"] == "group_loaded"] == [outcome]
 
 

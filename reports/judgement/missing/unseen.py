@@ -1,0 +1,79 @@
+"""What may have happened to a group that no log has: as a broker was killed, or was cut off.
+
+A broker logs a request with its answer. What it had not answered when it was killed, it never logs,
+though the group may have changed. What a broker that is cut off wrote just before may not have
+reached its replicas; then the broker that takes over loads an older state. Neither is a gap of the
+logs: these rows (see `group.UNLOGGED`) are not `sure`.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+from reference_coordinator.replay import Parting
+from reports.judgement.coordinators.coordinator_epochs import CoordinatorEpochs
+from reports.judgement.logged import LoggedRow
+from reports.judgement.missing.silences import Kill
+from reports.judgement.timelines.member_lines import ENTERED
+
+Json = dict[str, Any]
+
+WAITS_MS = 5_000.0
+"""How long a request may wait that waits for no member: `offsets.commit.timeout.ms`."""
+HANDLED_MS = 1_000.0
+"""How long before a step the request may have come that it follows from."""
+BEGINS, ENDS = "preparing", ("assignment", "empty")
+
+
+def in_flight(kill: Kill, lines: Sequence[LoggedRow]) -> Iterator[Json]:
+    """Yield since when requests may have waited as a broker was killed; `lines` are the group's.
+
+    A JoinGroup or SyncGroup waits since its rebalance began, if that was not long over.
+    """
+    broker, _, killed_ms = kill
+    mine = [one for one in lines if one["broker"] == broker and one["at_ms"] <= killed_ms]
+    if not mine:
+        return
+    steps = [line for line in mine if line["template"] in ENTERED]
+    began_ms = [line["at_ms"] for line in steps if line["template"] == BEGINS]
+    ended = bool(steps) and steps[-1]["template"] in ENDS
+    from_ms = killed_ms - WAITS_MS
+    if began_ms and not (ended and steps[-1]["at_ms"] < from_ms):
+        from_ms = min(from_ms, began_ms[-1])
+    what = f"what broker {broker} had not answered when it was killed is in no log"
+    yield _row(broker, mine[-1]["line"], from_ms - HANDLED_MS, killed_ms, what)
+
+
+def unreplicated(
+    partings: Sequence[Parting],
+    epochs: CoordinatorEpochs,
+    partition: int | None,
+    lines: Sequence[LoggedRow],
+) -> Iterator[Json]:
+    """Yield when a broker took over that may lack what the one before wrote as it was cut off."""
+    loads = epochs.loads.get(partition, ()) if partition is not None else ()
+    for before, load in pairwise(loads):
+        for parting in partings:
+            lost = [
+                line
+                for line in lines
+                if line["broker"] == parting.broker == before.broker != load.broker
+                and parting.earliest_ms <= line["at_ms"] <= min(parting.from_ms, load.at_ms)
+            ]
+            if lost and load.at_ms <= parting.until_ms:
+                what = (
+                    f"what broker {parting.broker} wrote just before it was cut off from the others"
+                    " may not have reached them"
+                )
+                yield _row(before.broker, lost[0]["line"], lost[0]["at_ms"], load.at_ms, what)
+
+
+def _row(broker: str, line: int, from_ms: float, until_ms: float, what: str) -> Json:
+    return {
+        "broker": broker,
+        "line": line,
+        "from_ms": from_ms,
+        "at_ms": until_ms,
+        "what": what,
+        "sure": False,
+    }
