@@ -22,7 +22,7 @@ Json = dict[str, Any]
 
 HELD_UP = (Source.PRESSURE, Source.STANDSTILL, Source.ELECTION)
 """What may change how often a group rebalances."""
-UNSEEN = (Source.LOG, Source.REQUESTS, Source.CLOCK, Source.UNREAD)
+UNSEEN = (Source.LOG, Source.REQUESTS, Source.CLOCK)
 """Where it may not be known how often it did."""
 
 

@@ -80,7 +80,7 @@ class Disturbances:
         listed = [
             *_pressure(run.busy),
             *_standstills(standstills),
-            *_elections(moved),
+            *of_elections(moved),
             *_faults(run),
             *_gaps(gaps),
             *_history(run, altered_history),
@@ -198,7 +198,8 @@ def _standstills(standstills: Iterable[Standstill]) -> Iterator[Disturbance]:
             yield replace(still, until_ms=until_ms, cause=cause, source=Source.WRITES)
 
 
-def _elections(moved: Mapping[str, Sequence[Election]]) -> Iterator[Disturbance]:
+def of_elections(moved: Mapping[str, Sequence[Election]]) -> Iterator[Disturbance]:
+    """Yield the elections of groups' partitions that no fault explains."""
     for group, elections in moved.items():
         for one in elections:
             times = one.outage.from_ms, one.outage.until_ms

@@ -13,7 +13,7 @@ from typing import Any
 from reports.judgement.breaches import Breach
 from reports.judgement.run.disturbance import Disturbance
 from reports.judgement.timelines.compare import LATE_MS
-from reports.judgement.timelines.member_lines import DOUBTFUL, time_of
+from reports.judgement.timelines.member_lines import DOUBTFUL, OF_LOADS, time_of
 
 Row = Mapping[str, Any]
 EARLY = frozenset({"early", "early_line"})
@@ -268,7 +268,7 @@ def _described(row: Row, side: str) -> str:
 def _rooted(found: list[Finding]) -> list[Finding]:
     """Link each finding to the earlier finding of its group that it follows from.
 
-    Nothing follows from a doubtful line.
+    Nothing follows from a doubtful line, or from one about what a coordinator loaded.
     """
     linked: list[Finding] = []
     root, reach = None, float("-inf")
@@ -276,7 +276,7 @@ def _rooted(found: list[Finding]) -> list[Finding]:
         same = root is not None and linked[root].group == finding.group
         if same and finding.from_ms <= reach:
             linked.append(replace(finding, root=root))
-        elif finding.kind == DOUBTFUL:
+        elif finding.kind == DOUBTFUL or finding.about in OF_LOADS:
             linked.append(finding)
             continue
         else:
