@@ -74,9 +74,13 @@ class Disturbances:
         groups: Mapping[str, Json],
         unread: Mapping[str, str],
         comparison: Sequence[Mapping[str, Any]],
+        tells_bytes: bool,
         altered_history: Sequence[str] = (),
     ) -> Self:
-        """List all that is known of a run; `unread` says why nothing about a group is proven."""
+        """List all that is known of a run; `unread` says why nothing about a group is proven.
+
+        See `Results` for the others.
+        """
         listed = [
             *_pressure(run.busy),
             *_standstills(standstills),
@@ -87,7 +91,7 @@ class Disturbances:
             *(_unread(cause, group) for group, cause in unread.items()),
             *(_unread(cause) for cause in doubtful.assumed(run)),
         ]
-        if not run.grammar.tells_bytes:
+        if not tells_bytes:
             cause = "whether a member's metadata changed is not in the log, their length is"
             listed += [
                 replace(_unread(cause, group), from_ms=at_ms)
@@ -114,7 +118,8 @@ class Disturbances:
             if may_be is not None:
                 one = replace(one, proven=False, may_be=may_be)  # noqa: PLW2901
                 if may_be.source in LOSES_STATE:
-                    lost[one.group] = place, may_be.until_ms + self._timers_ms(one.group)
+                    until_ms = may_be.until_ms + CATCHING_UP_MS + self._timers_ms(one.group)
+                    lost[one.group] = place, until_ms
             judged.append(one)
         return judged
 

@@ -29,6 +29,7 @@ from reports.judgement.members import Members
 from reports.judgement.missing import unseen
 from reports.judgement.missing.correlation_ids import NO_CLIENTS, CorrelationIds, KnownClients
 from reports.judgement.missing.silences import Kill, Silences
+from reports.judgement.missing.unlogged import UNLOGGED
 from reports.judgement.promises import NotedRules, broken_promises, differing
 from reports.judgement.run.deleted_topics import Deletions
 from reports.judgement.run.faults import BrokenWire
@@ -66,11 +67,6 @@ with the most members, in bytes (`kafka_protocol.group_record`)."""
 BOUND = "group STRING, name STRING, count LONG"
 BROKEN = "group STRING, promise STRING"
 """The promises of KIP-345 that are broken, by the names of `PROMISES`."""
-UNLOGGED = """
-    group STRING, broker STRING, line LONG, from_ms DOUBLE, at_ms DOUBLE, what STRING, sure BOOLEAN
-"""
-"""Requests that no log has, or may not have (not `sure`), by the line before or behind them. They
-came from `from_ms` to `at_ms`."""
 TABLES = {
     "observed": OBSERVED,
     "expected": EXPECTED,
@@ -177,10 +173,12 @@ class Judge:
         judgement = Judgement(case, cast(Profile, noted), self.first_alone)
         ids = CorrelationIds(case.group, self.clients)
         kills = () if self.wire is not None else self.kills
-        silences = Silences(kills, self.clients.heartbeat_ms, self.stalls, self.unmeasured)
+        silences = Silences(kills, self.clients.heartbeat_ms, self.stalls)
+        tails = unseen.Tails(self.unmeasured)
         for chunk in chunks:
             ids.add(chunk.requests)
             silences.add(chunk.requests)
+            tails.add(chunk)
             part = case.add(chunk)
             yield from case.about(part)
             judgement.add(part)
@@ -193,8 +191,11 @@ class Judge:
         wrong = any(row.get("outcome") != "match" for _, row in differences)
         unlogged = [*ids.rows(), *silences.rows()]
         for kill in kills:
-            unlogged += unseen.in_flight(kill, case.lines)
-        unlogged += unseen.unreplicated(self.epochs.partings, self.epochs, case.home, case.lines)
+            longest_ms = case.members.max_rebalance_timeout_ms or 0.0
+            unlogged += unseen.in_flight(kill, case.lines, longest_ms)
+        loads = () if case.home is None else self.epochs.loads.get(case.home, ())
+        unlogged += unseen.unreplicated(self.epochs.partings, loads, case.lines)
+        unlogged += tails.rows(loads)
         yield from (("unlogged", row) for row in unlogged if row["sure"] or wrong)
         yield from case.in_the_end(found.responses, judgement.record_bytes)
         if not case.members.has_statics:

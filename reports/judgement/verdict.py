@@ -105,6 +105,7 @@ def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | 
         groups=data.groups,
         unread=_unread(run, data, kip_848),
         comparison=data.comparison,
+        tells_bytes=data.tells_bytes,
         altered_history=data.altered_history,
     )
     collected = findings.collect(data.violations, data.comparison, data.member_lines, data.breaches)
@@ -181,7 +182,8 @@ def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | 
         ],
         **({"findings_left_out": data.left_out} if data.left_out else {}),
         "expectations_unmet": [
-            item.as_json | ({"because": known.why(item)} if item in certain else {})
+            item.as_json
+            | ({"because": why} if item in certain and (why := known.why(item)) else {})
             for item in short
         ],
         "unknown_because": doubts if verdict == "unknown" else [],

@@ -93,6 +93,7 @@ def disturbances_of(recording: Recording, tables: Tables) -> Disturbances:
         groups={name: row | {"brokers": row["brokers"].split(",")} for name, row in groups.items()},
         unread={},
         comparison=tables.get("comparison", ()),
+        tells_bytes=recording.run.grammar.tells_bytes,
     )
 
 

@@ -26,6 +26,7 @@ import msgspec
 from kafka_protocol.apis import OFFSET_FETCH
 from reports.judgement.coordinators.wire_turns import COPY
 from reports.judgement.logged import REQUEST
+from reports.judgement.missing.unlogged import unlogged_row
 from reports.judgement.run.deliveries import NOTHING_HELD, Deliveries
 
 EARLY = 0.9
@@ -145,7 +146,7 @@ class CorrelationIds:
                 f"a JoinGroup of {client} may have been overtaken by its next one, on a new"
                 " connection: such a JoinGroup is never answered"
             )
-            self._overtaken.append(_row(broker, line, last[3], at_ms, what, sure=False))
+            self._overtaken.append(unlogged_row(broker, line, last[3], at_ms, what, sure=False))
 
     def _jump(self, known: Connection | None, row: tuple[Any, ...], *, of_wire: bool) -> None:
         """Take the first request of a connection, or one that does not follow the last."""
@@ -190,18 +191,5 @@ class CorrelationIds:
                 if (count := hole.unexplained) > 0:
                     broker, line, at_ms, client = hole.before
                     what = f"{count} requests of {client} missing, by their correlation ids"
-                    yield _row(broker, line, hole.from_ms, at_ms, what)
+                    yield unlogged_row(broker, line, hole.from_ms, at_ms, what)
         yield from self._overtaken
-
-
-def _row(
-    broker: str, line: int, from_ms: float, at_ms: float, what: str, *, sure: bool = True
-) -> dict[str, Any]:
-    return {
-        "broker": broker,
-        "line": line,
-        "from_ms": from_ms,
-        "at_ms": at_ms,
-        "what": what,
-        "sure": sure,
-    }

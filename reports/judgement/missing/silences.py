@@ -7,12 +7,9 @@ were silent: the numbers of their requests tell which, as librdkafka goes on wit
 connects to another coordinator. Where the machine stopped for 9 s they skipped 3 numbers, measured.
 Java numbers the requests of all its connections together, so of its members nothing is known. What
 comes while a broker stands still is in no log.
-
-Of some kills it is not known how long the log was then (`unmeasured`). There a silence that is
-longer than every one before on that broker may be a tail that was cut: that is not `sure`.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any
@@ -21,6 +18,7 @@ from kafka_protocol.errors import NO_ERROR
 from reference_coordinator.replay import Stall
 from reference_coordinator.replay.lateness import Lateness
 from reports.judgement.logged import REQUEST
+from reports.judgement.missing.unlogged import unlogged_row
 
 SLACK_MS = 1_500.0
 """How much later than its interval a heartbeat may come: librdkafka looks once a second whether one
@@ -50,17 +48,12 @@ class Silences:
     kills: Sequence[Kill]
     heartbeat_ms: Mapping[str, float]
     stalls: Sequence[Stall] = ()
-    unmeasured: Collection[Kill] = ()
     _last: dict[str, tuple[Any, ...]] = field(default_factory=dict)
     """The last request of each client."""
     _latest: dict[str, tuple[Any, ...]] = field(default_factory=dict)
     """The last request of the group on each broker."""
-    _longest_ms: dict[str, float] = field(default_factory=dict)
-    """The longest silence of the group on each broker."""
     _before: dict[Kill, tuple[Any, ...] | None] = field(default_factory=dict)
     """The last request of the group on a broker before it was killed."""
-    _longest: dict[Kill, float] = field(default_factory=dict)
-    """The longest silence on a broker that had the group when it was killed."""
     _lived_on: dict[Kill, tuple[int, str]] = field(default_factory=dict)
     """How many numbers a client skipped that was silent before a kill, and in the group after it:
     of the one that skipped most."""
@@ -80,10 +73,6 @@ class Silences:
             before = last.get(row[_CLIENT])
             if before is not None and at_ms - (before[_AT] or 0.0) > quiet_ms:
                 self._compare(before, row)
-            if self.unmeasured and (earlier := latest.get(row[_BROKER])) is not None:
-                silent_ms = at_ms - (earlier[_ANSWERED] or at_ms)
-                longest_ms = self._longest_ms.get(row[_BROKER], 0.0)
-                self._longest_ms[row[_BROKER]] = max(longest_ms, silent_ms)
             last[row[_CLIENT]] = latest[row[_BROKER]] = row
 
     @property
@@ -96,9 +85,6 @@ class Silences:
         for kill in self.kills:
             if kill[2] < at_ms and kill not in self._before:
                 self._before[kill] = self._latest.get(kill[0])
-                newest = max(self._latest.values(), key=lambda row: row[_AT] or 0.0, default=None)
-                if newest is not None and newest[_BROKER] == kill[0]:
-                    self._longest[kill] = self._longest_ms.get(kill[0], inf)
 
     def _compare(self, before: tuple[Any, ...], row: tuple[Any, ...]) -> None:
         """Take a client's last request before a silence, and its first one after it."""
@@ -127,27 +113,4 @@ class Silences:
                     f"no request for {silent_ms:.0f} ms before the broker was killed, though"
                     f" {client} was in its group"
                 )
-                yield _row(kill, last, what, sure=True)
-        for kill in self.unmeasured:
-            last = self._before.get(kill)
-            if last is None or last[_ANSWERED] is None:
-                continue
-            silent_ms, longest_ms = kill[1] - last[_ANSWERED], self._longest.get(kill, inf)
-            if silent_ms > longest_ms:
-                what = (
-                    f"the log is silent about the group for {silent_ms:,.0f} ms before broker"
-                    f" {kill[0]} was killed, and never was for more than {longest_ms:,.0f} ms:"
-                    " its end may have been cut"
-                )
-                yield _row(kill, last, what, sure=False)
-
-
-def _row(kill: Kill, last: tuple[Any, ...], what: str, *, sure: bool) -> dict[str, Any]:
-    return {
-        "broker": kill[0],
-        "line": last[_LINE],
-        "from_ms": last[_ANSWERED],
-        "at_ms": kill[2],
-        "what": what,
-        "sure": sure,
-    }
+                yield unlogged_row(broker, last[_LINE], last[_ANSWERED], kill[2], what)
