@@ -22,7 +22,7 @@ Json = dict[str, Any]
 
 HELD_UP = (Source.PRESSURE, Source.STANDSTILL, Source.ELECTION)
 """What may change how often a group rebalances."""
-UNSEEN = (Source.LOG, Source.REQUESTS, Source.CLOCK)
+MISSING = (Source.LOG, Source.REQUESTS, Source.CLOCK)
 """Where it may not be known how often it did."""
 
 
@@ -37,7 +37,7 @@ class Counted:
     def changed_by(self, item: Shortfall) -> Disturbance | None:
         """Return a disturbance that could have changed a count that is not met; None if none."""
         from_ms, until_ms = self._span(item)
-        unseen = self.disturbances.within(item.group, from_ms, until_ms, UNSEEN)
+        unseen = self.disturbances.within(item.group, from_ms, until_ms, MISSING)
         if (first := next(unseen, None)) is not None:
             return first
         if item.what == UNOWNED:

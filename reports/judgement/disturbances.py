@@ -44,12 +44,13 @@ EXPLAINS: Mapping[Source, Callable[[Finding], bool]] = {
     Source.FAULT: lambda one: one.about in OF_LOADS,  # the rest of a fault the replay has, too
     Source.LOG: lambda _: True,
     Source.REQUESTS: lambda _: True,
+    Source.UNSEEN: lambda _: True,
     Source.CLOCK: lambda _: True,
     Source.HISTORY: lambda one: one.kind in OF_CLIENTS,
     Source.UNREAD: lambda _: True,
 }
 """Which differences a disturbance may explain, by where it is known from."""
-LOSES_STATE = (Source.WRITES, Source.ELECTION, Source.LOG, Source.REQUESTS)
+LOSES_STATE = (Source.WRITES, Source.ELECTION, Source.LOG, Source.REQUESTS, Source.UNSEEN)
 """After these a group's state is not known for as long as its timers run."""
 
 
@@ -156,7 +157,11 @@ class Disturbances:
                 return False
             if one.is_early:  # its request may have started the timer earlier than its line says
                 from_ms -= self.groups.get(one.group, {}).get("max_session_timeout_ms") or 0.0
-        if source in (Source.LOG, Source.REQUESTS):
+        if source in (Source.REQUESTS, Source.UNSEEN):
+            is_over = until_ms > disturbance.until_ms  # until then its broker had the group
+            if not is_over and one.broker not in ("", disturbance.broker):
+                return False
+        if source in (Source.LOG, Source.REQUESTS, Source.UNSEEN):
             # a request that is missing started timers; one that a log lacks may have waited, too
             lasts_ms = self._timers_ms(one.group)
             from_ms -= inf if one.kind in IS_BREACH else lasts_ms

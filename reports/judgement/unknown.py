@@ -9,12 +9,16 @@ from typing import Any
 from reports.judgement import as_json
 from reports.judgement.findings import Finding
 from reports.judgement.lateness.broker_activity import clock
-from reports.judgement.run.disturbance import Disturbance
+from reports.judgement.run.disturbance import Disturbance, Source
 from reports.judgement.run.run_folder import RunFolder
 
 Json = dict[str, Any]
 NEVER_ENDS_MS = 4e12
 """Later than any run."""
+TOLD = (Source.LOG, Source.REQUESTS, Source.CLOCK, Source.HISTORY, Source.UNREAD)
+"""Where a disturbance is a doubt in itself, which the verdict has anyway."""
+FEW = 5
+"""So many findings of one cause are listed each."""
 SHOWN = 20
 """How many disturbances a verdict lists that explain nothing."""
 
@@ -30,7 +34,8 @@ def doubts(found: Iterable[Finding]) -> Iterator[str]:
     """Say why findings are not proven: one line for all of a group with one cause."""
     causes: dict[tuple[str, str], list[Finding]] = defaultdict(list)
     for one in found:
-        if one.root is None and not one.proven:
+        told = one.may_be is not None and one.may_be.source in TOLD
+        if one.root is None and not one.proven and not told:
             because = (
                 f"{one.kind}, which proves nothing"
                 if one.may_be is None
@@ -43,28 +48,29 @@ def doubts(found: Iterable[Finding]) -> Iterator[str]:
 
 
 def first_of_each(found: Sequence[Finding]) -> tuple[list[Finding], dict[int, int]]:
-    """Leave out what says again of a group what one cause explains, and what follows from it.
+    """Leave out what many findings of a group say again that one cause explains.
 
     Returns the others, and how many findings each stands for, by place, if for more than itself.
     """
-    first: dict[tuple[str, str, Disturbance | None], int] = {}
-    places: dict[int, int] = {}
+    alike = lambda one: (one.group, one.kind, one.may_be)
+    counts = Counter(alike(one) for one in found if one.root is None and not one.proven)
     shown: list[Finding] = []
-    times = Counter[int]()
+    places: dict[int, int] = {}
+    times: dict[int, int] = {}
+    told = set[object]()
     for place, one in enumerate(found):
         if one.root is not None:
             if one.root not in places:
                 continue
             one = replace(one, root=places[one.root])  # noqa: PLW2901
-        elif not one.proven:
-            key = one.group, one.kind, one.may_be
-            before = first.setdefault(key, len(shown))
-            times[before] += 1
-            if before != len(shown):
+        elif not one.proven and counts[alike(one)] > FEW:
+            if alike(one) in told:
                 continue
+            told.add(alike(one))
+            times[len(shown)] = counts[alike(one)]
         places[place] = len(shown)
         shown.append(one)
-    return shown, {place: count for place, count in times.items() if count > 1}
+    return shown, times
 
 
 def listed(

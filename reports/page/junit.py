@@ -30,6 +30,7 @@ def render(verdict: Json) -> str:
             (
                 f"{item['phase']}: expected {item['expected']} {item['what']}, "
                 f"observed {item['observed']}"
+                f"{': ' + item['because'] if 'because' in item else ''}"
                 for item in unmet
             ),
         )
@@ -42,7 +43,8 @@ def render(verdict: Json) -> str:
             for fault in unverified
         ),
     )
-    _add(_case(suite, "evidence complete"), "error", verdict["unknown_because"])
+    doubts = verdict["unknown_because"] or verdict.get("notes", ())
+    _add(_case(suite, "evidence complete"), "error", doubts)
     suite.set("tests", str(len(suite)))
     suite.set("failures", str(len(suite.findall("testcase/failure"))))
     suite.set("errors", str(len(suite.findall("testcase/error"))))

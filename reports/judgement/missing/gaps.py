@@ -93,7 +93,7 @@ def unlogged(row: Mapping[str, Any]) -> Gap:
     """Make a gap of a row of the table `unlogged`."""
     return replace(
         missing(row),
-        source=Source.REQUESTS,
+        source=Source.REQUESTS if row["sure"] else Source.UNSEEN,
         group=row["group"],
         from_ms=row["from_ms"],
         sure=row["sure"],

@@ -21,6 +21,7 @@ class Source(StrEnum):
     FAULT = "fault"
     LOG = "log"
     REQUESTS = "requests"
+    UNSEEN = "unseen"
     CLOCK = "clock"
     HISTORY = "client_history"
     UNREAD = "unread"
