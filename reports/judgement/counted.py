@@ -50,9 +50,9 @@ class Counted:
         return next(self._held_up(item.group, from_ms, until_ms), None)
 
     def why(self, item: Shortfall) -> str:
-        """Say why each rebalance of a count was due, as far as that is known; else ""."""
+        """Say why each of too many rebalances was due, as far as that is known; else ""."""
         rows = self._rows(item)
-        if item.what == UNOWNED or not rows or len(rows) != item.observed:
+        if item.what == UNOWNED or not item.too_many or len(rows) != item.observed:
             return ""
         causes = Counter(self._cause(item.group, row) for row in rows)
         told = "; ".join(
