@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 from reference_coordinator.replay import Outage, Parting, Stall
-from reports.judgement.run.disturbance import CATCHING_UP_MS, Disturbance
+from reports.judgement.run.disturbance import CATCHING_UP_MS
 from reports.judgement.run.journal import Entry
 from scenarios.faults import about
 
@@ -17,6 +17,15 @@ CLOCK_SKEW = "clock.skew"
 REPLICATES_MS = 1_000.0
 """How long before a broker is cut off what it wrote may not have reached its replicas. These fetch
 at once where the machine lets them; so long may a request take, too (`Tolerance.reply`)."""
+
+
+class BrokenWire(NamedTuple):
+    """A time in which the tap held up, dropped or doubled what a client and brokers sent."""
+
+    group: str
+    client: str
+    from_ms: float
+    until_ms: float
 
 
 def faults_of(journal: Iterable[Entry]) -> tuple[Fault, ...]:
@@ -66,6 +75,11 @@ def killed_between(faults: Iterable[Fault]) -> Iterator[tuple[str, float, float]
     for fault in faults:
         if fault["injected_at_ms"] is not None and _done_to_broker(fault) == "killed":
             yield fault["broker"], fault["meant_at_ms"], fault["injected_at_ms"]
+
+
+def unmeasured_kills(faults: Iterable[Fault]) -> Iterator[tuple[str, float, float]]:
+    """Yield those of `killed_between` of which it is not known how long the log was then."""
+    return killed_between(fault for fault in faults if fault["log_lines"] is None)
 
 
 def restarts(faults: Iterable[Fault]) -> Iterator[tuple[str, float]]:
@@ -123,12 +137,12 @@ def partings(faults: Iterable[Fault]) -> Iterator[Parting]:
             yield Parting(fault["broker"], meant_ms - REPLICATES_MS, cut_ms, healed_ms, until_ms)
 
 
-def disturbances(faults: Iterable[Fault]) -> Iterator[Disturbance]:
+def broken_wires(faults: Iterable[Fault]) -> Iterator[BrokenWire]:
     """Yield when faults broke the wire of members; one that was not healed lasts to the end."""
     for fault in faults:
         if fault["name"].startswith(ON_WIRE) and fault["group"]:
             meant_ms, target = fault["meant_at_ms"], fault["target"]
-            yield Disturbance(fault["group"], target, meant_ms, _healed_ms(fault))
+            yield BrokenWire(fault["group"], target, meant_ms, _healed_ms(fault))
 
 
 def healed(faults: Iterable[Fault]) -> Iterator[tuple[str, float]]:
