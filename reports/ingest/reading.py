@@ -39,7 +39,7 @@ from reports.judgement.run.history import Read
 from reports.judgement.run.history_rows import HistorySummary
 from reports.judgement.run.json_form import Account
 from reports.judgement.run.run_folder import HISTORY
-from reports.judgement.witness_pairs import Connection
+from reports.judgement.witnesses import Connection
 
 BUCKET_BYTES = 8 << 20
 """How many bytes of lines make a bucket, about."""
