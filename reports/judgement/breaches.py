@@ -11,6 +11,9 @@ from reference_coordinator.replay import ObservedRequest
 
 Json = dict[str, Any]
 
+AboutClient = tuple[str, Json]
+"""A client, and a row of `BREACHES` that shows what it does."""
+
 BREACHES = """
     group STRING, kind STRING, at_ms DOUBLE, expected STRING, observed STRING, proven BOOLEAN,
     broker STRING, line LONG, history STRING, from_ms DOUBLE

@@ -1,4 +1,4 @@
-"""Chunks of one group that are read again: one stays in memory, several go to a temporary file."""
+"""Chunks of one group that are read again: the first stays in memory, others go to a file."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -16,30 +16,22 @@ _unpacked: Callable[[bytes], Chunk] = msgspec.msgpack.Decoder(Chunk).decode
 class KeptChunks:
     """Chunks in the order in which they came."""
 
-    _only: Chunk | None = None
+    _first: list[Chunk] = field(default_factory=list)
     _file: IO[bytes] | None = None
     _sizes: list[int] = field(default_factory=list)
 
     def add(self, chunk: Chunk) -> None:
-        """Keep one more."""
-        if self._only is None and self._file is None:
-            self._only = chunk
+        """Keep one more: the first in memory, the others in the file."""
+        if not self._first:
+            self._first.append(chunk)
             return
         if self._file is None:
-            assert self._only is not None
             self._file = TemporaryFile()  # noqa: SIM115, `close` closes it
-            self._write(self._only)
-            self._only = None
-        self._write(chunk)
-
-    def _write(self, chunk: Chunk) -> None:
-        assert self._file is not None
         self._sizes.append(self._file.write(msgspec.msgpack.encode(chunk)))
 
     def __iter__(self) -> Iterator[Chunk]:
         """Yield those that were kept."""
-        if self._only is not None:
-            yield self._only
+        yield from self._first
         if self._file is not None:
             self._file.seek(0)
             for size in self._sizes:

@@ -124,11 +124,16 @@ class Answers:
 class Client:
     """What is known of one client."""
 
-    assigned: Answers = field(default_factory=Answers)
-    committed: Answers = field(default_factory=lambda: Answers(tells_of_all=True))
+    answers: Mapping[str, Answers] = field(
+        default_factory=lambda: {
+            "assigned": Answers(),
+            "committed": Answers(tells_of_all=True),
+            "fenced": Answers(),
+        }
+    )
+    """What it was answered, by the event that reports it."""
     last_commit: Any = None
     """The offsets of the commit that it reported last."""
-    fenced: Answers = field(default_factory=Answers)
     ids: dict[str, None] = field(default_factory=dict)
     """The last member ids that brokers gave it, in order."""
     joined_ms: float = -inf
@@ -148,11 +153,6 @@ class Client:
         self.ids[member_id] = None
         if len(self.ids) > KEPT:
             del self.ids[next(iter(self.ids))]
-
-    @property
-    def by_event(self) -> Mapping[str, Answers]:
-        """What it was answered, by the event that reports it."""
-        return {"assigned": self.assigned, "committed": self.committed, "fenced": self.fenced}
 
 
 def described(answer: Answer) -> str:

@@ -15,12 +15,11 @@ from typing import Any
 from kafka_protocol.apis import HELD_APIS
 from kafka_protocol.errors import Error
 from reference_coordinator.replay import ObservedRequest, Outage
-from reports.judgement.breaches import Breach, breach
+from reports.judgement.breaches import AboutClient, Breach, breach
 from reports.judgement.clients.assignments import COOPERATIVE
 from reports.judgement.clients.client_answers import (
     SEEN_MS,
     Answer,
-    Answers,
     Client,
     Fits,
     Waiting,
@@ -29,9 +28,9 @@ from reports.judgement.clients.client_answers import (
     later,
     share,
 )
-from reports.judgement.clients.client_rules import COMMITS_ON, OWNS_ALONE, about_client
+from reports.judgement.clients.client_rules import COMMITS_ON, OWNS_ALONE, Rule, about_client
 from reports.judgement.clients.offsets import Offsets, Stored, stored
-from reports.judgement.clients.owners import Owned, Owners
+from reports.judgement.clients.owners import Owners
 from reports.judgement.clients.unanswered import Unanswered
 from reports.judgement.clients.whole_history import WholeHistory
 from reports.judgement.log.parsing import ARRIVAL_ERROR_MS
@@ -117,7 +116,7 @@ class Clients:
             kept = None
             if seen.api == "OFFSET_COMMIT":
                 kept, error = stored(seen)
-                self._went_back(seen.client_id, self._offsets.committed(seen, kept, error))
+                self._about(COMMITS_ON, self._offsets.committed(seen, kept, error))
             elif seen.api == "SYNC_GROUP" and error == 0:
                 self._offsets.assigned(seen, share(seen))
             if self.has_history:
@@ -144,7 +143,7 @@ class Clients:
         self._until(inf)
         for client in self._clients.values():
             self._over(client)
-        self._owned_twice(self._owners.end())
+        self._about(OWNS_ALONE, self._owners.end())
         self._found += self._whole.rows()
         return self._taken()
 
@@ -188,13 +187,13 @@ class Clients:
                 self._assignors[response["generationId"]] = response.get("protocolName") or ""
                 self._owners.joined(seen)
         elif seen.api == "SYNC_GROUP" and error == 0:
-            client.assigned.add(answer._replace(tells=share(seen)))
+            client.answers["assigned"].add(answer._replace(tells=share(seen)))
         elif kept:
             # of partitions that were refused clients tell differently
             tells = None if error else len(kept)
-            client.committed.add(answer._replace(tells=tells))
+            client.answers["committed"].add(answer._replace(tells=tells))
         if error == Error.FENCED_INSTANCE_ID and seen.api != "LEAVE_GROUP":
-            client.fenced.add(answer)
+            client.answers["fenced"].add(answer)
         if error in OUT:
             self._owners.answered(seen.client_id, seen.answered_ms)
 
@@ -207,25 +206,22 @@ class Clients:
         elif event.event == "unanswered":
             self._found += self._unanswered.reported(event)
         elif event.event in ("revoked", "lost"):
-            self._owned_twice(owners.gave_up(event, event.partitions))
+            self._about(OWNS_ALONE, owners.gave_up(event, event.partitions))
         elif event.event == "assigned":
             answer = self._assigned(client, event)
             owners.assigned(event, answer.seen if answer else None)
         elif event.event == "committed":
             count = event.offsets
             what = f"an OFFSET_COMMIT of {event.client} that stored {count} offsets"
-            answer = self._answer_to(
-                client, client.committed, event, lambda of: of.tells in (None, count), what
-            )
-            if answer:
-                self._owned_twice(owners.committed(event, answer.seen))
+            if answer := self._answer_to(client, event, lambda of: of.tells in (None, count), what):
+                self._about(OWNS_ALONE, owners.committed(event, answer.seen))
         else:
             if event.event == "fenced":
                 what = f"an answer FENCED_INSTANCE_ID to {event.client}"
-                self._answer_to(client, client.fenced, event, lambda _: True, what)
-                client.fenced.answers.clear()
+                self._answer_to(client, event, lambda _: True, what)
+                client.answers["fenced"].answers.clear()
             client.ended_ms, client.gone_ms = client.ended_ms or event.at_ms, event.at_ms
-            self._owned_twice(owners.gave_up(event, frozenset(owners.held[event.client])))
+            self._about(OWNS_ALONE, owners.gave_up(event, frozenset(owners.held[event.client])))
 
     def _begin(self, client: Client, event: ClientEvent) -> None:
         """Begin with a new process; what is left is what its last one was kept."""
@@ -233,13 +229,13 @@ class Clients:
         client.ended_ms = client.gone_ms = None
         client.connections.clear()
         held = frozenset(self._owners.held[event.client])
-        self._owned_twice(self._owners.gave_up(event, held))
+        self._about(OWNS_ALONE, self._owners.gave_up(event, held))
 
     def _over(self, client: Client, until_ms: float = inf) -> None:
         """Judge what a process leaves: events without an answer, answers that it never reported."""
         ended_ms = nan if client.ended_ms is None else client.ended_ms
         gone_ms = nan if client.gone_ms is None else client.gone_ms
-        for name, kept in client.by_event.items():
+        for name, kept in client.answers.items():
             waiting = [one for one in kept.waiting if not one.unlogged]
             # as many answers as events: clocks may differ, and no more is proven
             proven = len(waiting) > len(kept.answers)
@@ -273,9 +269,9 @@ class Clients:
             return answer.tells is None or answer.tells == mine
 
         what = f"a SYNC_GROUP of {event.client} with {in_words(event.partitions)}"
-        answer = self._answer_to(client, client.assigned, event, fits, what)
+        answer = self._answer_to(client, event, fits, what)
         if answer:
-            client.assigned.reported(answer)
+            client.answers["assigned"].reported(answer)
         if answer and event.member_id is not None and event.member_id not in client.ids:
             what = f"a JOIN_GROUP of {event.client} with the member id {event.member_id}"
             # a broker that was killed may have given it, and never logged that
@@ -286,9 +282,10 @@ class Clients:
         return answer
 
     def _answer_to(
-        self, client: Client, kept: Answers, event: ClientEvent, fits: Fits, what: str
+        self, client: Client, event: ClientEvent, fits: Fits, what: str
     ) -> Answer | None:
         """Return the answer that an event tells of. `what` says what it would be."""
+        kept, commits = client.answers[event.event], event.event == "committed"
         self.counts[event.event] += 1
         client.said.add(event.event)
         answer, passed = kept.take(event.at_ms, fits)
@@ -304,26 +301,22 @@ class Clients:
             return None
         if answer.early_ms > event.at_ms + SEEN_MS:
             self._disagree(event, what, later(event, answer), answer)
-        commits = kept is client.committed
+        if event.event == "fenced":
+            return answer
         for one in passed:
             same = one.seen.connection == answer.seen.connection and one.has_to_be_reported
-            if (
-                same
-                and kept is not client.fenced
-                and not (commits and self._is_resent(one, client))
-            ):
+            if same and not (commits and self._is_resent(one, client)):
                 # it has arrived; but a client may pass an assignment over that is no more valid
                 self._unreported(event.event, one, proven=commits)
         if commits:
             client.last_commit = answer.seen.request["topics"]
-        if kept is client.fenced:
-            return answer
         # an answer on another connection may be one to the process before, which is dead
         client.connections.add(answer.seen.connection)
-        to_it = (one for one in client.fenced.answers if one.seen.connection in client.connections)
+        fences = client.answers["fenced"].answers
+        to_it = (one for one in fences if one.seen.connection in client.connections)
         fenced = next((one for one in to_it if one.at_ms < answer.at_ms - GOES_ON_MS), None)
         if fenced and self._is_well_known(event.client):
-            client.fenced.answers.clear()
+            fences.clear()
             what = f"{event.client} ends once an answer fences it"
             self._disagree(
                 event, what, f"it goes on after request {fenced.seen.id}", answer, proven=True
@@ -342,20 +335,13 @@ class Clients:
         """Whether the broker that answered may not have logged it: a fault had it down then."""
         return any(abs(event.at_ms - one.from_ms) <= UNLOGGED_MS for one in self.outages)
 
-    def _owned_twice(self, rows: Iterable[Owned]) -> None:
-        """Take rows about partitions with two owners: of other clients they are about clients."""
+    def _about(self, rule: Rule, rows: Iterable[AboutClient]) -> None:
+        """Take rows about what clients chose: of others than well-known ones they show a `rule`."""
         for client, row in rows:
             if self._is_well_known(client):
                 self._found.append(row)
             else:
-                self.about_clients.append(about_client(client, OWNS_ALONE, row))
-
-    def _went_back(self, client: str, rows: Iterable[Json]) -> None:
-        """Take rows about a client's offsets that went back; it chose them itself."""
-        if self._is_well_known(client):
-            self._found += rows
-        else:
-            self.about_clients += (about_client(client, COMMITS_ON, row) for row in rows)
+                self.about_clients.append(about_client(client, rule, row))
 
     def _is_well_known(self, client: str) -> bool:
         return self.members.get(client, WELL_KNOWN[0]) in WELL_KNOWN

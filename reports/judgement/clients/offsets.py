@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from kafka_protocol.bodies import generation_in, partitions_in
 from kafka_protocol.errors import Error
 from reference_coordinator.replay import ObservedRequest
-from reports.judgement.breaches import Breach, breach
+from reports.judgement.breaches import AboutClient, Breach, breach
 from reports.judgement.run.deleted_topics import Deletions, of_partition
 
 Json = dict[str, Any]
@@ -90,7 +90,7 @@ class Offsets:
         of_generation = self._shares.setdefault(request["generationId"], {})
         of_generation[_member(sync)] = request["memberId"], share
 
-    def committed(self, commit: ObservedRequest, kept: Stored, error: int) -> Iterator[Json]:
+    def committed(self, commit: ObservedRequest, kept: Stored, error: int) -> Iterator[AboutClient]:
         """Take a commit, and its `stored`; yield its rows of `BREACHES`, without the group."""
         request = commit.request
         generation = generation_in(request)
@@ -121,7 +121,7 @@ class Offsets:
             if code in AGAIN:
                 self._refused[name].append(offset)
         for name, offset, last in back[:1]:
-            yield breach(
+            row = breach(
                 Breach.OFFSET_WENT_BACK,
                 commit.answered_ms,
                 f"{name} goes on from offset {last.offset}, committed by request {last.commit.id}",
@@ -130,6 +130,7 @@ class Offsets:
                 shown_by=commit,
                 proven=back != sent_again,
             )
+            yield commit.client_id, row
 
 
 def _sent_before(commit: ObservedRequest, last: ObservedRequest) -> bool:

@@ -13,15 +13,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reference_coordinator.replay import ObservedRequest
-from reports.judgement.breaches import Breach, breach
+from reports.judgement.breaches import AboutClient, Breach, breach
 from reports.judgement.clients.assignments import SHOWN
 from reports.judgement.clients.offsets import stored
 from reports.judgement.run.history import ClientEvent
 
 Json = dict[str, Any]
-
-Owned = tuple[str, Json]
-"""The client that goes on to own what it has to give up, and a row of `BREACHES`."""
 
 UNTIL_ANSWERED = "owned_twice_until_answered"
 """Counts the partitions that a member which is out goes on to own beside their new owner."""
@@ -115,7 +112,7 @@ class Owners:
             for of, answered_ms in self._joined[former]
         )
 
-    def committed(self, event: ClientEvent, commit: ObservedRequest) -> Iterator[Owned]:
+    def committed(self, event: ClientEvent, commit: ObservedRequest) -> Iterator[AboutClient]:
         """Judge a commit of a client that is out, and knows it."""
         out = self._out.get(event.client)
         if not out:
@@ -139,7 +136,7 @@ class Owners:
             )
             yield event.client, row
 
-    def gave_up(self, event: ClientEvent, partitions: frozenset[str]) -> Iterator[Owned]:
+    def gave_up(self, event: ClientEvent, partitions: frozenset[str]) -> Iterator[AboutClient]:
         """Take partitions from a client; yield a row if another had them already."""
         client = event.client
         self.held[client] -= partitions
@@ -159,7 +156,7 @@ class Owners:
             for partition in partitions:
                 out.pop(partition, None)
 
-    def end(self) -> Iterator[Owned]:
+    def end(self) -> Iterator[AboutClient]:
         """Yield the rows of those that never gave up."""
         for overlap in self._overlaps:
             yield overlap.former, overlap.row(None)

@@ -121,9 +121,11 @@ class ClientRules:
                         }
 
     def _excused(self, name: str) -> list[Span]:
-        alone = (one for one in (*self.absences, *self.broken_wires) if one.client == name)
+        of_clients: Iterable[Absence | BrokenWire] = (*self.absences, *self.broken_wires)
+        mine = (one for one in of_clients if one.client == name)
         proven = (one for one in self.stalls if one.proven)
-        return [(one.from_ms, one.until_ms) for one in (*alone, *self.outages, *proven)]
+        excuses: Iterable[Absence | BrokenWire | Outage | Stall] = (*mine, *self.outages, *proven)
+        return [(one.from_ms, one.until_ms) for one in excuses]
 
 
 def _last_ms(seen: ObservedRequest) -> float:

@@ -156,7 +156,7 @@ def offsets_of(
     sync = ObservedRequest("1:1", "1", "SYNC_GROUP", 5, "c", "x", 1, 1, 1, 2, body, {})
     offsets.assigned(sync, frozenset({"t-0"}))
     for one in requests:
-        found += offsets.committed(one, *stored(one))
+        found += (row for _, row in offsets.committed(one, *stored(one)))
     return [(row["kind"], row["proven"]) for row in found]
 
 
