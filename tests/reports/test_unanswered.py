@@ -142,3 +142,12 @@ def test_unanswered_requests_hide_no_lie(lie: Callable[[Broker], bool], tmp_path
             told += 1
             assert proven(judged(broker, tmp_path / str(seed))), seed
     assert told > 4
+
+
+def test_the_first_request_after_a_load_may_have_no_answer(tmp_path: Path) -> None:
+    """Before it the broker refused another member, which it accepts a little later."""
+    first = Member("m0", 460.0, static=True, deaths=(Death("JOIN_GROUP"),))
+    refused = [Member("m1", 320.0, static=True), Member("m2", 330.0, static=True)]
+    broker = Broker([first, *refused], busy_ms=2.0, loads_ms=(440.0, 450.0))
+    assert {join.response["leader"][:2] for join in first_joins(broker) if join.response} == {"m0"}
+    assert judged(broker, tmp_path / "run") == []
