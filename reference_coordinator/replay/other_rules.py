@@ -7,8 +7,8 @@ of them. What lies between has the same result by both rules, and is taken over.
 
 Some epochs are replayed as a whole: those that read such a rule where no stretch is explained, or
 in a reaction that is remembered; those that read one and have no lines, where backtracking may
-explain again what was explained; those of a replay with a violation; and those that came in piece
-by piece.
+explain again what was explained; those with a violation, or with skipped evidence before them; and
+those that came in piece by piece.
 """
 
 from bisect import bisect_left

@@ -104,9 +104,14 @@ class Replayer:
         self._take_over(first, place, first.end)
 
     def _follows(self, first: Trail) -> bool:
-        """Tell whether what another replay left of the whole epoch is of use for this one."""
-        fresh = self.hypothesis is None and not self.records.uncertain
-        return fresh and first.end is not None and first.begins_with(self.stored_record)
+        """Tell whether what another replay left of the epoch is of use for this one."""
+        usable = first.end is not None and first.begins_with(self.stored_record)
+        return usable and self._is_at_begin
+
+    @property
+    def _is_at_begin(self) -> bool:
+        """Whether the epoch is to be replayed from its begin, with a known record."""
+        return self.hypothesis is None and not self.records.uncertain
 
     def _take_over(self, first: Trail, since: Place, until: Place) -> None:
         """Take over what came out of another replay from one place to the next."""
@@ -166,7 +171,7 @@ class Replayer:
         lateness = Lateness.of(epoch.stalls)
         parts = Stretches.of(requests, epoch.epoch_events, self.tolerance, lateness, _end(end_ms))
         index, hypothesis = self._begin(parts)
-        if self.profile.differing and self.hypothesis is None and not self.goes_on:
+        if self.profile.differing and self._is_at_begin and not self.goes_on:
             begin = self._place(index, hypothesis)
             self.trail = Trail(
                 parts, self.hints, self.outcome, self.records.stored, self.stored_record, begin
