@@ -34,7 +34,7 @@ from reports.judgement.missing.silences import Kill
 from reports.judgement.missing.unlogged import UNLOGGED
 from reports.judgement.promises import broken_promises, differing
 from reports.judgement.run.deleted_topics import Deletions
-from reports.judgement.run.faults import BrokenWire
+from reports.judgement.run.disturbance import BrokenWire
 from reports.judgement.run.history import ClientEvent
 from reports.judgement.timelines import compare, member_lines
 from reports.judgement.timelines.compare import Compared

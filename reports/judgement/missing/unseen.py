@@ -68,7 +68,7 @@ def unreplicated(
                     f"what broker {parting.broker} wrote just before it was cut off from the others"
                     " may not have reached them"
                 )
-                place = before.broker, lost[0]["line"], lost[0]["at_ms"], load.at_ms
+                place = before.broker, lost[0]["line"], lost[0]["at_ms"], load.scheduled_ms
                 yield unlogged_row(*place, what, sure=False)
 
 
@@ -112,7 +112,7 @@ class Tails:
             silent_ms, longest_ms = killed_ms - last_ms, self._longest_ms[kill]
             if not before or before[-1].broker != broker or silent_ms <= longest_ms:
                 continue
-            later = [load.at_ms for load in loads if load.at_ms >= killed_ms]
+            later = [load.scheduled_ms for load in loads if load.at_ms >= killed_ms]
             what = (
                 f"the log is silent about the group for {silent_ms:,.0f} ms before broker {broker}"
                 f" was killed, and never was for more than {longest_ms:,.0f} ms: its end may have"

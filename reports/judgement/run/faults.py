@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any
 
 from reference_coordinator.replay import Outage, Parting, Stall
-from reports.judgement.run.disturbance import CATCHING_UP_MS
+from reports.judgement.run.disturbance import CATCHING_UP_MS, BrokenWire
 from reports.judgement.run.journal import Entry
 from scenarios.faults import about
 
@@ -17,15 +17,6 @@ CLOCK_SKEW = "clock.skew"
 REPLICATES_MS = 1_000.0
 """How long before a broker is cut off what it wrote may not have reached its replicas. These fetch
 at once where the machine lets them; so long may a request take, too (`Tolerance.reply`)."""
-
-
-class BrokenWire(NamedTuple):
-    """A time in which the tap held up, dropped or doubled what a client and brokers sent."""
-
-    group: str
-    client: str
-    from_ms: float
-    until_ms: float
 
 
 def faults_of(journal: Iterable[Entry]) -> tuple[Fault, ...]:

@@ -21,8 +21,9 @@ from reports.judgement.log.log_places import LOG, log_of
 from reports.judgement.log.parsing import Parser
 from reports.judgement.run import faults, machine_log
 from reports.judgement.run.deleted_topics import Deletions, deletions
+from reports.judgement.run.disturbance import BrokenWire
 from reports.judgement.run.evidence_level import Level
-from reports.judgement.run.faults import BrokenWire, Fault
+from reports.judgement.run.faults import Fault
 from reports.judgement.run.journal import PHASES, phase_of, read, span
 from reports.judgement.run.json_form import Account, Entry, Form, lacks
 from reports.judgement.run.machine_log import Busy, Standstill

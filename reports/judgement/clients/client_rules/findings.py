@@ -14,7 +14,7 @@ from reports.judgement.clients.offsets import stored
 from reports.judgement.digest import Digest
 from reports.judgement.log.log_places import LogPlaces
 from reports.judgement.run.deliveries import NOTHING_HELD, Deliveries, InOrder
-from reports.judgement.run.faults import BrokenWire
+from reports.judgement.run.disturbance import BrokenWire
 from reports.judgement.run.history import ClientEvent
 from reports.judgement.run.machine_log import Busy
 

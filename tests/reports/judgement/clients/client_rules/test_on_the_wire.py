@@ -7,7 +7,8 @@ import pytest
 from kafka_protocol.errors import Error
 from reports.judgement.clients.client_rules import ClientRules
 from reports.judgement.run.deliveries import Deliveries, Delivery
-from reports.judgement.run.faults import BrokenWire, broken_wires
+from reports.judgement.run.disturbance import BrokenWire
+from reports.judgement.run.faults import broken_wires
 from tests.reports.judgement.clients.client_rules.conversation import Conversation
 
 UNKNOWN, REBALANCE, FENCED = (
