@@ -195,7 +195,7 @@ class Judge:
             unlogged += unseen.in_flight(kill, case.lines, longest_ms)
         loads = () if case.home is None else self.epochs.loads.get(case.home, ())
         unlogged += unseen.unreplicated(self.epochs.partings, loads, case.lines)
-        unlogged += tails.rows(loads)
+        unlogged += tails.rows(loads, case.lines)
         yield from (("unlogged", row) for row in unlogged if row["sure"] or wrong)
         yield from case.in_the_end(found.responses, judgement.record_bytes)
         if not case.members.has_statics:
