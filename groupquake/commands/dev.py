@@ -5,7 +5,6 @@ from pathlib import Path
 import click
 
 from chaos.clusters import image as images
-from groupquake.commands.class_archive import class_archive
 from groupquake.console import Console
 from groupquake.exits import Exit
 from groupquake.selftest.explore.command import explore
@@ -26,7 +25,6 @@ dev.add_command(fuzz)
 dev.add_command(mutants)
 dev.add_command(soak)
 dev.add_command(synth)
-dev.add_command(class_archive)
 
 
 @dev.command()

@@ -4,7 +4,7 @@ from itertools import groupby
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from reports.page.junit import child
+from reports.page.junit import child, count, written
 
 Json = dict[str, Any]
 
@@ -16,10 +16,9 @@ def render(night: Json) -> str:
         suite = child(root, "testsuite", name=f"Kafka {platform}")
         for run in runs:
             _add(suite, run, f"groupquake.{night['suite']}.{platform.replace('.', '_')}")
-        _count(suite)
-    _count(root)
-    ET.indent(root)
-    return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+        count(suite)
+    count(root)
+    return written(root)
 
 
 def _add(suite: ET.Element, run: Json, classname: str) -> None:
@@ -35,12 +34,3 @@ def _add(suite: ET.Element, run: Json, classname: str) -> None:
         why = run["why"] or run["state"]
         lines = (why, f"repeat: {run['command']}", f"folder: {run['folder']}")
         child(case, kind, *lines, message=f"{run['verdict']}: {why}")
-
-
-def _count(element: ET.Element) -> None:
-    for name, path in (
-        ("tests", ".//testcase"),
-        ("failures", ".//failure"),
-        ("errors", ".//error"),
-    ):
-        element.set(name, str(len(element.findall(path))))

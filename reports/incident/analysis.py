@@ -87,18 +87,13 @@ def _incident(
         else:
             templates[row["broker"], row["template"]] += row["count"]
     files = [file._replace(copies=copies[file.path]) for file in files]
-    told = groups.select("group", "incident").toArrow().to_pylist()
+    rows = groups.select("group", "incident").toArrow().to_pylist()
     once = tables["lines"].where("NOT copy")
     moves = once.where(F.col("template").isin(*MOVES))
-    fenced = once.where("template = 'fenced'").groupBy(
-        F.get_json_object("fields", "$.instance").alias("instance"),
-        F.get_json_object("fields", "$.operation").alias("operation"),
-    )
-    requests = fenced.agg(
-        F.count("*").alias("count"),
-        F.min("at_ms").alias("first_ms"),
-        F.max("at_ms").alias("last_ms"),
-    )
+    said = lambda name: F.get_json_object("fields", f"$.{name}").alias(name)
+    fenced = once.where("template = 'fenced'").groupBy(said("instance"), said("operation"))
+    of_at = {"count": F.count("*"), "first_ms": F.min("at_ms"), "last_ms": F.max("at_ms")}
+    requests = fenced.agg(*(found.alias(name) for name, found in of_at.items()))
     shown = {
         "longest": _first(
             tables["rebalances"].where("took_ms IS NOT NULL"), F.desc("took_ms"), "at_ms", "group"
@@ -113,7 +108,7 @@ def _incident(
         "fenced": _first(requests, F.desc("count"), "instance", "operation"),
         "rejected": _placed(_first(tables["rejected"], "file", "start", "place"), files),
     }  # fmt: skip
-    by_group = {row["group"]: msgspec.json.decode(row["incident"]) for row in told}
+    by_group = {row["group"]: msgspec.json.decode(row["incident"]) for row in rows}
     return summary(files, by_group, templates, shown, zone)
 
 

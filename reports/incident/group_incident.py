@@ -27,7 +27,7 @@ class _Member:
     replaced: int = 0
 
 
-def told(group: str, lines: Iterable[Line], session_ms: float | None) -> Json:
+def row_about(group: str, lines: Iterable[Line], session_ms: float | None) -> Json:
     """Tell what the lines about a group say, at least one; `session_ms` is the session asked for.
 
     `incident` is the group's part of `incident.json`; `rebalances`, `members` are rows of tables.

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from reports.incident.group_incident import told
+from reports.incident.group_incident import row_about
 from reports.incident.stock_lines import Line
 from reports.incident.stock_logs import Json, batched
 
@@ -20,7 +20,7 @@ OF_REBALANCE = pa.struct({
     "group": pa.string(), "at_ms": pa.float64(), "broker": pa.string(), "reason": pa.string(),
     "clients": pa.string(), "client_reason": pa.string(), "generation": pa.int64(),
     "stabilized_ms": pa.float64(), "ended_ms": pa.float64(), "took_ms": pa.float64(),
-    "ending": pa.string(), "members": pa.int32(), "came": pa.int32(), "went": pa.int32(),
+    "ending": pa.string(), "members": pa.int64(), "came": pa.int32(), "went": pa.int32(),
     "spared": pa.bool_(), "line": pa.string(),
 })  # fmt: skip
 OF_MEMBER = pa.struct({
@@ -40,7 +40,7 @@ def of_groups(lines: DataFrame, session_ms: float | None) -> DataFrame:
     def tell(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         every = (_line(row) for batch in batches for row in batch.to_pylist())
         by_group = groupby(every, key=attrgetter("group"))
-        rows = (told(group, about, session_ms) for group, about in by_group)
+        rows = (row_about(group, about, session_ms) for group, about in by_group)
         yield from batched(map(_packed, rows), OF_GROUP)
 
     about = lines.where("group IS NOT NULL").repartition("group")

@@ -35,15 +35,12 @@ def log_files(paths: Iterable[str], by_split: Mapping[tuple[str, int], Summary])
 
     Raises EvidenceError where no line is a coordinator's, or files are of different clusters.
     """
-    files = []
-    for path in paths:
-        whole, first_lines = Summary(), dict[int, int]()
-        for start, split in sorted(
-            (start, split) for (file, start), split in by_split.items() if file == path
-        ):
-            first_lines[start] = whole.lines
-            whole.merge(split)
-        files.append(LogFile(path, _broker(whole), whole, first_lines))
+    wholes = {path: (Summary(), dict[int, int]()) for path in paths}
+    for path, start in sorted(by_split):
+        whole, first_lines = wholes[path]
+        first_lines[start] = whole.lines
+        whole.merge(by_split[path, start])
+    files = [LogFile(path, _broker(whole), whole, first) for path, (whole, first) in wholes.items()]
     _require_lines(files)
     _refuse_clusters(files)
     return sorted(files, key=lambda file: (file.summary.first_ms or 0.0, file.path))

@@ -38,8 +38,6 @@ def render(incident: Json, rebalances: Sequence[Json]) -> str:
     shown = list(incident["groups"])[:GROUPS_SHOWN]
     environment = environment_of("reports.incident", "reports.page")
     environment.filters["moment"] = moment
-    environment.filters["seconds"] = wording.seconds
-    environment.filters["counted"] = wording.counted
     return page_of(
         environment,
         "incident.html.j2",

@@ -39,6 +39,13 @@ class Ending(StrEnum):
     OPEN = "no end in the logs"
 
 
+ENDS = {
+    "assignment": Ending.ASSIGNED, "empty": Ending.EMPTY,
+    "group_unloaded": Ending.MOVED, "group_loaded": Ending.MOVED,
+}  # fmt: skip
+"""The templates that end a rebalance; how."""
+
+
 class Change(NamedTuple):
     """A member that came (`how` is `came`) or went."""
 
@@ -105,21 +112,15 @@ class Rebalances:
 
     def take(self, line: Line) -> None:
         """Take the next line."""
-        match line.template:
-            case "preparing":
-                self._begin(line)
-            case "stabilized":
-                if self._open is not None:
-                    self._open.stabilized_ms = line.at_ms
-                    self._open.size = _count(line.fields.get("members"))
-            case "assignment":
-                self._end(Ending.ASSIGNED, line.at_ms)
-            case "empty":
-                self._end(Ending.EMPTY, line.at_ms)
-            case "group_unloaded" | "group_loaded":
-                self._end(Ending.MOVED, line.at_ms)
-            case _:
-                self._change(line)
+        if line.template == "preparing":
+            self._begin(line)
+        elif line.template in ENDS:
+            self._end(ENDS[line.template], line.at_ms)
+        elif line.template == "stabilized" and self._open is not None:
+            self._open.stabilized_ms = line.at_ms
+            self._open.size = _count(line.fields.get("members"))
+        else:
+            self._change(line)
 
     def _begin(self, line: Line) -> None:
         self._end(Ending.AGAIN, line.at_ms)

@@ -8,7 +8,7 @@ spared. It is an estimate; `ASSUMPTIONS` says what it takes for granted.
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from reports.incident.rebalances import Change, Rebalance
 
@@ -19,7 +19,7 @@ SESSIONS_MS = (10_000.0, 30_000.0, 45_000.0, 60_000.0, 120_000.0, 300_000.0, 600
 ASSUMPTIONS = (
     "A dynamic member that goes and one that comes with the same client id are one process.",
     "Where members share a client id, the earliest going is paired with the next coming.",
-    "A static member sends no LeaveGroup when it closes, unless its client is told to.",
+    "A static member sends no LeaveGroup when it closes, unless its client is set to do so.",
     "A member whose session expired sent its last heartbeat one session before.",
     "It came back with the subscription and the assignors that it had before.",
     "It came back while its group was stable: in the middle of another rebalance it may cost one.",
@@ -30,11 +30,8 @@ _SPARED = ("new_member", "leave", "session_expired")
 """The reasons of rebalances that may be spared."""
 
 
-class Absence(NamedTuple):
-    """A dynamic member's going and coming back."""
-
-    gone: Change
-    back: Change
+Absence = tuple[Change, Change]
+"""A dynamic member's going and its coming back."""
 
 
 def absences(changes: Sequence[Change], ran_with_ms: float, session_ms: float) -> list[Absence]:
@@ -59,7 +56,7 @@ def absences(changes: Sequence[Change], ran_with_ms: float, session_ms: float) -
         taken[change.client] = place
         if place < len(comers) and comers[place].at_ms - since(change) <= session_ms:
             taken[change.client] = place + 1
-            found.append(Absence(change, comers[place]))
+            found.append((change, comers[place]))
     return found
 
 

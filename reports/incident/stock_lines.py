@@ -100,8 +100,8 @@ class Reader:
         """Take the time zone of the brokers."""
         self.summary = Summary()
         self._zone = zone
-        self._java = AnyRelease([JAVA])
-        self._scala = AnyRelease([grammar for grammar in ALL_GRAMMARS if grammar is not JAVA])
+        scala = [grammar for grammar in ALL_GRAMMARS if grammar is not JAVA]
+        self._by_logger = {JAVA.loggers: AnyRelease([JAVA]), SCALA.loggers: AnyRelease(scala)}
         self._last_date = ""
 
     def read(self, text: str) -> Read:
@@ -186,9 +186,7 @@ class Reader:
         ), ""
 
     def _known(self, record: Record) -> KnownLine | None:
-        logger = record.logger
-        if logger.startswith(SCALA.loggers):
-            return self._scala.parsed(logger, record.body)
-        if logger.startswith(JAVA.loggers):
-            return self._java.parsed(logger, record.body)
+        for begin, grammars in self._by_logger.items():
+            if record.logger.startswith(begin):
+                return grammars.parsed(record.logger, record.body)
         return None

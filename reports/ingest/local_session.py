@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -26,7 +26,6 @@ COMPILED_BYTES = 1_000_000_000
 
 LOCAL = {
     "spark.ui.enabled": "false",
-    "spark.python.daemon.module": "reports.ingest.daemon",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.shuffle.partitions": "4",
@@ -85,19 +84,16 @@ class LocalSession:
         log: Path,
         *,
         niced: bool = False,
-        archive: Sequence[str] | None = None,
     ) -> None:
         """Start the JVM, unless this process has one; `niced` lets other processes go first.
 
-        `given` are settings of every session, `size` is that of the evidence in bytes. `archive`
-        are options that replace those of `class_archive`.
+        `given` are settings of every session, `size` is that of the evidence in bytes.
         """
         self._settings = {**given, **settings(size)}
         self._spark: SparkSession | None = None
         self._opening = threading.Lock()
         if LocalSession._jvm is None:
-            shared = class_archive.options() if archive is None else archive
-            options = (heap(size), *java_options(size), *shared)
+            options = (heap(size), *java_options(size), *class_archive.options())
             LocalSession._jvm = Jvm(options, log, niced=niced)
 
     def rehearse(self, job: "Callable[[SparkSession], None]") -> None:
@@ -116,12 +112,6 @@ class LocalSession:
             LocalSession._stopping = threading.Thread(target=self._spark.stop, daemon=True)
             LocalSession._stopping.start()
             self._spark = None
-
-    @property
-    def jvm(self) -> Jvm:
-        """The JVM of this process."""
-        assert LocalSession._jvm is not None
-        return LocalSession._jvm
 
     @classmethod
     def await_stop(cls) -> None:
@@ -142,7 +132,8 @@ class LocalSession:
         from pyspark.sql import SparkSession  # noqa: PLC0415
 
         if LocalSession._gateway is None:
-            LocalSession._gateway = _connected(*self.jvm.address())
+            assert LocalSession._jvm is not None
+            LocalSession._gateway = _connected(*LocalSession._jvm.address())
         os.environ["PYSPARK_PYTHON"] = sys.executable  # of the workers
         conf = SparkConf(_jvm=LocalSession._gateway.jvm).setAll([*self._settings.items()])
         with sigint_kept():

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,23 +45,11 @@ def prepare(
     if _prepared or not _plain(master) or _running() is not None:
         return
     with suppress(JvmError):
-        starting = local(master, size, log, niced=rehearsal is not None)
+        given = {**COMMON, "spark.master": master}
+        starting = LocalSession(given, size, log, niced=rehearsal is not None)
         if rehearsal is not None:
             starting.rehearse(rehearsal)
         _prepared.append(starting)
-
-
-def local(
-    master: str,
-    size: int,
-    log: Path,
-    *,
-    niced: bool = False,
-    archive: Sequence[str] | None = None,
-) -> LocalSession:
-    """Return a session on this machine that starts, with the settings of every session."""
-    given = {**COMMON, "spark.master": master}
-    return LocalSession(given, size, log, niced=niced, archive=archive)
 
 
 @contextmanager

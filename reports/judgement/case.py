@@ -75,13 +75,14 @@ class Case:
     wire: WireEpochs | None = None
     """At level `wire` the coordinator epochs, by answers alone; else None."""
     members: Members = field(default_factory=Members)
-    waits_ms: float = 0.0  # see `Judge`
     lines: list[LoggedRow] = field(default_factory=list)  # about the group
     requests: int = 0
     """How many readable requests there are."""
     join_timer_ms: float = 0.0
     """The longest that a join phase may last, by the timeouts that members ask for."""
     generations: Generations = field(init=False)
+    is_wrong: bool = False
+    """Whether the replay found a difference."""
     _has_part: bool = False
     _has_requests: bool = False
     _kip_848: bool = False
@@ -102,7 +103,7 @@ class Case:
         self._only = None if self._has_part else part
         self._has_part = True
         if self.keeps:
-            self._kept.add(chunk)
+            self._kept.add(replace(chunk, events=(), tapped=()))  # another replay reads neither
         self.lines += chunk.lines
         self._has_requests |= bool(chunk.requests)
         self._kip_848 |= not chunk.apis.isdisjoint(KIP_848_APIS)
@@ -134,6 +135,7 @@ class Case:
                 "first_ms": self._first_ms,
                 "last_ms": self._last_ms,
                 "max_rebalance_timeout_ms": self.members.max_rebalance_timeout_ms,
+                "max_session_timeout_ms": self.members.max_session_timeout_ms,
                 "brokers": ",".join(sorted(self._brokers)),
                 "partitions": len(named),
                 "ran_ms": self.members.pace.kept_ms,
@@ -240,11 +242,10 @@ class Judgement:
     def replay(self) -> GroupReplay:
         """Its replay."""
         case = self.case
-        tolerance = tolerance_of(case.wire is not None, case.waits_ms)
         return GroupReplay(
             case.beforehand,
             self.profile,
-            tolerance,
+            tolerance_of(case.wire is not None),
             first_alone=self.first_alone,
             first=self.first,
         )
@@ -296,7 +297,7 @@ class Judgement:
             observed = wire_timeline.new(observed, expected)
             rows = wire_timeline.compared(observed, expected, certain=certain)
             return Compared(self.explained, result.bound, observed, expected, rows, [], violations)
-        compared = compare.compare(observed, expected, case.stalls, case.waits_ms)
+        compared = compare.compare(observed, expected, case.stalls)
         return Compared(
             *(self.explained, result.bound, observed, expected),
             [*unsure.without(result.rows, compared)],

@@ -4,16 +4,17 @@ Stops and owners come from the client history; without one their numbers are nul
 zero. The rest comes from the brokers' logs.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from math import ceil, fsum
-from operator import attrgetter
+from functools import cached_property
+from math import ceil, fsum, inf
+from operator import attrgetter, itemgetter
 from typing import Any, TypeVar
 
 from reports.judgement.digest import Digest, with_total
 from reports.judgement.run.journal import PHASES
-from reports.judgement.run.run_folder import RunFolder
+from reports.judgement.run.run_folder import GROWTH, RunFolder
 
 Json = dict[str, Any]
 Row = Mapping[str, Any]
@@ -93,7 +94,7 @@ class HubGaps:
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Costs:
     """What rebalances cost the groups that the page shows, each list in order of time.
 
@@ -115,18 +116,21 @@ class Costs:
             in_order(Expulsion, rows["expulsions"], "at_ms", "group", "subject", "api"),
         )
 
-    def has_history(self, group: str) -> bool:
-        """Whether the client history has assignments of a group."""
-        return any(handover.group == group for handover in self.handovers)
+    @cached_property
+    def _by_group(self) -> Mapping[str, "Costs"]:
+        found: dict[str, Costs] = defaultdict(lambda: Costs([], [], [], []))
+        for name in ("stops", "handovers", "holdings", "expulsions"):
+            for one in getattr(self, name):
+                getattr(found[one.group], name).append(one)
+        return found
 
     def of(self, group: str) -> "Costs":
         """Return the costs of one group."""
-        return Costs(
-            stops=[stop for stop in self.stops if stop.group == group],
-            handovers=[handover for handover in self.handovers if handover.group == group],
-            holdings=[holding for holding in self.holdings if holding.group == group],
-            expulsions=[expulsion for expulsion in self.expulsions if expulsion.group == group],
-        )
+        return self._by_group[group]
+
+    def has_history(self, group: str) -> bool:
+        """Whether the client history has assignments of a group."""
+        return bool(self.of(group).handovers)
 
     @property
     def evictions(self) -> list[Expulsion]:
@@ -163,13 +167,10 @@ def add(verdict: Json, hub_gaps: HubGaps | None, digests: Mapping[str, Digest]) 
 
 def _by_cause(digest: Digest) -> dict[str, dict[str, int]]:
     """Return the rebalances that began, by phase and reason class."""
-    counts = Counter[tuple[str, str]]()
-    for (at, reason), count in digest.begun.items():
-        counts[at, reason or "none"] += count
-    return {
-        phase: {reason: counts[phase, reason] for at, reason in sorted(counts) if at == phase}
-        for phase in PHASES
-    }
+    causes: dict[str, Counter[str]] = {phase: Counter() for phase in PHASES}
+    for (phase, reason), count in digest.begun.items():
+        causes[phase][reason or "none"] += count
+    return {phase: dict(sorted(counts.items())) for phase, counts in causes.items()}
 
 
 def impact(run: RunFolder, stops: Iterable[Stop]) -> list[Stop]:
@@ -188,3 +189,60 @@ def summary(stopped_ms: Iterable[float]) -> Json:
         "max": rank(1.0),
         "total": round(fsum(lengths), 1),
     }
+
+
+METADATA_CHANGED = ("cached metadata has changed", "topic_metadata_change")
+"""The reason of a client whose topics changed, in the Java consumer's words and in KIP-423's."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicGrowth:
+    """A topic that grew, and the rebalance in which a group assigned the added partitions.
+
+    `rebalance` is a row of the observed timeline; None if the group had none for it.
+    """
+
+    group: str
+    topic: str
+    at_ms: float
+    rebalance: Row | None
+
+    @property
+    def delay_ms(self) -> float | None:
+        """How long after the growth the rebalance began."""
+        if self.rebalance is None:
+            return None
+        return max(0.0, float(self.rebalance["started_ms"] - self.at_ms))
+
+
+def topic_growths(
+    faults: Iterable[Row], observed: Sequence[Row], topics: Mapping[str, Iterable[str]]
+) -> list[TopicGrowth]:
+    """Return, for every topic that grew, when each group that subscribes to it rebalanced.
+
+    `topics` are the topics of each group. The rebalance is the first one after the growth, and
+    before the next growth, that a client began because its metadata changed; or that the group's
+    leader began without a reason, since KIP-423 names no other reason for a leader to rejoin.
+    """
+    grown = [
+        (fault["target"], float(fault["meant_at_ms"]), float(fault["injected_at_ms"]))
+        for fault in faults
+        if fault["name"] == GROWTH and fault["injected_at_ms"] is not None
+    ]
+    found = []
+    for group, subscribed in topics.items():
+        mine = sorted((one for one in grown if one[0] in subscribed), key=itemgetter(1))
+        about = [row for row in observed if row["group"] == group and _is_about_metadata(row)]
+        nexts = [*(meant_ms for _, meant_ms, _ in mine[1:]), inf][: len(mine)]
+        for (topic, meant_ms, at_ms), until_ms in zip(mine, nexts, strict=True):
+            after = (row for row in about if meant_ms <= row["started_ms"] < until_ms)
+            first = min(after, key=itemgetter("started_ms"), default=None)
+            found.append(TopicGrowth(group, topic, at_ms, first))
+    return found
+
+
+def _is_about_metadata(row: Row) -> bool:
+    if row["started_ms"] is None:
+        return False
+    given = row["client_reason"]
+    return given in METADATA_CHANGED or (given is None and row["reason"] == "leader_rejoin")

@@ -43,6 +43,8 @@ class Digest:
     """The group's rows, by table."""
     clients: Counter[str] = field(default_factory=Counter)
     """What was compared of the client history, and what is counted beside it, by name."""
+    witnesses: Counter[str] = field(default_factory=Counter)
+    """The requests that brokers and tap have, by what was compared (`WITNESSES`)."""
     different: int = 0
     """How many rows of the comparison are no match."""
     unowned: list[str] | None = None
@@ -162,8 +164,8 @@ class Digester:
                 self._count_on_wire(digest, row)
         elif name == "expected" and row["started_ms"] is not None:
             digest.expected[phase_of(self.phases, row["started_ms"])] += 1
-        elif name == "clients":
-            digest.clients[row["name"]] += row["count"]
+        elif name in ("clients", "witnesses"):
+            getattr(digest, name)[row["name"]] += row["count"]
         elif name == "handovers":
             digest.moved = Counter() if digest.moved is None else digest.moved
             digest.moved[phase_of(self.phases, row["at_ms"])] += row["moved"]

@@ -6,7 +6,6 @@ both places.
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -39,23 +38,12 @@ def compared_apis(*, tells_bytes: bool) -> tuple[str, ...]:
     return LOGGED_APIS if tells_bytes else GROUP_APIS
 
 
-@dataclass(frozen=True, slots=True)
-class Witnesses:
-    """What the comparison of both witnesses gives: rows of `BREACHES` with their groups, counts.
-
-    `compared` requests both have (`compared_by_number` where a NAT hides which connection is
-    which), `tap_alone` and `broker_alone` one of them, `not_through_tap` the
-    broker's alone on connections that the tap does not have.
-    """
-
-    rows: Sequence[Json] = ()
-    counts: Mapping[str, int] = field(default_factory=dict)
-
-
 def differs(broker: Row | None, tap: Row | None, *, tells_bytes: bool = True) -> bool:
     """Tell whether two sides of a request differ, or one is missing that has to be there."""
     if broker is None or tap is None:
         return True
+    if (broker["request"], broker["response"]) == (tap["request"], tap["response"]):
+        return False
     return any(True for _ in _differences(broker, tap, tells_bytes=tells_bytes))
 
 
@@ -85,7 +73,6 @@ def judged(
         at_broker = "" if broker is None else of_brokers.written(name, broker["line"])
         at_tap = "" if tap is None else of_tap.written(name, tap["line"])
         row: Callable[..., Json] = lambda expected, observed, proven=True, **_: {
-            "group": side["group"],  # noqa: B023
             **breach(
                 Breach.BROKER_AND_WIRE,
                 side["answered_ms"],  # noqa: B023

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import reduce
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -96,13 +97,8 @@ def of_runs(spark: SparkSession, outputs: Iterable[str | Path]) -> dict[str, Dat
 
 def measures(tables: dict[str, DataFrame]) -> DataFrame:
     """Return the measures of all runs in some run tables (see `MEASURES`)."""
-    return tables["runs"].sparkSession.sql(
-        MEASURES,
-        runs=tables["runs"],
-        observed=tables["observed"],
-        ownership=tables["ownership"],
-        groups=tables["groups"],
-    )
+    named: dict[str, Any] = {name: tables[name] for name in TABLES}
+    return tables["runs"].sparkSession.sql(MEASURES, **named)
 
 
 def side_by_side(measured: DataFrame, runs: Sequence[str]) -> DataFrame:

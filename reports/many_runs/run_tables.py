@@ -16,7 +16,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from reports.ingest import bundle, places
+from reports.ingest import parquet, places
 from reports.ingest.log_files import literal
 from reports.ingest.tables import COLUMNS, STORED, among
 from reports.judgement.errors import EvidenceError
@@ -35,27 +35,17 @@ PARQUET = "parquet"
 
 def about(run: RunFolder, verdict: Mapping[str, Any], night: str | None = None) -> dict[str, Any]:
     """Return the row of `RUNS` about a judged run."""
-    environment, began = run.environment, dict(run.phases)
+    began = {phase: float(at_ms) for phase, at_ms in run.phases}
     return {
+        **{name: run.environment.get(name) for name in parquet.schema(RUNS).names},
         "run": run.name,
         "night": night,
         "experiment": run.experiment.name,
-        "kafka_version": environment["kafka_version"],
-        "coordinator": environment["coordinator"],
-        "cluster": environment.get("cluster"),
-        "seed": environment["seed"],
-        "started_at": environment.get("started_at"),
-        "groupquake_version": environment.get("groupquake_version"),
-        "git": environment.get("git"),
         "verdict": verdict["verdict"],
         "findings": sum(finding["root"] for finding in verdict["findings"]),
-        "impact_from_ms": _float(began.get("impact")),
-        "impact_until_ms": _float(began.get("recovery", began.get("teardown"))),
+        "impact_from_ms": began.get("impact"),
+        "impact_until_ms": began.get("recovery", began.get("teardown")),
     }
-
-
-def _float(at_ms: float | None) -> float | None:
-    return None if at_ms is None else float(at_ms)
 
 
 def of_run(
@@ -72,17 +62,15 @@ def of_run(
     source = places.uri_of(output)
     with places.run_folder(spark, source) as run:
         row = about(run, _verdict(spark, source), night)
-    stored = lambda name: bundle.stored(spark, COLUMNS[name], name, f"{source}/tables")
+    stored = lambda name: parquet.stored(spark, COLUMNS[name], name, f"{source}/tables")
     return row, {name: stored(name) for name in names}
 
 
 def _verdict(spark: SparkSession, source: str) -> dict[str, Any]:
     try:
-        text = spark.read.text(f"{literal(source)}/verdict.json", wholetext=True).collect()[0][
-            "value"
-        ]
-        verdict: dict[str, Any] = json.loads(text)
-    except (PySparkException, IndexError, ValueError) as error:
+        (row,) = spark.read.text(f"{literal(source)}/verdict.json", wholetext=True).collect()
+        verdict: dict[str, Any] = json.loads(row["value"])
+    except (PySparkException, ValueError) as error:
         raise EvidenceError(
             f"{source}/verdict.json: no verdict of a run; judge the run first: groupquake report"
         ) from error
@@ -102,13 +90,12 @@ def append(
     the session has; `delta` replaces the run's rows as well, others only append.
     """
     for name, rows in (*tables.items(), ("runs", listed(spark, row))):
-        place = f"{places.uri_of(uri)}/{name}"
-        _write(rows, row["run"], place, table_format)
+        _write(rows, row["run"], f"{places.uri_of(uri)}/{name}", table_format)
 
 
 def listed(spark: SparkSession, row: Mapping[str, Any]) -> DataFrame:
     """Return the table `RUNS` with one row."""
-    return spark.createDataFrame([tuple(row[name] for name in bundle.schema(RUNS).names)], RUNS)
+    return spark.createDataFrame([tuple(row[name] for name in parquet.schema(RUNS).names)], RUNS)
 
 
 def _write(rows: DataFrame, run: str, uri: str, table_format: str) -> None:
@@ -134,4 +121,4 @@ def read(
     reader, place = spark.read.format(table_format), f"{places.uri_of(uri)}/{name}"
     if table_format == PARQUET:
         return reader.schema(with_run).load(literal(place))
-    return reader.load(place).select(*bundle.schema(with_run).names)
+    return reader.load(place).select(*parquet.schema(with_run).names)

@@ -4,16 +4,15 @@ From the top, a block has its findings (if any), the observed and the expected g
 lane for every member. Vertical bands are rebalances.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
-import plotly.graph_objects as go
-
 from reports.page import drawing
-from reports.page.drawing import FINDING, REBALANCING, Json, Span, bar, bars, escape, shortened
+from reports.page.drawing import REBALANCING, TITLE_PX, Json, Span, bar, bars, escape, shortened
 from reports.page.drawn_groups import Membership, Period
-from reports.page.faults import Fault, hits_group
+from reports.page.faults import Fault, declared
 from reports.page.wording import REASONS, counted, seconds
 
 GENERATION_COLOURS = ("#77aadd", "#eedd88", "#44bb99", "#ffaabb", "#bbcc33")
@@ -21,12 +20,14 @@ GENERATION_COLOURS = ("#77aadd", "#eedd88", "#44bb99", "#ffaabb", "#bbcc33")
 
 WHOLE_GROUP = "the group"
 """The lane of faults that have no single member as their target."""
-ROW_PX, TITLE_PX = 20, 40
+ROW_PX = 20
 HEAD_ROWS = 1.3
 """The height of a row above the lanes, in lanes, so that numbers fit into it."""
 
+FINDING_EDGE = {"width": 1.5, "color": drawing.FINDING}
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True)
 class Block:
     """Everything drawn of one group; faults and findings have the form of the verdict."""
 
@@ -42,45 +43,37 @@ class Block:
     remarks: Mapping[float, str] = field(default_factory=dict)
     """Further text about observed rebalances, by the time they began."""
 
-    @property
-    def heads(self) -> tuple[str, ...]:
-        """The rows above the lanes."""
-        strips = ("observed", "expected")
-        return ("findings", *strips) if self.findings else strips
+    @cached_property
+    def head_at(self) -> Mapping[str, float]:
+        """The positions of the rows above the lanes, in lanes from the middle of the first row."""
+        names = [*(["findings"] if self.findings else []), "observed", "expected"]
+        return {name: number * HEAD_ROWS for number, name in enumerate(names)}
+
+    @cached_property
+    def lane_at(self) -> Mapping[str, float]:
+        """The positions of the lanes."""
+        return {name: self.first_lane + number for number, name in enumerate(self.lanes)}
 
     @property
     def first_lane(self) -> float:
-        """The middle of the first lane, in lanes from the middle of the first row."""
-        return len(self.heads) * HEAD_ROWS + 0.1
+        """The middle of the first lane, or where it would be."""
+        return len(self.head_at) * HEAD_ROWS + 0.1
 
     @property
     def bottom(self) -> float:
         """The end of the lanes."""
         return self.first_lane + len(self.lanes) - 0.5
 
-    def head_at(self, name: str) -> float:
-        """Return the position of a row above the lanes."""
-        return self.heads.index(name) * HEAD_ROWS
-
-    def lane_at(self, name: str) -> float:
-        """Return the position of a lane."""
-        return self.first_lane + self.lanes.index(name)
-
-    def fault_at(self, fault: Fault) -> float:
-        """Return the position of the lane of a fault."""
-        return self.lane_at(lane(fault))
-
 
 def lane(fault: Fault) -> str:
-    """Return the name of the lane that a fault is drawn in."""
-    return WHOLE_GROUP if hits_group(fault) else str(fault["target"])
+    """Return the name of the lane that a fault is drawn in; some name no member."""
+    whole = declared(fault).hits in ("group", "topic")
+    return WHOLE_GROUP if whole else str(fault["target"])
 
 
 def timeline(blocks: Sequence[Block], span: Span) -> Json:
     """Draw the figure; returns plotly's JSON form of it."""
     heights = [TITLE_PX + ROW_PX * (block.bottom + 0.7) for block in blocks]
-    inner = sum(heights) or 1.0
-    traces, axes = [], {}
     shapes, notes = drawing.phases(span)
     faults = {
         (fault["name"], fault["target"], fault["injected_at_ms"]): fault
@@ -88,54 +81,43 @@ def timeline(blocks: Sequence[Block], span: Span) -> Json:
         for fault in block.faults
     }
     shapes += drawing.broker_bands(faults.values(), span)
-    top = inner
-    for number, (block, height) in enumerate(zip(blocks, heights, strict=True), 1):
+    traces: list[Json] = []
+    layout = drawing.time_layout(span, sum(heights) or 1.0, lowest=f"y{max(1, len(blocks))}")
+    for number, (block, domain) in enumerate(zip(blocks, drawing.stacked(heights), strict=True), 1):
         axis = f"y{number}"
-        domain = [max(0.0, top - height) / inner, (top - TITLE_PX) / inner]
-        named = {block.head_at(name): f"<b>{name}</b>" for name in block.heads}
-        named |= {block.lane_at(name): shortened(name) for name in block.lanes}
-        axes[f"yaxis{number}"] = drawing.row_axis(named, (-0.6, block.bottom + 0.1), domain)
+        named = {at: f"<b>{name}</b>" for name, at in block.head_at.items()}
+        named |= {at: shortened(name) for name, at in block.lane_at.items()}
+        layout[f"yaxis{number}"] = drawing.row_axis(named, (-0.6, block.bottom + 0.1), domain)
         traces += _traces(block, span, axis)
-        shapes += _shapes(block, span, axis)
+        shapes += drawing.bands(block.observed, span, axis, block.first_lane - 0.5, block.bottom)
+        shapes += [
+            drawing.shape("line", (at, at), (0, block.bottom), axis, "above", line=FINDING_EDGE)
+            for at in (span.at(found["at_ms"]) for found in block.findings if found["root"])
+        ]
         notes.append(drawing.title(block.group, block.title, domain[1]))
-        top -= height
-    layout = drawing.time_layout(span, inner, lowest=f"y{max(1, len(blocks))}")
-    return drawing.figure(traces, {**layout, **axes}, shapes, notes)
+    return drawing.figure(traces, layout, shapes, notes)
 
 
-def _traces(block: Block, span: Span, axis: str) -> list[go.Bar | go.Scatter]:
+def _traces(block: Block, span: Span, axis: str) -> list[Json]:
+    lane_of = lambda fault: block.lane_at[lane(fault)]
     return [
         _members(block, span, axis),
         _strip(block, "observed", block.observed, span, axis),
         _strip(block, "expected", block.expected, span, axis),
-        drawing.fault_bars(block.faults, block.fault_at, span, axis),
-        *(_findings(block, span, axis) if block.findings else ()),
+        drawing.fault_bars(block.faults, lane_of, span, axis, width=0.9),
+        *(_findings(block, root, span, axis) for root in (False, True) if block.findings),
     ]
-
-
-def _shapes(block: Block, span: Span, axis: str) -> list[Json]:
-    """Draw the bands of observed rebalances and the lines of root findings."""
-    lines = [
-        {
-            "type": "line", "xref": "x", "yref": axis, "layer": "above",
-            "x0": at, "x1": at, "y0": 0, "y1": block.bottom,
-            "line": {"width": 1.5, "color": FINDING},
-        }
-        for at in (span.at(finding["at_ms"]) for finding in block.findings if finding["root"])
-    ]  # fmt: skip
-    lanes = block.first_lane - 0.5
-    return drawing.bands(block.observed, span, axis, lanes, block.bottom) + lines
 
 
 def _colour(generation: int | None) -> str:
     return GENERATION_COLOURS[((generation or 1) - 1) % len(GENERATION_COLOURS)]
 
 
-def _members(block: Block, span: Span, axis: str) -> go.Bar:
+def _members(block: Block, span: Span, axis: str) -> Json:
     drawn = [
         {
             **bar(span, membership.start_ms, membership.end_ms),
-            "row": block.lane_at(membership.client),
+            "row": block.lane_at[membership.client],
             "colour": _colour(membership.generation),
             "hover": f"<b>{escape(membership.client)}</b> in generation {membership.generation}<br>"
             f"from {span.when(membership.start_ms)}<br>to {span.when(membership.end_ms)}<br>"
@@ -146,12 +128,12 @@ def _members(block: Block, span: Span, axis: str) -> go.Bar:
     return bars(axis, drawn, width=0.68)
 
 
-def _strip(block: Block, side: str, periods: Sequence[Period], span: Span, axis: str) -> go.Bar:
+def _strip(block: Block, side: str, periods: Sequence[Period], span: Span, axis: str) -> Json:
     """Draw a group's generations, with the number in each that is wide enough."""
     drawn = [
         {
             **bar(span, period.start_ms, period.end_ms),
-            "row": block.head_at(side),
+            "row": block.head_at[side],
             "colour": REBALANCING if period.rebalancing else _colour(period.generation),
             "text": "" if period.rebalancing else f"{period.generation}",
             "hover": _hover(block, side, period, span),
@@ -184,23 +166,23 @@ def _hover(block: Block, side: str, period: Period, span: Span) -> str:
     )
 
 
-def _findings(block: Block, span: Span, axis: str) -> Iterator[go.Scatter]:
+def _findings(block: Block, root: bool, span: Span, axis: str) -> Json:
     """Mark findings: roots with their number, their consequences as small rings."""
-    for root in (False, True):
-        found = [finding for finding in block.findings if finding["root"] is root]
-        yield go.Scatter(
-            xaxis="x", yaxis=axis, mode="markers+text" if root else "markers",
-            x=[span.at(finding["at_ms"]) for finding in found], y=[0] * len(found),
-            customdata=[f"finding-{finding['number']}" for finding in found],
-            text=[str(finding["number"]) if root else "" for finding in found],
-            textfont={"color": "#ffffff", "size": 11}, cliponaxis=False, hoverinfo="text",
-            hovertext=[
-                f"<b>finding {finding['number']}</b>: {escape(finding['kind'].replace('_', ' '))}"
-                f"<br>{span.when(finding['at_ms'])}<br>click to read it"
-                for finding in found
-            ],
-            marker={
-                "size": 17 if root else 8, "color": FINDING if root else "#ffffff",
-                "line": {"width": 1.5, "color": FINDING},
-            },
-        )  # fmt: skip
+    found = [finding for finding in block.findings if finding["root"] is root]
+    return {
+        "type": "scatter", "mode": "markers+text" if root else "markers",
+        "xaxis": "x", "yaxis": axis,
+        "x": [span.at(finding["at_ms"]) for finding in found], "y": [0] * len(found),
+        "customdata": [f"finding-{finding['number']}" for finding in found],
+        "text": [str(finding["number"]) if root else "" for finding in found],
+        "textfont": {"color": "#ffffff", "size": 11}, "cliponaxis": False, "hoverinfo": "text",
+        "hovertext": [
+            f"<b>finding {finding['number']}</b>: {escape(finding['kind'].replace('_', ' '))}"
+            f"<br>{span.when(finding['at_ms'])}<br>click to read it"
+            for finding in found
+        ],
+        "marker": {
+            "size": 17 if root else 8, "color": drawing.FINDING if root else "#ffffff",
+            "line": FINDING_EDGE,
+        },
+    }  # fmt: skip

@@ -4,12 +4,10 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import plotly.graph_objects as go
-
 from reports.judgement.costs import Holding, Stop
 from reports.page import drawing
 from reports.page.cost_rows import natural
-from reports.page.drawing import INK, MUTED, Json, Span, bar, bars, escape, shortened
+from reports.page.drawing import INK, MUTED, TITLE_PX, Json, Span, bar, bars, escape, shortened
 from reports.page.drawn_groups import Period, identity
 from reports.page.faults import Fault
 from reports.page.wording import ENDINGS, seconds
@@ -23,13 +21,15 @@ KIND_COLOURS = {"static": "#2f6db3", "dynamic": "#b5790a"}
 
 PARTITIONS = 48
 """How many partitions of a group get a row, and of a topic may get one."""
+NARROWEST_LABELLED = 0.02
+"""The least part of the time that an owner's bar takes, so that its label fits into it."""
 BARS = 4_000
 """How many bars the owners of one page may have, to keep the page small."""
 TALL_PX, LOW_PX, MANY = 17, 12, 24
 """The height of a partition's row, and the number of rows above which rows are low."""
 MEMBERS = 40
 """How many members of a group get a bar."""
-HEAD_PX, STOP_PX, TITLE_PX = 20, 18, 40
+HEAD_PX, STOP_PX = 20, 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,18 +71,18 @@ def drawn_partitions(owned: Owned, bars_left: int = BARS) -> list[str]:
 def owners(owned: Owned, span: Span, bars_left: int = BARS) -> Json:
     """Draw one row a partition, coloured by owner, below a row of the faults."""
     partitions = drawn_partitions(owned, bars_left)
-    row_px = TALL_PX if len(partitions) <= MANY else LOW_PX
+    low = len(partitions) > MANY
+    row_px = LOW_PX if low else TALL_PX
     head = HEAD_PX / row_px
     at = {name: head + number for number, name in enumerate(partitions)}
     bottom = head + len(partitions) - 0.5
     rows = (-head / 2 - 0.1, bottom + 0.1)
-    names = {0.0: "<b>faults</b>"} | {at[name]: shortened(name) for name in partitions}
+    names = {0.0: "<b>faults</b>"} | {row: shortened(name) for name, row in at.items()}
     shapes, notes = drawing.phases(span)
     shapes += drawing.broker_bands(owned.faults, span)
     shapes += drawing.bands(owned.observed, span, "y", head - 0.5, bottom)
-    layout = drawing.time_layout(span, (rows[1] - rows[0]) * row_px, lowest="y")
-    axis = drawing.row_axis(names, rows, [0, 1])
-    axis["tickfont"] = {"size": 11 if row_px == TALL_PX else 9}
+    axis = drawing.row_axis(names, rows, [0, 1]) | {"tickfont": {"size": 9 if low else 11}}
+    layout = drawing.time_layout(span, (rows[1] - rows[0]) * row_px, lowest="y") | {"yaxis": axis}
     held = [holding for holding in owned.holdings if holding.partition in at]
     traces = [
         _held(owned.members, held, at, span),
@@ -90,12 +90,12 @@ def owners(owned: Owned, span: Span, bars_left: int = BARS) -> Json:
         _shared(held, at, span),
         drawing.fault_bars(owned.faults, lambda _: 0.0, span, "y", width=head * 0.8),
     ]
-    return drawing.figure(traces, {**layout, "yaxis": axis}, shapes, notes)
+    return drawing.figure(traces, layout, shapes, notes)
 
 
 def _held(
     members: Sequence[str], held: Sequence[Holding], at: Mapping[str, float], span: Span
-) -> go.Bar:
+) -> Json:
     drawn = [
         {
             **bar(span, holding.from_ms, holding.until_ms),
@@ -116,32 +116,28 @@ def _held(
 
 
 def _labels(
-    members: Sequence[str],
-    held: Sequence[Holding],
-    at: Mapping[str, float],
-    span: Span,
-    least_share: float = 0.02,
-) -> go.Scatter:
+    members: Sequence[str], held: Sequence[Holding], at: Mapping[str, float], span: Span
+) -> Json:
     """Write the owner's label once into adjacent rows that it was assigned together, if it fits."""
     known = labels(members)
     labelled: list[Holding] = []
     above: dict[tuple[str, float], float] = {}
     for holding in sorted(held, key=lambda holding: at[holding.partition]):
         given, row = (holding.member, holding.from_ms), at[holding.partition]
-        wide = holding.until_ms - holding.from_ms >= least_share * (span.end_ms - span.zero_ms)
-        if wide:
+        if holding.until_ms - holding.from_ms >= NARROWEST_LABELLED * span.lasts_ms:
             if row - above.get(given, -2.0) > 1.5:
                 labelled.append(holding)
             above[given] = row
-    return go.Scatter(
-        mode="text", xaxis="x", yaxis="y", hoverinfo="skip", textfont={"size": 9, "color": INK},
-        x=[span.at((one.from_ms + one.until_ms) / 2) for one in labelled],
-        y=[at[one.partition] for one in labelled],
-        text=[known[identity(one.member)] for one in labelled],
-    )  # fmt: skip
+    return {
+        "type": "scatter", "mode": "text", "xaxis": "x", "yaxis": "y", "hoverinfo": "skip",
+        "x": [span.at((one.from_ms + one.until_ms) / 2) for one in labelled],
+        "y": [at[one.partition] for one in labelled],
+        "text": [known[identity(one.member)] for one in labelled],
+        "textfont": {"size": 9, "color": INK},
+    }  # fmt: skip
 
 
-def _shared(held: Sequence[Holding], at: Mapping[str, float], span: Span) -> go.Bar:
+def _shared(held: Sequence[Holding], at: Mapping[str, float], span: Span) -> Json:
     """Mark when a partition had two owners."""
     drawn = [
         {
@@ -161,11 +157,9 @@ def _shared(held: Sequence[Holding], at: Mapping[str, float], span: Span) -> go.
 def labels(members: Sequence[str]) -> dict[str, str]:
     """Return a short label for each member: the number in its name, else its position."""
     numbers = [name[len(name.rstrip("0123456789")) :] for name in members]
-    unlike = len({*numbers}) == len(numbers) and all(numbers)
-    return {
-        name: number if unlike else str(place)
-        for place, (name, number) in enumerate(zip(members, numbers, strict=True))
-    }
+    if not all(numbers) or len({*numbers}) < len(numbers):
+        numbers = [str(place) for place, _ in enumerate(members)]
+    return dict(zip(members, numbers, strict=True))
 
 
 def stops(groups: Mapping[str, tuple[str, Sequence[str], Sequence[Stop]]]) -> Json:
@@ -176,35 +170,31 @@ def stops(groups: Mapping[str, tuple[str, Sequence[str], Sequence[Stop]]]) -> Js
     heights = [
         TITLE_PX + STOP_PX * max(1, min(MEMBERS, len(members))) for _, members, _ in groups.values()
     ]
-    inner, top = float(sum(heights) or 1), float(sum(heights) or 1)
-    traces: list[go.Bar | go.Scatter] = []
-    axes, notes, longest = {}, [], 0.0
-    for number, (group, height) in enumerate(zip(groups, heights, strict=True), 1):
-        heading, members, found = groups[group]
+    layout = drawing.layout(float(sum(heights) or 1), lowest=f"y{max(1, len(groups))}")
+    layout["margin"] |= {"t": 0}
+    layout["height"] -= drawing.TOP_PX
+    traces, notes, longest_ms = [], [], 1000.0
+    blocks = zip(groups.items(), drawing.stacked(heights), strict=True)
+    for number, ((group, (heading, members, found)), domain) in enumerate(blocks, 1):
         of_member: dict[str, list[Stop]] = defaultdict(list)
         for stop in found:
             of_member[stop.member].append(stop)
         total = {name: sum(stop.stopped_ms for stop in of_member[name]) for name in members}
         lanes = sorted(sorted(members, key=lambda name: -total[name])[:MEMBERS], key=natural)
-        longest = max([longest, *total.values()])
-        domain = [max(0.0, top - height) / inner, (top - TITLE_PX) / inner]
+        longest_ms = max([longest_ms, *total.values()])
         named = {float(row): shortened(name) for row, name in enumerate(lanes)}
-        axes[f"yaxis{number}"] = drawing.row_axis(named, (-0.5, len(lanes) - 0.5), domain)
+        layout[f"yaxis{number}"] = drawing.row_axis(named, (-0.5, len(lanes) - 0.5), domain)
         drawn = f", {len(lanes)} of them drawn" if len(lanes) < len(members) else ""
         notes.append(drawing.title(group, heading + drawn, domain[1]))
         traces += [_stacked(lanes, of_member, f"y{number}"), _totals(lanes, total, f"y{number}")]
-        top -= height
-    layout = drawing.layout(inner, lowest=f"y{max(1, len(groups))}")
-    layout["margin"] |= {"t": 0}
-    layout["height"] -= drawing.TOP_PX
     layout["xaxis"] |= {
-        "range": [0, max(longest, 1000.0) / 1000 * 1.12],
+        "range": [0, longest_ms / 1000 * 1.12],
         "title": {"text": "seconds stopped, in the impact phase"},
     }
-    return drawing.figure(traces, {**layout, **axes}, [], notes)
+    return drawing.figure(traces, layout, notes=notes)
 
 
-def _stacked(lanes: Sequence[str], of_member: Mapping[str, Sequence[Stop]], axis: str) -> go.Bar:
+def _stacked(lanes: Sequence[str], of_member: Mapping[str, Sequence[Stop]], axis: str) -> Json:
     """Draw the stops of each member one after the other."""
     drawn = []
     for row, name in enumerate(lanes):
@@ -215,17 +205,18 @@ def _stacked(lanes: Sequence[str], of_member: Mapping[str, Sequence[Stop]], axis
                 "length": round(stop.stopped_ms / 1000, 4),
                 "row": row,
                 "colour": KIND_COLOURS.get(stop.kind, MUTED),
-                "hover": f"<b>{escape(name)}</b>, stop {number}: "
-                f"{seconds(stop.stopped_ms, 3)} s",
+                "hover": f"<b>{escape(name)}</b>, stop {number}: {seconds(stop.stopped_ms, 3)} s",
             })  # fmt: skip
             base_ms += stop.stopped_ms
     return bars(axis, drawn, width=0.72, marker={"line": {"width": 1, "color": "#ffffff"}})
 
 
-def _totals(lanes: Sequence[str], total: Mapping[str, float], axis: str) -> go.Scatter:
-    return go.Scatter(
-        xaxis="x", yaxis=axis, mode="text", textposition="middle right", hoverinfo="skip",
-        x=[total[name] / 1000 for name in lanes], y=list(range(len(lanes))),
-        text=[f"\u00a0{seconds(total[name], 2)} s" if total[name] else "\u00a00" for name in lanes],
-        textfont={"size": 11, "color": INK}, cliponaxis=False,
-    )  # fmt: skip
+def _totals(lanes: Sequence[str], total: Mapping[str, float], axis: str) -> Json:
+    return {
+        "type": "scatter", "mode": "text", "xaxis": "x", "yaxis": axis, "hoverinfo": "skip",
+        "x": [total[name] / 1000 for name in lanes], "y": list(range(len(lanes))),
+        "text": [
+            f"\u00a0{seconds(total[name], 2)} s" if total[name] else "\u00a00" for name in lanes
+        ],
+        "textposition": "middle right", "textfont": {"size": 11, "color": INK}, "cliponaxis": False,
+    }  # fmt: skip

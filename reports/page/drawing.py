@@ -1,19 +1,22 @@
 """What the figures share: colours, time axis, phases, bars, bands, faults."""
 
 import html
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
+from operator import sub
 from typing import Any
 
 import plotly.graph_objects as go
 
 from kafka_protocol.printable import printable
 from reports.page.drawn_groups import Period
-from reports.page.faults import Fault, hits_broker, meaning, one_shot
+from reports.page.faults import Fault, declared, hits_broker
 from reports.page.wording import offset, utc
 
 Json = dict[str, Any]
+Ends = tuple[float, float]
+"""Where something begins, and where it ends."""
 
 REBALANCING = "#3d4554"
 BAND = "rgba(61, 69, 84, 0.30)"
@@ -22,7 +25,7 @@ FINDING, UNVERIFIED = "#b3261e", "#f3b9b4"
 INK, MUTED, LINE = "#1c2430", "#5b6675", "#d9dee5"
 PHASE_TINTS = ("#ffffff", "#f4f6f9")
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', sans-serif"
-TOP_PX, BOTTOM_PX = 26, 44
+TOP_PX, BOTTOM_PX, TITLE_PX = 26, 44, 40
 NARROW = 0.08
 """A phase that is a smaller part of the time is too narrow: its name stands to its left."""
 
@@ -49,21 +52,25 @@ class Span:
         return f"{offset(at_ms, self.zero_ms)} s · {utc(at_ms)}"
 
 
+def shape(
+    kind: str, x: Ends, y: Ends = (0, 1), rows: str = "paper", layer: str = "below", **style: Any
+) -> Json:
+    """Return a shape over some time; `y` are rows of an axis, or parts of the whole figure."""
+    where = {"x0": x[0], "x1": x[1], "y0": y[0], "y1": y[1]}
+    return {"type": kind, "xref": "x", "yref": rows, "layer": layer, **where, **style}
+
+
 def phases(span: Span) -> tuple[list[Json], list[Json]]:
     """Draw the phases: shapes behind everything, and their names."""
     begun = [*span.phases, ("", span.end_ms)]
+    edge = {"width": 1, "color": "#9aa5b4", "dash": "dot"}
     zones, names = [], []
     for number, ((name, at_ms), (_, next_ms)) in enumerate(pairwise(begun)):
-        behind = {"layer": "below", "xref": "x", "yref": "paper", "y0": 0, "y1": 1}
-        start = span.at(at_ms)
-        zones.append({
-            "type": "rect", **behind, "x0": start, "x1": span.at(next_ms),
-            "fillcolor": PHASE_TINTS[number % 2], "line": {"width": 0},
-        })  # fmt: skip
-        zones.append({
-            "type": "line", **behind, "x0": start, "x1": start,
-            "line": {"width": 1, "color": "#9aa5b4", "dash": "dot"},
-        })  # fmt: skip
+        start, tint = span.at(at_ms), PHASE_TINTS[number % 2]
+        zones += [
+            shape("rect", (start, span.at(next_ms)), fillcolor=tint, line={"width": 0}),
+            shape("line", (start, start), line=edge),
+        ]
         narrow = number < len(span.phases) - 1 and next_ms - at_ms < NARROW * span.lasts_ms
         names.append({
             "text": name, "showarrow": False, "xref": "x", "yref": "paper", "x": start, "y": 1,
@@ -72,6 +79,16 @@ def phases(span: Span) -> tuple[list[Json], list[Json]]:
             "font": {"size": 12, "color": MUTED},
         })  # fmt: skip
     return zones, names
+
+
+def stacked(heights: Sequence[float]) -> list[list[float]]:
+    """Return the domains of blocks that lie below each other, each under a title.
+
+    `heights` are those of blocks with their titles, in pixels.
+    """
+    inner = float(sum(heights))
+    edges = pairwise(accumulate(heights, sub, initial=inner))
+    return [[max(0.0, below) / inner, (top - TITLE_PX) / inner] for top, below in edges]
 
 
 def layout(inner: float, lowest: str) -> Json:
@@ -103,7 +120,7 @@ def time_layout(span: Span, inner: float, lowest: str) -> Json:
     return whole
 
 
-def row_axis(names: Mapping[float, str], rows: tuple[float, float], domain: list[float]) -> Json:
+def row_axis(names: Mapping[float, str], rows: Ends, domain: list[float]) -> Json:
     """Return an axis of rows by position; `rows` is where the first begins and the last ends."""
     return {
         "domain": domain, "range": [rows[1], rows[0]], "fixedrange": True,
@@ -122,9 +139,9 @@ def title(group: str, rest: str, top: float) -> Json:
 
 
 def figure(
-    traces: Sequence[Any], whole: Json, shapes: Sequence[Json], notes: Sequence[Json]
+    traces: Sequence[Json], whole: Json, shapes: Sequence[Json] = (), notes: Sequence[Json] = ()
 ) -> Json:
-    """Compose a figure; returns plotly's JSON form of it."""
+    """Compose a figure; plotly checks it and returns its JSON form."""
     # assigned at once: plotly checks all shapes again whenever one is added
     made = go.Figure(list(traces), {**whole, "shapes": list(shapes), "annotations": list(notes)})
     drawn: Json = made.to_plotly_json()
@@ -141,17 +158,17 @@ def shortened(name: str, longest: int = 22) -> str:
     return escape(name if len(name) <= longest else f"{name[:10]}…{name[-11:]}")
 
 
-def bars(axis: str, drawn: Sequence[Json], **style: Any) -> go.Bar:
+def bars(axis: str, drawn: Sequence[Json], **style: Any) -> Json:
     """Return a trace of horizontal bars; each has base, length, row, colour, text and hover."""
-    return go.Bar(
-        orientation="h", xaxis="x", yaxis=axis, hoverinfo="text", textangle=0,
-        base=[one["base"] for one in drawn], x=[one["length"] for one in drawn],
-        y=[one["row"] for one in drawn], text=[one.get("text", "") for one in drawn],
-        hovertext=[one["hover"] for one in drawn], textposition="inside",
-        insidetextanchor="middle", insidetextfont={"size": 11, "color": INK},
-        marker={"color": [one["colour"] for one in drawn], **style.pop("marker", {})},
-        cliponaxis=True, **style,
-    )  # fmt: skip
+    colours = {"color": [one["colour"] for one in drawn]}
+    return {
+        "type": "bar", "orientation": "h", "xaxis": "x", "yaxis": axis, "hoverinfo": "text",
+        "base": [one["base"] for one in drawn], "x": [one["length"] for one in drawn],
+        "y": [one["row"] for one in drawn], "text": [one.get("text", "") for one in drawn],
+        "hovertext": [one["hover"] for one in drawn], "textposition": "inside", "textangle": 0,
+        "insidetextanchor": "middle", "insidetextfont": {"size": 11, "color": INK},
+        "cliponaxis": True, **style, "marker": colours | style.get("marker", {}),
+    }  # fmt: skip
 
 
 def bar(span: Span, start_ms: float, end_ms: float) -> Json:
@@ -163,78 +180,61 @@ def bands(
     periods: Iterable[Period], span: Span, axis: str, top: float, bottom: float
 ) -> list[Json]:
     """Draw rebalances as bands over the rows between `top` and `bottom`."""
-    return [
-        {
-            "type": "rect", "xref": "x", "yref": axis, "layer": "above", "fillcolor": BAND,
-            "x0": span.at(period.start_ms), "x1": span.at(period.end_ms), "y0": top, "y1": bottom,
-            "line": {"width": 0.5, "color": REBALANCING},
-        }
-        for period in periods
-        if period.rebalancing
-    ]  # fmt: skip
+    look = {"fillcolor": BAND, "line": {"width": 0.5, "color": REBALANCING}}
+    times = ((span.at(one.start_ms), span.at(one.end_ms)) for one in periods if one.rebalancing)
+    return [shape("rect", x, (top, bottom), axis, "above", **look) for x in times]
 
 
 def broker_bands(faults: Iterable[Fault], span: Span) -> list[Json]:
     """Draw faults of brokers as bands over all rows: they may affect every group."""
+    edge = {"width": 1, "color": BROKER_EDGE, "dash": "dash"}
+    times = (time for fault in faults if hits_broker(fault) for time in _lasted(fault, span))
     return [
-        {
-            "type": "rect", "xref": "x", "yref": "paper", "y0": 0, "y1": 1, "layer": "below",
-            "x0": span.at(start_ms), "x1": span.at(end_ms), "fillcolor": BROKER_BAND,
-            "line": {"width": 1, "color": BROKER_EDGE, "dash": "dash"},
-        }
-        for fault in faults
-        if hits_broker(fault)
-        for start_ms, end_ms in _lasted(fault, span)
-    ]  # fmt: skip
+        shape("rect", (span.at(start), span.at(end)), fillcolor=BROKER_BAND, line=edge)
+        for start, end in times
+    ]
 
 
 def fault_bars(
-    faults: Iterable[Fault],
-    row: Callable[[Fault], float],
-    span: Span,
-    axis: str,
-    width: float = 0.9,
-) -> go.Bar:
+    faults: Iterable[Fault], row: Callable[[Fault], float], span: Span, axis: str, width: float
+) -> Json:
     """Draw faults from injected to healed, each in the row that `row` gives."""
-    drawn = []
-    for fault in faults:
-        for start_ms, end_ms in _lasted(fault, span):
-            drawn.append({
-                **bar(span, start_ms, end_ms),
-                "row": row(fault),
-                "colour": "#ffffff" if fault["verified"] else UNVERIFIED,
-                "text": escape(fault["name"].rpartition(".")[2])
-                + ("" if fault["verified"] else " ?"),
-                "hover": _hover(fault, span),
-            })  # fmt: skip
+    drawn = [
+        {
+            **bar(span, start_ms, end_ms),
+            "row": row(fault),
+            "colour": "#ffffff" if fault["verified"] else UNVERIFIED,
+            "text": escape(fault["name"].rpartition(".")[2]) + ("" if fault["verified"] else " ?"),
+            "hover": _hover(fault, span),
+        }
+        for fault in faults
+        for start_ms, end_ms in _lasted(fault, span)
+    ]
     look = {
         "color": "#ffffff",  # plotly.js draws no colours of a pattern where bars have their own
         "pattern": {
-            "shape": "/",
-            "size": 5,
-            "solidity": 0.22,
-            "fgcolor": "#b9c1cc",
+            "shape": "/", "size": 5, "solidity": 0.22, "fgcolor": "#b9c1cc",
             "bgcolor": [one["colour"] for one in drawn],
         },
         "line": {"width": 1, "color": INK},
-    }
+    }  # fmt: skip
     return bars(axis, drawn, width=width, marker=look, opacity=0.92)
 
 
-def _lasted(fault: Fault, span: Span) -> Iterator[tuple[float, float]]:
-    """Yield start and end of a fault if it was injected; a single request is an instant."""
+def _lasted(fault: Fault, span: Span) -> list[Ends]:
+    """List start and end of a fault if it was injected; a single request is an instant."""
     start_ms = fault["injected_at_ms"]
     if start_ms is None:
-        return
-    if one_shot(fault):
-        yield start_ms, start_ms + span.lasts_ms / 100
-    else:
-        yield start_ms, fault["healed_at_ms"] or span.end_ms
+        return []
+    if declared(fault).one_shot:
+        return [(start_ms, start_ms + span.lasts_ms / 100)]
+    return [(start_ms, fault["healed_at_ms"] or span.end_ms)]
 
 
 def _hover(fault: Fault, span: Span) -> str:
-    does = f": {meaning(fault)}" if meaning(fault) else ""
-    if one_shot(fault):
+    about = declared(fault)
+    does = f": {about.meaning}" if about.meaning else ""
+    if about.one_shot:
         healed = "nothing to heal"
     elif fault["healed_at_ms"]:
         healed = f"healed {span.when(fault['healed_at_ms'])}"

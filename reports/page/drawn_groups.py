@@ -5,15 +5,15 @@ that no response gave it does not colour its lane.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
-from operator import attrgetter
-from typing import Any, TypeVar
+from math import inf
+from operator import attrgetter, itemgetter
+from typing import Any
 
 from reports.judgement.digest import Digest
 
-T = TypeVar("T")
 Row = Mapping[str, Any]
 
 GROUPS_DRAWN = 12
@@ -27,13 +27,16 @@ def identity(client: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """A JoinGroup answered NONE: from `at_ms` on the client is `member_id` in `generation`."""
+    """A JoinGroup answered NONE, as a row of the table `joins`.
+
+    From `answered_ms` on the client is `member_id` in `generation`.
+    """
 
     group: str
-    client: str
+    client_id: str
     member_id: str
     generation: int
-    at_ms: float
+    answered_ms: float
     static: bool = False
 
     @property
@@ -55,7 +58,7 @@ class DrawnGroups:
 
     def clients(self) -> dict[str, str]:
         """Return the client of each member id."""
-        return {join.member_id: join.client for join in self.joins}
+        return {join.member_id: join.client_id for join in self.joins}
 
     def kinds(self) -> dict[str, str]:
         """Return the kind of each member id: `static` or `dynamic`."""
@@ -63,8 +66,8 @@ class DrawnGroups:
 
     def kind_at(self, client: str, at_ms: float) -> str | None:
         """Return the kind a client had at its last join before a time; it may change (KIP-345)."""
-        kinds = [j.kind for j in self.joins if j.client == client and j.at_ms <= at_ms]
-        return kinds[-1] if kinds else None
+        mine = (join for join in reversed(self.joins) if join.client_id == client)
+        return next((join.kind for join in mine if join.answered_ms <= at_ms), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +89,7 @@ class Period:
     generation: int | None
     start_ms: float
     end_ms: float
-    row: Mapping[str, Any]
+    row: Row
 
 
 def chosen(digests: Mapping[str, Digest]) -> tuple[str, ...]:
@@ -98,19 +101,9 @@ def chosen(digests: Mapping[str, Digest]) -> tuple[str, ...]:
 
 def collected(groups: Sequence[str], joins: Iterable[Row], heard: Iterable[Row]) -> DrawnGroups:
     """Return what is drawn of some groups: their rows of the tables `joins` and `heard`."""
-    found = [
-        Join(
-            row["group"],
-            row["client_id"],
-            row["member_id"],
-            row["generation"],
-            row["answered_ms"],
-            row["static"],
-        )
-        for row in joins
-    ]
     last_ms = {(row["group"], row["member_id"]): row["last_ms"] for row in heard}
-    in_order = sorted(found, key=attrgetter("at_ms", "group", "member_id"))
+    found = (Join(**row) for row in joins)
+    in_order = sorted(found, key=attrgetter("answered_ms", "group", "member_id"))
     return DrawnGroups(tuple(groups), tuple(in_order), last_ms)
 
 
@@ -119,44 +112,33 @@ def memberships(drawn: DrawnGroups, group: str) -> list[Membership]:
     by_client: dict[str, list[Join]] = defaultdict(list)
     for join in drawn.joins:
         if join.group == group:
-            by_client[join.client].append(join)
+            by_client[join.client_id].append(join)
     found = []
-    for joins in by_client.values():
-        for join, following in _with_next(joins):
-            end_ms = drawn.last_ms.get((group, join.member_id), join.at_ms)
-            if following is not None:
-                end_ms = min(end_ms, following.at_ms)
-            found.append(
-                Membership(join.client, join.member_id, join.generation, join.at_ms, end_ms)
-            )
+    for client, joins in by_client.items():
+        nexts = [*(join.answered_ms for join in joins[1:]), inf]
+        for join, next_ms in zip(joins, nexts, strict=True):
+            last_ms = drawn.last_ms.get((group, join.member_id), join.answered_ms)
+            time = join.answered_ms, min(last_ms, next_ms)
+            found.append(Membership(client, join.member_id, join.generation, *time))
     return found
 
 
-def periods(rows: Sequence[Mapping[str, Any]], side: str, end_ms: float) -> list[Period]:
+def periods(rows: Iterable[Row], side: str, end_ms: float) -> list[Period]:
     """Split a group's time into rebalances and stable periods.
 
     `rows` are the group's rows of the comparison, `side` is `observed` or `expected`. A rebalance
     lasts from its start to its assignment, or to the end of its join phase if the group is empty.
     """
-
-    def at(row: Mapping[str, Any], name: str) -> float | None:
-        value: float | None = row[f"{side}_{name}_ms"]
-        return value
-
-    here = [(at(row, "started") or at(row, "joined"), row) for row in rows]
-    begun = sorted(((at_ms, row) for at_ms, row in here if at_ms), key=lambda pair: pair[0])
+    starts = ((row[f"{side}_started_ms"] or row[f"{side}_joined_ms"], row) for row in rows)
+    begun = sorted((start for start in starts if start[0]), key=itemgetter(0))
+    ends = [*(start_ms for start_ms, _ in begun[1:]), end_ms][: len(begun)]
     found = []
-    for (start_ms, row), following in _with_next(begun):
-        next_ms = following[0] if following else end_ms
+    for (start_ms, row), next_ms in zip(begun, ends, strict=True):
         empty = row[f"{side}_ended_as"] == "empty"
-        stands_ms = at(row, "assigned") or (at(row, "joined") if empty else None) or next_ms
+        joined_ms = row[f"{side}_joined_ms"] if empty else None
+        stands_ms = row[f"{side}_assigned_ms"] or joined_ms or next_ms
         generation = row[f"{side}_generation"]
         found.append(Period(True, generation, start_ms, stands_ms, row))
         if not empty and stands_ms < next_ms:
             found.append(Period(False, generation, stands_ms, next_ms, row))
     return found
-
-
-def _with_next(items: Sequence[T]) -> Iterator[tuple[T, T | None]]:
-    following: list[T | None] = [*items[1:], None]
-    return zip(items, following[: len(items)], strict=True)

@@ -20,11 +20,15 @@ from jinja2.nodes import EvalContext
 from markupsafe import Markup
 
 from kafka_protocol.printable import printable
+from reports.page import wording
 
 
 def environment_of(*packages: str) -> Environment:
-    """Return the environment of the templates of packages; of one name, the first's."""
-    return Environment(
+    """Return the environment of the templates of packages; of one name, the first's.
+
+    It has filters that write numbers.
+    """
+    environment = Environment(
         loader=ChoiceLoader([PackageLoader(package) for package in packages]),
         autoescape=select_autoescape(["html.j2"]),
         finalize=_shown,
@@ -32,6 +36,9 @@ def environment_of(*packages: str) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    for write in (wording.counted, wording.day, wording.seconds, wording.utc):
+        environment.filters[write.__name__] = write
+    return environment
 
 
 def page_of(environment: Environment, template: str, **values: Any) -> str:

@@ -17,45 +17,34 @@ def render(verdict: Json) -> str:
     suite = ET.Element("testsuite", name=str(verdict["experiment"]))
     for group in verdict["groups"]:
         mine = [found for found in verdict["findings"] if found["group"] == group and found["root"]]
-        case = _case(suite, f"comparison {group}")
-        _add(case, "failure", (_described(finding) for finding in mine if finding["proven"]))
-        if not any(finding["proven"] for finding in mine):
-            _add(case, "error", (_described(finding) for finding in mine))
+        proven = [finding for finding in mine if finding["proven"]]
+        kind = "failure" if proven else "error"
+        _add(suite, f"comparison {group}", map(_described, proven or mine), kind)
+    # where the evidence has gaps, a wrong count proves nothing
+    kind = "failure" if verdict["verdict"] == "fail" else "error"
     for group in verdict["groups"]:
-        unmet = [item for item in verdict["expectations_unmet"] if item["group"] == group]
-        # where the evidence has gaps, a wrong count proves nothing
-        _add(
-            _case(suite, f"expectations {group}"),
-            "failure" if verdict["verdict"] == "fail" else "error",
-            (
-                f"{item['phase']}: expected {item['expected']} {item['what']}, "
-                f"observed {item['observed']}"
-                for item in unmet
-            ),
+        unmet = (
+            f"{one['phase']}: expected {one['expected']} {one['what']}, observed {one['observed']}"
+            f"{': ' + one['because'] if 'because' in one else ''}"
+            for one in verdict["expectations_unmet"]
+            if one["group"] == group
         )
-    unverified = [fault for fault in verdict["faults"] if not fault["verified"]]
-    _add(
-        _case(suite, "faults verified"),
-        "error",
-        (
-            f"{fault['name']} on {fault['target']}: {fault['witness'] or 'never carried out'}"
-            for fault in unverified
-        ),
+        _add(suite, f"expectations {group}", unmet, kind)
+    unverified = (
+        f"{fault['name']} on {fault['target']}: {fault['witness'] or 'never carried out'}"
+        for fault in verdict["faults"]
+        if not fault["verified"]
     )
-    _add(_case(suite, "evidence complete"), "error", verdict["unknown_because"])
-    suite.set("tests", str(len(suite)))
-    suite.set("failures", str(len(suite.findall("testcase/failure"))))
-    suite.set("errors", str(len(suite.findall("testcase/error"))))
-    ET.indent(suite)
-    return ET.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+    _add(suite, "faults verified", unverified)
+    doubts = verdict["unknown_because"] or verdict.get("notes", ())
+    _add(suite, "evidence complete", doubts)
+    count(suite)
+    return written(suite)
 
 
-def _case(suite: ET.Element, name: str) -> ET.Element:
-    return child(suite, "testcase", classname=f"groupquake.{suite.get('name')}", name=name)
-
-
-def _add(case: ET.Element, kind: str, reasons: Iterable[str]) -> None:
-    """Add the reasons, if there are any, as a child element of a case."""
+def _add(suite: ET.Element, name: str, reasons: Iterable[str], kind: str = "error") -> None:
+    """Add a case, with the reasons why it is not green as a child element."""
+    case = child(suite, "testcase", classname=f"groupquake.{suite.get('name')}", name=name)
     texts = list(reasons)
     if texts:
         more = f" (and {len(texts) - 1} more)" if len(texts) > 1 else ""
@@ -78,3 +67,15 @@ def child(parent: ET.Element, tag: str, *lines: str, **attributes: str) -> ET.El
     made = ET.SubElement(parent, tag, {key: printable(text) for key, text in attributes.items()})
     made.text = "\n".join(map(printable, lines)) or None
     return made
+
+
+def count(element: ET.Element) -> None:
+    """Write into a suite, or all of them, how many cases it has and how many are not green."""
+    for name, tag in (("tests", "testcase"), ("failures", "failure"), ("errors", "error")):
+        element.set(name, str(len(element.findall(f".//{tag}"))))
+
+
+def written(root: ET.Element) -> str:
+    """Return the text of a document."""
+    ET.indent(root)
+    return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"

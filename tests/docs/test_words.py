@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 EXCLUDED = (
     "tests/recorded/",
     "CHANGELOG.md",
-    "requirements.txt",
+    "requirements",
     "LICENSE",
     "tests/docs/test_words.py",
 )

@@ -5,9 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
+from reports.ingest import parquet
 from reports.judgement.breaches import Breach
+from reports.judgement.clients.ownership import OWNERSHIP
 from reports.judgement.run.run_folder import HISTORY
 from tests.recorded.logs import HISTORIES
 from tests.reports.conftest import Judge, unpacked
@@ -100,4 +103,7 @@ def test_a_run_without_a_history_says_so(judge: Judge, tmp_path: Path) -> None:
     verdict = judge(folder)
     assert verdict["verdict"] == "pass"
     assert verdict["groups"]["static"]["clients"] is None
+    assert verdict["groups"]["static"]["partitions_moved"] is None
+    owned = pq.read_table(folder / "tables" / "ownership")
+    assert (owned.num_rows, owned.column_names) == (0, [*parquet.schema(OWNERSHIP).names])
     assert "There is no client history" in (folder / "report.html").read_text()

@@ -46,7 +46,8 @@ from reference_coordinator.replay.expected_lines import DueLine, expected_lines
 from reference_coordinator.replay.hints import Hints, hinted
 from reports.judgement.log.parsing import ARRIVAL_ERROR_MS
 from reports.judgement.recording import Line, Recording
-from reports.judgement.timelines.fenced_lines import OPERATIONS, fencings
+from reports.judgement.timelines.fenced_lines import fencings
+from reports.judgement.timelines.said import OPERATIONS
 
 WRITE_MS = 2.0
 """How long a synthesized broker takes to store a record."""
@@ -222,14 +223,15 @@ class LogSynthesis:
         seen = process.open[answer.request].seen
         if answer.response.error is not Error.FENCED_INSTANCE_ID and seen.api != "LEAVE_GROUP":
             return
-        for fenced in fencings(replace(seen, response=body(answer.response, seen))):
+        for due in fencings(replace(seen, response=body(answer.response, seen))):
+            instance = dict(due.says)["instance"]
             self._print_line(
                 broker,
                 at_ms,
                 "fenced",
-                member=fenced.member,
-                instance=fenced.instance,
-                holder=process.group.static_ids.get(fenced.instance, ""),
+                member=due.subject,
+                instance=instance,
+                holder=process.group.static_ids.get(instance, ""),
                 operation=OPERATIONS[seen.api][0],
             )
 

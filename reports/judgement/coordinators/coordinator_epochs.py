@@ -14,6 +14,7 @@ from typing import Any
 from kafka_protocol.append_errors import append_error
 from kafka_protocol.offsets_topic import partition_of
 from reference_coordinator.replay import EpochEvent, Parting, Stall
+from reports.judgement.timelines.member_lines import row_of
 
 Row = Mapping[str, Any]
 Json = dict[str, Any]
@@ -228,15 +229,7 @@ def _number_loads(
         first[partition, epoch] = before, count + 1
         restarted = before["broker"] == row["broker"] and before["process"] != row["process"]
         if count and not restarted:
-            found.repeated_loads[partition].append(
-                {
-                    "kind": "loaded",
-                    "subject": f"__consumer_offsets-{partition} in epoch {epoch}",
-                    "nth": count + 1,
-                    "outcome": "unexpected_line",
-                    "at_ms": row["at_ms"],
-                    "due_ms": None,
-                    "broker": row["broker"],
-                    "line": row["line"],
-                }
-            )
+            about = "loaded", f"__consumer_offsets-{partition} in epoch {epoch}"
+            place = row["broker"], row["line"], row["at_ms"]
+            again = row_of(about, "unexpected_line", place, nth=count + 1)
+            found.repeated_loads[partition].append(again)

@@ -16,6 +16,7 @@ from reference_coordinator.replay.lateness import Lateness, lateness_of
 from reports.judgement.coordinators.coordinator_epochs import CoordinatorEpochs, Load
 from reports.judgement.lateness.broker_activity import clock
 from reports.judgement.timelines.compare import LATE_MS
+from reports.judgement.timelines.member_lines import row_of
 
 Json = dict[str, Any]
 
@@ -26,16 +27,8 @@ def loads_behind(
     """Yield loads in an epoch that was over, as unexpected lines (see `member_lines`)."""
     for load, higher in _behind(epochs, partition, stalls):
         if not _started(epochs, load.broker, higher.at_ms, load.at_ms):
-            yield {
-                "kind": "loaded",
-                "subject": f"{_name(partition, load)} after epoch {higher.epoch}",
-                "nth": 1,
-                "outcome": "unexpected_line",
-                "at_ms": load.at_ms,
-                "due_ms": None,
-                "broker": load.broker,
-                "line": load.line,
-            }
+            about = "loaded", f"{_name(partition, load)} after epoch {higher.epoch}"
+            yield row_of(about, "unexpected_line", (load.broker, load.line, load.at_ms))
 
 
 def doubts(epochs: CoordinatorEpochs, stalls: Sequence[Stall]) -> Iterator[str]:

@@ -98,10 +98,10 @@ class ClientEvent:
 
 def in_order(event: ClientEvent) -> tuple[Any, ...]:
     """Order events by time, and those of one instant by all that they tell."""
-    told = (event.member_id, event.instance_id, event.kind)
+    texts = (event.member_id, event.instance_id, event.kind)
     return (
         *(event.at_ms, event.order, event.client, event.offsets, event.api, event.sent_at_ms),
-        *(text or "" for text in told),
+        *(text or "" for text in texts),
         sorted(event.partitions),
     )
 
@@ -148,7 +148,7 @@ def events_by_group(
 ) -> dict[str, list[ClientEvent]]:
     """Read lines; return the events of each group in order, and keep account of the lines.
 
-    Spark does the same with the lines of a run (`reports.ingest.client_history`).
+    Spark does the same with the lines of a run (`history_rows`).
     """
     events: dict[str, list[ClientEvent]] = defaultdict(list)
     for said in account.entries(lines, read):

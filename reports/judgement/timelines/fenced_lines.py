@@ -6,26 +6,24 @@ its instance gets a new member id is fenced without a line: `static_replaced` sa
 has no such answer belongs to the group in which its member id was used.
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, NamedTuple
 
 from kafka_protocol.apis import HELD_APIS
 from kafka_protocol.coordinator_lines import Grammar
 from kafka_protocol.errors import NO_ERROR, Error
-from reference_coordinator.replay import EpochEvent, ObservedRequest, Stall
+from reference_coordinator.replay import EpochEvent, ExpectedLine, ObservedRequest, Stall
 from reference_coordinator.replay.conditions import SEEMS_AFTER_LINE_MS
 from reports.judgement.logged import HeldUp
-from reports.judgement.run.machine_log import Busy
-from reports.judgement.timelines.member_lines import DOUBTFUL
-from reports.judgement.timelines.said import ALIKE
+from reports.judgement.timelines.member_lines import DOUBTFUL, About, paired, row_of
+from reports.judgement.timelines.said import ALIKE, FENCED, differences
 
 Json = dict[str, Any]
 Row = Mapping[str, Any]
 
-FENCED = "fenced"
-"""The template of these lines."""
 MOST = 10_000
 """How many of these lines of a run are compared: each group is judged with all of them."""
 LATE_MS = 15.0
@@ -33,15 +31,6 @@ LATE_MS = 15.0
 the request."""
 UNLOGGED_MS = 2_000.0
 """How long before its end a broker may have answered what it never logged."""
-OPERATIONS = {
-    "JOIN_GROUP": ("join-group",),
-    "SYNC_GROUP": ("sync-group",),
-    "HEARTBEAT": ("heartbeat",),
-    "LEAVE_GROUP": ("leave-group",),
-    # Scala until 2.6 and later; Java calls every commit so
-    "OFFSET_COMMIT": ("commit-offsets", "offset-commit", "txn-offset-commit"),
-}
-"""What lines call the APIs; seen on 2.6.0, 3.9.1 and 4.3.0."""
 
 
 class FencedLine(NamedTuple):
@@ -56,84 +45,89 @@ class FencedLine(NamedTuple):
     operation: str
 
 
-class Fencing(NamedTuple):
-    """A member and an instance that a request was fenced with."""
-
-    seen: ObservedRequest
-    member: str
-    instance: str
-
-    def fits(self, line: FencedLine, waits_ms: float = 0.0) -> bool:
-        """Whether a line may be about it; a thread of its broker may wait for so long."""
-        return (
-            line.broker == self.seen.broker
-            and line.member == self.member
-            and ALIKE["instance"](self.instance, line.instance)
-            and self.is_handled(line.at_ms, waits_ms)
-            and (not line.operation or line.operation in OPERATIONS[self.seen.api])
-        )
-
-    def is_handled(self, at_ms: float, waits_ms: float) -> bool:
-        """Whether the broker may have been at the request when it printed a line.
-
-        The request's own line may come late, so that the request seems to have come after that.
-        """
-        earliest_ms = self.seen.earliest_ms - SEEMS_AFTER_LINE_MS - waits_ms
-        return earliest_ms <= at_ms <= self.seen.answered_ms + LATE_MS
+FencedLines = Mapping[str, Sequence[FencedLine]]
+"""Those of all groups by the member id, or the instance if the request had no member id."""
 
 
-def fenced_lines(rows: Iterable[Row], grammar: Grammar) -> tuple[FencedLine, ...] | None:
+def fenced_lines(rows: Iterable[Row], grammar: Grammar) -> FencedLines | None:
     """Return the fenced lines among rows of the table `transitions`; None if they are too many."""
     found = []
     for row in rows:
         if row["template"] == FENCED:
-            says = grammar.said(FENCED, row["message"])
-            holder, operation = says.get("holder", ""), says.get("operation", "")
-            place = row["broker"], row["line"], row["at_ms"]
-            found.append(FencedLine(*place, says["member"], says["instance"], holder, operation))
-    return tuple(found) if len(found) <= MOST else None
+            says = {"holder": "", "operation": "", **grammar.said(FENCED, row["message"])}
+            said = (says[name] for name in FencedLine._fields[3:])
+            found.append(FencedLine(row["broker"], row["line"], row["at_ms"], *said))
+    return indexed(found) if len(found) <= MOST else None
+
+
+def indexed(lines: Iterable[FencedLine]) -> FencedLines:
+    """Index lines by whom they are about."""
+    found: dict[str, list[FencedLine]] = defaultdict(list)
+    for line in lines:
+        found[line.member or line.instance].append(line)
+    return dict(found)
+
+
+def fencings(seen: ObservedRequest) -> Iterator[ExpectedLine]:
+    """Yield the lines about the members that a request was fenced with.
+
+    The request's own line may come late, so that the request seems to have come after that.
+    """
+    whom = [seen.request]
+    if seen.api == "LEAVE_GROUP":
+        answers = seen.response_fields.get("members", ())
+        whom = [one for one in answers if one["errorCode"] == Error.FENCED_INSTANCE_ID]
+    earliest_ms = seen.earliest_ms - SEEMS_AFTER_LINE_MS
+    latest_ms = seen.answered_ms + LATE_MS
+    for one in whom:
+        instance = one.get("groupInstanceId") or ""
+        says = ("broker", seen.broker), ("operation", seen.api), ("instance", instance)
+        yield ExpectedLine(FENCED, one["memberId"], seen.at_ms, earliest_ms, latest_ms, says)
+
+
+def fits(due: ExpectedLine, line: FencedLine) -> bool:
+    """Tell whether a line may be the one that is due."""
+    says = {"instance": line.instance} | ({"operation": line.operation} if line.operation else {})
+    return (
+        line.member == due.subject
+        and _is_within(due, line.broker, line.at_ms)
+        and not differences(FENCED, due.says, says, names_batch=False)
+    )
+
+
+def _is_within(due: ExpectedLine, broker: str, at_ms: float) -> bool:
+    """Tell whether a broker may have been at the request when it printed a line."""
+    return broker == dict(due.says)["broker"] and due.earliest_ms <= at_ms <= due.latest_ms
 
 
 @dataclass(slots=True)
 class Fencings:
     """The answers of one group that fence, beside the fenced lines of all groups, if known.
 
-    Each of the `stalls` of brokers, proven or not, and of the `busy` times of the machine may have
-    held up the line of a request, and so may a thread that waits for a CPU, for `waits_ms`.
+    Each of the `stalls` of brokers may have held up the line of a request.
     """
 
-    lines: Sequence[FencedLine] | None = None
+    lines: FencedLines | None = None
     stalls: Sequence[Stall] = ()
-    busy: Sequence[Busy] = ()
-    waits_ms: float = 0.0
-    _fencings: list[Fencing] = field(default_factory=list)
+    _due: list[ExpectedLine] = field(default_factory=list)
     _named: set[str] = field(default_factory=set)
-    """Whom of those in lines (`_whom`) requests of the group name."""
+    """Whom of those in lines requests of the group name."""
     _held: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    """The member ids that instances of lines had."""
-    _members: frozenset[str] = frozenset()
-    _instances: frozenset[str] = frozenset()
-
-    def __post_init__(self) -> None:
-        """Note whom lines are about."""
-        self._members = frozenset(map(_whom, self.lines or ()))
-        self._instances = frozenset(line.instance for line in self.lines or ())
+    """The member ids that instances had."""
 
     def add(self, requests: Sequence[ObservedRequest], fenced: Iterable[tuple[Any, ...]]) -> None:
         """Take requests; `fenced` are those answered FENCED_INSTANCE_ID, as `Chunk` has them."""
-        if self.lines is None:
-            return
         fencing = {number for *_, number in fenced}
-        if not (self._members or fencing):
+        if self.lines is None or not (self.lines or fencing):
             return
         if refused := [seen for seen in requests if seen.id in fencing]:
-            held_up = HeldUp([replace(stall, proven=True) for stall in self.stalls], self.busy)
-            self._fencings += (one for seen in held_up.widened(refused) for one in fencings(seen))
+            for seen in HeldUp(self.stalls).widened(refused):
+                self._due += fencings(seen)
         for seen in requests:
             for member, instance, error in _named(seen):
-                if (member or instance) in self._members:
+                if (member or instance) in self.lines:
                     self._named.add(member or instance)
-                if error == NO_ERROR and instance in self._instances:
+                if error == NO_ERROR and instance:
                     self._held[instance].add(member)
 
     def rows(self, replaced: Sequence[Row] | None, brokers: Sequence[EpochEvent]) -> Iterator[Json]:
@@ -144,39 +138,23 @@ class Fencings:
         """
         if self.lines is None:
             return
-        left = sorted(line for line in self.lines if _whom(line) in self._named)
-        count: Counter[str] = Counter()
-        for fencing in sorted(self._fencings, key=lambda one: one.seen.answered_ms):
-            count[fencing.member] += 1
-            fitting = (line for line in left if fencing.fits(line, self.waits_ms))
-            line = min(fitting, key=lambda one: one.at_ms, default=None)
-            if line is not None:
-                left.remove(line)
-                held = self._held.get(line.instance, set()) - {line.member}
-                if line.holder and line.holder not in held:
-                    wrong = f"{line.member}: holder '{line.holder}'"
-                    yield _row(wrong, count[fencing.member], DOUBTFUL, line)
-            elif not _was_replaced(fencing, replaced, self.waits_ms):
-                row = _row(fencing.member, count[fencing.member], "missing_line", None)
-                yield row | {"due_ms": fencing.seen.at_ms}
-        for line in left:
-            if not _ended(line, brokers):
-                count[line.member] += 1
-                yield _row(line.member, count[line.member], "unexpected_line", line)
-
-
-def _whom(line: FencedLine) -> str:
-    """Return the member id of a line, or its instance if the request had no member id."""
-    return line.member or line.instance
-
-
-def fencings(seen: ObservedRequest) -> Iterator[Fencing]:
-    """Yield the members that a request was fenced with."""
-    for one in seen.response_fields.get("members", ()) if seen.api == "LEAVE_GROUP" else ():
-        if one["errorCode"] == Error.FENCED_INSTANCE_ID:
-            yield Fencing(seen, one["memberId"], one["groupInstanceId"] or "")
-    if seen.api != "LEAVE_GROUP":
-        yield Fencing(seen, seen.request["memberId"], seen.request.get("groupInstanceId") or "")
+        observed: dict[About, list[FencedLine]] = defaultdict(list)
+        expected: dict[About, list[ExpectedLine]] = defaultdict(list)
+        known = chain.from_iterable(self.lines[whom] for whom in self._named)
+        for line in sorted(known, key=lambda line: line.at_ms):
+            observed[FENCED, line.member].append(line)
+        for due in sorted(self._due, key=lambda due: due.latest_ms):
+            expected[FENCED, due.subject].append(due)
+        for about, nth, seen, fencing in paired(observed, expected, fits):
+            if seen is None:
+                if fencing is not None and not _was_replaced(fencing, replaced):
+                    yield row_of(about, "missing_line", None, fencing.at_ms, nth)
+            elif fencing is None:
+                if not _ended(seen, brokers):
+                    yield row_of(about, "unexpected_line", seen[:3], nth=nth)
+            elif seen.holder and seen.holder not in self._held[seen.instance] - {seen.member}:
+                wrong = f"holder '{seen.holder}'"
+                yield row_of(about, DOUBTFUL, seen[:3], nth=nth, wrong=wrong)
 
 
 def _named(seen: ObservedRequest) -> Iterator[tuple[str, str, int | None]]:
@@ -194,43 +172,26 @@ def _named(seen: ObservedRequest) -> Iterator[tuple[str, str, int | None]]:
             yield one["memberId"], one.get("groupInstanceId") or "", NO_ERROR
 
 
-def _was_replaced(fencing: Fencing, replaced: Sequence[Row] | None, waits_ms: float) -> bool:
-    """Whether a request may have waited when its instance got a new member id."""
-    seen = fencing.seen
-    if seen.api not in HELD_APIS or replaced is None:
-        return seen.api in HELD_APIS
-    return any(
-        row["broker"] == seen.broker
-        and _is_about(row, fencing)
-        and fencing.is_handled(row["at_ms"], waits_ms)
-        for row in replaced
+def _was_replaced(due: ExpectedLine, replaced: Sequence[Row] | None) -> bool:
+    """Tell whether a request may have waited when its instance got a new member id.
+
+    A new process names no member id.
+    """
+    says = dict(due.says)
+    if says["operation"] not in HELD_APIS or replaced is None:
+        return says["operation"] in HELD_APIS
+    is_about = lambda row: (
+        row["member"] == due.subject
+        if due.subject
+        else ALIKE["instance"](says["instance"], row["instance"])
     )
-
-
-def _is_about(replaced: Row, fencing: Fencing) -> bool:
-    """Whether a member was replaced that a request is of; a new process names no member id."""
-    if not fencing.member:
-        return ALIKE["instance"](fencing.instance, replaced["instance"])
-    return bool(replaced["member"] == fencing.member)
+    return any(_is_within(due, row["broker"], row["at_ms"]) and is_about(row) for row in replaced)
 
 
 def _ended(line: FencedLine, brokers: Sequence[EpochEvent]) -> bool:
-    """Whether the broker ended so soon that it may not have logged the request."""
+    """Tell whether the broker ended so soon that it may not have logged the request."""
     return any(
         (event.kind, event.broker) == ("ended", line.broker)
         and line.at_ms <= event.at_ms <= line.at_ms + UNLOGGED_MS
         for event in brokers
     )
-
-
-def _row(subject: str, nth: int, outcome: str, line: FencedLine | None) -> Json:
-    return {
-        "kind": FENCED,
-        "subject": subject,
-        "nth": nth,
-        "outcome": outcome,
-        "at_ms": line and line.at_ms,
-        "due_ms": None,
-        "broker": line and line.broker,
-        "line": line and line.line,
-    }

@@ -1,13 +1,12 @@
 """Lines about a group's members: each line that is due is in the log once, and no other line is.
 
 The nth line of a kind about a subject is compared with the nth such line that the oracle expects.
+Fenced lines are paired by `fits` instead (see `fenced_lines`), and judged by the same fields.
 """
 
 import re
-from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, TypeVar
 
 from kafka_protocol.append_errors import AppendError, append_error
@@ -16,39 +15,34 @@ from reference_coordinator.classic.state import State
 from reference_coordinator.replay import ExpectedLine, Outage, Stall
 from reference_coordinator.replay.failed_writes import TIMED_OUT
 from reports.judgement.run.disturbance import CATCHING_UP_MS
-from reports.judgement.timelines import said
 from reports.judgement.timelines.compare import EARLY_MS, LATE_MS
-from reports.judgement.timelines.timeline import Line, subject
+from reports.judgement.timelines.said import BEGUN, FENCED, FIELDS, SUBJECTS, differences
+from reports.judgement.timelines.timeline import Line
 
 T = TypeVar("T")
 Json = dict[str, Any]
-Key = tuple[str, str | None, int]
+About = tuple[str, str | None]
+"""A kind of lines, and their subject."""
+Place = tuple[str | None, int | None, float | None]
+"""By which broker a line was printed, its number, and when, in ms."""
+Seen = tuple[Line, str]
+"""A line, and the state that the lines of its broker say that the group had before."""
 
 MEMBER_LINES = """
     group STRING, kind STRING, subject STRING, nth INT, outcome STRING, at_ms DOUBLE, due_ms DOUBLE,
     broker STRING, line LONG
 """
-KINDS = (
-    "static_added", "static_replaced", "dynamic_given_id", "dynamic_added", "member_added",
-    "pending_joins", "left", "pending_left", "session_expired", "pending_expired",
-)  # fmt: skip
 EXTENDED = "nobody_rejoined"
 """A join phase goes on, since nobody joined in time. Whether somebody did is open where a timer may
 have run out late."""
-OF_GROUPS = ("absent_dynamic_removed", "unsynced_removed", EXTENDED)
-"""Lines about members that do not name one alone."""
 OF_LOADS = ("group_loaded", "member_loaded")
 """Lines about what a coordinator loads; when it does is judged with its epochs."""
-NEVER = ("unexpected_rejoin", "dead")
-"""Lines of states in which no request finds a group."""
 FAILED = ("persist_failed", "empty_failed", "commit_failed", "metadata_failed")
 """Lines of writes that failed: doubtful where no fault and no standstill may explain them."""
 WRITES_FAIL_MS = 3_000.0
 """From which length on a standstill of one broker may make writes of another fail at once: half of
 the shortest session with which a cluster finds a broker dead (ZooKeeper 6 s, KRaft 9 s). They may
 fail until it has caught up, as after a fault."""
-SAID_ALONE = "preparing"
-"""Whether this line is due is judged with its rebalance (see `compare`)."""
 OVERDUE = ("stabilized", "assignment")
 """Lines that are expected here where a phase lasts for too long (see `replay.overdue`)."""
 ENTERED = {
@@ -60,28 +54,6 @@ DOUBTFUL = "doubtful_line"
 """The outcome of a line that is a finding, and proves nothing."""
 UNNAMED = re.compile(r"-\?[^-]*$")
 """Placeholders of member ids that no response names; their lines cannot be paired by subject."""
-
-
-class States:
-    """The states of a group by its lines: a coordinator acts on it in one thread at a time.
-
-    So its own lines tell the order of two requests where their responses leave it open.
-    """
-
-    def __init__(self, lines: Iterable[Line]) -> None:
-        """Take all lines of the group."""
-        self._steps: dict[str, list[tuple[tuple[float, int], str]]] = defaultdict(list)
-        for line in lines:
-            if (state := ENTERED.get(line["template"])) is not None:
-                self._steps[line["broker"]].append((_place(line), state))
-        for steps in self._steps.values():
-            steps.sort()
-
-    def before(self, line: Line) -> str:
-        """Return the state that the last step before a line entered, by its broker's log."""
-        steps = self._steps.get(line["broker"], [])
-        count = bisect_left(steps, (_place(line), ""))
-        return steps[count - 1][1] if count else str(State.EMPTY)
 
 
 def compare(
@@ -96,45 +68,23 @@ def compare(
     """Return the rows of `MEMBER_LINES`: lines that are missing, unexpected, early, late or wrong.
 
     A wrong line differs in a field that says more than whom it is about (`said`). A doubtful one
-    may be right: what a broker wrote last before a fault may be in no log, and was loaded; or it
-    tells of a failed write, and no outage, stall or answer explains that. `join_timer_ms` is the
-    longest that a join phase of the group may last. A line that is due is missing only where
-    `may_be_missing` does not say so.
+    may be right: it tells of a failed write, and no outage, stall or answer explains that.
+    `join_timer_ms` is the longest that a join phase of the group may last. A line that is due is
+    missing only where `may_be_missing` does not say so. Whether `BEGUN` is due is judged with its
+    rebalance.
     """
-    lines = list(lines)
-    states = States(lines)
-    timed_out = [due for due in expected_lines if due.line == TIMED_OUT]
-    compared = {*KINDS, *OF_GROUPS, *OF_LOADS, *NEVER, SAID_ALONE}
-    compared -= {name for name, other in grammar.lines_instead.items() if other is None}
-    expected_lines = [
-        replace(due, line=name)
-        for due in expected_lines
-        if (name := grammar.lines_instead.get(due.line, due.line)) in {*compared, *OVERDUE}
-    ]
-    seen = sorted((line for line in lines if line["template"] in compared), key=_place)
-    observed = _numbered(seen, lambda line: (line["template"], _about(line)))
-    named = sorted((due for due in expected_lines if not UNNAMED.search(due.subject)), key=_due)
-    expected = _numbered(named, lambda due: (due.line, due.subject))
-    unnamed = Counter(due.line for due in expected_lines if UNNAMED.search(due.subject))
-    found, names_batch = [], grammar.coordinator == "java"
-    for key in observed.keys() | expected.keys():
-        line, due = observed.get(key), expected.get(key)
-        if due and not line and may_be_missing(due):
+    expected, unnamed = _expected(expected_lines, grammar)
+    observed = _observed(lines, grammar, _unexplained(expected_lines, outages, stalls))
+    found = []
+    for about, nth, seen, due in paired(observed, expected):
+        if seen is None and due is not None and may_be_missing(due):
             continue
-        if (outcome := _outcome(line, due)) and key[0] != SAID_ALONE:
-            found.append(_row(key, outcome, line, due))
-        elif line is not None and due is not None:
-            says = grammar.said(due.line, line["message"])
-            if "state" in says and says["state"] == states.before(line):
-                del says["state"]  # it is that of the log's own order
-            wrong = said.differences(due.says, says, names_batch=names_batch)
-            found += (_row(key, "wrong_line", line, due, wrong) for wrong in wrong[:1])
-    may_be_late = lambda row: row["kind"] == EXTENDED and _stood_still(row, stalls, join_timer_ms)
-    found = [row for row in found if not may_be_late(row)]
-    found += _failed_writes(lines, outages, stalls, timed_out)
-    for row in found:
-        if row["kind"] in OF_LOADS and any(outage.has(time_of(row)) for outage in outages):
-            row["outcome"] = DOUBTFUL
+        outcome, wrong = _outcome(about[0], seen, due, grammar)
+        place = seen and (seen[0]["broker"], seen[0]["line"], seen[0]["at_ms"])
+        row = row_of(about, outcome, place, due.at_ms if due else None, nth, wrong)
+        late = about[0] == EXTENDED and _stood_still(row, stalls, join_timer_ms)
+        if outcome and not late:
+            found.append(row)
     unpaired = Counter(row["kind"] for row in found if row["outcome"] == "unexpected_line")
     return sorted(
         (
@@ -148,10 +98,114 @@ def compare(
     )
 
 
+def paired(
+    observed: Mapping[About, Sequence[T]],
+    expected: Mapping[About, Sequence[ExpectedLine]],
+    fits: Callable[[ExpectedLine, T], bool] = lambda _, __: True,
+) -> Iterator[tuple[About, int, T | None, ExpectedLine | None]]:
+    """Pair each line that is due with the first one left that fits, and number the pairs.
+
+    Both have the lines about a subject in the order of their times. What is left comes last.
+    """
+    for about in observed.keys() | expected.keys():
+        left, nth = list(observed.get(about, ())), 0
+        for nth, due in enumerate(expected.get(about, ()), 1):
+            place = next((place for place, line in enumerate(left) if fits(due, line)), None)
+            yield about, nth, None if place is None else left.pop(place), due
+        yield from ((about, number, line, None) for number, line in enumerate(left, nth + 1))
+
+
 def time_of(row: Mapping[str, Any]) -> float:
     """Return when the line of a row was printed, or was due, in ms."""
     at_ms: float = row["due_ms"] if row["at_ms"] is None else row["at_ms"]
     return at_ms
+
+
+def row_of(
+    about: About,
+    outcome: str,
+    place: Place | None,
+    due_ms: float | None = None,
+    nth: int = 1,
+    wrong: str = "",
+) -> Json:
+    """Return a row of `MEMBER_LINES` without its group; `wrong` says which field is."""
+    kind, subject = about
+    broker, line, at_ms = place or (None, None, None)
+    return {
+        "kind": kind,
+        "subject": ": ".join(filter(None, (subject, wrong))),
+        "nth": nth,
+        "outcome": outcome,
+        "at_ms": at_ms,
+        "due_ms": due_ms,
+        "broker": broker,
+        "line": line,
+    }
+
+
+def _compared(grammar: Grammar) -> set[str]:
+    return {kind for kind in FIELDS if grammar.lines_instead.get(kind, kind)} - {FENCED}
+
+
+def _expected(
+    expected_lines: Iterable[ExpectedLine], grammar: Grammar
+) -> tuple[dict[About, list[ExpectedLine]], Counter[str]]:
+    """Sort the lines that are due, and count those that no subject tells apart, by their kind."""
+    compared, instead = {*_compared(grammar), *OVERDUE}, grammar.lines_instead
+    found, unnamed = defaultdict[About, list[ExpectedLine]](list), Counter[str]()
+    for due in sorted(expected_lines, key=lambda due: due.at_ms):
+        kind = instead.get(due.line, due.line)
+        if kind in compared and UNNAMED.search(due.subject):
+            unnamed[kind] += 1
+        elif kind in compared:
+            found[kind, due.subject].append(due)
+    return found, unnamed
+
+
+def _observed(
+    lines: Iterable[Line], grammar: Grammar, unexplained: Callable[[Line], bool]
+) -> dict[About, list[Seen]]:
+    """Sort the lines that are compared.
+
+    A coordinator acts on a group in one thread at a time. So its own lines tell the order of two
+    requests where their responses leave it open.
+    """
+    compared, found = _compared(grammar), defaultdict[About, list[Seen]](list)
+    states: dict[str, str] = defaultdict(lambda: str(State.EMPTY))
+    for line in sorted(lines, key=lambda line: (line["at_ms"], line["line"])):
+        kind, broker = line["template"], line["broker"]
+        if kind in compared or (kind in FAILED and unexplained(line)):
+            subject = line.get(SUBJECTS.get(kind, "member"), "")
+            about = kind, None if subject is None else str(subject)
+            found[about].append((line, states[broker]))
+        states[broker] = ENTERED.get(kind, states[broker])
+    return found
+
+
+def _outcome(
+    kind: str, seen: Seen | None, due: ExpectedLine | None, grammar: Grammar
+) -> tuple[str, str]:
+    """Return what is wrong, if anything is, and the first field that differs."""
+    if seen is None or due is None:
+        if kind == BEGUN:
+            return "", ""
+        return "missing_line" if due else DOUBTFUL if kind in FAILED else "unexpected_line", ""
+    line, state = seen
+    if kind not in (BEGUN, *OF_LOADS) and (outcome := _untimely(line, due)):
+        return outcome, ""
+    says = grammar.said(kind, line["message"])
+    if says.get("state") == state:
+        del says["state"]
+    names_batch = grammar.coordinator == "java"
+    wrong = next(iter(differences(kind, due.says, says, names_batch=names_batch)), "")
+    return "wrong_line" if wrong else "", wrong
+
+
+def _untimely(line: Line, due: ExpectedLine) -> str:
+    if line["at_ms"] < due.earliest_ms - EARLY_MS:
+        return "early_line"
+    return "late_line" if line["at_ms"] > due.latest_ms + EARLY_MS else ""
 
 
 def _stood_still(row: Json, stalls: Sequence[Stall], join_timer_ms: float) -> bool:
@@ -167,90 +221,27 @@ def _stood_still(row: Json, stalls: Sequence[Stall], join_timer_ms: float) -> bo
     )
 
 
-def _failed_writes(
-    lines: Iterable[Line],
-    outages: Sequence[Outage],
-    stalls: Sequence[Stall],
-    timed_out: Sequence[ExpectedLine],
-) -> Iterator[Json]:
-    """Yield the lines of failed writes that no fault, standstill or answer may explain."""
+def _unexplained(
+    expected_lines: Iterable[ExpectedLine], outages: Sequence[Outage], stalls: Sequence[Stall]
+) -> Callable[[Line], bool]:
+    """Tell of lines of failed writes whether no fault, standstill or answer may explain them."""
+    timed_out = [due for due in expected_lines if due.line == TIMED_OUT]
     excused = [(outage.from_ms, outage.until_ms) for outage in outages]
     excused += [
         (stall.from_ms, stall.until_ms + CATCHING_UP_MS)
         for stall in stalls
         if stall.until_ms - stall.from_ms >= WRITES_FAIL_MS
     ]
-    count: Counter[str] = Counter()
-    for line in lines:
-        kind, at_ms = line["template"], line["at_ms"]
-        if (
-            kind in FAILED
-            and not any(begin <= at_ms <= end for begin, end in excused)
-            and not any(_shows(answer, line) for answer in timed_out)
-        ):
-            count[kind] += 1
-            yield _row((kind, subject(line), count[kind]), DOUBTFUL, line, None)
+    return lambda line: (
+        not any(begin <= line["at_ms"] <= end for begin, end in excused)
+        and not any(_shows(answer, line) for answer in timed_out)
+    )
 
 
 def _shows(answer: ExpectedLine, line: Line) -> bool:
     """Tell whether an answer shows the write that a line is about: one that timed out just then."""
-    timely = answer.earliest_ms - EARLY_MS <= line["at_ms"] <= answer.latest_ms + EARLY_MS
     return (
-        timely
+        not _untimely(line, answer)
         and line["broker"] == dict(answer.says)["broker"]
         and append_error(line["message"]) in (AppendError.TIMED_OUT, AppendError.UNNAMED)
     )
-
-
-def _about(line: Line) -> str | None:
-    """Return what a line is about, as `DueLine.subject` has it."""
-    if line["template"] in (*OF_GROUPS, "group_loaded"):
-        return ""
-    return str(line["generation"]) if line["template"] == SAID_ALONE else subject(line)
-
-
-def _place(line: Line) -> tuple[float, int]:
-    return line["at_ms"], line["line"]
-
-
-def _due(due: ExpectedLine) -> float:
-    return due.at_ms
-
-
-def _numbered(items: Iterable[T], about: Callable[[T], tuple[str, str | None]]) -> Mapping[Key, T]:
-    """Number the lines of a kind about a subject, in their order."""
-    count: Counter[tuple[str, str | None]] = Counter()
-    found = {}
-    for item in items:
-        key = about(item)
-        count[key] += 1
-        found[*key, count[key]] = item
-    return found
-
-
-def _outcome(line: Line | None, due: ExpectedLine | None) -> str | None:
-    if line is None:
-        return "missing_line"
-    if due is None:
-        return "unexpected_line"
-    if due.line in OF_LOADS:
-        return None
-    if line["at_ms"] < due.earliest_ms - EARLY_MS:
-        return "early_line"
-    return "late_line" if line["at_ms"] > due.latest_ms + EARLY_MS else None
-
-
-def _row(
-    key: Key, outcome: str, line: Line | None, due: ExpectedLine | None, wrong: str = ""
-) -> Json:
-    kind, about, nth = key
-    return {
-        "kind": kind,
-        "subject": ": ".join(filter(None, (about, wrong))),
-        "nth": nth,
-        "outcome": outcome,
-        "at_ms": line and line["at_ms"],
-        "due_ms": due and due.at_ms,
-        "broker": line and line["broker"],
-        "line": line and line["line"],
-    }

@@ -43,6 +43,8 @@ HINTS = {
     "persist_failed": HintKind.PERSIST_FAILED,
 }
 """Templates of lines that mark an instant, and the oracle's name of that instant."""
+OF_REJOIN = ("member_metadata", "leader_rejoin")
+"""The reasons of rebalances that begin with a JoinGroup of a member that knows its id."""
 
 
 def hints(lines: Iterable[Line], grammar: Grammar) -> list[Hint]:
@@ -50,7 +52,7 @@ def hints(lines: Iterable[Line], grammar: Grammar) -> list[Hint]:
     found = []
     alone = grammar.lines_instead.get("pending_joins", "pending_joins") is None
     for line in lines:
-        about = subject(line) or ""
+        about = line["instance" if line["template"] == "static_replaced" else "member"] or ""
         marks = [(HINTS[line["template"]], about)] if line["template"] in HINTS else []
         if line["template"] == "preparing":
             why, member = reason(line, grammar)
@@ -58,17 +60,12 @@ def hints(lines: Iterable[Line], grammar: Grammar) -> list[Hint]:
                 marks.append((HintKind.SYNC_EXPIRED, about))
             elif why == "new_member" and member and alone:  # no other line of one that joins
                 marks.append((HintKind.PENDING_JOINED, member))
+            elif why in OF_REJOIN:
+                marks.append((HintKind.REJOINED, member))
         generation = -1 if line["generation"] is None else line["generation"]
         found += [
             Hint(line["at_ms"], kind, named, generation, line["broker"]) for kind, named in marks
         ]
-    return found
-
-
-def subject(line: Line) -> str | None:
-    """Return the member id that a line is about; of a replaced static member its instance id."""
-    name = "instance" if line["template"] == "static_replaced" else "member"
-    found: str | None = line[name]
     return found
 
 

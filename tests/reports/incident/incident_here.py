@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from reports.incident.group_incident import told
+from reports.incident.group_incident import row_about
 from reports.incident.log_files import log_files
 from reports.incident.stock_lines import REJECTED, Line, Reader, Summary
 from reports.incident.summary import summary
@@ -55,7 +55,7 @@ def incident_of(files: Mapping[str, bytes]) -> dict[str, Any]:
     for line in sorted(once, key=lambda line: line.at_ms):
         if line.group is not None:
             by_group[line.group].append(line)
-    of_groups = [told(name, about, None) for name, about in by_group.items()]
+    of_groups = [row_about(name, about, None) for name, about in by_group.items()]
     of = lambda table: [row for group in of_groups for row in group[table]]
     shown = {
         "longest": of("rebalances"), "worst_members": of("members"),

@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from reports.ingest.jvm import Jvm, JvmError
 
 EARLY = """
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from reports.ingest import spark
@@ -74,21 +76,46 @@ def test_it_ends_with_a_process_that_ends_before_it_is_there(tmp_path: Path) -> 
         psutil.Process(int(ran.stdout)).wait(60)
 
 
-def test_an_archive_that_the_jvm_cannot_use_is_passed_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert class_archive.options() == []
-    archive = class_archive.place()
-    assert archive is not None
-    archive.parent.mkdir()
-    archive.write_bytes(b"no archive" * 1_000)
-    options = class_archive.options()
-    assert options == [f"-XX:SharedArchiveFile={archive}"]
-    started = Jvm(options, tmp_path / "log")
+@pytest.fixture
+def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    place = class_archive.place()
+    assert place is not None
+    yield place
+    place.unlink(missing_ok=True)  # 190 MB
+
+
+def run_a_jvm(log: Path) -> None:
+    started = Jvm([*class_archive.options(), "-Xlog:class+load"], log)
     assert started.address()
     started.close()
-    assert started.wait(60) == 0
+    assert started.wait(120) == 0
+
+
+def test_the_first_jvm_writes_the_archive_and_the_next_maps_it(
+    archive: Path, tmp_path: Path
+) -> None:
+    gateway = "PythonGatewayServer$ source: "
+    run_a_jvm(tmp_path / "first")
+    assert f"{gateway}file:" in (tmp_path / "first").read_text()
+    run_a_jvm(tmp_path / "next")
+    assert f"{gateway}shared objects file (top)" in (tmp_path / "next").read_text()
+
+
+@pytest.mark.parametrize("written", [b"", bytes(1_000)], ids=["nothing", "all but the header"])
+def test_an_archive_that_was_not_written_to_its_end_is_written_again(
+    written: bytes, archive: Path
+) -> None:
+    archive.parent.mkdir(parents=True)
+    archive.write_bytes(written)
+    assert class_archive.options()[0] == f"-XX:ArchiveClassesAtExit={archive}"
+
+
+def test_an_archive_that_the_jvm_cannot_use_is_passed_over(archive: Path, tmp_path: Path) -> None:
+    archive.parent.mkdir(parents=True)
+    archive.write_bytes(b"no archive" * 1_000)
+    assert class_archive.options() == [f"-XX:SharedArchiveFile={archive}"]
+    run_a_jvm(tmp_path / "log")
 
 
 def test_another_jdk_or_other_jars_have_another_archive(

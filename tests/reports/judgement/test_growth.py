@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from reports.judgement.growth import topic_growths
+from reports.judgement.costs import topic_growths
 from reports.judgement.timelines.timeline import client_reason
 from reports.page.report import render
 from tests.reports.page_run import IMPACT_MS, ZERO_MS, MadeUpRun, made_up

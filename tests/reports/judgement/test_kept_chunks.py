@@ -18,7 +18,7 @@ EVENTS = HISTORIES[NAME].events_by_group["static"]
 @pytest.mark.parametrize("size", [40, 10**6])
 def test_chunks_are_read_twice(size: int) -> None:
     given = [
-        Chunk(chunk.requests, chunk.lines, chunk.known_ms, EVENTS[place : place + 3])
+        Chunk(chunk.requests, chunk.lines, chunk.known_ms, EVENTS[place : place + 3], [])
         for place, chunk in enumerate(chunks(HISTORIES[NAME].rows_by_group["static"], size))
     ]
     assert (len(given) > 1) == (size == 40)
@@ -30,7 +30,7 @@ def test_chunks_are_read_twice(size: int) -> None:
 
 def test_infinity_and_what_is_not_known_are_kept() -> None:
     event = ClientEvent(1.0, 9, "c", frozenset({"t-0"}), None, 3, None, "JOIN_GROUP", inf, "static")
-    given = [Chunk([(1.0, None, "\u00e9", True)], [{"at_ms": None}], -inf, [event])] * 2
+    given = [Chunk([(1.0, None, "\u00e9", True)], [{"at_ms": None}], -inf, [event], [])] * 2
     with closing(KeptChunks()) as kept:
         for chunk in given:
             kept.add(chunk)

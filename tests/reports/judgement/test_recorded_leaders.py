@@ -13,7 +13,7 @@ import pytest
 
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.clients.assignments import unowned
-from reports.judgement.growth import topic_growths
+from reports.judgement.costs import topic_growths
 from reports.judgement.logged import observed
 from reports.judgement.recording import Recording
 

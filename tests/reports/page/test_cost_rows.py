@@ -215,25 +215,29 @@ def mixed(tmp_path):
 
 
 def test_costs_of_a_mixed_group_are_split_by_kind(mixed):
-    names = ("kind", "members", "faults", "rebalances", "each", "stopped", "evictions", "fences")
-    rows = [tuple(row[name] for name in names) for row in mixed.beside(["mixed"])]
+    names = ("kind", "members", "faults", "rebalances", "each", "evictions", "fences")
+    rows = [
+        (*(row[name] for name in names), row["stops"]["total"]) for row in mixed.beside("mixed")
+    ]
     assert rows == [
-        ("static and dynamic", 2, "3 restarts", 4, "1.3", "4.00", 1, 1),
-        ("static", 1, "1 restart", 2, "2.0", "1.00", 0, 1),
-        ("dynamic", 1, "2 restarts", 2, "1.0", "3.00", 1, 0),
+        ("static and dynamic", 2, "3 restarts", 4, "1.3", 1, 1, 4000.0),
+        ("static", 1, "1 restart", 2, "2.0", 0, 1, 1000.0),
+        ("dynamic", 1, "2 restarts", 2, "1.0", 1, 0, 3000.0),
     ]
 
 
 def test_stops_belong_to_the_rebalance_they_began_in_and_moves_to_the_one_before(mixed):
-    rows = mixed.rebalances(["mixed"], ZERO_MS)
-    assert [(row["at"], row["stops"], row["stopped"], row["moved"]) for row in rows] == [
-        ("+11.000", 1, "1.000", 0),
-        ("+12.000", 1, "2.000", 3),
-        ("+13.000", 0, "0.000", 0),
-        ("+14.000", 0, "0.000", 0),
-        ("", 1, "1.000", ""),
+    rows = mixed.rebalances(["mixed"])
+    begun = [row["started_ms"] and row["started_ms"] - ZERO_MS for row in rows]
+    stops = [(row["stops"]["stops"], row["stops"]["total"], row["moved"]) for row in rows]
+    assert list(zip(begun, stops, strict=True)) == [
+        (11_000, (1, 1000.0, 0)),
+        (12_000, (1, 2000.0, 3)),
+        (13_000, (0, 0.0, 0)),
+        (14_000, (0, 0.0, 0)),
+        (None, (1, 1000.0, "")),
     ]
-    assert rows[-1]["cause"] == "outside of any rebalance"
+    assert rows[-1]["reason"] == "outside of any rebalance"
 
 
 def test_a_member_that_changed_its_kind_counts_as_its_kind_at_the_time():

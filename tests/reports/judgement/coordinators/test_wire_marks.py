@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kafka_protocol.errors import Error
-from reports.judgement.coordinators.wire_epochs import ABSENT, LOADS, SERVES
+from reports.judgement.coordinators.wire_epochs import ABSENT, LOADS, OPEN, SERVES
 from reports.judgement.coordinators.wire_marks import NEAR_MS, Seen, epochs_of, telling
 from reports.judgement.logged import REQUEST, Chunk
 
@@ -25,29 +25,39 @@ def every_second(seconds: Iterable[int], broker: str = "1") -> list[Seen]:
     return [seen(1_000.0 * second, broker) for second in seconds]
 
 
-def told(answers: Iterable[Seen], restarts_ms: Sequence[float] = ()) -> list[float]:
+def seconds_of(answers: Iterable[Seen], restarts_ms: Sequence[float] = ()) -> list[float]:
     """Return the seconds of the answers that tell."""
     return [one.at_ms / 1_000 for one in telling(sorted(answers), restarts_ms)]
 
 
 def test_of_a_coordinator_that_goes_on_the_first_and_the_last_answer_tell() -> None:
-    assert told(every_second(range(100))) == [0, 99]
+    assert seconds_of(every_second(range(100))) == [0, 99]
 
 
 def test_answers_of_a_broker_near_one_that_is_away_tell() -> None:
     away = seen(50_000.0, says=ABSENT)
     near = [one for one in range(100) if abs(one - 50) <= NEAR_MS / 1_000 and one != 50]
     answers = [one for one in every_second(range(100)) if one.at_ms != away.at_ms]
-    assert told([*answers, away]) == sorted([0, *near, 50, 99])
+    assert seconds_of([*answers, away]) == sorted([0, *near, 50, 99])
 
 
 def test_answers_before_and_after_those_of_another_broker_tell() -> None:
     answers = [*every_second(range(40)), *every_second(range(40, 80), "2")]
-    assert told(answers) == [0, 39, 40, 79]
+    assert seconds_of(answers) == [0, 39, 40, 79]
+
+
+def test_the_first_answer_after_a_request_without_one_tells() -> None:
+    """Else a load before that request would seem to lie before a much later answer."""
+    answers = [
+        *every_second(range(30)),
+        seen(30_000.0, "2", OPEN),
+        *every_second(range(31, 60), "2"),
+    ]
+    assert seconds_of(answers) == [0.0, 29.0, 30.0, 31.0, 59.0]
 
 
 def test_answers_around_a_restart_tell() -> None:
-    assert told(every_second(range(100)), [50_500.0]) == [0, 50, 51, 99]
+    assert seconds_of(every_second(range(100)), [50_500.0]) == [0, 50, 51, 99]
 
 
 def test_what_is_near_the_end_of_what_is_known_waits_for_what_follows() -> None:
