@@ -15,6 +15,8 @@ from reports.judgement.run.json_form import Account
 if TYPE_CHECKING:
     from reports.judgement.run.run_folder import RunFolder
 
+FILE = "history.jsonl"
+"""Its name in the run folder."""
 EVENTS = (
     "fenced", "closing", "revoked", "lost", "killed", "closed", "created", "assigned", "committed",
     "unanswered",
