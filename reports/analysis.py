@@ -1,7 +1,6 @@
 """From a run's evidence to its tables, verdict and page, for a fresh run and a stored one alike."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -64,10 +63,6 @@ def analyse(
         found = results.results(computed, planned, drawn_groups.chosen, PARTITIONS)
         data, kip_848 = found.data, found.kip_848
         judged = verdict.judge(run, data, kip_848, named)
-        if wrong := verdict.proven_wrong(judged):
-            progress("looking whether lateness alone explains what is wrong")
-            data = replace(data, late_alone=results.late_alone(computed, run, data, wrong))
-            judged = verdict.judge(run, data, kip_848, named)
         texts: dict[str, str] = {}
         if (group := counterexample.group_of(judged, data.violations)) is not None:
             progress(f"reducing the evidence of {group} to its first wrong response")

@@ -11,21 +11,18 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 
 from reports.ingest.tables import Asked, Tables, rows_of
-from reports.judgement import findings, verdict
+from reports.judgement import findings
 from reports.judgement.coordinators import elections
 from reports.judgement.coordinators.unplanned_elections import Election, unplanned_elections
 from reports.judgement.costs import Costs
 from reports.judgement.digest import Digest
 from reports.judgement.group import Judge
-from reports.judgement.lateness.second_judgement import SecondJudgement
 from reports.judgement.log.processes import ends_of_brokers
-from reports.judgement.missing.gaps import missing, possible_deletion, unreadable
-from reports.judgement.run.run_folder import HISTORY, RunFolder
+from reports.judgement.missing.gaps import missing, possible_deletion, unlogged, unreadable
+from reports.judgement.run.run_folder import HISTORY
 from reports.judgement.verdict import Results
 from reports.judgement.witness_pairs import Tap
 
-AROUND_MS = 120_000.0
-"""How long before and after what is wrong brokers are looked at."""
 FINDINGS = 10_000
 """How many rows that show a difference are read; see `_within_limit`."""
 Json = dict[str, Any]
@@ -104,7 +101,7 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose, partitions: 
         gaps=[
             *map(unreadable, tables.rejected),
             *map(missing, tables.lost),
-            *map(missing, sorted(small["unlogged"], key=itemgetter("broker", "line"))),
+            *map(unlogged, sorted(small["unlogged"], key=itemgetter("broker", "line"))),
             *map(possible_deletion, tables.ends_of_groups),
         ],
         standstills=tables.standstills,
@@ -208,29 +205,6 @@ def _places(tables: Tables, rows: Iterable[tuple[str, float]]) -> Before:
         found = rows_of(up_to.groupBy("group", "due_ms").agg(last))
         before = {(row["group"], row["due_ms"]): row["last"] for row in found}
     return lambda group, at_ms: [before[group, at_ms]] if (group, at_ms) in before else []
-
-
-def late_alone(
-    tables: Tables,
-    run: RunFolder,
-    data: Results,
-    wrong: Mapping[str, Sequence[tuple[float, str]]],
-) -> dict[str, str]:
-    """Say, by group, why all that is wrong with it may be lateness that nothing disproves.
-
-    `wrong` tells when something is wrong with groups, ms, and at which broker. Others are left out.
-    """
-    if not wrong:
-        return {}
-    every = [at_ms for found in wrong.values() for at_ms, _ in found]
-    activity = tables.activity(min(every) - AROUND_MS, max(every) + AROUND_MS)
-    missing = verdict.missing_evidence(run, data)
-    second = SecondJudgement.of_run(tables.judge, run, missing, activity, tables.standstills)
-    doubts = {
-        group: second.doubt(group, tables.rows_of_group(group), *min(found))
-        for group, found in wrong.items()
-    }
-    return {group: doubt for group, doubt in doubts.items() if doubt is not None}
 
 
 def _broken_promises(rows: Iterable[Row]) -> Mapping[str, Sequence[str]]:

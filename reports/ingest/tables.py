@@ -174,14 +174,6 @@ class Tables:
         requests = [row | {"template": None} for row in self.rows("requests", Asked([name]))]
         return [*requests, *self.rows("transitions", Asked([name]))]
 
-    def activity(self, from_ms: float, until_ms: float) -> tuple[list[Json], list[Json]]:
-        """Read what brokers did in a time: some columns of `requests` and of `transitions`."""
-        within = lambda at: f"{at} BETWEEN {from_ms!r}D AND {until_ms!r}D"
-        return (
-            rows_of(self.frame("requests").where(within("logged_ms")).select(*ACTIVITY)),
-            rows_of(self.frame("transitions").where(within("at_ms")).select("broker", "at_ms")),
-        )
-
     @cached_property
     def line_counts(self) -> Counter[str]:
         """How many lines were used, irrelevant and rejected."""

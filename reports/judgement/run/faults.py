@@ -5,7 +5,7 @@ from math import inf
 from typing import Any
 
 from reference_coordinator.replay import Outage, Parting, Stall
-from reports.judgement.run.disturbance import CATCHING_UP_MS, Disturbance
+from reports.judgement.run.disturbance import CATCHING_UP_MS, BrokenWire
 from reports.judgement.run.journal import Entry
 from scenarios.faults import about
 
@@ -68,6 +68,11 @@ def killed_between(faults: Iterable[Fault]) -> Iterator[tuple[str, float, float]
             yield fault["broker"], fault["meant_at_ms"], fault["injected_at_ms"]
 
 
+def unmeasured_kills(faults: Iterable[Fault]) -> Iterator[tuple[str, float, float]]:
+    """Yield those of `killed_between` of which it is not known how long the log was then."""
+    return killed_between(fault for fault in faults if fault["log_lines"] is None)
+
+
 def restarts(faults: Iterable[Fault]) -> Iterator[tuple[str, float]]:
     """Yield the brokers (ids) that were killed or stopped, and when that was meant to be, in ms."""
     for fault in faults:
@@ -123,12 +128,12 @@ def partings(faults: Iterable[Fault]) -> Iterator[Parting]:
             yield Parting(fault["broker"], meant_ms - REPLICATES_MS, cut_ms, healed_ms, until_ms)
 
 
-def disturbances(faults: Iterable[Fault]) -> Iterator[Disturbance]:
+def broken_wires(faults: Iterable[Fault]) -> Iterator[BrokenWire]:
     """Yield when faults broke the wire of members; one that was not healed lasts to the end."""
     for fault in faults:
         if fault["name"].startswith(ON_WIRE) and fault["group"]:
             meant_ms, target = fault["meant_at_ms"], fault["target"]
-            yield Disturbance(fault["group"], target, meant_ms, _healed_ms(fault))
+            yield BrokenWire(fault["group"], target, meant_ms, _healed_ms(fault))
 
 
 def healed(faults: Iterable[Fault]) -> Iterator[tuple[str, float]]:
