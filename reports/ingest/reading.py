@@ -38,7 +38,7 @@ from reports.judgement.run import history_rows
 from reports.judgement.run.history import FILE, Read
 from reports.judgement.run.history_rows import HistorySummary
 from reports.judgement.run.json_form import Account
-from reports.judgement.witness_pairs import Connection
+from reports.judgement.witnesses import Connection
 
 BUCKET_BYTES = 8 << 20
 """How many bytes of lines make a bucket, about."""

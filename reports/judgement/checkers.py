@@ -21,7 +21,7 @@ from reports.judgement.missing.correlation_ids import CorrelationIds
 from reports.judgement.missing.silences import Silences
 from reports.judgement.run.history import ClientEvent
 from reports.judgement.timelines.fenced_lines import Fencings
-from reports.judgement.witness_pairs import Pairs
+from reports.judgement.witnesses import Pairs
 
 if TYPE_CHECKING:
     from reports.judgement.group import Judge
