@@ -6,7 +6,7 @@ partitions, not with requests, so every Spark task gets all of them.
 
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from operator import attrgetter, itemgetter
 from typing import Any
 
@@ -45,11 +45,10 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """A load that a broker finished; the loads of a partition are numbered in order of time."""
+    """A load that a broker finished."""
 
     broker: str
     at_ms: float
-    incarnation: int
     epoch: int | None
     """The leader epoch, from 2.8 on."""
     line: int
@@ -74,6 +73,7 @@ class CoordinatorEpochs:
     of_groups: dict[str, list[EpochEvent]] = field(default_factory=lambda: defaultdict(list))
     """When each broker could not write a record of a group (Scala)."""
     loads: dict[int, list[Load]] = field(default_factory=lambda: defaultdict(list))
+    """In order of time."""
     loading: list[Stall] = field(default_factory=list)
     """When the one thread of a Scala broker that loads and unloads was at a load: what it has to
     unload waits for that (`GroupMetadataManager.scheduler`)."""
@@ -107,9 +107,17 @@ class CoordinatorEpochs:
 
         Loads count by broker: a paused coordinator may go on for a while after it was replaced.
         """
-        loads = self.loads.get(partition, ()) if partition is not None else ()
-        mine = (load for load in loads if load.broker == broker and load.at_ms <= at_ms)
-        return max((load.incarnation for load in mine), default=0)
+        loads = () if partition is None else self.loads.get(partition, ())
+        return last_finished(loads, broker, at_ms)
+
+
+def last_finished(loads: Iterable[Load | EpochEvent], broker: str, at_ms: float) -> int:
+    """Return the number of the load that a broker last finished before a time, or 0.
+
+    The loads of all brokers are given, in order of time, and numbered so.
+    """
+    numbered = enumerate(loads, 1)
+    return max((n for n, one in numbered if one.broker == broker and one.at_ms <= at_ms), default=0)
 
 
 def coordinator_epochs(
@@ -131,7 +139,7 @@ def coordinator_epochs(
     found = CoordinatorEpochs(len(before) or partitions, reconnects_ms, partings=partings)
     for partition, (broker, at_ms) in before.items():
         found.of_partitions[partition].append(EpochEvent(at_ms, broker, "loaded"))
-        found.loads[partition].append(Load(broker, at_ms, 1, None, 0, at_ms))
+        found.loads[partition].append(Load(broker, at_ms, None, 0, at_ms))
     found.of_brokers += (EpochEvent(at, broker, "opened") for broker, at in requests_enabled)
     ends = {(row["broker"], row["process"]): row["last_ms"] for row in processes}
     loads = _Loads(found)
@@ -152,7 +160,8 @@ def coordinator_epochs(
     for (broker, _), at_ms in sorted(ends.items()):
         if at_ms is not None:
             found.of_brokers.append(EpochEvent(at_ms, broker, "ended"))
-    loads.number()
+    for of_partition in found.loads.values():
+        of_partition.sort(key=attrgetter("at_ms", "broker"))
     return found
 
 
@@ -196,17 +205,5 @@ class _Loads:
                 scheduled_ms = waiting.popleft()
                 from_ms = self._loading_ms.pop(place, at_ms)
                 self.found.loading.append(Stall(broker, from_ms, at_ms, proven=False))
-            load = Load(broker, at_ms, 0, row["epoch"], row["line"], scheduled_ms, process)
+            load = Load(broker, at_ms, row["epoch"], row["line"], scheduled_ms, process)
             self.found.loads[partition].append(load)
-
-    def number(self) -> None:
-        """Number the loads of each partition over all brokers."""
-        for loads in self.found.loads.values():
-            known = [load for load in loads if load.incarnation]
-            rest = sorted(
-                (x for x in loads if not x.incarnation), key=attrgetter("at_ms", "broker")
-            )
-            loads[:] = [
-                *known,
-                *(replace(x, incarnation=n) for n, x in enumerate(rest, len(known) + 1)),
-            ]

@@ -18,6 +18,7 @@ from typing import NamedTuple
 from kafka_protocol.errors import Error
 from reference_coordinator.replay import EpochEvent, ObservedRequest
 from reference_coordinator.replay.outside_errors import OF_BROKER
+from reports.judgement.coordinators.coordinator_epochs import last_finished
 
 SERVES, LOADS, ABSENT, THERE, OPEN = "serves", "loads", "absent", "there", "open"
 """What an answer says of its broker. A Heartbeat without an error only says that it is `THERE`: a
@@ -101,9 +102,7 @@ class WireEpochs:
 
     def incarnation(self, broker: str, at_ms: float) -> int:
         """Return the number of the load that a broker last finished before a time, or 0."""
-        before = enumerate(self.loads, 1)
-        mine = (n for n, load in before if load.broker == broker and load.at_ms <= at_ms)
-        return max(mine, default=0)
+        return last_finished(self.loads, broker, at_ms)
 
 
 NO_EPOCHS = WireEpochs()
