@@ -62,23 +62,21 @@ def by_spark(folder: Path, cores: str = "*") -> Json:
 
 
 def ingest(folder: Path) -> Json:
-    """Read the logs of a run folder into the tables of the line pass, on the disk."""
-    from reports.ingest import line_pass  # noqa: PLC0415
+    """Read the logs of a run folder into the tables of their lines, on the disk."""
+    from reports.ingest import tables  # noqa: PLC0415
     from reports.ingest.places import uri_of  # noqa: PLC0415
     from reports.ingest.spark import session  # noqa: PLC0415
-    from reports.judgement.log.parsing import Parser  # noqa: PLC0415
 
     run = RunFolder(folder)
     size = logs_bytes(folder)
-    parser = Parser(run.grammar, run.numbered_lines)
     with session("local[*]", size, folder / "spark.log") as spark:
         began = time.perf_counter()
-        tables = f"{uri_of(folder)}/ingested"
-        processes, _ = line_pass.read_logs(spark, uri_of(folder), parser, tables)
+        output = f"{uri_of(folder)}/ingested"
+        merged = tables.store_lines(spark, run, uri_of(folder), output)
         seconds = time.perf_counter() - began
     return {
         "seconds": seconds,
-        "lines": sum(process[status] for process in processes for status in STATUSES),
+        "lines": sum(process[status] for process in merged.processes for status in STATUSES),
     }
 
 

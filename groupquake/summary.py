@@ -49,12 +49,13 @@ def summary(verdict: dict[str, Any], place: str | Path) -> list[str]:
         )
     lines += [
         f"  expected {item['expected']} {item['what']} of {item['group']} in {item['phase']}, "
-        f"observed {item['observed']}"
+        f"observed {item['observed']}" + (f": {item['because']}" if "because" in item else "")
         for item in verdict["expectations_unmet"]
     ]
     lines += [f"  not certain: {what}" for what in verdict.get("unsure", ())]
     lines += list(_about_clients(verdict))
     lines += [f"  unknown because {reason}" for reason in verdict["unknown_because"][:SHOWN]]
+    lines += [f"  beside that: {note}" for note in verdict.get("notes", ())[:SHOWN]]
     return [*lines, f"report: {place}/report.html", f"repeat: {verdict['repeat_command']}"]
 
 

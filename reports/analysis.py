@@ -1,9 +1,6 @@
 """From a run's evidence to its tables, verdict and page, for a fresh run and a stored one alike."""
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +8,13 @@ from pyspark.sql import SparkSession
 
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import NEWEST, promised_by
-from reports.ingest import bundle, client_history, places, results, tables
+from reports.ingest import places, results, tables
 from reports.ingest.failures import explained
 from reports.ingest.spark import session
 from reports.judgement import costs, counterexample, verdict
-from reports.judgement.run.history import reader_of
+from reports.judgement.judging import Rules
 from reports.judgement.run.rules import profile_of
-from reports.judgement.run.run_folder import HISTORY, RunFolder, logs_bytes
+from reports.judgement.run.run_folder import RunFolder, logs_bytes
 from reports.page import drawn_groups, junit, report
 from reports.page.cost_charts import PARTITIONS
 from reports.page.drawn_groups import GROUPS_DRAWN
@@ -55,39 +52,17 @@ def analyse(
     if target != source:
         with explained(target):
             places.refuse_results(spark, target, ("tables", *FILES))
-    with (
-        explained(source),
-        places.run_folder(spark, source) as run,
-        ExitStack() as last,
-        ThreadPoolExecutor(2) as beside,
-    ):
+    with explained(source), places.run_folder(spark, source) as run:
         _read(run, target)
         rules, profile, named = _rules(run)
         places.remove(target, ("tables", *FILES))  # all is made again
         planned = [group.name for group in run.experiment.workload.groups][:GROUPS_DRAWN]
-        history = said = None
-        if run.has_history:
-            history = client_history.read(spark, f"{source}/{HISTORY}", reader_of(run)).persist()
-            last.callback(history.unpersist)
-            said = bundle.table(history, "lines")
-        computed = tables.build(
-            spark, run, source, target, tables.Rules(profile, promised_by(rules), rules), progress,
-            said,
-        )  # fmt: skip
-        last.callback(computed.judged.unpersist)  # the session may be somebody else's
+        of_run = Rules(profile, promised_by(rules), rules)
+        computed = tables.build(spark, run, source, target, of_run, progress)
         progress("judging")
         found = results.results(computed, planned, drawn_groups.chosen, PARTITIONS)
-        data, kip_848, hub_gaps = found.data, found.kip_848, None
-        if history is not None:
-            altered, hub_gaps = client_history.doubts(history, HISTORY)
-            data = replace(data, altered_history=altered)
-        rows = sum(digest.rows.total() for digest in data.digests.values())
-        stored = beside.submit(computed.store, f"{target}/tables", rows)
+        data, kip_848 = found.data, found.kip_848
         judged = verdict.judge(run, data, kip_848, named)
-        if wrong := verdict.proven_wrong(judged):
-            progress("looking whether lateness alone explains what is wrong")
-            data = replace(data, late_alone=results.late_alone(computed, run, data, wrong))
-            judged = verdict.judge(run, data, kip_848, named)
         texts: dict[str, str] = {}
         if (group := counterexample.group_of(judged, data.violations)) is not None:
             progress(f"reducing the evidence of {group} to its first wrong response")
@@ -95,7 +70,7 @@ def analyse(
                 run, computed.evidence(group), profile, data.places
             ):
                 judged["counterexample"], texts = shortest
-        costs.add(judged, hub_gaps, data.digests)
+        costs.add(judged, computed.hub_gaps, data.digests)
         drawn = drawn_groups.collected(found.drawn, found.joins, found.heard)
         progress("drawing the report")
         texts |= {
@@ -103,7 +78,6 @@ def analyse(
             "junit.xml": junit.render(judged),
             "report.html": report.render(run, judged, data, drawn, found.costs),
         }
-        stored.result()  # a verdict stands beside whole tables
         places.write_texts(spark, target, texts)
     return judged
 

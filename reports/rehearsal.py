@@ -35,7 +35,8 @@ def rehearse(folder: Path, master: str) -> None:
 
 
 def _read(spark: "SparkSession", folder: Path) -> None:
-    from reports.ingest import line_pass, places  # noqa: PLC0415 (the JVM starts meanwhile)
+    from reports.ingest import log_files, reading, sources  # noqa: PLC0415 (the JVM starts meanwhile)
+    from reports.judgement.log.split_rows import How  # noqa: PLC0415
     from reports.judgement.run.run_folder import RunFolder  # noqa: PLC0415
 
     run = RunFolder(folder)
@@ -46,5 +47,8 @@ def _read(spark: "SparkSession", folder: Path) -> None:
             copy.parent.mkdir(parents=True)
             with open_regular(log) as lines:
                 copy.write_bytes(b"".join(islice(lines, LINES)))
-        parser = run.parser
-        line_pass.read_logs(spark, places.uri_of(few), parser, f"{places.uri_of(few)}/tables")
+        logs = reading.on_paths(
+            spark, sources.logs_of(few, run.parser.folder), log_files.split_bytes(spark)
+        )
+        read = reading.read_lines(logs, str(few), reading.Reading(run.parser, How()))
+        read.blobs.unpersist()

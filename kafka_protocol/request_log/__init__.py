@@ -45,7 +45,10 @@ def as_json(content: Mapping[str, Any]) -> str:
 
 def typed_of(body: str) -> Typed | None:
     """Decode the body of a line into types; None for what `parsed` has to read."""
-    return typed(body[len(COMPLETED) :]) if body.startswith("{", len(COMPLETED)) else None
+    if not body.startswith("{", len(COMPLETED)):
+        return None
+    return typed(body[len(COMPLETED) :].encode(errors="surrogatepass"))
 
 
-__all__ = ["COMPLETED", "LOGGER", "PARTS_MS", "Typed", "as_json", "parsed", "printed", "typed_of"]
+__all__ = ["COMPLETED", "LOGGER", "PARTS_MS", "Typed", "as_json", "parsed", "printed", "typed",
+           "typed_of"]  # fmt: skip

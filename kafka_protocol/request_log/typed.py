@@ -18,7 +18,7 @@ from kafka_protocol.bodies import BODIES, GREATEST, LEAST, Field
 Int32 = Annotated[int, Meta(ge=-(2**31), lt=2**31)]
 Int64 = Annotated[int, Meta(ge=LEAST, le=GREATEST)]
 _TYPES: dict[str, Any] = {"text": str, "number": Int64, "boolean": bool, "bytes": bytes}
-_TOO_LONG = re.compile(r"[0-9]{4300}")
+_TOO_LONG = re.compile(rb"[0-9]{4300}")
 """A number that Python's `int` refuses (`sys.int_info.default_max_str_digits`)."""
 
 
@@ -63,29 +63,45 @@ _line = msgspec.json.Decoder(Completed)
 _encode = msgspec.json.Encoder().encode
 
 
-def typed(content: str) -> Typed | None:
+def typed(content: bytes) -> Typed | None:
     """Decode what follows `Completed request:`; None for what is not as Kafka writes it."""
-    if "\\" in content or (len(content) > 4300 and _TOO_LONG.search(content)):
+    if b"\\" in content or (len(content) > 4300 and _TOO_LONG.search(content)):
         return None
     try:
         completed = _line.decode(content)
         header = completed.request_header
         api = header.request_api_key_name
-        earlier_names = api == "OFFSET_COMMIT" and '"generationId"' in content
+        earlier_names = api == "OFFSET_COMMIT" and b'"generationId"' in content
         decoders = _decoders(api, header.request_api_version, earlier_names)
         if decoders is None:
             return None
-        request = decoders[0].decode(completed.request)
-        response = decoders[1].decode(completed.response)
+        request = _body(decoders[0], bytes(completed.request))
+        response = _body(decoders[1], bytes(completed.response))
     except (ValueError, RecursionError):
         return None
-    printed = _encode(request), _encode(response)
-    if printed != (bytes(completed.request), bytes(completed.response)):
+    if request is None or response is None:
         return None
-    return Typed(completed, request, response, *map(bytes.decode, printed))
+    return Typed(completed, request[0], response[0], request[1], response[1])
 
 
-Decoders = tuple[msgspec.json.Decoder[Any], msgspec.json.Decoder[Any]]
+Decoder = msgspec.json.Decoder[Any]
+Decoders = tuple[Decoder, Decoder]
+Body = tuple[Any, str]
+KEPT, KEPT_BYTES = 16_384, 1_000
+"""How many bodies are kept decoded, and how long each may be: most heartbeats have the same."""
+
+
+def _body(decoder: Decoder, text: bytes) -> Body | None:
+    return _known(decoder, text) if len(text) <= KEPT_BYTES else _decoded(decoder, text)
+
+
+def _decoded(decoder: Decoder, text: bytes) -> Body | None:
+    """Decode a body; None if it is not printed as Kafka does. Raises ValueError."""
+    body = decoder.decode(text)
+    return (body, text.decode()) if _encode(body) == text else None
+
+
+_known = lru_cache(maxsize=KEPT)(_decoded)
 
 
 @lru_cache(maxsize=256)

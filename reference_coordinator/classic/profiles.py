@@ -301,6 +301,10 @@ class Profile:
     `UPGRADE`, start one. Other rules that start a rebalance come first. Dynamic members are not
     affected."""
 
+    differing: ClassVar[frozenset[str]] = frozenset()
+    """The rules whose reads are counted, see `NotedRules`."""
+    reads: ClassVar[int] = 0
+
     def timed_out_write(self, api: str) -> Error:
         """Return the error of a request of an API whose write times out.
 

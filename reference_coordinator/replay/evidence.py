@@ -64,7 +64,8 @@ class ObservedRequest:
 class HintKind(StrEnum):
     """Coordinator lines that show when a timer expired or a request was acted on.
 
-    `PERSIST_FAILED`: when a static member got its old id back.
+    `PERSIST_FAILED`: when a static member got its old id back. `REJOINED`: when a rebalance began
+    with the JoinGroup of a member.
     """
 
     PREPARING = "preparing"
@@ -74,6 +75,7 @@ class HintKind(StrEnum):
     SYNC_EXPIRED = "sync_expired"
     JOINED = "joined"
     PENDING_JOINED = "pending_joined"
+    REJOINED = "rejoined"
     REPLACED = "replaced"
     LEFT = "left"
     ASSIGNED = "assigned"

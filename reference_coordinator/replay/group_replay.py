@@ -25,6 +25,7 @@ from reference_coordinator.replay.coordinator_epochs import (
 from reference_coordinator.replay.evidence import Evidence, Hint, ObservedRequest, Tolerance
 from reference_coordinator.replay.hints import NEW_ID_SEEMS_LATE_MS, Hints, hinted
 from reference_coordinator.replay.lateness import Lateness
+from reference_coordinator.replay.other_rules import Trail
 from reference_coordinator.replay.replay import Replayer
 from reference_coordinator.replay.result import Checked, Outcome, Replay, Violation
 from reference_coordinator.replay.unlogged_returns import (
@@ -56,6 +57,7 @@ class EpochReplay:
     outcome: Outcome = field(default_factory=Outcome)
     replayer: Replayer | None = None
     ended: bool = False
+    trail: Trail | None = None
     done_ms: float = float("-inf")
     """Up to when events and hints have been replayed."""
 
@@ -91,11 +93,17 @@ class GroupReplay:
         first_alone: bool = False,
         protocol: ClassicProtocol = CLASSIC,
         chunk: int = CHUNK,
+        first: "GroupReplay | None" = None,
     ) -> None:
-        """Begin; the requests and hints of `evidence` are left out of account."""
+        """Begin; the requests and hints of `evidence` are left out of account.
+
+        `first` is the finished replay of the same evidence by a `NotedRules` with those rules as
+        `differing` in which this profile differs; see `other_rules`.
+        """
         self.tolerance = tolerance or Tolerance()
         self._profile, self._protocol, self._chunk = profile, protocol, chunk
         self._first_alone = first_alone
+        self._trails = {} if first is None else first.trails
         self._spans = Spans(evidence, self.tolerance, protocol)
         self._joins: list[ObservedRequest] = []
         self._given_ids = GivenIds()
@@ -189,6 +197,7 @@ class GroupReplay:
 
     def _replayer(self, epoch: EpochReplay) -> Replayer:
         everything = replace(self._everything, requests=tuple(self._joins))
+        reads_before = self._profile.reads
         loaded = epoch.span.epoch()
         if epoch.replayer is None:
             epoch.replayer = Replayer(
@@ -202,6 +211,7 @@ class GroupReplay:
                 self._first_alone,
                 self._protocol,
                 self._given_ids,
+                reads_before=reads_before,
             )
         if epoch.done_ms > float("-inf"):
             left = tuple(s for s in loaded.epoch_events if s.at_ms >= epoch.done_ms)
@@ -228,10 +238,18 @@ class GroupReplay:
     def _finish(self, epoch: EpochReplay) -> None:
         """Replay what is left of an epoch."""
         if not epoch.is_empty:
-            self._replayer(epoch).run()
+            replayer = self._replayer(epoch)
+            replayer.run(self._trails.get((epoch.span.broker, epoch.span.start_ms)))
+            epoch.trail = replayer.trail
         epoch.ended = True
         epoch.replayer = None
         epoch.span.requests, epoch.span.hints = [], []
+
+    @property
+    def trails(self) -> dict[tuple[str, float], Trail]:
+        """What it left of epochs for a second replay, by broker and begin."""
+        found = ((key, epoch.trail) for key, epoch in self._epochs.items())
+        return {key: trail for key, trail in found if trail is not None}
 
     def _advance(self, epoch: EpochReplay, known_ms: float) -> None:
         """Replay an epoch up to a time at which nothing is under way, if there is such a time.

@@ -30,6 +30,8 @@ Key = tuple[HintKind, str | int]
 OF_GENERATION = (HintKind.PREPARING, HintKind.JOIN_PHASE_ENDED, HintKind.ASSIGNED)
 """Hints that tell the generation. Who leads it is compared with the timeline: a leader assigns in
 one generation after the other, within milliseconds, and a line before 3.0 does not name it."""
+OF_KNOWN_ID = (HintKind.PENDING_JOINED, HintKind.REJOINED)
+"""Hints that tell when a JoinGroup with a member id was acted on."""
 
 _AT_MS = attrgetter("at_ms")
 _SEQUENCE = attrgetter("connection", "serial")
@@ -148,7 +150,7 @@ def _subjects(seen: ObservedRequest) -> Sequence[Key]:
     body = seen.request
     if seen.api == "JOIN_GROUP":
         if body.get("memberId"):
-            return ((HintKind.PENDING_JOINED, body["memberId"]),)
+            return [(kind, body["memberId"]) for kind in OF_KNOWN_ID]
         return (
             (HintKind.JOINED, seen.response_fields.get("memberId") or ""),
             (HintKind.REPLACED, body.get("groupInstanceId") or ""),

@@ -52,7 +52,7 @@ from reference_coordinator.replay.failed_writes import (
     times_out_ms,
     unobserved_outcome,
 )
-from reference_coordinator.replay.line_instants import keep_to_lines, printed
+from reference_coordinator.replay.line_instants import LinesMay, keep_to_lines, printed
 from reference_coordinator.replay.output import Output, Stored
 from reference_coordinator.replay.outside_errors import has_of_broker, of_the_broker, of_the_group
 from reference_coordinator.replay.pending_requests import PendingRequests
@@ -87,8 +87,8 @@ class Hypothesis:
     penalty: int = 0
     excused: Mismatch | None = None
     reactions: Reactions = field(default_factory=Reactions)
-    lines_may_stray: bool = False
-    """Whether lines bind only those steps that have them in their windows."""
+    lines_may: LinesMay = LinesMay.BIND
+    """How far its steps may depart from lines."""
 
     @classmethod
     def of(cls, conditions: Conditions, group: Group, clock: Clock | None = None) -> "Hypothesis":
@@ -172,7 +172,7 @@ class Hypothesis:
                 self.output.expected_lines.append(due)
             keys = printed(lines, effects)
             by_line_ms = keep_to_lines(
-                self.clock, keys, candidate, until_ms, conditions, may_stray=self.lines_may_stray
+                self.clock, keys, candidate, until_ms, conditions, self.lines_may
             )
             if by_line_ms == float("inf"):
                 return OUT_OF_LINE

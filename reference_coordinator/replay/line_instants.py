@@ -7,13 +7,14 @@ is answered after its first line, but for SyncGroups: a step answers them just b
 it prepares the next rebalance (`prepareRebalance`, in Scala and Java). A step of a rebalance whose
 line is nowhere is no step of such an order, if the coordinator writes these lines at all: answers
 may leave open whether it was taken. Where no order keeps to the lines, they may stray: a step that
-has none of its lines in its own window is not bound (the comparison calls such a line missing,
-early or late), but one that has is. A step may take long (`STEP_LASTS_MS`) from its first line to
-its last.
+has all of its lines outside of its own window is not bound. Where that leaves no order, either, a
+step may lack its line. The comparison calls such lines early, late or missing. A step may take long
+(`STEP_LASTS_MS`) from its first line to its last.
 """
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from enum import IntEnum
 
 from reference_coordinator.classic.effects import AssignmentReceived, Effect, Transition
 from reference_coordinator.classic.state import State
@@ -48,6 +49,14 @@ OF_GROUP = {
 """The instants that lines about the group mark, by the state that it enters."""
 
 
+class LinesMay(IntEnum):
+    """How far the steps of an order may depart from lines: see the module."""
+
+    BIND = 0
+    STRAY = 1
+    LACK = 2
+
+
 def printed(lines: Iterable[DueLine], effects: Iterable[Effect]) -> Iterator[Key]:
     """Yield what the lines of a step speak of, as far as hints do."""
     for line, subject, _ in lines:
@@ -66,8 +75,7 @@ def keep_to_lines(
     cause: Candidate,
     until_ms: float,
     conditions: Conditions,
-    *,
-    may_stray: bool,
+    lines_may: LinesMay,
 ) -> float:
     """Narrow the window of a step to the instants of its lines; inf if it is at none of them.
 
@@ -85,12 +93,13 @@ def keep_to_lines(
     begins_ms = min((open_ms[0] for open_ms in found if open_ms), default=float("inf"))
     for key, open_ms in zip(keys, found, strict=True):
         times = hints.by_key.get(key, ())
+        excused_by = LinesMay.STRAY if times else LinesMay.LACK
         if open_ms:
             first_ms = min(first_ms, lateness.earliest(open_ms[0], slack_ms))
             last_ms = max(last_ms, lateness.latest(open_ms[-1], slack_ms))
         elif any(begins_ms <= at_ms <= begins_ms + STEP_LASTS_MS for at_ms in times):
             continue  # the step has begun by then, and its thread stood still between two lines
-        elif may_stray and not _near(times, *cause_ms, conditions):
+        elif lines_may >= excused_by and not _near(times, *cause_ms, conditions):
             continue
         elif times or key[0] in hints.of_rebalances:
             return float("inf")

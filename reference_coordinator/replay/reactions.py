@@ -23,10 +23,11 @@ Timers = tuple[tuple[Timer, float | None], ...]
 class Reactions:
     """The reactions of one coordinator under one profile, remembered as long as they hold."""
 
-    __slots__ = ("_group", "_known", "_members", "_outlook", "_owners", "_restarts")
+    __slots__ = ("_group", "_known", "_members", "_outlook", "_owners", "_restarts", "reads")
 
     def __init__(self) -> None:
-        """Begin with none."""
+        """Begin with none; `reads` counts what decisions read of rules that differ."""
+        self.reads = 0
         self._group: Group | None = None
         self._members = Members().by_id
         self._owners = Group("").static_ids
@@ -55,7 +56,9 @@ class Reactions:
         if known is not None and known[0] is member and known[1] is owner and known[2] == owner_id:
             timers: Timers | None = known[3]
         else:
+            before = profile.reads
             timers = _decide(group, seen, protocol, profile)
+            self.reads += profile.reads - before
         if timers is not None:
             self._known[exchange] = member, owner, owner_id, timers
             if all(after_ms is not None for _, after_ms in timers):

@@ -37,8 +37,10 @@ from reference_coordinator.replay.fast_path import fast_forward
 from reference_coordinator.replay.hints import Hints, hinted
 from reference_coordinator.replay.hypothesis import Hypothesis
 from reference_coordinator.replay.lateness import Lateness
+from reference_coordinator.replay.other_rules import Place, Trail
 from reference_coordinator.replay.output import Output
 from reference_coordinator.replay.overdue import overdue_line
+from reference_coordinator.replay.reactions import Reactions
 from reference_coordinator.replay.result import Checked, Outcome
 from reference_coordinator.replay.search import Search, explain
 from reference_coordinator.replay.stretches import Stretches
@@ -78,16 +80,60 @@ class Replayer:
     """What is known before `epoch`, if that is the rest of an epoch."""
     goes_on: bool = False
     """Whether more evidence of the epoch is to come."""
+    reads_before: int = 0
+    """How often rules that differ had been read before this epoch."""
+    trail: Trail | None = None
+    """What it leaves for a second replay, if such rules are noted."""
 
-    def run(self) -> None:
-        """Replay the epoch, or what is left of it, to its end."""
-        hypothesis = self._explain(self.epoch.end_ms + 3 * self.tolerance.early)
+    def run(self, first: Trail | None = None) -> None:
+        """Replay the epoch, or what is left of it, to its end; `first` is what another one left."""
+        if first is None or not self._follows(first):
+            self._end(self._explain(self.epoch.end_ms + 3 * self.tolerance.early))
+            return
+        self.hints, place = first.hints, first.begin
+        while (start := first.next_start(place.stretch)) is not None:
+            self._take_over(first, place, start)
+            hypothesis = start.hypothesis.fork()
+            hypothesis.conditions, hypothesis.reactions = self._conditions(), Reactions()
+            place_or_end = self._go_on(first.parts, start.stretch, hypothesis, first)
+            if isinstance(place_or_end, Hypothesis):
+                self._end(place_or_end)
+                return
+            place = place_or_end
+        assert first.end is not None
+        self._take_over(first, place, first.end)
+
+    def _follows(self, first: Trail) -> bool:
+        """Tell whether what another replay left of the epoch is of use for this one."""
+        usable = first.end is not None and first.begins_with(self.stored_record)
+        return usable and self._is_at_begin
+
+    @property
+    def _is_at_begin(self) -> bool:
+        """Whether the epoch is to be replayed from its begin, with a known record."""
+        return self.hypothesis is None and not self.records.uncertain
+
+    def _take_over(self, first: Trail, since: Place, until: Place) -> None:
+        """Take over what came out of another replay from one place to the next."""
+        self.outcome.add_between(first.outcome, since.mark, until.mark)
+        self.outcome.steps += until.steps - since.steps
+        self.records.stored += first.stored[since.kept : until.kept]
+
+    def _place(self, index: int, hypothesis: Hypothesis) -> Place:
+        outcome, kept = self.outcome, len(self.records.stored)
+        return Place(index, hypothesis, outcome.mark(), outcome.steps, kept)
+
+    def _end(self, hypothesis: Hypothesis) -> None:
+        """Let timers expire after the last stretch, and close what is open."""
         hypothesis = self._expire_last_timers(hypothesis)
         if self.hints.by_key and not self.records.uncertain:
             overdue = overdue_line(hypothesis, self.epoch)
             self.outcome.expected_lines += [] if overdue is None else [overdue]
         hypothesis.output.close("open", hypothesis.clock.now_ms)
-        self._commit(hypothesis)
+        hypothesis = self._commit(hypothesis)
+        if self.trail is not None:
+            reads = self.profile.reads - self.reads_before
+            self.trail.ended(self._place(len(self.trail.parts), hypothesis), reads)
 
     def run_to(self, end_ms: float, quiet_ms: float) -> bool:
         """Replay the evidence of the epoch that has come in; the next request comes at `end_ms`.
@@ -119,12 +165,26 @@ class Replayer:
 
         The last stretch is the end at `end_ms`. It is explained too, unless the evidence goes on.
         """
-        epoch, to_come = self.epoch, int(self.goes_on)
+        epoch = self.epoch
         self.hints = Hints.of(epoch.hints)
         requests = hinted(epoch.requests, self.hints)
         lateness = Lateness.of(epoch.stalls)
         parts = Stretches.of(requests, epoch.epoch_events, self.tolerance, lateness, _end(end_ms))
         index, hypothesis = self._begin(parts)
+        if self.profile.differing and self._is_at_begin and not self.goes_on:
+            begin = self._place(index, hypothesis)
+            self.trail = Trail(
+                parts, self.hints, self.outcome, self.records.stored, self.stored_record, begin
+            )
+        after = self._go_on(parts, index, hypothesis)
+        assert isinstance(after, Hypothesis)
+        return after
+
+    def _go_on(
+        self, parts: Stretches, index: int, hypothesis: Hypothesis, first: Trail | None = None
+    ) -> Hypothesis | Place:
+        """Explain what is left; return the last hypothesis, or where it is one of the first's."""
+        to_come, begun = int(self.goes_on), index
         while index < len(parts) - to_come:
             index = fast_forward(hypothesis, parts, index, len(parts) - 1)
             if hypothesis.output.answered:
@@ -133,8 +193,14 @@ class Replayer:
                 break
             until_ms = parts.next_if_any_ms(index)
             part = parts[index]
+            if first is not None and index > begun and (met := first.meets(index, hypothesis)):
+                return met
+            reads = self.profile.reads
+            before = None if self.trail is None else self._place(index, hypothesis)
             search = explain_part(hypothesis, part, until_ms, self.hints)
             self.outcome.steps += search.steps
+            if before is not None and self.trail is not None:
+                self.trail.explained(before, self.profile.reads - reads)
             if search.hypothesis is None or not self.hints.by_key:  # else nothing is tried again
                 checkpoint = self._checkpoint(index, hypothesis, has_unanswered(part))
                 if search.hypothesis is None:
@@ -144,6 +210,7 @@ class Replayer:
                         hypothesis, parts, index, search
                     )
                     self.checkpoints.clear()
+                    self.trail = first = None
                     continue
                 overtaken = search.hypothesis.timers.overtaken.keys()
                 doubtful = checkpoint.unanswered or overtaken > hypothesis.timers.overtaken.keys()

@@ -112,14 +112,19 @@ class Outcome:
 
     def add(self, other: "Outcome") -> None:
         """Add the outcome of another epoch."""
-        self.rows += other.rows
-        self.checked += other.checked
-        self.violations += other.violations
-        self.expected_lines += other.expected_lines
-        self.transitions += other.transitions
+        self.add_between(other, Outcome().mark(), other.mark())
         self.steps += other.steps
-        for kind, times in other.bound.items():
-            self.bound[kind] += times
+
+    def add_between(self, other: "Outcome", since: Mark, until: Mark) -> None:
+        """Add what came to another outcome from one mark to the next; without the steps."""
+        lists = "rows", "checked", "violations", "expected_lines", "transitions"
+        for name, first, end in zip(lists, since, until, strict=False):
+            getattr(self, name).extend(getattr(other, name)[first:end])
+        *_, before = since
+        *_, bound = until
+        for kind, times in bound.items():
+            if kind not in before or times > before[kind]:
+                self.bound[kind] += times - before.get(kind, 0)
 
     def result(self) -> Replay:
         """Freeze it."""

@@ -15,6 +15,7 @@ from reference_coordinator.replay.evidence import ObservedRequest
 from reference_coordinator.replay.fast_path import likely_order
 from reference_coordinator.replay.hints import Hints
 from reference_coordinator.replay.hypothesis import OUT_OF_LINE, Hypothesis
+from reference_coordinator.replay.line_instants import LinesMay
 from reference_coordinator.replay.options import blocked, options_of
 from reference_coordinator.replay.result import Violation
 from reference_coordinator.replay.subsumption import covers, same_state, widen
@@ -139,7 +140,7 @@ def explain(
     """Find an order in which every answer of a stretch is what the oracle answers.
 
     `until_ms` is when the next stretch begins: what is due before belongs to this one. Where the
-    instants of lines leave no order, lines may stray (see `line_instants`).
+    instants of lines leave no order, lines may stray or lack (see `line_instants`).
     """
     search = Search()
     if not excuse:
@@ -148,11 +149,12 @@ def explain(
         search.hypothesis = next(
             explanations(search, hypothesis, stretch, until_ms, hints, excuse), None
         )
-    if search.hypothesis is None and search.out_of_line and not hypothesis.lines_may_stray:
-        straying = replace(hypothesis, lines_may_stray=True)
-        search = explain(straying, stretch, until_ms, hints, excuse)
+    before = hypothesis.lines_may
+    if search.hypothesis is None and search.out_of_line and before < LinesMay.LACK:
+        freer = replace(hypothesis, lines_may=LinesMay(before + 1))
+        search = explain(freer, stretch, until_ms, hints, excuse)
         if search.hypothesis is not None:
-            search.hypothesis.lines_may_stray = False
+            search.hypothesis.lines_may = before
     return search
 
 

@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import reduce
 from itertools import islice
-from typing import NamedTuple
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -20,10 +19,10 @@ from pyspark.sql import functions as F
 
 from reports.judgement.errors import EvidenceError
 from reports.judgement.log.log_bytes import FORMS, LONGEST, OTHERS, SHOWN, TOO_LONG, unpacked
+from reports.judgement.log.log_places import Split
 
 NAMES = "{group.log,group.log.gz,group.log.[0-9]*}"
 """The files of a broker's log, as a glob."""
-_PLACE = re.compile(r"(?:brokers|tap)/([^/]+)/group\.log(?:\.([0-9]+))?(?:\.gz)?$")
 PACKED = (*FORMS, *OTHERS)
 FILE = "_metadata.file_path"
 ROWS = 1_000
@@ -40,35 +39,6 @@ def literal(uri: str) -> str:
     return _GLOB.sub(r"\\\g<0>", uri)
 
 
-class LogFile(NamedTuple):
-    """A file of a broker's log: its place in the order of files, and its name in the run folder."""
-
-    broker: str
-    age: int
-    name: str
-
-
-class Split(NamedTuple):
-    """A split of a log: the URI of its file, and where it begins in it."""
-
-    file: str
-    start: int
-
-
-def log_file(uri: str) -> LogFile:
-    """Return which file of which broker's log a URI is. Raises EvidenceError where it is none."""
-    path = unquote(uri)
-    if (match := _PLACE.search(path)) is None:
-        raise EvidenceError(f"{path}: no brokers/<id>/group.log; rename or remove it")
-    return LogFile(match[1], int(match[2] or 0), match[0])
-
-
-def in_order(split: Split) -> tuple[str, int, int]:
-    """Return what splits are ordered by: broker, and place in the broker's log."""
-    file = log_file(split.file)
-    return file.broker, -file.age, split.start
-
-
 def lines(spark: SparkSession, source: str, folder: str) -> DataFrame:
     """Return the lines of the logs of the run at a URI, as `read` does.
 
@@ -81,6 +51,16 @@ def lines(spark: SparkSession, source: str, folder: str) -> DataFrame:
             f"{source}: no {folder}/<id>/group.log; give the folder of a run, such as runs/latest"
         ) from error
     return read(spark, [literal(unquote(file)) for file in files])
+
+
+def are_there(spark: SparkSession, source: str, folder: str) -> bool:
+    """Tell whether the run at a URI has logs in a folder."""
+    try:
+        # Spark Connect looks for the files when it is asked for what they hold
+        _ = spark.read.text(f"{literal(source)}/{folder}/*/{NAMES}").schema
+    except AnalysisException:
+        return False
+    return True
 
 
 def read(spark: SparkSession, files: Sequence[str]) -> DataFrame:
@@ -108,9 +88,7 @@ def bounded(spark: SparkSession, files: Sequence[str]) -> DataFrame:
     Hadoop keeps no more of a line than its limit, and leaves a longer one out without a word,
     unless it ends in another split: so that no line is left out, it may be as long as a split.
     """
-    size = spark.conf.get("spark.sql.files.maxPartitionBytes") or ""
-    number, unit = _SIZE.findall(size.lower())[0]
-    most = max(int(number) << 10 * _UNITS.index(unit), LONGEST + 1)
+    most = max(split_bytes(spark), LONGEST + 1)
     read = spark.read.option(_MOST, most).text([*files], lineSep="\n")
     value = F.col("value").cast("binary")
     too_long = F.concat(F.lit(TOO_LONG), F.substring(value, 1, SHOWN))
@@ -119,6 +97,13 @@ def bounded(spark: SparkSession, files: Sequence[str]) -> DataFrame:
         F.col(FILE).alias("file"),
         F.col("_metadata.file_block_start").alias("start"),
     )
+
+
+def split_bytes(spark: SparkSession) -> int:
+    """Return how large a split is, at most."""
+    size = spark.conf.get("spark.sql.files.maxPartitionBytes") or ""
+    number, unit = _SIZE.findall(size.lower())[0]
+    return int(number) << 10 * _UNITS.index(unit)
 
 
 def _unpacked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -134,10 +119,19 @@ def texts(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Split, list[str]]
 
     Bytes that are not UTF-8 become replacement characters.
     """
+    return ((split, _decoded(of_split)) for split, of_split in _by_split(batches))
+
+
+def values(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Split, list[bytes]]]:
+    """Yield the lines of the rows of `read`, as `texts`."""
+    return ((split, of_split.to_pylist()) for split, of_split in _by_split(batches))
+
+
+def _by_split(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Split, pa.Array]]:
     for batch in batches:
         begin = 0
         for end, split in _ends(batch):
-            yield split, _decoded(batch.column(0).slice(begin, end - begin))
+            yield split, batch.column(0).slice(begin, end - begin)
             begin = end
 
 

@@ -39,7 +39,7 @@ def glob_of(place: str) -> str:
     return place if _SCHEME.match(place) else literal(uri_of(place))
 
 
-def _local_path(uri: str) -> Path | None:
+def local_path(uri: str) -> Path | None:
     """Return the path of a `file:` URI; None for any other one."""
     return Path("/" + uri.removeprefix("file:").lstrip("/")) if uri.startswith("file:") else None
 
@@ -50,7 +50,7 @@ def run_folder(spark: SparkSession, uri: str) -> Iterator[RunFolder]:
 
     Raises EvidenceError, when read, where it is not the folder of a run.
     """
-    path = _local_path(uri)
+    path = local_path(uri)
     if path is not None and path.is_dir():
         yield RunFolder(path)
         return
@@ -80,7 +80,7 @@ def _below(spark: SparkSession) -> DataFrameReader:
 
 def refuse_results(spark: SparkSession, uri: str, names: Iterable[str]) -> None:
     """Raise EvidenceError where a folder has one of some names in it already."""
-    folder = _local_path(uri)
+    folder = local_path(uri)
     if folder is not None:
         there = [name for name in names if (folder / name).exists()]
     else:
@@ -102,7 +102,7 @@ def remove(uri: str, names: Iterable[str]) -> None:
 
     Elsewhere Spark replaces them when it writes them again.
     """
-    folder = _local_path(uri)
+    folder = local_path(uri)
     for place in [folder / name for name in names] if folder is not None else ():
         if place.is_dir() and not place.is_symlink():
             shutil.rmtree(place)
@@ -116,7 +116,7 @@ def write_texts(spark: SparkSession, uri: str, texts: Mapping[str, str]) -> None
     On this machine each is a file. Spark has no writer for a single named file, so that elsewhere
     each name is a folder with one text file in it; `spark.read.text(…, wholetext=True)` reads both.
     """
-    folder = _local_path(uri)
+    folder = local_path(uri)
     for name, text in texts.items():
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)

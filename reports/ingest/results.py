@@ -2,28 +2,27 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, TypeVar
 
+import pyarrow as pa
 from pyspark.sql import functions as F
 
-from reports.ingest.tables import Tables, Where, among, every_row, rows_of
-from reports.judgement import findings, verdict
+from reports.ingest.tables import Asked, Tables, rows_of
+from reports.judgement import findings
 from reports.judgement.coordinators import elections
 from reports.judgement.coordinators.unplanned_elections import Election, unplanned_elections
 from reports.judgement.costs import Costs
 from reports.judgement.digest import Digest
 from reports.judgement.group import Judge
-from reports.judgement.lateness.second_judgement import SecondJudgement
 from reports.judgement.log.processes import ends_of_brokers
-from reports.judgement.missing.gaps import missing, possible_deletion, unreadable
-from reports.judgement.run.run_folder import RunFolder
+from reports.judgement.missing.gaps import missing, possible_deletion, unlogged, unreadable
+from reports.judgement.run.run_folder import HISTORY
 from reports.judgement.verdict import Results
 from reports.judgement.witness_pairs import Tap
 
-AROUND_MS = 120_000.0
-"""How long before and after what is wrong brokers are looked at."""
 FINDINGS = 10_000
 """How many rows that show a difference are read; see `_within_limit`."""
 Json = dict[str, Any]
@@ -57,9 +56,7 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose, partitions: 
     The page shows the groups that `choose` chooses to be drawn, and the `planned` ones; owners of
     the first `partitions` of each topic.
     """
-    small = tables.several(
-        dict.fromkeys(("digests", "groups", "bound", "broken", "unlogged"), every_row)
-    )
+    small = defaultdict[str, list[Json]](list, tables.kept)
     digests = {row["group"]: Digest.from_json(row["digest"]) for row in small["digests"]}
     bound: dict[str, dict[str, int]] = defaultdict(dict)
     for row in sorted(small["bound"], key=itemgetter("group", "name")):
@@ -104,7 +101,7 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose, partitions: 
         gaps=[
             *map(unreadable, tables.rejected),
             *map(missing, tables.lost),
-            *map(missing, sorted(small["unlogged"], key=itemgetter("broker", "line"))),
+            *map(unlogged, sorted(small["unlogged"], key=itemgetter("broker", "line"))),
             *map(possible_deletion, tables.ends_of_groups),
         ],
         standstills=tables.standstills,
@@ -113,6 +110,7 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose, partitions: 
         places=tables.places,
         elections=list(elections.doubts(judge.epochs, judge.stalls)),
         moved={row["group"]: moved for row in with_requests if (moved := _moved(judge, row))},
+        altered_history=tables.history.doubts(HISTORY),
         left_out=sum(of.wrong for group, of in digests.items() if wrong and group not in wrong),
     )
     return Found(
@@ -155,31 +153,25 @@ def _rows_that_show(
     total = Counter[str]()
     for digest in digests.values():
         total.update(digest.rows)
-    of_shown = lambda row: among(f"{row}group", shown)
-    number = lambda row: f"CAST(substring_index({row}partition, '-', -1) AS LONG)"
-    of_drawn = lambda row: among(f"{row}group", drawn)
-    of_wrong = every_row if wrong is None else lambda row: among(f"{row}group", wrong)
-    wanted: dict[str, Where] = {
-        "observed": of_shown,
-        "comparison": lambda row: (
-            f"({of_shown(row)} OR {row}outcome != 'match' AND {of_wrong(row)})"
-        ),
-        "expulsions": of_shown,
-        "stops": of_shown,
-        "handovers": of_shown,
-        "ownership": lambda row: (
-            f"({of_shown(row)} AND ({row}overlap_ms > 0 OR {number(row)} < {partitions}))"
-        ),
-        "joins": of_drawn,
-        "heard": of_drawn,
-        "violations": of_wrong,
-        "breaches": of_wrong,
-        "member_lines": of_wrong,
-        "departures": of_wrong,
-        "client_findings": of_shown,
+    wanted: dict[str, Asked] = {
+        "observed": Asked(shown),
+        "comparison": Asked(shown, wrong),
+        "expulsions": Asked(shown),
+        "stops": Asked(shown),
+        "handovers": Asked(shown),
+        "ownership": Asked(shown, below=partitions),
+        "joins": Asked(drawn),
+        "heard": Asked(drawn),
+        "violations": Asked(wrong),
+        "breaches": Asked(wrong),
+        "member_lines": Asked(wrong),
+        "departures": Asked(wrong),
+        "client_findings": Asked(shown),
     }
-    read = tables.several({name: where for name, where in wanted.items() if total[name]})
-    return defaultdict(list, read)
+    asked = {name: one for name, one in wanted.items() if total[name]}
+    with ThreadPoolExecutor() as threads:  # each may be a job of Spark's
+        read = threads.map(lambda name: tables.rows(name, asked[name]), asked)
+        return defaultdict(list, zip(asked, read, strict=True))
 
 
 def _within_limit(digests: Mapping[str, Digest], drawn: Iterable[str]) -> set[str] | None:
@@ -205,35 +197,14 @@ def _places(tables: Tables, rows: Iterable[tuple[str, float]]) -> Before:
     before: dict[tuple[str, float], Json] = {}
     if asked := sorted(set(rows)):
         lines = tables.frame("transitions")
-        due = lines.sparkSession.createDataFrame(asked, "group STRING, due_ms DOUBLE")
+        groups, times = zip(*asked, strict=True)
+        named = pa.table({"group": groups, "due_ms": pa.array(times, pa.float64())})
+        due = tables.spark.createDataFrame(named)
         last = F.max(F.struct("at_ms", "line", "broker")).alias("last")
         up_to = lines.join(due, "group").where("at_ms <= due_ms")
         found = rows_of(up_to.groupBy("group", "due_ms").agg(last))
         before = {(row["group"], row["due_ms"]): row["last"] for row in found}
     return lambda group, at_ms: [before[group, at_ms]] if (group, at_ms) in before else []
-
-
-def late_alone(
-    tables: Tables,
-    run: RunFolder,
-    data: Results,
-    wrong: Mapping[str, Sequence[tuple[float, str]]],
-) -> dict[str, str]:
-    """Say, by group, why all that is wrong with it may be lateness that nothing disproves.
-
-    `wrong` tells when something is wrong with groups, ms, and at which broker. Others are left out.
-    """
-    if not wrong:
-        return {}
-    every = [at_ms for found in wrong.values() for at_ms, _ in found]
-    activity = tables.activity(min(every) - AROUND_MS, max(every) + AROUND_MS)
-    missing = verdict.missing_evidence(run, data)
-    second = SecondJudgement.of_run(tables.judge, run, missing, activity, tables.standstills)
-    doubts = {
-        group: second.doubt(group, tables.rows_of_group(group), *min(found))
-        for group, found in wrong.items()
-    }
-    return {group: doubt for group, doubt in doubts.items() if doubt is not None}
 
 
 def _broken_promises(rows: Iterable[Row]) -> Mapping[str, Sequence[str]]:

@@ -1,149 +1,169 @@
-"""From log files to tables: the Spark pipeline in the order of its stages."""
+"""From log files to tables: the two passes of a run, in a row, and its tables read back."""
 
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, reduce
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from reference_coordinator.classic.profiles import Profile
-from reference_coordinator.replay import Evidence, Stall
+from reference_coordinator.replay import Evidence
 from reports.ingest import (
-    bundle,
-    group_pass,
-    line_pass,
+    judging,
     log_files,
-    witnesses,
+    parquet,
+    places,
+    sources,
+    storing,
 )
-from reports.judgement import group
-from reports.judgement.case import NEVER_MS
-from reports.judgement.clients.known_clients import known_clients
-from reports.judgement.coordinators import coordinator_epochs
-from reports.judgement.digest import Digester
+from reports.ingest.reading import (
+    Reading,
+    ReadLines,
+    Source,
+    buckets_for,
+    by_spark,
+    on_paths,
+    read_lines,
+)
+from reports.judgement import buckets, group
+from reports.judgement.buckets import GAPS, Buckets
+from reports.judgement.costs import HubGaps
 from reports.judgement.group import Judge
-from reports.judgement.lateness.broker_activity import as_stalls, lines_of, stood_still
+from reports.judgement.judging import Rules, judge_of, spans_of
 from reports.judgement.log import broker_log
-from reports.judgement.log.log_places import LogPlaces
-from reports.judgement.log.processes import STATUSES, is_patchy
+from reports.judgement.log.broker_log import COLUMNS as LINE_COLUMNS
+from reports.judgement.log.broker_log import Placing
+from reports.judgement.log.log_places import LOG, LogPlaces
+from reports.judgement.log.merging import Merged
+from reports.judgement.log.parsing import Parser, number
+from reports.judgement.log.processes import STATUSES
+from reports.judgement.log.split_rows import How
 from reports.judgement.missing.gaps import ENDS_OF_GROUPS, ENDS_OF_OFFSETS, REMOVED_NONE
 from reports.judgement.run import deliveries
 from reports.judgement.run.deliveries import ACTED, NOTHING_HELD, Deliveries
 from reports.judgement.run.evidence_level import Level
+from reports.judgement.run.history import reader_of
+from reports.judgement.run.json_form import Account
 from reports.judgement.run.machine_log import Standstill
-from reports.judgement.run.run_folder import RunFolder
-from reports.judgement.timelines.fenced_lines import fenced_lines
-from reports.judgement.timelines.said import FENCED
+from reports.judgement.run.run_folder import HISTORY, RunFolder, logs_bytes
+from reports.judgement.witness_pairs import Tap, hidden_by_nat
+from reports.judgement.witnesses import compared_apis
 
 Progress = Callable[[str], None]
-Where = Callable[[str], str]
-"""Gives a condition on the rows of a table in SQL, its columns written after the given prefix."""
 Json = dict[str, Any]
-GAPS = 1_000
-"""How many rejected lines, and how many rows of the table `lost`, are read."""
-
-
-def every_row(_: str) -> str:
-    """Give the condition that every row meets."""
-    return "true"
-
-
 COLUMNS = {**broker_log.TABLES, **group.TABLES}
 """The tables and their columns."""
 STORED = tuple(name for name in COLUMNS if name != "digests")
 """The tables that are stored: all but what is counted of each group."""
+OF_LINES = ("requests", "transitions", "coverage")
+OF_TAP = tuple(name for name in buckets.OF_TAP if not name.endswith("lost"))
+"""The tables of lines that the tap wrote beside the brokers' logs."""
+OF_GROUPS = tuple(name for name in group.TABLES if name != "digests")
+ALWAYS_KEPT = ("digests", "groups", "bound", "broken", "unlogged", "rejected")
+"""The tables that are given to the driver as a whole."""
+FEW_ROWS = 50_000
+"""Up to so many requests and lines, so are all tables of groups: they are not read again."""
 
-ROWS_OF_FILES = 100_000
-"""How many rows one file of each of these tables has together, about."""
 
+class Asked(NamedTuple):
+    """The rows of a table that are asked for: those of some groups, or of all (None).
 
-class Rules(NamedTuple):
-    """The rules that a run is judged by; those with every promise of KIP-345 kept; the release's.
-
-    See `Judge`.
+    And of others (None: of all) those that are no match. Of owners, those alone that overlap, or
+    of partitions whose number is `below`.
     """
 
-    profile: Profile
-    promised: Profile
-    own: Profile
+    groups: Collection[str] | None
+    differing: Collection[str] | None = ()
+    below: int | None = None
+
+    def wants(self, row: Json) -> bool:
+        """Tell whether a row is asked for."""
+        of = row["group"]
+        if self.groups is None or of in self.groups:
+            if self.below is None or row["overlap_ms"] > 0:
+                return True
+            return number(row["partition"].rpartition("-")[2], self.below) is not None
+        return (self.differing is None or of in self.differing) and row["outcome"] != "match"
+
+    @property
+    def condition(self) -> str:
+        """The same in SQL."""
+        of_groups = among("group", self.groups)
+        if self.below is not None:
+            partition = "CAST(substring_index(partition, '-', -1) AS LONG)"
+            return f"{of_groups} AND (overlap_ms > 0 OR {partition} < {self.below})"
+        if self.differing is not None and not self.differing:
+            return of_groups
+        return f"{of_groups} OR outcome != 'match' AND {among('group', self.differing)}"
 
 
 @dataclass(frozen=True)
 class Tables:
-    """The tables of a run, read through Spark, and the few results that are not stored.
+    """The tables of a run, stored at a URI (`output`), and the few results that are not stored.
 
-    `lines` are the tables of the line pass, `judged` is the bundle of the group pass. `processes`
-    are the rows of `line_pass.read_logs`.
+    `kept` are the rows of some tables.
     """
 
-    lines: Mapping[str, DataFrame]
-    judged: DataFrame
-    processes: Sequence[Json]
+    spark: SparkSession
+    run: RunFolder
+    output: str
+    merged: Merged
+    kept: Mapping[str, list[Json]]
     judge: Judge
     standstills: Sequence[Standstill] = ()
     """When brokers stood still, proven, and by no fault of the journal."""
-    places: LogPlaces = field(default_factory=LogPlaces)
+    history: Account = field(default_factory=Account)
+    """What of the lines of the client history is understood."""
+    hub_gaps: HubGaps | None = None
+    """How late gevent's hub ran, if the history tells it."""
+
+    @property
+    def processes(self) -> Sequence[Json]:
+        """The processes of brokers, and their numbers of lines (`Merged`)."""
+        return self.merged.processes
+
+    @property
+    def places(self) -> LogPlaces:
+        """Where lines stand."""
+        return self.merged.places
 
     def frame(self, name: str) -> DataFrame:
-        """Return a table, with the columns that `COLUMNS` names."""
-        return self.lines[name] if name in self.lines else bundle.table(self.judged, name)
+        """Return a stored table, with the columns that `COLUMNS` names."""
+        return parquet.stored(self.spark, COLUMNS[name], name, self.output)
 
-    def rows(self, name: str, where: str | None = None) -> list[Json]:
-        """Read rows of a table; `where` is a condition in SQL."""
-        frame = self.frame(name)
-        return rows_of(frame if where is None else frame.where(where))
+    def rows(self, name: str, asked: Asked) -> list[Json]:
+        """Read rows of a table, in a total order."""
+        if name in self.kept:
+            found = [row for row in self.kept[name] if asked.wants(row)]
+        else:
+            found = rows_of(self.frame(name).where(asked.condition))
+        return sorted(found, key=_by_all_columns)
 
-    def several(self, wheres: Mapping[str, Where]) -> dict[str, list[Json]]:
-        """Read rows of several tables that are made of groups, in one job; in a total order."""
-        found: dict[str, list[Json]] = {name: [] for name in wheres}
-        conditions = (f"`table` = '{name}' AND {of(f'`{name}`.')}" for name, of in wheres.items())
-        if wheres:
-            some = self.judged.where(" OR ".join(map("({})".format, conditions)))
-            for row in rows_of(some.select("table", *(f"`{name}`" for name in wheres))):
-                found[row["table"]].append(row[row["table"]])
-        return {name: sorted(rows, key=_by_all_columns) for name, rows in found.items()}
-
-    def store(self, output: str, rows: int) -> None:
-        """Store the tables that are made of groups under a URI.
-
-        Few rows are one file a table: a task costs more than to write them.
-        """
-        made = self.judged.coalesce(1 + rows // ROWS_OF_FILES)
-        bundle.write(made, [name for name in group.TABLES if name in STORED], output)
-
-    @cached_property
+    @property
     def rejected(self) -> list[Json]:
         """Rows of `coverage` of lines that are not understood, at most GAPS."""
-        if not self.line_counts["rejected"]:
-            return []
-        return self._first("coverage", "status = 'rejected'", "at_ms", "broker", "line")
+        return _first(self.kept.get("rejected", ()))
 
-    @cached_property
+    @property
     def lost(self) -> list[Json]:
         """Rows of `lost`, at most GAPS."""
-        return self._first("lost", "true", "at_ms", "broker", "line")
+        rows = (dict(zip(LINE_COLUMNS["lost"], row, strict=True)) for row in self.merged.lost)
+        return _first(rows)
 
-    @cached_property
+    @property
     def ends_of_groups(self) -> list[Json]:
         """Rows of `transitions` about groups and offsets that were deleted, at most GAPS."""
-        of_groups, of_offsets = (
-            among("template", ENDS_OF_GROUPS),
-            among("template", ENDS_OF_OFFSETS),
+        return _first(
+            row
+            for row in self.merged.of_all_groups
+            if row["template"] in ENDS_OF_GROUPS
+            or (row["template"] in ENDS_OF_OFFSETS and not _REMOVED_NONE.search(row["message"]))
         )
-        some = f"{of_offsets} AND NOT message RLIKE '{REMOVED_NONE}'"
-        return self._first("transitions", f"{of_groups} OR ({some})", "at_ms", "broker", "line")
-
-    def _first(self, name: str, where: str, *order: str) -> list[Json]:
-        """Read the first rows of a table in some order, at most GAPS: by brokers and lines."""
-        first = rows_of(self.lines[name].where(where).orderBy(*order).limit(GAPS))
-        return sorted(first, key=itemgetter("broker", "line"))
-
-    def rows_of(self, name: str, groups: Sequence[str]) -> list[Json]:
-        """Read the rows of a table that belong to some groups."""
-        return self.rows(name, among("group", groups))
 
     def evidence(self, name: str) -> Evidence:
         """Return a group's evidence, as the oracle was given it."""
@@ -151,17 +171,25 @@ class Tables:
 
     def rows_of_group(self, name: str) -> list[Json]:
         """Read the rows of `requests` and `transitions` about a group, as `Judge` takes them."""
-        requests = [row | {"template": None} for row in self.rows_of("requests", [name])]
-        return [*requests, *self.rows_of("transitions", [name])]
-
-    def activity(self, from_ms: float, until_ms: float) -> tuple[list[Json], list[Json]]:
-        """Read what brokers did in a time: some columns of `requests` and of `transitions`."""
-        return activity(self.frame("requests"), self.frame("transitions"), from_ms, until_ms)
+        requests = [row | {"template": None} for row in self.rows("requests", Asked([name]))]
+        return [*requests, *self.rows("transitions", Asked([name]))]
 
     @cached_property
     def line_counts(self) -> Counter[str]:
         """How many lines were used, irrelevant and rejected."""
         return Counter({status: sum(one[status] for one in self.processes) for status in STATUSES})
+
+
+ACTIVITY = ("broker", "arrived_ms", "earliest_ms", "at_ms", "answered_ms", "logged_ms")
+"""The columns of the table `requests` that tell when brokers worked."""
+_REMOVED_NONE = re.compile(REMOVED_NONE)
+
+
+def _first(rows: Iterable[Json]) -> list[Json]:
+    """Return the first rows in order of time, at most GAPS: by brokers and lines."""
+    at = lambda row: float("-inf") if row["at_ms"] is None else row["at_ms"]
+    first = sorted(rows, key=lambda row: (at(row), row["broker"], row["line"]))[:GAPS]
+    return sorted(first, key=itemgetter("broker", "line"))
 
 
 def build(
@@ -171,66 +199,133 @@ def build(
     target: str,
     rules: Rules,
     progress: Progress,
-    history: DataFrame | None,
 ) -> Tables:
     """Compute every table of a run whose evidence is at `source`, and store it under `target`.
 
-    Both are URIs. `history` are the lines of its client history, if there is one.
+    Both are URIs.
     """
     progress("reading the lines")
-    parser = run.parser
-    handed_on = _deliveries(spark, source, run)
-    processes, places = line_pass.read_logs(spark, source, parser, f"{target}/tables", handed_on)
-    lines = {
-        name: bundle.stored(spark, columns, name, f"{target}/tables")
-        for name, columns in broker_log.TABLES.items()
-    }
-    progress("replaying every request through the reference coordinator")
-    wanted = among("template", (*coordinator_epochs.LINES, FENCED))
-    of_brokers = rows_of(lines["transitions"].where(wanted).select(*coordinator_epochs.COLUMNS))
-    named = (one["partition"] for one in processes if one["partition"] is not None)
-    most = max(named, default=None)
-    pauses, standstills = _stood_still(lines["requests"], lines["transitions"], run)
-    seen = witnesses.seen_by_tap(spark, run, source, target, lines["requests"], places)
-    judge = Judge(
-        run.grammar,
-        rules.profile,
-        rules.promised,
-        coordinator_epochs.coordinator_epochs(
-            [row for row in of_brokers if row["template"] != FENCED],
-            processes,
-            None if most is None else most + 1,
-            run.requests_enabled,
-            run.reconnects_ms,
-            run.outside.coordinated_before if run.outside else {},
-            run.partings,
-        ),
-        (*pauses, *as_stalls(standstills)),
-        run.outages,
-        first_alone=is_patchy(processes),
-        rules=rules.own,
-        clients=known_clients(run.experiment, handed_on),
-        kills=run.killed_between,
-        digester=Digester.of(run),
-        partitions=run.first_partitions,
-        absences=run.absences,
-        disturbances=run.disturbances,
-        has_history=run.has_history,
-        fenced=fenced_lines(of_brokers, run.grammar),
-        grown_ms=run.grown_ms,
-        deleted=run.deleted,
-        wire=run.restarts if run.level is Level.WIRE else None,
-        tap=None if seen is None else seen.tap,
+    held = _deliveries(spark, source, run)
+    output = f"{target}/tables"
+    with ExitStack() as stack:
+        reading = lambda parser: stack.enter_context(_read(spark, run, source, parser, held))
+        read = reading(run.parser)
+        seen = reading(run.tap_parser) if _has_tap(spark, run, source) else None
+        progress("replaying every request through the reference coordinator")
+        tap = None if seen is None else _tap(run, read, seen)
+        judge, standstills = judge_of(run, rules, read.merged, held, tap)
+        kept = _judged([read] if seen is None else [read, seen], judge, output)
+    gaps = HubGaps.of(read.late_ms)
+    return Tables(spark, run, output, read.merged, kept, judge, standstills, read.history, gaps)
+
+
+def store_lines(spark: SparkSession, run: RunFolder, source: str, output: str) -> Merged:
+    """Read the logs of a run at a URI and store the tables of their lines at another."""
+    with _read(spark, run, source, run.parser, NOTHING_HELD) as read:
+        _judged([read], None, output)
+    return read.merged
+
+
+@contextmanager
+def _read(
+    spark: SparkSession, run: RunFolder, source: str, parser: Parser, held: Deliveries
+) -> Iterator[ReadLines]:
+    """Read the lines of a run's logs and, beside those that are judged, its client history."""
+    is_second = parser.on_wire and run.level is not Level.WIRE
+    of_history = reader_of(run) if run.has_history and not is_second else None
+    lines = _source_of(spark, source, parser, with_history=of_history is not None)
+    apis = compared_apis(tells_bytes=run.grammar.tells_bytes)
+    how = How(
+        buckets_for(sum(run.elsewhere.values()) or logs_bytes(run.path)),
+        () if is_second else spans_of(run),
+        NOTHING_HELD if is_second else held,
+        frozenset(apis if run.level is not Level.WIRE else ()),
     )
-    evidence = group_pass.evidence_rows(lines["requests"], lines["transitions"])
-    if history is not None:
-        evidence = evidence.unionAll(group_pass.event_rows(history))
-    used = sum(process["used"] for process in processes)
-    if seen is not None:
-        evidence = evidence.unionAll(group_pass.tapped_rows(seen.requests))
-        used += seen.tap.lines
-    judged = group_pass.judged(evidence, judge, used).persist()
-    return Tables(lines, judged, processes, judge, standstills, places)
+    read = read_lines(lines, source, Reading(parser, how, of_history))
+    try:
+        yield read
+    finally:
+        read.blobs.unpersist()
+
+
+def _source_of(spark: SparkSession, source: str, parser: Parser, *, with_history: bool) -> Source:
+    """Return the source of the logs of a run at a URI, and of its history."""
+    path = places.local_path(source)
+    if path is not None and path.is_dir():
+        history = [path / HISTORY] if with_history else []
+        logs = sources.logs_of(path, parser.folder)
+        return on_paths(spark, [*logs, *history], log_files.split_bytes(spark))
+    rows = log_files.lines(spark, source, parser.folder)
+    if with_history:
+        history_uri = log_files.literal(f"{source}/{HISTORY}")
+        rows = rows.unionAll(log_files.bounded(spark, [history_uri]))
+    return by_spark(rows)
+
+
+def _has_tap(spark: SparkSession, run: RunFolder, source: str) -> bool:
+    """Tell whether a run has logs of the tap beside those of its brokers."""
+    path = places.local_path(source)
+    if run.level is not Level.REQUESTS:
+        return False
+    if path is not None and path.is_dir():
+        return any(path.glob(f"{Level.WIRE.folder}/*/{LOG}*"))
+    return log_files.are_there(spark, source, Level.WIRE.folder)
+
+
+def _tap(run: RunFolder, logged: ReadLines, seen: ReadLines) -> Tap:
+    """Return what is known of the tap over the whole run."""
+    processes = seen.merged.processes
+    counted = {status: sum(one[status] for one in processes) for status in STATUSES}
+    return Tap(
+        seen.connections,
+        hidden_by_nat(logged.connections, seen.connections),
+        (logged.merged.places, seen.merged.places),
+        run.killed_between,
+        {one["broker"]: one["last_ms"] for one in processes},
+        whole=not counted["rejected"] and not seen.merged.lost,
+        tells_bytes=run.grammar.tells_bytes,
+        lines=sum(counted.values()),
+    )
+
+
+def _judged(
+    reads: Sequence[ReadLines], judge: Judge | None, output: str
+) -> Mapping[str, list[Json]]:
+    """Judge and store what was read, by the brokers' logs first; return the rows of some tables."""
+    spark = reads[0].blobs.sparkSession
+    placings = {
+        split: Placing(place, read.how.parser, beside=f"{Level.WIRE}/" if number else "")
+        for number, read in enumerate(reads)
+        for split, place in read.merged.starts.items()
+    }
+    of_buckets = Buckets(placings, judge, reads[0].large.union(*(read.large for read in reads)))
+    rows = sum((read.rows for read in reads), Counter())
+    blobs = judging.placed(reduce(DataFrame.unionAll, (read.blobs for read in reads)), rows)
+    stored = [*OF_LINES, *(OF_GROUPS if judge is not None else ())]
+    stored += OF_TAP if len(reads) > 1 else ()
+    kept = ALWAYS_KEPT if rows.total() > FEW_ROWS else tuple({*OF_GROUPS, *ALWAYS_KEPT})
+    lost = {"lost": reads[0].merged.lost}
+    lost |= {f"{Level.WIRE}/lost": read.merged.lost for read in reads[1:]}
+    folder = places.local_path(output)
+    if folder is None:
+        told = judging.judged(blobs, of_buckets, None, (), {*stored, *ALWAYS_KEPT}).persist()
+        try:
+            judging.written(told, stored, output)
+            for name, of_table in lost.items():
+                frame = spark.createDataFrame(storing.table_of(name, of_table))
+                parquet.write(frame, name, output)
+            return storing.rows_in(told.where(told["name"].isin(*ALWAYS_KEPT)).toArrow())
+        finally:
+            told.unpersist()
+    storing.begin(folder)
+    try:
+        results = judging.judged(blobs, of_buckets, folder, stored, kept).toArrow()
+        storing.commit(folder, stored, results)
+        for name, of_table in lost.items():
+            storing.write(folder, name, of_table)
+    finally:
+        storing.end(folder)
+    return storing.rows_in(results)
 
 
 def _deliveries(spark: SparkSession, source: str, run: RunFolder) -> Deliveries:
@@ -240,33 +335,6 @@ def _deliveries(spark: SparkSession, source: str, run: RunFolder) -> Deliveries:
     lines = log_files.lines(spark, source, Level.WIRE.folder)
     ruled = lines.select(F.col("value").cast("string")).where(F.col("value").contains(ACTED))
     return deliveries.read(sorted(ruled.toArrow()["value"].to_pylist()))
-
-
-ACTIVITY = ("broker", "arrived_ms", "earliest_ms", "at_ms", "answered_ms", "logged_ms")
-"""The columns of the table `requests` that tell when brokers worked."""
-
-
-def activity(
-    requests: DataFrame, transitions: DataFrame, from_ms: float, until_ms: float
-) -> tuple[list[Json], list[Json]]:
-    """Read what brokers did in a time; see `Tables.activity`."""
-    within = lambda at: f"{at} BETWEEN {from_ms!r}D AND {until_ms!r}D"
-    return (
-        rows_of(requests.where(within("logged_ms")).select(*ACTIVITY)),
-        rows_of(transitions.where(within("at_ms")).select("broker", "at_ms")),
-    )
-
-
-def _stood_still(
-    requests: DataFrame, transitions: DataFrame, run: RunFolder
-) -> tuple[Sequence[Stall], list[Standstill]]:
-    """Return when brokers stood still: paused by faults, and otherwise."""
-    said: list[Stall | Standstill] = [*run.stalls, *run.standstills]
-    if not said:
-        return (), []
-    from_ms, until_ms = min(s.from_ms for s in said), max(s.until_ms for s in said)
-    lines = lines_of(*activity(requests, transitions, from_ms, min(until_ms, NEVER_MS)))
-    return stood_still(run.stalls, run.standstills, lines)
 
 
 def rows_of(frame: DataFrame) -> list[Json]:
@@ -280,8 +348,10 @@ def _by_all_columns(row: Json) -> list[tuple[bool, Any]]:
     return [(value is not None, value) for value in row.values()]
 
 
-def among(column: str, values: Iterable[str]) -> str:
-    """Write the condition that a column holds one of some values, as SQL."""
+def among(column: str, values: Iterable[str] | None) -> str:
+    """Write the condition that a column holds one of some values, or any (None), as SQL."""
+    if values is None:
+        return "true"
     quoted = ", ".join(f"'{_escaped(value)}'" for value in values)
     return f"{column} IN ({quoted})" if quoted else "false"
 

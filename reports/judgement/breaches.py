@@ -13,10 +13,11 @@ Json = dict[str, Any]
 
 BREACHES = """
     group STRING, kind STRING, at_ms DOUBLE, expected STRING, observed STRING, proven BOOLEAN,
-    broker STRING, line LONG, history STRING
+    broker STRING, line LONG, history STRING, from_ms DOUBLE
 """
 """One row a breach. `broker` and `line` name the request that shows it, `history` the line of the
-client history (its time in ms, member and event), as far as there is one."""
+client history (its time in ms, member and event), as far as there is one. What is wrong at `at_ms`
+may be due to something since `from_ms`, None where to nothing before."""
 
 
 class Breach(StrEnum):
@@ -36,7 +37,7 @@ class Breach(StrEnum):
 
 
 LATE = frozenset({Breach.SENT_WHILE_DOWN})
-"""Those that a broker may be late with: the second judgement looks whether it was."""
+"""Those that a broker, or the tap, may be late with on a machine without time for it."""
 OF_CLIENTS = frozenset({Breach.DISAGREE, Breach.OWNED_TWICE, Breach.NEVER_ANSWERED})
 """Those that rest on what clients say of themselves in their history, or do not say."""
 
@@ -50,6 +51,7 @@ def breach(
     shown_by: ObservedRequest | None = None,
     history: str = "",
     proven: bool = True,
+    from_ms: float | None = None,
 ) -> Json:
     """Return a row of `BREACHES` without its group."""
     broker, _, line = ("", "", 0) if shown_by is None else shown_by.id.rpartition(":")
@@ -62,4 +64,5 @@ def breach(
         "broker": broker,
         "line": int(line),
         "history": history,
+        "from_ms": from_ms,
     }

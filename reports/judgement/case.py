@@ -75,13 +75,14 @@ class Case:
     wire: WireEpochs | None = None
     """At level `wire` the coordinator epochs, by answers alone; else None."""
     members: Members = field(default_factory=Members)
-    waits_ms: float = 0.0  # see `Judge`
     lines: list[LoggedRow] = field(default_factory=list)  # about the group
     requests: int = 0
     """How many readable requests there are."""
     join_timer_ms: float = 0.0
     """The longest that a join phase may last, by the timeouts that members ask for."""
     generations: Generations = field(init=False)
+    is_wrong: bool = False
+    """Whether the replay found a difference."""
     _has_part: bool = False
     _has_requests: bool = False
     _kip_848: bool = False
@@ -134,6 +135,7 @@ class Case:
                 "first_ms": self._first_ms,
                 "last_ms": self._last_ms,
                 "max_rebalance_timeout_ms": self.members.max_rebalance_timeout_ms,
+                "max_session_timeout_ms": self.members.max_session_timeout_ms,
                 "brokers": ",".join(sorted(self._brokers)),
                 "partitions": len(named),
                 "ran_ms": self.members.pace.kept_ms,
@@ -230,32 +232,40 @@ class Judgement:
     case: Case
     profile: Profile
     first_alone: bool = False
+    first: GroupReplay | None = None
+    """That by other rules, if it noted what it read of those that differ, see `GroupReplay`."""
     explained: int = 0
     _waiting: list[Requests] = field(default_factory=list)
     _places: dict[str, Json] = field(default_factory=dict)
 
     @cached_property
-    def _replay(self) -> GroupReplay:
+    def replay(self) -> GroupReplay:
+        """Its replay."""
         case = self.case
-        tolerance = tolerance_of(case.wire is not None, case.waits_ms)
-        return GroupReplay(case.beforehand, self.profile, tolerance, first_alone=self.first_alone)
+        return GroupReplay(
+            case.beforehand,
+            self.profile,
+            tolerance_of(case.wire is not None),
+            first_alone=self.first_alone,
+            first=self.first,
+        )
 
     def add(self, part: Part) -> None:
         """Replay one more part, as far as that is possible."""
         with collector_paused():
-            self._replay.add(part.replayed, part.hints, part.known_ms)
+            self.replay.add(part.replayed, part.hints, part.known_ms)
         self._waiting += [part.requests, part.unanswered]
         if part.known_ms > float("-inf"):
-            self.explained += sum(checked.explained for checked in self._replay.checked())
-            self._locate(self._replay.violations)
-            waiting = {seen.id for seen in self._replay.waiting}
+            self.explained += sum(checked.explained for checked in self.replay.checked())
+            self._locate(self.replay.violations)
+            waiting = {seen.id for seen in self.replay.waiting}
             left = lambda each: any(seen.id in waiting for seen in each.observed)
             self._waiting = [each for each in self._waiting if left(each)]
 
     @property
     def record_bytes(self) -> int | None:
         """The size of the group's record with the most members, as the rules have it."""
-        record = self._replay.fullest_record
+        record = self.replay.fullest_record
         name, hosts = self.case.group, self.case.members.hosts
         return None if record is None else record.batch_bytes(name, hosts)
 
@@ -269,7 +279,7 @@ class Judgement:
     def compared(self) -> "Compared":
         """Replay the rest, and compare rebalances and lines with those observed."""
         with collector_paused():
-            result = self._replay.finish()
+            result = self.replay.finish()
         self.explained += sum(checked.explained for checked in result.checked)
         self._locate(result.violations)
         case = self.case
@@ -287,7 +297,7 @@ class Judgement:
             observed = wire_timeline.new(observed, expected)
             rows = compare.compare_generations(observed, expected, certain=certain)
             return Compared(self.explained, result.bound, observed, expected, rows, [], violations)
-        compared = compare.compare(observed, expected, case.stalls, case.waits_ms)
+        compared = compare.compare(observed, expected, case.stalls)
         return Compared(
             *(self.explained, result.bound, observed, expected),
             [*unsure.without(result.rows, compared)],
@@ -306,7 +316,7 @@ class Judgement:
     @property
     def is_wrong(self) -> bool:
         """Whether a violation was found, so far."""
-        return any(True for _ in self._replay.violations)
+        return any(True for _ in self.replay.violations)
 
 
 def _join_timer_ms(join: Mapping[str, Any]) -> float:

@@ -16,6 +16,7 @@ from reports.judgement.clients.assignments import Assignments
 from reports.judgement.clients.client_rules import ClientRules
 from reports.judgement.clients.comparison import Clients
 from reports.judgement.clients.fetched_offsets import FetchedOffsets
+from reports.judgement.missing import unseen
 from reports.judgement.missing.correlation_ids import CorrelationIds
 from reports.judgement.missing.silences import Silences
 from reports.judgement.run.history import ClientEvent
@@ -54,7 +55,7 @@ def assignments(_: Case, judge: "Judge") -> Checker:
 def absences(case: Case, judge: "Judge") -> Checker:
     """Requests of members that faults had down."""
     mine = [one for one in judge.absences if one.group == case.group]
-    absent = Absent(mine, judge.stalls, judge.busy)
+    absent = Absent(mine, judge.stalls)
 
     def add(part: Part) -> Iterator[Named]:
         if mine:
@@ -77,7 +78,7 @@ def clients(case: Case, judge: "Judge") -> Checker:
         known.intervals_ms,
         case.group in known.wire_groups,
         known.deliveries,
-        [one for one in judge.disturbances if one.group == case.group],
+        [one for one in judge.broken_wires if one.group == case.group],
     )
     fetched = FetchedOffsets(judge.epochs, heard.counts, judge.deleted)
 
@@ -126,7 +127,7 @@ def expulsions(_: Case, __: "Judge") -> Checker:
 def fenced(case: Case, judge: "Judge") -> Checker:
     """Answers that fence beside the lines about them."""
     lines = None if judge.wire is not None else judge.fenced
-    fencings = Fencings(lines, judge.stalls, judge.busy, judge.waits_ms)
+    fencings = Fencings(lines, judge.stalls)
 
     def add(part: Part) -> Iterator[Named]:
         fencings.add(part.requests.observed, part.chunk.fenced)
@@ -139,17 +140,29 @@ def fenced(case: Case, judge: "Judge") -> Checker:
 
 
 def unlogged(case: Case, judge: "Judge") -> Checker:
-    """Requests that no log has."""
+    """Requests that no log has; those that a log may lack only where something is wrong."""
     kills = () if judge.wire is not None else judge.kills
     ids = CorrelationIds(case.group, judge.clients)
     silences = Silences(kills, judge.clients.heartbeat_ms, judge.stalls)
+    tails = unseen.Tails(judge.unmeasured)
 
     def add(part: Part) -> Iterator[Named]:
         ids.add(part.chunk.requests)
         silences.add(part.chunk.requests)
+        tails.add(part.chunk)
         return iter(())
 
-    return Checker(add, lambda: rows("unlogged", (*ids.rows(), *silences.rows())))
+    def end() -> Iterator[Named]:
+        yield from rows("unlogged", (*ids.rows(), *silences.rows()))
+        if case.is_wrong:
+            loads = () if case.home is None else judge.epochs.loads.get(case.home, ())
+            longest_ms = case.members.max_rebalance_timeout_ms or 0.0
+            for kill in kills:
+                yield from rows("unlogged", unseen.in_flight(kill, case.lines, longest_ms))
+            lost = unseen.unreplicated(judge.epochs.partings, loads, case.lines)
+            yield from rows("unlogged", (*lost, *tails.rows(loads)))
+
+    return Checker(add, end)
 
 
 def witnesses(_: Case, judge: "Judge") -> Checker:
@@ -171,6 +184,5 @@ def witnesses(_: Case, judge: "Judge") -> Checker:
 
 
 CHECKERS: tuple[Callable[[Case, "Judge"], Checker], ...] = (
-    assignments, absences, clients, owners, expulsions, fenced, unlogged,
-    witnesses,
+    assignments, absences, clients, owners, expulsions, fenced, unlogged, witnesses,
 )  # fmt: skip

@@ -2,9 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
-from reports.judgement.breaches import OF_CLIENTS
 from reports.judgement.clients.comparison import TWICE
-from reports.judgement.findings import Finding
 from reports.judgement.run.evidence_level import Level
 from reports.judgement.run.run_folder import RunFolder
 
@@ -21,6 +19,7 @@ DOUBTFUL = {
     TWICE: "events stand twice in history.jsonl",
 }
 """What is a doubt where it was bound from observation, or counted of clients, in words."""
+HISTORY_GONE = "the client history is gone: history.jsonl"
 UNSEEN = ("unseen_member", "unseen_takeover")
 """Those that tell of what is in no evidence of the run."""
 
@@ -34,17 +33,10 @@ def altered(run: RunFolder, history: Sequence[str]) -> Sequence[str]:
     """Say, in words, what beside the brokers' logs is gone, or not understood (`history`)."""
     doubts = [*history, *run.altered_samples]
     if run.lost_history:
-        doubts.append("the client history is gone: history.jsonl")
+        doubts.append(HISTORY_GONE)
     if run.unsampled:
         doubts.append("samples of the machine are missing up to the teardown: machine.jsonl")
     return doubts
-
-
-def rests_on_altered(run: RunFolder, history: Sequence[str], finding: Finding) -> bool:
-    """Tell whether a line that is not understood may explain a finding; see `altered`."""
-    return bool(
-        (history and finding.kind in OF_CLIENTS) or (run.altered_samples and finding.may_be_late)
-    )
 
 
 def foreign_groups(run: RunFolder, bound: Mapping[str, Mapping[str, int]]) -> set[str]:

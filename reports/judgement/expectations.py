@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Any
 
 from reports.judgement.run.evidence_level import Level
@@ -28,6 +29,10 @@ class Shortfall:
     expected: str
     observed: int
     too_many: bool
+    most: float = inf
+    """The most that was expected."""
+    reason: str | None = None
+    """The reason of the rebalances that are counted, if not all are."""
     proven: bool = True
     """Whether it is not met for certain: the reasons of some rebalances may be unknown."""
 
@@ -62,11 +67,10 @@ def unmet(
                 mine[reason] += count
         observed = mine[wanted.reason] if wanted.reason else mine.total()
         unknown = mine[""] if wanted.reason and level is Level.WIRE else 0
-        because = f" with reason {wanted.reason}" if wanted.reason else ""
         about = (wanted.group, wanted.phase or "total", "rebalances")
-        missed = _missed(*about, observed, wanted.rebalances, because)
+        missed = _missed(*about, observed, wanted.rebalances, wanted.reason)
         if unknown:
-            most = _missed(*about, observed + unknown, wanted.rebalances, because)
+            most = _missed(*about, observed + unknown, wanted.rebalances, wanted.reason)
             proven = bool(missed and most) and missed[0].too_many == most[0].too_many
             missed = [replace(one, proven=proven) for one in (missed or most)]
         found += missed
@@ -77,7 +81,7 @@ def unmet(
 
 
 def had_time(item: Shortfall, ran_ms: float | None, experiment: Experiment) -> bool:
-    """Tell whether an expectation was not met though its clients had the time, on a busy machine.
+    """Tell whether an expectation was not met though its clients had the time for it.
 
     They ran for `ran_ms` while nothing changed, and did not notice new partitions (see `pace`).
     """
@@ -89,15 +93,16 @@ def had_time(item: Shortfall, ran_ms: float | None, experiment: Experiment) -> b
 
 
 def _missed(
-    group: str, phase: str, what: str, observed: int, wanted: Range, because: str = ""
+    group: str, phase: str, what: str, observed: int, wanted: Range, reason: str | None = None
 ) -> list[Shortfall]:
     """Return an expectation if it was not met, else nothing."""
     low, high = wanted.min, wanted.max
-    too_many = high is not None and observed > high
-    if observed >= low and not too_many:
+    most = inf if high is None else high
+    if low <= observed <= most:
         return []
     span = f"{low}" if low == high else f"{low}..{'' if high is None else high}"
-    return [Shortfall(group, phase, what, f"{span}{because}", observed, too_many)]
+    span += f" with reason {reason}" if reason else ""
+    return [Shortfall(group, phase, what, span, observed, observed > most, most, reason)]
 
 
 def expected_verdict(

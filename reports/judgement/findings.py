@@ -10,23 +10,25 @@ from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any
 
-from reports.judgement.breaches import LATE, Breach
+from reports.judgement.breaches import Breach
+from reports.judgement.run.disturbance import Disturbance
 from reports.judgement.timelines.compare import LATE_MS
-from reports.judgement.timelines.member_lines import DOUBTFUL, time_of
+from reports.judgement.timelines.member_lines import DOUBTFUL, OF_LOADS, time_of
 
 Row = Mapping[str, Any]
-NEVER_LATE = frozenset(Breach) - LATE
-"""The kinds of findings that no lateness of a broker explains."""
+EARLY = frozenset({"early", "early_line"})
+"""The kinds of findings about what a timer did too early."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One difference between what the brokers did and what the protocol demands.
 
-    `root` is None for a root, else the index of the finding that it follows from. `proven` is false
-    where evidence that might explain it is missing. It is at `at_ms`, and may have begun at
-    `from_ms` (a request that waited); the group's state was unknown until `until_ms`. `history`
-    names a line of the client history, if one shows it.
+    `root` is None for a root, else the index of the finding that it follows from. It is `proven` if
+    it makes the verdict `fail`. It is at `at_ms`, and may have begun at `from_ms` (a request that
+    waited); the group's state was unknown until `until_ms`. Its window goes from its cause, at
+    `since_ms`, to its observation, at `seen_ms`. `history` names a line of the client history, if
+    one shows it. `about` is what kind of line it is about, if it is about one.
     """
 
     kind: str
@@ -41,11 +43,22 @@ class Finding:
     root: int | None = None
     proven: bool = True
     history: str = ""
+    since_ms: float | None = None
+    seen_ms: float = 0.0
+    about: str = ""
+    may_be: Disturbance | None = None
+    """What may explain it, so that it is not proven."""
 
     @property
-    def may_be_late(self) -> bool:
-        """Whether lateness of a broker may explain it."""
-        return self.kind not in NEVER_LATE
+    def window(self) -> tuple[float, float]:
+        """From its cause to its observation, in ms."""
+        since_ms = self.from_ms if self.since_ms is None else self.since_ms
+        return min(since_ms, self.at_ms), max(self.at_ms, self.seen_ms)
+
+    @property
+    def is_early(self) -> bool:
+        """Whether something was done too early: by a timer, which its request may have started."""
+        return self.kind in EARLY
 
 
 def collect(
@@ -53,48 +66,32 @@ def collect(
     comparison: Sequence[Row],
     member_lines: Sequence[Row],
     breaches: Sequence[Row] = (),
-    *,
-    tells_bytes: bool = True,
 ) -> list[Finding]:
     """List the unexplained responses, rebalances and lines in log order, linked to their roots.
 
-    Breaches come last, each a root. Where logs have only the length of metadata (`tells_bytes` is
-    false), a finding that changed metadata may explain is not proven.
+    Breaches come last, each a root. What disturbances may explain is not looked at yet.
     """
     found = [_from_violation(row) for row in violations]
     found += [_from_comparison(row) for row in comparison if row["outcome"] != "match"]
     found += [_from_line(row) for row in member_lines]
     found = _rooted(sorted(found, key=_in_log_order))
-    if not tells_bytes:
-        found = unproven_since(found, possible_metadata_changes(comparison))
     return found + sorted(map(_from_breach, breaches), key=_in_log_order)
 
 
-@dataclass(frozen=True, slots=True)
-class MissingEvidence:
-    """What no log has, so that findings that it may explain are not proven.
+def of_group(rows: Iterable[Row], tables: Mapping[str, Sequence[dict[str, Any]]]) -> list[Finding]:
+    """List the differences of a group; `rows` are its logged rows, `tables` those of its judgement.
 
-    `gaps` gives, by group, the time from which evidence is missing (`gaps.by_group`). `kills` are
-    those of brokers (broker id, ms). `waits` says how long a request of each group may wait, ms.
+    The rows of `tables` have the column `group`.
     """
-
-    gaps: Mapping[str, float]
-    kills: Sequence[tuple[str, float]]
-    waits: Mapping[str, float]
-    tells_bytes: bool = True
-
-    def findings(
-        self,
-        violations: Sequence[Row],
-        comparison: Sequence[Row],
-        member_lines: Sequence[Row],
-        breaches: Sequence[Row] = (),
-    ) -> list[Finding]:
-        """List all differences in log order, those unproven that missing evidence may explain."""
-        found = collect(
-            violations, comparison, member_lines, breaches, tells_bytes=self.tells_bytes
-        )
-        return unproven_around_kills(unproven_since(found, self.gaps), self.kills, self.waits)
+    lines = [row for row in rows if row["template"] is not None]
+    before = lambda _, at_ms: [line for line in lines if line["at_ms"] <= at_ms]
+    placed = lambda name, due: [located(row, due, before) for row in tables.get(name, ())]
+    return collect(
+        tables.get("violations", ()),
+        placed("comparison", "expected_started_ms"),
+        placed("member_lines", "due_ms"),
+        tables.get("breaches", ()),
+    )
 
 
 def proven_roots(found: Iterable[Finding]) -> list[Finding]:
@@ -154,6 +151,9 @@ def _from_comparison(row: Row) -> Finding:
         at_ms=at_ms,
         from_ms=at_ms,
         until_ms=max(at_ms, row["observed_joined_ms"] or 0.0, row["expected_joined_ms"] or 0.0),
+        since_ms=min((row[name] for name in STEPS if row[name]), default=at_ms),
+        seen_ms=max((row[name] for name in STEPS if row[name]), default=at_ms)
+        + LATE_MS * (row["outcome"] == "missing"),
         expected=_described(row, "expected"),
         observed=_described(row, "observed"),
         broker=broker,
@@ -177,20 +177,37 @@ def _in_log_order(finding: Finding) -> tuple[str, float, int]:
 def _from_line(row: Row) -> Finding:
     broker = row["broker"] or ""
     at_ms = time_of(row)
-    about = f" of {row['subject']}" if row["subject"] else ""
-    line = f"line {row['kind']}{about}, number {row['nth']}"
+    expected, observed = _said_of_line(row)
+    times = [one for one in (row["at_ms"], row["due_ms"]) if one is not None]
     return Finding(
         kind=row["outcome"],
         group=row["group"],
         at_ms=at_ms,
         from_ms=at_ms,
         until_ms=at_ms,
-        expected="no such line" if row["due_ms"] is None else line,
-        observed="no such line" if row["at_ms"] is None else line,
+        since_ms=min(times, default=at_ms),
+        seen_ms=max(times, default=at_ms) + LATE_MS * (row["at_ms"] is None),
+        expected=expected,
+        observed=observed,
         broker=broker,
         line=row["line"] or 0,
         proven=row["outcome"] != DOUBTFUL,
+        about=row["kind"],
     )
+
+
+def _said_of_line(row: Row) -> tuple[str, str]:
+    """Describe what line is due, and what is there."""
+    about = f" of {row['subject']}" if row["subject"] else ""
+    line = f"line {row['kind']}{about}, number {row['nth']}"
+    if row["at_ms"] is None:
+        return line, NO_LINE
+    if row["due_ms"] is None:
+        return NO_LINE, line
+    off_ms = row["at_ms"] - row["due_ms"]
+    if row["outcome"] in ("early_line", "late_line"):
+        return line, f"{line}, {abs(off_ms):.0f} ms {'before' if off_ms < 0 else 'after'} it is due"
+    return f"line {row['kind']}, number {row['nth']}, as it is due", line
 
 
 def _from_breach(row: Row) -> Finding:
@@ -206,13 +223,21 @@ def _from_breach(row: Row) -> Finding:
         line=row["line"],
         proven=row["proven"],
         history=row["history"],
+        since_ms=row["from_ms"],
     )
 
 
 SAME_MOMENT_MS = 5.0
 """The lines of one event lie within this time."""
 
+NO_LINE = "no such line"
 _LONE = ("missing", "unexpected")
+STEPS = tuple(
+    f"{side}_{step}_ms"
+    for side in ("observed", "expected")
+    for step in ("started", "joined", "assigned")
+)
+"""When the steps of a rebalance were, and were due; columns of the comparison."""
 
 
 def _described(row: Row, side: str) -> str:
@@ -221,11 +246,16 @@ def _described(row: Row, side: str) -> str:
         if row[f"{side}_joined_ms"] is None:
             return "no rebalance"
         return "a join phase that ended, but no line that a rebalance began"
-    words = [f"rebalance from generation {row[f'{side}_old_generation']} ({row[f'{side}_reason']})"]
+    of = f" of {row[f'{side}_member_id']}" if row["outcome"] == "wrong_reason" else ""
+    old, reason = row[f"{side}_old_generation"], row[f"{side}_reason"]
+    words = [f"rebalance from generation {old} ({reason}{of})"]
     if row[f"{side}_generation"] is not None:
         words.append(f"to generation {row[f'{side}_generation']}")
     if row[f"{side}_members"] is not None:
-        words.append(f"{row[f'{side}_members']} members")
+        static = row[f"{side}_static_members"]
+        words.append(
+            f"{row[f'{side}_members']} members" + (f" ({static} static)" if static else "")
+        )
     if row[f"{side}_ended_as"] != "unsure":
         words.append(f"ended as {row[f'{side}_ended_as']}")
     if row[f"{side}_leader"]:
@@ -238,7 +268,7 @@ def _described(row: Row, side: str) -> str:
 def _rooted(found: list[Finding]) -> list[Finding]:
     """Link each finding to the earlier finding of its group that it follows from.
 
-    Nothing follows from a doubtful line.
+    Nothing follows from a doubtful line, or from one about what a coordinator loaded.
     """
     linked: list[Finding] = []
     root, reach = None, float("-inf")
@@ -246,7 +276,7 @@ def _rooted(found: list[Finding]) -> list[Finding]:
         same = root is not None and linked[root].group == finding.group
         if same and finding.from_ms <= reach:
             linked.append(replace(finding, root=root))
-        elif finding.kind == DOUBTFUL:
+        elif finding.kind == DOUBTFUL or finding.about in OF_LOADS:
             linked.append(finding)
             continue
         else:
@@ -254,39 +284,6 @@ def _rooted(found: list[Finding]) -> list[Finding]:
             linked.append(finding)
         reach = max(reach, finding.until_ms + LATE_MS)
     return linked
-
-
-def unproven_around_kills(
-    found: Sequence[Finding], kills: Sequence[tuple[str, float]], waits: Mapping[str, float]
-) -> list[Finding]:
-    """Mark findings as unproven that requests in flight at a kill may explain.
-
-    A killed broker never logs them. If a finding of a group is on the killed broker at the time of
-    the kill (`kills`: broker id and ms), findings under the next coordinator may follow from such
-    requests too. `waits` says how long a request of each group may have waited, in ms.
-    """
-    spans = [
-        (group, min(finding.at_ms for finding in off), killed_ms + wait_ms)
-        for broker, killed_ms in kills
-        for group, wait_ms in waits.items()
-        if (
-            off := [
-                finding
-                for finding in found
-                if (finding.group, finding.broker) == (group, broker)
-                and killed_ms - wait_ms <= finding.at_ms <= killed_ms + LATE_MS
-            ]
-        )
-    ]
-    return [
-        replace(finding, proven=False)
-        if any(
-            finding.group == group and first <= finding.at_ms <= last
-            for group, first, last in spans
-        )
-        else finding
-        for finding in found
-    ]
 
 
 def possible_metadata_changes(comparison: Sequence[Row]) -> dict[str, float]:
@@ -302,13 +299,3 @@ def possible_metadata_changes(comparison: Sequence[Row]) -> dict[str, float]:
             group, at_ms = row["group"], row["observed_started_ms"]
             first[group] = min(first.get(group, at_ms), at_ms)
     return first
-
-
-def unproven_since(found: Sequence[Finding], gaps: Mapping[str, float]) -> list[Finding]:
-    """Mark findings as unproven since evidence of their group is missing; `gaps` gives ms."""
-    return [
-        replace(finding, proven=False)
-        if finding.group in gaps and finding.at_ms + LATE_MS >= gaps[finding.group]
-        else finding
-        for finding in found
-    ]

@@ -6,12 +6,14 @@ Groups do not depend on each other, so each is judged alone, by plain functions.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from math import inf
 from typing import Any, cast
 
 from kafka_protocol.coordinator_lines import Grammar
+from reference_coordinator.classic.noted_rules import NotedRules
 from reference_coordinator.classic.profiles import Profile
-from reference_coordinator.replay import Evidence, Outage, Stall
+from reference_coordinator.replay import Evidence, GroupReplay, Outage, Stall
 from reports.judgement import breaches, checkers, members, witness_pairs
 from reports.judgement.case import Case, Judgement, Named
 from reports.judgement.clients import assignments, comparison, ownership
@@ -29,11 +31,11 @@ from reports.judgement.logged import Chunk, HeldUp, LoggedRow
 from reports.judgement.members import Members
 from reports.judgement.missing.correlation_ids import NO_CLIENTS, KnownClients
 from reports.judgement.missing.silences import Kill
-from reports.judgement.promises import NotedRules, broken_promises, differing
+from reports.judgement.missing.unlogged import UNLOGGED
+from reports.judgement.promises import broken_promises, differing
 from reports.judgement.run.deleted_topics import Deletions
-from reports.judgement.run.disturbance import Disturbance
+from reports.judgement.run.disturbance import BrokenWire
 from reports.judgement.run.history import ClientEvent
-from reports.judgement.run.machine_log import Busy
 from reports.judgement.timelines import compare, member_lines
 from reports.judgement.timelines.compare import Compared
 from reports.judgement.timelines.fenced_lines import FencedLines
@@ -41,6 +43,9 @@ from reports.judgement.timelines.timeline import OBSERVED
 from reports.judgement.witness_pairs import Tap
 
 Json = dict[str, Any]
+
+DIFFERENCES = ("comparison", "member_lines", "violations")
+"""The tables whose rows show that something is wrong, but for matches."""
 
 EXPECTED = """
     group STRING, incarnation INT, old_generation INT, started_ms DOUBLE, earliest_ms DOUBLE,
@@ -56,20 +61,18 @@ VIOLATIONS = """
 """Responses that the rules do not explain, each with its request."""
 GROUPS = """
     group STRING, requests LONG, explained LONG, first_ms DOUBLE, last_ms DOUBLE,
-    max_rebalance_timeout_ms DOUBLE,
+    max_rebalance_timeout_ms DOUBLE, max_session_timeout_ms DOUBLE,
     brokers STRING, partitions LONG, kip_848 BOOLEAN, ran_ms DOUBLE,
     record_bytes LONG
 """
 """One row a group: the number of its readable requests and how many are explained; when the first
-arrived and the last was answered; the longest rebalance timeout of a request; the brokers that
+arrived and the last was answered; the longest rebalance and session timeouts; the brokers that
 answered, comma-separated; how many partitions of `__consumer_offsets` its lines name; for how long
 all its clients ran while nothing changed after topics grew (see `pace`); how large its record was
 with the most members, in bytes (`kafka_protocol.group_record`)."""
 BOUND = "group STRING, name STRING, count LONG"
 BROKEN = "group STRING, promise STRING"
 """The promises of KIP-345 that are broken, by the names of `PROMISES`."""
-UNLOGGED = "group STRING, broker STRING, line LONG, at_ms DOUBLE, what STRING"
-"""Requests that no log has, by the line before or behind them."""
 TABLES = {
     "observed": OBSERVED,
     "expected": EXPECTED,
@@ -99,7 +102,7 @@ class Judge:
     """Judges groups by the rules of `profile`, and lists departures from the `promised` rules.
 
     `promised` are the release's rules with every promise of KIP-345 kept. `stalls` are the times in
-    which brokers stood still, or may have, `outages` those in which writes may have failed because
+    which brokers stood still, `outages` those in which writes may have failed because
     a broker was down. `first_alone` ends a replay at the first wrong response. With the release's
     own `rules` the broken promises are named.
     """
@@ -112,19 +115,18 @@ class Judge:
     outages: tuple[Outage, ...] = ()
     first_alone: bool = False
     rules: Profile | None = None
-    busy: tuple[Busy, ...] = ()
-    """When brokers may have written the lines of requests later than `parsing` takes for possible:
-    only given where it is asked what lateness explains."""
     clients: KnownClients = NO_CLIENTS
     """Those whose requests have to be in the logs."""
     kills: tuple[Kill, ...] = ()
+    unmeasured: tuple[Kill, ...] = ()
+    """The kills of which it is not known how long the broker's log was then."""
     digester: Digester | None = None
     """Makes the digests of groups; without it there are none."""
     partitions: Mapping[str, int] = field(default_factory=dict)
     """How many partitions each topic of the experiment has all the time."""
     absences: tuple[Absence, ...] = ()
     """When faults on members had clients down."""
-    disturbances: tuple[Disturbance, ...] = ()
+    broken_wires: tuple[BrokenWire, ...] = ()
     """When faults broke the wire of clients."""
     has_history: bool = True
     """Whether there is a client history."""
@@ -134,9 +136,6 @@ class Judge:
     """When topics grew last, and when the load was stopped."""
     deleted: Deletions = field(default_factory=dict)
     """The topics that faults delete."""
-    waits_ms: float = 0.0
-    """How long a thread of a broker may wait for a CPU, see `machine_log`: only given where it is
-    asked what that explains."""
     wire: tuple[Restart, ...] | None = None
     """At level `wire`, where answers alone tell coordinator epochs: the restarts of brokers. Else
     None."""
@@ -149,24 +148,6 @@ class Judge:
         case = self._case(group, [chunk])
         part = case.add(chunk)
         return replace(case.beforehand, requests=tuple(part.replayed), hints=tuple(part.hints))
-
-    def differences(self, group: str, rows: Iterable[LoggedRow]) -> Iterator[Named]:
-        """Yield the rows of `violations`, `comparison` and `member_lines` alone, as `tables`."""
-        chunk = Chunk.of(rows)
-        case = self._case(group, [chunk])
-        part = case.add(chunk)
-        beside = checkers.fenced(case, self)
-        yield from beside.add(part)
-        yield from self._differences(
-            case, _compared(case, self.profile, first_alone=self.first_alone)
-        )
-        yield from beside.end()
-
-    def late_breaches(self, group: str, rows: Iterable[LoggedRow]) -> Iterator[Json]:
-        """Yield the breaches of the kinds `LATE` alone, as the table `breaches`."""
-        chunk = Chunk.of(rows)
-        case = self._case(group, [chunk])
-        yield from (row for _, row in checkers.absences(case, self).add(case.add(chunk)))
 
     def _differences(self, case: Case, found: Compared) -> Iterator[Named]:
         yield from checkers.rows("comparison", found.comparison)
@@ -201,7 +182,7 @@ class Judge:
                 yield from self.digester.digested(group, found, joiners) if self.digester else found
 
     def _judged(self, case: Case, chunks: Iterable[Chunk]) -> Iterator[Named]:
-        noted = NotedRules(self.profile)
+        noted = NotedRules(self.profile, differing(self.profile, self.promised))
         judgement = Judgement(case, cast(Profile, noted), self.first_alone)
         beside = [checker(case, self) for checker in checkers.CHECKERS]
         for chunk in chunks:
@@ -215,26 +196,29 @@ class Judge:
         yield from checkers.rows("bound", bound)
         yield from checkers.rows("observed", found.observed)
         yield from checkers.rows("expected", found.expected)
-        yield from self._differences(case, found)
-        for checker in beside:
-            yield from checker.end()
+        ends = chain.from_iterable(checker.end() for checker in beside)
+        for name, row in chain(self._differences(case, found), ends):
+            case.is_wrong |= name in DIFFERENCES and row.get("outcome") != "match"
+            yield name, row
         yield from case.in_the_end(found.responses, judgement.record_bytes)
         if case.members.has_statics:
-            yield from self._promises(case, found, noted.read)
+            yield from self._promises(case, found, noted, judgement.replay)
 
-    def _promises(self, case: Case, found: Compared, read: frozenset[str]) -> Iterator[Named]:
+    def _promises(
+        self, case: Case, found: Compared, noted: NotedRules, first: GroupReplay
+    ) -> Iterator[Named]:
         """Yield the departures from KIP-345, and the promises that are broken.
 
-        `found` was judged by the profile, of which those rules were `read`.
+        `found` was judged by the profile as it was `noted`, in the replay `first`.
         """
         kept = found
-        if read & differing(self.profile, self.promised):
-            kept = _compared(case, self.promised, first_alone=self.first_alone)
+        if noted.reads:
+            kept = _compared(case, self.promised, first_alone=self.first_alone, first=first)
         yield from checkers.rows("departures", kept.violations)
         if self.rules is not None and not kept.explained:
             known: dict[frozenset[str], frozenset[str] | None] = {frozenset(): None}
             if not differing(self.rules, self.profile):
-                own = read if found.explained else None
+                own = noted.read if found.explained else None
                 known[differing(self.rules, self.promised)] = own
             explained = lambda rules: _compared(case, rules, first_alone=True).explained
             names = broken_promises(explained, self.rules, self.promised, known)
@@ -251,17 +235,18 @@ class Judge:
             self.epochs,
             self.stalls,
             (*self.outages, *shutdown),
-            HeldUp(self.stalls, self.busy),
+            HeldUp(self.stalls),
             asks_again,
             None if self.wire is None else epochs_of(chunks, self.wire),
             Members(pace=Pace(*self.grown_ms)),
-            waits_ms=self.waits_ms,
         )
 
 
-def _compared(case: Case, profile: Profile, *, first_alone: bool = False) -> Compared:
-    """Judge a whole case by some rules."""
-    judgement = Judgement(case, profile, first_alone)
+def _compared(
+    case: Case, profile: Profile, *, first_alone: bool = False, first: GroupReplay | None = None
+) -> Compared:
+    """Judge a whole case by some rules; `first` is its replay by others, see `GroupReplay`."""
+    judgement = Judgement(case, profile, first_alone, first)
     for part in case.parts:
         judgement.add(part)
         if first_alone and judgement.is_wrong:

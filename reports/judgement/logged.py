@@ -21,7 +21,6 @@ from reference_coordinator.replay import ObservedRequest, Stall
 from reference_coordinator.replay.lateness import NEVER_LATE, Lateness
 from reports.judgement.log.parsing import HANDLING_DELAY_MS
 from reports.judgement.run.history import ClientEvent
-from reports.judgement.run.machine_log import WRITTEN_LATE_MS, Busy, is_busy
 
 Json = dict[str, Any]
 LoggedRow = Mapping[str, Any]
@@ -184,11 +183,10 @@ def _decode(body: str) -> Json:
 
 
 class HeldUp:
-    """Widens the windows of requests by what stalls, and busy times, of their brokers explain."""
+    """Widens the windows of requests by what stalls of their brokers explain."""
 
-    def __init__(self, stalls: Sequence[Stall], busy: Sequence[Busy]) -> None:
-        """Take the stalls and busy times of all brokers."""
-        self._busy = busy
+    def __init__(self, stalls: Sequence[Stall]) -> None:
+        """Take the stalls of all brokers."""
         self._lateness = {
             broker: Lateness.of(stall for stall in stalls if stall.broker == broker)
             for broker in {stall.broker for stall in stalls}
@@ -200,29 +198,21 @@ class HeldUp:
         lengths = (stall.until_ms - stall.from_ms for stall in stalls if stall.proven)
         self.most_ms = max((ms for ms in lengths if ms < float("inf")), default=0.0)
         """How much earlier than logged a request may have come at most."""
-        self.most_ms += WRITTEN_LATE_MS * bool(busy)
 
     def widened(self, requests: Sequence[ObservedRequest]) -> Sequence[ObservedRequest]:
         """Return requests as the oracle sees them."""
-        if not self._lateness and not self._busy:
+        if not self._lateness:
             return requests
         return [self._widened(seen) for seen in requests]
 
     def _widened(self, seen: ObservedRequest) -> ObservedRequest:
-        broker, at_ms = seen.broker, seen.answered_ms
-        found = seen
-        ends = self._ends.get(broker)
-        if ends is not None:
-            place = bisect_left(ends, at_ms - LOGGED_WITHIN_MS - 1)
-            resumed = place < len(ends) and ends[place] <= at_ms + LOGGED_WITHIN_MS + 1
-            if resumed or seen.latest_ms < at_ms:
-                found = held_up(seen, self._lateness[broker])
-        elif seen.latest_ms < at_ms:
-            found = held_up(seen, NEVER_LATE)
-        if self._busy and is_busy(self._busy, broker, at_ms):
-            earliest_ms = found.earliest_ms - WRITTEN_LATE_MS
-            found = replace(found, earliest_ms=earliest_ms, taken_ms=found.started_ms)
-        return found
+        ends = self._ends.get(seen.broker)
+        at_ms, waited = seen.answered_ms, seen.latest_ms < seen.answered_ms
+        if ends is None:
+            return held_up(seen, NEVER_LATE) if waited else seen
+        place = bisect_left(ends, at_ms - LOGGED_WITHIN_MS - 1)
+        resumed = place < len(ends) and ends[place] <= at_ms + LOGGED_WITHIN_MS + 1
+        return held_up(seen, self._lateness[seen.broker]) if resumed or waited else seen
 
 
 def held_up(seen: ObservedRequest, lateness: Lateness) -> ObservedRequest:

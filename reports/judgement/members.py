@@ -37,6 +37,7 @@ class Members:
     """Whether the group has a static member."""
     max_rebalance_timeout_ms: float | None = None
     """The longest rebalance timeout of a request."""
+    max_session_timeout_ms: float = 0.0
     hosts: dict[str, str] = field(default_factory=dict)
     """The hosts from which clients joined, by client id, as the group's record has them."""
     joiners: set[str] = field(default_factory=set)
@@ -63,6 +64,8 @@ class Members:
             if joins:
                 self.joiners.add(seen.client_id)
                 self._wait(request.get("rebalanceTimeoutMs"))
+                session_ms = float(request.get("sessionTimeoutMs") or 0)
+                self.max_session_timeout_ms = max(self.max_session_timeout_ms, session_ms)
                 if error == 0:
                     self.hosts[seen.client_id] = host_in(seen.connection)
                     yield _join(seen)

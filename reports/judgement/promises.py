@@ -3,36 +3,14 @@
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from functools import cache
-from types import FunctionType, MethodType
-from typing import Any, cast
+from typing import cast
 
+from reference_coordinator.classic.noted_rules import NotedRules
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import PROMISES
 
 Tries = Mapping[frozenset[str], frozenset[str] | None]
 """By the promises that a try took for broken: the rules that it read, None if it failed."""
-
-
-class NotedRules:
-    """Stands for a profile, and notes which of its rules are read."""
-
-    def __init__(self, profile: Profile) -> None:
-        self._profile = profile
-
-    def __getattr__(self, name: str) -> Any:
-        """Read a rule for the first time: from then on it is an attribute of its own."""
-        described = getattr(Profile, name)
-        if isinstance(described, property) and described.fget is not None:
-            return described.fget(self)
-        if isinstance(described, FunctionType):
-            return MethodType(described, self)
-        value = self.__dict__[name] = getattr(self._profile, name)
-        return value
-
-    @property
-    def read(self) -> frozenset[str]:
-        """The names of the rules that were read."""
-        return frozenset(self.__dict__)
 
 
 @cache

@@ -1,14 +1,13 @@
 """A run folder judged in one process, without Spark: its lines, and the rows of each group.
 
-Lines are read as for a report (`broker_log`), and the rows are those of its tables. Logs may be
-plain or compressed (`group.log`, `group.log.xz`). The mutants and the tests use it.
+Lines are read as for a report, by the same functions, and the rows are those of its tables. The
+mutants and the tests use it.
 """
 
 import json
-import lzma
 import re
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,35 +18,28 @@ from kafka_protocol.log_line import EVENT
 from kafka_protocol.request_log import COMPLETED
 from reference_coordinator.classic import CLASSIC
 from reference_coordinator.classic.profiles import Profile
-from reference_coordinator.replay import Evidence, ObservedRequest, Stall
-from reports.judgement.clients.known_clients import known_clients
-from reports.judgement.coordinators.coordinator_epochs import LINES, coordinator_epochs
+from reference_coordinator.replay import Evidence, ObservedRequest
 from reports.judgement.group import Judge
-from reports.judgement.lateness.broker_activity import as_stalls, lines_of, stood_still
-from reports.judgement.log.broker_log import TABLES, Log, Start
-from reports.judgement.log.log_places import LOG, log_of
+from reports.judgement.judging import Rules, judge_of, spans_of
+from reports.judgement.log.broker_log import Place
+from reports.judgement.log.log_bytes import unpacked
+from reports.judgement.log.log_places import LOG, Split
 from reports.judgement.log.parsing import Parser
-from reports.judgement.log.processes import BrokerProcess, is_patchy, whole
-from reports.judgement.log.split_summary import start_of
+from reports.judgement.log.processes import STATUSES, BrokerProcess
+from reports.judgement.log.split_rows import How
+from reports.judgement.log.whole import ReadLogs, read_logs, tables_of
 from reports.judgement.logged import observed
 from reports.judgement.missing.gaps import Gap, missing, unexplained, unreadable
 from reports.judgement.run import deliveries as handed_on
-from reports.judgement.run.deliveries import NOTHING_HELD, Deliveries
-from reports.judgement.run.evidence_level import Level
+from reports.judgement.run.deliveries import Deliveries
 from reports.judgement.run.history import ClientEvent, events_by_group, reader_of
 from reports.judgement.run.json_form import Account
 from reports.judgement.run.machine_log import Standstill
 from reports.judgement.run.run_files import LARGEST
 from reports.judgement.run.run_folder import HISTORY, RunFolder
-from reports.judgement.run.skews import of_broker
-from reports.judgement.timelines.fenced_lines import fenced_lines
 from scenarios.regular_files import read_regular
 
 Row = Mapping[str, Any]
-COLUMNS = {
-    table: tuple(column.split()[0] for column in columns.split(","))
-    for table, columns in TABLES.items()
-}
 
 
 @dataclass(frozen=True)
@@ -92,50 +84,21 @@ class Line:
         return observed(self.row)
 
 
-@dataclass(frozen=True)
-class ReadLog:
-    """What was read of one broker's log: lines, its processes, and gaps."""
-
-    lines: tuple[Line, ...]
-    processes: tuple[tuple[str, BrokerProcess], ...]
-    gaps: tuple[Gap, ...]
-
-    @classmethod
-    def of(
-        cls,
-        broker: str,
-        parser: Parser,
-        texts: Sequence[str],
-        start: Start,
-        held: Deliveries = NOTHING_HELD,
-    ) -> "ReadLog":
-        """Read the lines of a broker's log from a start on."""
-        log = Log(broker, log_of(broker, parser.folder), parser, start, held)
-        for text in texts:
-            log.read(text)
-        processes, lost = whole(broker, log.end())
-        log.rows["lost"] += lost
-        tables = {
-            table: [dict(zip(COLUMNS[table], row, strict=True)) for row in rows]
-            for table, rows in log.rows.items()
-        }
-        bare = {
-            number: text.split(" ", 3 if parser.numbered else 2)[-1]
-            for number, text in enumerate(texts, start.line + 1)
-        }
-        rows = {row["line"]: {**row, "template": None} for row in tables["requests"]}
-        rows |= {row["line"]: row for row in tables["transitions"]}
-        lines = (
-            Line(broker, seen["line"], seen["process"], seen["at_ms"], bare[seen["line"]],
-                 rows.get(seen["line"], {}))
-            for seen in tables["coverage"]
-        )  # fmt: skip
-        gaps = [unreadable(row) for row in tables["coverage"] if row["status"] == "rejected"]
-        return cls(
-            tuple(lines),
-            tuple((broker, process) for process in processes),
-            (*gaps, *map(missing, tables["lost"])),
-        )
+def lines_of(
+    texts: Sequence[bytes], tables: Mapping[str, Sequence[Row]], place: Place, parser: Parser
+) -> Iterator[Line]:
+    """Yield the lines of a split; its `tables` are those of `broker_log`."""
+    rows = {row["line"]: {**row, "template": None} for row in tables["requests"]}
+    rows |= {row["line"]: row for row in tables["transitions"]}
+    unused = {row["line"]: row for row in tables["coverage"]}
+    process = place.process
+    for number, text in enumerate(texts, place.line + 1):
+        row = rows.get(number, {})
+        seen = unused.get(number) or row
+        process = seen.get("process", process)
+        at_ms = seen["logged_ms"] if "logged_ms" in seen else seen["at_ms"]
+        bare = text.decode(errors="replace").split(" ", 3 if parser.numbered else 2)[-1]
+        yield Line(place.broker, number, process, at_ms, bare, row)
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,33 +131,53 @@ class Recording:
         return self.run.parser
 
     @cached_property
-    def _read(self) -> Sequence[ReadLog]:
-        return [
-            ReadLog.of(
-                *(log.parent.name, self.parser, texts),
-                start_of(texts, self.parser, of_broker(self.parser.skews, log.parent.name)),
-                self.deliveries,
-            )
-            for log in sorted(self.folder.glob(f"{self.parser.folder}/*/{LOG}*"))
-            for texts in [_texts(log)]
-        ]
+    def texts(self) -> Mapping[Split, Sequence[bytes]]:
+        """The lines of its logs, by file."""
+        logs = sorted(self.folder.glob(f"{self.parser.folder}/*/{LOG}*"))
+        return {Split(str(log), 0): [*_texts(log)] for log in logs}
+
+    @cached_property
+    def logs(self) -> ReadLogs:
+        """What its logs hold."""
+        how = How(spans=spans_of(self.run), deliveries=self.deliveries)
+        return read_logs(self.texts, self.parser, how)
 
     @cached_property
     def lines(self) -> tuple[Line, ...]:
         """All lines, broker by broker, as they stand in the logs."""
-        return tuple(line for read in self._read for line in read.lines)
+        return tuple(
+            line
+            for split, place in self.logs.merged.starts.items()
+            for line in lines_of(
+                self.texts[split],
+                tables_of(self.logs.blobs[split], place, self.parser),
+                place,
+                self.parser,
+            )
+        )
 
     @cached_property
     def processes(self) -> tuple[tuple[str, BrokerProcess], ...]:
         """Each process of each broker."""
-        return tuple(process for read in self._read for process in read.processes)
+        return tuple(
+            (one["broker"], BrokerProcess(one["process"], one["last_ms"], one["partition"],
+                                          Counter({name: one[name] for name in STATUSES})))
+            for one in self.logs.merged.processes
+        )  # fmt: skip
+
+    @cached_property
+    def all_gaps(self) -> list[Gap]:
+        """The gaps in its logs, those too that a fault explains."""
+        tables = self.logs.tables(self.parser)
+        rejected = (row for row in tables["coverage"] if row["status"] == "rejected")
+        return [*map(unreadable, rejected), *map(missing, tables["lost"])]
 
     @cached_property
     def gaps(self) -> list[Gap]:
         """The gaps in its logs that no fault of the run explains."""
         requests = (line.row for line in self.lines if "request" in line.row)
         serving = {r["broker"] for r in requests if r["readable"] and r["api"] in GROUP_APIS}
-        return unexplained([gap for read in self._read for gap in read.gaps], self.run, serving)
+        return unexplained(self.all_gaps, self.run, serving)
 
     @cached_property
     def rows_by_group(self) -> Mapping[str, Sequence[Row]]:
@@ -222,57 +205,25 @@ class Recording:
     @cached_property
     def judge(self) -> Judge:
         """Judges its groups as a report does, by the rules of the release alone."""
-        rows = [line.row for line in self.lines if line.template in LINES]
-        processes = [
-            {"broker": broker, "process": process.number, "last_ms": process.last_ms}
-            for broker, process in self.processes
-        ]
-        named = (
-            process.partition for _, process in self.processes if process.partition is not None
-        )
-        most = max(named, default=None)
-        rules, run = self.profile, self.run
-        partitions = None if most is None else most + 1
-        epochs = coordinator_epochs(
-            rows,
-            processes,
-            partitions,
-            run.requests_enabled,
-            run.reconnects_ms,
-            run.outside.coordinated_before if run.outside else {},
-            run.partings,
-        )
-        pauses, standstills = self._stood_still
-        stalls = (*pauses, *as_stalls(standstills))
-        return Judge(
-            run.grammar, rules, rules, epochs, stalls, run.outages,
-            first_alone=is_patchy(process.statuses for _, process in self.processes),
-            partitions=run.first_partitions, absences=run.absences, disturbances=run.disturbances,
-            clients=known_clients(run.experiment, self.deliveries), kills=run.killed_between,
-            has_history=run.has_history,
-            fenced=fenced_lines((line.row for line in self.lines if line.row), run.grammar),
-            grown_ms=run.grown_ms,
-            deleted=run.deleted,
-            wire=run.restarts if run.level is Level.WIRE else None,
-        )  # fmt: skip
+        judge, _ = self._judged
+        return replace(judge, digester=None)
+
+    @cached_property
+    def _judged(self) -> tuple[Judge, Sequence[Standstill]]:
+        rules = Rules(self.profile, self.profile, None)
+        return judge_of(self.run, rules, self.logs.merged, self.deliveries)
 
     @cached_property
     def deliveries(self) -> Deliveries:
         """What the tap held back of answers, if it could."""
         logs = sorted(self.folder.glob("tap/*/group.log*"))
-        return handed_on.read(line for log in logs for line in _texts(log))
+        lines = (line for log in logs for line in _texts(log))
+        return handed_on.read(line.decode(errors="replace") for line in lines)
 
     @property
-    def standstills(self) -> list[Standstill]:
+    def standstills(self) -> Sequence[Standstill]:
         """When brokers stood still, proven, and by no fault of the journal."""
-        return self._stood_still[1]
-
-    @cached_property
-    def _stood_still(self) -> tuple[tuple[Stall, ...], list[Standstill]]:
-        """When brokers stood still, paused by faults, and otherwise."""
-        pauses, standstills = self.run.stalls, self.run.standstills
-        lines = lines_of(*self.activity) if pauses or standstills else {}
-        return stood_still(pauses, standstills, lines)
+        return self._judged[1]
 
     @property
     def activity(self) -> tuple[list[Row], list[Row]]:
@@ -302,8 +253,5 @@ class Recording:
         return self.judge.evidence(group, self.rows_by_group.get(group, ()))
 
 
-def _texts(log: Path) -> list[str]:
-    packed = log.read_bytes()
-    content = lzma.decompress(packed) if log.suffix == ".xz" else packed
-    lines = content.decode(errors="replace").split("\n")
-    return [line.rstrip("\r") for line in (lines if lines[-1] else lines[:-1])]
+def _texts(log: Path) -> Iterator[bytes]:
+    return (line.rstrip(b"\r") for line in unpacked(log.read_bytes(), log.name))

@@ -5,24 +5,30 @@ every fault verified. fail beats unknown beats pass; a gap in the evidence never
 """
 
 import json
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import inf
 from typing import Any
 
-from reports.judgement import as_json, doubtful, failed_writes, findings, no_members, record_size
+from reports.judgement import (
+    as_json,
+    doubtful,
+    failed_writes,
+    findings,
+    no_members,
+    record_size,
+    unknown,
+)
 from reports.judgement.clients.client_rules import about_clients
 from reports.judgement.coordinators.unplanned_elections import Election
+from reports.judgement.counted import Counted
 from reports.judgement.digest import Digest, Digester, with_total
-from reports.judgement.expectations import expected_verdict, had_time, unmet
-from reports.judgement.findings import MissingEvidence
-from reports.judgement.lateness import broker_activity
+from reports.judgement.disturbances import Disturbances
+from reports.judgement.expectations import expected_verdict, unmet
 from reports.judgement.log.log_places import LogPlaces
 from reports.judgement.log.processes import STATUSES
 from reports.judgement.missing.gaps import (
     Gap,
-    by_group,
     missing_log,
     unexplained,
     wrong_clocks,
@@ -69,8 +75,6 @@ class Results:
     """When brokers stood still, proven, and by no fault of the journal."""
     ended_ms: Mapping[str, float] = field(default_factory=dict)
     """When the brokers (ids) whose logs are whole wrote their last lines."""
-    late_alone: Mapping[str, str] = field(default_factory=dict)
-    """By group of which all that is wrong may be lateness that nothing disproves: why so."""
     tells_bytes: bool = True
     """Whether requests are logged with the bytes of metadata and assignments, not just lengths."""
     breaches: Sequence[Json] = ()
@@ -93,14 +97,20 @@ def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | 
     """Build `verdict.json`."""
     apart = list(no_members.breaches_of(run, data.digests))
     data = replace(_with_unexplained_gaps(run, data), breaches=[*data.breaches, *apart])
-    missing = _missing(run, data)
-    found = missing.findings(data.violations, data.comparison, data.member_lines, data.breaches)
-    late = lambda one: one.group in data.late_alone and one.may_be_late
-    foreign = doubtful.foreign_groups(run, data.bound)
-    unread = {*kip_848, *foreign, *(data.digests.keys() - data.checks.keys())}
-    rests = lambda one: doubtful.rests_on_altered(run, data.altered_history, one)
-    unsure = lambda one: doubtful.assumed(run) or one.group in unread or late(one) or rests(one)
-    found = [replace(one, proven=one.proven and not unsure(one)) for one in found]
+    disturbances = Disturbances.of_run(
+        run,
+        gaps=data.gaps,
+        standstills=data.standstills,
+        moved=data.moved,
+        groups=data.groups,
+        unread=_unread(run, data, kip_848),
+        comparison=data.comparison,
+        tells_bytes=data.tells_bytes,
+        altered_history=data.altered_history,
+    )
+    collected = findings.collect(data.violations, data.comparison, data.member_lines, data.breaches)
+    found = disturbances.judged(collected)
+    proven = findings.proven_roots(found)
     counts = Counter(
         {
             (group, phase, reason): count
@@ -110,36 +120,34 @@ def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | 
     )
     left = _unowned(run, data)
     short = unmet(run.experiment, counts, left, run.level)
-    held_up = broker_activity.held_up(data.standstills, run.busy, *_span(run)) if short else None
+    # a count proves something only where the evidence is whole, and the oracle explains it
+    whole = run.completed and not (run.aborted or run.stopped or run.failures)
     open_counts = {
         *doubtful.unsure_counts(run, data.bound, kip_848),
-        *(one["group"] for one in apart),
+        *(one.group for one in found if one.root is None and not one.proven),
     }
-    uncertain = found or any(one.group in open_counts for one in short)
-    doubts = [*_doubts(run, data, kip_848, profile), *(doubtful.assumed(run) if uncertain else ())]
-    if held_up is not None:
-        doubts.append(f"what was expected is not met, but {held_up}")
-    moved = _moved(run, data)
-    doubts += [
-        f"what was expected of group {group} is not met, but {moved[group]}"
-        for group in dict.fromkeys(item.group for item in short if item.group in moved)
-    ]
-    proven = findings.proven_roots(found)
-    if run.stopped and (doubts or short):
-        doubts.insert(0, "the run was stopped before its time was over")
-    # a count proves something only where the evidence is whole
-    whole = run.completed and not (run.aborted or run.stopped or run.failures)
     counted = [one for one in short if one.proven and one.group in data.checks and whole]
     counted = [one for one in counted if one.group not in open_counts]
-    had = lambda item: had_time(item, data.groups[item.group]["ran_ms"], run.experiment)
-    calm = lambda item: held_up is None and item.group not in moved
-    certain = [item for item in counted if calm(item) or had(item)]
-    if proven or (certain and not missing.gaps):
+    known = Counted(run, disturbances, data.observed)
+    changed = {one: by for one in counted if (by := known.changed_by(one)) is not None}
+    certain = [one for one in counted if one not in changed]
+    uncertain = found or any(one.group in open_counts for one in short)
+    doubts = [*_doubts(run, data, kip_848, profile), *(doubtful.assumed(run) if uncertain else ())]
+    doubts += dict.fromkeys(
+        f"what was expected of group {one.group} is not met, but {unknown.described(by)}"
+        for one, by in changed.items()
+        if by.source not in unknown.TOLD
+    )
+    doubts += unknown.doubts(found)
+    if run.stopped and (doubts or short):
+        doubts.insert(0, "the run was stopped before its time was over")
+    if proven or certain:
         verdict = "fail"
     elif doubts or found or short:
         verdict = "unknown"
     else:
         verdict = "pass"
+    shown, times = unknown.first_of_each(found)
     members = Counter((one.group, one.kind) for one in run.experiment.members())
     groups = {
         name: _group(run, data, name, members) | {"unowned": left.get(name)}
@@ -170,25 +178,36 @@ def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | 
         "phases": [{"phase": name, "began_at_ms": at_ms} for name, at_ms in run.phases],
         "faults": list(run.faults),
         "findings": [
-            as_json.finding(number, one, data.places) for number, one in enumerate(found, 1)
+            as_json.finding(number, one, data.places, times.get(number - 1, 1))
+            for number, one in enumerate(shown, 1)
         ],
         **({"findings_left_out": data.left_out} if data.left_out else {}),
-        "expectations_unmet": [item.as_json for item in short],
-        "unknown_because": doubts,
+        "expectations_unmet": [
+            item.as_json
+            | ({"because": why} if item in certain and (why := known.why(item)) else {})
+            for item in short
+        ],
+        "unknown_because": doubts if verdict == "unknown" else [],
+        **({"notes": doubts} if verdict == "fail" and doubts else {}),
         **({"unsure": list(run.outside.unsure)} if run.outside else {}),
         "counterexample": None,
         "departures": [as_json.departure(row, data.places) for row in data.departures[:SHOWN]],
         **about_clients(data.client_findings, data.digests.values(), data.places, run.busy),
         "coverage": _coverage(data),
         **({"witnesses": data.witnesses} if data.witnesses else {}),
-        **_standstills(run, data.standstills),
+        "disturbances": unknown.listed(run, disturbances.listed, found, changed.values()),
         "repeat_command": run.environment["repeat_command"],
     }
 
 
-def missing_evidence(run: RunFolder, data: Results) -> MissingEvidence:
-    """Return what may explain findings of a run because no log has it."""
-    return _missing(run, _with_unexplained_gaps(run, data))
+def _unread(run: RunFolder, data: Results, kip_848: Sequence[str]) -> Mapping[str, str]:
+    """Say why nothing about some groups is proven."""
+    foreign = doubtful.foreign_groups(run, data.bound)
+    return {
+        **dict.fromkeys(data.digests.keys() - data.checks.keys(), "no request can be read"),
+        **dict.fromkeys(foreign, doubtful.DOUBTFUL["unseen_member"]),
+        **dict.fromkeys(kip_848, "the KIP-848 protocol is out of scope"),
+    }
 
 
 def _with_unexplained_gaps(run: RunFolder, data: Results) -> Results:
@@ -205,20 +224,6 @@ def _with_unexplained_gaps(run: RunFolder, data: Results) -> Results:
         *wrong_clocks(data.ended_ms, run),
     ]
     return replace(data, gaps=[*of_logs, *unexplained(data.gaps, run, serving)])
-
-
-def _missing(run: RunFolder, data: Results) -> MissingEvidence:
-    waits = {group: row["max_rebalance_timeout_ms"] or 0.0 for group, row in data.groups.items()}
-    return MissingEvidence(by_group(data.gaps, data.groups), run.kills, waits, data.tells_bytes)
-
-
-def proven_wrong(verdict: Json) -> dict[str, list[tuple[float, str]]]:
-    """Return when something is proven wrong that lateness may explain (ms), and where, by group."""
-    wrong: dict[str, list[tuple[float, str]]] = defaultdict(list)
-    for finding in verdict["findings"]:
-        if finding["root"] and finding["proven"] and finding["kind"] not in findings.NEVER_LATE:
-            wrong[finding["group"]].append((finding["at_ms"], finding["log"]["broker"]))
-    return wrong
 
 
 def _group_names(run: RunFolder, data: Results) -> list[str]:
@@ -246,9 +251,10 @@ def _doubts(
         for group in run.experiment.group_names
         if group not in data.checks
     ]
-    doubts += [f"evidence is missing: {gap.described(data.places)}" for gap in data.gaps[:SHOWN]]
-    if len(data.gaps) > SHOWN:
-        doubts.append(f"evidence is missing in {len(data.gaps) - SHOWN} more places")
+    gaps = [gap for gap in data.gaps if gap.sure]
+    doubts += [f"evidence is missing: {gap.described(data.places)}" for gap in gaps[:SHOWN]]
+    if len(gaps) > SHOWN:
+        doubts.append(f"evidence is missing in {len(gaps) - SHOWN} more places")
     doubts += doubtful.altered(run, data.altered_history)
     if not data.tells_bytes:
         doubts += [
@@ -261,7 +267,6 @@ def _doubts(
         if count > 1
     ]
     doubts += data.elections[:SHOWN]
-    doubts += data.late_alone.values()
     doubts += failed_writes.doubts(run, data.bound)
     known = [*data.bound.items(), *((name, of.clients) for name, of in data.digests.items())]
     doubts += [
@@ -295,36 +300,6 @@ def _doubts(
     if run.cut_off:
         doubts.append("the journal ends within a line: the run died, and what became of it is open")
     return doubts
-
-
-def _span(run: RunFolder) -> tuple[float, float]:
-    """Return from when until when a run tells of its groups: from formation to the teardown."""
-    began = dict(run.phases)
-    return min(began.values(), default=inf), began.get("teardown", inf)
-
-
-def _moved(run: RunFolder, data: Results) -> dict[str, str]:
-    """Say, by group, which election without a fault changed its coordinator, if any did."""
-    from_ms, _ = _span(run)
-    return {
-        group: first.described
-        for group, elections in data.moved.items()
-        for first in [one for one in elections if one.unloaded_ms >= from_ms][:1]
-    }
-
-
-def _standstills(run: RunFolder, standstills: Sequence[Standstill]) -> Json:
-    """List when brokers stood still, if they did."""
-    listed = [
-        {
-            "broker": one.broker,
-            "from_ms": round(one.from_ms),
-            "until_ms": round(one.until_ms),
-            "because": one.because,
-        }
-        for one in broker_activity.that_matter(standstills, *_span(run))[:SHOWN]
-    ]
-    return {"brokers_stood_still": listed} if listed else {}
 
 
 def _group(run: RunFolder, data: Results, name: str, members: Mapping[Any, int]) -> Json:
@@ -392,7 +367,7 @@ def _coverage(data: Results) -> Json:
         **{fate: data.line_counts.get(fate, 0) for fate in STATUSES},
         "gaps": [
             {"file": file, "line": line, "what": gap.what}
-            for gap in data.gaps[:SHOWN]
+            for gap in [gap for gap in data.gaps if gap.sure][:SHOWN]
             for file, line in [data.places.place(gap.broker, gap.line)]
         ],
     }

@@ -16,7 +16,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from reports.ingest import bundle, places
+from reports.ingest import parquet, places
 from reports.ingest.log_files import literal
 from reports.ingest.tables import COLUMNS, STORED, among
 from reports.judgement.errors import EvidenceError
@@ -37,7 +37,7 @@ def about(run: RunFolder, verdict: Mapping[str, Any], night: str | None = None) 
     """Return the row of `RUNS` about a judged run."""
     began = {phase: float(at_ms) for phase, at_ms in run.phases}
     return {
-        **{name: run.environment.get(name) for name in bundle.schema(RUNS).names},
+        **{name: run.environment.get(name) for name in parquet.schema(RUNS).names},
         "run": run.name,
         "night": night,
         "experiment": run.experiment.name,
@@ -62,7 +62,7 @@ def of_run(
     source = places.uri_of(output)
     with places.run_folder(spark, source) as run:
         row = about(run, _verdict(spark, source), night)
-    stored = lambda name: bundle.stored(spark, COLUMNS[name], name, f"{source}/tables")
+    stored = lambda name: parquet.stored(spark, COLUMNS[name], name, f"{source}/tables")
     return row, {name: stored(name) for name in names}
 
 
@@ -95,7 +95,7 @@ def append(
 
 def listed(spark: SparkSession, row: Mapping[str, Any]) -> DataFrame:
     """Return the table `RUNS` with one row."""
-    return spark.createDataFrame([tuple(row[name] for name in bundle.schema(RUNS).names)], RUNS)
+    return spark.createDataFrame([tuple(row[name] for name in parquet.schema(RUNS).names)], RUNS)
 
 
 def _write(rows: DataFrame, run: str, uri: str, table_format: str) -> None:
@@ -121,4 +121,4 @@ def read(
     reader, place = spark.read.format(table_format), f"{places.uri_of(uri)}/{name}"
     if table_format == PARQUET:
         return reader.schema(with_run).load(literal(place))
-    return reader.load(place).select(*bundle.schema(with_run).names)
+    return reader.load(place).select(*parquet.schema(with_run).names)

@@ -25,6 +25,7 @@ def render(verdict: Json) -> str:
     for group in verdict["groups"]:
         unmet = (
             f"{one['phase']}: expected {one['expected']} {one['what']}, observed {one['observed']}"
+            f"{': ' + one['because'] if 'because' in one else ''}"
             for one in verdict["expectations_unmet"]
             if one["group"] == group
         )
@@ -35,7 +36,8 @@ def render(verdict: Json) -> str:
         if not fault["verified"]
     )
     _add(suite, "faults verified", unverified)
-    _add(suite, "evidence complete", verdict["unknown_because"])
+    doubts = verdict["unknown_because"] or verdict.get("notes", ())
+    _add(suite, "evidence complete", doubts)
     count(suite)
     return written(suite)
 

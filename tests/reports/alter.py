@@ -1,13 +1,16 @@
 """Alters recorded evidence in one place, as an editor would."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from groupquake.selftest.mutants.log_synthesis import SynthesizedLine
 from reports.judgement.group import Judge
 from reports.judgement.recording import Recording, Row
+
+Json = dict[str, Any]
 
 TIMES = ("arrived_ms", "earliest_ms", "at_ms", "latest_ms", "answered_ms", "logged_ms")
 """The columns of a request's times; a coordinator line has `at_ms` alone."""
@@ -105,10 +108,19 @@ def stretched(rows: Iterable[Row], at_ms: float, by_ms: float) -> list[Row]:
     ]
 
 
+COMPARED = ("comparison", "member_lines", "violations")
+"""The tables that the replay is compared in."""
+
+
+def compared(judge: Judge, group: str, rows: Sequence[Row]) -> Iterator[tuple[str, Json]]:
+    """Yield the rows of `COMPARED`, each with the name of its table."""
+    return ((name, row) for name, row in judge.tables(group, rows) if name in COMPARED)
+
+
 def differences(judge: Judge, group: str, rows: Sequence[Row]) -> list[str]:
     """List what is wrong with a group of which the logs tell these rows."""
     return [
         str(row.get("rule") or row.get("outcome"))
-        for name, row in judge.differences(group, rows)
+        for name, row in compared(judge, group, rows)
         if name != "comparison" or row["outcome"] != "match"
     ]

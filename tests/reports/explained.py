@@ -3,12 +3,13 @@
 from collections.abc import Iterable
 
 from reports.judgement.group import Judge
-from reports.judgement.logged import LoggedRow
+from reports.judgement.recording import Row
+from tests.reports.alter import compared
 
 
-def explains(judge: Judge, group: str, rows: Iterable[LoggedRow]) -> bool:
+def explains(judge: Judge, group: str, rows: Iterable[Row]) -> bool:
     """Tell whether the rules explain all of a group: responses, rebalances and lines."""
     return all(
         name == "comparison" and row["outcome"] == "match"
-        for name, row in judge.differences(group, rows)
+        for name, row in compared(judge, group, list(rows))
     )

@@ -10,7 +10,7 @@ import random
 import shutil
 import uuid
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,16 @@ from kafka_protocol.log_line import numbered
 from kafka_protocol.request_log import LOGGER, as_json, printed
 from reference_coordinator.classic import CLASSIC
 from reference_coordinator.classic.effects import Answer, Arm, Disarm, Persist
-from reference_coordinator.classic.events import Choices, Event, RecordWritten, Timer, TimerFired
+from reference_coordinator.classic.events import (
+    Choices,
+    Event,
+    Loaded,
+    LoadStarted,
+    RecordWritten,
+    Timer,
+    TimerFired,
+)
+from reference_coordinator.classic.state import Service
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.recording import Recording
 from tests.recorded.logs import UNANSWERED
@@ -157,6 +166,8 @@ class Process:
             self.join()
         elif error == Error.REBALANCE_IN_PROGRESS:
             self.join()
+        elif error in (Error.NOT_COORDINATOR, Error.COORDINATOR_LOAD_IN_PROGRESS):
+            self.broker.after(100.0, self.join)
         elif error == Error.FENCED_INSTANCE_ID or api == "LEAVE_GROUP":
             self.dead = True
         elif api == "JOIN_GROUP":
@@ -174,8 +185,19 @@ class Process:
 class Broker:
     """The oracle as a coordinator that takes up to `busy_ms` for a request."""
 
-    def __init__(self, members: Iterable[Member], seed: int = 0, busy_ms: float = 30.0) -> None:
-        """Let the members' group live for `LASTS_MS`."""
+    def __init__(
+        self,
+        members: Iterable[Member],
+        seed: int = 0,
+        *,
+        busy_ms: float = 30.0,
+        loads_ms: tuple[float, float] | None = None,
+    ) -> None:
+        """Let the members' group live for `LASTS_MS`.
+
+        `loads_ms` is when the broker begins to load the group, and when it has; it had before if
+        that is None.
+        """
         self.random, self.busy_ms = random.Random(seed), busy_ms
         self.now_ms = START_MS
         self.exchanges: dict[str, Exchange] = {}
@@ -184,6 +206,11 @@ class Broker:
         self._timers: dict[Timer, float] = {}
         self._queue: list[tuple[float, int, Callable[[], None]]] = []
         self._numbers = count(1)
+        if loads_ms is not None:
+            self.group = replace(self.group, service=Service.ABSENT)
+            begins_ms, ends_ms = loads_ms
+            self.after(begins_ms, lambda: self._step(LoadStarted(self.now_ms)))
+            self.after(ends_ms, lambda: self._step(Loaded(self.now_ms, None)))
         for member in members:
             self.after(member.starts_ms, self.start(member, 0))
         while self._queue and self._queue[0][0] <= START_MS + LASTS_MS:

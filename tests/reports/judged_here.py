@@ -10,14 +10,13 @@ from reports.judgement import findings, verdict
 from reports.judgement.coordinators import elections
 from reports.judgement.coordinators.unplanned_elections import unplanned_elections
 from reports.judgement.digest import Digest, Digester
-from reports.judgement.lateness.second_judgement import SecondJudgement
 from reports.judgement.log.processes import STATUSES, ends_of_brokers
 from reports.judgement.missing.gaps import (
     ENDS_OF_GROUPS,
     ENDS_OF_OFFSETS,
     REMOVED_NONE,
-    missing,
     possible_deletion,
+    unlogged,
 )
 from reports.judgement.recording import Recording
 from reports.judgement.run.run_folder import HISTORY
@@ -33,22 +32,7 @@ def judged_here(folder: Path) -> Json:
     run.require_regular()
     data, kip_848 = _results(recording)
     profile = recording.profile.name
-    judged = verdict.judge(run, data, kip_848, profile)
-    if wrong := verdict.proven_wrong(judged):
-        second = SecondJudgement.of_run(
-            replace(recording.judge, digester=Digester.of(run)),
-            run,
-            verdict.missing_evidence(run, data),
-            recording.activity,
-            recording.standstills,
-        )
-        doubts = {
-            group: second.doubt(group, recording.rows_by_group[group], *min(found))
-            for group, found in wrong.items()
-        }
-        late = {group: doubt for group, doubt in doubts.items() if doubt is not None}
-        judged = verdict.judge(run, replace(data, late_alone=late), kip_848, profile)
-    return judged
+    return verdict.judge(run, data, kip_848, profile)
 
 
 def _results(recording: Recording) -> tuple[Results, list[str]]:
@@ -99,7 +83,7 @@ def _results(recording: Recording) -> tuple[Results, list[str]]:
     broken: dict[str, list[str]] = defaultdict(list)
     for row in rows["broken"]:
         broken[row["group"]].append(row["promise"])
-    gaps = [gap for read in recording._read for gap in read.gaps]
+    gaps = recording.all_gaps
     last = {one["broker"]: one["process"] for one in processes}
     lost = [{"broker": gap.broker, "process": last[gap.broker], "what": gap.what} for gap in gaps]
     data = Results(
@@ -116,7 +100,7 @@ def _results(recording: Recording) -> tuple[Results, list[str]]:
         line_counts={name: sum(one.get(name, 0) for one in processes) for name in STATUSES},
         starts=starts,
         partitions={row["group"]: row["partitions"] for row in rows["groups"]},
-        gaps=[*gaps, *map(missing, rows["unlogged"]), *map(possible_deletion, ends)],
+        gaps=[*gaps, *map(unlogged, rows["unlogged"]), *map(possible_deletion, ends)],
         standstills=recording.standstills,
         ended_ms=ends_of_brokers(processes, lost),
         tells_bytes=run.grammar.tells_bytes,

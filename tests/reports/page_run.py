@@ -68,6 +68,8 @@ class MadeUpRun:
     """What clients gave as their reasons, by when rebalances began."""
     max_age: str = "300s"
     """How long clients may keep metadata."""
+    session_ms: float = 10_000.0
+    """The longest session of a member."""
     ran_ms: float | None = None
     """For how long all clients ran after topics grew."""
 
@@ -138,6 +140,7 @@ expect:
             "first_ms": ZERO_MS + 3_000,
             "last_ms": self.recovery_ms + 5_000,
             "max_rebalance_timeout_ms": 30_000.0,
+            "max_session_timeout_ms": self.session_ms,
             "brokers": ["1"],
             "ran_ms": self.ran_ms,
             "record_bytes": 1_850,

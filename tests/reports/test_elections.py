@@ -18,6 +18,7 @@ from reports.judgement.coordinators.elections import doubts, unexpected_loads
 from reports.judgement.recording import Recording
 from reports.judgement.timelines.member_lines import OF_LOADS
 from tests.recorded.logs import RECORDINGS
+from tests.reports.alter import compared
 
 Row = dict[str, Any]
 LAST_KNOWN_MS = 1_000.0
@@ -90,7 +91,7 @@ class Group:
     def findings(self, epochs: CoordinatorEpochs, *stalls: Stall) -> list[tuple[str, Row]]:
         """Judge the group; lines about what the added load loaded are not of interest."""
         judge = replace(self.recording.judge, epochs=epochs, stalls=stalls)
-        found = judge.differences("static", self.rows)
+        found = compared(judge, "static", self.rows)
         wrong = ((name, row) for name, row in found if row.get("outcome") != "match")
         return [(name, row) for name, row in wrong if row.get("kind") not in OF_LOADS]
 

@@ -12,10 +12,14 @@ from typing import Any
 import pytest
 
 from reference_coordinator.replay import EpochEvent
-from reports.judgement.findings import MissingEvidence
-from reports.judgement.lateness.second_judgement import findings_of
+from reports.judgement.disturbances import Disturbances
+from reports.judgement.findings import of_group
+from reports.judgement.missing.gaps import unlogged
+from reports.judgement.missing.unseen import WAITS_MS
 from reports.judgement.recording import Recording
+from reports.judgement.timelines.member_lines import OF_LOADS
 from tests.recorded.logs import RECORDINGS
+from tests.reports.alter import compared
 
 Row = dict[str, Any]
 SLACK_MS = 500.0
@@ -62,7 +66,11 @@ def overdue(
     ended = replace(epochs, of_brokers=of_brokers, of_partitions=of_partitions)
     judge = replace(recording.judge, epochs=ended, fenced=None)
     no_lie = (*NO_LIE, *unlogged)
-    found = [row for _, row in judge.differences(group, rows) if row.get("outcome") not in no_lie]
+    found = [
+        row
+        for _, row in compared(judge, group, rows)
+        if row.get("outcome") not in no_lie and row.get("kind") not in OF_LOADS
+    ]
     assert {row.get("outcome") for row in found} <= {"missing_line"}
     return [f"{row['kind']} of {row['subject']}" for row in found]
 
@@ -119,18 +127,22 @@ def test_an_assignment_is_stored(recording: Recording, after_ms: float, found: b
     assert due == (["assignment of generation 1"] if found else [])
 
 
-def test_a_kill_makes_it_a_doubt_and_no_pass(recording: Recording) -> None:
+def test_a_kill_makes_it_unknown(recording: Recording) -> None:
+    """What the broker had not answered then is in no log; what was due before should be there."""
     assignment = lines(recording, "removal", "assignment")[0]
     rows = hanging(recording, "removal", assignment)
-    timeout_ms = rebalance_timeout_ms(recording, "removal")
+    timeout_ms = max(rebalance_timeout_ms(recording, "removal"), WAITS_MS)
     tables: dict[str, list[Row]] = {"member_lines": [], "comparison": [], "violations": []}
-    for name, row in replace(recording.judge, fenced=None).differences("removal", rows):
-        if row.get("outcome") not in NO_LIE:
+    judge = replace(recording.judge, fenced=None)
+    for name, row in compared(judge, "removal", rows):
+        if row.get("outcome") not in NO_LIE and row.get("kind") not in OF_LOADS:
             tables[name].append({"group": "removal", **row})
-    (missing,) = tables["member_lines"]
-    for killed_after_ms, proven in ((100.0, False), (timeout_ms + 1_000.0, True)):
-        kill = assignment["broker"], missing["due_ms"] + killed_after_ms
-        evidence = MissingEvidence({}, [kill], {"removal": timeout_ms})
-        (finding,) = findings_of(rows, tables, evidence)
-        assert finding.kind == "missing_line"
-        assert finding.proven is proven
+    (finding,) = of_group(rows, tables)
+    assert finding.kind == "missing_line"
+    broker, due_ms = assignment["broker"], finding.at_ms
+    for killed_after_ms, proven in ((100.0, False), (timeout_ms + 2_100.0, True)):
+        kill = broker, due_ms + killed_after_ms - 10.0, due_ms + killed_after_ms
+        every = replace(judge, kills=(kill,), unmeasured=()).tables("removal", rows)
+        gaps = [unlogged({"group": "removal", **row}) for name, row in every if name == "unlogged"]
+        found = Disturbances([gap.disturbance for gap in gaps], {}).judged([finding])
+        assert [one.proven for one in found] == [proven]

@@ -4,9 +4,11 @@ The logs are those of a coordinator whose last assignment its successor never go
 answered without an error. That is proven wrong, unless a fault cut the broker off about then.
 """
 
+from collections import defaultdict
 from dataclasses import dataclass, replace
 from functools import cache
 from math import inf
+from typing import Any
 
 import pytest
 
@@ -15,10 +17,10 @@ from groupquake.selftest.mutants.synthesized_run import SynthesizedRun
 from reference_coordinator.classic.effects import Effect, Persist
 from reference_coordinator.classic.step import step
 from reference_coordinator.replay import ObservedRequest, Parting
-from reports.judgement.findings import MissingEvidence
+from reports.judgement.disturbances import Disturbances
+from reports.judgement.findings import Finding, of_group, proven_roots
 from reports.judgement.group import Judge
-from reports.judgement.lateness.broker_activity import possible_in
-from reports.judgement.lateness.second_judgement import SecondJudgement
+from reports.judgement.missing.gaps import unlogged
 from reports.judgement.recording import Row
 from reports.judgement.run.faults import REPLICATES_MS
 from tests.recorded.logs import RECORDINGS
@@ -68,16 +70,20 @@ class Case:
         mine = replace(
             epochs, partings=partings, of_brokers=ends, of_partitions={partition: events}
         )
-        return replace(self.run.judge, epochs=mine)
+        return replace(self.run.judge, epochs=mine, kills=(), unmeasured=())
 
     def explains(self, *partings: Parting) -> bool:
         return explains(self.judge(*partings), GROUP, self.rows)
 
-    def doubt(self, *partings: Parting) -> str | None:
-        """Judge the group again."""
-        possible = possible_in(*self.run.original.activity, self.run.run.brokers)
-        second = SecondJudgement(self.judge(*partings), MissingEvidence({}, (), {}), possible)
-        return second.doubt(GROUP, self.rows, self.seen.at_ms)
+    def found(self, *partings: Parting) -> list[Finding]:
+        """Judge the group, with what no log may have of it."""
+        tables: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        for name, row in self.judge(*partings).tables(GROUP, self.rows):
+            tables[name].append({"group": GROUP, **row})
+        gaps = [unlogged(row) for row in tables["unlogged"]]
+        groups = {GROUP: tables["groups"][0]}
+        disturbances = Disturbances([gap.disturbance for gap in gaps], groups)
+        return disturbances.judged(of_group(self.rows, tables))
 
     def cut_off(self, from_ms: float, broker: str = "") -> Parting:
         """Return a fault that began so long after the SyncGroup was answered."""
@@ -97,7 +103,7 @@ def case(name: str) -> Case:
 def test_a_confirmed_write_that_is_gone_is_proven_wrong(name: str) -> None:
     lost = case(name)
     assert not lost.explains()
-    assert lost.doubt() is None
+    assert proven_roots(lost.found())
 
 
 @pytest.mark.parametrize("name", RECORDINGS)
@@ -109,9 +115,10 @@ def test_what_a_broker_wrote_while_it_was_cut_off_is_gone(name: str) -> None:
 def test_what_it_wrote_just_before_may_be_gone(name: str) -> None:
     lost = case(name)
     assert not lost.explains(lost.cut_off(500.0))
-    doubt = lost.doubt(lost.cut_off(500.0))
-    assert doubt is not None
-    assert f"what broker {lost.seen.broker} wrote just before it was cut off" in doubt
+    found = lost.found(lost.cut_off(500.0))
+    assert proven_roots(found) == []
+    (cause,) = {one.may_be.cause for one in found if one.may_be is not None}
+    assert f"what broker {lost.seen.broker} wrote just before it was cut off" in cause
 
 
 @pytest.mark.parametrize("name", RECORDINGS)
@@ -120,4 +127,4 @@ def test_what_it_wrote_long_before_or_another_one_is_not(name: str) -> None:
     other = "1" if lost.seen.broker != "1" else "2"
     for parting in (lost.cut_off(REPLICATES_MS + 200.0), lost.cut_off(-500.0, other)):
         assert not lost.explains(parting)
-        assert lost.doubt(parting) is None
+        assert proven_roots(lost.found(parting))

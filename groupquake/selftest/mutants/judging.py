@@ -12,16 +12,16 @@ from groupquake.selftest.mutants.log_synthesis import LogSynthesis
 from groupquake.selftest.mutants.synthesized_run import SynthesizedRun
 from reference_coordinator.classic.step import Step
 from reports.judgement import findings
+from reports.judgement.coordinators.unplanned_elections import unplanned_elections
+from reports.judgement.disturbances import Disturbances
 from reports.judgement.doubtful import DOUBTFUL
 from reports.judgement.findings import Finding
 from reports.judgement.group import Judge
-from reports.judgement.lateness.second_judgement import SecondJudgement, findings_of
-from reports.judgement.missing.gaps import by_group
+from reports.judgement.missing.gaps import unlogged
 from reports.judgement.recording import Recording
 
 __all__ = [
-    "DOUBTFUL", "bound", "fails", "found", "missing_evidence", "proven", "second_judgement",
-    "synthesized_run_of",
+    "DOUBTFUL", "bound", "disturbances_of", "fails", "found", "proven", "synthesized_run_of",
 ]  # fmt: skip
 Tables = Mapping[str, list[dict[str, Any]]]
 """The rows of a group's tables (`reports.judgement.group`), by table."""
@@ -39,29 +39,8 @@ def bound(recording: Recording, group: str) -> Mapping[str, int]:
 
 
 def fails(recording: Recording, group: str) -> bool:
-    """Return whether the evidence of a group makes the verdict `fail`, in both judgements."""
-    first = _first_wrong(recording, group)
-    roots = first or proven(found(recording, group))
-    if not roots or _is_never_late(roots):
-        return bool(roots)
-    rows, wrong_ms = recording.rows_by_group[group], min(root.at_ms for root in roots)
-    if second_judgement(recording, group).doubt(group, rows, wrong_ms) is None:
-        return True
-    return bool(first) and _is_never_late(proven(found(recording, group)))
-
-
-def _is_never_late(roots: Iterable[Finding]) -> bool:
-    """Whether there is one among them that lateness does not explain."""
-    return not all(root.may_be_late for root in roots)
-
-
-def second_judgement(recording: Recording, group: str) -> SecondJudgement:
-    """Return what judges a group again, as a report does with one that is proven wrong."""
-    groups = _tables(recording.judge, recording, group)["groups"]
-    missing = missing_evidence(recording, groups)
-    return SecondJudgement.of_run(
-        recording.judge, recording.run, missing, recording.activity, recording.standstills
-    )
+    """Return whether the evidence of a group makes the verdict `fail`."""
+    return bool(_first_wrong(recording, group) or proven(found(recording, group)))
 
 
 def _first_wrong(recording: Recording, group: str) -> list[Finding]:
@@ -88,20 +67,34 @@ def _tables(judge: Judge, recording: Recording, group: str) -> Tables:
 
 
 def _differences(recording: Recording, group: str, tables: Tables) -> list[Finding]:
-    """List the differences in log order, without those that kills or gaps may explain."""
-    rows = recording.rows_by_group.get(group, ())
-    return findings_of(rows, tables, missing_evidence(recording, tables["groups"]))
+    """List the differences in log order, each beside the disturbances of the run."""
+    differences = findings.of_group(recording.rows_by_group.get(group, ()), tables)
+    return disturbances_of(recording, tables).judged(differences)
 
 
-def missing_evidence(
-    recording: Recording, groups: Iterable[Mapping[str, Any]]
-) -> findings.MissingEvidence:
-    """Return what no log of a recording has; `groups` are rows of that table."""
-    spans = {row["group"]: row for row in groups if row["requests"]}
-    waits = {name: span["max_rebalance_timeout_ms"] or 0.0 for name, span in spans.items()}
-    gaps = by_group(recording.gaps, spans)
-    tells_bytes = recording.run.grammar.tells_bytes
-    return findings.MissingEvidence(gaps, recording.run.kills, waits, tells_bytes)
+def disturbances_of(recording: Recording, tables: Tables) -> Disturbances:
+    """Return what may explain differences of a group with these tables."""
+    groups = {row["group"]: row for row in tables.get("groups", ()) if row["requests"]}
+    judge = recording.judge
+    return Disturbances.of_run(
+        recording.run,
+        gaps=[*recording.gaps, *map(unlogged, tables.get("unlogged", ()))],
+        standstills=recording.standstills,
+        moved={
+            name: unplanned_elections(
+                judge.epochs,
+                judge.epochs.partition_of(name),
+                judge.outages,
+                judge.stalls,
+                judge.grown_ms[1],
+            )
+            for name in groups
+        },
+        groups={name: row | {"brokers": row["brokers"].split(",")} for name, row in groups.items()},
+        unread={},
+        comparison=tables.get("comparison", ()),
+        tells_bytes=recording.run.grammar.tells_bytes,
+    )
 
 
 def synthesized_run_of(coordinator: Step, recording: Recording, group: str) -> SynthesizedRun:

@@ -1,12 +1,12 @@
 """A recorded or synthesized run at level `wire`: what the tap would have seen of it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from groupquake.selftest.wire_form import on_wire
-from reports.judgement.log.split_summary import start_of
-from reports.judgement.recording import ReadLog, Recording
+from reports.judgement.log.log_places import Split, log_of
+from reports.judgement.recording import Recording
 from reports.judgement.run.evidence_level import Level
 from reports.judgement.run.run_folder import RunFolder
 
@@ -32,13 +32,9 @@ class WireRun(Recording):
         return WireFolder(self.original.run.path)
 
     @cached_property
-    def texts(self) -> dict[str, list[str]]:
-        """The lines by broker (id)."""
-        return dict(on_wire(self.original.lines, self.original.run.brokers))
-
-    @cached_property
-    def _read(self) -> Sequence[ReadLog]:
-        return [
-            ReadLog.of(broker, self.parser, texts, start_of(texts, self.parser))
-            for broker, texts in sorted(self.texts.items())
-        ]
+    def texts(self) -> Mapping[Split, Sequence[bytes]]:
+        """The lines by file."""
+        return {
+            Split(log_of(broker, self.parser.folder), 0): [text.encode() for text in texts]
+            for broker, texts in on_wire(self.original.lines, self.original.run.brokers).items()
+        }

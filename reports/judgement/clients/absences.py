@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 from reference_coordinator.replay import ObservedRequest, Stall
 from reference_coordinator.replay.lateness import NEVER_LATE, Lateness
 from reports.judgement.breaches import Breach, breach
-from reports.judgement.run.machine_log import Busy
 
 Json = dict[str, Any]
 
@@ -123,13 +122,11 @@ def _holding(faults: Iterable[Mapping[str, Mapping[str, Any]]]) -> Iterator[_Hol
 class Absent:
     """The absences of one group's clients, and those that requests contradict.
 
-    `stalls` are the times in which brokers stood still, or may have. In the `busy` ones the tap
-    may have, too, and what a client had sent waits there for its turn.
+    `stalls` are the times in which brokers stood still.
     """
 
     absences: Sequence[Absence] = ()
     stalls: Sequence[Stall] = ()
-    busy: Sequence[Busy] = ()
     _left: dict[str, list[Absence]] = field(default_factory=lambda: defaultdict(list))
     _lateness: dict[str, Lateness] = field(default_factory=dict)
     _turns: dict[str, tuple[float, float]] = field(default_factory=dict)
@@ -166,19 +163,13 @@ class Absent:
                         f"no request of {one.client}: {one.what}",
                         f"{seen.api} of {one.client}",
                         shown_by=seen,
+                        from_ms=one.from_ms,
                     )
 
     def _lateness_of(self, broker: str) -> Lateness:
         """Return how late what a broker reads may be."""
         if broker not in self._lateness:
-            held_up = (
-                *(stall for stall in self.stalls if stall.broker == broker),
-                *(
-                    Stall(broker, one.from_ms, one.until_ms, proven=False)
-                    for one in self.busy
-                    if one.broker in ("", broker)
-                ),
-            )
+            held_up = [stall for stall in self.stalls if stall.broker == broker]
             self._lateness[broker] = Lateness.of(held_up) if held_up else NEVER_LATE
         return self._lateness[broker]
 

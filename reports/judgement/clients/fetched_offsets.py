@@ -95,9 +95,9 @@ class FetchedOffsets:
         """
         for seen in unanswered:
             if seen.api == "OFFSET_COMMIT":
+                open_ = seen, Error.UNKNOWN_SERVER_ERROR, None
                 for name, one in partitions_in(seen.request["topics"]):
-                    stored = one["committedOffset"], seen, Error.UNKNOWN_SERVER_ERROR
-                    self._commits[name].append(Commit(*stored, None))
+                    self._commits[name].append(Commit(one["committedOffset"], *open_))
         for seen in requests:
             if seen.api == "OFFSET_COMMIT":
                 epoch = self._epoch(seen, partition)

@@ -2,7 +2,7 @@
 
 Nearly all answers show that a coordinator goes on. What tells are those near an answer that shows
 that a broker does not coordinate the group, those before and after another broker's, and those
-around a restart. Requests without an answer are few, and all kept.
+around a restart. Requests without an answer are few: all are kept, with those beside them.
 """
 
 from bisect import bisect_left, bisect_right
@@ -76,7 +76,7 @@ def telling(
     for place, one in enumerate(seen):
         before, after = seen[max(place - 1, 0)], seen[min(place + 1, len(seen) - 1)]
         if (
-            one.says == OPEN
+            OPEN in (before.says, one.says, after.says)
             or before is one
             or after is one
             or not before.broker == one.broker == after.broker

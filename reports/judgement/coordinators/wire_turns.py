@@ -16,9 +16,9 @@ COPY = "-copy"
 """The end of the name of a connection that stands for the second of a request sent twice."""
 
 
-def tolerance_of(on_wire: bool, waits_ms: float) -> Tolerance:
-    """Return how exact the evidence is; `waits_ms` is how long a thread may wait for a CPU."""
-    return (TOLERANCE if on_wire else Tolerance()).with_waits(waits_ms)
+def tolerance_of(on_wire: bool) -> Tolerance:
+    """Return how exact the evidence is."""
+    return TOLERANCE if on_wire else Tolerance()
 
 
 def in_turn(requests: Iterable[ObservedRequest]) -> list[ObservedRequest]:

@@ -1,31 +1,17 @@
-"""Reads one broker's log or a split of it: its lines in, in their order; rows of tables out.
+"""Places the rows of a split: what its lines show, and where it stands in its log, in; tables out.
 
-lines read = used + irrelevant + rejected: a line that no template matches is counted as rejected.
-What the lines before a split tell of those in it is its `Start` (see `split_summary`); what a split
-tells of the processes that wrote it is joined to the whole by `processes`.
+The times of lines are computed here, once it is known how far the clocks of their process are
+apart (`merging`).
 """
 
 from bisect import bisect_left
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from math import isnan, nan
 from typing import Any, NamedTuple
 
-from kafka_protocol import tap_lines
-from kafka_protocol.request_log import COMPLETED
-from kafka_protocol.request_log import LOGGER as REQUEST_LOGGER
-from reports.judgement.coordinators.wire_turns import COPY
-from reports.judgement.log.parsing import (
-    NO_LINE,
-    LoggedRequest,
-    Parser,
-    Parts,
-    parse_request,
-    parse_unanswered,
-)
-from reports.judgement.log.processes import Placed, ProcessPart, runs
-from reports.judgement.run.deliveries import NOTHING_HELD, Deliveries
+from reports.judgement.log.parsing import LoggedRequest, Parser
+from reports.judgement.log.split_rows import Row, Rows
 from reports.judgement.run.skews import UNPLACED, of_broker
 
 CLOCK_MS = 50.0
@@ -34,11 +20,6 @@ PAUSE_MS = 1_000.0
 """How far a printed time may be behind the nano clock: log4j 2 reads the time first, then the nano
 clock, and the thread may be suspended between (`MutableLogEvent.initTime`, log4j-core 2.25.3)."""
 NOT_ITS_OWN = "the time it shows is not its broker's"
-COPIED = f"{tap_lines.COPY}}}}}"
-"""What the line of a request ends with that the tap sent a second time: it has the number of the
-first one."""
-TEXT_SHOWN = 300
-"""How many characters of a line the table `coverage` keeps."""
 
 REQUESTS = """
     id STRING, broker STRING, file STRING, line LONG, group STRING, api STRING, api_version INT,
@@ -56,33 +37,43 @@ COVERAGE = """
     broker STRING, file STRING, line LONG, process LONG, serial_number LONG, at_ms DOUBLE,
     status STRING, text STRING
 """
+"""The lines that are not used: `irrelevant` or `rejected`."""
 GAPS = "broker STRING, process LONG, at_ms DOUBLE, line LONG, what STRING"
 TABLES = {
     "requests": REQUESTS, "transitions": TRANSITIONS, "coverage": COVERAGE, "lost": GAPS,
 }  # fmt: skip
+COLUMNS = {
+    name: tuple(column.split()[0] for column in columns.split(","))
+    for name, columns in TABLES.items()
+}
 
-Number = tuple[str | None, int | None]
-"""A request's connection and correlation id; the same twice in one process is a repeated line, but
-for a request that a rule of the tap sent twice."""
+
+class Repeated(NamedTuple):
+    """The line of a request that a split before has, too: its serial number and its text."""
+
+    sn: int | None
+    text: str
 
 
-class Start(NamedTuple):
-    """Where a split begins, by the lines before it; a whole log begins at the first.
+class Place(NamedTuple):
+    """Where a split stands in its broker's log, by the lines of the other splits.
 
     `line` and `lines` are the numbers of lines before it, in the log and of the process numbered
     `process`, which goes on. `last_ms` is the last printed time. `within_ms` counts the lines of
-    this process by printed time, of times that come again. `seen` counts how often requests of this
-    process stand before it that come again. `offsets` are, by number of process, what to add to its
-    nano clock, in ms, to get UTC.
+    this process by printed time, of times that come again. `offsets` are, by number of process,
+    what to add to its nano clock, in ms, to get UTC. `repeated` are lines of requests that another
+    split has, too.
     """
 
+    broker: str
+    file: str
     line: int = 0
     process: int = 0
     lines: int = 0
-    last_ms: float | None = None
+    last_ms: int | None = None
     offsets: Mapping[int, float] = {}
     within_ms: Mapping[int, int] = {}
-    seen: Mapping[Number, int] = {}
+    repeated: Mapping[int, Repeated] = {}
 
 
 def offset_ms(apart_us: Mapping[int, int]) -> float:
@@ -101,119 +92,55 @@ def offset_ms(apart_us: Mapping[int, int]) -> float:
     return (median_us + 0.5) / 1_000 + 0.5 if 2 * agree >= up_to[-1] else nan
 
 
-class Log:
-    """A broker's log or a split of it, read line after line.
+class Clock:
+    """Tells when the lines of a split were written, in UTC, ms."""
 
-    `rows` are the rows of `TABLES` by table; the caller takes them and clears the lists.
-    """
+    def __init__(self, place: Place, parser: Parser) -> None:
+        """Take where the split stands, and its log's parser."""
+        self._place, self._numbered = place, parser.numbered
+        self._skews = of_broker(parser.skews, place.broker)
+        self._unplaced: set[int] = set()
 
-    def __init__(
-        self,
-        broker: str,
-        file: str,
-        parser: Parser,
-        start: Start,
-        deliveries: Deliveries = NOTHING_HELD,
-    ) -> None:
-        """Start before the first line; `file` is the name that rows have."""
-        self._deliveries = deliveries
-        self.broker, self.file, self.parser = broker, file, parser
-        self.grammar, self.offsets = parser.grammar, start.offsets
-        self._skews = of_broker(parser.skews, broker)
-        self.rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in TABLES}
-        self.line = start.line
-        self._last_ms = start.last_ms
-        self._before = ""
-        self._parts: list[ProcessPart] = []
-        self._begin(start.process, start.lines, start.within_ms, start.seen)
-
-    def _begin(
-        self,
-        number: int,
-        lines: int = 0,
-        within_ms: Mapping[int, int] = {},
-        seen: Mapping[Number, int] = {},
-    ) -> None:
-        """Begin or go on with a process."""
-        self.process = ProcessPart(number, on_wire=self.parser.on_wire)
-        self._lines, self._within_ms, self._seen = lines, Counter(within_ms), Counter(seen)
-        self._placed: list[Placed] = []
-        self._is_unplaced = False
-        self._counts: Counter[str] = Counter()
-
-    def read(self, text: str) -> None:
-        """Read the next line."""
-        parts = self.parser.split(text)
-        if parts.body.endswith(self.grammar.first_line_end):
-            self._end_process()
-            self._begin(self.process.number + 1)
-        self.line += 1
-        self._lines += 1
-        process, sn = self.process, parts.sn
-        if not self.parser.numbered and parts.logged_ms is not None:
-            sn = self._lines
-        at_ms, doubt = self._at_ms(parts)
-        if sn is not None and at_ms is not None:
-            self._placed.append((sn, self.line, at_ms))
-            if doubt is not None:
-                self.rows["lost"].append((self.broker, process.number, at_ms, self.line, doubt))
-        if text == self._before:  # no broker writes a line twice at one time
-            status = "rejected"
-        elif parts.logger == REQUEST_LOGGER and parts.body.startswith(COMPLETED):
-            status = self._request(at_ms, parse_request(parts.body), parts.body)
-        elif self.parser.on_wire and parts.body.startswith(tap_lines.UNANSWERED):
-            unanswered = parse_unanswered(parts.body)
-            status = "irrelevant" if unanswered is None else self._request(at_ms, unanswered)
-        elif self.parser.on_wire and parts[-2:] == (tap_lines.ENDED, tap_lines.LOGGER):
-            process.ended, status = True, "irrelevant"
-        elif self.parser.is_of_coordinator(parts.logger):
-            status = self._coordinator_line(sn, at_ms, parts)
-        else:
-            known = parts.logger in self.grammar.irrelevant_loggers and not self.parser.on_wire
-            status = "irrelevant" if known else "rejected"
-        self._before = text
-        shown = text[:TEXT_SHOWN] if status == "rejected" else None
-        self.rows["coverage"].append(
-            (self.broker, self.file, self.line, process.number, sn, at_ms, status, shown)
-        )
-        self._counts[status] += 1
-        if at_ms is not None and (process.last_ms is None or at_ms > process.last_ms):
-            process.last_ms = at_ms
-
-    def _at_ms(self, parts: Parts) -> tuple[float | None, str | None]:
-        """Return the UTC time of a line in ms, and what is doubtful of it: its two clocks disagree.
+    def at_ms(self, process: int, ms: int | None, tick: int | None) -> float | None:
+        """Return when a line was written that shows this time; `process` counts from the split's.
 
         A line is not written before the time that it prints, but its nano clock may be read late.
         Without a nano clock, lines of one millisecond keep the order of the log. A line without a
         time gets that of the line before.
         """
-        logged = parts.logged_ms
-        if logged is not None:
-            self._last_ms = float(logged)
-        if self.parser.numbered:
-            offset = self.offsets.get(self.process.number)
-            if parts.nanos is None or offset is None:
-                return self._last_ms, self._unplaced(logged)
-            if isnan(offset):
-                return self._last_ms, NOT_ITS_OWN
-            exact = parts.nanos / 1e6 + offset
-            if logged is None:
-                return exact, None
-            shown = self._shown_on_right_clock(exact, logged)
-            if not -CLOCK_MS <= exact - shown <= PAUSE_MS:
-                return exact, NOT_ITS_OWN
-            return min(exact, shown + 1.0), None
-        if logged is None:
-            return self._last_ms, None
-        self._within_ms[logged] += 1
-        return logged + 0.5 + self._within_ms[logged] / 1_000, self._unplaced(logged)
+        if ms is None:
+            last_ms = self._place.last_ms
+            return None if last_ms is None else float(last_ms)
+        if tick is None:
+            return float(ms)
+        if not self._numbered:
+            before = 0 if process else self._place.within_ms.get(ms, 0)
+            return ms + 0.5 + (before + tick) / 1_000
+        offset = self._place.offsets.get(self._place.process + process)
+        if offset is None or isnan(offset):
+            return float(ms)
+        exact = tick / 1e6 + offset
+        shown = self._shown_on_right_clock(exact, ms) if self._skews else ms
+        return min(exact, shown + 1.0) if -CLOCK_MS <= exact - shown <= PAUSE_MS else exact
 
-    def _unplaced(self, logged: float | None) -> str | None:
-        """Return a doubt about a process: its first line that the wall clock alone places."""
-        if logged is None or self._is_unplaced:
+    def doubt(self, process: int, ms: int | None, tick: int | None) -> str | None:
+        """Return what is doubtful of the time of the next line: its two clocks disagree.
+
+        Or, once for each process, that the wall clock alone places it, at a time when that is off.
+        """
+        if ms is None or (tick is None and self._numbered and not self._skews):
             return None
-        self._is_unplaced = any(skew.may_show(logged) for skew in self._skews)
-        return UNPLACED if self._is_unplaced else None
+        offset = self._place.offsets.get(self._place.process + process)
+        if not self._numbered or tick is None or offset is None:
+            if process in self._unplaced or not any(one.may_show(ms) for one in self._skews):
+                return None
+            self._unplaced.add(process)
+            return UNPLACED
+        if isnan(offset):
+            return NOT_ITS_OWN
+        exact = tick / 1e6 + offset
+        apart_ms = exact - self._shown_on_right_clock(exact, ms)
+        return None if -CLOCK_MS <= apart_ms <= PAUSE_MS else NOT_ITS_OWN
 
     def _shown_on_right_clock(self, exact: float, logged: float) -> float:
         """Return the time that a line shows, as the right clock would have had it.
@@ -223,96 +150,62 @@ class Log:
         off = (logged - skew.by_ms for skew in self._skews if skew.lasts_at(exact))
         return min((logged, *off), key=lambda shown: abs(exact - shown))
 
-    def _request(self, logged_ms: float | None, logged: LoggedRequest, body: str = "") -> str:
-        if self.parser.is_foreign(logged.group):
-            return "irrelevant"
-        on_wire = self.parser.on_wire
-        if on_wire and body.endswith(COPIED):
-            logged = logged._replace(connection=f"{logged.connection}{COPY}")
-        times = (logged.times_on_wire if on_wire else logged.times)(logged_ms)
-        if on_wire:  # what the broker did last was to answer
-            logged_ms = times.answered_ms
-        number = (logged.connection, logged.correlation_id)
-        readable = logged.readable and logged_ms is not None
-        if self._seen[number]:
-            readable = readable and self._seen[number] <= self._copies(logged, times.answered_ms)
-        self._seen[number] += 1
-        self.rows["requests"].append(
-            (
-                f"{self.broker}:{self.line}",
-                self.broker,
-                self.file,
-                self.line,
-                logged.group,
-                logged.api,
-                logged.api_version,
-                logged.client_id,
-                logged.connection,
-                logged.correlation_id,
-                *times,
-                logged_ms,
-                logged.error_code,
-                logged.request,
-                logged.response,
-                readable,
-            )
-        )
-        return "used" if readable else "rejected"
 
-    def _copies(self, logged: LoggedRequest, answered_ms: float | None) -> int:
-        """Return how often the tap sent a request once more."""
-        if logged.client_id is None or logged.api is None or logged.connection is None:
-            return 0
-        if logged.correlation_id is None or answered_ms is None or self.parser.on_wire:
-            return 0
-        key = logged.client_id, logged.api, logged.correlation_id
-        return self._deliveries.copies(key, logged.connection, answered_ms)
+class Placing:
+    """Makes rows of `TABLES` of the rows of a split.
 
-    def _coordinator_line(self, sn: int | None, at_ms: float | None, parts: Parts) -> str:
-        parsed = self.parser.coordinator_line(self.broker, parts.logger, parts.body)
-        if at_ms is None:
-            parsed = NO_LINE
-        process = self.process
-        if parsed.partition is not None:
-            process.partition = max(parsed.partition, process.partition or 0)
-        process.ended |= parsed.template == self.grammar.last_template
-        if self.parser.is_foreign(parsed.fields.get("group")):
-            return "irrelevant"
-        self.rows["transitions"].append(
-            (
-                self.broker,
-                self.file,
-                self.line,
-                process.number,
-                sn,
-                at_ms,
-                parts.level,
-                parsed.template,
-                parsed.partition,
-                parsed.fields.get("group"),
-                parsed.fields.get("member"),
-                parsed.fields.get("instance"),
-                parsed.number("generation"),
-                parsed.number("members"),
-                parsed.number("static_members"),
-                parsed.fields.get("reason"),
-                parsed.number("epoch"),
-                parsed.message,
-            )
-        )
-        return "rejected" if parsed.template is None else "used"
+    `beside` stands before their names where the tap is a second witness.
+    """
 
-    def end(self) -> list[ProcessPart]:
-        """End; return what was read of each process."""
-        self._end_process()
-        return self._parts
+    def __init__(self, place: Place, parser: Parser, beside: str = "") -> None:
+        """Take where the split stands, and its log's parser."""
+        self.beside = beside
+        self._place, self._on_wire, self._numbered = place, parser.on_wire, parser.numbered
+        self.at_ms = Clock(place, parser).at_ms
 
-    def _end_process(self) -> None:
-        part, placed = self.process, sorted(self._placed)
-        part.counts = dict(self._counts)
-        if placed:
-            _, lines, times_ms = zip(*placed, strict=True)
-            part.lines = min(lines), max(lines)
-            part.times_ms = min(times_ms), max(times_ms)
-            part.runs = list(runs(placed))
-        self._parts.append(part)
+    def requests(self, group: str | None, rows: Iterable[Row]) -> Iterator[Row]:
+        """Yield the rows of `requests`."""
+        broker, file, before = self._place.broker, self._place.file, self._place.line
+        repeated = self._place.repeated
+        for (line, process, ms, tick, api, version, client, connection, serial, request, response,
+             code, times_ms, readable) in rows:  # fmt: skip
+            logged_ms = self.at_ms(process, ms, tick)
+            timed = LoggedRequest(times_ms=times_ms)
+            times = timed.times_on_wire(logged_ms) if self._on_wire else timed.times(logged_ms)
+            if self._on_wire:  # what the broker did last was to answer
+                logged_ms = times.answered_ms
+            yield (
+                f"{broker}:{before + line}", broker, file, before + line, group, api, version,
+                client, connection, serial, *times, logged_ms, code, request, response,
+                readable and line not in repeated,
+            )  # fmt: skip
+
+    def lines(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """Yield the rows of `transitions`."""
+        for line, process, sn, ms, tick, *said in rows:
+            yield (*self._head(line, process, sn), self.at_ms(process, ms, tick), *said)
+
+    def unused(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """Yield the rows of `coverage`."""
+        for line, process, sn, ms, tick, status, text in rows:
+            head = self._head(line, process, sn)
+            yield (*head, self.at_ms(process, ms, tick), status, text)
+
+    def repeated(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """Yield the rows of `coverage` of requests that another split has, too."""
+        for line, process, ms, tick, *_ in rows if self._place.repeated else ():
+            if (found := self._place.repeated.get(line)) is not None:
+                head = self._head(line, process, found.sn)
+                yield (*head, self.at_ms(process, ms, tick), "rejected", found.text)
+
+    def tables(self, rows: Rows) -> Iterator[tuple[str, Sequence[Row]]]:
+        """Yield the rows of the tables, by table."""
+        yield "requests", [*self.requests(rows.group, rows.requests)]
+        yield "transitions", [*self.lines(rows.lines)]
+        yield "coverage", [*self.unused(rows.unused), *self.repeated(rows.requests)]
+
+    def _head(self, line: int, process: int, sn: int | None) -> tuple[Any, ...]:
+        place = self._place
+        if not self._numbered and not process and sn is not None:
+            sn += place.lines
+        return place.broker, place.file, place.line + line, place.process + process, sn

@@ -4,7 +4,7 @@ import bz2
 import lzma
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, BinaryIO
 
 LONGEST = 16 << 20
 """How many bytes a line of evidence may have: several times what a request with its answer has."""
@@ -59,13 +59,41 @@ def unpacked(content: Any, name: str = ".gz") -> Iterator[bytes]:
 
     A file in none of the FORMS is not packed.
     """
-    damage, view = list[str](), memoryview(content)
-    form = next((FORMS[end] for end in FORMS if name.endswith(end)), None)
-    yield from _lines(_pieces(view, *form, damage) if form else (bytes(view),))
+    damage = list[str]()
+    yield from lines_of(unpacked_pieces(content, name, damage))
     yield from (DAMAGED + what.encode() for what in damage)
 
 
-def _lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
+def unpacked_pieces(content: Any, name: str, damage: list[str]) -> Iterator[bytes]:
+    """Yield pieces of a file of some name, unpacked, up to a damage, which is told in words."""
+    form = next((FORMS[end] for end in FORMS if name.endswith(end)), None)
+    view = memoryview(content)
+    yield from _pieces(view, *form, damage) if form else (bytes(view),)
+
+
+def pieces_between(file: BinaryIO, start: int, end: int) -> Iterator[bytes]:
+    """Yield, in pieces, the lines of a file whose first byte lies in [start, end)."""
+    at = max(start - 1, 0)
+    file.seek(at)
+    has_begun, last = start == 0, b"\n"
+    while at < end or (has_begun and last != b"\n"):
+        is_beyond = at >= end
+        piece = file.read(_PIECE if is_beyond else min(_PIECE, end - at))
+        if not piece:
+            return
+        at += len(piece)
+        if not has_begun:
+            _, newline, piece = piece.partition(b"\n")
+            has_begun = bool(newline)
+        elif is_beyond:
+            line, newline, _ = piece.partition(b"\n")
+            piece = line + newline
+        if has_begun and piece:
+            last = piece[-1:]
+            yield piece
+
+
+def lines_of(pieces: Iterable[bytes]) -> Iterator[bytes]:
     """Cut pieces of a file into lines; no more is kept of them than the longest line has."""
     rest = too_long = b""
     for piece in pieces:

@@ -2,20 +2,56 @@
 
 A broker's log may have several files (`group.log.1`, `group.log`), and its lines are numbered
 through all of them. Tables and judgement use that number; people are shown the place in the file.
+Files are read in splits.
 """
 
+import re
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
+from typing import NamedTuple
+from urllib.parse import unquote
+
+from reports.judgement.errors import EvidenceError
 
 LOG = "group.log"
 """A broker's log, in its folder `brokers/<id>`, and what the tap saw of it, in `tap/<id>`."""
+_PLACE = re.compile(r"(?:brokers|tap)/([^/]+)/group\.log(?:\.([0-9]+))?(?:\.gz|\.xz)?$")
 
 
 def log_of(broker: str, folder: str = "brokers") -> str:
     """Return the name of a broker's log in the run folder."""
     return f"{folder}/{broker}/{LOG}"
+
+
+class LogFile(NamedTuple):
+    """A file of a broker's log: its place in the order of files, and its name in the run folder."""
+
+    broker: str
+    age: int
+    name: str
+
+
+class Split(NamedTuple):
+    """A split of a log: the URI of its file, and where it begins in it."""
+
+    file: str
+    start: int
+
+
+def log_file(uri: str) -> LogFile:
+    """Return which file of which broker's log a URI is. Raises EvidenceError where it is none."""
+    path = unquote(uri)
+    if (match := _PLACE.search(path)) is None:
+        raise EvidenceError(f"{path}: no brokers/<id>/group.log; rename or remove it")
+    return LogFile(match[1], int(match[2] or 0), match[0])
+
+
+def in_order(split: Split) -> tuple[str, int, int]:
+    """Return what splits are ordered by: broker, and place in the broker's log."""
+    file = log_file(split.file)
+    return file.broker, -file.age, split.start
 
 
 @dataclass(frozen=True, slots=True)

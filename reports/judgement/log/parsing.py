@@ -126,6 +126,20 @@ class LoggedRequest(NamedTuple):
 UNREADABLE = LoggedRequest()
 
 
+class TypedLine(NamedTuple):
+    """The line of a request, read at once: serial number, both clocks, the request."""
+
+    sn: int
+    logged_ms: int
+    nanos: int
+    logged: LoggedRequest
+
+
+_TYPED = re.compile(rb"(\d{1,18}) (\d{1,18}) (\d{1,18}) [!-~]+ DEBUG Completed request:(?=\{)")
+_LOGGED = f" ({request_log.LOGGER})".encode()
+_REPLACED = "\ufffd".encode()
+
+
 class _Group(NamedTuple):
     """Stands for the group of a request that names several."""
 
@@ -177,6 +191,17 @@ class Parser:
             parts = Parts(None, dated_ms(date), None, level, body, logger)
         at_ms = parts.logged_ms
         return parts if at_ms is None or self.span[0] <= at_ms <= self.span[1] else NO_PARTS
+
+    def typed_request(self, line: bytes) -> TypedLine | None:
+        """Do the same as `split` and `parse_request`, faster; None for what Kafka writes not so."""
+        match = _TYPED.match(line) if self.numbered and line.endswith(_LOGGED) else None
+        if match is None or _REPLACED in line:
+            return None
+        sn, ms, nanos = map(int, match.groups())
+        if not self.span[0] <= ms <= self.span[1]:
+            return None
+        known = request_log.typed(line[match.end() : -len(_LOGGED)])
+        return None if known is None else TypedLine(sn, ms, nanos, _of_typed(known))
 
     def is_of_coordinator(self, logger: str) -> bool:
         """Whether a logger writes the coordinator's lines, except loggers that are irrelevant."""

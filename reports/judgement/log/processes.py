@@ -6,7 +6,7 @@ missing is a line that is missing, and one that stands twice is a line that was 
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -19,22 +19,26 @@ START_MISSING = "the log's start is missing"
 STATUSES = ("used", "irrelevant", "rejected")
 """What a line counts as."""
 
-Placed = tuple[int, int, float]
+Placed = tuple[int, int, Any]
 """Serial number, line and time of a line that has all three."""
 Lost = tuple[str, int, float, int, str]
 """A row of the table `lost`."""
 
 
 class Run(msgspec.Struct, array_like=True, gc=False):
-    """Serial numbers `first` to `last` without a gap, and where the first of them stands."""
+    """Serial numbers `first` to `last` without a gap, and where the first of them stands.
+
+    `at` is the time of that one, as it is known: what its line shows, or ms.
+    """
 
     first: int
     last: int
     line: int
-    at_ms: float
+    at: Any
 
 
-class ProcessPart(msgspec.Struct, array_like=True):
+@dataclass(slots=True)
+class ProcessPart:
     """What a part of a broker's log holds of one process; a restarted broker goes on in its log.
 
     `partition` is the highest partition of `__consumer_offsets` that a line names, `ended` whether
@@ -44,13 +48,13 @@ class ProcessPart(msgspec.Struct, array_like=True):
     """
 
     number: int
-    counts: dict[str, int] = {}
+    counts: dict[str, int]
     last_ms: float | None = None
     partition: int | None = None
     ended: bool = False
     lines: tuple[int, int] | None = None
     times_ms: tuple[float, float] | None = None
-    runs: list[Run] = []
+    runs: list[Run] = field(default_factory=list)
     on_wire: bool = False
 
 
@@ -80,13 +84,13 @@ def runs(placed: Iterable[Placed]) -> Iterator[Run]:
     A run may be the end of a longer one only where its first number stands twice.
     """
     run: Run | None = None
-    for sn, line, at_ms in placed:
+    for sn, line, at in placed:
         if run is not None and sn == run.last + 1:
             run.last = sn
             continue
         if run is not None:
             yield run
-        run = Run(sn, sn, line, at_ms)
+        run = Run(sn, sn, line, at)
     if run is not None:
         yield run
 
@@ -158,10 +162,10 @@ def _gaps(number: int, parts: Sequence[ProcessPart]) -> Iterator[tuple[float, in
     for before, run in pairwise(found):
         sn = run.first
         if sn == before.last:
-            yield run.at_ms, run.line, f"serial number {sn} stands twice"
+            yield run.at, run.line, f"serial number {sn} stands twice"
         elif sn > before.last + 1:
             missing = sn - before.last - 1
-            yield run.at_ms, run.line, f"{missing} lines missing before serial number {sn}"
+            yield run.at, run.line, f"{missing} lines missing before serial number {sn}"
     lines = [line for part in parts for line in part.lines or ()]
     times_ms = [at_ms for part in parts for at_ms in part.times_ms or ()]
     on_wire = any(part.on_wire for part in parts)

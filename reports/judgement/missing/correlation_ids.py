@@ -7,6 +7,13 @@ assigns partitions as the leader, and for offsets once it has got its own (older
 one number each (measured in 71 runs with 2.16.0); and for metadata again every
 `topic.metadata.refresh.interval.ms`. Java's consumer numbers all its connections together, so a
 hole in one of them shows nothing.
+
+A coordinator keeps one JoinGroup of a member waiting. When the next one arrives, the first is never
+answered (`updateMemberAndRebalance`, in Scala and Java), and is in no log. A librdkafka client goes
+on counting on its next connection to the same broker, whose first request is ApiVersions. So a
+JoinGroup that comes next there has a number higher by two; where one more was sent, by three at
+least. That one was overtaken may be so, and is not `sure`. Seen on 2.6.0: librdkafka gave up a
+connection 18 ms after it had sent a JoinGroup.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,13 +26,18 @@ import msgspec
 from kafka_protocol.apis import OFFSET_FETCH
 from reports.judgement.coordinators.wire_turns import COPY
 from reports.judgement.logged import REQUEST
+from reports.judgement.missing.unlogged import unlogged_row
 from reports.judgement.run.deliveries import NOTHING_HELD, Deliveries
 
 EARLY = 0.9
 """How soon metadata may be asked for again, as a share of the interval."""
+RECONNECTED = 2
+"""How much higher the number of a group's first request on a new connection is."""
 _NUMBERED = itemgetter(*map(REQUEST.index, ("connection", "correlation_id", "api")))
 _PLACE = itemgetter(*map(REQUEST.index, ("at_ms", "client_id", "broker", "line")))
-_CLIENT = REQUEST.index("client_id")
+_LAST = itemgetter(*map(REQUEST.index, ("connection", "broker", "correlation_id", "answered_ms")))
+_AT, _CLIENT, _REQUEST = map(REQUEST.index, ("at_ms", "client_id", "request"))
+_OF_NO_MEMBER = '"memberId":""'
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +72,8 @@ class Hole(msgspec.Struct):
     explained: int
     before: tuple[str, int, float, str]
     """Broker, line, time and client of the request behind it."""
+    from_ms: float
+    """The time of the request before it."""
     came: set[int] = msgspec.field(default_factory=set)
 
     @property
@@ -70,9 +84,10 @@ class Hole(msgspec.Struct):
 
 @dataclass(slots=True)
 class Connection:
-    """What was seen of a connection: its highest number, and how its client goes on."""
+    """What was seen of a connection: its highest number, when that came; how its client goes on."""
 
     highest: int
+    at_ms: float
     api: str
     may_fetch: bool
     """Whether the client may still ask for offsets."""
@@ -88,6 +103,9 @@ class CorrelationIds:
     _connections: dict[str, Connection] = field(default_factory=dict)
     _refreshed_ms: dict[str, float] = field(default_factory=dict)
     """When each client began, or last asked for something that is not logged."""
+    _last: dict[str, tuple[str, str, int, float]] = field(default_factory=dict)
+    """The connection, broker, number and answer's time of each client's last request."""
+    _overtaken: list[dict[str, Any]] = field(default_factory=list)
     _fetches: bool = False
     """Whether the log holds requests for offsets."""
 
@@ -101,9 +119,11 @@ class CorrelationIds:
             connection, number, api = _NUMBERED(row)
             if connection is not None and connection.endswith(COPY):
                 continue  # a client numbers what it sends, and the tap sent it again
+            if not of_wire and number is not None and row[_CLIENT] in librdkafka:
+                self._reconnect(row)
             known = connections.get(connection)
             if known is not None and number == known.highest + 1:
-                known.highest, known.api = number, api
+                known.highest, known.at_ms, known.api = number, row[_AT] or 0.0, api
                 if api == "SYNC_GROUP":
                     known.may_fetch = True
                 elif api == OFFSET_FETCH:
@@ -111,20 +131,39 @@ class CorrelationIds:
             elif number is not None and (of_wire or row[_CLIENT] in librdkafka):
                 self._jump(known, row, of_wire=of_wire)
 
+    def _reconnect(self, row: tuple[Any, ...]) -> None:
+        """Look whether a client came back on a new connection, with a JoinGroup sent before."""
+        connection, number, api = _NUMBERED(row)
+        at_ms, client, broker, line = _PLACE(row)
+        last, self._last[client] = self._last.get(client), _LAST(row)
+        if last is None or api != "JOIN_GROUP" or at_ms is None or last[3] is None:
+            return
+        returned = connection not in self._connections and connection != last[0]
+        if returned and last[1] == broker and number > last[2] + RECONNECTED and last[3] < at_ms:
+            if row[_REQUEST] is None or _OF_NO_MEMBER in row[_REQUEST]:
+                return
+            what = (
+                f"a JoinGroup of {client} may have been overtaken by its next one, on a new"
+                " connection: such a JoinGroup is never answered"
+            )
+            self._overtaken.append(unlogged_row(broker, line, last[3], at_ms, what, sure=False))
+
     def _jump(self, known: Connection | None, row: tuple[Any, ...], *, of_wire: bool) -> None:
         """Take the first request of a connection, or one that does not follow the last."""
         connection, number, api = _NUMBERED(row)
         at_ms, client, broker, line = _PLACE(row)
         self._refreshed_ms.setdefault(client, at_ms or 0.0)
         if known is None:
-            self._connections[connection] = Connection(number, api, may_fetch=True)
+            self._connections[connection] = Connection(number, at_ms or 0.0, api, may_fetch=True)
             return
         if number > known.highest:
             explained = 0 if of_wire else self._explained(known, api, client, at_ms or 0.0)
             skipped = range(known.highest + 1, number)
             if len(skipped) > explained:
-                known.holes.append(Hole(skipped, explained, (broker, line, at_ms, client)))
-            known.highest = number
+                known.holes.append(
+                    Hole(skipped, explained, (broker, line, at_ms, client), known.at_ms)
+                )
+            known.highest, known.at_ms = number, at_ms or known.at_ms
         else:
             for hole in known.holes:
                 if number in hole.numbers:
@@ -152,4 +191,5 @@ class CorrelationIds:
                 if (count := hole.unexplained) > 0:
                     broker, line, at_ms, client = hole.before
                     what = f"{count} requests of {client} missing, by their correlation ids"
-                    yield {"broker": broker, "line": line, "at_ms": at_ms, "what": what}
+                    yield unlogged_row(broker, line, hole.from_ms, at_ms, what)
+        yield from self._overtaken

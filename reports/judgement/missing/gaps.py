@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf
 from typing import Any
 
 from reports.judgement.log.log_places import LogPlaces, log_of
 from reports.judgement.log.processes import END_MISSING, START_MISSING
+from reports.judgement.run.disturbance import Disturbance, Source
 from reports.judgement.run.evidence_level import Level
 from reports.judgement.run.run_folder import RunFolder
 
@@ -35,7 +37,8 @@ _DELETION = "a group or its offsets may have been deleted, which is not replayed
 class Gap:
     """A place where evidence is missing or unreadable; line 0 stands for the whole log.
 
-    `at_ms` is None if its time is missing, too.
+    `at_ms` is None if its time is missing, too. What is missing of a `group` alone came since
+    `from_ms`. One that is not `sure` is no doubt in itself.
     """
 
     broker: str
@@ -44,6 +47,29 @@ class Gap:
     what: str
     topics: frozenset[str] = frozenset()
     """The topics whose offsets were removed with them, if that is all that the line tells."""
+    source: Source = Source.LOG
+    group: str = ""
+    from_ms: float | None = None
+    sure: bool = True
+
+    @property
+    def disturbance(self) -> Disturbance:
+        """When, and to which groups, something may have happened that is in no log.
+
+        That is the time of one line, unless the rest of the log is missing, or a group that was
+        deleted.
+        """
+        whole = self.at_ms is None
+        from_ms = self.from_ms if self.from_ms is not None else self.at_ms
+        lasts = whole or self.what in (START_MISSING, END_MISSING) or _DELETION in self.what
+        return Disturbance(
+            self.broker,
+            -inf if from_ms is None else from_ms,
+            inf if lasts or self.at_ms is None else self.at_ms,
+            f"{self.what} (broker {self.broker})",
+            self.source,
+            frozenset({self.group}) if self.group else None,
+        )
 
     def described(self, places: LogPlaces) -> str:
         """Tell the file, the line in it, and what is missing."""
@@ -61,6 +87,17 @@ def unreadable(row: Mapping[str, Any]) -> Gap:
 def missing(row: Mapping[str, Any]) -> Gap:
     """Make a gap of a row of the table `lost`."""
     return Gap(row["broker"], row["line"], row["at_ms"], row["what"])
+
+
+def unlogged(row: Mapping[str, Any]) -> Gap:
+    """Make a gap of a row of the table `unlogged`."""
+    return replace(
+        missing(row),
+        source=Source.REQUESTS if row["sure"] else Source.UNSEEN,
+        group=row["group"],
+        from_ms=row["from_ms"],
+        sure=row["sure"],
+    )
 
 
 def possible_deletion(row: Mapping[str, Any]) -> Gap:
@@ -119,7 +156,7 @@ def wrong_clocks(ended_ms: Mapping[str, float], run: RunFolder) -> list[Gap]:
     }
     return [
         Gap(broker, 0, None, f"its clock is {abs(ms) + CLOCK_OFF_MS:.0f} ms or more "
-            f"{'behind' if ms < 0 else 'ahead of'} that of the journal")
+            f"{'behind' if ms < 0 else 'ahead of'} that of the journal", source=Source.CLOCK)
         for broker, ms in sorted(off_ms.items())
         if ms
     ]  # fmt: skip
@@ -197,18 +234,3 @@ def _cut_off(gap: Gap, end: Gap) -> bool:
     """Whether a gap is the truncated line that follows the end of a log."""
     behind = (gap.broker, gap.line) == (end.broker, end.line + 1)
     return behind and gap.what.startswith(NOT_UNDERSTOOD)
-
-
-def by_group(gaps: Sequence[Gap], groups: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
-    """Return, for each group, the earliest time (ms) that a gap may have affected.
-
-    `groups` are rows of the table `groups`, by group. A missing request may have waited as long as
-    a rebalance lasts at most. A gap before the first request may hide an earlier request, or how
-    the coordinator loaded the group.
-    """
-    if not gaps:
-        return {}
-    first_ms = min(float("-inf") if gap.at_ms is None else gap.at_ms for gap in gaps)
-    return {
-        group: first_ms - (row["max_rebalance_timeout_ms"] or 0.0) for group, row in groups.items()
-    }

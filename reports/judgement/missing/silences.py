@@ -18,6 +18,7 @@ from kafka_protocol.errors import NO_ERROR
 from reference_coordinator.replay import Stall
 from reference_coordinator.replay.lateness import Lateness
 from reports.judgement.logged import REQUEST
+from reports.judgement.missing.unlogged import unlogged_row
 
 SLACK_MS = 1_500.0
 """How much later than its interval a heartbeat may come: librdkafka looks once a second whether one
@@ -112,5 +113,4 @@ class Silences:
                     f"no request for {silent_ms:.0f} ms before the broker was killed, though"
                     f" {client} was in its group"
                 )
-                at_ms, line = last[_ANSWERED], last[_LINE]
-                yield {"broker": broker, "line": line, "at_ms": at_ms, "what": what}
+                yield unlogged_row(broker, last[_LINE], last[_ANSWERED], kill[2], what)

@@ -1,12 +1,54 @@
-"""How long faults disturb: those on the wire their clients, and those on brokers writes."""
+"""Disturbances: when something else than the protocol may be why a broker did what it did.
 
+Each has the broker that it concerns ("" for any), from when until when, its cause in words, where
+that is known from, and the groups that it concerns (None for all).
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import NamedTuple
 
 CATCHING_UP_MS = 10_000
 """How long after a broker is back writes may fail because too few replicas are in sync."""
 
 
-class Disturbance(NamedTuple):
+class Source(StrEnum):
+    """Where a disturbance is known from; what it may explain is `disturbances.EXPLAINS`."""
+
+    PRESSURE = "cpu_pressure"
+    STANDSTILL = "standstill"
+    WRITES = "writes_after_standstill"
+    ELECTION = "election"
+    FAULT = "fault"
+    LOG = "log"
+    REQUESTS = "requests"
+    UNSEEN = "unseen"
+    CLOCK = "clock"
+    HISTORY = "client_history"
+    UNREAD = "unread"
+
+
+@dataclass(frozen=True, slots=True)
+class Disturbance:
+    """A time in which something may have gone otherwise than the evidence shows; ms."""
+
+    broker: str
+    from_ms: float
+    until_ms: float
+    cause: str
+    source: Source
+    groups: frozenset[str] | None = None
+
+    def concerns(self, group: str) -> bool:
+        """Whether it concerns a group."""
+        return self.groups is None or group in self.groups
+
+    def meets(self, from_ms: float, until_ms: float) -> bool:
+        """Whether it lies in a time, at least in part."""
+        return self.from_ms <= until_ms and self.until_ms >= from_ms
+
+
+class BrokenWire(NamedTuple):
     """A time in which the tap held up, dropped or doubled what a client and brokers sent."""
 
     group: str

@@ -5,7 +5,7 @@ from math import inf
 from typing import Any
 
 from reference_coordinator.replay import Outage, Parting, Stall
-from reports.judgement.run.disturbance import CATCHING_UP_MS, Disturbance
+from reports.judgement.run.disturbance import CATCHING_UP_MS, BrokenWire
 from reports.judgement.run.journal import Entry
 from scenarios.faults import about
 
@@ -68,6 +68,11 @@ def killed_between(faults: Iterable[Fault]) -> Iterator[tuple[str, float, float]
             yield fault["broker"], fault["meant_at_ms"], fault["injected_at_ms"]
 
 
+def unmeasured_kills(faults: Iterable[Fault]) -> Iterator[tuple[str, float, float]]:
+    """Yield those of `killed_between` of which it is not known how long the log was then."""
+    return killed_between(fault for fault in faults if fault["log_lines"] is None)
+
+
 def restarts(faults: Iterable[Fault]) -> Iterator[tuple[str, float]]:
     """Return the brokers (ids) that were killed or stopped, and when that was meant, in ms."""
     return ((f["broker"], f["meant_at_ms"]) for f in _done(faults, "killed", "stopped"))
@@ -121,10 +126,10 @@ def partings(faults: Iterable[Fault]) -> Iterator[Parting]:
             )
 
 
-def disturbances(faults: Iterable[Fault]) -> Iterator[Disturbance]:
+def broken_wires(faults: Iterable[Fault]) -> Iterator[BrokenWire]:
     """Return when faults broke the wire of members; one that was not healed lasts to the end."""
     return (
-        Disturbance(fault["group"], fault["target"], fault["meant_at_ms"], healed_ms(fault))
+        BrokenWire(fault["group"], fault["target"], fault["meant_at_ms"], healed_ms(fault))
         for fault in faults
         if fault["name"].startswith(ON_WIRE) and fault["group"]
     )

@@ -148,7 +148,7 @@ def events_by_group(
 ) -> dict[str, list[ClientEvent]]:
     """Read lines; return the events of each group in order, and keep account of the lines.
 
-    Spark does the same with the lines of a run (`reports.ingest.client_history`).
+    Spark does the same with the lines of a run (`history_rows`).
     """
     events: dict[str, list[ClientEvent]] = defaultdict(list)
     for said in account.entries(lines, read):

@@ -6,7 +6,7 @@ a broker stood still, and never that it worked.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from math import inf
@@ -21,15 +21,6 @@ BUSY_STOLEN = 0.25
 """The share of the CPU time that the hypervisor gave to others, from which on the same goes."""
 BUSY_THROTTLED = 0.25
 """The share of an interval for which a control group was throttled."""
-WRITTEN_LATE_MS = 250.0
-"""How late a broker may write the line of a request while the machine is busy: several times what
-was measured on a loaded machine (20 to 35 ms)."""
-TICK_MS = 50.0
-"""How long the sampler sleeps between two looks."""
-LATE_MS = 100.0
-"""From which lateness on the sampler notes it."""
-AROUND_MS = 1_000.0
-"""How far from a busy time a machine may be busy, too: it is sampled once a second."""
 SAMPLED_UNTIL_MS = 2_000.0
 """How long before the teardown the samples may end: one comes each second, and the sampler notes at
 its end, which comes later, how late it is."""
@@ -69,8 +60,6 @@ class Busy:
     from_ms: float
     until_ms: float
     because: str
-    late_ms: float = 0.0
-    """How long a thread was seen to wait for a CPU."""
 
 
 def read(content: bytes) -> tuple[list[Entry], Account]:
@@ -97,7 +86,7 @@ def busy_times(samples: Iterable[Entry]) -> list[Busy]:
         if sample["event"] == "late":
             for from_ms, until_ms in _span(sample):
                 because = f"the runner itself ran {until_ms - from_ms:,.0f} ms late"
-                found.append(Busy("", from_ms, until_ms, because, until_ms - from_ms - TICK_MS))
+                found.append(Busy("", from_ms, until_ms, because))
         elif sample["event"] == "sample" and sample["interval_ms"] > 0:
             found += _starved(sample)
     return found
@@ -152,23 +141,6 @@ def of_jvm(broker: str, log: Iterable[str]) -> list[Standstill]:
         if lasted_ms >= SHORTEST_MS:
             found.append(Standstill(broker, until_ms - lasted_ms, until_ms, because))
     return found
-
-
-def is_busy(busy: Iterable[Busy], broker: str, at_ms: float) -> bool:
-    """Tell whether a broker may have got no CPU at a time."""
-    return any(one.broker in ("", broker) and one.from_ms <= at_ms <= one.until_ms for one in busy)
-
-
-def thread_waits_ms(busy: Sequence[Busy], broker: str, at_ms: float) -> float:
-    """Return how long a thread of a broker may wait for a CPU about a time; 0 on a calm machine.
-
-    That others of its threads get one shows nothing. On a busy machine a thread may wait as long as
-    the sampler's own did at most in that run, or as is not noted of it.
-    """
-    mine = (one for one in busy if one.broker in ("", broker))
-    if not any(one.from_ms - AROUND_MS <= at_ms <= one.until_ms + AROUND_MS for one in mine):
-        return 0.0
-    return max(LATE_MS, *(one.late_ms for one in busy))
 
 
 def _span(sample: Entry) -> Iterator[tuple[float, float]]:

@@ -21,7 +21,7 @@ from reports.judgement.log.log_places import LOG, log_of
 from reports.judgement.log.parsing import Parser
 from reports.judgement.run import faults, machine_log
 from reports.judgement.run.deleted_topics import Deletions, deletions
-from reports.judgement.run.disturbance import Disturbance
+from reports.judgement.run.disturbance import BrokenWire
 from reports.judgement.run.evidence_level import Level
 from reports.judgement.run.faults import Fault
 from reports.judgement.run.journal import PHASES, phase_of, read, span
@@ -131,6 +131,11 @@ class RunFolder(RunFiles):
     def killed_between(self) -> tuple[tuple[str, float, float], ...]:
         """The brokers (ids) that a fault killed, and between when, in ms."""
         return tuple(faults.killed_between(self.faults))
+
+    @property
+    def unmeasured_kills(self) -> tuple[tuple[str, float, float], ...]:
+        """Those of which it is not known how long the broker's log was then; none of the tap's."""
+        return () if self.level is Level.WIRE else tuple(faults.unmeasured_kills(self.faults))
 
     @cached_property
     def log_lines(self) -> Mapping[tuple[str, float], int]:
@@ -306,9 +311,9 @@ class RunFolder(RunFiles):
         return absences(self.journal)
 
     @cached_property
-    def disturbances(self) -> tuple[Disturbance, ...]:
+    def broken_wires(self) -> tuple[BrokenWire, ...]:
         """When faults broke the wire of members."""
-        return tuple(faults.disturbances(self.faults))
+        return tuple(faults.broken_wires(self.faults))
 
     @property
     def first_partitions(self) -> dict[str, int]:

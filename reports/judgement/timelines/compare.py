@@ -12,7 +12,6 @@ from typing import Any
 
 from reference_coordinator.classic import CLASSIC
 from reference_coordinator.replay import Stall
-from reference_coordinator.replay.evidence import HANDED_ON
 from reference_coordinator.replay.lateness import Lateness, lateness_of
 from reports.judgement.timelines.said import UNNAMED, UUID
 
@@ -78,20 +77,16 @@ class Compared:
 
 
 def compare(
-    observed: Sequence[Row],
-    expected: Sequence[Row],
-    stalls: Sequence[Stall] = (),
-    waits_ms: float = 0.0,
+    observed: Sequence[Row], expected: Sequence[Row], stalls: Sequence[Stall] = ()
 ) -> list[Json]:
     """Compare a group's timelines: one row per rebalance of either side, in order of time.
 
-    `stalls` are the times in which brokers stood still, or may have; `waits_ms` is how long a
-    thread may wait for a CPU anyway.
+    `stalls` are the times in which brokers stood still.
     """
     lateness = lateness_of({row["broker"] for row in observed}, stalls)
 
     def row(o: Row | None, e: Row | None) -> Json:
-        off_by_ms = _off_by_ms(o, e, lateness[o["broker"]], waits_ms) if o and e else 0.0
+        off_by_ms = _off_by_ms(o, e, lateness[o["broker"]]) if o and e else 0.0
         return _row(o, e, _outcome(o, e, off_by_ms), off_by_ms)
 
     return sorted(
@@ -241,10 +236,10 @@ def _place(outcome: str, o: Row, e: Row | None) -> int | None:
     return next((line for line in lines if line is not None), None)
 
 
-def _off_by_ms(o: Row, e: Row, lateness: Lateness, waits_ms: float) -> float:
+def _off_by_ms(o: Row, e: Row, lateness: Lateness) -> float:
     """Return by how many ms the start, or the end of a phase, is outside of its bounds.
 
-    The bounds of the start know of stalls and waits, as the replay has them.
+    The bounds of the start know of stalls, as the replay has them.
     """
     started = o["started_ms"]
     if started is not None and started < e["earliest_ms"] - EARLY_MS:
@@ -257,8 +252,7 @@ def _off_by_ms(o: Row, e: Row, lateness: Lateness, waits_ms: float) -> float:
     for name in ("joined_ms", "assigned_ms"):
         if o[name] is None or e[name] is None:
             continue
-        early_ms, late_ms = LATE_MS + HANDED_ON * waits_ms, LINE_LATE_MS + HANDED_ON * waits_ms
-        earliest_ms = min(e[name] - early_ms, lateness.earliest(e[name], early_ms))
-        if not earliest_ms <= o[name] <= lateness.latest(e[name], late_ms):
+        earliest_ms = min(e[name] - LATE_MS, lateness.earliest(e[name], LATE_MS))
+        if not earliest_ms <= o[name] <= lateness.latest(e[name], LINE_LATE_MS):
             return float(o[name] - e[name])
     return 0.0

@@ -8,7 +8,7 @@ has no such answer belongs to the group in which its member id was used.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -18,7 +18,6 @@ from kafka_protocol.errors import NO_ERROR, Error
 from reference_coordinator.replay import EpochEvent, ExpectedLine, ObservedRequest, Stall
 from reference_coordinator.replay.conditions import SEEMS_AFTER_LINE_MS
 from reports.judgement.logged import HeldUp
-from reports.judgement.run.machine_log import Busy
 from reports.judgement.timelines.member_lines import DOUBTFUL, About, paired, row_of
 from reports.judgement.timelines.said import ALIKE, FENCED, differences
 
@@ -69,17 +68,16 @@ def indexed(lines: Iterable[FencedLine]) -> FencedLines:
     return dict(found)
 
 
-def fencings(seen: ObservedRequest, waits_ms: float = 0.0) -> Iterator[ExpectedLine]:
+def fencings(seen: ObservedRequest) -> Iterator[ExpectedLine]:
     """Yield the lines about the members that a request was fenced with.
 
-    The request's own line may come late, so that the request seems to have come after that. A
-    thread of its broker may wait for `waits_ms`.
+    The request's own line may come late, so that the request seems to have come after that.
     """
     whom = [seen.request]
     if seen.api == "LEAVE_GROUP":
         answers = seen.response_fields.get("members", ())
         whom = [one for one in answers if one["errorCode"] == Error.FENCED_INSTANCE_ID]
-    earliest_ms = seen.earliest_ms - SEEMS_AFTER_LINE_MS - waits_ms
+    earliest_ms = seen.earliest_ms - SEEMS_AFTER_LINE_MS
     latest_ms = seen.answered_ms + LATE_MS
     for one in whom:
         instance = one.get("groupInstanceId") or ""
@@ -106,14 +104,11 @@ def _is_within(due: ExpectedLine, broker: str, at_ms: float) -> bool:
 class Fencings:
     """The answers of one group that fence, beside the fenced lines of all groups, if known.
 
-    Each of the `stalls` of brokers, proven or not, and of the `busy` times of the machine may have
-    held up the line of a request, and so may a thread that waits for a CPU, for `waits_ms`.
+    Each of the `stalls` of brokers may have held up the line of a request.
     """
 
     lines: FencedLines | None = None
     stalls: Sequence[Stall] = ()
-    busy: Sequence[Busy] = ()
-    waits_ms: float = 0.0
     _due: list[ExpectedLine] = field(default_factory=list)
     _named: set[str] = field(default_factory=set)
     """Whom of those in lines requests of the group name."""
@@ -126,9 +121,8 @@ class Fencings:
         if self.lines is None or not (self.lines or fencing):
             return
         if refused := [seen for seen in requests if seen.id in fencing]:
-            held_up = HeldUp([replace(stall, proven=True) for stall in self.stalls], self.busy)
-            for seen in held_up.widened(refused):
-                self._due += fencings(seen, self.waits_ms)
+            for seen in HeldUp(self.stalls).widened(refused):
+                self._due += fencings(seen)
         for seen in requests:
             for member, instance, error in _named(seen):
                 if (member or instance) in self.lines:

@@ -68,10 +68,10 @@ def compare(
     """Return the rows of `MEMBER_LINES`: lines that are missing, unexpected, early, late or wrong.
 
     A wrong line differs in a field that says more than whom it is about (`said`). A doubtful one
-    may be right: what a broker wrote last before a fault may be in no log, and was loaded; or it
-    tells of a failed write, and no outage, stall or answer explains that. `join_timer_ms` is the
-    longest that a join phase of the group may last. A line that is due is missing only where
-    `may_be_missing` does not say so. Whether `BEGUN` is due is judged with its rebalance.
+    may be right: it tells of a failed write, and no outage, stall or answer explains that.
+    `join_timer_ms` is the longest that a join phase of the group may last. A line that is due is
+    missing only where `may_be_missing` does not say so. Whether `BEGUN` is due is judged with its
+    rebalance.
     """
     expected, unnamed = _expected(expected_lines, grammar)
     observed = _observed(lines, grammar, _unexplained(expected_lines, outages, stalls))
@@ -82,8 +82,6 @@ def compare(
         outcome, wrong = _outcome(about[0], seen, due, grammar)
         place = seen and (seen[0]["broker"], seen[0]["line"], seen[0]["at_ms"])
         row = row_of(about, outcome, place, due.at_ms if due else None, nth, wrong)
-        if about[0] in OF_LOADS and any(outage.has(time_of(row)) for outage in outages):
-            row["outcome"] = DOUBTFUL
         late = about[0] == EXTENDED and _stood_still(row, stalls, join_timer_ms)
         if outcome and not late:
             found.append(row)

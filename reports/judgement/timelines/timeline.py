@@ -45,6 +45,8 @@ HINTS = {
     "persist_failed": HintKind.PERSIST_FAILED,
 }
 """Templates of lines that mark an instant, and the oracle's name of that instant."""
+OF_REJOIN = ("member_metadata", "leader_rejoin")
+"""The reasons of rebalances that begin with a JoinGroup of a member that knows its id."""
 
 
 def hints(lines: Iterable[Line], grammar: Grammar) -> list[Hint]:
@@ -60,6 +62,8 @@ def hints(lines: Iterable[Line], grammar: Grammar) -> list[Hint]:
                 marks.append((HintKind.SYNC_EXPIRED, about))
             elif why == "new_member" and member and alone:  # no other line of one that joins
                 marks.append((HintKind.PENDING_JOINED, member))
+            elif why in OF_REJOIN:
+                marks.append((HintKind.REJOINED, member))
         generation = -1 if line["generation"] is None else line["generation"]
         found += [
             Hint(line["at_ms"], kind, named, generation, line["broker"]) for kind, named in marks

@@ -12,8 +12,8 @@ from reports import EvidenceError
 from reports.ingest import archive
 
 ON_EXECUTORS = (
-    "reports.ingest.line_pass",
-    "reports.ingest.group_pass",
+    "reports.ingest.reading",
+    "reports.ingest.judging",
     "reports.incident.stock_logs",
     "reports.incident.group_pass",
 )

@@ -13,7 +13,7 @@ from kafka_protocol.request_log import COMPLETED
 from reports.judgement.log.parsing import ARRIVAL_ERROR_MS, parse_request
 from reports.judgement.recording import Line, Recording, Row
 from tests.recorded.logs import RECORDINGS
-from tests.reports.alter import TIMES, differences, moved
+from tests.reports.alter import TIMES, compared, differences, moved
 
 REBALANCE, NONE = '"errorCode":27', '"errorCode":0'
 Answer = tuple[str, str, int]
@@ -212,7 +212,7 @@ def test_a_commit_waits_no_longer_than_a_later_one(recording: Recording, off_ms:
     both = [row if row["line"] != line.number else held_up for row in rows] + [later]
     found = [
         row["rule"]
-        for name, row in recording.judge.differences(line.group, both)
+        for name, row in compared(recording.judge, line.group, both)
         if name == "violations"
     ]
     assert found == (["answered_late"] if off_ms > 0 else [])

@@ -16,6 +16,7 @@ from reference_coordinator.classic.state import State
 from reports.judgement.recording import Recording
 from reports.judgement.timelines.said import NOT_GIVEN
 from tests.recorded.logs import RECORDINGS
+from tests.reports.alter import compared
 
 Row = Mapping[str, Any]
 COLUMNS = ("member", "instance", "generation", "members", "static_members", "reason")
@@ -120,7 +121,7 @@ def test_a_lie_in_each_field_of_each_line_is_found_or_listed(recording: Recordin
             lie = [*rows[:place], altered(grammar, row, message), *rows[place + 1 :]]
             differs = any(
                 table != "comparison" or one["outcome"] != "match"
-                for table, one in recording.judge.differences(group, lie)
+                for table, one in compared(recording.judge, group, lie)
             )
             name = row["template"]
             if differs:

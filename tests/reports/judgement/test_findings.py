@@ -3,12 +3,9 @@
 from typing import Any
 
 from reports.judgement.findings import (
-    Finding,
     collect,
     located,
     possible_metadata_changes,
-    unproven_around_kills,
-    unproven_since,
 )
 from reports.judgement.timelines.compare import BOTH, LATE_MS
 from reports.judgement.timelines.member_lines import DOUBTFUL
@@ -30,10 +27,6 @@ def rebalance(at_ms: float, outcome: str, **changed: Any) -> Json:
         "group": "g", "observed_started_ms": at_ms, "observed_reason": "leave", "broker": "1",
         "outcome": outcome, "line": 1, "off_by_ms": 0.0, **changed,
     }  # fmt: skip
-
-
-def finding(at_ms: float, group: str = "g", broker: str = "1") -> Finding:
-    return Finding("late", group, at_ms, at_ms, at_ms, "", "", broker, 0)
 
 
 def test_consequences_are_linked_to_their_root() -> None:
@@ -79,21 +72,6 @@ def test_a_missing_line_is_located_at_the_last_line_before_it() -> None:
     assert located(row, "due_ms", lambda *_: []) == row
 
 
-def test_findings_since_a_gap_are_not_proven() -> None:
-    found = unproven_since([finding(100), finding(2_000), finding(3_000, "h")], {"g": 1_000.0})
-    assert [one.proven for one in found] == [True, False, True]
-
-
-def test_findings_around_a_kill_are_not_proven() -> None:
-    found = [finding(900), finding(1_900, broker="2"), finding(9_000, broker="2")]
-    marked = unproven_around_kills(found, [("1", 1_000.0)], {"g": 1_000.0})
-    assert [one.proven for one in marked] == [False, False, True]
-    elsewhere = unproven_around_kills(found[1:], [("1", 1_000.0)], {"g": 1_000.0})
-    assert all(one.proven for one in elsewhere)
-
-
 def test_lengths_alone_do_not_prove_that_metadata_are_unchanged() -> None:
     rows = [rebalance(at_ms, "unexpected", observed_reason="member_metadata") for at_ms in (9, 5)]
     assert possible_metadata_changes(rows) == {"g": 5}
-    assert {one.proven for one in collect([], rows, [], tells_bytes=False)} == {False}
-    assert {one.proven for one in collect([], rows, [], tells_bytes=True)} == {True}

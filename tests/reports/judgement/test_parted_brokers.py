@@ -7,7 +7,7 @@ import pytest
 from reports.judgement.run.disturbance import CATCHING_UP_MS
 from reports.judgement.run.faults import (
     REPLICATES_MS,
-    disturbances,
+    broken_wires,
     faults_of,
     outages,
     partings,
@@ -86,7 +86,7 @@ def test_one_that_was_not_healed_is_parted_to_the_end(healed: bool | None) -> No
 
 def test_it_works_on_and_clients_reach_it() -> None:
     found = faults_of(journal("broker.partition"))
-    assert not [*stalls(found), *restarts(found), *disturbances(found)]
+    assert not [*stalls(found), *restarts(found), *broken_wires(found)]
 
 
 @pytest.mark.parametrize("fault", ["broker.pause", "broker.kill", "disk.slow", "net.partition"])

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 from copy import deepcopy
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -11,10 +11,13 @@ from kafka_protocol import tap_lines
 from kafka_protocol.coordinator_lines.java import JAVA
 from kafka_protocol.log_line import Event, numbered
 from kafka_protocol.request_log import COMPLETED, LOGGER
-from reports.judgement.log.broker_log import COPIED, REQUESTS, Log, Start
+from reports.judgement.log import reading
+from reports.judgement.log.broker_log import Place
 from reports.judgement.log.parsing import Parser
+from reports.judgement.log.reading import COPIED
+from reports.judgement.log.split_rows import Blob, ProcessSummary, SplitSummary
+from reports.judgement.log.whole import tables_of
 
-COLUMNS = [column.split()[0] for column in REQUESTS.split(",")]
 CONTENT: dict[str, Any] = {
     "requestHeader": {
         "requestApiKey": 12, "requestApiVersion": 4, "correlationId": 7, "clientId": "c",
@@ -26,19 +29,33 @@ CONTENT: dict[str, Any] = {
 }  # fmt: skip
 
 
+class Log(NamedTuple):
+    """What was read of a log of the tap."""
+
+    tables: dict[str, list[dict[str, Any]]]
+    process: ProcessSummary
+
+
 def read(*bodies: tuple[str, str]) -> Log:
-    log = Log("1", "tap/1/group.log", Parser(JAVA, True, on_wire=True), Start(offsets={0: 0.0}))
-    for number, (logger, body) in enumerate(bodies, 1):
-        log.read(numbered(number, 1_000, 1_000_000_000, Event("tap", "DEBUG", body, logger)))
-    return log
+    parser = Parser(JAVA, True, on_wire=True)
+    texts = [
+        numbered(number, 1_000, 1_000_000_000, Event("tap", "DEBUG", body, logger)).encode()
+        for number, (logger, body) in enumerate(bodies, 1)
+    ]
+    *blobs, summary = reading.read(texts, "1", parser)
+    assert isinstance(summary, SplitSummary)
+    place = Place("1", "tap/1/group.log", offsets={0: 0.0})
+    found = tables_of([blob for blob in blobs if isinstance(blob, Blob)], place, parser)
+    return Log(found, *summary.processes)
 
 
 def rows(log: Log) -> list[dict[str, Any]]:
-    return [dict(zip(COLUMNS, row, strict=True)) for row in log.rows["requests"]]
+    return log.tables["requests"]
 
 
 def status(log: Log) -> list[str]:
-    return [row[6] for row in log.rows["coverage"]]
+    unused = {row["line"]: row["status"] for row in log.tables["coverage"]}
+    return [unused.get(line, "used") for line in range(1, log.process.count + 1)]
 
 
 def unanswered(**tap: Any) -> tuple[str, str]:
@@ -129,12 +146,10 @@ def test_the_wire_gives_the_time_from_the_request_to_its_answer() -> None:
 
 
 def test_the_last_line_says_that_the_log_is_whole() -> None:
-    (cut,) = read(completed()).end()
-    assert not cut.ended
+    assert not read(completed()).process.ended
     log = read(completed(), (tap_lines.LOGGER, tap_lines.ENDED))
     assert status(log) == ["used", "irrelevant"]
-    (whole,) = log.end()
-    assert whole.ended
+    assert log.process.ended
 
 
 def test_the_second_of_a_request_that_was_sent_twice_is_no_repeated_line() -> None:

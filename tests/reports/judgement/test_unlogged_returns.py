@@ -1,12 +1,14 @@
 """A static rejoin whose line was printed, and whose request was not logged before a kill."""
 
 from collections import defaultdict
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from reports.judgement.findings import MissingEvidence, proven_roots
-from reports.judgement.lateness.second_judgement import findings_of
+from groupquake.selftest.mutants.judging import disturbances_of
+from reports.judgement.findings import Finding, of_group, proven_roots
+from reports.judgement.group import Judge
 from reports.judgement.recording import Recording
 from tests.recorded.logs import RECORDINGS
 from tests.reference_coordinator.replay.test_unlogged_returns import NAMES, NEW_ID, recorded
@@ -28,16 +30,21 @@ def altered(recording: Recording, old: str, killed_ms: float, before_ms: float) 
     return [*rows, {**line, **where, "at_ms": killed_ms - before_ms, "line": last + 1}]
 
 
+def found(recording: Recording, rows: list[Row], judge: Judge) -> list[Finding]:
+    """Judge the group with what no log may have of it."""
+    tables: dict[str, list[Row]] = defaultdict(list)
+    for table, row in judge.tables("failover", rows):
+        tables[table].append({"group": "failover", **row})
+    assert [r["count"] for r in tables["bound"] if r["name"] == "unlogged_return"] == [1]
+    return disturbances_of(recording, tables).judged(of_group(rows, tables))
+
+
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("before_ms", [5.0, 3_000.0])
 def test_nothing_is_proven(name: str, before_ms: float) -> None:
     recording = RECORDINGS[name]
     _, killed_ms, old = recorded(name)
-    rows = altered(recording, old, killed_ms, before_ms)
-    tables: dict[str, list[Row]] = defaultdict(list)
-    for table, row in recording.judge.tables("failover", rows):
-        tables[table].append({"group": "failover", **row})
-    assert [r["count"] for r in tables["bound"] if r["name"] == "unlogged_return"] == [1]
-    missing = MissingEvidence({}, recording.run.kills, {"failover": 8_000.0})
-    assert proven_roots(findings_of(rows, tables, missing)) == []
-    assert proven_roots(findings_of(rows, tables, MissingEvidence({}, (), {}))), "without the kill"
+    rows, judge = altered(recording, old, killed_ms, before_ms), recording.judge
+    assert proven_roots(found(recording, rows, judge)) == []
+    never = replace(judge, kills=(), unmeasured=())
+    assert proven_roots(found(recording, rows, never)), "without the kill"

@@ -14,7 +14,7 @@ from reports.judgement.clients.offsets import stored
 from reports.judgement.digest import Digest
 from reports.judgement.log.log_places import LogPlaces
 from reports.judgement.run.deliveries import NOTHING_HELD, Deliveries, InOrder
-from reports.judgement.run.disturbance import Disturbance
+from reports.judgement.run.disturbance import BrokenWire
 from reports.judgement.run.history import ClientEvent
 from reports.judgement.run.machine_log import Busy
 
@@ -38,7 +38,7 @@ JUDGED = ("created", "closing", "closed", "killed", "fenced")
 class ClientRules:
     """Judges the clients of one group; requests and events come in order of time.
 
-    In the `absences`, `outages`, proven `stalls` and `disturbances` of its wire a client is excused
+    In the `absences`, `outages`, proven `stalls` and `broken_wires` of its wire a client is excused
     for what it does not do.
     `heartbeat_ms` are configured intervals, by client.
     """
@@ -51,7 +51,7 @@ class ClientRules:
     """Whether its members follow a wire script, which breaks rules on purpose."""
     deliveries: Deliveries = NOTHING_HELD
     """The answers that the tap did not hand to clients at once."""
-    disturbances: Sequence[Disturbance] = ()
+    broken_wires: Sequence[BrokenWire] = ()
     _in_order: InOrder = field(init=False)
     _clients: dict[str, Client] = field(default_factory=lambda: defaultdict(Client))
 
@@ -121,7 +121,7 @@ class ClientRules:
     def _excused(self, name: str) -> list[Span]:
         return [
             *((one.from_ms, one.until_ms) for one in self.absences if one.client == name),
-            *((one.from_ms, one.until_ms) for one in self.disturbances if one.client == name),
+            *((one.from_ms, one.until_ms) for one in self.broken_wires if one.client == name),
             *((one.from_ms, one.until_ms) for one in self.outages),
             *((one.from_ms, one.until_ms) for one in self.stalls if one.proven),
         ]

@@ -8,10 +8,10 @@ import pytest
 from groupquake.selftest.synth import folder as synth_folder
 from groupquake.selftest.synth.folder import make
 from groupquake.selftest.synth.planting import KINDS
-from reports.judgement.findings import MissingEvidence, proven_roots
-from reports.judgement.lateness.second_judgement import findings_of
+from reports.judgement.findings import of_group, proven_roots
 from reports.judgement.recording import Recording
 from tests.groupquake.selftest.synth.orders import order
+from tests.reports.alter import compared
 
 Place = tuple[str, str, int]
 
@@ -20,9 +20,9 @@ def found_in(recording: Recording, group: str) -> list[Place]:
     """Return the kind and the place of each root."""
     rows = recording.rows_by_group[group]
     tables = defaultdict(list)
-    for name, row in recording.judge.differences(group, rows):
+    for name, row in compared(recording.judge, group, rows):
         tables[name].append({"group": group, **row})
-    roots = proven_roots(findings_of(rows, tables, MissingEvidence({}, [], {})))
+    roots = proven_roots(of_group(rows, tables))
     return [(root.kind, root.broker, root.line) for root in roots]
 
 

@@ -9,11 +9,11 @@ import pytest
 from reference_coordinator.replay import ObservedRequest, Stall
 from reports.judgement.breaches import Breach
 from reports.judgement.clients.absences import Absent, absences
-from reports.judgement.findings import MissingEvidence
-from reports.judgement.lateness.second_judgement import SecondJudgement
+from reports.judgement.disturbances import Disturbances
+from reports.judgement.findings import collect
 from reports.judgement.logged import Chunk, Requests
 from reports.judgement.recording import Recording
-from reports.judgement.run.machine_log import Busy
+from reports.judgement.run.disturbance import Disturbance, Source
 from tests.recorded.logs import HISTORIES
 
 GROUP = "static"
@@ -172,15 +172,26 @@ def test_what_waits_in_the_socket_of_a_broker_that_stands_still(
 
 
 @pytest.mark.parametrize(
-    ("broker", "until_ms", "found"),
-    [("", 5_000.0, False), ("1", 5_000.0, False), ("2", 5_000.0, True), ("", 2_400.0, True)],
+    ("broker", "from_ms", "until_ms", "proven"),
+    [
+        ("", 0.0, 5_000.0, False),
+        ("1", 3_000.0, 3_500.0, False),
+        ("2", 0.0, 5_000.0, True),
+        ("", 0.0, 2_200.0, True),
+        ("", 4_100.0, 9_000.0, True),
+    ],
 )
-def test_what_waits_in_a_tap_on_a_busy_machine(broker: str, until_ms: float, found: bool) -> None:
+def test_what_waits_in_a_tap_on_a_busy_machine(
+    broker: str, from_ms: float, until_ms: float, *, proven: bool
+) -> None:
+    """It may have waited from when its member went down until it arrived."""
     times = (("intent", 2_000.0), ("injected", 2_300.0), ("healed", 17_400.0))
     journal = entries("member.kill", *times, down_for_ms=15_000)
-    absent = Absent(absences(journal), (), [Busy(broker, 0.0, until_ms, "all waited")])
-    kinds = [row["kind"] for row in absent.add([read_at(4_000.0)])]
-    assert kinds == [Breach.SENT_WHILE_DOWN] * found
+    breaches = [*Absent(absences(journal)).add([read_at(4_000.0)])]
+    found = collect([], [], [], [{"group": GROUP, **row} for row in breaches])
+    busy = Disturbance(broker, from_ms, until_ms, "all waited", Source.PRESSURE)
+    assert [one.kind for one in found] == [Breach.SENT_WHILE_DOWN]
+    assert [one.proven for one in Disturbances([busy], {}).judged(found)] == [proven]
 
 
 @pytest.mark.parametrize(
@@ -197,24 +208,6 @@ def test_what_waits_behind_a_request_of_its_connection(
     then = replace(read_at(arrives_ms)[0], connection=connection)
     kinds = [row["kind"] for row in absent.add([(before, 2_250.0), (then, arrives_ms)])]
     assert kinds == [Breach.SENT_WHILE_DOWN] * found
-
-
-@ALL
-@pytest.mark.parametrize("worked", [True, False])
-def test_a_broker_that_nothing_shows_to_have_worked_may_be_late(
-    recording: Recording, worked: bool
-) -> None:
-    """The second judgement makes it a doubt, as on a machine that was starved of CPU."""
-    shifted = absences(moved(recording, -2_000.0))
-    judge = replace(recording.judge, absences=shifted)
-    rows = recording.rows_by_group[GROUP]
-    first_ms = min(one.from_ms for one in shifted if one.from_ms > 0)
-    stalls = (
-        [] if worked else [Stall(n, first_ms, first_ms + 99_000.0, proven=False) for n in "123"]
-    )
-    second = SecondJudgement(judge, MissingEvidence({}, (), {}), stalls)
-    assert [row["kind"] for row in judge.late_breaches(GROUP, rows)]
-    assert (second.doubt(GROUP, rows, first_ms) is None) == worked
 
 
 @ALL

@@ -11,9 +11,9 @@ from reports.judgement.coordinators.coordinator_epochs import (
     coordinator_epochs,
 )
 from reports.judgement.group import Judge
-from reports.judgement.log.broker_log import TABLES, Log, Start
+from reports.judgement.log.log_places import Split
 from reports.judgement.log.parsing import Parser
-from reports.judgement.log.processes import whole
+from reports.judgement.log.whole import read_logs
 from tests.recorded.logs import RECORDINGS
 
 RUNTIME = "org.apache.kafka.coordinator.common.runtime.CoordinatorRuntime"
@@ -48,30 +48,21 @@ def empty(group: str, partition: int = 3) -> str:
 
 def read(**brokers: list[LogLine]) -> tuple[CoordinatorEpochs, dict[str, list[Row]]]:
     """Read lines, given by broker as (ms, text): who had what, and the lines of each group."""
-    rows: list[Row] = []
-    processes: list[Row] = []
-    columns = [column.split()[0] for column in TABLES["transitions"].split(",")]
-    parser = Parser(JAVA, numbered=True)
+    logs: dict[Split, list[bytes]] = {}
     for name, lines in brokers.items():
         broker, sn = name[-1], 0
-        log = Log(
-            broker,
-            f"brokers/{broker}/group.log",
-            parser,
-            Start(offsets=dict.fromkeys(range(9), 0.0)),
-        )
+        texts = logs[Split(f"brokers/{broker}/group.log", 0)] = []
         for at_ms, text in lines:
             sn = 1 if text == STARTING else sn + 1
             prefix = f"id={broker}{' ' if text.startswith('topic=') else '] '}"
             line = f"{sn} {at_ms} {at_ms * 10**6} t INFO [GroupCoordinator {prefix}{text}"
-            log.read(line)
-        rows += (dict(zip(columns, row, strict=True)) for row in log.rows["transitions"])
-        processes += (
-            {"broker": broker, "process": one.number, "last_ms": one.last_ms, "most": one.partition}
-            for one in whole(broker, log.end())[0]
-        )
+            texts.append(line.encode())
+    parser = Parser(JAVA, numbered=True)
+    found = read_logs(logs, parser)
+    rows, processes = found.tables(parser)["transitions"], found.merged.processes
     assert all(row["template"] is not None for row in rows)
-    most = max((one["most"] for one in processes if one["most"] is not None), default=-1)
+    named = (one["partition"] for one in processes if one["partition"] is not None)
+    most = max(named, default=-1)
     groups: dict[str, list[Row]] = {}
     for row in rows:
         if row["group"] is not None:

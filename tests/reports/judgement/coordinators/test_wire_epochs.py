@@ -5,6 +5,7 @@ import pytest
 from reports.judgement.coordinators.wire_epochs import (
     ABSENT,
     LOADS,
+    OPEN,
     SERVES,
     THERE,
     Mark,
@@ -27,6 +28,27 @@ def kinds(epochs: WireEpochs) -> list[tuple[str, str]]:
 
 def test_a_broker_that_serves_all_the_time_needs_no_epochs() -> None:
     assert wire_epochs([mark("1", SERVES, at) for at in range(0, 9_000, 1_000)]).events == ()
+
+
+def test_a_broker_that_answers_heartbeats_too_needs_none() -> None:
+    marks = [mark("1", SERVES, 0.0), mark("1", THERE, 1_000.0), mark("1", THERE, 2_000.0)]
+    assert wire_epochs(marks).events == ()
+
+
+def test_a_request_without_an_answer_may_be_the_first_that_a_coordinator_served() -> None:
+    marks = [mark("1", ABSENT, 1_000.0), mark("1", OPEN, 2_000.0), mark("1", SERVES, 5_000.0)]
+    loaded = wire_epochs(marks).events[1]
+    assert (loaded.earliest_ms, loaded.latest_ms) == (1_000.0, 5_002.0)
+    assert loaded.at_ms < 2_000.0
+    assert wire_epochs([mark("1", OPEN, 0.0), mark("1", SERVES, 5_000.0)]).events == ()
+
+
+@pytest.mark.parametrize("following", [[], [mark("2", SERVES, 3_000.0)]])
+def test_a_request_without_an_answer_says_nothing_of_a_broker_by_itself(
+    following: list[Mark],
+) -> None:
+    marks = [mark("2", SERVES, 1_000.0), *following]
+    assert wire_epochs([*marks, mark("1", OPEN, 2_000.0)]) == wire_epochs(marks)
 
 
 def test_a_load_lies_between_the_answers_that_show_it() -> None:

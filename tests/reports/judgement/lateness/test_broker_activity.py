@@ -1,4 +1,4 @@
-"""When brokers worked, stood still, or nothing shows either."""
+"""When brokers stood still, as far as their lines allow it."""
 
 from dataclasses import replace
 
@@ -7,98 +7,17 @@ import pytest
 from reference_coordinator.replay import Stall
 from reports.judgement.lateness import broker_activity
 from reports.judgement.lateness.broker_activity import (
-    WORKS_ON_MS,
-    held_up,
     lines_of,
-    possible,
-    possible_in,
-    signs_of,
     silent,
     stood_still,
 )
-from reports.judgement.run.machine_log import Busy, Standstill
+from reports.judgement.run.machine_log import Standstill
 
 
-def request(logged_ms: float, *, held_ms: float = 0.0, waited_ms: float = 0.0) -> dict:
-    """A row of `requests`: held up in the handler, or waiting for others."""
-    arrived_ms = logged_ms - held_ms - waited_ms
-    return {
-        "broker": "1",
-        "arrived_ms": arrived_ms,
-        "earliest_ms": arrived_ms - 40.0,
-        "at_ms": arrived_ms + held_ms / 2,
-        "answered_ms": logged_ms,
-        "logged_ms": logged_ms,
-    }
-
-
-def line(at_ms: float) -> dict:
-    return {"broker": "1", "at_ms": at_ms}
-
-
-def test_a_request_that_is_handled_at_once_is_a_sign() -> None:
-    assert signs_of([request(1_000), request(3_000, waited_ms=900)], []) == {"1": [1_000, 3_000]}
-
-
-def test_a_request_that_was_held_up_is_none() -> None:
-    assert signs_of([request(1_000, held_ms=101)], []) == {}
-
-
-def test_an_answer_that_was_sent_late_is_none() -> None:
-    assert signs_of([request(1_000) | {"answered_ms": 880.0, "arrived_ms": 880.0}], []) == {}
-
-
-def test_a_line_is_a_sign_unless_the_machine_was_busy() -> None:
-    assert signs_of([], [line(1_000)]) == {"1": [1_000]}
-    assert signs_of([], [line(1_000)], [Busy("", 500, 1_500, "load")]) == {}
-    assert signs_of([], [line(1_000)], [Busy("2", 500, 1_500, "throttled")]) == {"1": [1_000]}
-
-
-def test_a_request_handled_at_once_on_a_busy_machine_is_a_sign() -> None:
-    busy = [Busy("", 500, 1_500, "load")]
-    assert signs_of([request(1_000)], [line(1_100)], busy) == {"1": [1_000]}
-
-
-def test_on_a_busy_machine_a_request_that_waited_within_its_broker_is_none() -> None:
-    """Nothing tells whether it waited for others, or for the thread of its group."""
-    busy = [Busy("", 500, 1_500, "load")]
-    rows = [request(1_000, waited_ms=101), request(1_200, waited_ms=99)]
-    assert signs_of(rows, [], busy) == {"1": [1_200]}
-    assert signs_of(rows, [], [Busy("2", 500, 1_500, "throttled")]) == {"1": [1_000, 1_200]}
-
-
-def test_an_unreadable_request_is_no_sign() -> None:
-    assert signs_of([request(1_000) | {"arrived_ms": None}], []) == {}
-    assert lines_of([request(1_000) | {"logged_ms": None}], []) == {}
-
-
-def test_nothing_is_known_between_signs_that_are_far_apart() -> None:
-    assert possible({"1": [1_000, 1_200, 3_000]}, ["1"], 1_000, 3_100) == (
-        Stall("1", 1_200 + WORKS_ON_MS, 3_000, proven=False),
-    )
-
-
-def test_a_broker_that_works_all_the_time_cannot_have_stood_still() -> None:
-    signs = {"1": [float(at) for at in range(0, 10_000, 200)]}
-    assert possible(signs, ["1"], 0, 10_000) == ()
-
-
-def test_nothing_is_known_before_the_first_sign_and_after_the_last() -> None:
-    """A broker that shows nothing at all is one of those that may have stood still."""
-    assert possible({"1": [1_000]}, ["1", "2"], 0, 3_000) == (
-        Stall("1", 0, 1_000, proven=False),
-        Stall("1", 1_000 + WORKS_ON_MS, 3_000, proven=False),
-        Stall("2", 0, 3_000, proven=False),
-    )
-
-
-def test_the_time_in_question_is_that_of_all_rows_busy_or_not() -> None:
-    rows = [request(1_000), request(1_200, held_ms=150)], [line(4_000)]
-    busy = [Busy("", 0, 5_000, "load")]
-    assert possible_in(*rows, ["1"], busy) == (
-        Stall("1", 1_000 + WORKS_ON_MS, 4_000, proven=False),
-    )
-    assert possible_in([], [], ["1"]) == ()
+def test_a_line_without_a_time_shows_nothing() -> None:
+    requests = [{"broker": "1", "logged_ms": at_ms} for at_ms in (1_200.0, None)]
+    lines = [{"broker": "1", "at_ms": 1_000.0}, {"broker": "2", "at_ms": None}]
+    assert lines_of(requests, lines) == {"1": [1_000.0, 1_200.0]}
 
 
 STOPPED = Standstill("1", 1_000, 3_000, "its process was stopped")
@@ -131,33 +50,6 @@ def test_a_broker_that_went_on_writing_did_not_stand_still() -> None:
 def test_a_standstill_in_the_journal_is_not_listed_again() -> None:
     assert broker_activity.unjournalled([STOPPED], [Stall("1", 990, 2_950)]) == []
     assert broker_activity.unjournalled([STOPPED], [Stall("2", 990, 2_950)]) == [STOPPED]
-
-
-def test_counts_are_unsure_where_a_broker_stood_still() -> None:
-    words = held_up([STOPPED], [], 0, 10_000)
-    assert words == (
-        "broker 1 stood still for 2,000 ms from 00:00:01.000 UTC on: its process was stopped"
-    )
-    assert held_up([STOPPED], [], 3_000, 10_000) is None
-
-
-def test_counts_are_unsure_where_the_machine_was_busy_for_half_of_the_time() -> None:
-    busy = [Busy("", at, at + 1_000, "load") for at in range(0, 5_000, 1_000)]
-    assert held_up([], busy, 0, 10_000) == "the machine was busy for 5 s of the time: load"
-    assert held_up([], [*busy[:4], *busy[:4]], 0, 10_000) is None
-
-
-def test_the_doubt_names_broker_and_time() -> None:
-    stall = broker_activity.longest_near(
-        possible({"3": [1_000.0, 4_000.0]}, ["3"], 1_000, 4_000), 4_100
-    )
-    busy = [Busy("", 0, 2_000, "the runner itself ran 900 ms late")]
-    assert broker_activity.doubt("g", stall, busy) == (
-        "group g: what is wrong is explained if its brokers acted late, and nothing shows whether"
-        " broker 3 worked in the 2,750 ms from 00:00:01.250 UTC on"
-        " (the runner itself ran 900 ms late)"
-    )
-    assert "at their pace" in broker_activity.doubt("g", None, busy)
 
 
 class TestPauseOfTheJournal:

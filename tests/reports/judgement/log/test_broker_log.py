@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from kafka_protocol.coordinator_lines import JAVA, SCALA
 from kafka_protocol.errors import Error
 from kafka_protocol.request_log import COMPLETED
-from reports.judgement.log.broker_log import CLOCK_MS, PAUSE_MS, TABLES, Log, offset_ms
+from reports.judgement.log.broker_log import CLOCK_MS, PAUSE_MS, offset_ms
+from reports.judgement.log.log_places import Split
 from reports.judgement.log.parsing import Parser, parse_request
-from reports.judgement.log.processes import whole
-from reports.judgement.log.split_summary import start_of
+from reports.judgement.log.split_rows import How
+from reports.judgement.log.whole import read_logs
 from reports.judgement.run.deliveries import NOTHING_HELD, Deliveries, Delivery
 
 ZERO_MS = 1_790_000_000_000
@@ -31,15 +32,8 @@ def read(
 ) -> Tables:
     """Read broker 1's log; return the rows of its tables."""
     parser = Parser(JAVA if numbered else SCALA, numbered)
-    log = Log("1", "brokers/1/group.log", parser, start_of(lines, parser), deliveries)
-    for text in lines:
-        log.read(text)
-    log.rows["lost"] += whole("1", log.end())[1]
-    names = {name: [column.split()[0] for column in of.split(",")] for name, of in TABLES.items()}
-    return {
-        name: [dict(zip(names[name], row, strict=True)) for row in rows]
-        for name, rows in log.rows.items()
-    }
+    split = {Split("brokers/1/group.log", 0): [line.encode() for line in lines]}
+    return read_logs(split, parser, How(deliveries=deliveries)).tables(parser)
 
 
 def printed(*late_ms: float) -> list[str]:
@@ -56,15 +50,15 @@ def printed(*late_ms: float) -> list[str]:
 def test_a_nano_clock_read_late_does_not_move_a_line(pause_ms: float) -> None:
     found = read(printed(0.5, 0.5, pause_ms))
     assert found["lost"] == []
-    assert found["coverage"][2]["at_ms"] == pytest.approx(ZERO_MS + 20 + 1, abs=0.01)
-    assert found["coverage"][3]["at_ms"] == pytest.approx(ZERO_MS + 30 + 0.5, abs=0.01)
+    assert found["transitions"][2]["at_ms"] == pytest.approx(ZERO_MS + 20 + 1, abs=0.01)
+    assert found["transitions"][3]["at_ms"] == pytest.approx(ZERO_MS + 30 + 0.5, abs=0.01)
 
 
 @pytest.mark.parametrize("late_ms", [-60.0, 1010.0])
 def test_a_time_that_its_broker_cannot_have_printed_is_reported(late_ms: float) -> None:
     found = read(printed(0.5, 0.5, late_ms))
     assert [(row["line"], row["what"]) for row in found["lost"]] == [(3, NOT_ITS_OWN)]
-    assert found["coverage"][2]["at_ms"] == pytest.approx(ZERO_MS + 20 + late_ms, abs=0.01)
+    assert found["transitions"][2]["at_ms"] == pytest.approx(ZERO_MS + 20 + late_ms, abs=0.01)
 
 
 @pytest.mark.parametrize("nanos", ["0", "77", "9" * 18])
@@ -73,14 +67,16 @@ def test_lines_whose_nano_clock_stands_still_keep_their_printed_times(nanos: str
     lines = [f"{n} {ZERO_MS + 400 * n} {nanos} main {STARTING}" for n in range(1, 22)]
     lines[1:] = [line.replace("Starting up", "Startup complete") for line in lines[1:]]
     found = read(lines)
-    assert [row["at_ms"] for row in found["coverage"]] == [ZERO_MS + 400 * n for n in range(1, 22)]
+    assert [row["at_ms"] for row in found["transitions"]] == [
+        ZERO_MS + 400 * n for n in range(1, 22)
+    ]
     assert {row["line"] for row in found["lost"] if row["what"] == NOT_ITS_OWN} == {*range(1, 22)}
 
 
 def test_a_printed_time_a_little_ahead_of_the_nano_clock_is_none_of_note() -> None:
     found = read(printed(0.5, 0.5, 10 - CLOCK_MS))
     assert found["lost"] == []
-    assert found["coverage"][2]["at_ms"] == pytest.approx(ZERO_MS + 20 + 10 - CLOCK_MS, abs=0.01)
+    assert found["transitions"][2]["at_ms"] == pytest.approx(ZERO_MS + 20 + 10 - CLOCK_MS, abs=0.01)
 
 
 def test_lines_without_serial_numbers_stand_within_a_millisecond_as_in_the_log() -> None:
@@ -92,8 +88,9 @@ def test_lines_without_serial_numbers_stand_within_a_millisecond_as_in_the_log()
     started = starting.replace("Starting up", "Startup complete")
     printed_times = zip(("000", "005", "005", "007"), (starting, *[started] * 3), strict=True)
     found = read([f"{date},{ms} main {text}" for ms, text in printed_times], numbered=False)
-    assert [row["serial_number"] for row in found["coverage"]] == [1, 2, 3, 4]
-    times = [row["at_ms"] - ZERO_MS for row in found["coverage"]]
+    rows = sorted([*found["transitions"], *found["coverage"]], key=lambda row: row["line"])
+    assert [row["serial_number"] for row in rows] == [1, 2, 3, 4]
+    times = [row["at_ms"] - ZERO_MS for row in rows]
     assert times == pytest.approx([0.501, 5.501, 5.502, 7.501], abs=0.0005)
 
 
@@ -112,7 +109,9 @@ def test_the_offset_of_a_clock_is_the_median_of_the_parts_of_a_log(
 
 @pytest.mark.parametrize("nanos", [77_000_000, 77_000_001, 77_000_999])
 def test_the_offset_of_a_clock_is_right_to_half_a_microsecond(nanos: int) -> None:
-    start = start_of([f"1 {ZERO_MS} {nanos} main {STARTING}"], Parser(JAVA, numbered=True))
+    line = f"1 {ZERO_MS} {nanos} main {STARTING}".encode()
+    read_one = read_logs({Split("brokers/1/group.log", 0): [line]}, Parser(JAVA, numbered=True))
+    [start] = read_one.merged.starts.values()
     exact_ms = ZERO_MS + 0.5 - nanos / 1e6
     assert start.offsets[1] == pytest.approx(exact_ms, abs=0.00075)  # a double: 0.00025
 
@@ -191,7 +190,7 @@ def with_request(*places: int) -> list[str]:
 def test_the_same_request_twice_is_one_too_many() -> None:
     found = read(with_request(1, 2))
     assert [row["readable"] for row in found["requests"]] == [True, False]
-    assert [row["status"] for row in found["coverage"]][:4] == ["used", "used", "rejected", "used"]
+    assert [(row["line"], row["status"]) for row in found["coverage"]] == [(3, "rejected")]
 
 
 def test_the_tap_may_have_sent_a_request_twice_and_no_more() -> None:
@@ -200,4 +199,4 @@ def test_the_tap_may_have_sent_a_request_twice_and_no_more() -> None:
     answers = [Delivery(BODY["connection"], ZERO_MS + 10.0, None, is_copy) for is_copy in (0, 1)]
     found = read(with_request(1, 2, 3), deliveries=Deliveries({key: tuple(answers)}))
     assert [row["readable"] for row in found["requests"]] == [True, True, False]
-    assert [row["status"] for row in found["coverage"]][:4] == ["used", "used", "used", "rejected"]
+    assert [(row["line"], row["status"]) for row in found["coverage"]] == [(4, "rejected")]

@@ -1,13 +1,15 @@
 """Which holes in the evidence a kill accounts for."""
 
+from math import inf
+
 import pytest
 
-from reports.judgement.log.processes import END_MISSING
+from reports.judgement.log.processes import END_MISSING, START_MISSING
 from reports.judgement.missing.gaps import (
     Gap,
-    by_group,
     is_about_topics,
     possible_deletion,
+    unlogged,
     without_cuts,
     without_kills,
 )
@@ -62,20 +64,31 @@ def test_a_broker_that_did_not_shut_down_ends_one_process_of_one_log() -> None:
     assert without_cuts(gaps, set()) == gaps
 
 
-def test_a_gap_touches_every_group_from_then_on() -> None:
-    spans = {
-        "early": {"first_ms": 1_000.0, "max_rebalance_timeout_ms": 500.0},
-        "later": {"first_ms": 9_000.0, "max_rebalance_timeout_ms": None},
-    }
-    found = by_group([gap(1, 5_000), gap(2, 6_000)], spans)
-    assert found == {"early": 4_500.0, "later": 5_000.0}
-    assert by_group([], spans) == {}
+@pytest.mark.parametrize(
+    ("what", "until_ms"),
+    [
+        ("3 lines missing before serial number 35", 5_000.0),
+        ("line not understood: 37 17952", 5_000.0),
+        (END_MISSING, inf),
+        (START_MISSING, inf),
+    ],
+)
+def test_a_gap_concerns_all_groups_at_one_time_or_from_then_on(what: str, until_ms: float) -> None:
+    one = gap(1, 5_000.0, what).disturbance
+    assert (one.from_ms, one.until_ms, one.groups) == (5_000.0, until_ms, None)
 
 
 def test_a_line_without_a_readable_time_may_stand_anywhere() -> None:
-    spans = {"early": {"first_ms": 1_000.0, "max_rebalance_timeout_ms": 500.0}}
-    garbage = Gap("2", 1, None, "line not understood: \0\0")
-    assert by_group([garbage], spans) == {"early": float("-inf")}
+    one = Gap("2", 1, None, "line not understood: \0\0").disturbance
+    assert (one.from_ms, one.until_ms) == (-inf, inf)
+
+
+def test_requests_that_are_missing_concern_their_group_at_that_time() -> None:
+    row = {"broker": "2", "line": 1, "from_ms": 4_000.0, "at_ms": 5_000.0, "what": "1 request"}
+    one = unlogged({**row, "group": "g", "sure": True})
+    assert one.sure
+    told = one.disturbance
+    assert (told.from_ms, told.until_ms, told.groups) == (4_000.0, 5_000.0, {"g"})
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,13 @@ A last line without an end is the work of a runner that died over it, and no mor
 
 import json
 import shutil
+from math import inf
 from pathlib import Path
 
 import pytest
 
 from reports import EvidenceError
 from reports.judgement import verdict
-from reports.judgement.run.machine_log import is_busy
 from reports.judgement.run.run_folder import MACHINE, RunFolder
 from tests.recorded.logs import RECORDINGS
 from tests.reports.page_run import ZERO_MS, made_up
@@ -228,8 +228,8 @@ def test_samples_of_the_machine_that_are_missing(
         (made.folder / MACHINE).write_text(json.dumps(sample) + "\n")
     run = RunFolder(made.folder)
     missing = bool(noted) and last_ms != -2_000
-    assert is_busy(run.busy, "1", teardown_ms - 1) == missing
-    assert is_busy(run.busy, "1", ZERO_MS) == (missing and last_ms is None)
+    since = [one.from_ms for one in run.busy]
+    assert since == ([-inf if last_ms is None else teardown_ms + last_ms] if missing else [])
     judged = verdict.judge(run, data, [], "4.3")
     assert judged["verdict"] == ("unknown" if missing else "pass")
     doubt = "samples of the machine are missing up to the teardown: machine.jsonl"

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from kafka_protocol.coordinator_lines import JAVA, SCALA
-from reports.judgement.log.broker_log import TABLES, Log
+from reports.judgement.log.log_places import Split
 from reports.judgement.log.parsing import Parser
-from reports.judgement.log.split_summary import start_of
+from reports.judgement.log.whole import read_logs
 from reports.judgement.run.faults import faults_of, outages
 from reports.judgement.run.machine_log import Standstill
 from reports.judgement.run.skews import NOTICED_MS, UNPLACED, Skew, on_right_clock, skews
@@ -40,14 +40,12 @@ def read(
 ) -> tuple[list[float], list[Any]]:
     """Return the times of the lines after the first one, and what is doubtful of which line."""
     parser = Parser(JAVA if numbered else SCALA, numbered, skews=known)
-    log = Log("1", "brokers/1/group.log", parser, start_of(texts, parser, known))
-    for text in texts:
-        log.read(text)
-    log.end()
-    column = [one.split()[0] for one in TABLES["coverage"].split(",")].index("at_ms")
+    logs = read_logs({Split("brokers/1/group.log", 0): [text.encode() for text in texts]}, parser)
+    tables = logs.tables(parser)
+    doubts = [row for row in tables["lost"] if row["what"] in (NOT_ITS_OWN, UNPLACED)]
     return (
-        [row[column] - ZERO_MS for row in log.rows["coverage"]],
-        [(row[3], row[4]) for row in log.rows["lost"]],
+        [row["at_ms"] - ZERO_MS for row in tables["transitions"]],
+        [(row["line"], row["what"]) for row in doubts],
     )
 
 

@@ -135,11 +135,8 @@ def test_rows_pair_with_the_nearest_of_their_key() -> None:
     ]
 
 
-@pytest.mark.parametrize(("late_ms", "outcome"), [(221, "match"), (499, "match"), (501, "late")])
-def test_threads_that_wait_for_a_cpu_print_a_line_late(late_ms: float, outcome: str) -> None:
-    """Three of them wait for 100 ms each. On a calm machine the line is late."""
+@pytest.mark.parametrize(("late_ms", "outcome"), [(199, "match"), (221, "late")])
+def test_how_late_the_line_of_the_end_of_a_phase_may_be(late_ms: float, outcome: str) -> None:
     seen = observed(joined_ms=1_100.0 + late_ms, assigned_ms=None)
-    (row,) = compare([seen], [expected(assigned_ms=None)], waits_ms=100.0)
-    assert row["outcome"] == outcome
     (row,) = compare([seen], [expected(assigned_ms=None)])
-    assert row["outcome"] == "late"
+    assert row["outcome"] == outcome

@@ -8,10 +8,14 @@ from typing import Any
 import pytest
 
 from reference_coordinator.classic.state import State
-from reference_coordinator.replay import Outage, Stall
+from reference_coordinator.replay import Stall
+from reports.judgement.disturbances import Disturbances
+from reports.judgement.findings import collect
 from reports.judgement.recording import Recording
+from reports.judgement.run.disturbance import Disturbance, Source
 from reports.judgement.timelines.said import differences
 from tests.recorded.logs import RECORDINGS
+from tests.reports.alter import compared
 
 Row = dict[str, Any]
 Lie = Callable[[str], str]
@@ -40,7 +44,7 @@ def said(recording: Recording, template: str, lie: Lie) -> Iterator[tuple[str, l
 
 def wrong(recording: Recording, group: str, rows: list[Row]) -> list[tuple[str, str]]:
     """Judge a group; return outcome and subject of the lines that differ."""
-    found = recording.judge.differences(group, rows)
+    found = compared(recording.judge, group, rows)
     return [(row["outcome"], row["subject"]) for name, row in found if name == "member_lines"]
 
 
@@ -156,26 +160,27 @@ def test_a_failed_write_needs_a_standstill(
     rows[-1] |= {"at_ms": stood_ms + after_ms}
     stalls = (Stall(rows[-1]["broker"], stood_ms - 3_000, stood_ms),)
     judge = replace(recording.judge, outages=(), stalls=stalls)
-    found_rows = judge.differences("static", rows)
+    found_rows = compared(judge, "static", rows)
     outcomes = [row["outcome"] for name, row in found_rows if name == "member_lines"]
     assert outcomes == (["doubtful_line"] if found else [])
 
 
 @every_recording
-@pytest.mark.parametrize(
-    ("since_ms", "outcome"),
-    [(-1, "doubtful_line"), (0, "doubtful_line"), (1, "wrong_line"), (500, "wrong_line")],
-)
+@pytest.mark.parametrize(("since_ms", "proven"), [(-1, False), (0, False), (1, True), (500, True)])
 def test_what_is_loaded_is_proven_unless_a_fault_is_near(
-    recording: Recording, since_ms: float, outcome: str
+    recording: Recording, since_ms: float, *, proven: bool
 ) -> None:
-    """What was stored last before a fault may be in no log."""
+    """What was stored last before a fault may be in no log. It explains nothing else."""
     lie = counted(r"\d+(?= members[.]|$)", 1)
     (group, rows), *_ = said(recording, "group_loaded", lie)
     at_ms = next(row["at_ms"] for row in rows if row.get("template") == "group_loaded")
-    judge = replace(recording.judge, outages=(Outage(at_ms - 5_000, at_ms - since_ms),))
-    found = [row for name, row in judge.differences(group, rows) if name == "member_lines"]
-    assert [row["outcome"] for row in found if row["kind"] == "group_loaded"] == [outcome]
+    lines = compared(recording.judge, group, rows)
+    loaded = [{"group": group, **row} for name, row in lines if row.get("kind") == "group_loaded"]
+    found = collect([], [], loaded)
+    fault = Disturbance("1", at_ms - 5_000, at_ms - since_ms, "a fault", Source.FAULT)
+    assert [one.proven for one in Disturbances([fault], {}).judged(found)] == [proven]
+    others = [replace(one, about="stabilized") for one in found]
+    assert all(one.proven for one in Disturbances([fault], {}).judged(others))
 
 
 @every_recording

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from kafka_protocol.coordinator_lines import JAVA
 from reference_coordinator.replay import HintKind
 from reports.judgement.timelines.timeline import hints, observed, reason
@@ -62,6 +64,15 @@ def test_incarnations_are_split_by_load() -> None:
 
 def test_text_of_no_class_stays() -> None:
     assert reason(LINES[4], JAVA) == ("something else", "")
+
+
+@pytest.mark.parametrize("words", [
+    "Updating metadata for member m-2 during Stable", "Leader m-2 re-joining group during Stable",
+])  # fmt: skip
+def test_a_rejoin_that_begins_a_rebalance_has_its_line(words: str) -> None:
+    begun = line(5, "preparing", generation=1, reason=words)
+    found = [(hint.at_ms, hint.kind, hint.subject) for hint in hints([begun], JAVA)]
+    assert found == [(500.0, HintKind.PREPARING, ""), (500.0, HintKind.REJOINED, "m-2")]
 
 
 def test_lines_hint_at_instants() -> None:

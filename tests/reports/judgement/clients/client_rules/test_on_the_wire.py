@@ -7,8 +7,8 @@ import pytest
 from kafka_protocol.errors import Error
 from reports.judgement.clients.client_rules import ClientRules
 from reports.judgement.run.deliveries import Deliveries, Delivery
-from reports.judgement.run.disturbance import Disturbance
-from reports.judgement.run.faults import disturbances
+from reports.judgement.run.disturbance import BrokenWire
+from reports.judgement.run.faults import broken_wires
 from tests.reports.judgement.clients.client_rules.conversation import Conversation
 
 UNKNOWN, REBALANCE, FENCED = (
@@ -19,7 +19,7 @@ MEMBER_SINCE_MS = 5_700.0
 
 
 def disturbed(client="c", from_ms=MEMBER_SINCE_MS, until_ms=60_000.0):
-    return {"disturbances": [Disturbance("g", client, from_ms, until_ms)]}
+    return {"broken_wires": [BrokenWire("g", client, from_ms, until_ms)]}
 
 
 def parted(client):
@@ -63,8 +63,8 @@ def test_a_disturbance_lasts_from_the_intent_to_the_heal():
         "healed_at_ms": 20,
     }  # fmt: skip
     restart = {**fault, "name": "member.restart"}
-    assert list(disturbances([fault, restart])) == [Disturbance("g", "c", 10, 20)]
-    (open_,) = disturbances([{**fault, "healed": False, "healed_at_ms": None}])
+    assert list(broken_wires([fault, restart])) == [BrokenWire("g", "c", 10, 20)]
+    (open_,) = broken_wires([{**fault, "healed": False, "healed_at_ms": None}])
     assert open_.until_ms == float("inf")
 
 

@@ -1,8 +1,8 @@
-"""The line pass: what Spark reads in splits is what one process reads in a loop."""
+"""The first pass: what Spark reads in splits is what one process reads in a row."""
 
 import gzip
 import lzma
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,16 @@ from pyspark.sql import SparkSession
 
 from kafka_protocol.coordinator_lines import JAVA
 from reports import EvidenceError
-from reports.ingest import line_pass, log_files
-from reports.ingest.log_files import LogFile, Split, in_order, log_file
-from reports.judgement.log.broker_log import TABLES, Log
+from reports.ingest import judging, log_files, reading, storing
+from reports.ingest.failures import explained
+from reports.ingest.reading import Reading, ReadLines, Source, by_spark, on_paths
+from reports.ingest.sources import logs_of
+from reports.judgement.buckets import Buckets
+from reports.judgement.log.broker_log import TABLES, Placing
+from reports.judgement.log.log_places import LogFile, Split, in_order, log_file
 from reports.judgement.log.parsing import Parser
-from reports.judgement.log.processes import whole
-from reports.judgement.log.split_summary import start_of
+from reports.judgement.log.split_rows import How
+from reports.judgement.log.whole import read_logs
 
 RECORDED = Path(__file__).parents[2] / "recorded/kafka-4.3.0/brokers"
 PARSER = Parser(JAVA, numbered=True)
@@ -42,16 +46,16 @@ def lines_of(broker: int) -> list[str]:
     return lzma.decompress(packed).decode().splitlines()
 
 
-def by_loop(broker: str, lines: list[str]) -> dict[str, list[Row]]:
-    log = Log(broker, f"brokers/{broker}/group.log", PARSER, start_of(lines, PARSER))
-    for text in lines:
-        log.read(text)
-    log.rows["lost"] += whole(broker, log.end())[1]
-    names = {name: [column.split()[0] for column in of.split(",")] for name, of in TABLES.items()}
-    return {
-        name: [dict(zip(names[name], row, strict=True)) for row in rows]
-        for name, rows in log.rows.items()
-    }
+def ranges(spark: SparkSession, folder: Path) -> Source:
+    return on_paths(spark, logs_of(folder, "brokers"), 60_000)
+
+
+def lines(spark: SparkSession, folder: Path) -> Source:
+    return by_spark(log_files.lines(spark, f"file:{folder}", "brokers"))
+
+
+def read(source: Source) -> ReadLines:
+    return reading.read_lines(source, "the run", Reading(PARSER, How(buckets=5)))
 
 
 def stored(tables: Path, name: str) -> list[Row]:
@@ -77,8 +81,9 @@ def small_splits(spark: SparkSession) -> Iterator[SparkSession]:
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize("source_of", [ranges, lines])
 def test_splits_and_rotated_files_give_the_rows_of_the_whole(
-    small_splits: SparkSession, tmp_path: Path
+    source_of: Callable[[SparkSession, Path], Source], small_splits: SparkSession, tmp_path: Path
 ) -> None:
     """With a request that stands twice, far apart, and bytes that are no UTF-8."""
     first, second = lines_of(1), lines_of(2)
@@ -99,45 +104,70 @@ def test_splits_and_rotated_files_give_the_rows_of_the_whole(
     (tmp_path / "brokers/2/group.log").write_bytes(joined(second))
     (tmp_path / "brokers/3").mkdir()
     (tmp_path / "brokers/3/group.log").write_bytes(b"")
-    assert (
-        log_files.lines(small_splits, f"file:{tmp_path}", "brokers")
-        .select("file", "start")
-        .distinct()
-        .count()
-        > 8
+    found = read(source_of(small_splits, tmp_path))
+    merged = found.merged
+    assert len(merged.starts) > 8
+    storing.begin(tmp_path)
+    names = ["requests", "transitions", "coverage"]
+    of = Buckets({split: Placing(place, PARSER) for split, place in merged.starts.items()})
+    placed = judging.placed(found.blobs, found.rows)
+    told = judging.judged(placed, of, tmp_path, names, []).toArrow()
+    storing.commit(tmp_path, names, told)
+    storing.write(tmp_path, "lost", merged.lost)
+    found.blobs.unpersist()
+    expected = read_logs(
+        {Split(f"brokers/{b}/group.log", 0): [line.encode() for line in logs[b]] for b in logs},
+        PARSER,
     )
-    processes, places = line_pass.read_logs(
-        small_splits, f"file:{tmp_path}", PARSER, f"file:{tmp_path}/tables"
-    )
-    expected = {name: [row for b in logs for row in by_loop(b, logs[b])[name]] for name in TABLES}
+    tables = expected.tables(PARSER)
     for name in TABLES:
-        assert comparable(stored(tmp_path / "tables", name)) == comparable(expected[name]), name
-    files = {row["line"]: row["file"] for row in stored(tmp_path / "tables", "coverage")
-             if row["broker"] == "1"}  # fmt: skip
-    assert [files[line] for line in (1, 101, 501)] == [
-        "brokers/1/group.log.2.gz", "brokers/1/group.log.1", "brokers/1/group.log",
-    ]  # fmt: skip
+        assert comparable(stored(tmp_path, name)) == comparable(tables[name]), name
+    assert merged.processes == expected.merged.processes
+    places = merged.places
     assert [places.written("1", line) for line in (1, 100, 101, 500, 501)] == [
         "brokers/1/group.log.2.gz:1", "brokers/1/group.log.2.gz:100", "brokers/1/group.log.1:1",
         "brokers/1/group.log.1:400", "brokers/1/group.log:1",
     ]  # fmt: skip
     assert places.written("2", 70) == "brokers/2/group.log:70"
-    unreadable = [row["line"] for row in expected["requests"] if not row["readable"]]
+    files = {row["line"]: row["file"] for row in stored(tmp_path, "requests")
+             if row["broker"] == "1"}  # fmt: skip
+    assert {(line > 100) + (line > 500): file for line, file in files.items()} == {
+        0: "brokers/1/group.log.2.gz", 1: "brokers/1/group.log.1", 2: "brokers/1/group.log",
+    }  # fmt: skip
+    unreadable = [row["line"] for row in tables["requests"] if not row["readable"]]
     assert unreadable == [601]
-    assert [(one["broker"], one["process"]) for one in processes] == [("1", 1), ("2", 1)]
+    counted = sum(len(of_broker) for of_broker in logs.values())
+    assert sum(one[status] for one in merged.processes for status in
+               ("used", "irrelevant", "rejected")) == counted  # fmt: skip
 
 
 @pytest.mark.spark
 def test_no_log_and_empty_logs_are_errors(spark: SparkSession, tmp_path: Path) -> None:
-    read = lambda: line_pass.read_logs(spark, f"file:{tmp_path}", PARSER, f"file:{tmp_path}/t")
-    with pytest.raises(EvidenceError, match=r"no brokers/<id>/group\.log"):
-        read()
+    for source_of in (ranges, lines):
+        with pytest.raises(EvidenceError, match=r"no brokers/<id>/group\.log"):
+            source_of(spark, tmp_path)
     (tmp_path / "brokers/1").mkdir(parents=True)
     (tmp_path / "brokers/1/group.log").write_bytes(b"")
-    with pytest.raises(EvidenceError, match=r"every brokers/\*/group\.log is empty"):
-        read()
+    for source_of in (ranges, lines):
+        with pytest.raises(EvidenceError, match=r"every brokers/\*/group\.log is empty"):
+            read(source_of(spark, tmp_path))
     (tmp_path / "brokers/1/group.log.1").write_text("a line\n")
     (tmp_path / "brokers/1/group.log.1.gz").write_bytes(gzip.compress(b"a line\n"))
     copies = "brokers/1/group.log.1(.gz)? and brokers/1/group.log.1(.gz)?: the same part of a log"
     with pytest.raises(EvidenceError, match=copies):
-        read()
+        read(ranges(spark, tmp_path))
+
+
+@pytest.mark.spark
+def test_a_log_that_grew_since_it_was_listed_is_one_clear_error(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    log = tmp_path / "brokers/1/group.log"
+    log.parent.mkdir(parents=True)
+    log.write_text("a line\n")
+    source = ranges(spark, tmp_path)
+    with log.open("a") as file:
+        file.write("another\n")
+    changed = f"^{log}: it changed while it was read; report it"
+    with pytest.raises(EvidenceError, match=changed), explained("the run"):
+        read(source)

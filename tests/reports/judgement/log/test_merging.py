@@ -2,7 +2,7 @@
 
 import lzma
 import random
-from collections.abc import Iterator
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from math import inf
 from pathlib import Path
@@ -11,15 +11,17 @@ from typing import Any
 import pytest
 
 from kafka_protocol.coordinator_lines import JAVA, SCALA
-from reports.judgement.log.broker_log import Log, Start
+from reports.judgement.log.log_places import Split
+from reports.judgement.log.merging import Merged, TailTooShortError, merge
 from reports.judgement.log.parsing import Parser
-from reports.judgement.log.processes import ProcessPart, entangled, runs, whole
-from reports.judgement.log.split_summary import TailTooShortError, start_of, starts, summarised
+from reports.judgement.log.reading import read
+from reports.judgement.log.split_rows import Blob, How, SplitSummary
+from reports.judgement.log.whole import looks_at, read_logs, tables_of
 
 RECORDED = Path(__file__).parents[3] / "recorded"
 PARSERS = {True: Parser(JAVA, numbered=True), False: Parser(SCALA, numbered=False)}
-Rows = dict[str, list[tuple[Any, ...]]]
-Result = tuple[Rows, list[Any]]
+LOG = "runs/brokers/1/group.log"
+Result = tuple[dict[str, Any], list[dict[str, Any]]]
 
 
 def lines_of(folder: str, broker: int) -> list[str]:
@@ -64,40 +66,18 @@ def later(line: str, numbered: bool) -> str:
     return f"{at + timedelta(hours=1):%Y-%m-%d %H:%M:%S}{line[19:]}"
 
 
-def read(texts: list[str], parser: Parser, start: Start) -> tuple[Rows, list[ProcessPart]]:
-    log = Log("1", "brokers/1/group.log", parser, start)
-    for text in texts:
-        log.read(text)
-    return log.rows, log.end()
+def cut(texts: list[str], cuts: Sequence[int]) -> dict[Split, list[bytes]]:
+    """Cut a log before some lines."""
+    lines = [text.encode() for text in texts]
+    ends = [*cuts, len(lines)]
+    return {Split(LOG, a): lines[a:b] for a, b in zip([0, *cuts], ends, strict=True)}
 
 
-def joined(parser: Parser, pieces: list[tuple[Rows, list[ProcessPart]]]) -> Result:
-    rows = {name: [row for of, _ in pieces for row in of[name]] for name in pieces[0][0]}
-    parts = [part for _, of in pieces for part in of]
-    for number in entangled(parts):
-        placed = sorted(
-            (row[4], row[2], row[5])
-            for row in rows["coverage"]
-            if row[3] == number and row[4] is not None and row[5] is not None
-        )
-        exact = list(runs(placed))
-        for part in parts:
-            if part.number == number:
-                part.runs, exact = exact, []
-    processes, lost = whole("1", parts)
-    rows["lost"] = sorted([*rows["lost"], *lost])
-    return rows, processes
-
-
-def repeated(pieces: list[list[str]], begins: list[Start], parser: Parser) -> Iterator[Start]:
-    """Add to each start the requests that its process logged in the splits before."""
-    seen: dict[int, set[Any]] = {}
-    for texts, start in zip(pieces, begins, strict=True):
-        yield start._replace(seen=frozenset(seen.get(start.process, ())))
-        rows, _ = read(texts, parser, start)
-        process = {row[2]: row[3] for row in rows["coverage"]}
-        for row in rows["requests"]:
-            seen.setdefault(process[row[3]], set()).add((row[8], row[9]))
+def result(lines: dict[Split, list[bytes]], parser: Parser) -> Result:
+    logs = read_logs(lines, parser)
+    tables = logs.tables(parser)
+    tables["lost"].sort(key=repr)
+    return tables, logs.merged.processes
 
 
 @pytest.mark.parametrize("numbered", [True, False])
@@ -106,18 +86,13 @@ def test_any_cut_gives_the_rows_of_the_whole(numbered: bool, seed: int) -> None:
     chance = random.Random(seed)
     parser = PARSERS[numbered]
     log = altered(LOGS[numbered], numbered, chance)
-    expected = joined(parser, [read(log, parser, start_of(log, parser))])
+    expected = result(cut(log, []), parser)
     count = chance.choice((1, 2, 5, 40))
     odd = {at for at, text in enumerate(log) if at and not parser.split(text).level}
     cuts = sorted({*chance.sample(range(1, len(log)), count)} | odd)
-    pieces = [log[a:b] for a, b in zip([0, *cuts], [*cuts, len(log)], strict=True)]
-    begins = starts([summarised(piece, parser, inf) for piece in pieces])
-    begins = list(repeated(pieces, begins, parser))
-    read_pieces = [
-        read(*split) for split in zip(pieces, [parser] * len(pieces), begins, strict=True)
-    ]
-    assert joined(parser, read_pieces) == expected
-    assert len(expected[0]["coverage"]) == len(log)
+    assert result(cut(log, cuts), parser) == expected
+    assert sum(one[status] for one in expected[1] for status in ("used", "irrelevant", "rejected")
+               ) == len(log)  # fmt: skip
 
 
 @pytest.mark.parametrize("tail_ms", [5.0, 1_000.0])
@@ -127,21 +102,26 @@ def test_a_tail_is_enough_or_says_that_it_is_not(tail_ms: float) -> None:
     for seed in range(40):
         chance = random.Random(seed)
         log = altered(LOGS[False], False, chance)
-        cut = chance.randrange(1, len(log))
-        pieces = [log[:cut], log[cut:]]
-        exact = starts([summarised(piece, parser, inf) for piece in pieces])
+        lines = cut(log, [chance.randrange(1, len(log))])
+        exact = merged(lines, parser, inf)
         try:
-            begins = starts([summarised(piece, parser, tail_ms) for piece in pieces])
+            found = merged(lines, parser, tail_ms)
         except TailTooShortError:
             continue
         enough += 1
-        for piece, start, other in zip(pieces, begins, exact, strict=True):
-            assert read(piece, parser, start) == read(piece, parser, other)
+        assert found.processes == exact.processes
+        for split, place in found.starts.items():
+            blobs = [one for one in read(lines[split], "1", parser) if isinstance(one, Blob)]
+            rows = tables_of(blobs, place, parser)
+            assert rows == tables_of(blobs, exact.starts[split], parser)
     assert enough > 20 if tail_ms > 100 else enough < 40
 
 
-def test_process_parts_without_lines_are_no_processes() -> None:
-    parser = PARSERS[True]
-    parts = read(LOGS[True], parser, start_of(LOGS[True], parser))[1]
-    assert [part.number for part in parts] == [0, 1]
-    assert [process.number for process in whole("1", parts)[0]] == [1]
+def merged(lines: dict[Split, list[bytes]], parser: Parser, tail_ms: float) -> Merged:
+    how = How(tail_ms=tail_ms)
+    summaries = {}
+    for split, texts in lines.items():
+        *_, summary = read(texts, "1", parser, how)
+        assert isinstance(summary, SplitSummary)
+        summaries[split] = summary
+    return merge(summaries, parser, looks_at(lines, parser, how))

@@ -1,0 +1,245 @@
+"""The one rule of what proves something: a difference beside the disturbances of its run.
+
+All disturbances are listed first. Each difference has a window of its own, from its cause to its
+observation. If that meets a disturbance which may explain such a difference, the difference is
+unknown, and names it. Every other difference is proven.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain
+from math import inf
+from typing import Any, Self
+
+from reports.judgement import doubtful
+from reports.judgement.breaches import LATE, OF_CLIENTS, Breach
+from reports.judgement.coordinators.unplanned_elections import Election
+from reports.judgement.findings import Finding, possible_metadata_changes
+from reports.judgement.missing.gaps import Gap
+from reports.judgement.run import faults
+from reports.judgement.run.disturbance import CATCHING_UP_MS, Disturbance, Source
+from reports.judgement.run.machine_log import Busy, Standstill
+from reports.judgement.run.run_folder import RunFolder
+from reports.judgement.timelines.member_lines import OF_LOADS, WRITES_FAIL_MS
+
+Json = dict[str, Any]
+
+AROUND_MS = 1_000.0
+"""How far from a busy time a machine may be busy, too: it is sampled once a second."""
+MATTERS_MS = 250.0
+"""A standstill that is shorter is not worth telling of: half of the slack of a timer."""
+MOST_GAPS = 1_000
+"""From so many gaps on there may be more behind the last one that was read."""
+
+IS_BREACH: frozenset[str] = frozenset(Breach)
+ACROSS_CLOCKS = OF_CLIENTS | {Breach.SENT_WHILE_DOWN}
+"""The breaches that compare times of brokers with times of the journal, or of clients."""
+EXPLAINS: Mapping[Source, Callable[[Finding], bool]] = {
+    Source.PRESSURE: lambda one: one.kind not in IS_BREACH - LATE,
+    Source.STANDSTILL: lambda _: False,  # the replay has it: its timers and answers may be late
+    Source.WRITES: lambda one: one.kind not in IS_BREACH,
+    Source.ELECTION: lambda one: one.kind not in IS_BREACH,
+    Source.FAULT: lambda one: one.about in OF_LOADS,  # the rest of a fault the replay has, too
+    Source.LOG: lambda _: True,
+    Source.REQUESTS: lambda _: True,
+    Source.UNSEEN: lambda _: True,
+    Source.CLOCK: lambda _: True,
+    Source.HISTORY: lambda one: one.kind in OF_CLIENTS,
+    Source.UNREAD: lambda _: True,
+}
+"""Which differences a disturbance may explain, by where it is known from."""
+LOSES_STATE = (Source.WRITES, Source.ELECTION, Source.LOG, Source.REQUESTS, Source.UNSEEN)
+"""After these a group's state is not known for as long as its timers run."""
+
+
+@dataclass(frozen=True)
+class Disturbances:
+    """The disturbances of a run, and what of its groups decides which of them concern it.
+
+    `groups` are rows of the table `groups`, by group.
+    """
+
+    listed: Sequence[Disturbance]
+    groups: Mapping[str, Json]
+
+    @classmethod
+    def of_run(
+        cls,
+        run: RunFolder,
+        *,
+        gaps: Sequence[Gap],
+        standstills: Iterable[Standstill],
+        moved: Mapping[str, Sequence[Election]],
+        groups: Mapping[str, Json],
+        unread: Mapping[str, str],
+        comparison: Sequence[Mapping[str, Any]],
+        tells_bytes: bool,
+        altered_history: Sequence[str] = (),
+    ) -> Self:
+        """List all that is known of a run; `unread` says why nothing about a group is proven.
+
+        See `Results` for the others.
+        """
+        listed = [
+            *_pressure(run.busy),
+            *_standstills(standstills),
+            *of_elections(moved),
+            *_faults(run),
+            *_gaps(gaps),
+            *_history(run, altered_history),
+            *(_unread(cause, group) for group, cause in unread.items()),
+            *(_unread(cause) for cause in doubtful.assumed(run)),
+        ]
+        if not tells_bytes:
+            cause = "whether a member's metadata changed is not in the log, their length is"
+            listed += [
+                replace(_unread(cause, group), from_ms=at_ms)
+                for group, at_ms in possible_metadata_changes(comparison).items()
+            ]
+        return cls(sorted(listed, key=lambda one: (one.from_ms, one.until_ms, one.cause)), groups)
+
+    def judged(self, found: Sequence[Finding]) -> list[Finding]:
+        """Mark the findings that a disturbance may explain; the order stays.
+
+        What follows one of these while the group's state is not known is a consequence of it.
+        """
+        judged: list[Finding] = []
+        lost: dict[str, tuple[int, float]] = {}
+        for place, one in enumerate(found):
+            root, until_ms = lost.get(one.group, (None, -inf))
+            if one.root is None and one.kind not in IS_BREACH and one.at_ms <= until_ms:
+                one = replace(one, root=root)  # noqa: PLW2901
+            if one.root is not None:
+                cause = judged[one.root].may_be
+                judged.append(one if cause is None else replace(one, proven=False, may_be=cause))
+                continue
+            may_be = next((d for d in self._of(one.group) if self._explains(d, one)), None)
+            if may_be is not None:
+                one = replace(one, proven=False, may_be=may_be)  # noqa: PLW2901
+                if may_be.source in LOSES_STATE:
+                    until_ms = may_be.until_ms + CATCHING_UP_MS + self._timers_ms(one.group)
+                    lost[one.group] = place, until_ms
+            judged.append(one)
+        return judged
+
+    def within(
+        self, group: str, from_ms: float, until_ms: float, sources: Iterable[Source]
+    ) -> Iterator[Disturbance]:
+        """Yield those from some sources that concern a group in a time."""
+        wanted = frozenset(sources)
+        for one in self._of(group):
+            if one.source in wanted and one.meets(from_ms, until_ms):
+                yield one
+
+    @cached_property
+    def _by_group(self) -> Mapping[str | None, Sequence[Disturbance]]:
+        found: dict[str | None, list[Disturbance]] = defaultdict(list)
+        for one in self.listed:
+            for group in one.groups or (None,):
+                found[group].append(one)
+        return found
+
+    def _of(self, group: str) -> Iterable[Disturbance]:
+        return chain(self._by_group.get(None, ()), self._by_group.get(group, ()))
+
+    def _explains(self, disturbance: Disturbance, one: Finding) -> bool:
+        """Whether a disturbance may be why a difference is there."""
+        source, (from_ms, until_ms) = disturbance.source, one.window
+        if not EXPLAINS[source](one):
+            return False
+        if source is Source.CLOCK:
+            serving = self.groups.get(one.group, {}).get("brokers", ())
+            return one.kind in ACROSS_CLOCKS or {disturbance.broker} < {*serving}
+        if source is Source.PRESSURE:
+            if disturbance.broker and one.broker not in ("", disturbance.broker):
+                return False
+            if one.is_early:  # its request may have started the timer earlier than its line says
+                from_ms -= self.groups.get(one.group, {}).get("max_session_timeout_ms") or 0.0
+        if source in (Source.REQUESTS, Source.UNSEEN):
+            is_over = until_ms > disturbance.until_ms  # until then its broker had the group
+            if not is_over and one.broker not in ("", disturbance.broker):
+                return False
+        if source in (Source.LOG, Source.REQUESTS, Source.UNSEEN):
+            # a request that is missing started timers; one that a log lacks may have waited, too
+            lasts_ms = self._timers_ms(one.group)
+            from_ms -= inf if one.kind in IS_BREACH else lasts_ms
+            until_ms += lasts_ms if source is Source.LOG else 0.0
+        return disturbance.meets(from_ms, until_ms)
+
+    def _timers_ms(self, group: str) -> float:
+        """Return how long timers of a group run at most."""
+        row = self.groups.get(group, {})
+        names = ("max_rebalance_timeout_ms", "max_session_timeout_ms")
+        return max(row.get(name) or 0.0 for name in names)
+
+
+def _pressure(busy: Iterable[Busy]) -> Iterator[Disturbance]:
+    """Yield when brokers may have got no CPU; times next to each other are one."""
+    spans: dict[str, Disturbance] = {}
+    for one in sorted(busy, key=lambda one: (one.from_ms, one.until_ms)):
+        mine = Disturbance(
+            one.broker,
+            one.from_ms - AROUND_MS,
+            one.until_ms + AROUND_MS,
+            one.because,
+            Source.PRESSURE,
+        )
+        last = spans.get(one.broker)
+        if last is not None and mine.from_ms <= last.until_ms:
+            mine = replace(last, until_ms=max(last.until_ms, mine.until_ms))
+        elif last is not None:
+            yield last
+        spans[one.broker] = mine
+    yield from spans.values()
+
+
+def _standstills(standstills: Iterable[Standstill]) -> Iterator[Disturbance]:
+    for one in standstills:
+        lasted_ms = one.until_ms - one.from_ms
+        cause = f"broker {one.broker} stood still for {lasted_ms:,.0f} ms: {one.because}"
+        still = Disturbance(one.broker, one.from_ms, one.until_ms, cause, Source.STANDSTILL)
+        if lasted_ms >= MATTERS_MS:
+            yield still
+        if lasted_ms >= WRITES_FAIL_MS:
+            until_ms = one.until_ms + CATCHING_UP_MS
+            cause += "; writes may have failed, and other brokers taken over"
+            yield replace(still, until_ms=until_ms, cause=cause, source=Source.WRITES)
+
+
+def of_elections(moved: Mapping[str, Sequence[Election]]) -> Iterator[Disturbance]:
+    """Yield the elections of groups' partitions that no fault explains."""
+    for group, elections in moved.items():
+        for one in elections:
+            times = one.outage.from_ms, one.outage.until_ms
+            yield Disturbance(
+                one.broker, *times, one.described, Source.ELECTION, frozenset({group})
+            )
+
+
+def _faults(run: RunFolder) -> Iterator[Disturbance]:
+    """Yield the faults of brokers, with the time to catch up afterwards."""
+    for fault in run.faults:
+        for outage in faults.outages([fault]):
+            cause = f"fault {fault['name']} on {fault['target']}, and what it takes to catch up"
+            broker = fault["broker"] or ""
+            yield Disturbance(broker, outage.from_ms, outage.until_ms, cause, Source.FAULT)
+
+
+def _gaps(gaps: Sequence[Gap]) -> Iterator[Disturbance]:
+    found = [gap.disturbance for gap in gaps]
+    if len(found) >= MOST_GAPS:
+        found[-1] = replace(max(found, key=lambda one: one.until_ms), until_ms=inf)
+    yield from found
+
+
+def _history(run: RunFolder, altered: Sequence[str]) -> Iterator[Disturbance]:
+    gone = [doubtful.HISTORY_GONE] if run.lost_history else []
+    for cause in (*altered, *gone):
+        yield Disturbance("", -inf, inf, cause, Source.HISTORY)
+
+
+def _unread(cause: str, group: str | None = None) -> Disturbance:
+    groups = None if group is None else frozenset({group})
+    return Disturbance("", -inf, inf, cause, Source.UNREAD, groups)

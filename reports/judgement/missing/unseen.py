@@ -1,0 +1,122 @@
+"""What may have happened to a group that no log has: as a broker was killed, or was cut off.
+
+A broker logs a request with its answer. What it had not answered when it was killed, it never logs,
+though the group may have changed. What a broker that is cut off wrote just before may not have
+reached its replicas; then the broker that takes over loads an older state. Neither is a gap of the
+logs: these rows (see `group.UNLOGGED`) are not `sure`.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from reference_coordinator.replay import Parting
+from reports.judgement.coordinators.coordinator_epochs import Load
+from reports.judgement.logged import REQUEST, Chunk, LoggedRow
+from reports.judgement.missing.silences import Kill
+from reports.judgement.missing.unlogged import unlogged_row
+from reports.judgement.timelines.member_lines import ENTERED
+
+Json = dict[str, Any]
+
+WAITS_MS = 5_000.0
+"""How long a request may wait that waits for no member: `offsets.commit.timeout.ms`."""
+HANDLED_MS = 1_000.0
+"""How long before a step the request may have come that it follows from."""
+_BROKER, _ARRIVED, _ANSWERED, _LINE = map(
+    REQUEST.index, ("broker", "arrived_ms", "answered_ms", "line")
+)
+BEGINS, ENDS = "preparing", ("assignment", "empty")
+
+
+def in_flight(kill: Kill, lines: Sequence[LoggedRow], longest_ms: float) -> Iterator[Json]:
+    """Yield since when requests may have waited as a broker was killed; `lines` are the group's.
+
+    A JoinGroup or SyncGroup waits since its rebalance began, if that was not long over, and for no
+    longer than the group's longest rebalance timeout.
+    """
+    broker, _, killed_ms = kill
+    mine = [one for one in lines if one["broker"] == broker and one["at_ms"] <= killed_ms]
+    if not mine:
+        return
+    steps = [line for line in mine if line["template"] in ENTERED]
+    began_ms = [line["at_ms"] for line in steps if line["template"] == BEGINS]
+    ended = bool(steps) and steps[-1]["template"] in ENDS
+    from_ms = killed_ms - WAITS_MS
+    if began_ms and not (ended and steps[-1]["at_ms"] < from_ms):
+        from_ms = min(from_ms, max(began_ms[-1], killed_ms - longest_ms))
+    what = f"what broker {broker} had not answered when it was killed is in no log"
+    line = mine[-1]["line"]
+    yield unlogged_row(broker, line, from_ms - HANDLED_MS, killed_ms, what, sure=False)
+
+
+def unreplicated(
+    partings: Sequence[Parting], loads: Sequence[Load], lines: Sequence[LoggedRow]
+) -> Iterator[Json]:
+    """Yield when a broker took over that may lack what the one before wrote as it was cut off."""
+    for before, load in pairwise(loads):
+        for parting in partings:
+            lost = [
+                line
+                for line in lines
+                if line["broker"] == parting.broker == before.broker != load.broker
+                and parting.earliest_ms <= line["at_ms"] <= min(parting.from_ms, load.at_ms)
+            ]
+            if lost and load.at_ms <= parting.until_ms:
+                what = (
+                    f"what broker {parting.broker} wrote just before it was cut off from the others"
+                    " may not have reached them"
+                )
+                place = before.broker, lost[0]["line"], lost[0]["at_ms"], load.scheduled_ms
+                yield unlogged_row(*place, what, sure=False)
+
+
+@dataclass(slots=True)
+class Tails:
+    """How long a group was silent on brokers before they were killed.
+
+    Of these kills it is not known how long the log was then. A silence that is longer than every
+    one before is a tail that may have been cut: members heartbeat.
+    """
+
+    kills: Sequence[Kill]
+    _last: dict[Kill, tuple[float, int]] = field(default_factory=dict)
+    _longest_ms: dict[Kill, float] = field(default_factory=dict)
+
+    def add(self, chunk: Chunk) -> None:
+        """Take rows of the group, in order of time."""
+        for kill in self.kills:
+            broker, killed_ms, _ = kill
+            times = [
+                (at_ms, row[_LINE])
+                for row in chunk.requests
+                if row[_BROKER] == broker
+                for at_ms in (row[_ARRIVED], row[_ANSWERED])
+                if at_ms is not None
+            ]
+            times += [
+                (line["at_ms"], line["line"]) for line in chunk.lines if line["broker"] == broker
+            ]
+            for at_ms, line in sorted(times):
+                if at_ms <= killed_ms:
+                    silent_ms = at_ms - self._last.get(kill, (at_ms, 0))[0]
+                    self._longest_ms[kill] = max(self._longest_ms.get(kill, 0.0), silent_ms)
+                    self._last[kill] = at_ms, line
+
+    def rows(self, loads: Sequence[Load]) -> Iterator[Json]:
+        """Yield the silences of brokers that had the group; what was cut was loaded afterwards."""
+        for kill, (last_ms, line) in self._last.items():
+            broker, killed_ms, _ = kill
+            before = [load for load in loads if load.at_ms < killed_ms]
+            silent_ms, longest_ms = killed_ms - last_ms, self._longest_ms[kill]
+            if not before or before[-1].broker != broker or silent_ms <= longest_ms:
+                continue
+            later = [load.scheduled_ms for load in loads if load.at_ms >= killed_ms]
+            what = (
+                f"the log is silent about the group for {silent_ms:,.0f} ms before broker {broker}"
+                f" was killed, and never was for more than {longest_ms:,.0f} ms: its end may have"
+                " been cut"
+            )
+            until_ms = min(later, default=killed_ms)
+            yield unlogged_row(broker, line, last_ms, until_ms, what, sure=False)

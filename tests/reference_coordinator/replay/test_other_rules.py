@@ -1,0 +1,227 @@
+"""A second replay that redoes only what other rules change, compared with two whole ones."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from reference_coordinator.classic.members import Members
+from reference_coordinator.classic.noted_rules import NotedRules
+from reference_coordinator.classic.profiles import Profile
+from reference_coordinator.classic.records import GroupRecord, StoredMembers
+from reference_coordinator.classic.releases import PROMISES, profile_for, promised_by
+from reference_coordinator.classic.state import Group, Member
+from reference_coordinator.event_files.reading import read
+from reference_coordinator.replay import (
+    EpochEvent,
+    Evidence,
+    GroupReplay,
+    Hint,
+    HintKind,
+    Replay,
+    Tolerance,
+    replay,
+)
+from reference_coordinator.replay.conditions import Conditions
+from reference_coordinator.replay.hints import Hints
+from reference_coordinator.replay.hypothesis import Hypothesis
+from reference_coordinator.replay.other_rules import Place, Trail, is_same
+from reference_coordinator.replay.result import Outcome
+from reference_coordinator.replay.stretches import Stretches
+from reports.judgement.promises import differing
+from tests.recorded.logs import HERE, HISTORIES, RECORDINGS, recordings
+from tests.reference_coordinator.replay import test_unlogged_returns as unlogged
+from tests.reference_coordinator.replay.conftest import IDS, PROFILE, START, stable
+from tests.reference_coordinator.replay.steady_groups import steady_group
+from tests.reference_coordinator.replay.test_sequences import NAMES, recorded
+
+GROUPS = [
+    (recording, group)
+    for recording in (*RECORDINGS.values(), *HISTORIES.values())
+    for group in recording.groups
+]
+TOLERANCE = Tolerance(search=100)
+Feed = Callable[[GroupReplay, Evidence], Replay]
+
+
+def first_by(evidence: Evidence, rules: Profile, other: Profile) -> tuple[GroupReplay, Replay]:
+    """Replay by some rules, and note where rules are read in which others differ."""
+    noted = NotedRules(rules, differing(rules, other))
+    first = GroupReplay(evidence, cast(Profile, noted), TOLERANCE)
+    first.add(evidence.requests, evidence.hints)
+    return first, first.finish()
+
+
+def second_by(evidence: Evidence, other: Profile, first: GroupReplay) -> Replay:
+    second = GroupReplay(evidence, other, TOLERANCE, first=first)
+    second.add(evidence.requests, evidence.hints)
+    return second.finish()
+
+
+def assert_same(evidence: Evidence, rules: Profile, other: Profile) -> int:
+    """Compare both replays with whole ones in every field; return how much was taken over."""
+    first, found = first_by(evidence, rules, other)
+    assert found == replay(evidence, rules, TOLERANCE)
+    second, whole = second_by(evidence, other, first), replay(evidence, other, TOLERANCE)
+    for field in fields(Replay):
+        assert getattr(second, field.name) == getattr(whole, field.name), field.name
+    return sum(len(trail.starts) for trail in first.trails.values() if trail.end is not None)
+
+
+def each_promise(rules: Profile) -> Iterator[Profile]:
+    """Yield rules that keep one more promise, each in turn, and rules that keep them all."""
+    for name in differing(rules, promised_by(rules)):
+        yield replace(rules, **{name: PROMISES[name]})
+    yield promised_by(rules)
+
+
+def test_recorded_groups_by_rules_that_keep_more_promises() -> None:
+    redone = 0
+    for recording, group in GROUPS:
+        evidence = recording.evidence(group)
+        for other in each_promise(recording.profile):
+            redone += assert_same(evidence, recording.profile, other)
+    assert redone > 50
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_sequences_by_rules_that_keep_all_promises(name: str) -> None:
+    sequence, rules = recorded(name)
+    assert_same(sequence.evidence, rules, promised_by(rules))
+
+
+def test_generated_groups_by_rules_that_keep_all_promises() -> None:
+    for seed in range(60):
+        evidence, rules = steady_group(seed)
+        assert_same(evidence, rules, promised_by(rules))
+
+
+def test_what_reactions_remember_is_not_taken_over() -> None:
+    """Before 2.5 every heartbeat reads whether its instance id has to be known."""
+    recording = recordings(HERE / "before-2.8")["protocol-corners-2.4.1"]
+    for group in recording.groups:
+        rules = recording.profile
+        other = replace(rules, unknown_instance_is_refused=True)
+        assert_same(recording.evidence(group), rules, other)
+
+
+DEFECTS = sorted((HERE / "defects").glob("*.jsonl"))
+
+
+@pytest.mark.parametrize("file", DEFECTS, ids=lambda file: file.stem)
+def test_a_violation_by_the_first_rules_leaves_nothing(file: Path) -> None:
+    (sequence,) = read(file.read_text().splitlines(), file.stem)
+    profile = profile_for(sequence.kafka, sequence.coordinator)
+    assert profile is not None
+    rules = profile.with_settings(sequence.settings)
+    assert replay(sequence.evidence, promised_by(rules), TOLERANCE).violations
+    assert_same(sequence.evidence, promised_by(rules), rules)
+    assert_same(sequence.evidence, rules, promised_by(rules))
+
+
+@pytest.mark.parametrize("name", unlogged.NAMES)
+def test_a_rule_that_is_read_when_a_record_is_loaded(name: str) -> None:
+    evidence, killed_ms, old = unlogged.recorded(name)
+    lie = unlogged.renamed(evidence, old, unlogged.NEW_ID, killed_ms)
+    rules = RECORDINGS[name].profile
+    assert_same(lie, rules, replace(rules, return_is_stored=False))
+
+
+@pytest.mark.parametrize("spared", [True, False])
+def test_a_rule_that_is_read_for_the_line_that_is_overdue(*, spared: bool) -> None:
+    """The static leader syncs never, and its session is longer than all members rejoin in."""
+    scenario = stable()
+    del scenario.requests[-2:]
+    evidence = Evidence(
+        "g",
+        tuple(scenario.requests),
+        (Hint(START + 1_000, HintKind.JOIN_PHASE_ENDED, generation=1),),
+        (
+            EpochEvent(START - 200, "1", "loading"),
+            EpochEvent(START - 100, "1", "loaded"),
+            EpochEvent(START + 60_000, "1", "ended"),
+        ),
+    )
+    rules = replace(PROFILE, sync_timer_spares_statics=spared)
+    other = replace(PROFILE, sync_timer_spares_statics=not spared)
+    assert replay(evidence, rules) != replay(evidence, other)
+    assert_same(evidence, rules, other)
+
+
+def in_pieces(replayed: GroupReplay, evidence: Evidence) -> Replay:
+    """Replay evidence that comes in piece by piece, whatever comes next later by 4 s."""
+    requests, hints = list(evidence.requests), list(evidence.hints)
+    size = max(len(requests) // 4, 1)
+    while requests:
+        piece, requests = requests[:size], requests[size:]
+        end_ms = requests[0].at_ms if requests else float("inf")
+        known = [hint for hint in hints if hint.at_ms < end_ms]
+        hints = hints[len(known) :]
+        replayed.add(piece, known, end_ms - 1_500 if requests else float("-inf"))
+    return replayed.finish()
+
+
+def whole(replayed: GroupReplay, evidence: Evidence) -> Replay:
+    replayed.add(evidence.requests, evidence.hints)
+    return replayed.finish()
+
+
+@pytest.mark.parametrize("feed_first", [whole, in_pieces])
+@pytest.mark.parametrize("feed_second", [whole, in_pieces])
+def test_groups_that_come_in_piece_by_piece(feed_first: Feed, feed_second: Feed) -> None:
+    """What was carried over from one piece to the next is in no trail."""
+    for recording, group in GROUPS:
+        evidence, rules = recording.evidence(group), recording.profile
+        other = promised_by(rules)
+        noted = NotedRules(rules, differing(rules, other))
+        first = GroupReplay(evidence, cast(Profile, noted), chunk=5)
+        feed_first(first, evidence)
+        second = feed_second(GroupReplay(evidence, other, chunk=5, first=first), evidence)
+        assert second == feed_second(GroupReplay(evidence, other, chunk=5), evidence)
+
+
+def test_a_remembered_reaction_that_read_such_a_rule_leaves_nothing() -> None:
+    """It may be looked up again in a stretch that reads nothing."""
+    for reads in (0, 1):
+        end = hypothesis()
+        end.reactions.reads = reads
+        place = Place(0, end, Outcome().mark(), 0, 0)
+        trail = Trail(Stretches([], [], [], []), Hints(), Outcome(), [], None, place)
+        trail.ended(place, 0)
+        assert (trail.end is None) == (reads > 0)
+
+
+def member(name: str) -> Member:
+    return Member(IDS[name], name, 3_000, 8_000, "consumer", (("range", "bQ=="),))
+
+
+def stored(members: Members) -> GroupRecord:
+    return GroupRecord(1, "consumer", "range", IDS["a"], StoredMembers(members, "range"))
+
+
+AB, BA = (Members.of(map(member, names)) for names in ("ab", "ba"))
+
+
+def hypothesis(**fields: object) -> Hypothesis:
+    """Return a hypothesis of a group with two members, and fields of the group changed."""
+    group = Group("g", exists=True, members=AB, stored=stored(AB))
+    return Hypothesis.of(Conditions(PROFILE, Tolerance()), replace(group, **fields))
+
+
+def test_what_is_equal_but_not_the_same() -> None:
+    """Times of groups and the order of members are no part of `==`, and show in what comes."""
+    old = Group("g", created_ms=1.0)
+    same = hypothesis(removed=old)
+    assert is_same(hypothesis(), hypothesis())
+    assert is_same(same, hypothesis(removed=replace(old)))
+    for changed in (
+        hypothesis(created_ms=1.0),
+        hypothesis(removed_ms=1.0),
+        hypothesis(members=BA),
+        hypothesis(stored=stored(BA)),
+    ):
+        assert changed.group == hypothesis().group
+        assert not is_same(hypothesis(), changed)
+    assert not is_same(same, hypothesis(removed=replace(old, created_ms=2.0)))
