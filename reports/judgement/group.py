@@ -153,9 +153,8 @@ class Judge:
         yield from checkers.rows("comparison", found.comparison)
         yield from checkers.rows("member_lines", found.lines)
         if case.partition is not None:
-            loads = self.epochs.repeated_loads.get(case.partition, ())
-            behind = elections.loads_behind(self.epochs, case.partition, self.stalls)
-            yield from checkers.rows("member_lines", (*loads, *behind))
+            loads = elections.unexpected_loads(self.epochs, case.partition, self.stalls)
+            yield from checkers.rows("member_lines", loads)
         yield from checkers.rows("violations", found.violations)
 
     def tables(

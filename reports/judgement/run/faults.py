@@ -63,8 +63,8 @@ def _meant(intent: Entry) -> Fault:
 
 def killed_between(faults: Iterable[Fault]) -> Iterator[tuple[str, float, float]]:
     """Yield the brokers (ids) that were killed, and between when, in ms."""
-    for fault in faults:
-        if fault["injected_at_ms"] is not None and _done_to_broker(fault) == "killed":
+    for fault in _done(faults, "killed"):
+        if fault["injected_at_ms"] is not None:
             yield fault["broker"], fault["meant_at_ms"], fault["injected_at_ms"]
 
 
@@ -74,10 +74,8 @@ def unmeasured_kills(faults: Iterable[Fault]) -> Iterator[tuple[str, float, floa
 
 
 def restarts(faults: Iterable[Fault]) -> Iterator[tuple[str, float]]:
-    """Yield the brokers (ids) that were killed or stopped, and when that was meant to be, in ms."""
-    for fault in faults:
-        if _done_to_broker(fault) in ("killed", "stopped"):
-            yield fault["broker"], fault["meant_at_ms"]
+    """Return the brokers (ids) that were killed or stopped, and when that was meant, in ms."""
+    return ((f["broker"], f["meant_at_ms"]) for f in _done(faults, "killed", "stopped"))
 
 
 def log_lines(faults: Iterable[Fault]) -> Mapping[tuple[str, float], int]:
@@ -95,21 +93,19 @@ def outages(faults: Iterable[Fault]) -> Iterator[Outage]:
     A wall clock that is set off makes no write fail: Kafka's timers go by the other clock.
     """
     for fault in faults:
-        known = about(fault["name"])
+        known, meant_ms = about(fault["name"]), fault["meant_at_ms"]
         if fault["name"] == CLOCK_SKEW:
             continue
         if fault["broker"] is not None:
-            yield Outage(fault["meant_at_ms"], _healed_ms(fault) + _catches_up_ms(fault))
+            yield Outage(meant_ms, _caught_up_ms(fault))
         elif known is not None and known.moves_leaders:
-            moved_ms = fault["injected_at_ms"] or fault["meant_at_ms"]
-            yield Outage(fault["meant_at_ms"], moved_ms + CATCHING_UP_MS)
+            yield Outage(meant_ms, (fault["injected_at_ms"] or meant_ms) + CATCHING_UP_MS)
 
 
 def stalls(faults: Iterable[Fault]) -> Iterator[Stall]:
-    """Yield when brokers were paused; one that was not resumed is paused to the end."""
-    for fault in faults:
-        if _done_to_broker(fault) == "paused":
-            yield Stall(fault["broker"], fault["meant_at_ms"], _healed_ms(fault))
+    """Return when brokers were paused; one that was not resumed is paused to the end."""
+    paused = _done(faults, "paused")
+    return (Stall(f["broker"], f["meant_at_ms"], healed_ms(f)) for f in paused)
 
 
 def partings(faults: Iterable[Fault]) -> Iterator[Parting]:
@@ -120,50 +116,50 @@ def partings(faults: Iterable[Fault]) -> Iterator[Parting]:
     """
     for fault in faults:
         if network := _done_to_network(fault):
-            meant_ms, injected_ms = fault["meant_at_ms"], fault["injected_at_ms"]
-            parted = network == "part" and injected_ms is not None and fault["verified"]
-            cut_ms = injected_ms if parted else inf
-            healed_ms = _healed_ms(fault)
-            until_ms = healed_ms + _catches_up_ms(fault)
-            yield Parting(fault["broker"], meant_ms - REPLICATES_MS, cut_ms, healed_ms, until_ms)
+            parted = network == "part" and fault["injected_at_ms"] is not None and fault["verified"]
+            yield Parting(
+                fault["broker"],
+                fault["meant_at_ms"] - REPLICATES_MS,
+                fault["injected_at_ms"] if parted else inf,
+                healed_ms(fault),
+                _caught_up_ms(fault),
+            )
 
 
 def broken_wires(faults: Iterable[Fault]) -> Iterator[BrokenWire]:
-    """Yield when faults broke the wire of members; one that was not healed lasts to the end."""
-    for fault in faults:
-        if fault["name"].startswith(ON_WIRE) and fault["group"]:
-            meant_ms, target = fault["meant_at_ms"], fault["target"]
-            yield BrokenWire(fault["group"], target, meant_ms, _healed_ms(fault))
+    """Return when faults broke the wire of members; one that was not healed lasts to the end."""
+    return (
+        BrokenWire(fault["group"], fault["target"], fault["meant_at_ms"], healed_ms(fault))
+        for fault in faults
+        if fault["name"].startswith(ON_WIRE) and fault["group"]
+    )
 
 
 def healed(faults: Iterable[Fault]) -> Iterator[tuple[str, float]]:
-    """Yield the brokers (ids) that were seen to answer again, and when, in ms."""
-    for fault in faults:
-        if fault["broker"] is not None and fault["healed"]:
-            yield fault["broker"], fault["healed_at_ms"]
+    """Return the brokers (ids) that were seen to answer again, and when, in ms."""
+    of_brokers = (f for f in faults if f["broker"] is not None and f["healed"])
+    return ((fault["broker"], fault["healed_at_ms"]) for fault in of_brokers)
 
 
 def started_again(faults: Iterable[Fault]) -> Iterator[str]:
-    """Yield the brokers (ids) that were down and started again, once for each time."""
-    for fault in faults:
-        if fault["healed"] and _done_to_broker(fault) in ("killed", "stopped"):
-            yield fault["broker"]
+    """Return the brokers (ids) that were down and started again, once for each time."""
+    return (f["broker"] for f in _done(faults, "killed", "stopped") if f["healed"])
 
 
-def _healed_ms(fault: Fault) -> float:
+def healed_ms(fault: Fault) -> float:
     """Return when a fault was healed, in ms; infinity if it was not."""
-    return float(fault["healed_at_ms"]) if fault["healed"] else float("inf")
+    return float(fault["healed_at_ms"]) if fault["healed"] else inf
 
 
-def _catches_up_ms(fault: Fault) -> float:
-    """Return how long after its end a fault of a broker may have writes fail, in ms.
+def _caught_up_ms(fault: Fault) -> float:
+    """Return until when a fault of a broker may have writes fail, in ms.
 
     Where packets were lost or late, connections go on when their oldest packet is sent again: each
     time TCP waits twice as long, up to as long as it has waited so far (RFC 6298, 5.5).
     """
-    if _done_to_network(fault) is None:
-        return CATCHING_UP_MS
-    return CATCHING_UP_MS + _healed_ms(fault) - float(fault["meant_at_ms"])
+    until_ms = healed_ms(fault)
+    waits_ms = until_ms - float(fault["meant_at_ms"]) if _done_to_network(fault) else 0.0
+    return until_ms + CATCHING_UP_MS + waits_ms
 
 
 def _done_to_network(fault: Fault) -> str | None:
@@ -172,7 +168,9 @@ def _done_to_network(fault: Fault) -> str | None:
     return known.network if known else None
 
 
-def _done_to_broker(fault: Fault) -> str | None:
-    """Return what a fault does to the process of its broker (`About.broker`), if it hits one."""
-    known = about(fault["name"])
-    return known.broker if known else None
+def _done(faults: Iterable[Fault], *what: str) -> Iterator[Fault]:
+    """Yield the faults that do one of these to the process of their broker (`About.broker`)."""
+    for fault in faults:
+        known = about(fault["name"])
+        if known is not None and known.broker in what:
+            yield fault

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from kafka_protocol.errors import Error
-from reports.judgement.coordinators.wire_epochs import ABSENT, LOADS, OPEN, SERVES
-from reports.judgement.coordinators.wire_marks import NEAR_MS, Seen, epochs_of, telling
+from reports.judgement.coordinators.wire_epochs import ABSENT, LOADS, OPEN, SERVES, Seen
+from reports.judgement.coordinators.wire_marks import NEAR_MS, epochs_of, telling
 from reports.judgement.logged import REQUEST, Chunk
 
 CODES = {SERVES: Error.REBALANCE_IN_PROGRESS, ABSENT: Error.NOT_COORDINATOR,
