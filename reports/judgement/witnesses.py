@@ -210,7 +210,7 @@ def differs(broker: Row | None, tap: Row | None, *, tells_bytes: bool = True) ->
 def judged(
     broker: str, logged: Row | None, seen: Row | None, doubt: Doubt | None, tap: Tap
 ) -> Iterator[Json]:
-    """Yield the breach that both sides of a request show, if they do: a broker's (id) and the tap's.
+    """Yield the breach that both sides of a request show, if any: a broker's (id) and the tap's.
 
     With a `doubt` these may not be one request: what they show is not proven then.
     """
