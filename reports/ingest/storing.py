@@ -116,7 +116,7 @@ def begin(folder: Path) -> None:
 
 
 def commit(folder: Path, names: Iterable[str], results: pa.Table) -> None:
-    """Put the tables of some names in their places: of the files that results name, and of no other.
+    """Put tables in their places: of the files that results name, and of no other.
 
     A table without a row has one file, too.
     """
