@@ -135,13 +135,13 @@ def with_early_answer(broker: Broker) -> bool:
 
 @pytest.mark.parametrize("lie", [with_wrong_leader, with_early_answer])
 def test_unanswered_requests_hide_no_lie(lie: Callable[[Broker], bool], tmp_path: Path) -> None:
-    told = 0
+    seen = 0
     for seed in SEEDS[:24]:
         broker = forming(seed)
         if any(one.response is None for one in broker.exchanges.values()) and lie(broker):
-            told += 1
+            seen += 1
             assert proven(judged(broker, tmp_path / str(seed))), seed
-    assert told > 4
+    assert seen > 4
 
 
 def test_the_first_request_after_a_load_may_have_no_answer(tmp_path: Path) -> None:
