@@ -153,12 +153,11 @@ class Disturbances:
             serving = self.groups.get(one.group, {}).get("brokers", ())
             return one.kind in ACROSS_CLOCKS or {disturbance.broker} < {*serving}
         elsewhere = disturbance.broker and one.broker not in ("", disturbance.broker)
-        if source is Source.PRESSURE:
-            if elsewhere:
-                return False
-            if one.is_early:  # its request may have started the timer earlier than its line says
-                from_ms -= self.groups.get(one.group, {}).get("max_session_timeout_ms") or 0.0
-        if source in (Source.REQUESTS, Source.UNSEEN):
+        if source in (Source.PRESSURE, Source.UNSEEN) and elsewhere:
+            return False
+        if source is Source.PRESSURE and one.is_early:  # its request may have come earlier
+            from_ms -= self.groups.get(one.group, {}).get("max_session_timeout_ms") or 0.0
+        if source is Source.REQUESTS:
             is_over = until_ms >= disturbance.until_ms  # until then its broker had the group
             if elsewhere and not is_over:
                 return False

@@ -68,7 +68,7 @@ def unreplicated(
                     f"what broker {parting.broker} wrote just before it was cut off from the others"
                     " may not have reached them"
                 )
-                place = before.broker, lost[0]["line"], lost[0]["at_ms"], _begun_ms(load, lines)
+                place = load.broker, load.line, lost[0]["at_ms"], _begun_ms(load, lines)
                 yield unlogged_row(*place, what, sure=False)
 
 
@@ -124,11 +124,14 @@ class Tails:
             silent_ms, longest_ms = killed_ms - last_ms, self._longest_ms[kill]
             if not before or before[-1].broker != broker or silent_ms <= longest_ms:
                 continue
-            later = [_begun_ms(load, lines) for load in loads if load.at_ms >= killed_ms]
+            later = next((load for load in loads if load.at_ms >= killed_ms), None)
             what = (
                 f"the log is silent about the group for {silent_ms:,.0f} ms before broker {broker}"
                 f" was killed, and never was for more than {longest_ms:,.0f} ms: its end may have"
                 " been cut"
             )
-            until_ms = min(later, default=killed_ms)
-            yield unlogged_row(broker, line, last_ms, until_ms, what, sure=False)
+            if later is None:
+                yield unlogged_row(broker, line, last_ms, killed_ms, what, sure=False)
+            else:  # what was cut shows there
+                place = later.broker, later.line, last_ms, _begun_ms(later, lines)
+                yield unlogged_row(*place, what, sure=False)

@@ -103,10 +103,12 @@ def test_another_broker_does_not_concern_it(source: Source) -> None:
     assert proven([finding(50_000.0, broker="")], elsewhere) == [False], "it has no line"
 
 
-def test_what_is_unseen_concerns_the_next_broker_once_it_is_over() -> None:
-    killed = lasting(Source.UNSEEN, 48_000.0, 49_000.0, broker="2")
-    assert proven([finding(48_900.0)], killed) == [True]
-    assert proven([finding(50_000.0)], killed) == [False]
+def test_a_hole_concerns_the_next_broker_once_it_is_over() -> None:
+    """What a killed broker had not answered concerns that one alone, and what follows from it."""
+    for source, next_is_proven in ((Source.REQUESTS, False), (Source.UNSEEN, True)):
+        hole = lasting(source, 48_000.0, 49_000.0, broker="2")
+        assert proven([finding(48_900.0)], hole) == [True]
+        assert proven([finding(50_000.0)], hole) == [next_is_proven]
 
 
 @pytest.mark.parametrize("group", ["g", "other"])
