@@ -86,6 +86,14 @@ class Trail:
         """Tell whether the epoch began with a record, to the order of its members."""
         return self.record == record and _ids(self.record) == _ids(record)
 
+    def give(
+        self, outcome: Outcome, stored: list[tuple[int, Stored]], since: Place, until: Place
+    ) -> None:
+        """Add what came out of this replay, from one place to the next, to that of another one."""
+        outcome.add_between(self.outcome, since.mark, until.mark)
+        outcome.steps += until.steps - since.steps
+        stored += self.stored[since.kept : until.kept]
+
     def next_start(self, index: int) -> Place | None:
         """Return the next stretch from one on that has to be redone, if there is one."""
         following = bisect_left(self.starts, index)

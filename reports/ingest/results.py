@@ -21,7 +21,7 @@ from reports.judgement.log.processes import ends_of_brokers
 from reports.judgement.missing.gaps import missing, possible_deletion, unlogged, unreadable
 from reports.judgement.run.run_folder import HISTORY
 from reports.judgement.verdict import Results
-from reports.judgement.witness_pairs import Tap
+from reports.judgement.witnesses import Tap
 
 FINDINGS = 10_000
 """How many rows that show a difference are read; see `_within_limit`."""

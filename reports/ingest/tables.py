@@ -51,8 +51,7 @@ from reports.judgement.run.history import reader_of
 from reports.judgement.run.json_form import Account
 from reports.judgement.run.machine_log import Standstill
 from reports.judgement.run.run_folder import HISTORY, RunFolder, logs_bytes
-from reports.judgement.witness_pairs import Tap, hidden_by_nat
-from reports.judgement.witnesses import compared_apis
+from reports.judgement.witnesses import Tap, compared_apis, hidden_by_nat
 
 Progress = Callable[[str], None]
 Json = dict[str, Any]

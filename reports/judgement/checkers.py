@@ -21,7 +21,7 @@ from reports.judgement.missing.correlation_ids import CorrelationIds
 from reports.judgement.missing.silences import Silences
 from reports.judgement.run.history import ClientEvent
 from reports.judgement.timelines.fenced_lines import Fencings
-from reports.judgement.witness_pairs import Pairs
+from reports.judgement.witnesses import Pairs
 
 if TYPE_CHECKING:
     from reports.judgement.group import Judge
@@ -160,7 +160,7 @@ def unlogged(case: Case, judge: "Judge") -> Checker:
             for kill in kills:
                 yield from rows("unlogged", unseen.in_flight(kill, case.lines, longest_ms))
             lost = unseen.unreplicated(judge.epochs.partings, loads, case.lines)
-            yield from rows("unlogged", (*lost, *tails.rows(loads)))
+            yield from rows("unlogged", (*lost, *tails.rows(loads, case.lines)))
 
     return Checker(add, end)
 

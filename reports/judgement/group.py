@@ -14,7 +14,7 @@ from kafka_protocol.coordinator_lines import Grammar
 from reference_coordinator.classic.noted_rules import NotedRules
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.replay import Evidence, GroupReplay, Outage, Stall
-from reports.judgement import breaches, checkers, members, witness_pairs
+from reports.judgement import breaches, checkers, members, witnesses
 from reports.judgement.case import Case, Judgement, Named
 from reports.judgement.clients import assignments, comparison, ownership
 from reports.judgement.clients.absences import Absence
@@ -40,7 +40,7 @@ from reports.judgement.timelines import compare, member_lines
 from reports.judgement.timelines.compare import Compared
 from reports.judgement.timelines.fenced_lines import FencedLines
 from reports.judgement.timelines.timeline import OBSERVED
-from reports.judgement.witness_pairs import Tap
+from reports.judgement.witnesses import Tap
 
 Json = dict[str, Any]
 
@@ -92,7 +92,7 @@ TABLES = {
     "unlogged": UNLOGGED,
     "client_findings": CLIENT_FINDINGS,
     **ownership.TABLES,
-    "witnesses": witness_pairs.WITNESSES,
+    "witnesses": witnesses.WITNESSES,
     "digests": DIGESTS,
 }
 

@@ -17,7 +17,7 @@ from reports.judgement.run.machine_log import Standstill
 from reports.judgement.run.run_folder import RunFolder
 from reports.judgement.timelines.fenced_lines import fenced_lines
 from reports.judgement.timelines.said import FENCED
-from reports.judgement.witness_pairs import Tap
+from reports.judgement.witnesses import Tap
 
 
 class Rules(NamedTuple):

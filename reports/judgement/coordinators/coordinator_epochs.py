@@ -29,18 +29,6 @@ OF_LOADS = (*EPOCH_EVENTS, "load_scheduled", "load_ignored")
 """Templates of lines about a broker that loads or unloads a partition."""
 LINES = (*OF_LOADS, "starting", "shutting_down", *FAILED_WRITES)
 """Templates of all lines that coordinator epochs are derived from."""
-COLUMNS = (
-    "broker",
-    "line",
-    "process",
-    "at_ms",
-    "template",
-    "partition",
-    "epoch",
-    "group",
-    "message",
-)
-"""The columns of the table `transitions` that are read of them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,8 +29,6 @@ LINE_ROW = (
     "instance", "generation", "members", "static_members", "reason", "epoch", "message",
 )  # fmt: skip
 """The values of the row of a coordinator's line."""
-UNUSED_ROW = ("line", "process", "sn", "ms", "tick", "status", "text")
-"""The values of the row of a line that is not used."""
 
 
 class Rows(NamedTuple):

@@ -19,7 +19,7 @@ from reports.judgement.clients.absences import Absence, absences
 from reports.judgement.errors import EvidenceError
 from reports.judgement.log.log_places import LOG, log_of
 from reports.judgement.log.parsing import Parser
-from reports.judgement.run import faults, machine_log
+from reports.judgement.run import faults, history, machine_log
 from reports.judgement.run.deleted_topics import Deletions, deletions
 from reports.judgement.run.disturbance import BrokenWire
 from reports.judgement.run.evidence_level import Level
@@ -32,7 +32,7 @@ from reports.judgement.run.run_files import RunFiles
 from reports.judgement.run.skews import Skew, of_broker, on_right_clock, skews
 from scenarios import Experiment, ScenarioError, load
 
-HISTORY = "history.jsonl"
+HISTORY = history.FILE
 """The client history."""
 JOURNAL = "journal.jsonl"
 MACHINE = "machine.jsonl"

@@ -9,8 +9,7 @@ import pytest
 
 from kafka_protocol.errors import Error
 from reports.judgement.logged import REQUEST
-from reports.judgement.witness_pairs import Connection, Pairs, Tap, hidden_by_nat
-from reports.judgement.witnesses import Doubt
+from reports.judgement.witnesses import Connection, Doubt, Pairs, Tap, hidden_by_nat
 
 HERE, NATTED = "127.0.0.1:9092-127.0.0.1:40000", "172.27.0.2:9092-172.27.0.1:40001"
 CLIENT = "static-1"

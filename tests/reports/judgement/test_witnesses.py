@@ -9,7 +9,7 @@ import pytest
 
 from kafka_protocol.errors import Error
 from reports.judgement.log.log_places import LogPlaces
-from reports.judgement.witnesses import Doubt, compared_apis, differs, judged
+from reports.judgement.witnesses import Doubt, Tap, compared_apis, differs, judged
 
 PLACES = (LogPlaces(), LogPlaces(folder="tap"))
 ANSWERED_MS = 50_000.0
@@ -30,9 +30,9 @@ FINE = {"throttleTimeMs": 0, "errorCode": 0}
 def found(
     broker: dict[str, Any] | None, tap: dict[str, Any] | None, **known: Any
 ) -> list[dict[str, Any]]:
-    pair = {"broker": "1", "doubt": known.get("doubt"), "of_broker": broker, "of_tap": tap}
-    kills, ended = known.get("kills", ()), {"1": known.get("ended_ms", 9e9)}
-    return list(judged([pair], PLACES, kills, ended, whole=known.get("whole", True)))
+    doubt, ended_ms = known.pop("doubt", None), {"1": known.pop("ended_ms", 9e9)}
+    tap_of_run = Tap(frozenset(), places=PLACES, ended_ms=ended_ms, **known)
+    return list(judged("1", broker, tap, doubt, tap_of_run))
 
 
 @pytest.mark.parametrize(
