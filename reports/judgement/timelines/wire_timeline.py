@@ -74,18 +74,12 @@ class Generations:
             if seen.api == "JOIN_GROUP":
                 self._known.add(response["memberId"])
                 self._named |= {response["leader"] or "", *_members(response)}
-            if response.get("errorCode") != Error.NONE:
-                continue
-            if seen.api == "JOIN_GROUP":
-                place = self.incarnation(seen.broker, seen.answered_ms), response["generationId"]
-                _keep_first(self._joined, place, seen)
-                if response["members"]:
+            if response.get("errorCode") == Error.NONE and seen.api in ("JOIN_GROUP", "SYNC_GROUP"):
+                asked = response if seen.api == "JOIN_GROUP" else seen.request
+                place = self.incarnation(seen.broker, seen.answered_ms), asked["generationId"]
+                _keep_first(self._synced if asked is seen.request else self._joined, place, seen)
+                if response.get("members"):
                     _keep_first(self._led, place, seen)
-            elif seen.api == "SYNC_GROUP":
-                place = (
-                    self.incarnation(seen.broker, seen.answered_ms), seen.request["generationId"]
-                )  # fmt: skip
-                _keep_first(self._synced, place, seen)
 
     def _kind(self, seen: ObservedRequest) -> str | None:
         """Return what kind of cause a request may be; None if it begins no rebalance."""
