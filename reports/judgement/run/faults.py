@@ -2,15 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from math import inf
-from typing import Any
 
 from reference_coordinator.replay import Outage, Parting, Stall
 from reports.judgement.run.disturbance import CATCHING_UP_MS, BrokenWire
-from reports.judgement.run.journal import Entry
+from reports.judgement.run.journal import Entry, Fault, healed_ms
 from scenarios.faults import about
 
-Fault = dict[str, Any]
-"""A fault as the verdict lists it; times in ms, None for what the journal does not have."""
 ON_WIRE = "net."
 """What the names of faults on the wire begin with."""
 CLOCK_SKEW = "clock.skew"
@@ -144,11 +141,6 @@ def healed(faults: Iterable[Fault]) -> Iterator[tuple[str, float]]:
 def started_again(faults: Iterable[Fault]) -> Iterator[str]:
     """Return the brokers (ids) that were down and started again, once for each time."""
     return (f["broker"] for f in _done(faults, "killed", "stopped") if f["healed"])
-
-
-def healed_ms(fault: Fault) -> float:
-    """Return when a fault was healed, in ms; infinity if it was not."""
-    return float(fault["healed_at_ms"]) if fault["healed"] else inf
 
 
 def _caught_up_ms(fault: Fault) -> float:

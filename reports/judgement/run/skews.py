@@ -8,7 +8,7 @@ places all lines; that the wall clock is off then, by so much, is no doubt about
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from reports.judgement.run.faults import Fault, healed_ms
+from reports.judgement.run.journal import Fault, healed_ms
 from reports.judgement.run.machine_log import Standstill
 
 NOTICED_MS = 1_000.0
