@@ -75,6 +75,10 @@ class RunFaults(RunFiles):
         """The fault journal's complete entries."""
         return read(f"{self.place}/{JOURNAL}", self._bytes(JOURNAL))
 
+    def entries(self, *events: str) -> Iterator[Entry]:
+        """Yield the journal's entries of some events."""
+        return (entry for entry in self.journal if entry["event"] in events)
+
     @cached_property
     def faults(self) -> tuple[Fault, ...]:
         """The faults and their outcomes, in the order of the journal."""

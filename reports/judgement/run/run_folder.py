@@ -127,8 +127,7 @@ class RunFolder(RunFaults):
     @cached_property
     def cut_short(self) -> frozenset[str]:
         """The brokers (ids) killed as they did not shut down, whose logs are still whole."""
-        noted = (entry for entry in self.journal if entry["event"] == "cut_short")
-        sizes = {str(entry["broker"]): entry["log_bytes"] for entry in noted}
+        sizes = {str(one["broker"]): one["log_bytes"] for one in self.entries("cut_short")}
         return frozenset(one for one, size in sizes.items() if self._log_bytes(one) == size)
 
     def _log_bytes(self, broker: str) -> int | None:
@@ -234,16 +233,13 @@ class RunFolder(RunFaults):
     @cached_property
     def phases(self) -> tuple[tuple[str, float], ...]:
         """The phases that began, and when, in ms."""
-        return tuple(
-            (entry["phase"], entry["at_ms"])
-            for entry in self.journal
-            if entry["event"] == "phase" and entry["phase"] in PHASES
-        )
+        began = ((entry["phase"], entry["at_ms"]) for entry in self.entries("phase"))
+        return tuple((phase, at_ms) for phase, at_ms in began if phase in PHASES)
 
     @property
     def teardown(self) -> tuple[float, float] | None:
         """When the teardown began and was over, in ms, if the journal has both."""
-        began = {e["phase"]: e["at_ms"] for e in self.journal if e["event"] == "phase"}
+        began = {entry["phase"]: entry["at_ms"] for entry in self.entries("phase")}
         if not {"teardown", "end"} <= began.keys():
             return None
         return began["teardown"], began["end"]
@@ -286,10 +282,10 @@ class RunFolder(RunFaults):
     @property
     def _growths(self) -> Iterator[tuple[float, Mapping[str, Any]]]:
         """Yield when topics grew, and the arguments of each fault."""
-        grows = {e["fault_id"]: e for e in self.journal if e["event"] == "intent"}
-        for entry in self.journal:
-            intent = grows.get(entry.get("fault_id") or "")
-            if entry["event"] == "injected" and intent and intent["fault"] == GROWTH:
+        grows = {entry["fault_id"]: entry for entry in self.entries("intent")}
+        for entry in self.entries("injected"):
+            intent = grows.get(entry["fault_id"])
+            if intent and intent["fault"] == GROWTH:
                 yield entry["at_ms"], intent["args"]
 
     @cached_property
@@ -305,13 +301,13 @@ class RunFolder(RunFaults):
     def wrongly_skipped(self) -> tuple[str, ...]:
         """The steps that the journal skips though the plan does not allow it."""
         allowed = {step["id"] for step in self._steps if step.get("allow_empty") is True}
-        skipped = (e["fault_id"] for e in self.journal if e["event"] == "skipped")
+        skipped = (entry["fault_id"] for entry in self.entries("skipped"))
         return tuple(dict.fromkeys(step for step in skipped if step not in allowed))
 
     @cached_property
     def never_began(self) -> tuple[str, ...]:
         """The plan's steps without a journal entry; a step with several targets has sub-ids."""
-        began = [e["fault_id"] for e in self.journal if e["event"] in ("intent", "skipped")]
+        began = [entry["fault_id"] for entry in self.entries("intent", "skipped")]
         return tuple(
             step["id"]
             for step in self._steps
@@ -321,28 +317,26 @@ class RunFolder(RunFaults):
     @property
     def failures(self) -> tuple[str, ...]:
         """The errors of faults, in words."""
-        failed = (entry for entry in self.journal if entry["event"] == "failed")
         of = lambda entry: f"fault {entry['fault_id']}: " if entry.get("fault_id") else ""
-        return tuple(f"{of(entry)}{entry['error']}" for entry in failed)
+        return tuple(f"{of(entry)}{entry['error']}" for entry in self.entries("failed"))
 
     @property
     def completed(self) -> bool:
         """Whether the journal says that the plan was carried out and the cluster stopped."""
-        began = {entry["phase"] for entry in self.journal if entry["event"] == "phase"}
-        return {"recovery", "end"} <= began
+        return {"recovery", "end"} <= {entry["phase"] for entry in self.entries("phase")}
 
     @property
     def aborted(self) -> bool:
         """Whether a signal ended the run."""
-        return any(entry["event"] == "aborted" for entry in self.journal)
+        return any(self.entries("aborted"))
 
     @property
     def stopped(self) -> bool:
         """Whether the plan was stopped before its end."""
-        return any(entry["event"] == "stopped" for entry in self.journal)
+        return any(self.entries("stopped"))
 
     @property
     def steady(self) -> bool:
         """Whether the group was in its steady state before the first fault."""
-        states = [entry["ok"] for entry in self.journal if entry["event"] == "steady_state"]
-        return bool(states) and states[0]
+        first = next(self.entries("steady_state"), None)
+        return first is not None and first["ok"]
