@@ -18,8 +18,8 @@ from reports.judgement.breaches import LATE, OF_CLIENTS, Breach
 from reports.judgement.coordinators.unplanned_elections import Election
 from reports.judgement.findings import Finding, possible_metadata_changes
 from reports.judgement.missing.gaps import Gap
-from reports.judgement.run import faults
 from reports.judgement.run.disturbance import CATCHING_UP_MS, Disturbance, Source
+from reports.judgement.run.faults import outage_of
 from reports.judgement.run.machine_log import Busy, Standstill
 from reports.judgement.run.run_folder import RunFolder
 from reports.judgement.timelines.member_lines import OF_LOADS, WRITES_FAIL_MS
@@ -222,7 +222,7 @@ def of_elections(moved: Mapping[str, Sequence[Election]]) -> Iterator[Disturbanc
 def _faults(run: RunFolder) -> Iterator[Disturbance]:
     """Yield the faults of brokers, with the time to catch up afterwards."""
     for fault in run.faults:
-        for outage in faults.outages([fault]):
+        if outage := outage_of(fault):
             cause = f"fault {fault['name']} on {fault['target']}, and what it takes to catch up"
             broker = fault["broker"] or ""
             yield Disturbance(broker, outage.from_ms, outage.until_ms, cause, Source.FAULT)
