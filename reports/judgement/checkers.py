@@ -5,7 +5,7 @@ rows of tables, each with the name of its table. None depends on another. `CHECK
 all but the replay (`case.Judgement`).
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reports.judgement import members
@@ -32,7 +32,7 @@ Json = dict[str, Any]
 class Checker(NamedTuple):
     """`add` takes the next part of the group, `end` says that there is no more."""
 
-    add: Callable[[Part], Iterable[Named]]
+    add: Callable[[Part], Iterable[Named] | None]
     end: Callable[[], Iterable[Named]] = tuple
 
 
@@ -41,15 +41,15 @@ def rows(table: str, found: Iterable[Json]) -> Iterator[Named]:
     return ((table, row) for row in found)
 
 
+def counted(table: str, counts: Mapping[str, int]) -> Iterator[Named]:
+    """Return counts as rows of a table."""
+    return rows(table, ({"name": name, "count": count} for name, count in sorted(counts.items())))
+
+
 def assignments(_: Case, judge: "Judge") -> Checker:
     """What leaders assigned, and the coordinator accepted."""
     accepted = Assignments(judge.partitions, judge.outages, judge.deleted)
-
-    def add(part: Part) -> Iterator[Named]:
-        yield from rows("breaches", accepted.add(part.requests))
-        yield from rows("assigned", accepted.rows())
-
-    return Checker(add, lambda: rows("assigned", accepted.end()))
+    return Checker(lambda part: accepted.add(part.requests), accepted.end)
 
 
 def absences(case: Case, judge: "Judge") -> Checker:
@@ -58,11 +58,10 @@ def absences(case: Case, judge: "Judge") -> Checker:
     absent = Absent(mine, judge.stalls)
 
     def add(part: Part) -> Iterator[Named]:
-        if mine:
-            requests = zip(part.seen, part.requests.arrived_ms, strict=True)
-            yield from rows("breaches", absent.add(requests))
+        requests = zip(part.seen, part.requests.arrived_ms, strict=True)
+        return rows("breaches", absent.add(requests))
 
-    return Checker(add)
+    return Checker(add if mine else lambda _: None)
 
 
 def clients(case: Case, judge: "Judge") -> Checker:
@@ -97,8 +96,7 @@ def clients(case: Case, judge: "Judge") -> Checker:
             yield from rows("breaches", heard.end())
             yield from rows("client_findings", (*owed.rows(), *heard.about_clients))
             yield from rows("breaches", fetched.end(case.home))
-            counted = sorted(heard.counts.items())
-            yield from rows("clients", ({"name": name, "count": n} for name, n in counted))
+            yield from counted("clients", heard.counts)
 
     return Checker(add, end)
 
@@ -106,35 +104,23 @@ def clients(case: Case, judge: "Judge") -> Checker:
 def owners(_: Case, __: "Judge") -> Checker:
     """Which member owned each partition when, and when members were stopped."""
     events = list[ClientEvent]()
-
-    def add(part: Part) -> Iterator[Named]:
-        events.extend(ownership.about_members(part.chunk.events))
-        return iter(())
-
-    return Checker(add, lambda: ownership.rows(events))
+    return Checker(
+        lambda part: events.extend(ownership.about_members(part.chunk.events)),
+        lambda: ownership.rows(events),
+    )
 
 
 def expulsions(_: Case, __: "Judge") -> Checker:
     """Members that were evicted or fenced."""
-
-    def add(part: Part) -> Iterator[Named]:
-        yield from rows("expulsions", members.evictions(part.chunk.lines))
-        yield from rows("expulsions", members.fences(part.chunk.fenced))
-
-    return Checker(add)
+    return Checker(lambda part: rows("expulsions", members.expulsions(part.chunk)))
 
 
 def fenced(case: Case, judge: "Judge") -> Checker:
     """Answers that fence beside the lines about them."""
     lines = None if judge.wire is not None else judge.fenced
     fencings = Fencings(lines, judge.stalls)
-
-    def add(part: Part) -> Iterator[Named]:
-        fencings.add(part.requests.observed, part.chunk.fenced)
-        return iter(())
-
     return Checker(
-        add,
+        lambda part: fencings.add(part.requests.observed, part.chunk.fenced),
         lambda: rows("member_lines", fencings.rows(case.replaced, judge.epochs.of_brokers)),
     )
 
@@ -146,11 +132,10 @@ def unlogged(case: Case, judge: "Judge") -> Checker:
     silences = Silences(kills, judge.clients.heartbeat_ms, judge.stalls)
     tails = unseen.Tails(judge.unmeasured)
 
-    def add(part: Part) -> Iterator[Named]:
+    def add(part: Part) -> None:
         ids.add(part.chunk.requests)
         silences.add(part.chunk.requests)
         tails.add(part.chunk)
-        return iter(())
 
     def end() -> Iterator[Named]:
         yield from rows("unlogged", (*ids.rows(), *silences.rows()))
@@ -168,19 +153,14 @@ def unlogged(case: Case, judge: "Judge") -> Checker:
 def witnesses(_: Case, judge: "Judge") -> Checker:
     """What brokers logged beside what the tap saw, where there are both."""
     if judge.tap is None:
-        return Checker(lambda _: ())
+        return Checker(lambda _: None)
     pairs = Pairs(judge.tap)
-
-    def add(part: Part) -> Iterator[Named]:
-        pairs.add(part.chunk.requests, part.chunk.tapped)
-        return iter(())
 
     def end() -> Iterator[Named]:
         yield from rows("breaches", pairs.end())
-        counted = sorted(pairs.counts.items())
-        yield from rows("witnesses", ({"name": name, "count": n} for name, n in counted))
+        yield from counted("witnesses", pairs.counts)
 
-    return Checker(add, end)
+    return Checker(lambda part: pairs.add(part.chunk.requests, part.chunk.tapped), end)
 
 
 CHECKERS: tuple[Callable[[Case, "Judge"], Checker], ...] = (

@@ -189,11 +189,10 @@ class Judge:
             part = case.add(chunk)
             yield from checkers.rows("joins", case.members.add(part.requests))
             for checker in beside:
-                yield from checker.add(part)
+                yield from checker.add(part) or ()
             judgement.add(part)
         found = judgement.compared()
-        bound = ({"name": name, "count": n} for name, n in sorted(found.bound.items()))
-        yield from checkers.rows("bound", bound)
+        yield from checkers.counted("bound", found.bound)
         yield from checkers.rows("observed", found.observed)
         yield from checkers.rows("expected", found.expected)
         ends = chain.from_iterable(checker.end() for checker in beside)

@@ -1,6 +1,6 @@
 """A group's members by its requests: who joined, was last accepted, was evicted or fenced."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,7 +8,7 @@ from kafka_protocol.errors import Error
 from kafka_protocol.group_record import host_in
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.lateness.pace import LEAVES, Pace
-from reports.judgement.logged import LoggedRow, Requests
+from reports.judgement.logged import Chunk, Requests
 
 Json = dict[str, Any]
 
@@ -100,14 +100,10 @@ def _member_id(seen: ObservedRequest) -> str | None:
     return next((name for name in named if name is not None), None)
 
 
-def evictions(lines: Iterable[LoggedRow]) -> Iterator[Json]:
-    """Yield the rows of `EXPULSIONS` about evictions, without their group."""
-    for line in lines:
+def expulsions(chunk: Chunk) -> Iterator[Json]:
+    """Yield the rows of `EXPULSIONS` about a chunk, without their group."""
+    for line in chunk.lines:
         if line["template"] == EVICTED:
             yield {"at_ms": line["at_ms"], "subject": line["member"], "api": ""}
-
-
-def fences(fenced: Iterable[tuple[Any, ...]]) -> Iterator[Json]:
-    """Yield the rows of `EXPULSIONS` about responses that fence, without their group."""
-    for at_ms, client_id, api, _ in fenced:
+    for at_ms, client_id, api, _ in chunk.fenced:
         yield {"at_ms": at_ms, "subject": client_id, "api": api}

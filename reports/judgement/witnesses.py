@@ -210,7 +210,7 @@ def differs(broker: Row | None, tap: Row | None, *, tells_bytes: bool = True) ->
 def judged(
     broker: str, logged: Row | None, seen: Row | None, doubt: Doubt | None, tap: Tap
 ) -> Iterator[Json]:
-    """Yield the breach that both sides of a request show, if any: a broker's (id) and the tap's.
+    """Yield the breach that a broker's (id) and the tap's side of a request show, if they do.
 
     With a `doubt` these may not be one request: what they show is not proven then.
     """
@@ -229,16 +229,13 @@ def judged(
     elif seen is None:
         expected, observed = f"{about}: a line of the tap", f"none, and a line in {at_broker}"
         proven &= tap.whole and side["answered_ms"] < tap.ended_ms.get(broker, 0.0) - ENDED_MS
+    elif seen["response"] is None or tap.is_killed(broker, seen["answered_ms"]):
+        return
     else:
-        expected, observed = (
-            f"{about}: a line of broker {broker}",
-            f"none, and an answer in {at_tap}",
-        )
-        if seen["response"] is None or tap.is_killed(broker, seen["answered_ms"]):
-            return
-    row = breach(
-        Breach.BROKER_AND_WIRE, side["answered_ms"], expected, observed, proven=proven
-    )  # fmt: skip
+        expected = f"{about}: a line of broker {broker}"
+        observed = f"none, and an answer in {at_tap}"
+    at_ms = side["answered_ms"]
+    row = breach(Breach.BROKER_AND_WIRE, at_ms, expected, observed, proven=proven)
     yield {**row, "broker": broker, "line": 0 if logged is None else logged["line"]}
 
 

@@ -78,45 +78,42 @@ class Assignments:
     _subscribed: dict[int, Subscribed] = field(default_factory=lambda: defaultdict(Subscribed))
     _last: tuple[Json, Subscribed] | None = None
     """The last assignment that was accepted."""
-    _over: list[Json] = field(default_factory=list)
-    """Those before it that were not asked for."""
     _first_ms: float = inf
     """When the first JoinGroup was answered."""
 
-    def add(self, requests: Requests) -> Iterator[Json]:
-        """Take requests; yield their rows of `BREACHES`, without the group."""
+    def add(self, requests: Requests) -> Iterator[tuple[str, Json]]:
+        """Take requests; yield rows of `breaches` and `assigned`, each with its table's name."""
         for seen, error in zip(requests.observed, requests.error_codes, strict=True):
-            if error != 0:
-                continue
-            if seen.api == "JOIN_GROUP":
+            if error == 0 and seen.api == "JOIN_GROUP":
                 self._join(seen)
-            elif seen.api == "SYNC_GROUP" and seen.request["assignments"]:
-                shares = [read(Assignment, one["assignment"]) for one in _shares(seen)]
-                given = Counter(chain.from_iterable(one.partitions for one in shares if one))
-                accepted = {
-                    "generation": seen.request["generationId"],
-                    "at_ms": seen.answered_ms,
-                    "partitions": ",".join(sorted(map(named, given))),
-                }
-                of = self._accepted(accepted)
-                if None not in shares and not of.is_assigned:
-                    yield from self._judged(seen, given, of)
-                of.is_assigned = True
+            elif error == 0 and seen.api == "SYNC_GROUP" and seen.request["assignments"]:
+                yield from self._accepted(seen)
 
-    def _accepted(self, row: Json) -> Subscribed:
-        """Note an assignment; forget the generations before."""
-        for generation in [one for one in self._subscribed if one < row["generation"]]:
-            del self._subscribed[generation]
-        self._settle()
-        of = self._subscribed[row["generation"]]
-        self._last = row, of
-        return of
-
-    def _settle(self) -> None:
+    def end(self) -> Iterator[tuple[str, Json]]:
+        """Yield the row of the last assignment: no member of its generation joins any more."""
         if self._last is not None:
             row, of = self._last
-            self._over.append({**row, "topics": ",".join(sorted(of.topics))})
+            yield "assigned", {**row, "topics": ",".join(sorted(of.topics))}
             self._last = None
+
+    def _accepted(self, seen: ObservedRequest) -> Iterator[tuple[str, Json]]:
+        """Take an assignment; forget the generations before."""
+        yield from self.end()
+        generation = seen.request["generationId"]
+        for before in [one for one in self._subscribed if one < generation]:
+            del self._subscribed[before]
+        of = self._subscribed[generation]
+        shares = [read(Assignment, one["assignment"]) for one in seen.request["assignments"]]
+        given = Counter(chain.from_iterable(one.partitions for one in shares if one))
+        row = {
+            "generation": generation,
+            "at_ms": seen.answered_ms,
+            "partitions": ",".join(sorted(map(named, given))),
+        }
+        self._last = row, of
+        if None not in shares and not of.is_assigned:
+            yield from (("breaches", found) for found in self._judged(seen, given, of))
+        of.is_assigned = True
 
     def _join(self, seen: ObservedRequest) -> None:
         joined = seen.response_fields
@@ -145,7 +142,8 @@ class Assignments:
                 expected="each partition is assigned to one member",
                 observed=f"{_are(twice)} assigned to more than one",
             )
-        if of.assignor not in ASSIGNORS or self._in_outage(seen):
+        in_outage = any(one.has(seen.answered_ms) for one in self.outages)
+        if of.assignor not in ASSIGNORS or in_outage:
             return
         topics = sorted(one for one in of.topics if not self._may_be_gone(one, seen))
         due = (
@@ -167,19 +165,6 @@ class Assignments:
 
     def _may_be_gone(self, topic: str, seen: ObservedRequest) -> bool:
         return topic in self.deleted and seen.answered_ms >= self.deleted[topic].from_ms
-
-    def _in_outage(self, seen: ObservedRequest) -> bool:
-        return any(one.has(seen.answered_ms) for one in self.outages)
-
-    def rows(self) -> list[Json]:
-        """Return the rows of `ASSIGNED` that are complete, without their group, once."""
-        found, self._over = self._over, []
-        return found
-
-    def end(self) -> list[Json]:
-        """Return the rows that are left."""
-        self._settle()
-        return self.rows()
 
 
 def unowned(
@@ -214,11 +199,6 @@ def _accepted_ms(row: Row) -> float:
 def _subscription(blob: str) -> Subscription:
     """Decode a subscription; the members of a group have the same again and again."""
     return read(Subscription, blob) or Subscription(())
-
-
-def _shares(sync: ObservedRequest) -> Sequence[Json]:
-    shares: Sequence[Json] = sync.request["assignments"]
-    return shares
 
 
 def read(kind: type[Blob], blob: str) -> Blob | None:

@@ -6,28 +6,21 @@ names the requests that show it. None of them changes the verdict on the brokers
 
 from reports.judgement.clients.client_rules.findings import (
     CLIENT_FINDINGS,
+    RULES,
     ClientRules,
     about_client,
     about_clients,
 )
-from reports.judgement.clients.client_rules.rules import (
-    COMMITS_ON,
-    DEMANDS,
-    ON_TIME,
-    OWNS_ALONE,
-    RULES,
-    SOURCES,
-)
+from reports.judgement.clients.client_rules.membership import COMMITS_ON, OWNS_ALONE
+from reports.judgement.clients.client_rules.rules import Rule
 
 __all__ = [
     "CLIENT_FINDINGS",
     "COMMITS_ON",
-    "DEMANDS",
-    "ON_TIME",
     "OWNS_ALONE",
     "RULES",
-    "SOURCES",
     "ClientRules",
+    "Rule",
     "about_client",
     "about_clients",
 ]

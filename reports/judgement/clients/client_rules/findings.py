@@ -8,14 +8,15 @@ from typing import Any
 
 from reference_coordinator.replay import ObservedRequest, Outage, Stall
 from reports.judgement.clients.absences import Absence
-from reports.judgement.clients.client_rules.lives import Client, Span
-from reports.judgement.clients.client_rules.rules import DEMANDS, ON_TIME, RULES, SOURCES
+from reports.judgement.clients.client_rules import joining, membership
+from reports.judgement.clients.client_rules.lives import CREATED, Client, Span
+from reports.judgement.clients.client_rules.rules import Rule
 from reports.judgement.clients.offsets import stored
 from reports.judgement.digest import Digest
 from reports.judgement.log.log_places import LogPlaces
 from reports.judgement.run.deliveries import NOTHING_HELD, Deliveries, InOrder
 from reports.judgement.run.disturbance import BrokenWire
-from reports.judgement.run.history import ClientEvent
+from reports.judgement.run.history import ENDS, ClientEvent
 from reports.judgement.run.machine_log import Busy
 
 Json = dict[str, Any]
@@ -30,8 +31,13 @@ CLIENT_FINDINGS = """
 verdict does not depend on them."""
 LISTED = 400
 """How many findings about clients a verdict has."""
-JUDGED = ("created", "closing", "closed", "killed", "fenced")
-"""The events of clients that tell of their processes."""
+RULES: Mapping[str, Rule] = {
+    one.name: one
+    for module in (joining, membership)
+    for one in vars(module).values()
+    if isinstance(one, Rule)
+}
+"""All rules by their names."""
 
 
 @dataclass(slots=True)
@@ -82,7 +88,7 @@ class ClientRules:
                 error = stored(seen)[1] if seen.api == "OFFSET_COMMIT" else code
             self._clients[seen.client_id].add(seen, error)
         for event in events:
-            if event.event in JUDGED:
+            if event.event in (CREATED, *ENDS):
                 self._clients[event.client].events.append(event)
 
     def _as_delivered(self, seen: ObservedRequest) -> ObservedRequest:
@@ -100,23 +106,19 @@ class ClientRules:
     def rows(self) -> Iterator[Json]:
         """Yield rows of `CLIENT_FINDINGS`, without the group."""
         for name, client in sorted(self._clients.items()):
-            for life in client.lives(name, self._excused(name), self.heartbeat_ms.get(name)):
-                for rule, breaks in RULES.items():
-                    for one in breaks(life):
+            for life in client.lives(self._excused(name), self.heartbeat_ms.get(name)):
+                for rule in RULES.values():
+                    for one in rule.breaks(life):
                         yield {
                             "client_id": name,
-                            "rule": rule,
+                            "rule": rule.name,
                             "at_ms": one.at_ms,
                             "what": one.what,
                             "requests": ",".join(seen.id for seen in one.shown),
                             "from_ms": min(seen.earliest_ms for seen in one.shown),
                             "until_ms": max(_last_ms(seen) for seen in one.shown),
-                            "on_time": rule in ON_TIME and not one.by_order,
+                            "on_time": rule.on_time and not one.by_order,
                         }
-
-    def named_rows(self, others: Iterable[Json]) -> Iterator[tuple[str, Json]]:
-        """Yield these rows, and others, with the name of their table."""
-        yield from (("client_findings", row) for row in (*self.rows(), *others))
 
     def _excused(self, name: str) -> list[Span]:
         return [
@@ -132,17 +134,17 @@ def _last_ms(seen: ObservedRequest) -> float:
     return seen.answered_ms if seen.answered_ms < inf else seen.earliest_ms
 
 
-def about_client(client: str, rule: str, row: Json) -> Json:
+def about_client(client: str, rule: Rule, row: Json) -> Json:
     """Return a breach that another client than a well-known one shows as a finding about it."""
     return {
         "client_id": client,
-        "rule": rule,
+        "rule": rule.name,
         "at_ms": row["at_ms"],
         "what": row["observed"],
         "requests": f"{row['broker']}:{row['line']}",
         "from_ms": row["at_ms"],
         "until_ms": row["at_ms"],
-        "on_time": rule in ON_TIME,
+        "on_time": rule.on_time,
     }
 
 
@@ -161,14 +163,15 @@ def about_clients(
 
 def _described(row: Json, places: LogPlaces, busy: Sequence[Busy]) -> Json:
     """Return a row as a verdict has it: with what its rule demands, its source, and places."""
+    rule = RULES[row["rule"]]
     shown = (one.rpartition(":") for one in row["requests"].split(","))
     log = [places.place(broker, int(line)) for broker, _, line in shown]
     return {
         "group": row["group"],
         "client": row["client_id"],
-        "rule": row["rule"],
-        "demands": DEMANDS[row["rule"]],
-        "source": SOURCES[row["rule"]],
+        "rule": rule.name,
+        "demands": rule.demands,
+        "source": rule.source,
         "at_ms": round(row["at_ms"], 3),
         "what": row["what"],
         "log": [{"file": file, "line": number} for file, number in log],

@@ -6,7 +6,8 @@ from itertools import islice
 from math import inf
 
 from kafka_protocol.errors import NOT_SERVED_YET, Error
-from reports.judgement.clients.client_rules.broken import (
+from reports.judgement.clients.client_rules.lives import Life, Sent
+from reports.judgement.clients.client_rules.rules import (
     AFTER_MS,
     IN_GENERATION,
     NOTICED_MS,
@@ -15,8 +16,8 @@ from reports.judgement.clients.client_rules.broken import (
     Broken,
     error_of,
     first_join,
+    rule,
 )
-from reports.judgement.clients.client_rules.lives import Life, Sent
 
 LOOP = 15
 """More JoinGroups than this in a second are a loop: Kafka's client waits 100 ms between two."""
@@ -28,6 +29,7 @@ ASKED = (Error.REBALANCE_IN_PROGRESS, Error.ILLEGAL_GENERATION, *OUT)
 """The answers that ask a client to join again, or forbid it."""
 
 
+@rule("KIP-62 (the rebalance timeout); AbstractCoordinator's heartbeat handler", on_time=True)
 def rejoins(life: Life) -> Iterator[Broken]:
     """A member that is asked to joins again within its rebalance timeout."""
     until_ms = -inf
@@ -54,6 +56,7 @@ def rejoins(life: Life) -> Iterator[Broken]:
         )
 
 
+@rule("AbstractCoordinator.resetStateOnResponseError (UNKNOWN_MEMBER_ID)", on_time=True)
 def rejoins_afresh(life: Life) -> Iterator[Broken]:
     """A member that is unknown joins without a member id, or with another."""
     for at, one in enumerate(life.sent):
@@ -87,6 +90,7 @@ def _is_asked_before(life: Life, at: int) -> bool:
     return True
 
 
+@rule("KIP-62; AbstractCoordinator (REBALANCE_IN_PROGRESS keeps the generation)")
 def keeps_its_id(life: Life) -> Iterator[Broken]:
     """A dynamic member that learns of a rebalance joins it under its member id."""
     for one in life.sent:
@@ -110,6 +114,7 @@ def keeps_its_id(life: Life) -> Iterator[Broken]:
             return
 
 
+@rule("KIP-394")
 def takes_its_id(life: Life) -> Iterator[Broken]:
     """A member that is given an id to join with (MEMBER_ID_REQUIRED) joins with it."""
     for at, one in enumerate(life.sent):
@@ -130,6 +135,7 @@ def takes_its_id(life: Life) -> Iterator[Broken]:
             return
 
 
+@rule("the consumer protocol; KAFKA-9752 (the pending-sync timer)", on_time=True)
 def syncs(life: Life) -> Iterator[Broken]:
     """A member that has joined sends SyncGroup within its rebalance timeout."""
     for at, one in enumerate(life.sent):
@@ -152,6 +158,7 @@ def syncs(life: Life) -> Iterator[Broken]:
             )
 
 
+@rule("retry.backoff.ms, 100 ms by default; KIP-580")
 def does_not_loop(life: Life) -> Iterator[Broken]:
     """A client waits between two attempts to join."""
     recent: deque[Sent] = deque()
@@ -170,6 +177,7 @@ def does_not_loop(life: Life) -> Iterator[Broken]:
             return
 
 
+@rule("the consumer protocol: a new subscription or new metadata asks for it")
 def joins_when_asked(life: Life) -> Iterator[Broken]:
     """A member of a stable generation does not join again and again unless it is asked to."""
     unasked: deque[Sent] = deque()
@@ -195,6 +203,7 @@ def joins_when_asked(life: Life) -> Iterator[Broken]:
             return
 
 
+@rule("NOT_COORDINATOR is retriable; AbstractCoordinator keeps its generation")
 def stays_when_its_coordinator_moves(life: Life) -> Iterator[Broken]:
     """A member goes on in its generation when another broker coordinates its group.
 

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from math import inf
+from typing import Any
 
 from kafka_protocol.bodies import generation_in
 from reference_coordinator.replay import ObservedRequest
@@ -33,6 +35,7 @@ class Sent:
     """How long its connection had waited for it: one that a broker reads at once may have been
     sent before the last answer, and one on a new connection without having got it."""
     apart: tuple[ObservedRequest, ObservedRequest] | None = None
+    apart_ms: float = -inf
 
     @property
     def api(self) -> str:
@@ -82,26 +85,19 @@ class Sent:
 
     def takes(self, seen: ObservedRequest) -> bool:
         """Take one more, if it is of the same membership; return whether it was."""
-        known, given = self.seen.request, seen.request
-        same = (
-            self.seen.broker == seen.broker
-            and known.get("memberId") == given.get("memberId")
-            and generation_in(known) == generation_in(given)
-            and known.get("groupInstanceId") == given.get("groupInstanceId")
-        )
-        if not same:
+        if _membership(self.seen) != _membership(seen):
             return False
-        before = self.latest
-        if self.apart is None or seen.earliest_ms - before.earliest_ms > self._longest_ms:
-            self.apart = before, seen
+        between_ms = seen.earliest_ms - self.latest.earliest_ms
+        if between_ms > self.apart_ms:
+            self.apart, self.apart_ms = (self.latest, seen), between_ms
         self.count, self.last = self.count + 1, seen
         return True
 
-    @property
-    def _longest_ms(self) -> float:
-        assert self.apart is not None, "callers check"
-        first, second = self.apart
-        return second.earliest_ms - first.earliest_ms
+
+def _membership(seen: ObservedRequest) -> tuple[Any, ...]:
+    """Return what the requests of one membership have in common."""
+    body = seen.request
+    return seen.broker, body.get("memberId"), generation_in(body), body.get("groupInstanceId")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +109,6 @@ class Life:
     or a broker down, or a broker stood still. `heartbeat_ms` is its configured interval.
     """
 
-    client: str
     sent: Sequence[Sent]
     closing_ms: float = inf
     ended_ms: float = inf
@@ -136,17 +131,17 @@ class Life:
 
     def timeout_ms(self, at: int) -> float:
         """Return the rebalance timeout that it asked for before its request at a place."""
-        for one in reversed(self.sent[: at + 1]):
-            if one.api == "JOIN_GROUP":
-                asked = one.seen.request
-                known = asked.get("rebalanceTimeoutMs") or 0
-                return float(known if known > 0 else asked.get("sessionTimeoutMs") or inf)
-        return inf
+        known = self._asked(at).get("rebalanceTimeoutMs") or 0
+        return float(known) if known > 0 else self.session_ms(at)
 
     def session_ms(self, at: int) -> float:
         """Return the session timeout that it asked for before its request at a place."""
+        return float(self._asked(at).get("sessionTimeoutMs") or inf)
+
+    def _asked(self, at: int) -> Mapping[str, Any]:
+        """Return the body of its last JoinGroup before its request at a place."""
         joins = (one for one in reversed(self.sent[: at + 1]) if one.api == "JOIN_GROUP")
-        return next((float(one.seen.request.get("sessionTimeoutMs") or inf) for one in joins), inf)
+        return next((one.seen.request for one in joins), {})
 
     @property
     def is_static(self) -> bool:
@@ -178,42 +173,25 @@ class Client:
             self._going_on[seen.api] = one = Sent(seen, error, idle_ms=idle_ms)
             self.sent.append(one)
 
-    def lives(self, name: str, excused: Sequence[Span], heartbeat_ms: float | None) -> list[Life]:
+    def lives(self, excused: Sequence[Span], heartbeat_ms: float | None) -> Iterator[Life]:
         """Cut what it sent into processes: where its history says so, or else where it looks so."""
         sent = sorted(self.sent, key=lambda one: one.arrived_ms)
         created = [one.at_ms - CREATED_LATE_MS for one in self.events if one.event == CREATED]
-        cuts = created[1:] if created else list(_new_connections(sent))
-        bounds = [-inf, *cuts, inf]
-        return [
-            _life(name, sent, self.events, (bounds[at], bounds[at + 1]), excused, heartbeat_ms)
-            for at in range(len(bounds) - 1)
-        ]
-
-
-def _life(
-    name: str,
-    sent: Iterable[Sent],
-    events: Iterable[ClientEvent],
-    span: Span,
-    excused: Sequence[Span],
-    heartbeat_ms: float | None,
-) -> Life:
-    from_ms, until_ms = span
-    mine = [one for one in sent if from_ms <= one.arrived_ms < until_ms]
-    ends: Mapping[str, float] = {
-        one.event: one.at_ms
-        for one in events
-        if one.event in ENDS and from_ms + CREATED_LATE_MS <= one.at_ms < until_ms
-    }
-    return Life(
-        name,
-        mine,
-        ends.get("closing", inf),
-        min(ends.values(), default=inf),
-        "closed" in ends and "killed" not in ends and "fenced" not in ends,
-        excused,
-        heartbeat_ms,
-    )
+        cuts = created[1:] if created else _new_connections(sent)
+        for from_ms, until_ms in pairwise([-inf, *cuts, inf]):
+            ends = {
+                one.event: one.at_ms
+                for one in self.events
+                if one.event in ENDS and from_ms + CREATED_LATE_MS <= one.at_ms < until_ms
+            }
+            yield Life(
+                [one for one in sent if from_ms <= one.arrived_ms < until_ms],
+                ends.get("closing", inf),
+                min(ends.values(), default=inf),
+                "closed" in ends and "killed" not in ends and "fenced" not in ends,
+                excused,
+                heartbeat_ms,
+            )
 
 
 def _new_connections(sent: Iterable[Sent]) -> Iterator[float]:

@@ -4,17 +4,19 @@ from collections.abc import Iterator
 from math import inf
 
 from kafka_protocol.errors import Error
-from reports.judgement.clients.client_rules.broken import (
+from reports.judgement.clients.client_rules.lives import Life
+from reports.judgement.clients.client_rules.rules import (
     AFTER_MS,
     IN_GENERATION,
     NOTICED_MS,
     OUT,
     SHOWN,
     Broken,
+    Rule,
     error_of,
+    rule,
     times,
 )
-from reports.judgement.clients.client_rules.lives import Life
 
 FEW_BEATS = 6
 """From how many heartbeats in a row on their interval is judged."""
@@ -24,7 +26,8 @@ CLOSES_MS = 1_000.0
 """How much earlier than its history says a clean close may begin."""
 
 
-def gives_up(life: Life) -> Iterator[Broken]:
+@rule("KIP-345; AbstractCoordinator.resetStateOnResponseError", on_time=True)
+def gives_up_what_it_lost(life: Life) -> Iterator[Broken]:
     """A member that is removed or fenced sends nothing more under its lost member id."""
     reported: set[str] = set()
     for one in life.sent:
@@ -52,6 +55,7 @@ def gives_up(life: Life) -> Iterator[Broken]:
             )
 
 
+@rule("KIP-345: FENCED_INSTANCE_ID is fatal", on_time=True)
 def stops_when_fenced(life: Life) -> Iterator[Broken]:
     """A process that is fenced does not join under its instance id again."""
     for one in life.sent:
@@ -79,6 +83,7 @@ def stops_when_fenced(life: Life) -> Iterator[Broken]:
         return
 
 
+@rule("KIP-345: a static member never sends LeaveGroup at its close")
 def stays_when_static(life: Life) -> Iterator[Broken]:
     """A static member sends no LeaveGroup."""
     leave = next((one for one in life.sent if one.api == "LEAVE_GROUP"), None)
@@ -90,6 +95,7 @@ def stays_when_static(life: Life) -> Iterator[Broken]:
         )
 
 
+@rule("the consumer protocol; AbstractCoordinator.close")
 def leaves_when_dynamic(life: Life) -> Iterator[Broken]:
     """A dynamic member sends LeaveGroup at a clean close."""
     if not life.closed_cleanly or life.closing_ms == inf or life.is_static:
@@ -113,6 +119,7 @@ def leaves_when_dynamic(life: Life) -> Iterator[Broken]:
     )
 
 
+@rule("KIP-62: heartbeat.interval.ms", on_time=True)
 def heartbeats_at_its_interval(life: Life) -> Iterator[Broken]:
     """A member sends heartbeats at its configured interval."""
     if life.heartbeat_ms is None:
@@ -134,6 +141,7 @@ def heartbeats_at_its_interval(life: Life) -> Iterator[Broken]:
             return
 
 
+@rule("KIP-62: heartbeats go on while the application processes records", on_time=True)
 def keeps_its_session(life: Life) -> Iterator[Broken]:
     """A member that goes on does not let its session expire."""
     for at, one in enumerate(life.sent):
@@ -154,6 +162,7 @@ def keeps_its_session(life: Life) -> Iterator[Broken]:
             return
 
 
+@rule("KIP-345: group.instance.id in Heartbeat v3, SyncGroup v3 and OffsetCommit v7")
 def carries_its_instance_id(life: Life) -> Iterator[Broken]:
     """A static member gives its instance id in every request of its membership."""
     if not life.is_static:
@@ -171,3 +180,18 @@ def carries_its_instance_id(life: Life) -> Iterator[Broken]:
             " id cannot fence it",
             sorted(lacking.values(), key=lambda seen: seen.earliest_ms),
         )
+
+
+OWNS_ALONE = Rule(
+    "owns-alone",
+    "A member gives up a partition before another is assigned it, or once it is out.",
+    "the consumer protocol; KIP-429",
+    on_time=True,
+)
+"""A rule about what clients print, which `judgement.clients.owners` judges."""
+COMMITS_ON = Rule(
+    "commits-on",
+    "A member goes on from the offset of its partition that was committed last.",
+    "the consumer protocol: an owner fetches the committed offset and goes on from it",
+)
+"""A rule about what clients commit, which `judgement.clients.offsets` judges."""
