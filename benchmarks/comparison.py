@@ -1,13 +1,15 @@
-"""The comparison beside DuckDB and a plain loop: `python -m benchmarks.comparison`.
+"""The pipeline beside its yardsticks: `python -m benchmarks.comparison`.
 
-Each row runs one thing, in pairs and processes of their own, and prints goal, measured value, and
-whether it is met. Rows can be measured one at a time (`--rows`, `--json`) and joined (`--join`).
+Each row runs its sides in turn, in processes of their own, on the same files: a figure beside its
+peer of the same round, and its goal. Ratios are medians of those of the rounds. With `--json` the
+rows of earlier calls are kept, so that rows can be measured one by one.
 """
 
 import json
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -16,225 +18,168 @@ import click
 
 from benchmarks import measures
 from benchmarks.measures import Series
-from benchmarks.table import table
+from benchmarks.table import HEAD, Line, as_text, table
 
 Measured = dict[str, Series]
 """Values by row and series; a row is a name, and a size behind it where it has one."""
-MEGABYTES = (200.0, 600.0, 2_000.0)
-LOOP_GOALS = {200.0: 1.2, 600.0: 1.5, 2_000.0: 1.7}
+PIPELINE_GOALS = {
+    "storm 200": (1.4, 0.85), "storm 600": (1.85, 1.1), "storm 2000": (1.85, 1.2),
+    "steady 600": (1.5, 0.8),
+}  # fmt: skip
+"""How many times as fast as the same work, and as the loop, the pipeline shall be on two cores."""
+WORK_GOALS = {"storm 600": 1.5}
+"""How many times the loop's processor time the same work may take."""
+
+
+@dataclass(frozen=True)
+class Of:
+    """What was measured of a row."""
+
+    label: str
+    series: Series
+
+    def __getitem__(self, name: str) -> float:
+        """Return the median of a series."""
+        return median(self.series[name])
+
+    def ratio(self, one: str, other: str) -> float:
+        """Return the median of the ratios of two series, pair by pair."""
+        pairs = zip(self.series[one], self.series[other], strict=True)
+        return median(a / b for a, b in pairs)
+
+
+def _sides(of: Of) -> Iterator[Line]:
+    name, _, size = of.label.partition(" ")
+    what = f"{name} {size} MB"
+    for side in measures.SIDES:
+        cpu = f"{of[f'{side}_cpu_s']:.1f} s of processor time"
+        yield Line(f"{what}: {side}", cpu, of[f"{side}_s"], "s")
+    goals = PIPELINE_GOALS.get(of.label, (None, None))
+    for side, goal in zip(("same work", "loop"), goals, strict=True):
+        load = f"a load of {of['load']:.1f}"
+        yield Line(f"{what}: {side} : pipeline", load, of.ratio(f"{side}_s", "pipeline_s"), "x",
+                   goal, more=True)  # fmt: skip
+    yield Line(f"{what}: same work : loop, processor time", "",
+               of.ratio("same work_cpu_s", "loop_cpu_s"), "x",
+               WORK_GOALS.get(of.label))  # fmt: skip
+    yield Line(f"{what}: memory of a task", f"the loop {of['loop_mb']:,.0f} MB", of["task_mb"],
+               "MB")  # fmt: skip
+
+
+def _cores(of: Of) -> Iterator[Line]:
+    yield Line(f"{of.label} MB: 1 to 2", f"{of['1_s']:.1f} to {of['2_s']:.1f} s",
+               of.ratio("1_s", "2_s"), "x", 1.8, more=True)  # fmt: skip
+
+
+def _extraction(of: Of) -> Iterator[Line]:
+    yield Line(f"{of.label} MB, warm", f"DuckDB {of['duckdb_mb_s']:.0f} MB/s", of["spark_mb_s"],
+               "MB/s", 0.5 * of["duckdb_mb_s"], more=True)  # fmt: skip
+
+
+def _skew(of: Of) -> Iterator[Line]:
+    for name, unit, goal in (("us_request", "µs a request", 1.3), ("task_mb", "MB a task", 1.15)):
+        skewed, even = f"skewed_{name}", f"even_{name}"
+        peer = f"spread evenly {as_text(of[even])}, one giant group {as_text(of[skewed])} {unit}"
+        yield Line(f"{of.label} MB: {unit}", peer, of.ratio(skewed, even), "x", goal)
+
+
+def _planted(of: Of) -> Iterator[Line]:
+    peer = f"{of['planted']:.0f} planted, {of['seconds']:.0f} s"
+    yield Line(f"{of.label} MB: missed, or found beside", peer, of["wrong"], "", 0)
+
+
+def _oracle(of: Of) -> Iterator[Line]:
+    for name, goal in (("steady 5", 250_000), ("steady 500", 150_000), ("storm", 20_000)):
+        yield Line(f"oracle: {name}", "", of[name], "requests/s", goal, more=True)
+
+
+def _verdict(of: Of) -> Iterator[Line]:
+    for name in measures.EXPERIMENTS:
+        yield Line(f"{name}: load's end to verdict", "", of[name], "s", 5)
+
+
+def _one(
+    what: str, unit: str, goal: float, *, more: bool = False
+) -> Callable[[Of], Iterator[Line]]:
+    """Return what gives the line of a row with one series."""
+
+    def lines(of: Of) -> Iterator[Line]:
+        (name,) = of.series
+        size = of.label.partition(" ")[2]
+        yield Line(f"{what}, {size} MB" if size else what, "", of[name], unit, goal, more=more)
+
+    return lines
 
 
 class Row(NamedTuple):
-    """How a row is measured. `sizes`: once for each of --megabytes, for the largest, or once."""
+    """How a row is measured, once for each size of its evidence in MB, and what its lines are."""
 
     measure: Callable[[Path, float], Series]
-    sizes: str = "none"
+    lines: Callable[[Of], Iterator[Line]]
+    megabytes: tuple[float, ...] = ()
 
 
 ROWS: Mapping[str, Row] = {
-    "loop": Row(measures.against_loop, "each"),
-    "extraction": Row(measures.extraction, "largest"),
-    "ingest": Row(measures.ingest, "largest"),
-    "parse": Row(measures.parse),
-    "judging": Row(measures.judging),
-    "cores": Row(measures.cores, "largest"),
-    "skew": Row(measures.skew, "scale"),
-    "planted": Row(measures.planted, "largest"),
-    "oracle": Row(measures.oracles),
-    "verdict": Row(measures.verdicts),
-    "report": Row(measures.report),
+    "storm": Row(measures.storm_sides, _sides, (200, 600, 2_000)),
+    "steady": Row(measures.steady_sides, _sides, (600,)),
+    "cores": Row(measures.cores, _cores, (600,)),
+    "ingest": Row(measures.ingest, _one("ingest, tables written", "MB/s", 55, more=True), (2_000,)),
+    "skew": Row(measures.skew, _skew, (measures.SKEWED_MB,)),
+    "planted": Row(measures.planted, _planted, (2_000,)),
+    "extraction": Row(measures.extraction, _extraction, (600,)),
+    "parse": Row(measures.parse, _one("parse, a line", "µs", 10), (20,)),
+    "judging": Row(measures.judging, _one("judging beyond replay, a request", "µs", 12), (20,)),
+    "oracle": Row(measures.oracles, _oracle),
+    "verdict": Row(measures.verdicts, _verdict),
+    "report": Row(measures.report, _one("groupquake report, small run, cold", "s", 5)),
+    "night": Row(measures.night, _one("a night of 100 small runs, one session", "s", 90)),
 }
-
-
-class Result(NamedTuple):
-    """A line of the table. `better` is whether more is better."""
-
-    what: str
-    duckdb: str
-    loop: str
-    spark: str
-    goal: float
-    measured: float
-    unit: str
-    more: bool = True
-
-    @property
-    def met(self) -> bool:
-        """Whether the goal is met."""
-        return self.measured >= self.goal if self.more else self.measured <= self.goal
-
-    @property
-    def cells(self) -> tuple[str, ...]:
-        """The line as text."""
-        sign = "≥" if self.more else "≤"
-        number = lambda value: f"{value:,.0f}" if value >= 1_000 else f"{value:.3g}"
-        goal, measured = (
-            f"{number(value)} {self.unit}".strip() for value in (self.goal, self.measured)
-        )
-        met = "yes" if self.met else "no"
-        return (self.what, self.duckdb, self.loop, self.spark, f"{sign} {goal}", measured, met)
 
 
 @click.command()
 @click.option("--rows", type=click.Choice(list(ROWS)), multiple=True, help="Rows to measure; all.")
 @click.option(
-    "--megabytes", type=click.FloatRange(1), multiple=True, default=MEGABYTES, show_default=True,
-    help="Sizes of the evidence.",
+    "--megabytes", type=click.FloatRange(1), multiple=True,
+    help="Sizes of the evidence.  [default: those that the goals name]",
 )  # fmt: skip
-@click.option("--pairs", type=click.IntRange(1), default=3, show_default=True, help="Repetitions.")
-@click.option(
-    "--scale", type=click.FloatRange(0.001, 1), default=0.05, show_default=True,
-    help="Of the skewed run: 1 is 4 million requests in one group among 10,000.",
-)  # fmt: skip
+@click.option("--pairs", type=click.IntRange(1), default=3, show_default=True, help="Rounds.")
 @click.option(
     "--work", type=click.Path(file_okay=False, path_type=Path),
     help="Keeps the evidence for the next call.  [default: a temporary folder]",
 )  # fmt: skip
 @click.option(
-    "--json", "as_json", type=click.Path(dir_okay=False, path_type=Path),
-    help="Also write all values there.",
-)  # fmt: skip
-@click.option(
-    "--join", type=click.Path(exists=True, dir_okay=False, path_type=Path), multiple=True,
-    help="Measure nothing; print the values of these files.",
+    "--json", "kept", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+    help="Keep the values there, beside those of other rows that it has.",
 )  # fmt: skip
 def main(
-    rows: tuple[str, ...], megabytes: tuple[float, ...], pairs: int, scale: float,
-    work: Path | None, as_json: Path | None, join: tuple[Path, ...],
+    rows: tuple[str, ...], megabytes: tuple[float, ...], pairs: int,
+    work: Path | None, kept: Path | None,
 ) -> None:  # fmt: skip
-    """Measure what the pipeline, DuckDB and a plain loop do in a second."""
-    measured: Measured = {}
-    if join:
-        for file in join:
-            _add(measured, json.loads(file.read_text()))
-    else:
-        with tempfile.TemporaryDirectory(prefix="groupquake-benchmark-") as temporary:
-            folder = work or Path(temporary)
-            folder.mkdir(parents=True, exist_ok=True)
-            for name, size in _due(rows or tuple(ROWS), megabytes, scale):
-                for number in range(1, pairs + 1):
-                    label = f"{name} {size:g}".strip() if size else name
-                    click.echo(f"{label}: {number} of {pairs}", err=True)
-                    _add(measured, {label: ROWS[name].measure(folder, size)})
-                    if as_json:
-                        as_json.write_text(json.dumps(measured, indent=2))
-    head = ("", "DuckDB", "loop", "Spark", "goal", "measured", "met")
-    click.echo(table([head, *(result.cells for result in results(measured))]))
-    click.echo(f"{os.cpu_count()} cores; medians of {pairs if not join else 'all values'}")
+    """Measure the pipeline beside the same work in one process, and a loop that does less."""
+    found: Measured = json.loads(kept.read_text()) if kept and kept.exists() else {}
+    with tempfile.TemporaryDirectory(prefix="groupquake-benchmark-") as temporary:
+        folder = work or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in rows or ROWS:
+            row = ROWS[name]
+            for size in (megabytes or row.megabytes) if row.megabytes else (0.0,):
+                label = f"{name} {size:g}" if size else name
+                found[label] = {}
+                for count in range(1, pairs + 1):
+                    click.echo(f"{label}: {count} of {pairs}", err=True)
+                    for series, values in row.measure(folder, size).items():
+                        found[label].setdefault(series, []).extend(values)
+                    if kept:
+                        kept.write_text(json.dumps(found, indent=1) + "\n")
+    click.echo(table([HEAD, *(line.cells for line in lines(found))]))
+    click.echo(f"{os.cpu_count()} cores")
 
 
-def _due(
-    rows: tuple[str, ...], megabytes: tuple[float, ...], scale: float
-) -> Iterator[tuple[str, float]]:
-    """Yield the rows to measure, each with its size; 0 where it has none."""
-    for name in rows:
-        match ROWS[name].sizes:
-            case "each":
-                yield from ((name, size) for size in megabytes)
-            case "largest":
-                yield name, max(megabytes)
-            case "scale":
-                yield name, scale
-            case _:
-                yield name, 0.0
+def lines(found: Measured) -> Iterator[Line]:
+    """Yield the lines of measured rows."""
+    for label, series in found.items():
+        yield from ROWS[label.partition(" ")[0]].lines(Of(label, series))
 
-
-def _add(measured: Measured, more: Measured) -> None:
-    for row, series in more.items():
-        for name, values in series.items():
-            measured.setdefault(row, {}).setdefault(name, []).extend(values)
-
-
-def results(measured: Measured) -> Iterator[Result]:
-    """Yield the table's lines."""
-    for row, series in measured.items():
-        middle = {name: median(values) for name, values in series.items()}
-        name, _, size = row.partition(" ")
-        yield from _RESULTS[name](middle, float(size or 0))
-    loops = {float(row.partition(" ")[2]): row for row in measured if row.startswith("loop ")}
-    if len(loops) > 1:
-        yield from _growth(measured, loops)
-
-
-def _growth(measured: Measured, loops: Mapping[float, str]) -> Iterator[Result]:
-    least, most = min(loops), max(loops)
-    of = lambda size, name: median(measured[loops[size]][name])
-    times = of(most, "spark_s") / of(least, "spark_s")
-    what = f"{least:g} MB to {most:g} MB"
-    yield Result(f"{what}: time", "", f"{of(most, 'loop_s') / of(least, 'loop_s'):.2f} x",
-                 f"{times:.2f} x", 0.95 * most / least, times, "x", more=False)  # fmt: skip
-    tasks = of(most, "task_mb") / of(least, "task_mb")
-    yield Result(f"{what}: memory of a task", "", "", f"{of(most, 'task_mb'):.0f} MB",
-                 1.15, tasks, "x", more=False)  # fmt: skip
-
-
-def _loop(of: Mapping[str, float], size: float) -> Iterator[Result]:
-    yield Result(
-        f"storm {size:g} MB: against the loop", "", f"{of['loop_s']:.1f} s",
-        f"{of['spark_s']:.1f} s", LOOP_GOALS.get(size, 1.0), of["loop_s"] / of["spark_s"], "x",
-    )  # fmt: skip
-
-
-def _extraction(of: Mapping[str, float], size: float) -> Iterator[Result]:
-    duckdb, spark = of["duckdb_mb_s"], of["spark_mb_s"]
-    yield Result(f"extraction, warm, {size:g} MB", f"{duckdb:.0f} MB/s", "", f"{spark:.0f} MB/s",
-                 0.5, spark / duckdb, "x")  # fmt: skip
-
-
-def _one(
-    what: str, name: str, goal: float, unit: str, *, more: bool = True
-) -> Callable[[Mapping[str, float], float], Iterator[Result]]:
-    """Return what yields one line of one series, with no other side."""
-
-    def line(of: Mapping[str, float], size: float) -> Iterator[Result]:
-        behind = f" {size:g} MB" if size else ""
-        yield Result(what + behind, "", "", "", goal, of[name], unit, more)
-
-    return line
-
-
-def _cores(of: Mapping[str, float], size: float) -> Iterator[Result]:
-    one, two = of["cores_1_s"], of["cores_2_s"]
-    yield Result(f"one core to two, {size:g} MB", "", "", f"{one:.1f} to {two:.1f} s", 1.7,
-                 one / two, "x")  # fmt: skip
-
-
-def _skew(of: Mapping[str, float], scale: float) -> Iterator[Result]:
-    skewed, even = of["skewed_us_request"], of["even_us_request"]
-    yield Result(f"skew, scale {scale:g}", "", "", f"{of['skewed_s']:.1f} and {of['even_s']:.1f} s",
-                 1.3, skewed / even, "x", more=False)  # fmt: skip
-
-
-def _planted(of: Mapping[str, float], size: float) -> Iterator[Result]:
-    yield Result(f"planted {of['planted']:.0f} in {size:g} MB: missed, or found beside", "", "",
-                 f"{of['seconds']:.0f} s", 0, of["wrong"], "", more=False)  # fmt: skip
-
-
-def _oracle(of: Mapping[str, float], _: float) -> Iterator[Result]:
-    goals = {"steady_5": 250_000, "steady_500": 150_000, "storm": 20_000}
-    for name, goal in goals.items():
-        yield Result(f"oracle: {name.replace('_', ' ')}", "", "", "", goal, of[name], "requests/s")
-
-
-def _verdict(of: Mapping[str, float], _: float) -> Iterator[Result]:
-    for name, goal in (("demo", 6), ("rolling-bounce", 8)):
-        yield Result(f"{name}: load's end to verdict", "", "", "", goal, of[f"{name}_s"], "s",
-                     more=False)  # fmt: skip
-
-
-_RESULTS: Mapping[str, Callable[[Mapping[str, float], float], Iterator[Result]]] = {
-    "loop": _loop,
-    "extraction": _extraction,
-    "ingest": _one("ingest, tables written,", "mb_s", 55, "MB/s"),
-    "parse": _one("parse, a line", "us", 10, "µs", more=False),
-    "judging": _one("judging beyond replay, a request", "us", 12, "µs", more=False),
-    "cores": _cores,
-    "skew": _skew,
-    "planted": _planted,
-    "oracle": _oracle,
-    "verdict": _verdict,
-    "report": _one("groupquake report, small run, cold", "s", 9, "s", more=False),
-}
 
 if __name__ == "__main__":
     main()

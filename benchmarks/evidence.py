@@ -13,9 +13,7 @@ from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
 
-from kafka_protocol.coordinator_lines import GRAMMARS, JAVA, Grammar
-from kafka_protocol.request_log import COMPLETED
-from reports.judgement.run.run_folder import logs_bytes
+from kafka_protocol.coordinator_lines import GRAMMARS, Grammar
 
 RECORDED = Path(__file__).parents[1] / "tests" / "recorded" / "kafka-4.3.0"
 MOST_COPIES = 10_000
@@ -28,18 +26,6 @@ GROUP = re.compile(r'("groupId":"[^"]+)')
 CONNECTION = re.compile(r'("connection":"[^"]+)')
 PARTITION = re.compile(r"(__consumer_offsets-\d+|__consumer_offsets partition=\d+)")
 PART_OF_MEMBER_ID = re.compile(r"(?<=-)[0-9a-f]{4}(?=[0-9a-f]{4}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """A run folder and its counts; the oracle explains every response in it."""
-
-    folder: Path
-    bytes: int
-    lines: int
-    requests: int
-    rebalances: int
-    groups: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,34 +42,25 @@ class Line:
         return COPY in self.text
 
 
-def multiply(megabytes: float, folder: Path, recorded: Path = RECORDED) -> Evidence:
+def multiply(megabytes: float, folder: Path) -> None:
     """Write a run folder whose brokers' logs have together at least `megabytes` (10^6 bytes).
 
     Raises ValueError if that takes more copies than `MOST_COPIES`.
     """
     logs = {
         packed.parent.name: lzma.decompress(packed.read_bytes()).decode().splitlines()
-        for packed in sorted(recorded.glob("brokers/*/group.log.xz"))
+        for packed in sorted(RECORDED.glob("brokers/*/group.log.xz"))
     }
     marked = {broker: list(_marked(log, GRAMMARS["java"])) for broker, log in logs.items()}
-    every = [line for log in marked.values() for line in log if line.of_copy]
     size = sum(len(line) + 1 for log in logs.values() for line in log)
     copies = ceil(megabytes * 1e6 / size)
     if copies > MOST_COPIES:
         raise ValueError(
             f"{megabytes} MB takes {copies} copies; {MOST_COPIES} is the most; give fewer megabytes"
         )
-    shutil.copytree(recorded, folder, ignore=shutil.ignore_patterns("brokers"), dirs_exist_ok=True)
-    written = [_write(folder, broker, log, copies) for broker, log in marked.items()]
-    count = lambda words: copies * sum(words in line.text for line in every)
-    return Evidence(
-        folder,
-        bytes=logs_bytes(folder),
-        lines=sum(written),
-        requests=count(COMPLETED),
-        rebalances=count(JAVA.template("preparing").text.partition("{")[0]),
-        groups=copies * len({name for line in every for name in GROUP.findall(line.text)}),
-    )
+    shutil.copytree(RECORDED, folder, ignore=shutil.ignore_patterns("brokers"), dirs_exist_ok=True)
+    for broker, log in marked.items():
+        _write(folder, broker, log, copies)
 
 
 def _marked(log: list[str], grammar: Grammar) -> Iterator[Line]:
@@ -110,16 +87,14 @@ def _group_marked(body: str, grammar: Grammar) -> str:
     return body
 
 
-def _write(folder: Path, broker: str, lines: list[Line], copies: int) -> int:
-    """Write one broker's log; return the number of its lines."""
+def _write(folder: Path, broker: str, lines: list[Line], copies: int) -> None:
+    """Write one broker's log."""
     log = folder / "brokers" / broker / "group.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-    count = serial = 0
+    serial = 0
     with log.open("w", encoding="utf-8") as file:
         for line in lines:
             for copy in range(copies if line.of_copy else 1):
-                count += 1
                 serial = 1 if line.starts_process else serial + 1
                 text = line.text.replace(COPY, f"{copy:04}")
                 file.write(f"{serial} {line.times} {text}\n")
-    return count

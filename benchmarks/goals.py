@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import click
 
 from benchmarks import chaos_timing, group_log, members, verdict
-from benchmarks.table import table
+from benchmarks.table import HEAD, Line, as_text, markdown, table
 
 Json = dict[str, Any]
 Show = Callable[[str], None]
@@ -32,40 +32,6 @@ HUB_SECONDS = {"librdkafka": 100.0}
 """How long instead, so that one second of a hundred is not the p99 of its longest delays."""
 EACH = 4_000
 """Members of a Locust process, where there are several."""
-
-
-class Line(NamedTuple):
-    """A figure beside its peer, and its goal: at least (`more`) or at most so much."""
-
-    what: str
-    peer: str
-    figure: float
-    unit: str = ""
-    goal: float | None = None
-    more: bool = False
-
-    @property
-    def met(self) -> str:
-        """Whether the goal is met, or by how much not."""
-        if self.goal is None:
-            return ""
-        if self.figure >= self.goal if self.more else self.figure <= self.goal:
-            return "met"
-        if not self.goal:
-            return f"no, {self.figure - self.goal:+.3g}"
-        return f"no, by {abs(self.figure / self.goal - 1):.0%}"
-
-    @property
-    def cells(self) -> tuple[str, ...]:
-        """The line as text."""
-        goal = ""
-        if self.goal is not None:
-            goal = f"{'≥' if self.more else '≤'} {_number(self.goal)} {self.unit}".strip()
-        return self.what, self.peer, f"{_number(self.figure)} {self.unit}".strip(), goal, self.met
-
-
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 1_000 else f"{value:.3g}"
 
 
 # how rows are measured
@@ -131,7 +97,7 @@ def _of_members(found: Json) -> Iterator[Line]:
     yield Line(f"{what}: p99", served, wire["p99_ms"], "ms", 100)
     lost = ", ".join(f"{one['lost']} of {name}" for name, one in found.items() if name != "wire")
     yield Line(f"{what}: sessions lost", lost, wire["lost"], "", 0)
-    yield Line("wire : librdkafka, members a core", f"librdkafka {_number(peer['per_core'])}",
+    yield Line("wire : librdkafka, members a core", f"librdkafka {as_text(peer['per_core'])}",
                wire["per_core"] / peer["per_core"], "x", 20, more=True)  # fmt: skip
     yield Line("hub gap, p99 of each second's longest", f"wire {wire['hub_gap_p99_ms']:.3g} ms",
                peer["hub_gap_p99_ms"], "ms", 100)  # fmt: skip
@@ -144,10 +110,10 @@ def _cost(one: Json) -> str:
 def _of_processes(found: Json) -> Iterator[Line]:
     one, two = found["1"], found["2"]
     yield Line("1 to 2 Locust processes: members that the busiest one's processor time holds",
-               f"{_number(one['members'])} in one: {one['cpu']:.1%};"
-               f" {_number(two['members'])} in two: {two['cpu']:.1%}",
+               f"{as_text(one['members'])} in one: {one['cpu']:.1%};"
+               f" {as_text(two['members'])} in two: {two['cpu']:.1%}",
                2 * two["per_core"] / one["per_core"], "x", 1.8, more=True)  # fmt: skip
-    yield Line(f"{_number(two['members'])} in two processes: heartbeat p99",
+    yield Line(f"{as_text(two['members'])} in two processes: heartbeat p99",
                f"one: {one['p99_ms']:g} ms", two["p99_ms"], "ms", one["p99_ms"])  # fmt: skip
 
 
@@ -194,18 +160,11 @@ ROWS: Mapping[str, Row] = {
     "chaos": Row(_chaos, _of_chaos),
     "verdict": Row(_verdict, _of_verdict),
 }
-HEAD = ("", "peer in the same run", "figure", "goal", "")
 
 
 def lines(found: Mapping[str, Json]) -> list[Line]:
     """Return the lines of measured rows, in their order."""
     return [line for name, row in ROWS.items() if name in found for line in row.lines(found[name])]
-
-
-def markdown(rows: list[tuple[str, ...]]) -> str:
-    """Return rows as a table of a page; the first is its head."""
-    head, *body = (f"| {' | '.join(row)} |" for row in rows)
-    return "\n".join((head, "|---|---|--:|--:|---|", *body)) + "\n"
 
 
 @click.command()

@@ -23,10 +23,8 @@ from typing import Any
 
 import click
 
-from benchmarks import plain
 from benchmarks.evidence import multiply
 from benchmarks.group import GROUP, RESTARTED, STEADY, Simulation
-from benchmarks.sides import profile_of
 from benchmarks.table import table
 from reference_coordinator.classic.events import Event
 from reference_coordinator.classic.profiles import Profile
@@ -35,7 +33,7 @@ from reference_coordinator.classic.state import Group
 from reference_coordinator.classic.step import step
 from reference_coordinator.replay import Evidence, replay
 from reports.judgement.collector import collector_paused
-from reports.judgement.run.run_folder import RunFolder
+from reports.judgement.recording import Recording
 
 Json = dict[str, Any]
 SMALL, BIG = 5, 500
@@ -76,11 +74,11 @@ def main(requests: int, rounds: int, *, as_json: bool) -> None:
 def recorded(requests: int, rounds: int) -> Json:
     """Replay the recorded run repeatedly."""
     with tempfile.TemporaryDirectory(prefix="groupquake-benchmark-") as folder:
-        evidence = multiply(0.1, Path(folder))
-        run = RunFolder(evidence.folder)
-        groups = list(plain.read(run).evidence(run))
-        profile = profile_of(run)
-    times = max(1, round(requests / evidence.requests))
+        multiply(0.1, Path(folder))
+        recording = Recording(Path(folder))
+        groups = [recording.evidence_with_faults(group) for group in recording.groups]
+        profile = recording.profile
+    times = max(1, round(requests / sum(len(group.requests) for group in groups)))
     return replayed(groups * times, profile, rounds, times * _events(groups, profile))
 
 

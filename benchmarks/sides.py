@@ -4,19 +4,17 @@ A side prints one JSON object: its seconds by stage, and its findings. Spark is 
 calls it, by `reports.analyse`.
 """
 
-import gc
 import json
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from benchmarks import extraction, plain
-from reference_coordinator.classic.profiles import Profile
-from reference_coordinator.classic.releases import profile_for
-from reference_coordinator.replay import replay
 from reports.judgement.log.processes import STATUSES
+from reports.judgement.log.whole import ReadLogs
 from reports.judgement.run.run_folder import RunFolder, logs_bytes
 
 Json = dict[str, Any]
@@ -38,7 +36,7 @@ class Stages:
         self._name, self._began = name, now
 
 
-def by_spark(folder: Path, cores: str = "*") -> Json:
+def by_pipeline(folder: Path, cores: str = "*") -> Json:
     """Judge a run folder with a session on this machine: tables, verdict and page."""
     from reports import analyse  # noqa: PLC0415 (the other sides do without)
     from reports.ingest.spark import session  # noqa: PLC0415
@@ -49,7 +47,8 @@ def by_spark(folder: Path, cores: str = "*") -> Json:
     with session(f"local[{cores}]", size, folder / "spark.log") as spark:
         stages("preparing")
         verdict = analyse(spark, folder, progress=stages)
-        stages("")
+        stages("ending the session")
+    stages("")
     groups, coverage = verdict["groups"].values(), verdict["coverage"]
     found = {
         "lines": coverage["lines_read"],
@@ -80,41 +79,23 @@ def ingest(folder: Path) -> Json:
     }
 
 
-def by_loop(folder: Path) -> Json:
-    """Read and replay a run folder in one plain loop."""
-    run = RunFolder(folder)
-    stages = Stages()
-    gc.disable()  # there are no reference cycles, and millions of long-lived small objects
+def _by(judge: Callable[[RunFolder, ReadLogs], plain.Found], folder: Path) -> Json:
+    """Judge a run folder in this process."""
+    run, stages = RunFolder(folder), Stages()
+    began = time.process_time()
     stages("reading the lines")
-    reader = plain.read(run)
-    stages("replaying every request through the reference coordinator")
-    explained = violations = 0
-    profile = profile_of(run)
-    for evidence in reader.evidence(run):
-        result = replay(evidence, profile)
-        explained += sum(checked.explained for checked in result.checked)
-        violations += len(result.violations)
+    logs = plain.read(run)
+    stages("judging")
+    found = judge(run, logs)
     stages("")
-    found = {
-        "lines": reader.lines,
-        "rejected": reader.rejected,
-        "explained": explained,
-        "violations": violations,
-    }
-    return {"start_up_s": 0.0, "stages_s": stages.seconds, "found": found}
-
-
-def profile_of(run: RunFolder) -> Profile:
-    """Return the profile that a run is judged by."""
-    environment = run.environment
-    profile = profile_for(environment["kafka_version"], environment["coordinator"])
-    assert profile is not None, "the oracle knows the releases of recorded runs"
-    return profile.with_settings(run.settings)
+    cpu_s = time.process_time() - began
+    return {"start_up_s": 0.0, "cpu_s": cpu_s, "stages_s": stages.seconds, "found": found}
 
 
 SIDES: dict[str, Callable[..., Json]] = {
-    "spark": by_spark,
-    "loop": by_loop,
+    "pipeline": by_pipeline,
+    "loop": partial(_by, plain.loop),
+    "same work": partial(_by, plain.same_work),
     "ingest": ingest,
     "extract-spark": extraction.by_spark,
     "extract-duckdb": extraction.by_duckdb,

@@ -65,7 +65,11 @@ def _cell(
     roots = [one for one in verdict["findings"] if one["root"] and one["group"] in mine]
     doubts = (
         *_missing(name, mine, verdict, planned),
-        *(doubt for doubt in verdict["unknown_because"] if _concerns(doubt, mine, verdict)),
+        *(
+            doubt
+            for doubt in (*verdict["unknown_because"], *verdict.get("notes", ()))
+            if _concerns(doubt, mine, verdict)
+        ),
     )
     observed = (verdict["groups"].get(group) for group in mine)
     return Cell(

@@ -17,11 +17,11 @@ from reference_coordinator.classic.effects import Answer, Arm, Effect
 from reference_coordinator.classic.events import Choices, Event
 from reference_coordinator.classic.state import Group
 from reference_coordinator.replay.candidates import Candidate
-from reference_coordinator.replay.evidence import ONLY_RESTART_TIMERS, ObservedRequest
+from reference_coordinator.replay.evidence import ONLY_RESTART_TIMERS, ObservedRequest, Tolerance
 from reference_coordinator.replay.fast_path import fast_forward
 from reference_coordinator.replay.hints import Hints
 from reference_coordinator.replay.hypothesis import Hypothesis
-from reference_coordinator.replay.result import Mark
+from reference_coordinator.replay.other_rules import Place
 from reference_coordinator.replay.search import Search, explain, explanations
 from reference_coordinator.replay.stretches import Stretches
 from reference_coordinator.replay.subsumption import covers, same_state, widen
@@ -35,21 +35,6 @@ LOOK_BACK_STEPS = 4
 """How many times the steps of one search that may take."""
 FURTHEST_BACK = 32
 """How many are tried again if requests in them have no response."""
-
-
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
-    """A stretch that changed the group, or may have; and the state of the replay before it.
-
-    `kept` is how many records were stored; `unanswered` tells whether the stretch has requests
-    without a response.
-    """
-
-    index: int
-    hypothesis: Hypothesis
-    mark: Mark
-    kept: int
-    unanswered: bool
 
 
 Part = Sequence[Candidate]
@@ -72,6 +57,21 @@ def explain_part(
         if search.hypothesis is not None:
             return search
     return explain(hypothesis, part, float("-inf"), hints, excuse)
+
+
+def excuse_one(
+    hypothesis: Hypothesis, part: Part, until_ms: float | None, failed: Search, hints: Hints
+) -> Search | None:
+    """Find the one wrong answer without which a stretch is explained, the likeliest first."""
+    received = [c.cause for c in part if isinstance(c.cause, ObservedRequest)]
+    seen = (*received, *hypothesis.pending_requests.values())
+    suspects = dict.fromkeys(request.id for request in seen if request.response)
+    likely = failed.mismatch.request if failed.mismatch else ""
+    for suspect in sorted(suspects, key=lambda request: request != likely):
+        search = explain_part(hypothesis, part, until_ms, hints, suspect)
+        if search.hypothesis is not None:
+            return search
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +144,39 @@ class Backtracking:
 
     def _add(self, penalty: int, branch: Branch) -> None:
         heapq.heappush(self.queue, (penalty, -branch.index, next(self.numbers), branch))
+
+
+def look_back(
+    places: Sequence[Place], parts: Stretches, search: Search, hints: Hints, tolerance: Tolerance
+) -> int | None:
+    """Explain stretches otherwise, from one of some places on up to the last, which has failed.
+
+    Some choices show only later: which session ended first, when two could have. Coordinator lines
+    settle these choices, so there is nothing to try where the evidence has lines. Where not all can
+    be tried, it may still be certain that there is no explanation. Returns which place it was.
+    """
+    failed = len(places) - 1
+    unanswered = [
+        number for number, place in enumerate(places) if has_unanswered(parts[place.stretch])
+    ]
+    numbers = {*(max(len(places) - depth, 0) for depth in LOOK_BACK), *unanswered[:1]}
+    firsts = sorted(numbers, reverse=True)
+    steps = LOOK_BACK_STEPS * tolerance.search
+    for first in () if hints.by_key else firsts:
+        if first == failed and failed not in unanswered:
+            continue
+        backtracking = Backtracking(parts, places[-1].stretch, hints, steps)
+        before = places[first].hypothesis.fork()
+        search.hypothesis = backtracking.find(before, places[first].stretch)
+        search.steps += steps - backtracking.steps
+        search.exhausted &= backtracking.complete
+        if search.hypothesis is not None:
+            return first
+    if not search.exhausted:
+        before, since = places[firsts[-1]].hypothesis, places[firsts[-1]].stretch
+        stretches = range(since, places[-1].stretch + 1)
+        search.exhausted = impossible(before, parts, stretches, hints, steps)
+    return None
 
 
 def impossible(

@@ -319,10 +319,6 @@ class StoredRecords:
         """Note that evidence is skipped."""
         self.skipped_at = len(self.stored)
 
-    def keep(self, incarnation: int, stored: Stored) -> None:
-        """Note a record that the coordinator of an epoch wrote, or that this failed."""
-        self.stored.append((incarnation, stored))
-
     def mark(self) -> tuple[int, int | None]:
         """Remember how far they came, for `back_to`."""
         return len(self.stored), self.skipped_at

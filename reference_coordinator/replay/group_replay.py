@@ -247,9 +247,7 @@ class GroupReplay:
 
     @property
     def trails(self) -> dict[tuple[str, float], Trail]:
-        """What it left of epochs for a second replay; nothing if it has a violation anywhere."""
-        if any(True for _ in self.violations):
-            return {}
+        """What it left of epochs for a second replay, by broker and begin."""
         found = ((key, epoch.trail) for key, epoch in self._epochs.items())
         return {key: trail for key, trail in found if trail is not None}
 

@@ -366,11 +366,8 @@ class Hypothesis:
         """Return when writes may time out though their requests have an answer."""
         return self.writes.unobserved_time_outs(self.group, self.pending_requests, self.conditions)
 
-    def _written(self, seen: ObservedRequest) -> Error:
-        """Bind the outcome of a write."""
-        return self._bound(outcome_of(seen, self.conditions), seen)
-
     def _bound(self, outcome: Outcome, seen: ObservedRequest) -> Error:
+        """Bind the outcome of a write."""
         if outcome is not STORED:
             due_ms = times_out_ms(seen, self.conditions)
             self.output.fail_write(outcome.why, seen, due_ms, self.clock.now_ms)
@@ -394,7 +391,7 @@ class Hypothesis:
         if failure_in(seen, self.conditions) is Error.NONE:
             return False
         if seen.api == "OFFSET_COMMIT" or cause == seen.id:  # its own
-            return self._written(seen) is not Error.NONE
+            return self._bound(outcome_of(seen, self.conditions), seen) is not Error.NONE
         if not self.conditions.profile.answers_wait_for_writes:
             return False
         under_way = [write for write, _ in self.writes.values()]

@@ -7,8 +7,8 @@ of them. What lies between has the same result by both rules, and is taken over.
 
 Some epochs are replayed as a whole: those that read such a rule where no stretch is explained, or
 in a reaction that is remembered; those that read one and have no lines, where backtracking may
-explain again what was explained; those of a replay with a violation; and those that came in piece
-by piece.
+explain again what was explained; those with a violation, or with skipped evidence before them; and
+those that came in piece by piece.
 """
 
 from bisect import bisect_left
@@ -85,6 +85,14 @@ class Trail:
     def begins_with(self, record: GroupRecord | None) -> bool:
         """Tell whether the epoch began with a record, to the order of its members."""
         return self.record == record and _ids(self.record) == _ids(record)
+
+    def give(
+        self, outcome: Outcome, stored: list[tuple[int, Stored]], since: Place, until: Place
+    ) -> None:
+        """Add what came out of this replay, from one place to the next, to that of another one."""
+        outcome.add_between(self.outcome, since.mark, until.mark)
+        outcome.steps += until.steps - since.steps
+        stored += self.stored[since.kept : until.kept]
 
     def next_start(self, index: int) -> Place | None:
         """Return the next stretch from one on that has to be redone, if there is one."""

@@ -20,19 +20,16 @@ from reference_coordinator.replay.adoption import from_census, latest_joins, nex
 from reference_coordinator.replay.alternatives import GivenIds
 from reference_coordinator.replay.backtracking import (
     FURTHEST_BACK,
-    LOOK_BACK,
-    LOOK_BACK_STEPS,
-    Backtracking,
-    Checkpoint,
+    excuse_one,
     explain_part,
     has_unanswered,
-    impossible,
+    look_back,
 )
 from reference_coordinator.replay.candidates import Candidate, Due, Mismatch
 from reference_coordinator.replay.clock import Clock
 from reference_coordinator.replay.conditions import Conditions
 from reference_coordinator.replay.coordinator_epochs import CoordinatorEpoch, StoredRecords
-from reference_coordinator.replay.evidence import Evidence, ObservedRequest, Stall, Tolerance
+from reference_coordinator.replay.evidence import Evidence, ObservedRequest, Tolerance
 from reference_coordinator.replay.fast_path import fast_forward
 from reference_coordinator.replay.hints import Hints, hinted
 from reference_coordinator.replay.hypothesis import Hypothesis
@@ -73,7 +70,7 @@ class Replayer:
     protocol: ClassicProtocol = CLASSIC
     given_ids: GivenIds = field(default_factory=GivenIds)
     hints: Hints = field(default_factory=Hints)
-    checkpoints: deque[Checkpoint] = field(default_factory=lambda: deque(maxlen=FURTHEST_BACK))
+    checkpoints: deque[Place] = field(default_factory=lambda: deque(maxlen=FURTHEST_BACK))
     certain: bool = True
     """Whether all that is unexplained so far is known to have no explanation."""
     hypothesis: Hypothesis | None = None
@@ -87,12 +84,13 @@ class Replayer:
 
     def run(self, first: Trail | None = None) -> None:
         """Replay the epoch, or what is left of it, to its end; `first` is what another one left."""
-        if first is None or not self._follows(first):
+        usable = first is not None and first.begins_with(self.stored_record) and self._is_at_begin
+        if first is None or first.end is None or not usable:
             self._end(self._explain(self.epoch.end_ms + 3 * self.tolerance.early))
             return
         self.hints, place = first.hints, first.begin
         while (start := first.next_start(place.stretch)) is not None:
-            self._take_over(first, place, start)
+            first.give(self.outcome, self.records.stored, place, start)
             hypothesis = start.hypothesis.fork()
             hypothesis.conditions, hypothesis.reactions = self._conditions(), Reactions()
             place_or_end = self._go_on(first.parts, start.stretch, hypothesis, first)
@@ -100,19 +98,12 @@ class Replayer:
                 self._end(place_or_end)
                 return
             place = place_or_end
-        assert first.end is not None
-        self._take_over(first, place, first.end)
+        first.give(self.outcome, self.records.stored, place, first.end)
 
-    def _follows(self, first: Trail) -> bool:
-        """Tell whether what another replay left of the whole epoch is of use for this one."""
-        fresh = self.hypothesis is None and not self.records.uncertain
-        return fresh and first.end is not None and first.begins_with(self.stored_record)
-
-    def _take_over(self, first: Trail, since: Place, until: Place) -> None:
-        """Take over what came out of another replay from one place to the next."""
-        self.outcome.add_between(first.outcome, since.mark, until.mark)
-        self.outcome.steps += until.steps - since.steps
-        self.records.stored += first.stored[since.kept : until.kept]
+    @property
+    def _is_at_begin(self) -> bool:
+        """Whether the epoch is to be replayed from its begin, with a known record."""
+        return self.hypothesis is None and not self.records.uncertain
 
     def _place(self, index: int, hypothesis: Hypothesis) -> Place:
         outcome, kept = self.outcome, len(self.records.stored)
@@ -160,13 +151,12 @@ class Replayer:
 
         The last stretch is the end at `end_ms`. It is explained too, unless the evidence goes on.
         """
-        epoch = self.epoch
-        self.hints = Hints.of(epoch.hints)
-        requests = hinted(epoch.requests, self.hints)
-        lateness = Lateness.of(epoch.stalls)
-        parts = Stretches.of(requests, epoch.epoch_events, self.tolerance, lateness, _end(end_ms))
+        self.hints = Hints.of(self.epoch.hints)
+        requests, lateness = hinted(self.epoch.requests, self.hints), Lateness.of(self.epoch.stalls)
+        events, end = self.epoch.epoch_events, _end(end_ms)
+        parts = Stretches.of(requests, events, self.tolerance, lateness, end)
         index, hypothesis = self._begin(parts)
-        if self.profile.differing and self.hypothesis is None and not self.goes_on:
+        if self.profile.differing and self._is_at_begin and not self.goes_on:
             begin = self._place(index, hypothesis)
             self.trail = Trail(
                 parts, self.hints, self.outcome, self.records.stored, self.stored_record, begin
@@ -186,21 +176,19 @@ class Replayer:
                 self._commit(hypothesis)
             if index == len(parts) - to_come:
                 break
-            until_ms = parts.next_if_any_ms(index)
-            part = parts[index]
             if first is not None and index > begun and (met := first.meets(index, hypothesis)):
                 return met
             reads = self.profile.reads
-            before = None if self.trail is None else self._place(index, hypothesis)
-            search = explain_part(hypothesis, part, until_ms, self.hints)
-            self.outcome.steps += search.steps
-            if before is not None and self.trail is not None:
-                self.trail.explained(before, self.profile.reads - reads)
+            until_ms = parts.next_if_any_ms(index)
+            search = explain_part(hypothesis, parts[index], until_ms, self.hints)
+            if self.trail is not None:
+                self.trail.explained(self._place(index, hypothesis), self.profile.reads - reads)
             if search.hypothesis is None or not self.hints.by_key:  # else nothing is tried again
-                checkpoint = self._checkpoint(index, hypothesis, has_unanswered(part))
+                place = self._place(index, hypothesis)
                 if search.hypothesis is None:
-                    checkpoint = self._look_back(parts, checkpoint, search)
+                    place = self._look_back(parts, place, search)
                 if search.hypothesis is None:
+                    self.outcome.steps += search.steps
                     index, hypothesis = self._go_on_after_violation(
                         hypothesis, parts, index, search
                     )
@@ -208,9 +196,13 @@ class Replayer:
                     self.trail = first = None
                     continue
                 overtaken = search.hypothesis.timers.overtaken.keys()
-                doubtful = checkpoint.unanswered or overtaken > hypothesis.timers.overtaken.keys()
-                if doubtful or search.hypothesis.group is not hypothesis.group:
-                    self.checkpoints.append(checkpoint)
+                if (
+                    search.hypothesis.group is not hypothesis.group
+                    or overtaken > hypothesis.timers.overtaken.keys()
+                    or has_unanswered(parts[place.stretch])
+                ):
+                    self.checkpoints.append(place)
+            self.outcome.steps += search.steps
             hypothesis = self._commit(search.hypothesis, reordered=search.reordered)
             index += 1
         return hypothesis
@@ -235,63 +227,27 @@ class Replayer:
             raise EvidenceToComeError
         return census
 
-    def _checkpoint(self, index: int, hypothesis: Hypothesis, unanswered: bool) -> Checkpoint:
-        return Checkpoint(
-            index, hypothesis, self.outcome.mark(), len(self.records.stored), unanswered
-        )
-
-    def _look_back(self, parts: Stretches, failed: Checkpoint, search: Search) -> Checkpoint:
-        """Try whether other explanations of earlier stretches explain a stretch that has none.
-
-        Some choices show only later: which session ended first, when two could have. Coordinator
-        lines settle these choices, so there is nothing to try where the evidence has lines. Where
-        not all can be tried, it may still be certain that there is no explanation.
-        """
-        checkpoints = [*self.checkpoints, failed]
-        unanswered = [
-            len(checkpoints) - place
-            for place, checkpoint in enumerate(checkpoints)
-            if checkpoint.unanswered
-        ]
-        depths = sorted({*LOOK_BACK, *unanswered[:1]})
-        firsts = list(dict.fromkeys(max(len(checkpoints) - depth, 0) for depth in depths))
-        steps = LOOK_BACK_STEPS * self.tolerance.search
-        for first in () if self.hints.by_key else firsts:
-            if checkpoints[first] is failed and not failed.unanswered:
-                continue
-            backtracking = Backtracking(parts, failed.index, self.hints, steps)
-            search.hypothesis = backtracking.find(
-                checkpoints[first].hypothesis.fork(), checkpoints[first].index
-            )
-            self.outcome.steps += steps - backtracking.steps
-            search.exhausted &= backtracking.complete
-            if search.hypothesis is not None:
-                self._back_to(checkpoints[first])
-                self.checkpoints = deque(checkpoints[:first], FURTHEST_BACK)
-                return checkpoints[first]
-        if not search.exhausted:
-            checkpoint = checkpoints[firsts[-1]]
-            since = range(checkpoint.index, failed.index + 1)
-            search.exhausted = impossible(checkpoint.hypothesis, parts, since, self.hints, steps)
-        return failed
-
-    def _back_to(self, checkpoint: Checkpoint) -> None:
-        """Forget what came after a checkpoint."""
-        self.outcome.back_to(checkpoint.mark)
-        del self.records.stored[checkpoint.kept :]
-
-    def _stalls_of_answers(self) -> list[Stall]:
-        return [*self.epoch.stalls, *(s for s in self.everything.stalls if s.proven)]
+    def _look_back(self, parts: Stretches, failed: Place, search: Search) -> Place:
+        """Try other explanations of earlier stretches; return from which on there is one."""
+        places = [*self.checkpoints, failed]
+        first = look_back(places, parts, search, self.hints, self.tolerance)
+        if first is None:
+            return failed
+        self.outcome.back_to(places[first].mark)
+        del self.records.stored[places[first].kept :]
+        self.checkpoints = deque(places[:first], FURTHEST_BACK)
+        return places[first]
 
     def _conditions(self) -> Conditions:
+        stalls = self.everything.stalls
         return Conditions(
             self.profile,
             self.tolerance,
             self.stored_record,
             self.epoch.incarnation,
             Lateness.of(self.epoch.stalls),
-            Lateness.of(self._stalls_of_answers()),
-            Lateness.of(self.everything.stalls),
+            Lateness.of([*self.epoch.stalls, *(stall for stall in stalls if stall.proven)]),
+            Lateness.of(stalls),
             self.epoch.requests,
             self.everything.outages,
             self.epoch.loads_closed,
@@ -322,8 +278,7 @@ class Replayer:
         for kind, times in output.bound.items():
             outcome.bound[kind] += times
         outcome.bound["order"] += reordered
-        for stored in output.stored:
-            self.records.keep(self.epoch.incarnation, stored)
+        self.records.stored += zip(repeat(self.epoch.incarnation), output.stored)
         hypothesis.output = Output(row=output.row)
         return hypothesis
 
@@ -381,7 +336,8 @@ class Replayer:
         until = census.answered_ms if census else float("inf")
         search = failed
         for _ in range(SEPARATE_WRONG_ANSWERS):
-            found = self._excuse_one(hypothesis, parts, index, search)
+            until_ms = parts.next_if_any_ms(index)
+            found = excuse_one(hypothesis, parts[index], until_ms, search, self.hints)
             if found is None or found.hypothesis is None or found.hypothesis.excused is None:
                 return None
             excused = found.hypothesis.excused
@@ -401,25 +357,6 @@ class Replayer:
                 index += 1
             else:
                 return index, hypothesis
-        return None
-
-    def _excuse_one(
-        self, hypothesis: Hypothesis, parts: Stretches, index: int, failed: Search
-    ) -> Search | None:
-        """Find the one wrong answer without which a stretch is explained, the likeliest first."""
-        received = [c.cause for c in parts[index] if isinstance(c.cause, ObservedRequest)]
-        suspects = list(
-            dict.fromkeys(
-                r.id for r in (*received, *hypothesis.pending_requests.values()) if r.response
-            )
-        )
-        likely = failed.mismatch.request if failed.mismatch else ""
-        for suspect in sorted(suspects, key=lambda s: s != likely):
-            search = explain_part(
-                hypothesis, parts[index], parts.next_if_any_ms(index), self.hints, suspect
-            )
-            if search.hypothesis is not None:
-                return search
         return None
 
     def _resume(

@@ -7,7 +7,7 @@ Spark Connect) in another way. What identifies a cause is its own text, which al
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from errno import EACCES, EDQUOT, ENOSPC, EROFS
+from errno import EACCES, EDQUOT, EEXIST, ENOSPC, ENOTDIR, EROFS
 
 from reports.ingest.archive import RELEASE
 from reports.judgement.errors import EvidenceError, ExecutionError
@@ -91,7 +91,13 @@ _CAUSES: tuple[tuple[str, type[Exception], str], ...] = (
         "{0}: no such file or folder; check it, and that Spark's driver and workers see it",
     ),
     (
-        r"Mkdirs failed to create|Read-only file system|ParentNotDirectoryException",
+        r"No such file or directory: '([^']+)'",
+        EvidenceError,
+        "{0}: no such file or folder; check it, and that Spark's driver and workers see it",
+    ),
+    (
+        (r"Mkdirs failed to create|Read-only file system|ParentNotDirectoryException"
+        r"|Not a directory|File exists"),
         EvidenceError,
         ("{place}: cannot be written; check the folder, its permissions, and that every worker of"
         " Spark sees it"),
@@ -115,7 +121,7 @@ _CAUSES: tuple[tuple[str, type[Exception], str], ...] = (
     ),
 )  # fmt: skip
 _OF_SPARK = ("pyspark", "py4j", "grpc")
-_OF_DISKS = (ENOSPC, EDQUOT, EACCES, EROFS)
+_OF_DISKS = (ENOSPC, EDQUOT, EACCES, EROFS, ENOTDIR, EEXIST)
 """Errors of files that this process writes itself."""
 _LENGTH = 300
 

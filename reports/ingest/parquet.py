@@ -7,7 +7,7 @@ from reports.ingest.log_files import literal
 
 TYPES = {
     "STRING": pa.string(), "BINARY": pa.binary(), "DOUBLE": pa.float64(), "INT": pa.int32(),
-    "LONG": pa.int64(), "BOOLEAN": pa.bool_(), "ARRAY<STRING>": pa.list_(pa.string()),
+    "LONG": pa.int64(), "BOOLEAN": pa.bool_(),
 }  # fmt: skip
 STORED = {"compression": "zstd", "parquet.enable.dictionary": "false"}
 """How tables are written: most texts stand in one row, so that dictionaries of them cost as much

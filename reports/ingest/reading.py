@@ -35,10 +35,9 @@ from reports.judgement.log.merging import (
 from reports.judgement.log.parsing import Parser
 from reports.judgement.log.split_rows import Blob, How, SplitSummary
 from reports.judgement.run import history_rows
-from reports.judgement.run.history import Read
+from reports.judgement.run.history import FILE, Read
 from reports.judgement.run.history_rows import HistorySummary
 from reports.judgement.run.json_form import Account
-from reports.judgement.run.run_folder import HISTORY
 from reports.judgement.witnesses import Connection
 
 BUCKET_BYTES = 8 << 20
@@ -132,7 +131,7 @@ class Reading:
 
 
 def _is_history(split: Split) -> bool:
-    return split.file.endswith(HISTORY)
+    return split.file.endswith(FILE)
 
 
 @dataclass(frozen=True)

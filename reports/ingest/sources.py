@@ -19,7 +19,6 @@ from reports.judgement.log.log_bytes import (
     unpacked_pieces,
 )
 from reports.judgement.log.log_places import LOG, Split, in_order
-from scenarios.regular_files import open_regular
 
 
 class Range(NamedTuple):
@@ -98,7 +97,7 @@ def lines_in(one: Range, count: Count) -> Iterator[bytes]:
 
     Whatever stood in it before, it has to be the file that was listed, to the end of reading it.
     """
-    with open_regular(Path(one.path)) as file:
+    with Path(one.path).open("rb") as file:
         _refuse_change(file.fileno(), one)
         if one.is_packed:
             damage: list[str] = []

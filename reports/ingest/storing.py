@@ -1,4 +1,4 @@
-"""Tables as files: rows of a task in; Parquet, and what the driver is told, out.
+"""Tables as files: rows of a task in; Parquet, and what the driver learns, out.
 
 A task may run twice, or not to its end. So it writes files of its attempt, and the driver moves
 those alone that came back in a result: a table is whole, or it is not there. Elsewhere than on a
@@ -77,17 +77,17 @@ class Files:
             self._writers[name].write_table(table)
 
     def end(self) -> pa.RecordBatch:
-        """Close the files; return what the driver is told (`RESULT`)."""
+        """Close the files; return what the driver learns (`RESULT`)."""
         for name, rows in self._rows.items():
             if rows:
                 self._write(name)
-        told: list[tuple[str, str | None, bytes | None]] = []
+        found: list[tuple[str, str | None, bytes | None]] = []
         for name, writer in self._writers.items():
             writer.close()
-            told.append((name, self._file(name).name, None))
+            found.append((name, self._file(name).name, None))
         for name, tables in self._tables.items():
-            told += ((name, None, _as_bytes(table)) for table in tables)
-        columns = zip(*told, strict=True) if told else [[], [], []]
+            found += ((name, None, _as_bytes(table)) for table in tables)
+        columns = zip(*found, strict=True) if found else [[], [], []]
         arrays = [pa.array(of, field.type) for of, field in zip(columns, _RESULT, strict=True)]
         return pa.record_batch(arrays, schema=_RESULT)
 
@@ -116,7 +116,7 @@ def begin(folder: Path) -> None:
 
 
 def commit(folder: Path, names: Iterable[str], results: pa.Table) -> None:
-    """Put the tables of some names in their places: of the files that tasks told, and of no other.
+    """Put tables in their places: of the files that results name, and of no other.
 
     A table without a row has one file, too.
     """
@@ -145,5 +145,5 @@ def write(folder: Path, name: str, rows: Sequence[Row]) -> None:
 
 
 def end(folder: Path) -> None:
-    """Remove what no result told of."""
+    """Remove what no result names."""
     shutil.rmtree(folder / ATTEMPTS, ignore_errors=True)

@@ -307,15 +307,15 @@ def _judged(
     lost |= {f"{Level.WIRE}/lost": read.merged.lost for read in reads[1:]}
     folder = places.local_path(output)
     if folder is None:
-        told = judging.judged(blobs, of_buckets, None, (), {*stored, *ALWAYS_KEPT}).persist()
+        made = judging.judged(blobs, of_buckets, None, (), {*stored, *ALWAYS_KEPT}).persist()
         try:
-            judging.written(told, stored, output)
+            judging.written(made, stored, output)
             for name, of_table in lost.items():
                 frame = spark.createDataFrame(storing.table_of(name, of_table))
                 parquet.write(frame, name, output)
-            return storing.rows_in(told.where(told["name"].isin(*ALWAYS_KEPT)).toArrow())
+            return storing.rows_in(made.where(made["name"].isin(*ALWAYS_KEPT)).toArrow())
         finally:
-            told.unpersist()
+            made.unpersist()
     storing.begin(folder)
     try:
         results = judging.judged(blobs, of_buckets, folder, stored, kept).toArrow()

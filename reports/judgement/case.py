@@ -295,7 +295,7 @@ class Judgement:
             certain = not violations and not result.bound.get("census")
             expected = case.generations.forced(expected)
             observed = wire_timeline.new(observed, expected)
-            rows = wire_timeline.compared(observed, expected, certain=certain)
+            rows = compare.compare_generations(observed, expected, certain=certain)
             return Compared(self.explained, result.bound, observed, expected, rows, [], violations)
         compared = compare.compare(observed, expected, case.stalls)
         return Compared(

@@ -145,7 +145,7 @@ def unlogged(case: Case, judge: "Judge") -> Checker:
             for kill in kills:
                 yield from rows("unlogged", unseen.in_flight(kill, case.lines, longest_ms))
             lost = unseen.unreplicated(judge.epochs.partings, loads, case.lines)
-            yield from rows("unlogged", (*lost, *tails.rows(loads)))
+            yield from rows("unlogged", (*lost, *tails.rows(loads, case.lines)))
 
     return Checker(add, end)
 

@@ -55,12 +55,12 @@ class Counted:
         if item.what == UNOWNED or not item.too_many or len(rows) != item.observed:
             return ""
         causes = Counter(self._cause(item.group, row) for row in rows)
-        told = "; ".join(
+        words = "; ".join(
             cause if len(causes) == 1 else f"{count} x {cause}"
             for cause, count in sorted(causes.items(), key=lambda one: (-one[1], one[0]))
         )
         noun = "rebalance" if len(rows) == 1 else "rebalances"
-        return f"{len(rows)} {noun}, each due: {told}"
+        return f"{len(rows)} {noun}, each due: {words}"
 
     def _span(self, item: Shortfall) -> tuple[float, float]:
         """Return from when until when a count was made."""

@@ -18,8 +18,8 @@ from reports.judgement.breaches import LATE, OF_CLIENTS, Breach
 from reports.judgement.coordinators.unplanned_elections import Election
 from reports.judgement.findings import Finding, possible_metadata_changes
 from reports.judgement.missing.gaps import Gap
-from reports.judgement.run import faults
 from reports.judgement.run.disturbance import CATCHING_UP_MS, Disturbance, Source
+from reports.judgement.run.faults import outage_of
 from reports.judgement.run.machine_log import Busy, Standstill
 from reports.judgement.run.run_folder import RunFolder
 from reports.judgement.timelines.member_lines import OF_LOADS, WRITES_FAIL_MS
@@ -83,11 +83,11 @@ class Disturbances:
         See `Results` for the others.
         """
         listed = [
-            *_pressure(run.busy),
-            *_standstills(standstills),
+            *of_pressure(run.busy),
+            *of_standstills(standstills),
             *of_elections(moved),
             *_faults(run),
-            *_gaps(gaps),
+            *of_gaps(gaps),
             *_history(run, altered_history),
             *(_unread(cause, group) for group, cause in unread.items()),
             *(_unread(cause) for cause in doubtful.assumed(run)),
@@ -152,14 +152,14 @@ class Disturbances:
         if source is Source.CLOCK:
             serving = self.groups.get(one.group, {}).get("brokers", ())
             return one.kind in ACROSS_CLOCKS or {disturbance.broker} < {*serving}
-        if source is Source.PRESSURE:
-            if disturbance.broker and one.broker not in ("", disturbance.broker):
-                return False
-            if one.is_early:  # its request may have started the timer earlier than its line says
-                from_ms -= self.groups.get(one.group, {}).get("max_session_timeout_ms") or 0.0
-        if source in (Source.REQUESTS, Source.UNSEEN):
-            is_over = until_ms > disturbance.until_ms  # until then its broker had the group
-            if not is_over and one.broker not in ("", disturbance.broker):
+        elsewhere = disturbance.broker and one.broker not in ("", disturbance.broker)
+        if source in (Source.PRESSURE, Source.UNSEEN) and elsewhere:
+            return False
+        if source is Source.PRESSURE and one.is_early:  # its request may have come earlier
+            from_ms -= self.groups.get(one.group, {}).get("max_session_timeout_ms") or 0.0
+        if source is Source.REQUESTS:
+            is_over = until_ms >= disturbance.until_ms  # until then its broker had the group
+            if elsewhere and not is_over:
                 return False
         if source in (Source.LOG, Source.REQUESTS, Source.UNSEEN):
             # a request that is missing started timers; one that a log lacks may have waited, too
@@ -175,7 +175,7 @@ class Disturbances:
         return max(row.get(name) or 0.0 for name in names)
 
 
-def _pressure(busy: Iterable[Busy]) -> Iterator[Disturbance]:
+def of_pressure(busy: Iterable[Busy]) -> Iterator[Disturbance]:
     """Yield when brokers may have got no CPU; times next to each other are one."""
     spans: dict[str, Disturbance] = {}
     for one in sorted(busy, key=lambda one: (one.from_ms, one.until_ms)):
@@ -195,7 +195,8 @@ def _pressure(busy: Iterable[Busy]) -> Iterator[Disturbance]:
     yield from spans.values()
 
 
-def _standstills(standstills: Iterable[Standstill]) -> Iterator[Disturbance]:
+def of_standstills(standstills: Iterable[Standstill]) -> Iterator[Disturbance]:
+    """Yield when brokers stood still, and when writes may have failed as one did for long."""
     for one in standstills:
         lasted_ms = one.until_ms - one.from_ms
         cause = f"broker {one.broker} stood still for {lasted_ms:,.0f} ms: {one.because}"
@@ -221,17 +222,19 @@ def of_elections(moved: Mapping[str, Sequence[Election]]) -> Iterator[Disturbanc
 def _faults(run: RunFolder) -> Iterator[Disturbance]:
     """Yield the faults of brokers, with the time to catch up afterwards."""
     for fault in run.faults:
-        for outage in faults.outages([fault]):
+        if outage := outage_of(fault):
             cause = f"fault {fault['name']} on {fault['target']}, and what it takes to catch up"
             broker = fault["broker"] or ""
             yield Disturbance(broker, outage.from_ms, outage.until_ms, cause, Source.FAULT)
 
 
-def _gaps(gaps: Sequence[Gap]) -> Iterator[Disturbance]:
+def of_gaps(gaps: Sequence[Gap]) -> Iterator[Disturbance]:
+    """Yield when evidence is missing; after the last of many gaps there may be more."""
     found = [gap.disturbance for gap in gaps]
-    if len(found) >= MOST_GAPS:
-        found[-1] = replace(max(found, key=lambda one: one.until_ms), until_ms=inf)
-    yield from found
+    last_ms = max((one.from_ms for one in found), default=inf)
+    for one in found:
+        is_last = len(found) >= MOST_GAPS and one.from_ms == last_ms
+        yield replace(one, until_ms=inf) if is_last else one
 
 
 def _history(run: RunFolder, altered: Sequence[str]) -> Iterator[Disturbance]:

@@ -34,7 +34,7 @@ from reports.judgement.missing.silences import Kill
 from reports.judgement.missing.unlogged import UNLOGGED
 from reports.judgement.promises import broken_promises, differing
 from reports.judgement.run.deleted_topics import Deletions
-from reports.judgement.run.faults import BrokenWire
+from reports.judgement.run.disturbance import BrokenWire
 from reports.judgement.run.history import ClientEvent
 from reports.judgement.timelines import compare, member_lines
 from reports.judgement.timelines.compare import Compared
@@ -153,9 +153,8 @@ class Judge:
         yield from checkers.rows("comparison", found.comparison)
         yield from checkers.rows("member_lines", found.lines)
         if case.partition is not None:
-            loads = self.epochs.repeated_loads.get(case.partition, ())
-            behind = elections.loads_behind(self.epochs, case.partition, self.stalls)
-            yield from checkers.rows("member_lines", (*loads, *behind))
+            loads = elections.unexpected_loads(self.epochs, case.partition, self.stalls)
+            yield from checkers.rows("member_lines", loads)
         yield from checkers.rows("violations", found.violations)
 
     def tables(

@@ -5,12 +5,13 @@ from math import inf
 from typing import Any
 
 from reports.judgement.breaches import Breach, breach
+from reports.judgement.clients.ownership import DUPLICATE
 from reports.judgement.digest import Digest
 from reports.judgement.run.run_folder import RunFolder
 from scenarios.members import members_of
 
 FENCES = "member.duplicate-instance"  # for its targets a fence is fatal (KIP-345): they may end
-DUPLICATE, SHOWN = ".duplicate", 5
+SHOWN = 5
 
 
 def breaches_of(run: RunFolder, digests: Mapping[str, Digest]) -> Iterator[dict[str, Any]]:

@@ -15,7 +15,7 @@ from reports.judgement.run.run_folder import RunFolder
 Json = dict[str, Any]
 NEVER_ENDS_MS = 4e12
 """Later than any run."""
-TOLD = (Source.LOG, Source.REQUESTS, Source.CLOCK, Source.HISTORY, Source.UNREAD)
+LISTED_ALREADY = (Source.LOG, Source.REQUESTS, Source.CLOCK, Source.HISTORY, Source.UNREAD)
 """Where a disturbance is a doubt in itself, which the verdict has anyway."""
 FEW = 5
 """So many findings of one cause are listed each."""
@@ -34,8 +34,8 @@ def doubts(found: Iterable[Finding]) -> Iterator[str]:
     """Say why findings are not proven: one line for all of a group with one cause."""
     causes: dict[tuple[str, str], list[Finding]] = defaultdict(list)
     for one in found:
-        told = one.may_be is not None and one.may_be.source in TOLD
-        if one.root is None and not one.proven and not told:
+        is_listed = one.may_be is not None and one.may_be.source in LISTED_ALREADY
+        if one.root is None and not one.proven and not is_listed:
             because = (
                 f"{one.kind}, which proves nothing"
                 if one.may_be is None
@@ -57,16 +57,16 @@ def first_of_each(found: Sequence[Finding]) -> tuple[list[Finding], dict[int, in
     shown: list[Finding] = []
     places: dict[int, int] = {}
     times: dict[int, int] = {}
-    told = set[object]()
+    seen = set[object]()
     for place, one in enumerate(found):
         if one.root is not None:
             if one.root not in places:
                 continue
             one = replace(one, root=places[one.root])  # noqa: PLW2901
         elif not one.proven and counts[alike(one)] > FEW:
-            if alike(one) in told:
+            if alike(one) in seen:
                 continue
-            told.add(alike(one))
+            seen.add(alike(one))
             times[len(shown)] = counts[alike(one)]
         places[place] = len(shown)
         shown.append(one)

@@ -136,6 +136,7 @@ def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | 
     doubts += dict.fromkeys(
         f"what was expected of group {one.group} is not met, but {unknown.described(by)}"
         for one, by in changed.items()
+        if by.source not in unknown.LISTED_ALREADY
     )
     doubts += unknown.doubts(found)
     if run.stopped and (doubts or short):

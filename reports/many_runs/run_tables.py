@@ -110,15 +110,10 @@ def _write(rows: DataFrame, run: str, uri: str, table_format: str) -> None:
         writer.mode("append").save(uri)
 
 
-def read(
-    spark: SparkSession, uri: str | Path, name: str, schema: str, table_format: str = PARQUET
-) -> DataFrame:
+def read(spark: SparkSession, uri: str | Path, name: str, schema: str) -> DataFrame:
     """Return one of the run tables, of all runs: the columns of `schema` and `run`.
 
     The schema is given, since a table without a row has no file to take it from.
     """
     with_run = schema if name == "runs" else f"{schema}, run STRING"
-    reader, place = spark.read.format(table_format), f"{places.uri_of(uri)}/{name}"
-    if table_format == PARQUET:
-        return reader.schema(with_run).load(literal(place))
-    return reader.load(place).select(*parquet.schema(with_run).names)
+    return spark.read.schema(with_run).parquet(literal(f"{places.uri_of(uri)}/{name}"))

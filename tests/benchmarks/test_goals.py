@@ -8,9 +8,10 @@ import pytest
 from benchmarks import goals
 from benchmarks.chaos_timing import errors_ms
 from benchmarks.figures import p50, p99, quantile
-from benchmarks.goals import Line, lines, markdown
+from benchmarks.goals import lines
 from benchmarks.group_log import Pairs
 from benchmarks.members import Held
+from benchmarks.table import Line, markdown
 
 
 @pytest.mark.parametrize(

@@ -289,9 +289,10 @@ class Broker:
 
     def write_run(self, folder: Path) -> Recording:
         """Write the run folder that the tap would have left of it."""
-        small = shutil.ignore_patterns("tap", "history.jsonl")
-        shutil.copytree(TEMPLATE.folder, folder, ignore=small)
-        environment = TEMPLATE.environment | {"client_history": False}
+        left_out = shutil.ignore_patterns("tap", "history.jsonl", "machine.jsonl")
+        shutil.copytree(TEMPLATE.folder, folder, ignore=left_out)
+        of_run = {"client_history": False, "machine_samples": False}
+        environment = TEMPLATE.environment | of_run
         (folder / "environment.json").write_text(json.dumps(environment))
         lines = sorted(map(self._line, self.exchanges.values()), key=lambda line: line[0])
         end = Logged("tap", "DEBUG", tap_lines.ENDED, tap_lines.LOGGER)

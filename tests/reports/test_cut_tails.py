@@ -75,14 +75,15 @@ def test_a_silence_before_a_kill_that_was_not_measured_is_a_doubt(
     assert proven(differences) == []
     causes = {one.may_be.source for one in differences if one.may_be is not None}
     if lines == 17:
-        assert Source.REQUESTS in causes
+        assert Source.UNSEEN in causes
 
 
 def test_a_silence_of_the_usual_length_explains_nothing(recording: Recording) -> None:
     tails = Tails(recording.run.killed_between)
-    tails.add(Chunk.of(recording.rows_by_group["failover"]))
+    chunk = Chunk.of(recording.rows_by_group["failover"])
+    tails.add(chunk)
     loads = recording.judge.epochs.loads[recording.partitions["failover"]]
-    assert [*tails.rows(loads)] == []
+    assert [*tails.rows(loads, chunk.lines)] == []
 
 
 @pytest.mark.parametrize("further", [False, True])

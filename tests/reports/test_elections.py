@@ -14,7 +14,7 @@ from reports.judgement.coordinators.coordinator_epochs import (
     CoordinatorEpochs,
     coordinator_epochs,
 )
-from reports.judgement.coordinators.elections import doubts, loads_behind
+from reports.judgement.coordinators.elections import doubts, unexpected_loads
 from reports.judgement.recording import Recording
 from reports.judgement.timelines.member_lines import OF_LOADS
 from tests.recorded.logs import RECORDINGS
@@ -209,7 +209,7 @@ def test_a_broker_that_loads_again_gave_the_partition_up(group: Group) -> None:
 @pytest.mark.parametrize(("after_ms", "behind"), [(500.0, 0), (990.0, 0), (1_010.0, 1), (9e3, 1)])
 def test_epochs_do_not_go_backwards(group: Group, after_ms: float, behind: int) -> None:
     load = group.other_load(group.load["at_ms"] + after_ms, -1)
-    found = list(loads_behind(group.epochs(load), group.partition, ()))
+    found = list(unexpected_loads(group.epochs(load), group.partition, ()))
     assert len(found) == behind
     for row in found:
         assert f"in epoch {load['epoch']} after epoch {group.load['epoch']}" in row["subject"]
@@ -221,7 +221,7 @@ def test_a_load_may_last_beyond_a_higher_epoch(
 ) -> None:
     higher_ms = group.load["at_ms"]
     lines = group.slow_load(higher_ms + scheduled_ms, -1, lasts_ms=3_000.0)
-    found = list(loads_behind(group.epochs(*lines), group.partition, ()))
+    found = list(unexpected_loads(group.epochs(*lines), group.partition, ()))
     assert len(found) == behind
 
 
@@ -230,7 +230,7 @@ def test_a_broker_that_was_parted_may_load_in_an_epoch_that_is_over(group: Group
     at_ms = group.load["at_ms"] + 5_000
     load = group.other_load(at_ms, -1)
     parting = Parting(load["broker"], at_ms - 9_000, at_ms - 8_000, at_ms - 1_000, at_ms + 1_000)
-    behind = lambda epochs: [*loads_behind(epochs, group.partition, ())]
+    behind = lambda epochs: [*unexpected_loads(epochs, group.partition, ())]
     assert behind(group.epochs(load)) != []
     assert behind(group.epochs(load, partings=(parting,))) == []
 
@@ -266,7 +266,7 @@ def test_a_broker_that_loads_gives_nothing_up_meanwhile(group: Group, late_ms: f
 def test_epochs_of_one_broker_process_never_go_backwards(group: Group) -> None:
     load = group.load
     lower = {**load, "at_ms": load["at_ms"] + 1.0, "epoch": load["epoch"] - 1}
-    assert len(list(loads_behind(group.epochs(lower), group.partition, ()))) == 1
+    assert len(list(unexpected_loads(group.epochs(lower), group.partition, ()))) == 1
 
 
 def test_a_broker_that_starts_may_know_old_metadata(group: Group) -> None:
@@ -275,5 +275,5 @@ def test_a_broker_that_starts_may_know_old_metadata(group: Group) -> None:
     started = {**load, "at_ms": later, "template": "starting", "partition": None, "epoch": None}
     lower = {**load, "at_ms": later + 50.0, "epoch": load["epoch"] - 1}
     epochs = group.epochs(started, lower)
-    assert list(loads_behind(epochs, group.partition, ())) == []
+    assert list(unexpected_loads(epochs, group.partition, ())) == []
     assert any("had begun" in doubt for doubt in doubts(epochs, ()))

@@ -182,11 +182,12 @@ def _of_verdict(name: str, folder: Path) -> Iterator[str]:
     """Yield what the run came to, and the groups that are not wholly explained."""
     verdict: dict[str, Any] = json.loads((folder / "verdict.json").read_text())
     groups = verdict["groups"]
+    doubts = [*verdict["unknown_because"], *verdict.get("notes", ())]
     unknown = [
         group
         for group, of in groups.items()
         if of["responses_explained"] < of["responses_checked"]
-        or any(f"group {group}:" in why for why in verdict["unknown_because"])
+        or any(f"group {group}:" in why for why in doubts)
     ]
     faults = sum(fault["verified"] for fault in verdict["faults"])
     yield (

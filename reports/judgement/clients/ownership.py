@@ -12,10 +12,12 @@ from math import fsum
 from operator import itemgetter
 from typing import Any
 
-from reports.judgement.no_members import DUPLICATE
 from reports.judgement.run.history import ClientEvent, in_order
 
 Json = dict[str, Any]
+
+DUPLICATE = ".duplicate"
+"""Stands behind the name of a member that was started twice."""
 
 OWNERSHIP = """
     group STRING, partition STRING, member STRING, kind STRING, from_ms DOUBLE, until_ms DOUBLE,

@@ -6,6 +6,7 @@ broker learns of an election late (see `LEARNS_MS`), and may schedule a load in 
 then. A Scala broker finishes a load that it has begun, and unloads the partition after that.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, pairwise
 from typing import Any
@@ -21,14 +22,30 @@ from reports.judgement.timelines.member_lines import row_of
 Json = dict[str, Any]
 
 
-def loads_behind(
+def unexpected_loads(
     epochs: CoordinatorEpochs, partition: int, stalls: Sequence[Stall]
 ) -> Iterator[Json]:
-    """Yield loads in an epoch that was over, as unexpected lines (see `member_lines`)."""
+    """Yield second loads in one epoch, and loads in one that was over, as `member_lines`.
+
+    A second load after a restart of its broker is no finding. Before 2.8 no line names the epoch.
+    """
+    first: dict[int, Load] = {}
+    counts = Counter[int]()
+    for load in epochs.loads.get(partition, ()):
+        if load.epoch is not None:
+            before = first.setdefault(load.epoch, load)
+            counts[load.epoch] += 1
+            restarted = before.broker == load.broker and before.process != load.process
+            if before is not load and not restarted:
+                yield _unexpected(_name(partition, load), load, counts[load.epoch])
     for load, higher in _behind(epochs, partition, stalls):
         if not _started(epochs, load.broker, higher.at_ms, load.at_ms):
-            about = "loaded", f"{_name(partition, load)} after epoch {higher.epoch}"
-            yield row_of(about, "unexpected_line", (load.broker, load.line, load.at_ms))
+            yield _unexpected(f"{_name(partition, load)} after epoch {higher.epoch}", load)
+
+
+def _unexpected(subject: str, load: Load, nth: int = 1) -> Json:
+    place = load.broker, load.line, load.at_ms
+    return row_of(("loaded", subject), "unexpected_line", place, nth=nth)
 
 
 def doubts(epochs: CoordinatorEpochs, stalls: Sequence[Stall]) -> Iterator[str]:
@@ -42,7 +59,7 @@ def doubts(epochs: CoordinatorEpochs, stalls: Sequence[Stall]) -> Iterator[str]:
         for load, higher in _behind(epochs, partition, stalls):
             if _started(epochs, load.broker, higher.at_ms, load.at_ms):
                 yield f"{_loaded(partition, load)}, and epoch {higher.epoch} had begun"
-        in_order = sorted(loads, key=lambda load: (load.epoch or 0, load.at_ms))
+        in_order = sorted(loads, key=lambda load: (_epoch(load), load.at_ms))
         for before, load in pairwise(in_order):
             if not _is_borne_out(epochs, partition, before, load, late):
                 broker = "it" if before.broker == load.broker else f"broker {before.broker}"
@@ -53,25 +70,23 @@ def _behind(
     epochs: CoordinatorEpochs, partition: int, stalls: Sequence[Stall]
 ) -> Iterator[tuple[Load, Load]]:
     """Yield each load in an epoch that its broker must have known to be over, and the later one."""
-    loads = epochs.loads.get(partition, ())
-    past: list[tuple[int, Load]] = []
+    loads = [load for load in epochs.loads.get(partition, ()) if load.epoch is not None]
     unaware = (one.unaware for one in epochs.partings)
     late = lateness_of({load.broker for load in loads}, (*stalls, *unaware))
-    for load in loads:
-        if load.epoch is None:
-            continue
-        higher = [
-            (epoch, other)
-            for epoch, other in past
-            if epoch > load.epoch
-            and (
-                other.broker == load.broker
-                or load.scheduled_ms > _known_ms(epochs, other, late[load.broker])
-            )
-        ]
-        if higher:
-            yield load, max(higher, key=lambda one: one[0])[1]
-        past.append((load.epoch, load))
+    for place, load in enumerate(loads):
+        known = (
+            other
+            for other in loads[:place]
+            if other.broker == load.broker
+            or load.scheduled_ms > _known_ms(epochs, other, late[load.broker])
+        )
+        latest = max(known, key=_epoch, default=load)
+        if _epoch(latest) > _epoch(load):
+            yield load, latest
+
+
+def _epoch(load: Load) -> int:
+    return load.epoch or 0
 
 
 def _is_borne_out(

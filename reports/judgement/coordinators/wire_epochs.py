@@ -11,12 +11,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, groupby, pairwise
+from math import inf
 from operator import attrgetter
 from typing import NamedTuple
 
 from kafka_protocol.errors import Error
 from reference_coordinator.replay import EpochEvent, ObservedRequest
 from reference_coordinator.replay.outside_errors import OF_BROKER
+from reports.judgement.coordinators.coordinator_epochs import last_finished
 
 SERVES, LOADS, ABSENT, THERE, OPEN = "serves", "loads", "absent", "there", "open"
 """What an answer says of its broker. A Heartbeat without an error only says that it is `THERE`: a
@@ -48,6 +50,20 @@ Restart = tuple[str, float]
 """A broker (id) that a fault stopped or killed, and when, in ms."""
 
 
+class Seen(NamedTuple):
+    """An answer that says something of its broker (id); its times, in ms, are those of a request.
+
+    In order of time.
+    """
+
+    at_ms: float
+    broker: str
+    says: str
+    earliest_ms: float
+    latest_ms: float
+    answered_ms: float
+
+
 class Mark(NamedTuple):
     """What an answer says of its broker (id), at an instant within a window, in ms."""
 
@@ -56,13 +72,6 @@ class Mark(NamedTuple):
     says: str
     earliest_ms: float
     latest_ms: float
-
-
-class Load(NamedTuple):
-    """When a broker (id) had loaded the group, in ms."""
-
-    broker: str
-    at_ms: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +95,14 @@ class WireEpochs:
         return seen
 
     @property
-    def loads(self) -> list[Load]:
-        """When brokers had loaded the group."""
+    def loads(self) -> list[EpochEvent]:
+        """When brokers had loaded the group, in order of time."""
         loaded = (event for event in self.events if event.kind == "loaded")
-        return [Load(event.broker, event.at_ms) for event in loaded]
+        return sorted(loaded, key=attrgetter("at_ms", "broker"))
 
     def incarnation(self, broker: str, at_ms: float) -> int:
         """Return the number of the load that a broker last finished before a time, or 0."""
-        numbered = enumerate(sorted(self.loads, key=attrgetter("at_ms", "broker")), 1)
-        mine = [n for n, load in numbered if load.broker == broker and load.at_ms <= at_ms]
-        return max(mine, default=0)
+        return last_finished(self.loads, broker, at_ms)
 
 
 NO_EPOCHS = WireEpochs()
@@ -118,7 +125,7 @@ class _Serving:
     marks: list[Mark]
     before: Sequence[Mark] = ()
     after: Mark | None = None
-    not_before_ms: float = field(default=float("-inf"))
+    not_before_ms: float = field(default=-inf)
     """When the broker was restarted, if it was."""
 
     @property
@@ -145,30 +152,25 @@ def says_of(api: str, error_code: int | None, response: str | None) -> str | Non
     return None if code in SAYS_NOTHING else SAYS.get(code, SERVES)
 
 
-def marks_of(
-    broker: str, says: str, earliest_ms: float, at_ms: float, latest_ms: float, answered_ms: float
-) -> Iterator[Mark]:
-    """Yield what a request shows: one that waited is accepted at once, and answered later."""
-    if says in (SERVES, THERE):
-        yield Mark(at_ms, broker, says, earliest_ms, latest_ms)
-        if answered_ms > latest_ms:
-            yield Mark(answered_ms, broker, says, answered_ms - DECIDED_MS, answered_ms)
-    elif says == OPEN:
-        yield Mark(at_ms, broker, says, earliest_ms, latest_ms)
-    else:
-        yield Mark(answered_ms, broker, says, earliest_ms, answered_ms)
+def marks_of(seen: Seen) -> Iterator[Mark]:
+    """Yield what an answer shows: a request that waited is accepted at once, and answered later."""
+    mark, answered_ms = Mark(*seen[:-1]), seen.answered_ms
+    if seen.says not in (SERVES, THERE, OPEN):
+        yield mark._replace(at_ms=answered_ms, latest_ms=answered_ms)
+        return
+    yield mark
+    if seen.says != OPEN and answered_ms > seen.latest_ms:
+        yield Mark(answered_ms, seen.broker, seen.says, answered_ms - DECIDED_MS, answered_ms)
 
 
 def wire_epochs(marks: Iterable[Mark], restarts: Iterable[Restart] = ()) -> WireEpochs:
     """Derive the epochs of a group; nothing where one broker served it all the time."""
-    of_brokers: dict[str, list[Mark]] = defaultdict(list)
     marks = list(_with_open(sorted(marks)))[::-1]
-    for mark in marks:
-        of_brokers[mark.broker].append(mark)
     found: list[_Serving] = []
-    for broker, mine in sorted(of_brokers.items()):
+    for broker in sorted({mark.broker for mark in marks}):
+        mine = [mark for mark in marks if mark.broker == broker]
         times = sorted(at_ms for name, at_ms in restarts if name == broker)
-        found += _servings(_steadied(list(_with_loads(mine, times))), times)
+        found += _servings(_steadied([*_with_loads(mine, times)][::-1]), times)
     found = _apart(found)
     found.sort(key=lambda one: (one.first.at_ms, one.first.broker))
     if len(found) < 2 and all(mark.says in (SERVES, THERE) for mark in marks):
@@ -181,11 +183,11 @@ def wire_epochs(marks: Iterable[Mark], restarts: Iterable[Restart] = ()) -> Wire
 def _absences(events: Iterable[EpochEvent]) -> Mapping[str, Sequence[tuple[float, float]]]:
     """Return between when each broker did not coordinate the group, up to a load."""
     found: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    gone_ms: dict[str, float] = defaultdict(lambda: float("-inf"))
+    gone_ms: dict[str, float] = defaultdict(lambda: -inf)
     for event in events:
         if event.kind == "loaded":
             found[event.broker].append((gone_ms[event.broker], event.at_ms))
-            gone_ms[event.broker] = float("inf")
+            gone_ms[event.broker] = inf
         elif event.kind in ("unloaded", "loading"):
             gone_ms[event.broker] = min(gone_ms[event.broker], event.at_ms)
     return found
@@ -207,20 +209,17 @@ def _with_open(marks: Sequence[Mark]) -> Iterator[Mark]:
 
 
 def _with_loads(marks: Sequence[Mark], restarts: Sequence[float]) -> Iterator[Mark]:
-    """Say of marks that only tell that their broker is there whether it loads the group."""
-    following: Mark | None = None
-    found = []
+    """Say of marks that only tell that their broker is there whether it loads; latest first."""
+    loads_ms = inf
     for mark in reversed(marks):
-        if mark.says != THERE:
-            following = mark
-        loads = (
-            following is not None
-            and following.says == LOADS
-            and following.at_ms <= mark.at_ms + LOADS_MS
-            and not any(mark.at_ms < at_ms < following.at_ms for at_ms in restarts)
-        )
-        found.append(mark._replace(says=LOADS if loads else SERVES) if mark.says == THERE else mark)
-    return reversed(found)
+        if mark.says == THERE:
+            loads = loads_ms <= mark.at_ms + LOADS_MS and not any(
+                mark.at_ms < at_ms < loads_ms for at_ms in restarts
+            )
+            yield mark._replace(says=LOADS if loads else SERVES)
+        else:
+            loads_ms = mark.at_ms if mark.says == LOADS else inf
+            yield mark
 
 
 def _steadied(marks: Sequence[Mark]) -> list[Mark]:
@@ -256,7 +255,7 @@ def _servings(marks: Sequence[Mark], restarts: Sequence[float]) -> Iterator[_Ser
         if run[0].says != SERVES:
             continue
         parts: list[list[Mark]] = [[run[0]]]
-        since = [float("-inf")]
+        since = [-inf]
         for one, other in pairwise(run):
             restarted = [at for at in restarts if one.at_ms < at < other.at_ms]
             if restarted:
@@ -296,7 +295,7 @@ def _events(one: _Serving, servings: Iterable[_Serving]) -> Iterator[EpochEvent]
     ended = (other.last for other in servings if other.last.at_ms < first.at_ms)
     since = [one.not_before_ms, *(mark.earliest_ms for mark in (*absent[-1:], *ended))]
     since_ms, begins = max(since), (loads[0] if loads else first)
-    if since_ms == float("-inf"):
+    if since_ms == -inf:
         since_ms = begins.earliest_ms - FIRST_MS
     since_ms = min(since_ms, begins.latest_ms)
     begun_ms = max(since_ms, begins.at_ms - 2 * APART_MS)

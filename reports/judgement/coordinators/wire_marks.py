@@ -2,15 +2,16 @@
 
 Nearly all answers show that a coordinator goes on. What tells are those near an answer that shows
 that a broker does not coordinate the group, those before and after another broker's, and those
-around a restart. Requests without an answer are few, and all kept.
+around a restart. Requests without an answer are few: all are kept, with those beside them.
 """
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from math import inf
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from kafka_protocol.apis import GROUP_APIS
 from reports.judgement.coordinators.wire_epochs import (
@@ -18,6 +19,7 @@ from reports.judgement.coordinators.wire_epochs import (
     LOADS,
     OPEN,
     Restart,
+    Seen,
     WireEpochs,
     marks_of,
     says_of,
@@ -27,20 +29,6 @@ from reports.judgement.logged import REQUEST, Chunk
 
 NEAR_MS = 5_000.0
 """How near: further than the windows of two requests reach."""
-
-
-class Seen(NamedTuple):
-    """An answer that says something of its broker (id); its times, in ms, are those of a request.
-
-    In order of time.
-    """
-
-    at_ms: float
-    broker: str
-    says: str
-    earliest_ms: float
-    latest_ms: float
-    answered_ms: float
 
 
 _ASKED: Callable[[tuple[Any, ...]], tuple[Any, ...]] = itemgetter(
@@ -59,14 +47,7 @@ def epochs_of(chunks: Iterable[Chunk], restarts: Iterable[Restart]) -> WireEpoch
     for chunk in chunks:
         known_ms = chunk.known_ms if chunk.known_ms > -inf else inf
         found = list(telling(sorted([*found, *_seen_in(chunk)]), at_ms, known_ms))
-    marks = (
-        mark
-        for one in found
-        for mark in marks_of(
-            one.broker, one.says, one.earliest_ms, one.at_ms, one.latest_ms, one.answered_ms
-        )
-    )
-    return wire_epochs(marks, restarts)
+    return wire_epochs(chain.from_iterable(map(marks_of, found)), restarts)
 
 
 def _seen_in(chunk: Chunk) -> Iterator[Seen]:
@@ -95,7 +76,7 @@ def telling(
     for place, one in enumerate(seen):
         before, after = seen[max(place - 1, 0)], seen[min(place + 1, len(seen) - 1)]
         if (
-            one.says == OPEN
+            OPEN in (before.says, one.says, after.says)
             or before is one
             or after is one
             or not before.broker == one.broker == after.broker

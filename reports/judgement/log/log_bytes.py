@@ -65,7 +65,7 @@ def unpacked(content: Any, name: str = ".gz") -> Iterator[bytes]:
 
 
 def unpacked_pieces(content: Any, name: str, damage: list[str]) -> Iterator[bytes]:
-    """Yield pieces of a file of some name, unpacked, up to a damage, which is told in words."""
+    """Yield pieces of a file of some name, unpacked, up to a damage, which is put in words."""
     form = next((FORMS[end] for end in FORMS if name.endswith(end)), None)
     view = memoryview(content)
     yield from _pieces(view, *form, damage) if form else (bytes(view),)

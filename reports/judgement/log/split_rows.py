@@ -29,8 +29,6 @@ LINE_ROW = (
     "instance", "generation", "members", "static_members", "reason", "epoch", "message",
 )  # fmt: skip
 """The values of the row of a coordinator's line."""
-UNUSED_ROW = ("line", "process", "sn", "ms", "tick", "status", "text")
-"""The values of the row of a line that is not used."""
 
 
 class Rows(NamedTuple):
@@ -65,7 +63,7 @@ packed = msgspec.msgpack.Encoder().encode
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """How splits are read: into how many buckets, and what else of their lines is told.
+    """How splits are read: into how many buckets, and what else of their lines is asked for.
 
     `deliveries` tell which requests rules of the tap sent twice. Of times within
     `spans` (ms, in order, apart) the summary has each line's, and of requests to `apis` clients
@@ -111,7 +109,7 @@ class ProcessSummary(msgspec.Struct, array_like=True):
 
 
 class SplitSummary(msgspec.Struct, array_like=True):
-    """What all of a run is told of a split.
+    """What a whole run learns of a split.
 
     The first of `processes` goes on from the split before; `last_ms` is the last printed time.
     `of_all_groups` are rows of lines. `signs` are the process and time of lines within the spans

@@ -4,13 +4,15 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reports.judgement.log.log_places import LogPlaces, log_of
 from reports.judgement.log.processes import END_MISSING, START_MISSING
 from reports.judgement.run.disturbance import Disturbance, Source
 from reports.judgement.run.evidence_level import Level
-from reports.judgement.run.run_folder import RunFolder
+
+if TYPE_CHECKING:  # executors have no experiments
+    from reports.judgement.run.run_folder import RunFolder
 
 ENDS_OF_GROUPS = ("groups_deleted", "group_expired", "tombstones")
 """Templates of lines about groups that are deleted or expire. No request of the group tells the
@@ -116,7 +118,7 @@ def missing_log(broker: str) -> Gap:
     return Gap(broker, 0, None, "the whole log is missing")
 
 
-def wrong_start_counts(in_logs: Mapping[str, int], run: RunFolder) -> list[Gap]:
+def wrong_start_counts(in_logs: Mapping[str, int], run: "RunFolder") -> list[Gap]:
     """Make gaps of logs with fewer starts of their brokers than the journal has, or more.
 
     `in_logs` counts the starts in each log that exists. A log that was cut exactly between two
@@ -139,7 +141,7 @@ def wrong_start_counts(in_logs: Mapping[str, int], run: RunFolder) -> list[Gap]:
     ]
 
 
-def wrong_clocks(ended_ms: Mapping[str, float], run: RunFolder) -> list[Gap]:
+def wrong_clocks(ended_ms: Mapping[str, float], run: "RunFolder") -> list[Gap]:
     """Make gaps of brokers whose clock is not the journal's: they end outside of the teardown.
 
     `ended_ms` are the times of the last lines of brokers whose logs are whole. The journal notes
@@ -162,7 +164,7 @@ def wrong_clocks(ended_ms: Mapping[str, float], run: RunFolder) -> list[Gap]:
     ]  # fmt: skip
 
 
-def unexplained(gaps: Sequence[Gap], run: RunFolder, serving: Iterable[str]) -> list[Gap]:
+def unexplained(gaps: Sequence[Gap], run: "RunFolder", serving: Iterable[str]) -> list[Gap]:
     """Drop the gaps that the run's own faults explain; `serving` are brokers that served groups.
 
     The log of a broker that ran before begins where the run began. All of its groups are new. No

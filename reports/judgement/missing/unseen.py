@@ -16,7 +16,7 @@ from reports.judgement.coordinators.coordinator_epochs import Load
 from reports.judgement.logged import REQUEST, Chunk, LoggedRow
 from reports.judgement.missing.silences import Kill
 from reports.judgement.missing.unlogged import unlogged_row
-from reports.judgement.timelines.member_lines import ENTERED
+from reports.judgement.timelines.member_lines import ENTERED, OF_LOADS
 
 Json = dict[str, Any]
 
@@ -68,8 +68,20 @@ def unreplicated(
                     f"what broker {parting.broker} wrote just before it was cut off from the others"
                     " may not have reached them"
                 )
-                place = before.broker, lost[0]["line"], lost[0]["at_ms"], load.at_ms
+                place = load.broker, load.line, lost[0]["at_ms"], _begun_ms(load, lines)
                 yield unlogged_row(*place, what, sure=False)
+
+
+def _begun_ms(load: Load, lines: Sequence[LoggedRow]) -> float:
+    """Return when a broker began to load a group: its lines about that come before the last one."""
+    times = [
+        line["at_ms"]
+        for line in lines
+        if line["broker"] == load.broker
+        and line["template"] in OF_LOADS
+        and load.at_ms - HANDLED_MS <= line["at_ms"] <= load.at_ms
+    ]
+    return min([*times, load.scheduled_ms])
 
 
 @dataclass(slots=True)
@@ -104,7 +116,7 @@ class Tails:
                     self._longest_ms[kill] = max(self._longest_ms.get(kill, 0.0), silent_ms)
                     self._last[kill] = at_ms, line
 
-    def rows(self, loads: Sequence[Load]) -> Iterator[Json]:
+    def rows(self, loads: Sequence[Load], lines: Sequence[LoggedRow]) -> Iterator[Json]:
         """Yield the silences of brokers that had the group; what was cut was loaded afterwards."""
         for kill, (last_ms, line) in self._last.items():
             broker, killed_ms, _ = kill
@@ -112,11 +124,14 @@ class Tails:
             silent_ms, longest_ms = killed_ms - last_ms, self._longest_ms[kill]
             if not before or before[-1].broker != broker or silent_ms <= longest_ms:
                 continue
-            later = [load.at_ms for load in loads if load.at_ms >= killed_ms]
+            later = next((load for load in loads if load.at_ms >= killed_ms), None)
             what = (
                 f"the log is silent about the group for {silent_ms:,.0f} ms before broker {broker}"
                 f" was killed, and never was for more than {longest_ms:,.0f} ms: its end may have"
                 " been cut"
             )
-            until_ms = min(later, default=killed_ms)
-            yield unlogged_row(broker, line, last_ms, until_ms, what, sure=False)
+            if later is None:
+                yield unlogged_row(broker, line, last_ms, killed_ms, what, sure=False)
+            else:  # what was cut shows there
+                place = later.broker, later.line, last_ms, _begun_ms(later, lines)
+                yield unlogged_row(*place, what, sure=False)

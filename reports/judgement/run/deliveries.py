@@ -88,22 +88,20 @@ class InOrder:
 
     def of(self, seen: ObservedRequest) -> Delivery | None:
         """Return what the tap did to the answer to the next request; None if nothing."""
-        if not self.deliveries.by_request:
-            return None
-        named = seen.client_id, seen.connection, seen.api, seen.serial
-        self._logged[named] += 1
-        return self.deliveries.of(seen, self._logged[named] - 1)
+        return self.deliveries.of(seen, self._earlier(seen)) if self.deliveries.by_request else None
 
     def is_copy(self, seen: ObservedRequest) -> bool:
         """Tell whether the next request is one that the tap sent, and not its client."""
-        if seen.connection.endswith(COPY):
-            return True
         key = seen.client_id, seen.api, seen.serial
-        if not self.deliveries.copies(key, seen.connection, seen.answered_ms):
-            return False
+        return seen.connection.endswith(COPY) or bool(
+            self.deliveries.copies(key, seen.connection, seen.answered_ms) and self._earlier(seen)
+        )
+
+    def _earlier(self, seen: ObservedRequest) -> int:
+        """Count a request; return how often it was logged before."""
         named = seen.client_id, seen.connection, seen.api, seen.serial
         self._logged[named] += 1
-        return self._logged[named] > 1
+        return self._logged[named] - 1
 
 
 def read(lines: Iterable[str]) -> Deliveries:

@@ -6,6 +6,7 @@ that is known from, and the groups that it concerns (None for all).
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 CATCHING_UP_MS = 10_000
 """How long after a broker is back writes may fail because too few replicas are in sync."""
@@ -45,3 +46,12 @@ class Disturbance:
     def meets(self, from_ms: float, until_ms: float) -> bool:
         """Whether it lies in a time, at least in part."""
         return self.from_ms <= until_ms and self.until_ms >= from_ms
+
+
+class BrokenWire(NamedTuple):
+    """A time in which the tap held up, dropped or doubled what a client and brokers sent."""
+
+    group: str
+    client: str
+    from_ms: float
+    until_ms: float

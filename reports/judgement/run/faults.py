@@ -1,31 +1,24 @@
 """The faults of a run and their outcomes, as its journal has them, and what they do to brokers."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from math import inf
-from typing import Any, NamedTuple
 
 from reference_coordinator.replay import Outage, Parting, Stall
-from reports.judgement.run.disturbance import CATCHING_UP_MS
-from reports.judgement.run.journal import Entry
+from reports.judgement.run.disturbance import CATCHING_UP_MS, BrokenWire
+from reports.judgement.run.journal import Fault, healed_ms, read
+from reports.judgement.run.json_form import Entry
+from reports.judgement.run.run_files import RunFiles
 from scenarios.faults import about
 
-Fault = dict[str, Any]
-"""A fault as the verdict lists it; times in ms, None for what the journal does not have."""
+JOURNAL = "journal.jsonl"
 ON_WIRE = "net."
 """What the names of faults on the wire begin with."""
 CLOCK_SKEW = "clock.skew"
 REPLICATES_MS = 1_000.0
 """How long before a broker is cut off what it wrote may not have reached its replicas. These fetch
 at once where the machine lets them; so long may a request take, too (`Tolerance.reply`)."""
-
-
-class BrokenWire(NamedTuple):
-    """A time in which the tap held up, dropped or doubled what a client and brokers sent."""
-
-    group: str
-    client: str
-    from_ms: float
-    until_ms: float
 
 
 def faults_of(journal: Iterable[Entry]) -> tuple[Fault, ...]:
@@ -70,118 +63,136 @@ def _meant(intent: Entry) -> Fault:
     }
 
 
-def killed_between(faults: Iterable[Fault]) -> Iterator[tuple[str, float, float]]:
-    """Yield the brokers (ids) that were killed, and between when, in ms."""
-    for fault in faults:
-        if fault["injected_at_ms"] is not None and _done_to_broker(fault) == "killed":
-            yield fault["broker"], fault["meant_at_ms"], fault["injected_at_ms"]
+@dataclass(frozen=True)
+class RunFaults(RunFiles):
+    """A run's journal, its faults, and what these did to brokers and clients; times in ms."""
+
+    @cached_property
+    def journal(self) -> tuple[Entry, ...]:
+        """The fault journal's complete entries."""
+        return read(f"{self.place}/{JOURNAL}", self._bytes(JOURNAL))
+
+    def entries(self, *events: str) -> Iterator[Entry]:
+        """Yield the journal's entries of some events."""
+        return (entry for entry in self.journal if entry["event"] in events)
+
+    @cached_property
+    def faults(self) -> tuple[Fault, ...]:
+        """The faults and their outcomes, in the order of the journal."""
+        return faults_of(self.journal)
+
+    @cached_property
+    def killed_between(self) -> tuple[tuple[str, float, float], ...]:
+        """The brokers (ids) that were killed, and between when."""
+        done = (f for f in self._done("killed") if f["injected_at_ms"] is not None)
+        return tuple((f["broker"], f["meant_at_ms"], f["injected_at_ms"]) for f in done)
+
+    @property
+    def kills(self) -> tuple[tuple[str, float], ...]:
+        """The brokers (ids) that were killed, and when."""
+        return tuple((broker, by_ms) for broker, _, by_ms in self.killed_between)
+
+    @cached_property
+    def log_lines(self) -> Mapping[tuple[str, float], int]:
+        """How many lines the log of a killed broker had then, by its kill; older runs tell none."""
+        told = (fault for fault in self.faults if fault["log_lines"] is not None)
+        return {(fault["broker"], fault["injected_at_ms"]): fault["log_lines"] for fault in told}
+
+    @cached_property
+    def restarts(self) -> tuple[tuple[str, float], ...]:
+        """The brokers (ids) that were killed or stopped, and when that was meant to be."""
+        return tuple((f["broker"], f["meant_at_ms"]) for f in self._done("killed", "stopped"))
+
+    @property
+    def started_again(self) -> Iterator[str]:
+        """The brokers (ids) that were down and started again, once for each time."""
+        return (f["broker"] for f in self._done("killed", "stopped") if f["healed"])
+
+    @property
+    def answering_again(self) -> Iterator[tuple[str, float]]:
+        """The brokers (ids) that were seen to answer again, and when."""
+        healed = (f for f in self.faults if f["broker"] is not None and f["healed"])
+        return ((fault["broker"], fault["healed_at_ms"]) for fault in healed)
+
+    @cached_property
+    def stalls(self) -> tuple[Stall, ...]:
+        """When brokers were paused; one that was not resumed is paused to the end."""
+        paused = self._done("paused")
+        return tuple(Stall(f["broker"], f["meant_at_ms"], healed_ms(f)) for f in paused)
+
+    @cached_property
+    def outages(self) -> tuple[Outage, ...]:
+        """When brokers were down or paused, or gave leaderships up, and the time to catch up."""
+        return tuple(filter(None, map(outage_of, self.faults)))
+
+    @cached_property
+    def partings(self) -> tuple[Parting, ...]:
+        """When brokers were cut off from the others, or their packets to them were late."""
+        return tuple(filter(None, map(parting_of, self.faults)))
+
+    @cached_property
+    def broken_wires(self) -> tuple[BrokenWire, ...]:
+        """When the wire of members was broken."""
+        return tuple(filter(None, map(broken_wire_of, self.faults)))
+
+    def _done(self, *what: str) -> Iterator[Fault]:
+        """Yield the faults that did one of these to the process of a broker (`About.broker`)."""
+        for fault in self.faults:
+            known = about(fault["name"])
+            if known is not None and known.broker in what:
+                yield fault
 
 
-def unmeasured_kills(faults: Iterable[Fault]) -> Iterator[tuple[str, float, float]]:
-    """Yield those of `killed_between` of which it is not known how long the log was then."""
-    return killed_between(fault for fault in faults if fault["log_lines"] is None)
-
-
-def restarts(faults: Iterable[Fault]) -> Iterator[tuple[str, float]]:
-    """Yield the brokers (ids) that were killed or stopped, and when that was meant to be, in ms."""
-    for fault in faults:
-        if _done_to_broker(fault) in ("killed", "stopped"):
-            yield fault["broker"], fault["meant_at_ms"]
-
-
-def log_lines(faults: Iterable[Fault]) -> Mapping[tuple[str, float], int]:
-    """Return how many lines the log of a killed broker had then, by its kill (id, ms)."""
-    return {
-        (fault["broker"], fault["injected_at_ms"]): fault["log_lines"]
-        for fault in faults
-        if fault["log_lines"] is not None
-    }
-
-
-def outages(faults: Iterable[Fault]) -> Iterator[Outage]:
-    """Yield when brokers were down or paused, or gave leaderships up, and the time to catch up.
+def outage_of(fault: Fault) -> Outage | None:
+    """Return when a fault had a broker down or paused, or leaderships moved; None if it did not.
 
     A wall clock that is set off makes no write fail: Kafka's timers go by the other clock.
     """
-    for fault in faults:
-        known = about(fault["name"])
-        if fault["name"] == CLOCK_SKEW:
-            continue
-        if fault["broker"] is not None:
-            yield Outage(fault["meant_at_ms"], _healed_ms(fault) + _catches_up_ms(fault))
-        elif known is not None and known.moves_leaders:
-            moved_ms = fault["injected_at_ms"] or fault["meant_at_ms"]
-            yield Outage(fault["meant_at_ms"], moved_ms + CATCHING_UP_MS)
+    known, meant_ms = about(fault["name"]), fault["meant_at_ms"]
+    if fault["name"] == CLOCK_SKEW:
+        return None
+    if fault["broker"] is not None:
+        return Outage(meant_ms, _caught_up_ms(fault))
+    moves = known is not None and known.moves_leaders
+    return (
+        Outage(meant_ms, (fault["injected_at_ms"] or meant_ms) + CATCHING_UP_MS) if moves else None
+    )
 
 
-def stalls(faults: Iterable[Fault]) -> Iterator[Stall]:
-    """Yield when brokers were paused; one that was not resumed is paused to the end."""
-    for fault in faults:
-        if _done_to_broker(fault) == "paused":
-            yield Stall(fault["broker"], fault["meant_at_ms"], _healed_ms(fault))
-
-
-def partings(faults: Iterable[Fault]) -> Iterator[Parting]:
-    """Yield when brokers were cut off from the others, or their packets to them were late.
+def parting_of(fault: Fault) -> Parting | None:
+    """Return when a fault cut a broker off from the others, or had its packets late, if it did.
 
     What a broker wrote just before may not have reached its replicas. One that was not healed is
     cut off to the end. What one wrote whose witness saw no parting may have been replicated.
     """
-    for fault in faults:
-        if network := _done_to_network(fault):
-            meant_ms, injected_ms = fault["meant_at_ms"], fault["injected_at_ms"]
-            parted = network == "part" and injected_ms is not None and fault["verified"]
-            cut_ms = injected_ms if parted else inf
-            healed_ms = _healed_ms(fault)
-            until_ms = healed_ms + _catches_up_ms(fault)
-            yield Parting(fault["broker"], meant_ms - REPLICATES_MS, cut_ms, healed_ms, until_ms)
+    network, cut_ms = _done_to_network(fault), fault["injected_at_ms"]
+    if network is None:
+        return None
+    if network != "part" or not fault["verified"] or cut_ms is None:
+        cut_ms = inf
+    from_ms = fault["meant_at_ms"] - REPLICATES_MS
+    return Parting(fault["broker"], from_ms, cut_ms, healed_ms(fault), _caught_up_ms(fault))
 
 
-def broken_wires(faults: Iterable[Fault]) -> Iterator[BrokenWire]:
-    """Yield when faults broke the wire of members; one that was not healed lasts to the end."""
-    for fault in faults:
-        if fault["name"].startswith(ON_WIRE) and fault["group"]:
-            meant_ms, target = fault["meant_at_ms"], fault["target"]
-            yield BrokenWire(fault["group"], target, meant_ms, _healed_ms(fault))
+def broken_wire_of(fault: Fault) -> BrokenWire | None:
+    """Return when a fault broke the wire of a member; one that was not healed did to the end."""
+    if not (fault["name"].startswith(ON_WIRE) and fault["group"]):
+        return None
+    return BrokenWire(fault["group"], fault["target"], fault["meant_at_ms"], healed_ms(fault))
 
 
-def healed(faults: Iterable[Fault]) -> Iterator[tuple[str, float]]:
-    """Yield the brokers (ids) that were seen to answer again, and when, in ms."""
-    for fault in faults:
-        if fault["broker"] is not None and fault["healed"]:
-            yield fault["broker"], fault["healed_at_ms"]
-
-
-def started_again(faults: Iterable[Fault]) -> Iterator[str]:
-    """Yield the brokers (ids) that were down and started again, once for each time."""
-    for fault in faults:
-        if fault["healed"] and _done_to_broker(fault) in ("killed", "stopped"):
-            yield fault["broker"]
-
-
-def _healed_ms(fault: Fault) -> float:
-    """Return when a fault was healed, in ms; infinity if it was not."""
-    return float(fault["healed_at_ms"]) if fault["healed"] else float("inf")
-
-
-def _catches_up_ms(fault: Fault) -> float:
-    """Return how long after its end a fault of a broker may have writes fail, in ms.
+def _caught_up_ms(fault: Fault) -> float:
+    """Return until when a fault of a broker may have writes fail, in ms.
 
     Where packets were lost or late, connections go on when their oldest packet is sent again: each
     time TCP waits twice as long, up to as long as it has waited so far (RFC 6298, 5.5).
     """
-    if _done_to_network(fault) is None:
-        return CATCHING_UP_MS
-    return CATCHING_UP_MS + _healed_ms(fault) - float(fault["meant_at_ms"])
+    until_ms = healed_ms(fault)
+    waits_ms = until_ms - float(fault["meant_at_ms"]) if _done_to_network(fault) else 0.0
+    return until_ms + CATCHING_UP_MS + waits_ms
 
 
 def _done_to_network(fault: Fault) -> str | None:
     """Return what a fault does to the network of its broker (`About.network`), if it does."""
     known = about(fault["name"])
     return known.network if known else None
-
-
-def _done_to_broker(fault: Fault) -> str | None:
-    """Return what a fault does to the process of its broker (`About.broker`), if it hits one."""
-    known = about(fault["name"])
-    return known.broker if known else None

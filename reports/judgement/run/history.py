@@ -15,6 +15,8 @@ from reports.judgement.run.json_form import Account
 if TYPE_CHECKING:
     from reports.judgement.run.run_folder import RunFolder
 
+FILE = "history.jsonl"
+"""Its name in the run folder."""
 EVENTS = (
     "fenced", "closing", "revoked", "lost", "killed", "closed", "created", "assigned", "committed",
     "unanswered",
@@ -24,11 +26,6 @@ HUB_LAG = "hub_lag"
 """The event that tells how late gevent's hub ran, in `max_ms`."""
 ENDS = ("fenced", "closing", "closed", "killed")
 """The events with which a process ends."""
-LINE = """
-    at_ms DOUBLE, event STRING, member STRING, group STRING, kind STRING, partitions ARRAY<STRING>,
-    member_id STRING, offsets INT, instance_id STRING, api STRING, sent_at_ms DOUBLE, max_ms DOUBLE
-"""
-"""The fields of `Said`, in its order."""
 _OF_OWNER = ("member", "group", "partitions")
 NEEDED: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("error", "produced", HUB_LAG, "leased", "worker_lost"), ()),

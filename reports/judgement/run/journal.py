@@ -4,10 +4,13 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import pairwise
 from math import inf
+from typing import Any
 
 from reports.judgement.errors import EvidenceError
 from reports.judgement.run.json_form import Account, Entry, Form, entry
 
+Fault = dict[str, Any]
+"""A fault as the verdict lists it; times in ms, None for what the journal does not have."""
 PHASES = ("formation", "impact", "recovery", "teardown")
 """The phases of a run, in their order."""
 
@@ -69,3 +72,8 @@ def phase_of(phases: Iterable[tuple[str, float]], at_ms: float) -> str:
         if began_ms <= at_ms:
             name = phase
     return name
+
+
+def healed_ms(fault: Fault) -> float:
+    """Return when a fault was healed, in ms; infinity if it was not."""
+    return float(fault["healed_at_ms"]) if fault["healed"] else inf

@@ -13,27 +13,24 @@ from kafka_protocol.coordinator_lines import GRAMMARS, Grammar, grammar_of
 from kafka_protocol.log_line import is_numbered
 from kafka_protocol.releases import FIRST_WITHOUT_ZOOKEEPER, RELEASE, number
 from reference_coordinator.classic.profiles import Settings
-from reference_coordinator.replay import Outage, Parting, Stall
 from reference_coordinator.replay.coordinator_epochs import RECONNECTS_MS
 from reports.judgement.clients.absences import Absence, absences
 from reports.judgement.errors import EvidenceError
 from reports.judgement.log.log_places import LOG, log_of
 from reports.judgement.log.parsing import Parser
-from reports.judgement.run import faults, machine_log
+from reports.judgement.run import history, machine_log
 from reports.judgement.run.deleted_topics import Deletions, deletions
 from reports.judgement.run.evidence_level import Level
-from reports.judgement.run.faults import BrokenWire, Fault
-from reports.judgement.run.journal import PHASES, phase_of, read, span
+from reports.judgement.run.faults import JOURNAL, RunFaults
+from reports.judgement.run.journal import PHASES, phase_of, span
 from reports.judgement.run.json_form import Account, Entry, Form, lacks
 from reports.judgement.run.machine_log import Busy, Standstill
 from reports.judgement.run.outside import Outside
-from reports.judgement.run.run_files import RunFiles
 from reports.judgement.run.skews import Skew, of_broker, on_right_clock, skews
 from scenarios import Experiment, ScenarioError, load
 
-HISTORY = "history.jsonl"
+HISTORY = history.FILE
 """The client history."""
-JOURNAL = "journal.jsonl"
 MACHINE = "machine.jsonl"
 """What `groupquake.machine_sampler` noted; older runs have none."""
 GROWTH = "topic.add-partitions"
@@ -55,7 +52,7 @@ def logs_bytes(folder: Path) -> int:
 
 
 @dataclass(frozen=True)
-class RunFolder(RunFiles):
+class RunFolder(RunFaults):
     """Reads the files of a run; every problem is an `EvidenceError` that names the file."""
 
     @property
@@ -122,35 +119,15 @@ class RunFolder(RunFiles):
         return RECONNECTS_MS if with_zookeeper else 0.0
 
     @property
-    def kills(self) -> tuple[tuple[str, float], ...]:
-        """The brokers (ids) that a fault killed, and when, in ms."""
-        return tuple((broker, by_ms) for broker, _, by_ms in self.killed_between)
-
-    @cached_property
-    def killed_between(self) -> tuple[tuple[str, float, float], ...]:
-        """The brokers (ids) that a fault killed, and between when, in ms."""
-        return tuple(faults.killed_between(self.faults))
-
-    @property
     def unmeasured_kills(self) -> tuple[tuple[str, float, float], ...]:
         """Those of which it is not known how long the broker's log was then; none of the tap's."""
-        return () if self.level is Level.WIRE else tuple(faults.unmeasured_kills(self.faults))
-
-    @cached_property
-    def log_lines(self) -> Mapping[tuple[str, float], int]:
-        """How many lines the log of a killed broker had then, by its kill; older runs tell none."""
-        return faults.log_lines(self.faults)
-
-    @cached_property
-    def restarts(self) -> tuple[tuple[str, float], ...]:
-        """The brokers (ids) that a fault stopped or killed, and when, in ms."""
-        return tuple(faults.restarts(self.faults))
+        kills = () if self.level is Level.WIRE else self.killed_between
+        return tuple(kill for kill in kills if (kill[0], kill[2]) not in self.log_lines)
 
     @cached_property
     def cut_short(self) -> frozenset[str]:
         """The brokers (ids) killed as they did not shut down, whose logs are still whole."""
-        noted = (entry for entry in self.journal if entry["event"] == "cut_short")
-        sizes = {str(entry["broker"]): entry["log_bytes"] for entry in noted}
+        sizes = {str(one["broker"]): one["log_bytes"] for one in self.entries("cut_short")}
         return frozenset(one for one, size in sizes.items() if self._log_bytes(one) == size)
 
     def _log_bytes(self, broker: str) -> int | None:
@@ -160,11 +137,6 @@ class RunFolder(RunFiles):
         return log.stat().st_size if log.is_file() else self.elsewhere.get(name)
 
     @cached_property
-    def outages(self) -> tuple[Outage, ...]:
-        """When faults had brokers down or paused, with the time to catch up afterwards."""
-        return tuple(faults.outages(self.faults))
-
-    @cached_property
     def requests_enabled(self) -> tuple[tuple[str, float], ...]:
         """The brokers (ids) that were seen to answer requests, and when, in ms: after each start.
 
@@ -172,17 +144,7 @@ class RunFolder(RunFiles):
         """
         began = [at_ms for phase, at_ms in self.phases if phase == "formation"]
         first = ((broker, at_ms) for broker in self.brokers for at_ms in began)
-        return (*first, *faults.healed(self.faults))
-
-    @cached_property
-    def stalls(self) -> tuple[Stall, ...]:
-        """When faults paused brokers; one that was not resumed is paused to the end."""
-        return tuple(faults.stalls(self.faults))
-
-    @cached_property
-    def partings(self) -> tuple[Parting, ...]:
-        """When faults cut brokers off from the others, with the time to catch up afterwards."""
-        return tuple(faults.partings(self.faults))
+        return (*first, *self.answering_again)
 
     @cached_property
     def skews(self) -> tuple[Skew, ...]:
@@ -261,12 +223,7 @@ class RunFolder(RunFiles):
         started its broker once more.
         """
         first = self.brokers if self.outside is None else ()
-        return Counter([*first, *faults.started_again(self.faults)])
-
-    @cached_property
-    def journal(self) -> tuple[Entry, ...]:
-        """The fault journal's complete entries."""
-        return read(f"{self.place}/{JOURNAL}", self._bytes(JOURNAL))
+        return Counter([*first, *self.started_again])
 
     @property
     def cut_off(self) -> bool:
@@ -276,16 +233,13 @@ class RunFolder(RunFiles):
     @cached_property
     def phases(self) -> tuple[tuple[str, float], ...]:
         """The phases that began, and when, in ms."""
-        return tuple(
-            (entry["phase"], entry["at_ms"])
-            for entry in self.journal
-            if entry["event"] == "phase" and entry["phase"] in PHASES
-        )
+        began = ((entry["phase"], entry["at_ms"]) for entry in self.entries("phase"))
+        return tuple((phase, at_ms) for phase, at_ms in began if phase in PHASES)
 
     @property
     def teardown(self) -> tuple[float, float] | None:
         """When the teardown began and was over, in ms, if the journal has both."""
-        began = {e["phase"]: e["at_ms"] for e in self.journal if e["event"] == "phase"}
+        began = {entry["phase"]: entry["at_ms"] for entry in self.entries("phase")}
         if not {"teardown", "end"} <= began.keys():
             return None
         return began["teardown"], began["end"]
@@ -293,11 +247,6 @@ class RunFolder(RunFiles):
     def phase_at(self, at_ms: float) -> str:
         """Return the phase of a time."""
         return phase_of(self.phases, at_ms)
-
-    @cached_property
-    def faults(self) -> tuple[Fault, ...]:
-        """The faults and their outcomes, in the order of the journal."""
-        return faults.faults_of(self.journal)
 
     @property
     def deleted(self) -> Deletions:
@@ -308,11 +257,6 @@ class RunFolder(RunFiles):
     def absences(self) -> tuple[Absence, ...]:
         """When faults on members had clients down."""
         return absences(self.journal)
-
-    @cached_property
-    def broken_wires(self) -> tuple[BrokenWire, ...]:
-        """When faults broke the wire of members."""
-        return tuple(faults.broken_wires(self.faults))
 
     @property
     def first_partitions(self) -> dict[str, int]:
@@ -338,10 +282,10 @@ class RunFolder(RunFiles):
     @property
     def _growths(self) -> Iterator[tuple[float, Mapping[str, Any]]]:
         """Yield when topics grew, and the arguments of each fault."""
-        grows = {e["fault_id"]: e for e in self.journal if e["event"] == "intent"}
-        for entry in self.journal:
-            intent = grows.get(entry.get("fault_id") or "")
-            if entry["event"] == "injected" and intent and intent["fault"] == GROWTH:
+        grows = {entry["fault_id"]: entry for entry in self.entries("intent")}
+        for entry in self.entries("injected"):
+            intent = grows.get(entry["fault_id"])
+            if intent and intent["fault"] == GROWTH:
                 yield entry["at_ms"], intent["args"]
 
     @cached_property
@@ -357,13 +301,13 @@ class RunFolder(RunFiles):
     def wrongly_skipped(self) -> tuple[str, ...]:
         """The steps that the journal skips though the plan does not allow it."""
         allowed = {step["id"] for step in self._steps if step.get("allow_empty") is True}
-        skipped = (e["fault_id"] for e in self.journal if e["event"] == "skipped")
+        skipped = (entry["fault_id"] for entry in self.entries("skipped"))
         return tuple(dict.fromkeys(step for step in skipped if step not in allowed))
 
     @cached_property
     def never_began(self) -> tuple[str, ...]:
         """The plan's steps without a journal entry; a step with several targets has sub-ids."""
-        began = [e["fault_id"] for e in self.journal if e["event"] in ("intent", "skipped")]
+        began = [entry["fault_id"] for entry in self.entries("intent", "skipped")]
         return tuple(
             step["id"]
             for step in self._steps
@@ -373,28 +317,26 @@ class RunFolder(RunFiles):
     @property
     def failures(self) -> tuple[str, ...]:
         """The errors of faults, in words."""
-        failed = (entry for entry in self.journal if entry["event"] == "failed")
         of = lambda entry: f"fault {entry['fault_id']}: " if entry.get("fault_id") else ""
-        return tuple(f"{of(entry)}{entry['error']}" for entry in failed)
+        return tuple(f"{of(entry)}{entry['error']}" for entry in self.entries("failed"))
 
     @property
     def completed(self) -> bool:
         """Whether the journal says that the plan was carried out and the cluster stopped."""
-        began = {entry["phase"] for entry in self.journal if entry["event"] == "phase"}
-        return {"recovery", "end"} <= began
+        return {"recovery", "end"} <= {entry["phase"] for entry in self.entries("phase")}
 
     @property
     def aborted(self) -> bool:
         """Whether a signal ended the run."""
-        return any(entry["event"] == "aborted" for entry in self.journal)
+        return any(self.entries("aborted"))
 
     @property
     def stopped(self) -> bool:
         """Whether the plan was stopped before its end."""
-        return any(entry["event"] == "stopped" for entry in self.journal)
+        return any(self.entries("stopped"))
 
     @property
     def steady(self) -> bool:
         """Whether the group was in its steady state before the first fault."""
-        states = [entry["ok"] for entry in self.journal if entry["event"] == "steady_state"]
-        return bool(states) and states[0]
+        first = next(self.entries("steady_state"), None)
+        return first is not None and first["ok"]

@@ -5,10 +5,10 @@ on its monotonic clock, too. How far the two are apart is taken from lines of ot
 places all lines; that the wall clock is off then, by so much, is no doubt about a line.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
+from reports.judgement.run.journal import Fault, healed_ms
 from reports.judgement.run.machine_log import Standstill
 
 NOTICED_MS = 1_000.0
@@ -35,13 +35,12 @@ class Skew:
         return self.from_ms - NOTICED_MS <= at_ms <= self.to_ms + NOTICED_MS
 
 
-def skews(faults: Iterable[Mapping[str, Any]]) -> Iterator[Skew]:
+def skews(faults: Iterable[Fault]) -> Iterator[Skew]:
     """Yield the skews of a run; one that was not healed lasts to the end."""
     for fault in faults:
-        by_ms, broker = fault["clock_by_ms"], fault["broker"]
-        if by_ms is not None and broker is not None:
-            healed_ms = float(fault["healed_at_ms"]) if fault["healed"] else float("inf")
-            yield Skew(broker, fault["meant_at_ms"], healed_ms, by_ms)
+        if fault["clock_by_ms"] is not None and fault["broker"] is not None:
+            from_ms, by_ms = fault["meant_at_ms"], fault["clock_by_ms"]
+            yield Skew(fault["broker"], from_ms, healed_ms(fault), by_ms)
 
 
 def of_broker(all_skews: Sequence[Skew], broker: str) -> tuple[Skew, ...]:

@@ -5,18 +5,20 @@ that a changed generation is one difference and not two.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from reference_coordinator.classic import CLASSIC
 from reference_coordinator.replay import Stall
-from reference_coordinator.replay.lateness import NEVER_LATE, Lateness, lateness_of
+from reference_coordinator.replay.lateness import Lateness, lateness_of
 from reports.judgement.timelines.said import UNNAMED, UUID
 
 Row = Mapping[str, Any]
 Json = dict[str, Any]
-Pair = tuple[Row | None, Row | None]
+Candidates = Callable[[Sequence[Row], Sequence[Row]], Iterable[tuple[int, int]]]
+"""Says which observed and expected rows may be the same rebalance, by their indices."""
 
 EARLY_MS = 10.0
 """Error of a reconstructed instant, in ms."""
@@ -82,21 +84,51 @@ def compare(
     `stalls` are the times in which brokers stood still.
     """
     lateness = lateness_of({row["broker"] for row in observed}, stalls)
-    keyed = _nearest(observed, expected, _same_key(observed, expected))
-    only_o, only_e = _unpaired(observed, expected, keyed)
-    similar = _nearest(only_o, only_e, _similar(only_o, only_e))
-    rest_o, rest_e = _unpaired(only_o, only_e, similar)
-    pairs: list[Pair] = [*keyed, *similar, *((o, None) for o in rest_o)]
-    pairs += ((None, e) for e in rest_e)
-    late = lambda o: NEVER_LATE if o is None else lateness[o["broker"]]
-    return sorted((_judged(o, e, late(o)) for o, e in pairs), key=_began_ms)
+
+    def row(o: Row | None, e: Row | None) -> Json:
+        off_by_ms = _off_by_ms(o, e, lateness[o["broker"]]) if o and e else 0.0
+        return _row(o, e, _outcome(o, e, off_by_ms), off_by_ms)
+
+    return sorted(
+        (row(o, e) for o, e in _paired(observed, expected, _same, _similar)), key=_began_ms
+    )
 
 
-def _same_key(observed: Sequence[Row], expected: Sequence[Row]) -> Iterator[tuple[int, int]]:
-    """Yield the indices of rows with the same incarnation and old generation."""
-    of_key = _by(expected, *KEY)
+def compare_generations(
+    observed: Sequence[Row], expected: Sequence[Row], *, certain: bool
+) -> list[Json]:
+    """Compare timelines at level `wire`, as `compare`: by incarnation and generation alone.
+
+    What no answer tells of is compared with nothing: it is a match. A generation that the replay
+    does not have is unexpected, if the replay is `certain` of the group's state all the time.
+    """
+    of_generation = partial(_same, names=("incarnation", "generation"))
+    outcome = lambda e: "unexpected" if e is None and certain else "match"
+    pairs = _paired(observed, expected, of_generation)
+    return sorted((_row(o, e, outcome(e)) for o, e in pairs), key=_began_ms)
+
+
+def _paired(
+    observed: Sequence[Row], expected: Sequence[Row], *rules: Candidates
+) -> Iterator[tuple[Row | None, Row | None]]:
+    """Pair rows by a rule, and what is left over by the next one; rows of one side come last."""
+    for may_be in rules:
+        pairs = _nearest(observed, expected, may_be(observed, expected))
+        yield from pairs
+        paired = {id(row) for pair in pairs for row in pair}
+        observed = [row for row in observed if id(row) not in paired]
+        expected = [row for row in expected if id(row) not in paired]
+    yield from ((o, None) for o in observed)
+    yield from ((None, e) for e in expected)
+
+
+def _same(
+    observed: Sequence[Row], expected: Sequence[Row], names: Sequence[str] = KEY
+) -> Iterator[tuple[int, int]]:
+    """Yield the indices of rows with the same incarnation and old generation, or other columns."""
+    of_key = _by(expected, *names)
     for i, o in enumerate(observed):
-        key = tuple(o[name] for name in KEY)
+        key = tuple(o[name] for name in names)
         yield from ((i, j) for j in of_key.get(key, ()) if None not in key)
 
 
@@ -128,22 +160,10 @@ def _nearest(
     observed: Sequence[Row], expected: Sequence[Row], may_be: Iterable[tuple[int, int]]
 ) -> list[tuple[Row, Row]]:
     """Pair rows that are each other's nearest candidate; no row is paired twice."""
-    pairs = [(_apart_ms(observed[i], expected[j]), (i, j)) for i, j in may_be]
-    best: dict[tuple[str, int], tuple[float, tuple[int, int]]] = {}
-    for pair in pairs:
-        for side, row in zip(("o", "e"), pair[1], strict=True):
-            best[side, row] = min(best.get((side, row), pair), pair)
-    mutual = (pair for pair in pairs if best["o", pair[1][0]] == pair == best["e", pair[1][1]])
-    return [(observed[i], expected[j]) for _, (i, j) in mutual]
-
-
-def _unpaired(
-    observed: Iterable[Row], expected: Iterable[Row], pairs: Iterable[tuple[Row, Row]]
-) -> tuple[list[Row], list[Row]]:
-    """Return the rows of both sides that are in no pair."""
-    paired = {id(row) for pair in pairs for row in pair}
-    left = lambda side: [row for row in side if id(row) not in paired]
-    return left(observed), left(expected)
+    pairs = [(_apart_ms(observed[i], expected[j]), i, j) for i, j in may_be]
+    far_first = sorted(pairs, reverse=True)
+    of_observed, of_expected = {p[1]: p for p in far_first}, {p[2]: p for p in far_first}
+    return [(observed[i], expected[j]) for _, i, j in pairs if of_observed[i] == of_expected[j]]
 
 
 def _began_ms(row: Row) -> float:
@@ -151,13 +171,8 @@ def _began_ms(row: Row) -> float:
     return next((row[name] for name in times if row[name] is not None), float("-inf"))
 
 
-def _judged(o: Row | None, e: Row | None, lateness: Lateness) -> Json:
-    """Judge a pair of an observed and an expected row; one of them may be missing.
-
-    `lateness` is that of the broker that was observed.
-    """
-    off_by_ms = _off_by_ms(o, e, lateness) if o and e else 0.0
-    outcome = _outcome(o, e, off_by_ms)
+def _row(o: Row | None, e: Row | None, outcome: str, off_by_ms: float = 0.0) -> Json:
+    """Return the row of `COMPARISON` of a pair; one of the two may be missing."""
     either = lambda name: next((row[name] for row in (o, e) if row and row[name] is not None), None)
     return {
         **{name: either(name) for name in KEY},

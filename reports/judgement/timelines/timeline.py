@@ -22,6 +22,8 @@ OBSERVED = """
     assignments LONG, assigned_ms DOUBLE, ended_as STRING, duration_ms DOUBLE, broker STRING,
     started_line LONG, joined_line LONG, assigned_line LONG
 """
+NOTHING: Row = dict.fromkeys(column.split()[0] for column in OBSERVED.split(","))
+"""A row of a rebalance of which nothing is known."""
 STEPS = ("preparing", "stabilized", "assignment", "empty")
 """Templates of the lines that a rebalance writes."""
 HINTS = {
@@ -127,41 +129,34 @@ def _rebalances(lines: Iterable[Line]) -> Iterable[tuple[int, list[Line]]]:
 
 def _rebalance(lines: Sequence[Line], grammar: Grammar) -> Row:
     """Return what the lines of a rebalance tell about it."""
-    of: dict[str, list[Line]] = {template: [] for template in STEPS}
-    for line in lines:
-        if line["template"] in of:
-            of[line["template"]].append(line)
-
-    def least(template: str, name: str) -> Any:
-        values = (line[name] for line in of[template] if line[name] is not None)
-        return min(values, default=None)
-
-    reasons = [reason(line, grammar) for line in of["preparing"]]
-    joined = "stabilized" if of["stabilized"] else "empty"
-    generation = _first(least("stabilized", "generation"), least("empty", "generation"))
-    began = least("preparing", "generation")
-    if began is None and generation is not None:
-        began = generation - 1
+    of = lambda *templates: (line for line in lines if line["template"] in templates)
+    began: Line = next(of("preparing"), {})
+    joined: Line = next(of("stabilized", "empty"), {})
+    assigned = list(of("assignment"))
+    least = lambda name: min((one[name] for one in assigned if one[name] is not None), default=None)
+    is_empty, generation = joined.get("template") == "empty", joined.get("generation")
+    before = None if generation is None else generation - 1
+    why, member = reason(began, grammar) if began else (None, None)
     return {
-        "old_generation": began,
-        "started_ms": least("preparing", "at_ms"),
-        "reason": min((name for name, _ in reasons if name is not None), default=None),
-        "client_reason": next(filter(None, map(client_reason, of["preparing"])), None),
-        "member_id": min((member for _, member in reasons), default=None),
-        "joined_ms": least(joined, "at_ms"),
+        "old_generation": _first(began.get("generation"), before),
+        "started_ms": began.get("at_ms"),
+        "reason": why,
+        "client_reason": client_reason(began) if began else None,
+        "member_id": member,
+        "joined_ms": joined.get("at_ms"),
         "generation": generation,
-        "members": _first(least("stabilized", "members"), 0 if of["empty"] else None),
-        "assigned_members": least("assignment", "members"),
-        "static_members": least("assignment", "static_members"),
-        "leader": least("assignment", "member"),
-        "assigned_generation": least("assignment", "generation"),
-        "assignments": len(of["assignment"]),
-        "assigned_ms": least("assignment", "at_ms"),
-        "ended_as": "assigned" if of["assignment"] else "empty" if of["empty"] else None,
+        "members": 0 if is_empty else joined.get("members"),
+        "assigned_members": least("members"),
+        "static_members": least("static_members"),
+        "leader": least("member"),
+        "assigned_generation": least("generation"),
+        "assignments": len(assigned),
+        "assigned_ms": least("at_ms"),
+        "ended_as": "assigned" if assigned else "empty" if is_empty else None,
         "broker": lines[0]["broker"],
-        "started_line": least("preparing", "line"),
-        "joined_line": least(joined, "line"),
-        "assigned_line": least("assignment", "line"),
+        "started_line": began.get("line"),
+        "joined_line": joined.get("line"),
+        "assigned_line": least("line"),
     }
 
 

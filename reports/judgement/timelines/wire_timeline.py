@@ -7,15 +7,15 @@ from the replay alone, whose answers are compared one by one.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from kafka_protocol.errors import Error
 from reference_coordinator.classic.effects import Reason
 from reference_coordinator.replay import ObservedRequest
-from reports.judgement.timelines.compare import BOTH, KEY
 from reports.judgement.timelines.said import UUID
+from reports.judgement.timelines.timeline import NOTHING
 
 Row = dict[str, Any]
 Place = tuple[int, int]
@@ -74,18 +74,12 @@ class Generations:
             if seen.api == "JOIN_GROUP":
                 self._known.add(response["memberId"])
                 self._named |= {response["leader"] or "", *_members(response)}
-            if response.get("errorCode") != Error.NONE:
-                continue
-            if seen.api == "JOIN_GROUP":
-                place = self.incarnation(seen.broker, seen.answered_ms), response["generationId"]
-                _keep_first(self._joined, place, seen)
-                if response["members"]:
+            if response.get("errorCode") == Error.NONE and seen.api in ("JOIN_GROUP", "SYNC_GROUP"):
+                asked = response if seen.api == "JOIN_GROUP" else seen.request
+                place = self.incarnation(seen.broker, seen.answered_ms), asked["generationId"]
+                _keep_first(self._synced if asked is seen.request else self._joined, place, seen)
+                if response.get("members"):
                     _keep_first(self._led, place, seen)
-            elif seen.api == "SYNC_GROUP":
-                place = (
-                    self.incarnation(seen.broker, seen.answered_ms), seen.request["generationId"]
-                )  # fmt: skip
-                _keep_first(self._synced, place, seen)
 
     def _kind(self, seen: ObservedRequest) -> str | None:
         """Return what kind of cause a request may be; None if it begins no rebalance."""
@@ -144,34 +138,30 @@ class Generations:
         for row, place in enumerate(sorted(self._joined), 1):
             first, led = self._joined[place], self._led.get(place)
             synced = self._synced.get(place)
-            members = None if led is None else led.response_fields["members"]
-            yield {
+            found = {
+                **NOTHING,
                 "group": self.group,
                 "incarnation": place[0],
-                "old_generation": None,
                 "row": row,
-                "started_ms": None,
-                "reason": None,
-                "client_reason": None,
-                "member_id": None,
                 "joined_ms": first.answered_ms,
                 "generation": place[1],
-                "members": None if members is None else len(members),
-                "assigned_members": None,
-                "static_members": None
-                if members is None
-                else sum(one.get("groupInstanceId") is not None for one in members),
                 "leader": first.response_fields["leader"],
-                "assigned_generation": None if synced is None else place[1],
                 "assignments": int(synced is not None),
-                "assigned_ms": None if synced is None else synced.answered_ms,
-                "ended_as": None if synced is None else "assigned",
-                "duration_ms": None,
                 "broker": first.broker,
-                "started_line": None,
                 "joined_line": _line(first),
-                "assigned_line": None if synced is None else _line(synced),
             }
+            if led is not None:
+                members = led.response_fields["members"]
+                statics = sum(one.get("groupInstanceId") is not None for one in members)
+                found |= {"members": len(members), "static_members": statics}
+            if synced is not None:
+                found |= {
+                    "assigned_generation": place[1],
+                    "assigned_ms": synced.answered_ms,
+                    "ended_as": "assigned",
+                    "assigned_line": _line(synced),
+                }
+            yield found
 
 
 def _keep_first(found: dict[Place, ObservedRequest], place: Place, seen: ObservedRequest) -> None:
@@ -190,41 +180,6 @@ def new(observed: Iterable[Row], expected: Iterable[Mapping[str, Any]]) -> list[
         if not before or (row["incarnation"], row["generation"]) in known:
             found.append(row)
     return found
-
-
-def compared(
-    observed: Sequence[Mapping[str, Any]], expected: Sequence[Mapping[str, Any]], *, certain: bool
-) -> list[Row]:
-    """Compare the timelines of a group by incarnation and generation; rows of `COMPARISON`.
-
-    What no answer tells of is compared with nothing: it is a match. A generation that the replay
-    does not have is unexpected, if the replay is `certain` of the group's state all the time.
-    """
-    left = {(row["incarnation"], row["generation"]): row for row in expected[::-1]}
-    pairs: list[tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]] = [
-        (o, left.pop((o["incarnation"], o["generation"]), None)) for o in observed
-    ]
-    paired = {id(e) for _, e in pairs}
-    pairs += ((None, e) for e in expected if id(e) not in paired)
-    return sorted((_judged(o, e, certain=certain) for o, e in pairs), key=_began_ms)
-
-
-def _judged(o: Mapping[str, Any] | None, e: Mapping[str, Any] | None, *, certain: bool) -> Row:
-    either = lambda name: next((row[name] for row in (e, o) if row and row[name] is not None), None)
-    return {
-        **{name: either(name) for name in KEY},
-        **{f"observed_{name}": o and o[name] for name in BOTH},
-        **{f"expected_{name}": e and e[name] for name in BOTH},
-        "outcome": "unexpected" if e is None and certain else "match",
-        "off_by_ms": 0.0,
-        "broker": o and o["broker"],
-        "line": o and o["joined_line"],
-    }
-
-
-def _began_ms(row: Mapping[str, Any]) -> float:
-    times = (row[name] for name in ("expected_started_ms", "observed_joined_ms"))
-    return next((at_ms for at_ms in times if at_ms is not None), float("-inf"))
 
 
 def _members(response: Mapping[str, Any]) -> Iterator[str]:

@@ -158,8 +158,6 @@ def main(asked: argparse.Namespace) -> int:
                 )
         for item in verdict.get("expectations_unmet", ()):  # type: ignore[attr-defined]
             print(f"    unmet: {item}", flush=True)
-        if stood_still := verdict.get("brokers_stood_still"):
-            print(f"    brokers stood still {len(stood_still)} times", flush=True)  # type: ignore[arg-type]
     return failed
 
 

@@ -50,8 +50,8 @@ def without_samples(folder: Path) -> None:
     """Lose the samples of a machine of which the run says that it has some."""
     (folder / MACHINE).unlink()
     environment = folder / "environment.json"
-    told = {**json.loads(environment.read_text()), "machine_samples": True}
-    environment.write_text(json.dumps(told))
+    sampled = {**json.loads(environment.read_text()), "machine_samples": True}
+    environment.write_text(json.dumps(sampled))
 
 
 def test_it_is_unknown_where_the_samples_are_gone(late_timer: Path) -> None:

@@ -54,16 +54,16 @@ def test_the_next_coordinator_finds_the_members_and_their_generation() -> None:
 def test_only_a_record_that_was_written_makes_certain_what_a_coordinator_loads() -> None:
     """The replay notes the write when it starts, and its failure when that is answered."""
     records = StoredRecords()
-    records.keep(1, Stored(1.0, None, "1:1"))
+    records.stored.append((1, Stored(1.0, None, "1:1")))
     assert not records.uncertain
     records.skip()
     mark = records.mark()
     assert records.uncertain
-    records.keep(1, Stored(2.0, None, "1:2"))
+    records.stored.append((1, Stored(2.0, None, "1:2")))
     assert not records.uncertain
-    records.keep(1, Stored(3.0, None, "1:2", failed=True))
+    records.stored.append((1, Stored(3.0, None, "1:2", failed=True)))
     assert records.uncertain
-    records.keep(1, Stored(4.0, None))
+    records.stored.append((1, Stored(4.0, None)))
     assert not records.uncertain
     records.back_to(mark)
     assert records.uncertain

@@ -1,6 +1,6 @@
 """A second replay that redoes only what other rules change, compared with two whole ones."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import cast
@@ -25,8 +25,11 @@ from reference_coordinator.replay import (
     replay,
 )
 from reference_coordinator.replay.conditions import Conditions
+from reference_coordinator.replay.hints import Hints
 from reference_coordinator.replay.hypothesis import Hypothesis
-from reference_coordinator.replay.other_rules import is_same
+from reference_coordinator.replay.other_rules import Place, Trail, is_same
+from reference_coordinator.replay.result import Outcome
+from reference_coordinator.replay.stretches import Stretches
 from reports.judgement.promises import differing
 from tests.recorded.logs import HERE, HISTORIES, RECORDINGS, recordings
 from tests.reference_coordinator.replay import test_unlogged_returns as unlogged
@@ -40,6 +43,7 @@ GROUPS = [
     for group in recording.groups
 ]
 TOLERANCE = Tolerance(search=100)
+Feed = Callable[[GroupReplay, Evidence], Replay]
 
 
 def first_by(evidence: Evidence, rules: Profile, other: Profile) -> tuple[GroupReplay, Replay]:
@@ -159,16 +163,34 @@ def in_pieces(replayed: GroupReplay, evidence: Evidence) -> Replay:
     return replayed.finish()
 
 
-def test_groups_that_come_in_piece_by_piece() -> None:
-    """What the first replay has carried over by then is in no trail."""
+def whole(replayed: GroupReplay, evidence: Evidence) -> Replay:
+    replayed.add(evidence.requests, evidence.hints)
+    return replayed.finish()
+
+
+@pytest.mark.parametrize("feed_first", [whole, in_pieces])
+@pytest.mark.parametrize("feed_second", [whole, in_pieces])
+def test_groups_that_come_in_piece_by_piece(feed_first: Feed, feed_second: Feed) -> None:
+    """What was carried over from one piece to the next is in no trail."""
     for recording, group in GROUPS:
         evidence, rules = recording.evidence(group), recording.profile
         other = promised_by(rules)
         noted = NotedRules(rules, differing(rules, other))
         first = GroupReplay(evidence, cast(Profile, noted), chunk=5)
-        in_pieces(first, evidence)
-        second = in_pieces(GroupReplay(evidence, other, chunk=5, first=first), evidence)
-        assert second == in_pieces(GroupReplay(evidence, other, chunk=5), evidence)
+        feed_first(first, evidence)
+        second = feed_second(GroupReplay(evidence, other, chunk=5, first=first), evidence)
+        assert second == feed_second(GroupReplay(evidence, other, chunk=5), evidence)
+
+
+def test_a_remembered_reaction_that_read_such_a_rule_leaves_nothing() -> None:
+    """It may be looked up again in a stretch that reads nothing."""
+    for reads in (0, 1):
+        end = hypothesis()
+        end.reactions.reads = reads
+        place = Place(0, end, Outcome().mark(), 0, 0)
+        trail = Trail(Stretches([], [], [], []), Hints(), Outcome(), [], None, place)
+        trail.ended(place, 0)
+        assert (trail.end is None) == (reads > 0)
 
 
 def member(name: str) -> Member:

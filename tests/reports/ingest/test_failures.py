@@ -9,8 +9,12 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from kafka_protocol.coordinator_lines import JAVA
 from reports import EvidenceError, ExecutionError, analyse
 from reports.ingest.failures import explained, explanation
+from reports.ingest.reading import Reading, on_paths, read_lines
+from reports.judgement.log.parsing import Parser
+from reports.judgement.log.split_rows import How
 
 pytestmark = pytest.mark.spark
 PLACE = "file:/results"
@@ -67,6 +71,25 @@ def test_an_output_that_cannot_be_written(spark: SparkSession, recorded: Path) -
         analyse(spark, recorded, "nosuch://bucket/results")
     assert "nosuch://bucket/results: Spark knows no file system nosuch:; " in line_of(error)
     assert not (recorded / "tables").exists()
+
+
+def test_an_output_below_a_file(spark: SparkSession, recorded: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(EvidenceError) as error:
+        analyse(spark, recorded, tmp_path / "file" / "results")
+    assert f"{tmp_path}/file/results/" in line_of(error)
+    assert ": cannot be written; check the folder" in line_of(error)
+
+
+def test_a_log_that_workers_do_not_see(spark: SparkSession, tmp_path: Path) -> None:
+    log = tmp_path / "brokers/1/group.log"
+    log.parent.mkdir(parents=True)
+    log.write_text("a line\n")
+    source = on_paths(spark, [log], 1_000)
+    log.unlink()
+    how = Reading(Parser(JAVA, numbered=True), How())
+    line = fails(EvidenceError, lambda: read_lines(source, "the run", how))
+    assert line.startswith(f"{log}: no such file or folder; check it, and that Spark's driver")
 
 
 def test_an_output_that_has_results_is_left_as_it_is(

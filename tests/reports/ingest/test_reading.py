@@ -111,8 +111,8 @@ def test_splits_and_rotated_files_give_the_rows_of_the_whole(
     names = ["requests", "transitions", "coverage"]
     of = Buckets({split: Placing(place, PARSER) for split, place in merged.starts.items()})
     placed = judging.placed(found.blobs, found.rows)
-    told = judging.judged(placed, of, tmp_path, names, []).toArrow()
-    storing.commit(tmp_path, names, told)
+    found_in = judging.judged(placed, of, tmp_path, names, []).toArrow()
+    storing.commit(tmp_path, names, found_in)
     storing.write(tmp_path, "lost", merged.lost)
     found.blobs.unpersist()
     expected = read_logs(

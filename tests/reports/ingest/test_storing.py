@@ -1,4 +1,4 @@
-"""Tables as files: only those of attempts that were told of are in a table."""
+"""Tables as files: only those of attempts that results name are in a table."""
 
 from pathlib import Path
 

@@ -1,19 +1,12 @@
 """What the journal tells of brokers that a fault parted from the others."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from reports.judgement.run.disturbance import CATCHING_UP_MS
-from reports.judgement.run.faults import (
-    REPLICATES_MS,
-    broken_wires,
-    faults_of,
-    outages,
-    partings,
-    restarts,
-    stalls,
-)
+from reports.judgement.run.faults import REPLICATES_MS, RunFaults
 
 FROM_MS, INJECTED_MS, HEALED_MS = 5_000, 5_300, 25_000
 LASTED_MS = HEALED_MS - FROM_MS
@@ -44,20 +37,26 @@ def journal(
     return entries
 
 
+def told(entries: list[dict[str, Any]]) -> RunFaults:
+    run = RunFaults(Path())
+    vars(run)["journal"] = tuple(entries)
+    return run
+
+
 @pytest.mark.parametrize("fault", ["broker.partition", "broker.slow-network"])
 def test_a_broker_may_lack_packets_from_the_intent_on_and_has_as_long_again_to_catch_up(
     fault: str,
 ) -> None:
-    found = faults_of(journal(fault))
-    (one,) = partings(found)
+    found = told(journal(fault))
+    (one,) = found.partings
     assert (one.broker, one.earliest_ms) == ("2", FROM_MS - REPLICATES_MS)
     assert (one.healed_ms, one.until_ms) == (HEALED_MS, HEALED_MS + LASTED_MS + CATCHING_UP_MS)
-    (outage,) = outages(found)
+    (outage,) = found.outages
     assert (outage.from_ms, outage.until_ms) == (FROM_MS, one.until_ms)
 
 
 def test_what_it_writes_once_it_is_parted_is_lost_for_who_takes_over() -> None:
-    (one,) = partings(faults_of(journal("broker.partition")))
+    (one,) = told(journal("broker.partition")).partings
     assert one.from_ms == INJECTED_MS
     times = (INJECTED_MS - 1, INJECTED_MS, HEALED_MS, HEALED_MS + 1)
     lost = [one.lost_from(over_ms) for over_ms in times]
@@ -66,32 +65,32 @@ def test_what_it_writes_once_it_is_parted_is_lost_for_who_takes_over() -> None:
 
 
 def test_what_it_writes_may_be_kept_where_no_witness_saw_it_parted() -> None:
-    (one,) = partings(faults_of(journal("broker.partition", verified=False)))
+    (one,) = told(journal("broker.partition", verified=False)).partings
     assert [one.lost_from(at) for at in (INJECTED_MS, HEALED_MS)] == [INJECTED_MS, HEALED_MS]
     assert one.at_most.lost_from(HEALED_MS) == one.earliest_ms, "but it may be"
 
 
 def test_what_only_passes_slowly_is_not_lost() -> None:
-    (one,) = partings(faults_of(journal("broker.slow-network")))
+    (one,) = told(journal("broker.slow-network")).partings
     assert [one.lost_from(at) for at in (INJECTED_MS, HEALED_MS)] == [INJECTED_MS, HEALED_MS]
     assert one.at_most.lost_from(HEALED_MS) == one.earliest_ms, "but it may be"
 
 
 @pytest.mark.parametrize("healed", [False, None])
 def test_one_that_was_not_healed_is_parted_to_the_end(healed: bool | None) -> None:
-    found = faults_of(journal("broker.partition", healed=healed))
-    (one,), (outage,) = partings(found), outages(found)
+    found = told(journal("broker.partition", healed=healed))
+    (one,), (outage,) = found.partings, found.outages
     assert {one.healed_ms, one.until_ms, outage.until_ms} == {float("inf")}
 
 
 def test_it_works_on_and_clients_reach_it() -> None:
-    found = faults_of(journal("broker.partition"))
-    assert not [*stalls(found), *restarts(found), *broken_wires(found)]
+    found = told(journal("broker.partition"))
+    assert not [*found.stalls, *found.restarts, *found.broken_wires]
 
 
 @pytest.mark.parametrize("fault", ["broker.pause", "broker.kill", "disk.slow", "net.partition"])
 def test_no_other_fault_parts_a_broker(fault: str) -> None:
-    assert not [*partings(faults_of(journal(fault)))]
+    assert not [*told(journal(fault)).partings]
     if fault != "net.partition":
-        (outage,) = outages(faults_of(journal(fault)))
+        (outage,) = told(journal(fault)).outages
         assert outage.until_ms == HEALED_MS + CATCHING_UP_MS

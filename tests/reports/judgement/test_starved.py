@@ -33,20 +33,20 @@ def stopped(made, length_ms=1_000):
     return Standstill("2", from_ms, from_ms + length_ms, "its process was stopped")
 
 
-def told(result):
+def said(result):
     return [one for one in result["disturbances"] if one["source"] == "standstill"]
 
 
 def test_a_run_without_standstills_lists_none(made):
     result = judged(made)
     assert result["verdict"] == "pass"
-    assert told(result) == []
+    assert said(result) == []
 
 
 def test_a_run_in_order_passes_and_lists_when_brokers_stood_still(made):
     result = judged(made, stopped(made))
     assert result["verdict"] == "pass"
-    (listed,) = told(result)
+    (listed,) = said(result)
     assert listed["broker"] == "2"
     assert listed["until_ms"] - listed["from_ms"] == 1_000
     assert listed["because"].endswith("its process was stopped")
@@ -54,7 +54,7 @@ def test_a_run_in_order_passes_and_lists_when_brokers_stood_still(made):
 
 
 def test_a_short_standstill_is_not_listed(made):
-    assert told(judged(made, stopped(made, 200))) == []
+    assert said(judged(made, stopped(made, 200))) == []
 
 
 def test_too_few_rebalances_prove_nothing_where_their_broker_stood_still(made):

@@ -15,7 +15,7 @@ from reports.judgement.clients.offsets import stored
 from reports.judgement.digest import Digest
 from reports.judgement.log.log_places import LogPlaces
 from reports.judgement.run.deliveries import NOTHING_HELD, Deliveries, InOrder
-from reports.judgement.run.faults import BrokenWire
+from reports.judgement.run.disturbance import BrokenWire
 from reports.judgement.run.history import ENDS, ClientEvent
 from reports.judgement.run.machine_log import Busy
 
@@ -121,11 +121,12 @@ class ClientRules:
                         }
 
     def _excused(self, name: str) -> list[Span]:
-        of_clients: Iterable[Absence | BrokenWire] = (*self.absences, *self.broken_wires)
-        mine = (one for one in of_clients if one.client == name)
-        proven = (one for one in self.stalls if one.proven)
-        excuses: Iterable[Absence | BrokenWire | Outage | Stall] = (*mine, *self.outages, *proven)
-        return [(one.from_ms, one.until_ms) for one in excuses]
+        return [
+            *((one.from_ms, one.until_ms) for one in self.absences if one.client == name),
+            *((one.from_ms, one.until_ms) for one in self.broken_wires if one.client == name),
+            *((one.from_ms, one.until_ms) for one in self.outages),
+            *((one.from_ms, one.until_ms) for one in self.stalls if one.proven),
+        ]
 
 
 def _last_ms(seen: ObservedRequest) -> float:

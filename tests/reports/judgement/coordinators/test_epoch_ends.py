@@ -29,7 +29,7 @@ ENDS = pytest.mark.parametrize(
 def unsure(broker: str, kind: Any, at_ms: float) -> Unsure:
     """Return what broker 1, which loaded partition 0 long before, may have left undone."""
     epochs = CoordinatorEpochs(1)
-    epochs.loads[0] = [Load("1", 1_000.0, 1, 1, 10, 1_000.0)]
+    epochs.loads[0] = [Load("1", 1_000.0, 1, 10, 1_000.0)]
     epochs.of_partitions[0] = [EpochEvent(at_ms, broker, kind)]
     return Unsure.of(epochs, 0)
 
@@ -57,7 +57,7 @@ def test_a_timer_need_not_expire_before_its_coordinator_goes(
 def test_the_end_of_another_coordinator_excuses_nothing(kind: Any) -> None:
     """Broker 2 loaded the group after broker 1, which ends, or says that it did, later."""
     epochs = CoordinatorEpochs(1)
-    epochs.loads[0] = [Load(b, n * 1_000.0, n, n, 10, n * 1_000.0) for n, b in ((1, "1"), (2, "2"))]
+    epochs.loads[0] = [Load(b, n * 1_000.0, n, 10, n * 1_000.0) for n, b in ((1, "1"), (2, "2"))]
     epochs.of_partitions[0] = [EpochEvent(5_012.0, "1", kind)]
     left = Unsure.of(epochs, 0)
     for incarnation, excused in ((1, True), (2, False)):
@@ -97,7 +97,7 @@ def test_a_load_just_before_an_end_may_give_nothing(
     after_ms: float, scheduled_ms: float, kind: str, *, short: bool
 ) -> None:
     epochs = CoordinatorEpochs(1)
-    epochs.loads[0] = [Load("3", 5_000.0, 1, 1, 10, 5_000.0 + scheduled_ms)]
+    epochs.loads[0] = [Load("3", 5_000.0, 1, 10, 5_000.0 + scheduled_ms)]
     epochs.of_partitions[0] = [
         EpochEvent(4_000.0, "3", "unloaded"),
         EpochEvent(5_000.0 + after_ms, "3", kind),
@@ -111,7 +111,7 @@ def test_a_load_just_before_an_end_may_give_nothing(
 def test_lines_of_a_load_that_gives_nothing_are_not_due(loaded_ms: float, *, excused: bool) -> None:
     """It took 6 ms: it began after the earliest time by which its lines might have been printed."""
     epochs = CoordinatorEpochs(1)
-    epochs.loads[0] = [Load("3", 5_002.0, 1, 1, 10, 5_000.0)]
+    epochs.loads[0] = [Load("3", 5_002.0, 1, 10, 5_000.0)]
     epochs.of_partitions[0] = [EpochEvent(5_006.0, "3", "unloaded")]
     due = ExpectedLine("group_loaded", "", loaded_ms, loaded_ms - 10, loaded_ms + 100)
     assert Unsure.of(epochs, 0).may_be_missing(due) == excused

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from kafka_protocol.errors import Error
-from reports.judgement.coordinators.wire_epochs import ABSENT, LOADS, SERVES
-from reports.judgement.coordinators.wire_marks import NEAR_MS, Seen, epochs_of, telling
+from reports.judgement.coordinators.wire_epochs import ABSENT, LOADS, OPEN, SERVES, Seen
+from reports.judgement.coordinators.wire_marks import NEAR_MS, epochs_of, telling
 from reports.judgement.logged import REQUEST, Chunk
 
 CODES = {SERVES: Error.REBALANCE_IN_PROGRESS, ABSENT: Error.NOT_COORDINATOR,
@@ -44,6 +44,16 @@ def test_answers_of_a_broker_near_one_that_is_away_tell() -> None:
 def test_answers_before_and_after_those_of_another_broker_tell() -> None:
     answers = [*every_second(range(40)), *every_second(range(40, 80), "2")]
     assert seconds_of(answers) == [0, 39, 40, 79]
+
+
+def test_the_first_answer_after_a_request_without_one_tells() -> None:
+    """Else a load before that request would seem to lie before a much later answer."""
+    answers = [
+        *every_second(range(30)),
+        seen(30_000.0, "2", OPEN),
+        *every_second(range(31, 60), "2"),
+    ]
+    assert seconds_of(answers) == [0.0, 29.0, 30.0, 31.0, 59.0]
 
 
 def test_answers_around_a_restart_tell() -> None:

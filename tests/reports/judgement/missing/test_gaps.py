@@ -87,8 +87,8 @@ def test_requests_that_are_missing_concern_their_group_at_that_time() -> None:
     row = {"broker": "2", "line": 1, "from_ms": 4_000.0, "at_ms": 5_000.0, "what": "1 request"}
     one = unlogged({**row, "group": "g", "sure": True})
     assert one.sure
-    told = one.disturbance
-    assert (told.from_ms, told.until_ms, told.groups) == (4_000.0, 5_000.0, {"g"})
+    found = one.disturbance
+    assert (found.from_ms, found.until_ms, found.groups) == (4_000.0, 5_000.0, {"g"})
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from kafka_protocol.coordinator_lines import JAVA, SCALA
 from reports.judgement.log.log_places import Split
 from reports.judgement.log.parsing import Parser
 from reports.judgement.log.whole import read_logs
-from reports.judgement.run.faults import faults_of, outages
+from reports.judgement.run.faults import faults_of, outage_of
 from reports.judgement.run.machine_log import Standstill
 from reports.judgement.run.skews import NOTICED_MS, UNPLACED, Skew, on_right_clock, skews
 
@@ -105,7 +105,7 @@ def test_the_journal_tells_when_a_clock_was_off() -> None:
 
 
 def test_a_clock_that_is_off_is_no_outage() -> None:
-    assert list(outages(faults_of(entries(healed=True)))) == []
+    assert [*map(outage_of, faults_of(entries(healed=True)))] == [None]
 
 
 def test_a_standstill_in_the_log_of_a_jvm_counts_at_both_times() -> None:

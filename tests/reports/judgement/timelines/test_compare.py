@@ -5,7 +5,14 @@ from typing import Any
 import pytest
 
 from reference_coordinator.replay import Stall
-from reports.judgement.timelines.compare import EARLY_MS, LATE_MS, LINE_LATE_MS, PAIR_MS, compare
+from reports.judgement.timelines.compare import (
+    EARLY_MS,
+    LATE_MS,
+    LINE_LATE_MS,
+    PAIR_MS,
+    compare,
+    compare_generations,
+)
 
 Json = dict[str, Any]
 ROW: Json = {
@@ -140,3 +147,18 @@ def test_how_late_the_line_of_the_end_of_a_phase_may_be(late_ms: float, outcome:
     seen = observed(joined_ms=1_100.0 + late_ms, assigned_ms=None)
     (row,) = compare([seen], [expected(assigned_ms=None)])
     assert row["outcome"] == outcome
+
+
+@pytest.mark.parametrize(("certain", "outcome"), [(True, "unexpected"), (False, "match")])
+def test_on_the_wire_a_generation_that_nothing_explains_is_unexpected(
+    *, certain: bool, outcome: str
+) -> None:
+    untold = {"old_generation": None, "started_ms": None, "started_line": None, "reason": None}
+    seen = [observed(**untold), observed(**untold, generation=5, joined_ms=2_000.0)]
+    due = [expected(generation=None, joined_ms=None), expected(members=3)]
+    rows = compare_generations(seen, due, certain=certain)
+    found = {(row["observed_generation"], row["expected_generation"]): row for row in rows}
+    assert {pair: row["outcome"] for pair, row in found.items()} == {
+        (4, 4): "match", (5, None): outcome, (None, None): "match",
+    }  # fmt: skip
+    assert (found[5, None]["line"], found[4, 4]["old_generation"]) == (6, 3)

@@ -7,7 +7,8 @@ import pytest
 from kafka_protocol.errors import Error
 from reports.judgement.clients.client_rules import ClientRules
 from reports.judgement.run.deliveries import Deliveries, Delivery
-from reports.judgement.run.faults import BrokenWire, broken_wires
+from reports.judgement.run.disturbance import BrokenWire
+from reports.judgement.run.faults import broken_wire_of
 from tests.reports.judgement.clients.client_rules.conversation import Conversation
 
 UNKNOWN, REBALANCE, FENCED = (
@@ -62,8 +63,10 @@ def test_a_disturbance_lasts_from_the_intent_to_the_heal():
         "healed_at_ms": 20,
     }  # fmt: skip
     restart = {**fault, "name": "member.restart"}
-    assert list(broken_wires([fault, restart])) == [BrokenWire("g", "c", 10, 20)]
-    (open_,) = broken_wires([{**fault, "healed": False, "healed_at_ms": None}])
+    assert broken_wire_of(fault) == BrokenWire("g", "c", 10, 20)
+    assert broken_wire_of(restart) is None
+    open_ = broken_wire_of({**fault, "healed": False, "healed_at_ms": None})
+    assert open_ is not None
     assert open_.until_ms == float("inf")
 
 
