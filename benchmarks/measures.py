@@ -30,6 +30,7 @@ from groupquake.selftest.synth.planting import differences
 from kafka_protocol.request_log import COMPLETED
 from reference_coordinator.classic.releases import NEWEST, profile_for
 from reference_coordinator.replay import replay
+from reports.judgement.group import check_rows, evidence_of
 from reports.judgement.log.log_places import LOG, log_file
 from reports.judgement.log.reading import read
 from reports.judgement.recording import Recording
@@ -186,15 +187,15 @@ def parse(work: Path, megabytes: float) -> Series:
 def judging(work: Path, megabytes: float) -> Series:
     """Judge groups, less their replay, in processor time."""
     recording = Recording(_storm(work, megabytes))
-    groups, judge = recording.rows_by_group, recording.judge
-    evidences = [judge.evidence(group, rows) for group, rows in groups.items()]
+    groups, context = recording.rows_by_group, recording.context
+    evidences = [evidence_of(context, group, rows) for group, rows in groups.items()]
     requests = sum(len(one.requests) for one in evidences)
     began = time.process_time()
     for evidence in evidences:
         replay(evidence, recording.profile)
     replayed = time.process_time()
     for group, rows in groups.items():
-        for _table, _row in judge.tables(group, rows):
+        for _table, _row in check_rows(context, group, rows):
             pass
     judged = time.process_time()
     return {"us": [((judged - replayed) - (replayed - began)) / requests * 1e6]}

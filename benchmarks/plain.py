@@ -13,7 +13,8 @@ import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import closing
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 
@@ -23,11 +24,11 @@ from reports.ingest import storing
 from reports.ingest.reading import buckets_for
 from reports.ingest.sources import Count, Range, lines_in, logs_of, ranges_of
 from reports.ingest.tables import ALWAYS_KEPT, OF_GROUPS, OF_LINES
-from reports.judgement.buckets import Add, Buckets
+from reports.judgement.buckets import Add, Buckets, Check
 from reports.judgement.case import Judgement, Named
 from reports.judgement.collector import collector_paused
-from reports.judgement.group import Judge
-from reports.judgement.judging import Rules, judge_of
+from reports.judgement.group import case_of, check_group
+from reports.judgement.judging import Rules, context_of
 from reports.judgement.log.broker_log import Placing
 from reports.judgement.log.processes import STATUSES
 from reports.judgement.log.split_rows import How, Row
@@ -36,6 +37,7 @@ from reports.judgement.logged import Chunk
 from reports.judgement.run.deliveries import NOTHING_HELD
 from reports.judgement.run.rules import profile_of
 from reports.judgement.run.run_folder import RunFolder, logs_bytes
+from reports.judgement.run_context import RunContext
 
 Found = dict[str, int]
 """What was found, by which a side is checked: `lines`, `rejected`, `explained`, `violations`."""
@@ -53,19 +55,16 @@ class Lines:
         return lines_in(self.of, Count())
 
 
-class OnlyReplay(Judge):
-    """Replays a group once; of its rows it counts the explained and the wrong responses alone."""
-
-    def judged(self, group: str, chunks: Iterable[Chunk]) -> Iterator[Named]:
-        """Yield one row of the table `bound` for each count."""
-        with closing(self._case(group, ())) as case:
-            judgement = Judgement(case, self.profile)
-            for chunk in chunks:
-                judgement.add(case.add(chunk))
-            result = judgement.replay.finish()
-        explained = judgement.explained + sum(checked.explained for checked in result.checked)
-        yield "bound", {"name": "explained", "count": explained}
-        yield "bound", {"name": "violations", "count": len(result.violations)}
+def only_replay(context: RunContext, group: str, chunks: Iterable[Chunk]) -> Iterator[Named]:
+    """Replay a group once: yield rows of `bound` with its explained and its wrong responses."""
+    with closing(case_of(context, group, ())) as case:
+        judgement = Judgement(case, context.profile)
+        for chunk in chunks:
+            judgement.add(case.add(chunk))
+        result = judgement.replay.finish()
+    explained = judgement.explained + sum(checked.explained for checked in result.checked)
+    yield "bound", {"name": "explained", "count": explained}
+    yield "bound", {"name": "violations", "count": len(result.violations)}
 
 
 def rules_of(run: RunFolder) -> Profile:
@@ -91,9 +90,8 @@ def loop(run: RunFolder, logs: ReadLogs) -> Found:
         if name == "bound":
             counts.update({what: number for _, what, number in rows})
 
-    judge, _ = judge_of(run, Rules(rules, rules, None), logs.merged, NOTHING_HELD)
-    replays = OnlyReplay(**{one.name: getattr(judge, one.name) for one in fields(judge)})
-    _judge(logs, run, replays, add)
+    context, _ = context_of(run, Rules(rules, rules, None), logs.merged, NOTHING_HELD)
+    _judge(logs, run, partial(only_replay, context), add)
     return _found(logs, counts["explained"], counts["violations"])
 
 
@@ -104,8 +102,9 @@ def same_work(run: RunFolder, logs: ReadLogs) -> Found:
     storing.begin(folder)
     stored = (*OF_LINES, *OF_GROUPS)
     files = storing.Files(folder, stored, (*ALWAYS_KEPT, "violations"))
-    judge, _ = judge_of(run, Rules(rules, promised_by(rules), rules), logs.merged, NOTHING_HELD)
-    _judge(logs, run, judge, files.add)
+    rules_by = Rules(rules, promised_by(rules), rules)
+    context, _ = context_of(run, rules_by, logs.merged, NOTHING_HELD)
+    _judge(logs, run, partial(check_group, context), files.add)
     told = pa.Table.from_batches([files.end()])
     storing.commit(folder, stored, told)
     storing.write(folder, "lost", logs.merged.lost)
@@ -115,13 +114,13 @@ def same_work(run: RunFolder, logs: ReadLogs) -> Found:
     return _found(logs, explained, len(rows.get("violations", ())))
 
 
-def _judge(logs: ReadLogs, run: RunFolder, judge: Judge, add: Add) -> None:
+def _judge(logs: ReadLogs, run: RunFolder, check: Check, add: Add) -> None:
     placings = {split: Placing(place, run.parser) for split, place in logs.merged.starts.items()}
     blobs = [(split, blob) for split, of_split in logs.blobs.items() for blob in of_split]
     blobs.sort(key=lambda one: (one[1].bucket, one[1].group, one[1].since_ms, one[0]))
     large = frozenset(blob.group for _, blob in blobs if blob.group)
     with collector_paused():
-        Buckets(placings, judge, large).judged(blobs, add)
+        Buckets(placings, check, large).judged(blobs, add)
 
 
 def _found(logs: ReadLogs, explained: int, violations: int) -> Found:

@@ -16,10 +16,10 @@ from reports.judgement.coordinators import elections
 from reports.judgement.coordinators.unplanned_elections import Election, unplanned_elections
 from reports.judgement.costs import Costs
 from reports.judgement.digest import Digest
-from reports.judgement.group import Judge
 from reports.judgement.log.processes import ends_of_brokers
 from reports.judgement.missing.gaps import missing, possible_deletion, unlogged, unreadable
 from reports.judgement.run.run_folder import HISTORY
+from reports.judgement.run_context import RunContext
 from reports.judgement.verdict import Results
 from reports.judgement.witnesses import Tap
 
@@ -80,7 +80,7 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose, partitions: 
     compared, member_lines = (
         [findings.located(row, at, before) for row in rows[name]] for name, at in due
     )
-    judge = tables.judge
+    context = tables.context
     data = Results(
         digests=digests,
         observed=_by_start(rows["observed"]),
@@ -88,7 +88,7 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose, partitions: 
         member_lines=member_lines,
         violations=rows["violations"],
         breaches=rows["breaches"],
-        witnesses=None if judge.tap is None else _witnesses(judge.tap, digests.values()),
+        witnesses=None if context.tap is None else _witnesses(context.tap, digests.values()),
         broken_promises=_broken_promises(small["broken"]),
         departures=sorted(rows["departures"], key=itemgetter("at_ms", "group")),
         client_findings=sorted(rows["client_findings"], key=itemgetter("at_ms", "client_id")),
@@ -106,10 +106,10 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose, partitions: 
         ],
         standstills=tables.standstills,
         ended_ms=ends_of_brokers(tables.processes, tables.lost),
-        tells_bytes=judge.grammar.tells_bytes,
+        tells_bytes=context.grammar.tells_bytes,
         places=tables.places,
-        elections=list(elections.doubts(judge.epochs, judge.stalls)),
-        moved={row["group"]: moved for row in with_requests if (moved := _moved(judge, row))},
+        elections=list(elections.doubts(context.epochs, context.stalls)),
+        moved={row["group"]: moved for row in with_requests if (moved := _moved(context, row))},
         altered_history=tables.history.doubts(HISTORY),
         left_out=sum(of.wrong for group, of in digests.items() if wrong and group not in wrong),
     )
@@ -131,11 +131,11 @@ def _witnesses(tap: Tap, digests: Iterable[Digest]) -> Mapping[str, int]:
     return {"tap_lines": tap.lines, **dict(sorted(counts.items()))}
 
 
-def _moved(judge: Judge, row: Row) -> list[Election]:
+def _moved(context: RunContext, row: Row) -> list[Election]:
     """Return the elections of a group's partition that no fault explains."""
-    partition = judge.epochs.partition_of(row["group"])
-    stopped_ms = judge.grown_ms[1]
-    return unplanned_elections(judge.epochs, partition, judge.outages, judge.stalls, stopped_ms)
+    partition = context.epochs.partition_of(row["group"])
+    known = context.outages, context.stalls, context.grown_ms[1]
+    return unplanned_elections(context.epochs, partition, *known)
 
 
 def _rows_that_show(

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -33,8 +33,8 @@ from reports.ingest.reading import (
 from reports.judgement import buckets, group
 from reports.judgement.buckets import GAPS, Buckets
 from reports.judgement.costs import HubGaps
-from reports.judgement.group import Judge
-from reports.judgement.judging import Rules, judge_of, spans_of
+from reports.judgement.group import check_group, evidence_of
+from reports.judgement.judging import Rules, context_of, spans_of
 from reports.judgement.log import broker_log
 from reports.judgement.log.broker_log import COLUMNS as LINE_COLUMNS
 from reports.judgement.log.broker_log import Placing
@@ -51,6 +51,7 @@ from reports.judgement.run.history import reader_of
 from reports.judgement.run.json_form import Account
 from reports.judgement.run.machine_log import Standstill
 from reports.judgement.run.run_folder import HISTORY, RunFolder, logs_bytes
+from reports.judgement.run_context import RunContext
 from reports.judgement.witnesses import Tap, compared_apis, hidden_by_nat
 
 Progress = Callable[[str], None]
@@ -113,7 +114,7 @@ class Tables:
     output: str
     merged: Merged
     kept: Mapping[str, list[Json]]
-    judge: Judge
+    context: RunContext
     standstills: Sequence[Standstill] = ()
     """When brokers stood still, proven, and by no fault of the journal."""
     history: Account = field(default_factory=Account)
@@ -166,10 +167,10 @@ class Tables:
 
     def evidence(self, name: str) -> Evidence:
         """Return a group's evidence, as the oracle was given it."""
-        return self.judge.evidence(name, self.rows_of_group(name))
+        return evidence_of(self.context, name, self.rows_of_group(name))
 
     def rows_of_group(self, name: str) -> list[Json]:
-        """Read the rows of `requests` and `transitions` about a group, as `Judge` takes them."""
+        """Read the rows of `requests` and `transitions` about a group, for `evidence_of`."""
         requests = [row | {"template": None} for row in self.rows("requests", Asked([name]))]
         return [*requests, *self.rows("transitions", Asked([name]))]
 
@@ -212,10 +213,10 @@ def build(
         seen = reading(run.tap_parser) if _has_tap(spark, run, source) else None
         progress("replaying every request through the reference coordinator")
         tap = None if seen is None else _tap(run, read, seen)
-        judge, standstills = judge_of(run, rules, read.merged, held, tap)
-        kept = _judged([read] if seen is None else [read, seen], judge, output)
+        context, standstills = context_of(run, rules, read.merged, held, tap)
+        kept = _judged([read] if seen is None else [read, seen], context, output)
     gaps = HubGaps.of(read.late_ms)
-    return Tables(spark, run, output, read.merged, kept, judge, standstills, read.history, gaps)
+    return Tables(spark, run, output, read.merged, kept, context, standstills, read.history, gaps)
 
 
 def store_lines(spark: SparkSession, run: RunFolder, source: str, output: str) -> Merged:
@@ -288,7 +289,7 @@ def _tap(run: RunFolder, logged: ReadLines, seen: ReadLines) -> Tap:
 
 
 def _judged(
-    reads: Sequence[ReadLines], judge: Judge | None, output: str
+    reads: Sequence[ReadLines], context: RunContext | None, output: str
 ) -> Mapping[str, list[Json]]:
     """Judge and store what was read, by the brokers' logs first; return the rows of some tables."""
     spark = reads[0].blobs.sparkSession
@@ -297,10 +298,11 @@ def _judged(
         for number, read in enumerate(reads)
         for split, place in read.merged.starts.items()
     }
-    of_buckets = Buckets(placings, judge, reads[0].large.union(*(read.large for read in reads)))
+    check = None if context is None else partial(check_group, context)
+    of_buckets = Buckets(placings, check, reads[0].large.union(*(read.large for read in reads)))
     rows = sum((read.rows for read in reads), Counter())
     blobs = judging.placed(reduce(DataFrame.unionAll, (read.blobs for read in reads)), rows)
-    stored = [*OF_LINES, *(OF_GROUPS if judge is not None else ())]
+    stored = [*OF_LINES, *(OF_GROUPS if context is not None else ())]
     stored += OF_TAP if len(reads) > 1 else ()
     kept = ALWAYS_KEPT if rows.total() > FEW_ROWS else tuple({*OF_GROUPS, *ALWAYS_KEPT})
     lost = {"lost": reads[0].merged.lost}

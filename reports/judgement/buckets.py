@@ -13,7 +13,8 @@ from operator import itemgetter
 from typing import Any
 
 from reference_coordinator.replay.group_replay import CHUNK
-from reports.judgement.group import TABLES, Judge
+from reports.judgement.case import Named
+from reports.judgement.group import TABLES
 from reports.judgement.log import broker_log
 from reports.judgement.log.broker_log import COLUMNS, Placing
 from reports.judgement.log.log_places import Split
@@ -25,6 +26,8 @@ from reports.judgement.run.history import ClientEvent, Said, event_of
 
 Add = Callable[[str, Iterable[Row]], None]
 """Takes rows of a table, by its name."""
+Check = Callable[[str, Iterable[Chunk]], Iterator[Named]]
+"""Judges a group, chunk by chunk: `group.check_group` in a context."""
 OF_TAP = {f"wire/{name}": columns for name, columns in broker_log.TABLES.items()}
 """The tables of the tap's lines where it is a second witness, and their columns."""
 ALL_TABLES = {**broker_log.TABLES, **TABLES, "rejected": broker_log.COVERAGE, **OF_TAP}
@@ -124,11 +127,11 @@ def _together(rows: Iterable[Timed]) -> Evidence:
 class Buckets:
     """What is known of all buckets: what places the rows of splits, what judges, large groups.
 
-    Without a judge, nothing is judged.
+    Without `check`, nothing is judged.
     """
 
     placings: Mapping[Split, Placing]
-    judge: Judge | None = None
+    check: Check | None = None
     large: frozenset[str] = frozenset()
 
     def judged(self, blobs: Iterable[tuple[Split, Blob]], add: Add) -> None:
@@ -208,10 +211,10 @@ class _Task:
         self.add("transitions", evidence.lines)
 
     def _judge(self, group: str, of_group: Iterable[Chunk]) -> None:
-        if self.of.judge is None:
+        if self.of.check is None:
             deque(of_group, 0)
             return
-        for name, row in self.of.judge.judged(group, of_group):
+        for name, row in self.of.check(group, of_group):
             named = {"group": group, **row}
             self.add(name, (tuple(named[column] for column in _NAMES[name]),))
 

@@ -6,7 +6,7 @@ all but the replay (`case.Judgement`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from reports.judgement import members
 from reports.judgement.case import Case, Named, Part
@@ -20,11 +20,9 @@ from reports.judgement.missing import unseen
 from reports.judgement.missing.correlation_ids import CorrelationIds
 from reports.judgement.missing.silences import Silences
 from reports.judgement.run.history import ClientEvent
+from reports.judgement.run_context import RunContext
 from reports.judgement.timelines.fenced_lines import Fencings
 from reports.judgement.witnesses import Pairs
-
-if TYPE_CHECKING:
-    from reports.judgement.group import Judge
 
 Json = dict[str, Any]
 
@@ -46,16 +44,16 @@ def counted(table: str, counts: Mapping[str, int]) -> Iterator[Named]:
     return rows(table, ({"name": name, "count": count} for name, count in sorted(counts.items())))
 
 
-def assignments(_: Case, judge: "Judge") -> Checker:
+def assignments(_: Case, context: RunContext) -> Checker:
     """What leaders assigned, and the coordinator accepted."""
-    accepted = Assignments(judge.partitions, judge.outages, judge.deleted)
+    accepted = Assignments(context.partitions, context.outages, context.deleted)
     return Checker(lambda part: accepted.add(part.requests), accepted.end)
 
 
-def absences(case: Case, judge: "Judge") -> Checker:
+def absences(case: Case, context: RunContext) -> Checker:
     """Requests of members that faults had down."""
-    mine = [one for one in judge.absences if one.group == case.group]
-    absent = Absent(mine, judge.stalls)
+    mine = [one for one in context.absences if one.group == case.group]
+    absent = Absent(mine, context.stalls)
 
     def add(part: Part) -> Iterator[Named]:
         requests = zip(part.seen, part.requests.arrived_ms, strict=True)
@@ -64,22 +62,22 @@ def absences(case: Case, judge: "Judge") -> Checker:
     return Checker(add if mine else lambda _: None)
 
 
-def clients(case: Case, judge: "Judge") -> Checker:
+def clients(case: Case, context: RunContext) -> Checker:
     """What clients say beside what brokers answered, and what they owe to the protocol."""
-    known = judge.clients
+    known = context.clients
     heard = Clients(
-        judge.outages, judge.has_history, known.members, known.deliveries, judge.deleted
+        context.outages, context.has_history, known.members, known.deliveries, context.deleted
     )
     owed = ClientRules(
-        [one for one in judge.absences if one.group == case.group],
-        judge.outages,
-        judge.stalls,
+        [one for one in context.absences if one.group == case.group],
+        context.outages,
+        context.stalls,
         known.intervals_ms,
         case.group in known.wire_groups,
         known.deliveries,
-        [one for one in judge.broken_wires if one.group == case.group],
+        [one for one in context.broken_wires if one.group == case.group],
     )
-    fetched = FetchedOffsets(judge.epochs, heard.counts, judge.deleted)
+    fetched = FetchedOffsets(context.epochs, heard.counts, context.deleted)
 
     def add(part: Part) -> Iterator[Named]:
         errors, events = part.requests.error_codes, part.chunk.events
@@ -101,7 +99,7 @@ def clients(case: Case, judge: "Judge") -> Checker:
     return Checker(add, end)
 
 
-def owners(_: Case, __: "Judge") -> Checker:
+def owners(_: Case, __: RunContext) -> Checker:
     """Which member owned each partition when, and when members were stopped."""
     events = list[ClientEvent]()
     return Checker(
@@ -110,27 +108,27 @@ def owners(_: Case, __: "Judge") -> Checker:
     )
 
 
-def expulsions(_: Case, __: "Judge") -> Checker:
+def expulsions(_: Case, __: RunContext) -> Checker:
     """Members that were evicted or fenced."""
     return Checker(lambda part: rows("expulsions", members.expulsions(part.chunk)))
 
 
-def fenced(case: Case, judge: "Judge") -> Checker:
+def fenced(case: Case, context: RunContext) -> Checker:
     """Answers that fence beside the lines about them."""
-    lines = None if judge.wire is not None else judge.fenced
-    fencings = Fencings(lines, judge.stalls)
+    lines = None if context.wire is not None else context.fenced
+    fencings = Fencings(lines, context.stalls)
     return Checker(
         lambda part: fencings.add(part.requests.observed, part.chunk.fenced),
-        lambda: rows("member_lines", fencings.rows(case.replaced, judge.epochs.of_brokers)),
+        lambda: rows("member_lines", fencings.rows(case.replaced, context.epochs.of_brokers)),
     )
 
 
-def unlogged(case: Case, judge: "Judge") -> Checker:
+def unlogged(case: Case, context: RunContext) -> Checker:
     """Requests that no log has; those that a log may lack only where something is wrong."""
-    kills = () if judge.wire is not None else judge.kills
-    ids = CorrelationIds(case.group, judge.clients)
-    silences = Silences(kills, judge.clients.heartbeat_ms, judge.stalls)
-    tails = unseen.Tails(judge.unmeasured)
+    kills = () if context.wire is not None else context.kills
+    ids = CorrelationIds(case.group, context.clients)
+    silences = Silences(kills, context.clients.heartbeat_ms, context.stalls)
+    tails = unseen.Tails(context.unmeasured)
 
     def add(part: Part) -> None:
         ids.add(part.chunk.requests)
@@ -140,21 +138,21 @@ def unlogged(case: Case, judge: "Judge") -> Checker:
     def end() -> Iterator[Named]:
         yield from rows("unlogged", (*ids.rows(), *silences.rows()))
         if case.is_wrong:
-            loads = () if case.home is None else judge.epochs.loads.get(case.home, ())
+            loads = () if case.home is None else context.epochs.loads.get(case.home, ())
             longest_ms = case.members.max_rebalance_timeout_ms or 0.0
             for kill in kills:
                 yield from rows("unlogged", unseen.in_flight(kill, case.lines, longest_ms))
-            lost = unseen.unreplicated(judge.epochs.partings, loads, case.lines)
+            lost = unseen.unreplicated(context.epochs.partings, loads, case.lines)
             yield from rows("unlogged", (*lost, *tails.rows(loads, case.lines)))
 
     return Checker(add, end)
 
 
-def witnesses(_: Case, judge: "Judge") -> Checker:
+def witnesses(_: Case, context: RunContext) -> Checker:
     """What brokers logged beside what the tap saw, where there are both."""
-    if judge.tap is None:
+    if context.tap is None:
         return Checker(lambda _: None)
-    pairs = Pairs(judge.tap)
+    pairs = Pairs(context.tap)
 
     def end() -> Iterator[Named]:
         yield from rows("breaches", pairs.end())
@@ -163,6 +161,6 @@ def witnesses(_: Case, judge: "Judge") -> Checker:
     return Checker(lambda part: pairs.add(part.chunk.requests, part.chunk.tapped), end)
 
 
-CHECKERS: tuple[Callable[[Case, "Judge"], Checker], ...] = (
+CHECKERS: tuple[Callable[[Case, RunContext], Checker], ...] = (
     assignments, absences, clients, owners, expulsions, fenced, unlogged, witnesses,
 )  # fmt: skip

@@ -3,44 +3,34 @@
 Groups do not depend on each other, so each is judged alone, by plain functions.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import chain
-from math import inf
 from typing import Any, cast
 
-from kafka_protocol.coordinator_lines import Grammar
 from reference_coordinator.classic.noted_rules import NotedRules
 from reference_coordinator.classic.profiles import Profile
-from reference_coordinator.replay import Evidence, GroupReplay, Outage, Stall
+from reference_coordinator.replay import Evidence, GroupReplay
 from reports.judgement import breaches, checkers, members, witnesses
 from reports.judgement.case import Case, Judgement, Named
 from reports.judgement.clients import assignments, comparison, ownership
-from reports.judgement.clients.absences import Absence
 from reports.judgement.clients.client_rules import CLIENT_FINDINGS
 from reports.judgement.coordinators import elections
-from reports.judgement.coordinators.coordinator_epochs import CoordinatorEpochs
 from reports.judgement.coordinators.unplanned_elections import of_shutdown
-from reports.judgement.coordinators.wire_epochs import Restart
 from reports.judgement.coordinators.wire_marks import epochs_of
-from reports.judgement.digest import DIGESTS, Digester
+from reports.judgement.digest import DIGESTS
 from reports.judgement.kept_chunks import KeptChunks
 from reports.judgement.lateness.pace import Pace
 from reports.judgement.logged import Chunk, HeldUp, LoggedRow
 from reports.judgement.members import Members
-from reports.judgement.missing.correlation_ids import NO_CLIENTS, KnownClients
-from reports.judgement.missing.silences import Kill
 from reports.judgement.missing.unlogged import UNLOGGED
 from reports.judgement.promises import broken_promises, differing
-from reports.judgement.run.deleted_topics import Deletions
-from reports.judgement.run.disturbance import BrokenWire
 from reports.judgement.run.history import ClientEvent
+from reports.judgement.run_context import RunContext
 from reports.judgement.timelines import compare, member_lines
 from reports.judgement.timelines.compare import Compared
-from reports.judgement.timelines.fenced_lines import FencedLines
 from reports.judgement.timelines.timeline import OBSERVED
-from reports.judgement.witnesses import Tap
 
 Json = dict[str, Any]
 
@@ -97,148 +87,114 @@ TABLES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Judge:
-    """Judges groups by the rules of `profile`, and lists departures from the `promised` rules.
+def evidence_of(context: RunContext, group: str, rows: Iterable[LoggedRow]) -> Evidence:
+    """Return everything that the oracle may see of a group."""
+    chunk = Chunk.of(rows)
+    case = case_of(context, group, [chunk])
+    part = case.add(chunk)
+    return replace(case.beforehand, requests=tuple(part.replayed), hints=tuple(part.hints))
 
-    `promised` are the release's rules with every promise of KIP-345 kept. `stalls` are the times in
-    which brokers stood still, `outages` those in which writes may have failed because
-    a broker was down. `first_alone` ends a replay at the first wrong response. With the release's
-    own `rules` the broken promises are named.
+
+def _differences(context: RunContext, case: Case, found: Compared) -> Iterator[Named]:
+    yield from checkers.rows("comparison", found.comparison)
+    yield from checkers.rows("member_lines", found.lines)
+    if case.partition is not None:
+        loads = elections.unexpected_loads(context.epochs, case.partition, context.stalls)
+        yield from checkers.rows("member_lines", loads)
+    yield from checkers.rows("violations", found.violations)
+
+
+def check_rows(
+    context: RunContext,
+    group: str,
+    rows: Iterable[LoggedRow],
+    events: Sequence[ClientEvent] = (),
+) -> Iterator[Named]:
+    """Judge a group; yield the rows of `TABLES`, each with the name of its table.
+
+    `events` are those of its clients.
     """
+    return check_group(context, group, [replace(Chunk.of(rows), events=events)])
 
-    grammar: Grammar
-    profile: Profile
-    promised: Profile
-    epochs: CoordinatorEpochs
-    stalls: tuple[Stall, ...] = ()
-    outages: tuple[Outage, ...] = ()
-    first_alone: bool = False
-    rules: Profile | None = None
-    clients: KnownClients = NO_CLIENTS
-    """Those whose requests have to be in the logs."""
-    kills: tuple[Kill, ...] = ()
-    unmeasured: tuple[Kill, ...] = ()
-    """The kills of which it is not known how long the broker's log was then."""
-    digester: Digester | None = None
-    """Makes the digests of groups; without it there are none."""
-    partitions: Mapping[str, int] = field(default_factory=dict)
-    """How many partitions each topic of the experiment has all the time."""
-    absences: tuple[Absence, ...] = ()
-    """When faults on members had clients down."""
-    broken_wires: tuple[BrokenWire, ...] = ()
-    """When faults broke the wire of clients."""
-    has_history: bool = True
-    """Whether there is a client history."""
-    fenced: FencedLines | None = None
-    """The fenced lines of all groups; None where they are not known."""
-    grown_ms: tuple[float, float] = (inf, inf)
-    """When topics grew last, and when the load was stopped."""
-    deleted: Deletions = field(default_factory=dict)
-    """The topics that faults delete."""
-    wire: tuple[Restart, ...] | None = None
-    """At level `wire`, where answers alone tell coordinator epochs: the restarts of brokers. Else
-    None."""
-    tap: Tap | None = None
-    """What is known of the tap where it is a second witness."""
 
-    def evidence(self, group: str, rows: Iterable[LoggedRow]) -> Evidence:
-        """Return everything that the oracle may see of a group."""
-        chunk = Chunk.of(rows)
-        case = self._case(group, [chunk])
+def check_group(context: RunContext, group: str, chunks: Iterable[Chunk]) -> Iterator[Named]:
+    """Judge a group whose rows come in order of time, chunk by chunk; as `tables`.
+
+    No more is kept than a chunk, what is under way, and what its rows are made of.
+    """
+    with closing(KeptChunks()) as kept:
+        if context.wire is not None:  # all of them tell the epochs, before they are judged
+            for chunk in chunks:
+                kept.add(chunk)
+            chunks = kept
+        with closing(case_of(context, group, kept)) as case:
+            found = _checked(context, case, chunks)
+            joiners = case.members.joiners
+            yield from (
+                context.digester.digested(group, found, joiners) if context.digester else found
+            )
+
+
+def _checked(context: RunContext, case: Case, chunks: Iterable[Chunk]) -> Iterator[Named]:
+    noted = NotedRules(context.profile, differing(context.profile, context.promised))
+    judgement = Judgement(case, cast(Profile, noted), context.first_alone)
+    beside = [checker(case, context) for checker in checkers.CHECKERS]
+    for chunk in chunks:
         part = case.add(chunk)
-        return replace(case.beforehand, requests=tuple(part.replayed), hints=tuple(part.hints))
+        yield from checkers.rows("joins", case.members.add(part.requests))
+        for checker in beside:
+            yield from checker.add(part) or ()
+        judgement.add(part)
+    found = judgement.compared()
+    yield from checkers.counted("bound", found.bound)
+    yield from checkers.rows("observed", found.observed)
+    yield from checkers.rows("expected", found.expected)
+    ends = chain.from_iterable(checker.end() for checker in beside)
+    for name, row in chain(_differences(context, case, found), ends):
+        case.is_wrong |= name in DIFFERENCES and row.get("outcome") != "match"
+        yield name, row
+    yield from case.in_the_end(found.responses, judgement.record_bytes)
+    if case.members.has_statics:
+        yield from _promises(context, case, found, noted, judgement.replay)
 
-    def _differences(self, case: Case, found: Compared) -> Iterator[Named]:
-        yield from checkers.rows("comparison", found.comparison)
-        yield from checkers.rows("member_lines", found.lines)
-        if case.partition is not None:
-            loads = elections.unexpected_loads(self.epochs, case.partition, self.stalls)
-            yield from checkers.rows("member_lines", loads)
-        yield from checkers.rows("violations", found.violations)
 
-    def tables(
-        self, group: str, rows: Iterable[LoggedRow], events: Sequence[ClientEvent] = ()
-    ) -> Iterator[Named]:
-        """Judge a group; yield the rows of `TABLES`, each with the name of its table.
+def _promises(
+    context: RunContext, case: Case, found: Compared, noted: NotedRules, first: GroupReplay
+) -> Iterator[Named]:
+    """Yield the departures from KIP-345, and the promises that are broken.
 
-        `events` are those of its clients.
-        """
-        return self.judged(group, [replace(Chunk.of(rows), events=events)])
+    `found` was judged by the profile as it was `noted`, in the replay `first`.
+    """
+    kept = found
+    if noted.reads:
+        kept = _compared(case, context.promised, first_alone=context.first_alone, first=first)
+    yield from checkers.rows("departures", kept.violations)
+    if context.rules is not None and not kept.explained:
+        known: dict[frozenset[str], frozenset[str] | None] = {frozenset(): None}
+        if not differing(context.rules, context.profile):
+            own = noted.read if found.explained else None
+            known[differing(context.rules, context.promised)] = own
+        explained = lambda rules: _compared(case, rules, first_alone=True).explained
+        names = broken_promises(explained, context.rules, context.promised, known)
+        yield from checkers.rows("broken", ({"promise": name} for name in names))
 
-    def judged(self, group: str, chunks: Iterable[Chunk]) -> Iterator[Named]:
-        """Judge a group whose rows come in order of time, chunk by chunk; as `tables`.
 
-        No more is kept than a chunk, what is under way, and what its rows are made of.
-        """
-        with closing(KeptChunks()) as kept:
-            if self.wire is not None:  # all of them tell the epochs, before they are judged
-                for chunk in chunks:
-                    kept.add(chunk)
-                chunks = kept
-            with closing(self._case(group, kept)) as case:
-                found = self._judged(case, chunks)
-                joiners = case.members.joiners
-                yield from self.digester.digested(group, found, joiners) if self.digester else found
-
-    def _judged(self, case: Case, chunks: Iterable[Chunk]) -> Iterator[Named]:
-        noted = NotedRules(self.profile, differing(self.profile, self.promised))
-        judgement = Judgement(case, cast(Profile, noted), self.first_alone)
-        beside = [checker(case, self) for checker in checkers.CHECKERS]
-        for chunk in chunks:
-            part = case.add(chunk)
-            yield from checkers.rows("joins", case.members.add(part.requests))
-            for checker in beside:
-                yield from checker.add(part) or ()
-            judgement.add(part)
-        found = judgement.compared()
-        yield from checkers.counted("bound", found.bound)
-        yield from checkers.rows("observed", found.observed)
-        yield from checkers.rows("expected", found.expected)
-        ends = chain.from_iterable(checker.end() for checker in beside)
-        for name, row in chain(self._differences(case, found), ends):
-            case.is_wrong |= name in DIFFERENCES and row.get("outcome") != "match"
-            yield name, row
-        yield from case.in_the_end(found.responses, judgement.record_bytes)
-        if case.members.has_statics:
-            yield from self._promises(case, found, noted, judgement.replay)
-
-    def _promises(
-        self, case: Case, found: Compared, noted: NotedRules, first: GroupReplay
-    ) -> Iterator[Named]:
-        """Yield the departures from KIP-345, and the promises that are broken.
-
-        `found` was judged by the profile as it was `noted`, in the replay `first`.
-        """
-        kept = found
-        if noted.reads:
-            kept = _compared(case, self.promised, first_alone=self.first_alone, first=first)
-        yield from checkers.rows("departures", kept.violations)
-        if self.rules is not None and not kept.explained:
-            known: dict[frozenset[str], frozenset[str] | None] = {frozenset(): None}
-            if not differing(self.rules, self.profile):
-                own = noted.read if found.explained else None
-                known[differing(self.rules, self.promised)] = own
-            explained = lambda rules: _compared(case, rules, first_alone=True).explained
-            names = broken_promises(explained, self.rules, self.promised, known)
-            yield from checkers.rows("broken", ({"promise": name} for name in names))
-
-    def _case(self, group: str, chunks: Iterable[Chunk]) -> Case:
-        """Begin a case; at level `wire` all its chunks are given."""
-        asks_again = self.promised != self.profile or self.rules is not None
-        partition = self.epochs.partition_of(group)
-        shutdown = of_shutdown(self.epochs, partition, self.stalls, self.grown_ms[1])
-        return Case(
-            group,
-            self.grammar,
-            self.epochs,
-            self.stalls,
-            (*self.outages, *shutdown),
-            HeldUp(self.stalls),
-            asks_again,
-            None if self.wire is None else epochs_of(chunks, self.wire),
-            Members(pace=Pace(*self.grown_ms)),
-        )
+def case_of(context: RunContext, group: str, chunks: Iterable[Chunk]) -> Case:
+    """Begin a case; at level `wire` all its chunks are given."""
+    asks_again = context.promised != context.profile or context.rules is not None
+    partition = context.epochs.partition_of(group)
+    shutdown = of_shutdown(context.epochs, partition, context.stalls, context.grown_ms[1])
+    return Case(
+        group,
+        context.grammar,
+        context.epochs,
+        context.stalls,
+        (*context.outages, *shutdown),
+        HeldUp(context.stalls),
+        asks_again,
+        None if context.wire is None else epochs_of(chunks, context.wire),
+        Members(pace=Pace(*context.grown_ms)),
+    )
 
 
 def _compared(

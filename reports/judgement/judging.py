@@ -1,4 +1,4 @@
-"""What judges the groups of a run, made once all of its logs are read."""
+"""Makes the context in which groups are judged, once all logs of a run are read."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -7,7 +7,6 @@ from reference_coordinator.classic.profiles import Profile
 from reports.judgement.clients.known_clients import known_clients
 from reports.judgement.coordinators.coordinator_epochs import LINES, coordinator_epochs
 from reports.judgement.digest import Digester
-from reports.judgement.group import Judge
 from reports.judgement.lateness.broker_activity import as_stalls, stood_still
 from reports.judgement.log.merging import Merged
 from reports.judgement.log.processes import is_patchy
@@ -15,6 +14,7 @@ from reports.judgement.run.deliveries import Deliveries
 from reports.judgement.run.evidence_level import Level
 from reports.judgement.run.machine_log import Standstill
 from reports.judgement.run.run_folder import RunFolder
+from reports.judgement.run_context import RunContext
 from reports.judgement.timelines.fenced_lines import fenced_lines
 from reports.judgement.timelines.said import FENCED
 from reports.judgement.witnesses import Tap
@@ -23,7 +23,7 @@ from reports.judgement.witnesses import Tap
 class Rules(NamedTuple):
     """The rules that a run is judged by; those with every promise of KIP-345 kept; the release's.
 
-    See `Judge`.
+    See `RunContext`.
     """
 
     profile: Profile
@@ -54,16 +54,16 @@ def _apart(spans: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]
         yield last
 
 
-def judge_of(
+def context_of(
     run: RunFolder, rules: Rules, merged: Merged, deliveries: Deliveries, tap: Tap | None = None
-) -> tuple[Judge, Sequence[Standstill]]:
-    """Return what judges a run's groups, and when its brokers stood still by no fault of it."""
+) -> tuple[RunContext, Sequence[Standstill]]:
+    """Return the context of a run, and when its brokers stood still by no fault of it."""
     of_brokers = [row for row in merged.of_all_groups if row["template"] in LINES]
     fenced = (row for row in merged.of_all_groups if row["template"] == FENCED)
     named = (one["partition"] for one in merged.processes if one["partition"] is not None)
     most = max(named, default=None)
     pauses, standstills = stood_still(run.stalls, run.standstills, merged.signs)
-    judge = Judge(
+    context = RunContext(
         run.grammar,
         rules.profile,
         rules.promised,
@@ -94,4 +94,4 @@ def judge_of(
         wire=run.restarts if run.level is Level.WIRE else None,
         tap=tap,
     )
-    return judge, standstills
+    return context, standstills

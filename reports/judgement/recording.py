@@ -19,8 +19,8 @@ from kafka_protocol.request_log import COMPLETED
 from reference_coordinator.classic import CLASSIC
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.replay import Evidence, ObservedRequest
-from reports.judgement.group import Judge
-from reports.judgement.judging import Rules, judge_of, spans_of
+from reports.judgement.group import evidence_of
+from reports.judgement.judging import Rules, context_of, spans_of
 from reports.judgement.log.broker_log import Place
 from reports.judgement.log.log_bytes import unpacked
 from reports.judgement.log.log_places import LOG, Split
@@ -37,6 +37,7 @@ from reports.judgement.run.json_form import Account
 from reports.judgement.run.machine_log import Standstill
 from reports.judgement.run.run_files import LARGEST
 from reports.judgement.run.run_folder import HISTORY, RunFolder
+from reports.judgement.run_context import RunContext
 from scenarios.regular_files import read_regular
 
 Row = Mapping[str, Any]
@@ -203,15 +204,15 @@ class Recording:
         return events_by_group(lines, reader_of(self.run), self.history)
 
     @cached_property
-    def judge(self) -> Judge:
+    def context(self) -> RunContext:
         """Judges its groups as a report does, by the rules of the release alone."""
-        judge, _ = self._judged
-        return replace(judge, digester=None)
+        context, _ = self._judged
+        return replace(context, digester=None)
 
     @cached_property
-    def _judged(self) -> tuple[Judge, Sequence[Standstill]]:
+    def _judged(self) -> tuple[RunContext, Sequence[Standstill]]:
         rules = Rules(self.profile, self.profile, None)
-        return judge_of(self.run, rules, self.logs.merged, self.deliveries)
+        return context_of(self.run, rules, self.logs.merged, self.deliveries)
 
     @cached_property
     def deliveries(self) -> Deliveries:
@@ -250,7 +251,7 @@ class Recording:
 
     def evidence_with_faults(self, group: str) -> Evidence:
         """Return what is known of a group, including when its brokers were paused or down."""
-        return self.judge.evidence(group, self.rows_by_group.get(group, ()))
+        return evidence_of(self.context, group, self.rows_by_group.get(group, ()))
 
 
 def _texts(log: Path) -> Iterator[bytes]:

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from groupquake.selftest.mutants.log_synthesis import SynthesizedLine
-from reports.judgement.group import Judge
+from reports.judgement.group import check_rows
 from reports.judgement.recording import Recording, Row
+from reports.judgement.run_context import RunContext
 
 Json = dict[str, Any]
 
@@ -112,12 +113,12 @@ COMPARED = ("comparison", "member_lines", "violations")
 """The tables that the replay is compared in."""
 
 
-def compared(judge: Judge, group: str, rows: Sequence[Row]) -> Iterator[tuple[str, Json]]:
+def compared(judge: RunContext, group: str, rows: Sequence[Row]) -> Iterator[tuple[str, Json]]:
     """Yield the rows of `COMPARED`, each with the name of its table."""
-    return ((name, row) for name, row in judge.tables(group, rows) if name in COMPARED)
+    return ((name, row) for name, row in check_rows(judge, group, rows) if name in COMPARED)
 
 
-def differences(judge: Judge, group: str, rows: Sequence[Row]) -> list[str]:
+def differences(judge: RunContext, group: str, rows: Sequence[Row]) -> list[str]:
     """List what is wrong with a group of which the logs tell these rows."""
     return [
         str(row.get("rule") or row.get("outcome"))

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable
 
-from reports.judgement.group import Judge
 from reports.judgement.recording import Row
+from reports.judgement.run_context import RunContext
 from tests.reports.alter import compared
 
 
-def explains(judge: Judge, group: str, rows: Iterable[Row]) -> bool:
+def explains(judge: RunContext, group: str, rows: Iterable[Row]) -> bool:
     """Tell whether the rules explain all of a group: responses, rebalances and lines."""
     return all(
         name == "comparison" and row["outcome"] == "match"

@@ -10,6 +10,7 @@ from reports.judgement import findings, verdict
 from reports.judgement.coordinators import elections
 from reports.judgement.coordinators.unplanned_elections import unplanned_elections
 from reports.judgement.digest import Digest, Digester
+from reports.judgement.group import check_rows
 from reports.judgement.log.processes import STATUSES, ends_of_brokers
 from reports.judgement.missing.gaps import (
     ENDS_OF_GROUPS,
@@ -39,7 +40,7 @@ def _results(recording: Recording) -> tuple[Results, list[str]]:
     run, rules = recording.run, recording.profile
     promised = promised_by(rules)
     judge = replace(
-        recording.judge,
+        recording.context,
         profile=promised if run.experiment.judge == "kip-345" else rules,
         promised=promised,
         rules=rules,
@@ -48,7 +49,9 @@ def _results(recording: Recording) -> tuple[Results, list[str]]:
     rows: dict[str, list[Json]] = defaultdict(list)
     for group in sorted({*recording.rows_by_group, *recording.events_by_group}):
         of_group = recording.rows_by_group.get(group, ())
-        for name, row in judge.tables(group, of_group, recording.events_by_group.get(group, ())):
+        for name, row in check_rows(
+            judge, group, of_group, recording.events_by_group.get(group, ())
+        ):
             rows[name].append({"group": group, **row})
     before = lambda group, at_ms: [
         row

@@ -11,8 +11,8 @@ from groupquake.selftest.mutants.judging import found, proven
 from kafka_protocol.request_log import COMPLETED
 from reference_coordinator.classic.releases import promised_by
 from reports.judgement.findings import Finding
-from reports.judgement.group import Judge
 from reports.judgement.recording import Recording
+from reports.judgement.run_context import RunContext
 from tests.reports import conftest
 
 RECORDED = Path(__file__).parents[1] / "recorded" / "before-2.8"
@@ -23,10 +23,10 @@ class Promised(Recording):
     """A recorded run, judged by what KIP-345 promises."""
 
     @cached_property
-    def judge(self) -> Judge:
-        judge = super().judge
-        promised = promised_by(judge.profile)
-        return replace(judge, profile=promised, promised=promised)
+    def context(self) -> RunContext:
+        context = super().context
+        promised = promised_by(context.profile)
+        return replace(context, profile=promised, promised=promised)
 
 
 def unpacked(name: str, tmp_path: Path) -> Path:

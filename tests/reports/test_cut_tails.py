@@ -82,7 +82,7 @@ def test_a_silence_of_the_usual_length_explains_nothing(recording: Recording) ->
     tails = Tails(recording.run.killed_between)
     chunk = Chunk.of(recording.rows_by_group["failover"])
     tails.add(chunk)
-    loads = recording.judge.epochs.loads[recording.partitions["failover"]]
+    loads = recording.context.epochs.loads[recording.partitions["failover"]]
     assert [*tails.rows(loads, chunk.lines)] == []
 
 

@@ -71,7 +71,7 @@ class Group:
             {"broker": broker, "process": process.number, "last_ms": process.last_ms}
             for broker, process in self.recording.processes
         ]
-        partitions = self.recording.judge.epochs.partitions
+        partitions = self.recording.context.epochs.partitions
         in_order = sorted(added, key=lambda row: row["at_ms"])
         numbered = ({**row, "line": LAST_LINE + n} for n, row in enumerate(in_order, 1))
         return coordinator_epochs([*lines, *numbered], processes, partitions, partings=partings)
@@ -90,7 +90,7 @@ class Group:
 
     def findings(self, epochs: CoordinatorEpochs, *stalls: Stall) -> list[tuple[str, Row]]:
         """Judge the group; lines about what the added load loaded are not of interest."""
-        judge = replace(self.recording.judge, epochs=epochs, stalls=stalls)
+        judge = replace(self.recording.context, epochs=epochs, stalls=stalls)
         found = compared(judge, "static", self.rows)
         wrong = ((name, row) for name, row in found if row.get("outcome") != "match")
         return [(name, row) for name, row in wrong if row.get("kind") not in OF_LOADS]

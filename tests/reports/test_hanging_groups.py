@@ -59,12 +59,12 @@ def overdue(
 
     Other differences follow from a request that is in no log: `unlogged` are their outcomes.
     """
-    epochs = recording.judge.epochs
+    epochs = recording.context.epochs
     before = lambda events: [event for event in events if event.at_ms < ended_ms]
     of_brokers = [*before(epochs.of_brokers), EpochEvent(ended_ms, broker, "ended")]
     of_partitions = {number: before(events) for number, events in epochs.of_partitions.items()}
     ended = replace(epochs, of_brokers=of_brokers, of_partitions=of_partitions)
-    judge = replace(recording.judge, epochs=ended, fenced=None)
+    judge = replace(recording.context, epochs=ended, fenced=None)
     no_lie = (*NO_LIE, *unlogged)
     found = [
         row
@@ -133,7 +133,7 @@ def test_a_kill_makes_it_unknown(recording: Recording) -> None:
     rows = hanging(recording, "removal", assignment)
     timeout_ms = max(rebalance_timeout_ms(recording, "removal"), WAITS_MS)
     tables: dict[str, list[Row]] = {"member_lines": [], "comparison": [], "violations": []}
-    judge = replace(recording.judge, fenced=None)
+    judge = replace(recording.context, fenced=None)
     for name, row in compared(judge, "removal", rows):
         if row.get("outcome") not in NO_LIE and row.get("kind") not in OF_LOADS:
             tables[name].append({"group": "removal", **row})

@@ -28,8 +28,8 @@ def test_every_row_is_the_same(name: str, judge: Judge, tmp_path: Path) -> None:
     folder = unpacked(RECORDINGS[name], tmp_path / "run")
     judge(folder)
     recording = Recording(folder)
-    rules = recording.judge.profile
-    loop = replace(recording.judge, promised=promised_by(rules), rules=rules)
+    rules = recording.context.profile
+    loop = replace(recording.context, promised=promised_by(rules), rules=rules)
     expected = {table: Counter[str]() for table in STORED}
     for group, rows in recording.rows_by_group.items():
         for table, row in loop.tables(group, rows):

@@ -19,10 +19,11 @@ from reference_coordinator.classic.step import step
 from reference_coordinator.replay import ObservedRequest, Parting
 from reports.judgement.disturbances import Disturbances
 from reports.judgement.findings import Finding, of_group, proven_roots
-from reports.judgement.group import Judge
+from reports.judgement.group import check_rows
 from reports.judgement.missing.gaps import unlogged
 from reports.judgement.recording import Row
 from reports.judgement.run.faults import REPLICATES_MS
+from reports.judgement.run_context import RunContext
 from tests.recorded.logs import RECORDINGS
 from tests.reports.explained import explains
 from tests.reports.test_unplanned_elections import GROUP, SUCCESSOR_LASTS_MS, last_sync
@@ -53,7 +54,7 @@ class Case:
 
     @property
     def end_ms(self) -> float:
-        loads = self.run.judge.epochs.loads[self.run.original.partitions[GROUP]]
+        loads = self.run.context.epochs.loads[self.run.original.partitions[GROUP]]
         return loads[-1].at_ms + SUCCESSOR_LASTS_MS
 
     @property
@@ -61,24 +62,24 @@ class Case:
         last_ms = lambda row: row["at_ms"] if row["template"] else row["logged_ms"]
         return [row for row in self.run.rows_by_group[GROUP] if last_ms(row) <= self.end_ms]
 
-    def judge(self, *partings: Parting) -> Judge:
+    def context(self, *partings: Parting) -> RunContext:
         """By the plan there was no other fault."""
-        epochs = self.run.judge.epochs
+        epochs = self.run.context.epochs
         ends = [replace(one, at_ms=min(one.at_ms, self.end_ms)) for one in epochs.of_brokers]
         partition = self.run.original.partitions[GROUP]
         events = [one for one in epochs.of_partitions[partition] if one.at_ms <= self.end_ms]
         mine = replace(
             epochs, partings=partings, of_brokers=ends, of_partitions={partition: events}
         )
-        return replace(self.run.judge, epochs=mine, kills=(), unmeasured=())
+        return replace(self.run.context, epochs=mine, kills=(), unmeasured=())
 
     def explains(self, *partings: Parting) -> bool:
-        return explains(self.judge(*partings), GROUP, self.rows)
+        return explains(self.context(*partings), GROUP, self.rows)
 
     def found(self, *partings: Parting) -> list[Finding]:
         """Judge the group, with what no log may have of it."""
         tables: dict[str, list[dict[str, Any]]] = defaultdict(list)
-        for name, row in self.judge(*partings).tables(GROUP, self.rows):
+        for name, row in check_rows(self.context(*partings), GROUP, self.rows):
             tables[name].append({"group": GROUP, **row})
         gaps = [unlogged(row) for row in tables["unlogged"]]
         groups = {GROUP: tables["groups"][0]}

@@ -27,8 +27,9 @@ from reports.judgement.coordinators.coordinator_epochs import CoordinatorEpochs
 from reports.judgement.coordinators.unplanned_elections import unplanned_elections
 from reports.judgement.disturbances import Disturbances, of_elections
 from reports.judgement.findings import Finding, of_group, proven_roots
-from reports.judgement.group import Judge
+from reports.judgement.group import check_rows
 from reports.judgement.recording import Recording, Row
+from reports.judgement.run_context import RunContext
 from tests.recorded.logs import RECORDINGS
 from tests.reports.explained import explains
 
@@ -42,7 +43,7 @@ KNOWN_MS = 1_000.0
 
 def last_sync(recording: Recording) -> ObservedRequest:
     """Return the SyncGroup by which the first coordinator's last generation got its assignment."""
-    first = recording.judge.epochs.loads[recording.partitions[GROUP]][0].broker
+    first = recording.context.epochs.loads[recording.partitions[GROUP]][0].broker
     return max(
         (
             seen
@@ -99,15 +100,15 @@ class Case:
         return [row for row in self.run.rows_by_group[GROUP] if last_ms(row) <= end_ms]
 
     @property
-    def judge(self) -> Judge:
+    def context(self) -> RunContext:
         """By the plan there was no fault."""
-        return replace(self.run.judge, epochs=self.epochs, outages=(), kills=(), stalls=())
+        return replace(self.run.context, epochs=self.epochs, outages=(), kills=(), stalls=())
 
     @property
     def found(self) -> list[Finding]:
         """Judge the group beside the elections that no fault explains."""
         tables: dict[str, list[dict[str, Any]]] = defaultdict(list)
-        for name, row in self.judge.tables(GROUP, self.rows):
+        for name, row in check_rows(self.context, GROUP, self.rows):
             tables[name].append({"group": GROUP, **row})
         elections = unplanned_elections(self.epochs, self.partition, ())
         disturbances, groups = of_elections({GROUP: elections}), {GROUP: tables["groups"][0]}
@@ -115,7 +116,7 @@ class Case:
 
     @property
     def is_explained(self) -> bool:
-        return explains(self.judge, GROUP, self.rows)
+        return explains(self.context, GROUP, self.rows)
 
 
 @cache
@@ -126,7 +127,7 @@ def case(name: str, unloads_after_ms: float | None = 20.0, *, says_so: bool = Tr
     unloads_ms = None if unloads_after_ms is None else seen.at_ms + unloads_after_ms
     lines = FailingWrite(recording, GROUP, GROUP, step, failing=seen.id, unloads_ms=unloads_ms)
     run = SynthesizedRun(recording.folder, recording, GROUP, tuple(lines.run()))
-    epochs = deepcopy(recording.judge.epochs)
+    epochs = deepcopy(recording.context.epochs)
     of_partition = epochs.of_partitions[recording.partitions[GROUP]]
     if says_so:
         of_partition.append(EpochEvent(seen.at_ms + 1.0, seen.broker, AppendError.NOT_LEADER))
@@ -154,7 +155,7 @@ def test_a_write_that_fails_at_an_election_without_a_fault_is_a_doubt(name: str)
 @pytest.mark.parametrize("name", RECORDINGS)
 def test_the_fault_of_a_plan_explains_it(name: str) -> None:
     lost = case(name)
-    judge = replace(lost.judge, outages=(Outage(lost.failed.at_ms - 100, 1e15),))
+    judge = replace(lost.context, outages=(Outage(lost.failed.at_ms - 100, 1e15),))
     assert explains(judge, GROUP, lost.rows)
     assert unplanned_elections(lost.epochs, lost.partition, judge.outages) == []
 
@@ -221,12 +222,12 @@ def test_writes_fail_as_a_run_shuts_its_brokers_down(
     """The coordinator gives the partition up 20 ms after the write, before the stop or since."""
     lost = case(name)
     stopped_ms = lost.failed.at_ms + stops_after_ms
-    judge = replace(lost.judge, grown_ms=(inf, stopped_ms))
+    judge = replace(lost.context, grown_ms=(inf, stopped_ms))
     assert explains(judge, GROUP, lost.rows) == explained
 
 
 @pytest.mark.parametrize("name", RECORDINGS)
 def test_a_broker_that_gives_nothing_up_loses_no_write_as_it_is_shut_down(name: str) -> None:
     kept = case(name, None)
-    judge = replace(kept.judge, grown_ms=(inf, kept.failed.at_ms - 1_000.0))
+    judge = replace(kept.context, grown_ms=(inf, kept.failed.at_ms - 1_000.0))
     assert not explains(judge, GROUP, kept.rows)

@@ -20,6 +20,7 @@ from kafka_protocol.request_log import COMPLETED
 from kafka_protocol.tap_lines import ENDED, UNANSWERED
 from kafka_protocol.tap_lines import LOGGER as TAP
 from reports.judgement.doubtful import foreign_groups
+from reports.judgement.group import check_rows
 from reports.judgement.log.log_places import log_of
 from reports.judgement.log.processes import END_MISSING
 from reports.judgement.recording import Recording
@@ -41,7 +42,7 @@ KNOWN_BY_LINES_ALONE = "session_expired"
 
 def tables(recording: Recording, group: str) -> Tables:
     rows: Tables = {"observed": [], "comparison": [], "bound": []}
-    for name, row in recording.judge.tables(group, recording.rows_by_group[group]):
+    for name, row in check_rows(recording.context, group, recording.rows_by_group[group]):
         rows.setdefault(name, []).append(row)
     return rows
 

@@ -16,9 +16,10 @@ from reports.judgement.coordinators.unplanned_elections import unplanned_electio
 from reports.judgement.disturbances import Disturbances
 from reports.judgement.doubtful import DOUBTFUL
 from reports.judgement.findings import Finding
-from reports.judgement.group import Judge
+from reports.judgement.group import check_rows
 from reports.judgement.missing.gaps import unlogged
 from reports.judgement.recording import Recording
+from reports.judgement.run_context import RunContext
 
 __all__ = [
     "DOUBTFUL", "bound", "disturbances_of", "fails", "found", "proven", "synthesized_run_of",
@@ -29,12 +30,12 @@ Tables = Mapping[str, list[dict[str, Any]]]
 
 def found(recording: Recording, group: str) -> list[Finding]:
     """Return every difference between the observed and the expected events of a group."""
-    return _differences(recording, group, _tables(recording.judge, recording, group))
+    return _differences(recording, group, _tables(recording.context, recording, group))
 
 
 def bound(recording: Recording, group: str) -> Mapping[str, int]:
     """Return what was bound from observation, by kind."""
-    rows = _tables(recording.judge, recording, group)["bound"]
+    rows = _tables(recording.context, recording, group)["bound"]
     return {row["name"]: row["count"] for row in rows if row["count"]}
 
 
@@ -48,7 +49,7 @@ def _first_wrong(recording: Recording, group: str) -> list[Finding]:
 
     What follows then need not be explained.
     """
-    brief = _tables(replace(recording.judge, first_alone=True), recording, group)
+    brief = _tables(replace(recording.context, first_alone=True), recording, group)
     wrong = {(row["broker"], row["line"]) for row in brief["violations"]}
     for difference in _differences(recording, group, brief):
         if not difference.proven:
@@ -58,10 +59,10 @@ def _first_wrong(recording: Recording, group: str) -> list[Finding]:
     return []
 
 
-def _tables(judge: Judge, recording: Recording, group: str) -> Tables:
+def _tables(context: RunContext, recording: Recording, group: str) -> Tables:
     tables: dict[str, list[dict[str, Any]]] = defaultdict(list)
     rows = recording.rows_by_group.get(group, ())
-    for name, row in judge.tables(group, rows, recording.events_by_group.get(group, ())):
+    for name, row in check_rows(context, group, rows, recording.events_by_group.get(group, ())):
         tables[name].append({"group": group, **row})
     return tables
 
@@ -75,18 +76,18 @@ def _differences(recording: Recording, group: str, tables: Tables) -> list[Findi
 def disturbances_of(recording: Recording, tables: Tables) -> Disturbances:
     """Return what may explain differences of a group with these tables."""
     groups = {row["group"]: row for row in tables.get("groups", ()) if row["requests"]}
-    judge = recording.judge
+    context = recording.context
     return Disturbances.of_run(
         recording.run,
         gaps=[*recording.gaps, *map(unlogged, tables.get("unlogged", ()))],
         standstills=recording.standstills,
         moved={
             name: unplanned_elections(
-                judge.epochs,
-                judge.epochs.partition_of(name),
-                judge.outages,
-                judge.stalls,
-                judge.grown_ms[1],
+                context.epochs,
+                context.epochs.partition_of(name),
+                context.outages,
+                context.stalls,
+                context.grown_ms[1],
             )
             for name in groups
         },

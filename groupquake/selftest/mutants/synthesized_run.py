@@ -9,7 +9,6 @@ from operator import attrgetter
 
 from groupquake.selftest.mutants.log_synthesis import SynthesizedLine
 from reference_coordinator.classic.profiles import Profile
-from reports.judgement.group import Judge
 from reports.judgement.log.broker_log import Place
 from reports.judgement.log.log_places import log_of
 from reports.judgement.log.reading import read
@@ -18,6 +17,7 @@ from reports.judgement.log.whole import tables_of
 from reports.judgement.missing.gaps import Gap
 from reports.judgement.recording import Line, Recording, lines_of
 from reports.judgement.run.run_folder import RunFolder
+from reports.judgement.run_context import RunContext
 from reports.judgement.timelines.fenced_lines import fenced_lines
 
 
@@ -46,11 +46,11 @@ class SynthesizedRun(Recording):
         return self.original.profile
 
     @cached_property
-    def judge(self) -> Judge:
-        """The judge of its groups."""
+    def context(self) -> RunContext:
+        """The context of its groups."""
         rows = (line.row for line in self.lines if line.row)
         fenced = None if self.fenced is None else fenced_lines(rows, self.run.grammar)
-        return replace(self.original.judge, fenced=fenced)
+        return replace(self.original.context, fenced=fenced)
 
     @property
     def gaps(self) -> list[Gap]:

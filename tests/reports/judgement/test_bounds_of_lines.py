@@ -58,7 +58,7 @@ def test_a_line_is_at_the_instant_of_its_step(
     )
     by_ms = bound.outside_ms if beyond else bound.inside_ms
     altered = [moved(row, by_ms) if row is lines[bound.nth] else row for row in rows]
-    assert bool(differences(recording.judge, bound.group, altered)) == beyond
+    assert bool(differences(recording.context, bound.group, altered)) == beyond
 
 
 def first_request(recording: Recording) -> Row:
@@ -86,5 +86,5 @@ def test_a_new_id_shows_when_its_request_was_there(recording: Recording, by_ms: 
         other | {"latest_ms": latest_ms} if row is seen else row
         for row in recording.rows_by_group["failover"]
     ]
-    found = differences(recording.judge, "failover", rows)
+    found = differences(recording.context, "failover", rows)
     assert bool(found) == (not -2_000.0 < by_ms < 1_040.0)

@@ -27,7 +27,7 @@ def recording(request: pytest.FixtureRequest) -> Recording:
 def wrong(recording: Recording, group: str, instead: dict[int, Row]) -> list[str]:
     """The differences in a group some rows of which have others in their place, by line number."""
     rows = [instead.get(row["line"], row) for row in recording.rows_by_group[group]]
-    return differences(recording.judge, group, rows)
+    return differences(recording.context, group, rows)
 
 
 def preparing(recording: Recording) -> Iterator[tuple[Row, list[Row], float]]:
@@ -212,7 +212,7 @@ def test_a_commit_waits_no_longer_than_a_later_one(recording: Recording, off_ms:
     both = [row if row["line"] != line.number else held_up for row in rows] + [later]
     found = [
         row["rule"]
-        for name, row in compared(recording.judge, line.group, both)
+        for name, row in compared(recording.context, line.group, both)
         if name == "violations"
     ]
     assert found == (["answered_late"] if off_ms > 0 else [])

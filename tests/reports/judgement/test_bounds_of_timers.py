@@ -55,7 +55,7 @@ def test_a_timer_runs_out_in_time(
     group = about[0]
     late_ms = LATE_MS[about] + off_ms
     rows = stretched(recording.rows_by_group[group], expiry_ms(recording, about), late_ms)
-    assert bool(differences(recording.judge, group, rows)) == (off_ms > 0)
+    assert bool(differences(recording.context, group, rows)) == (off_ms > 0)
 
 
 @pytest.mark.parametrize("off_ms", [-15.0, BY_LINE_MS])
@@ -65,7 +65,7 @@ def test_a_timer_is_as_late_as_the_line_of_its_start_tells(
     late_ms = LATE_MS[PENDING_SYNC] + off_ms
     from_ms = expiry_ms(recording, PENDING_SYNC)
     rows = stretched(recording.rows_by_group["silent"], from_ms, late_ms)
-    assert bool(differences(recording.judge, "silent", rows)) == (off_ms > 0)
+    assert bool(differences(recording.context, "silent", rows)) == (off_ms > 0)
 
 
 @pytest.mark.parametrize("early_ms", [5, 70, 500])
@@ -80,7 +80,7 @@ def test_a_session_does_not_end_early(recording: Recording, early_ms: int) -> No
         else row
         for row in recording.rows_by_group["sessions"]
     ]
-    assert bool(differences(recording.judge, "sessions", rows)) == (early_ms > WINDOW_MS)
+    assert bool(differences(recording.context, "sessions", rows)) == (early_ms > WINDOW_MS)
 
 
 PAUSED_MS = 1_400.0
@@ -119,5 +119,5 @@ def test_a_pause_excuses_what_its_broker_was_silent_for(
 ) -> None:
     from_ms = expiry_ms(recording, SESSION)
     rows = stretched(recording.rows_by_group["sessions"], from_ms, PAUSED_MS)
-    judge = replace(recording.judge, stalls=paused(recording, until, lines_at))
+    judge = replace(recording.context, stalls=paused(recording, until, lines_at))
     assert (differences(judge, "sessions", rows) == []) == excused

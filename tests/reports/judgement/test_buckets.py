@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import partial
 from math import inf
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from reports.judgement import buckets as module
 from reports.judgement.buckets import ALL_TABLES, Buckets, Evidence, chunks
+from reports.judgement.group import check_group
 from reports.judgement.log import reading
 from reports.judgement.log.broker_log import Placing
 from reports.judgement.log.log_places import Split
@@ -33,7 +35,7 @@ def judged(recording: Recording, logs: ReadLogs) -> Tables:
     large = frozenset(blob.group for _, blob in in_order(logs)) - {""}
     parser, starts = recording.parser, logs.merged.starts.items()
     placings = {split: Placing(place, parser) for split, place in starts}
-    of = Buckets(placings, recording.judge, large)
+    of = Buckets(placings, partial(check_group, recording.context), large)
     of.judged(in_order(logs), lambda name, rows: found[name].extend(rows))
     assert found.keys() <= ALL_TABLES.keys()
     return {name: sorted(rows, key=repr) for name, rows in found.items()}

@@ -13,19 +13,20 @@ from kafka_protocol.errors import Error
 from reference_coordinator.classic.releases import promised_by
 from reference_coordinator.replay import GroupReplay, Stall
 from reports.judgement import case
-from reports.judgement.group import Judge
+from reports.judgement.group import check_group, check_rows
 from reports.judgement.logged import Chunk, LoggedRow, Requests
+from reports.judgement.run_context import RunContext
 from tests.recorded.logs import RECORDINGS
 
 GROUPS = [(name, group) for name, recording in RECORDINGS.items() for group in recording.groups]
 Rows = dict[str, list[str]]
 
 
-def judge_of(name: str) -> Judge:
+def judge_of(name: str) -> RunContext:
     """Return a judge that also lists departures, by another replay."""
     recording = RECORDINGS[name]
     rules = recording.profile
-    return replace(recording.judge, promised=promised_by(rules), rules=rules)
+    return replace(recording.context, promised=promised_by(rules), rules=rules)
 
 
 def chunks(rows: Sequence[LoggedRow], size: int) -> Iterator[Chunk]:
@@ -72,10 +73,10 @@ def test_the_rows_are_those_of_the_group_as_a_whole(
 ) -> None:
     rows, judge = RECORDINGS[name].rows_by_group[group], judge_of(name)
     for each in (rows, altered(rows)):
-        whole = by_table(judge.tables(group, each))
+        whole = by_table(check_rows(judge, group, each))
         with monkeypatch.context() as patched:
             patched.setattr(case, "GroupReplay", partial(GroupReplay, chunk=1))
-            assert by_table(judge.judged(group, chunks(each, size))) == whole
+            assert by_table(check_group(judge, group, chunks(each, size))) == whole
 
 
 def test_stalls_reach_across_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,9 +85,9 @@ def test_stalls_reach_across_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     middle_ms = (min(times) + max(times)) / 2
     stalls = tuple(Stall(row, middle_ms, middle_ms + 400.0) for row in {r["broker"] for r in rows})
     judge = replace(judge_of("kafka-4.3.0"), stalls=stalls)
-    whole = by_table(judge.tables("static", rows))
+    whole = by_table(check_rows(judge, "static", rows))
     monkeypatch.setattr(case, "GroupReplay", partial(GroupReplay, chunk=1))
-    assert by_table(judge.judged("static", chunks(rows, 10))) == whole
+    assert by_table(check_group(judge, "static", chunks(rows, 10))) == whole
 
 
 def test_like_bodies_are_one_object_that_nothing_changes() -> None:

@@ -121,7 +121,7 @@ def test_a_lie_in_each_field_of_each_line_is_found_or_listed(recording: Recordin
             lie = [*rows[:place], altered(grammar, row, message), *rows[place + 1 :]]
             differs = any(
                 table != "comparison" or one["outcome"] != "match"
-                for table, one in compared(recording.judge, group, lie)
+                for table, one in compared(recording.context, group, lie)
             )
             name = row["template"]
             if differs:

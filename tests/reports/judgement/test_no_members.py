@@ -9,6 +9,7 @@ import pytest
 
 from reports.judgement.digest import Digest, Digester
 from reports.judgement.errors import EvidenceError
+from reports.judgement.group import check_rows
 from reports.judgement.no_members import FENCES
 from reports.judgement.run.history import event_of, said_in
 from scenarios.faults import about
@@ -144,10 +145,12 @@ def test_a_member_that_never_asked_to_join_is_a_finding(
 
 def test_recorded_requests_tell_who_asked_to_join() -> None:
     """The client.id of a request counts, not what a client says of itself."""
-    judge = replace(RECORDED.judge, digester=Digester.of(RECORDED.run))
+    judge = replace(RECORDED.context, digester=Digester.of(RECORDED.run))
     rows = RECORDED.rows_by_group
     for group in RECORDED.run.experiment.workload.groups:
-        found = judge.tables(group.name, rows[group.name], RECORDED.events_by_group[group.name])
+        found = check_rows(
+            judge, group.name, rows[group.name], RECORDED.events_by_group[group.name]
+        )
         digests = [json.loads(row["digest"]) for name, row in found if name == "digests"]
         headers = [
             line.request["requestHeader"]

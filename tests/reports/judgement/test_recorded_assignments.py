@@ -16,6 +16,7 @@ import pytest
 from reference_coordinator.assignors import Assignment, TopicPartition
 from reference_coordinator.replay import Outage
 from reports.judgement.breaches import Breach
+from reports.judgement.group import check_rows
 from reports.judgement.logged import LoggedRow
 from reports.judgement.recording import Recording
 from reports.judgement.run.deleted_topics import Deletion
@@ -71,15 +72,15 @@ def altered(recording: Recording, shares: Mapping[str, str], generation: int) ->
 
 
 def breaches(recording: Recording, rows: Sequence[LoggedRow], **changed: Any) -> list[str]:
-    judge = replace(recording.judge, **changed)
-    tables = list(judge.tables(GROUP, rows))
+    judge = replace(recording.context, **changed)
+    tables = list(check_rows(judge, GROUP, rows))
     assert not [row for name, row in tables if name == "violations"], "it is on both sides"
     return [row["kind"] for name, row in tables if name == "breaches"]
 
 
 @pytest.mark.parametrize(("name", "group"), EVERY)
 def test_recorded_assignments_give_each_partition_once(name: str, group: str) -> None:
-    tables = RECORDINGS[name].judge.tables(group, RECORDINGS[name].rows_by_group[group])
+    tables = check_rows(RECORDINGS[name].context, group, RECORDINGS[name].rows_by_group[group])
     assert [row for table, row in tables if table == "breaches"] == []
 
 

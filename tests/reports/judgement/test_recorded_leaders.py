@@ -14,6 +14,7 @@ import pytest
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.clients.assignments import unowned
 from reports.judgement.costs import topic_growths
+from reports.judgement.group import check_rows
 from reports.judgement.logged import observed
 from reports.judgement.recording import Recording
 
@@ -30,7 +31,8 @@ def recording(name: str) -> Recording:
 
 def tables(name: str, group: str) -> dict[str, list[dict[str, Any]]]:
     found = defaultdict(list)
-    for table, row in recording(name).judge.tables(group, recording(name).rows_by_group[group]):
+    judge, rows = recording(name).context, recording(name).rows_by_group[group]
+    for table, row in check_rows(judge, group, rows):
         found[table].append({"group": group, **row})
     return found
 

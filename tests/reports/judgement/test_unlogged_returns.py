@@ -8,8 +8,9 @@ import pytest
 
 from groupquake.selftest.mutants.judging import disturbances_of
 from reports.judgement.findings import Finding, of_group, proven_roots
-from reports.judgement.group import Judge
+from reports.judgement.group import check_rows
 from reports.judgement.recording import Recording
+from reports.judgement.run_context import RunContext
 from tests.recorded.logs import RECORDINGS
 from tests.reference_coordinator.replay.test_unlogged_returns import NAMES, NEW_ID, recorded
 
@@ -30,10 +31,10 @@ def altered(recording: Recording, old: str, killed_ms: float, before_ms: float) 
     return [*rows, {**line, **where, "at_ms": killed_ms - before_ms, "line": last + 1}]
 
 
-def found(recording: Recording, rows: list[Row], judge: Judge) -> list[Finding]:
+def found(recording: Recording, rows: list[Row], judge: RunContext) -> list[Finding]:
     """Judge the group with what no log may have of it."""
     tables: dict[str, list[Row]] = defaultdict(list)
-    for table, row in judge.tables("failover", rows):
+    for table, row in check_rows(judge, "failover", rows):
         tables[table].append({"group": "failover", **row})
     assert [r["count"] for r in tables["bound"] if r["name"] == "unlogged_return"] == [1]
     return disturbances_of(recording, tables).judged(of_group(rows, tables))
@@ -44,7 +45,7 @@ def found(recording: Recording, rows: list[Row], judge: Judge) -> list[Finding]:
 def test_nothing_is_proven(name: str, before_ms: float) -> None:
     recording = RECORDINGS[name]
     _, killed_ms, old = recorded(name)
-    rows, judge = altered(recording, old, killed_ms, before_ms), recording.judge
+    rows, judge = altered(recording, old, killed_ms, before_ms), recording.context
     assert proven_roots(found(recording, rows, judge)) == []
     never = replace(judge, kills=(), unmeasured=())
     assert proven_roots(found(recording, rows, never)), "without the kill"

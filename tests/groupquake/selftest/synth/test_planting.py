@@ -20,7 +20,7 @@ def found_in(recording: Recording, group: str) -> list[Place]:
     """Return the kind and the place of each root."""
     rows = recording.rows_by_group[group]
     tables = defaultdict(list)
-    for name, row in compared(recording.judge, group, rows):
+    for name, row in compared(recording.context, group, rows):
         tables[name].append({"group": group, **row})
     roots = proven_roots(of_group(rows, tables))
     return [(root.kind, root.broker, root.line) for root in roots]

@@ -17,6 +17,7 @@ from kafka_protocol.errors import Error
 from reference_coordinator.replay import ObservedRequest, Outage
 from reports.judgement.breaches import Breach
 from reports.judgement.clients.comparison import Clients
+from reports.judgement.group import check_rows
 from reports.judgement.logged import Chunk, LoggedRow, Requests
 from reports.judgement.recording import Recording
 from reports.judgement.run.history import EVENTS, ClientEvent, events_by_group, in_order, said_in
@@ -329,7 +330,7 @@ def test_a_run_is_judged_with_its_history(recording: Recording) -> None:
     lie = changed(events, at, member_id="another")
     rows = recording.rows_by_group[GROUP]
     for seen, expected in ((events, []), (lie, [Breach.DISAGREE])):
-        tables = list(recording.judge.tables(GROUP, rows, seen))
+        tables = list(check_rows(recording.context, GROUP, rows, seen))
         assert [row["kind"] for name, row in tables if name == "breaches"] == expected
         counted = {row["name"]: row["count"] for name, row in tables if name == "clients"}
         assert bool(counted.get("assigned")) == bool(seen)

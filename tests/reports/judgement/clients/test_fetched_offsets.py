@@ -23,6 +23,7 @@ from reports.judgement.clients.fetched_offsets import (
 )
 from reports.judgement.clients.offsets import partitions_of
 from reports.judgement.coordinators.coordinator_epochs import CoordinatorEpochs
+from reports.judgement.group import check_rows
 from reports.judgement.log.parsing import LoggedRequest, parse_any, parse_request
 from reports.judgement.logged import Chunk, LoggedRow, Requests
 from reports.judgement.recording import Recording
@@ -85,7 +86,7 @@ def judged(
     recording: Recording, fetches: Sequence[ObservedRequest], seen: Sequence[ObservedRequest] = ()
 ) -> list[tuple[str, bool]]:
     """Return the kinds of breaches, and whether each is proven."""
-    epochs = recording.judge.epochs
+    epochs = recording.context.epochs
     found = compared(epochs, seen or requests(recording), fetches, epochs.partition_of(GROUP))
     return [(row["kind"], row["proven"]) for row in found]
 
@@ -121,7 +122,7 @@ def answered(fetch: ObservedRequest, offset: int | None = None, **errors: int) -
 def test_recorded_fetches_give_what_was_committed_last(recording: Recording) -> None:
     """Eight members begin, and one goes on with both its partitions at the next coordinator."""
     assert len(recorded_fetches(recording)) == 9
-    tables = list(recording.judge.tables(GROUP, recording.rows_by_group[GROUP]))
+    tables = list(check_rows(recording.context, GROUP, recording.rows_by_group[GROUP]))
     assert not [row for name, row in tables if name in ("breaches", "unlogged", "violations")]
     counted = [
         row["count"] for name, row in tables if name == "clients" if row["name"] == "fetched"
@@ -161,7 +162,7 @@ def test_over_a_failover_clocks_need_not_agree(recording: Recording, by_ms: floa
         )
         for one in requests(recording)
     ]  # fmt: skip
-    epochs = recording.judge.epochs
+    epochs = recording.context.epochs
     home = epochs.partition_of(GROUP)
     assert home is not None
     loads = [
@@ -376,7 +377,7 @@ def test_the_offsets_of_a_topic_go_with_it(
     given = offset if offset == NO_OFFSET else stored + offset
     asked = fetch(commit, name, given, 10.0 + after_ms - (1.0 if after_ms < 0 else 0.0))
     before = [s for s in requests(recording) if s.answered_ms <= commit.answered_ms]
-    epochs = recording.judge.epochs
+    epochs = recording.context.epochs
     offsets = FetchedOffsets(epochs, deleted=deleted)
     rows = [
         *offsets.add(before, [asked], epochs.partition_of(GROUP), float("-inf")),
@@ -395,7 +396,7 @@ def test_the_offsets_of_a_topic_go_with_it(
 def test_a_topic_that_is_made_again_has_the_offsets_committed_since(recording: Recording) -> None:
     commit, name, _, stored = last_commit(recording)
     deleted = {name.rpartition("-")[0]: Deletion(commit.at_ms - 5_000.0, commit.at_ms - 3_000.0)}
-    epochs = recording.judge.epochs
+    epochs = recording.context.epochs
     for offset, wrong in ((stored, False), (NO_OFFSET, True)):
         offsets = FetchedOffsets(epochs, deleted=deleted)
         asked = fetch(commit, name, offset, 10.0)

@@ -9,6 +9,7 @@ import pytest
 
 from reports.judgement import verdict
 from reports.judgement.breaches import Breach
+from reports.judgement.group import check_rows
 from reports.judgement.recording import Recording
 from reports.judgement.run.history import ClientEvent, in_order
 from reports.judgement.run.run_folder import RunFolder
@@ -21,7 +22,11 @@ Events = Sequence[ClientEvent]
 def doubts(recording: Recording, events: Events) -> list[str]:
     """Judge a recorded group with such events; return what a doubt says."""
     rows = recording.rows_by_group[GROUP]
-    found = [row for name, row in recording.judge.tables(GROUP, rows, events) if name == "breaches"]
+    found = [
+        row
+        for name, row in check_rows(recording.context, GROUP, rows, events)
+        if name == "breaches"
+    ]
     assert all(row["kind"] == Breach.DISAGREE and not row["proven"] for row in found)
     return [row["expected"] for row in found]
 
@@ -70,17 +75,17 @@ def test_a_client_that_never_says_how_it_ended(recording: Recording) -> None:
 def test_a_member_of_java_does_not_report_commits(recording: Recording) -> None:
     events = [one for one in sorted(events_of(recording), key=in_order) if one.event != "committed"]
     assert doubts(recording, events) != []
-    clients = recording.judge.clients
+    clients = recording.context.clients
     java = replace(clients, members=dict.fromkeys(clients.members, "java"))
-    judge = replace(recording.judge, clients=java)
-    tables = judge.tables(GROUP, recording.rows_by_group[GROUP], events)
+    judge = replace(recording.context, clients=java)
+    tables = check_rows(judge, GROUP, recording.rows_by_group[GROUP], events)
     assert [row for name, row in tables if name == "breaches"] == []
 
 
 @ALL
 def test_clients_that_are_no_members_have_no_history(recording: Recording) -> None:
-    judge = replace(recording.judge, clients=replace(recording.judge.clients, members={}))
-    tables = judge.tables(GROUP, recording.rows_by_group[GROUP], [])
+    judge = replace(recording.context, clients=replace(recording.context.clients, members={}))
+    tables = check_rows(judge, GROUP, recording.rows_by_group[GROUP], [])
     assert [row for name, row in tables if name == "breaches"] == []
 
 

@@ -10,10 +10,11 @@ from reports.judgement.coordinators.coordinator_epochs import (
     CoordinatorEpochs,
     coordinator_epochs,
 )
-from reports.judgement.group import Judge
+from reports.judgement.group import check_rows, evidence_of
 from reports.judgement.log.log_places import Split
 from reports.judgement.log.parsing import Parser
 from reports.judgement.log.whole import read_logs
+from reports.judgement.run_context import RunContext
 from tests.recorded.logs import RECORDINGS
 
 RUNTIME = "org.apache.kafka.coordinator.common.runtime.CoordinatorRuntime"
@@ -21,7 +22,7 @@ SERVICE = "org.apache.kafka.coordinator.group.GroupCoordinatorService"
 STARTING = f"Starting up. ({SERVICE})"
 LogLine = tuple[int, str]
 Row = dict[str, Any]
-JUDGE = Judge(JAVA, NEWEST, promised_by(NEWEST), CoordinatorEpochs(None))
+JUDGE = RunContext(JAVA, NEWEST, promised_by(NEWEST), CoordinatorEpochs(None))
 
 
 def load(epoch: int, partition: int = 3) -> str:
@@ -77,7 +78,7 @@ def epoch_events(found: CoordinatorEpochs, groups: dict[str, list[Row]]) -> list
     lines = [
         (group, int(one.at_ms), one.broker, one.kind)
         for group, lines in groups.items()
-        for one in judge.evidence(group, lines).epoch_events
+        for one in evidence_of(judge, group, lines).epoch_events
     ]
     return sorted(lines)
 
@@ -132,7 +133,7 @@ def test_an_epoch_is_loaded_by_one_broker_once_per_process() -> None:
     found = [
         (group, row["broker"], row["line"], row["subject"])
         for group, lines in sorted(groups.items())
-        for table, row in judge.tables(group, lines)
+        for table, row in check_rows(judge, group, lines)
         if table == "member_lines"
     ]
     assert found == [

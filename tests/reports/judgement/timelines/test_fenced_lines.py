@@ -8,6 +8,7 @@ import pytest
 from kafka_protocol.apis import HELD_APIS
 from reference_coordinator.replay import EpochEvent, ExpectedLine, ObservedRequest, Stall
 from reference_coordinator.replay.conditions import SEEMS_AFTER_LINE_MS
+from reports.judgement.group import check_rows
 from reports.judgement.logged import Chunk, LoggedRow, Requests
 from reports.judgement.recording import Recording
 from reports.judgement.timelines.fenced_lines import (
@@ -32,8 +33,8 @@ MISSING, UNEXPECTED, DOUBTFUL = "missing_line", "unexpected_line", "doubtful_lin
 
 
 def lines_of(recording: Recording) -> list[FencedLine]:
-    assert recording.judge.fenced is not None
-    return [line for lines in recording.judge.fenced.values() for line in lines]
+    assert recording.context.fenced is not None
+    return [line for lines in recording.context.fenced.values() for line in lines]
 
 
 def fenced_in(recording: Recording, group: str) -> list[tuple[ObservedRequest, ExpectedLine]]:
@@ -78,7 +79,7 @@ def altered(recording: Recording, line: FencedLine, **fields: Any) -> list[Fence
 @EVERY
 def test_each_recorded_line_is_that_of_one_answer(recording: Recording) -> None:
     for group, rows in recording.rows_by_group.items():
-        tables = recording.judge.tables(group, rows)
+        tables = check_rows(recording.context, group, rows)
         assert not [row for name, row in tables if name == "member_lines"]
     fenced = [one for group in recording.groups for one in fenced_in(recording, group)]
     lines = lines_of(recording)

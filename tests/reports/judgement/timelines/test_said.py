@@ -44,7 +44,7 @@ def said(recording: Recording, template: str, lie: Lie) -> Iterator[tuple[str, l
 
 def wrong(recording: Recording, group: str, rows: list[Row]) -> list[tuple[str, str]]:
     """Judge a group; return outcome and subject of the lines that differ."""
-    found = compared(recording.judge, group, rows)
+    found = compared(recording.context, group, rows)
     return [(row["outcome"], row["subject"]) for name, row in found if name == "member_lines"]
 
 
@@ -159,7 +159,7 @@ def test_a_failed_write_needs_a_standstill(
     stood_ms = rows[-2]["at_ms"]
     rows[-1] |= {"at_ms": stood_ms + after_ms}
     stalls = (Stall(rows[-1]["broker"], stood_ms - 3_000, stood_ms),)
-    judge = replace(recording.judge, outages=(), stalls=stalls)
+    judge = replace(recording.context, outages=(), stalls=stalls)
     found_rows = compared(judge, "static", rows)
     outcomes = [row["outcome"] for name, row in found_rows if name == "member_lines"]
     assert outcomes == (["doubtful_line"] if found else [])
@@ -174,7 +174,7 @@ def test_what_is_loaded_is_proven_unless_a_fault_is_near(
     lie = counted(r"\d+(?= members[.]|$)", 1)
     (group, rows), *_ = said(recording, "group_loaded", lie)
     at_ms = next(row["at_ms"] for row in rows if row.get("template") == "group_loaded")
-    lines = compared(recording.judge, group, rows)
+    lines = compared(recording.context, group, rows)
     loaded = [{"group": group, **row} for name, row in lines if row.get("kind") == "group_loaded"]
     found = collect([], [], loaded)
     fault = Disturbance("1", at_ms - 5_000, at_ms - since_ms, "a fault", Source.FAULT)

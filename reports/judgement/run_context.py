@@ -1,0 +1,66 @@
+"""What every group of a run is judged by."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import inf
+
+from kafka_protocol.coordinator_lines import Grammar
+from reference_coordinator.classic.profiles import Profile
+from reference_coordinator.replay import Outage, Stall
+from reports.judgement.clients.absences import Absence
+from reports.judgement.coordinators.coordinator_epochs import CoordinatorEpochs
+from reports.judgement.coordinators.wire_epochs import Restart
+from reports.judgement.digest import Digester
+from reports.judgement.missing.correlation_ids import NO_CLIENTS, KnownClients
+from reports.judgement.missing.silences import Kill
+from reports.judgement.run.deleted_topics import Deletions
+from reports.judgement.run.disturbance import BrokenWire
+from reports.judgement.timelines.fenced_lines import FencedLines
+from reports.judgement.witnesses import Tap
+
+
+@dataclass(frozen=True, slots=True)
+class RunContext:
+    """What every group of a run is judged by; made once, by `judging.context_of`.
+
+    Groups are judged by the rules of `profile`, and departures from the `promised` ones are listed.
+    `promised` are the release's rules with every promise of KIP-345 kept. `stalls` are the times in
+    which brokers stood still, `outages` those in which writes may have failed because
+    a broker was down. `first_alone` ends a replay at the first wrong response. With the release's
+    own `rules` the broken promises are named.
+    """
+
+    grammar: Grammar
+    profile: Profile
+    promised: Profile
+    epochs: CoordinatorEpochs
+    stalls: tuple[Stall, ...] = ()
+    outages: tuple[Outage, ...] = ()
+    first_alone: bool = False
+    rules: Profile | None = None
+    clients: KnownClients = NO_CLIENTS
+    """Those whose requests have to be in the logs."""
+    kills: tuple[Kill, ...] = ()
+    unmeasured: tuple[Kill, ...] = ()
+    """The kills of which it is not known how long the broker's log was then."""
+    digester: Digester | None = None
+    """Makes the digests of groups; without it there are none."""
+    partitions: Mapping[str, int] = field(default_factory=dict)
+    """How many partitions each topic of the experiment has all the time."""
+    absences: tuple[Absence, ...] = ()
+    """When faults on members had clients down."""
+    broken_wires: tuple[BrokenWire, ...] = ()
+    """When faults broke the wire of clients."""
+    has_history: bool = True
+    """Whether there is a client history."""
+    fenced: FencedLines | None = None
+    """The fenced lines of all groups; None where they are not known."""
+    grown_ms: tuple[float, float] = (inf, inf)
+    """When topics grew last, and when the load was stopped."""
+    deleted: Deletions = field(default_factory=dict)
+    """The topics that faults delete."""
+    wire: tuple[Restart, ...] | None = None
+    """At level `wire`, where answers alone tell coordinator epochs: the restarts of brokers. Else
+    None."""
+    tap: Tap | None = None
+    """What is known of the tap where it is a second witness."""
