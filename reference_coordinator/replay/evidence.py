@@ -4,15 +4,11 @@ All times are UTC epoch ms with fractions, of one broker's clock.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from enum import StrEnum
 from typing import Any
 
 from reference_coordinator.frozen import frozen_dataclass
 
-HANDED_ON = 3
-"""Through how many threads a timer, or an answer, has its effect: the timer's, the one that it
-hands the expiry to, and the group's (`SystemTimer`, `CoordinatorRuntime`)."""
 ONLY_RESTART_TIMERS = frozenset({"HEARTBEAT", "OFFSET_COMMIT"})
 """The most frequent requests; they change nothing but the deadlines of sessions."""
 
@@ -170,11 +166,6 @@ class Parting:
         """When it may not have learned of elections."""
         return Stall(self.broker, self.earliest_ms, self.until_ms, proven=False)
 
-    @property
-    def at_most(self) -> "Parting":
-        """The same with as much lost as may be."""
-        return replace(self, from_ms=self.earliest_ms, healed_ms=self.until_ms)
-
     def lost_from(self, over_ms: float) -> float:
         """Return from when on nothing that it wrote counts for who takes over at a time."""
         return self.from_ms if self.from_ms <= over_ms <= self.healed_ms else over_ms
@@ -198,15 +189,6 @@ class Tolerance:
     line: float = 15.0
     reply: float = 1_000.0
     search: int = 5_000
-
-    def with_waits(self, waits_ms: float) -> "Tolerance":
-        """Return the tolerance of a broker each of whose threads may wait so long for a CPU.
-
-        A step prints its lines in one thread.
-        """
-        more_ms = HANDED_ON * waits_ms
-        timer, reply = self.timer + more_ms, self.reply + more_ms
-        return replace(self, timer=timer, line=self.line + waits_ms, reply=reply)
 
 
 @frozen_dataclass(frozen=True, slots=True)

@@ -18,13 +18,14 @@ from reference_coordinator.replay import (
     ObservedRequest,
     Outage,
     Stall,
+    Tolerance,
     Violation,
 )
 from reports.judgement.collector import collector_paused
 from reports.judgement.coordinators.coordinator_epochs import CoordinatorEpochs
 from reports.judgement.coordinators.epoch_ends import Unsure
 from reports.judgement.coordinators.wire_epochs import NO_EPOCHS, WireEpochs
-from reports.judgement.coordinators.wire_turns import in_turn, tolerance_of
+from reports.judgement.coordinators.wire_turns import TOLERANCE, in_turn
 from reports.judgement.kept_chunks import KeptChunks
 from reports.judgement.logged import Chunk, HeldUp, LoggedRow, Requests
 from reports.judgement.members import Members
@@ -245,7 +246,7 @@ class Judgement:
         return GroupReplay(
             case.beforehand,
             self.profile,
-            tolerance_of(case.wire is not None),
+            Tolerance() if case.wire is None else TOLERANCE,
             first_alone=self.first_alone,
             first=self.first,
         )

@@ -16,11 +16,6 @@ COPY = "-copy"
 """The end of the name of a connection that stands for the second of a request sent twice."""
 
 
-def tolerance_of(on_wire: bool) -> Tolerance:
-    """Return how exact the evidence is."""
-    return TOLERANCE if on_wire else Tolerance()
-
-
 def in_turn(requests: Iterable[ObservedRequest]) -> list[ObservedRequest]:
     """Return requests, which are in the order of their connections, with the windows of turns.
 

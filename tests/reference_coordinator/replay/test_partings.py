@@ -61,14 +61,6 @@ def test_what_a_broker_writes_while_it_is_cut_off_is_lost(
     assert generation_on_broker_2(taken_over(*partings)) == generation
 
 
-def test_it_may_be_lost_from_a_little_before_until_it_has_caught_up() -> None:
-    before, after = parting(1_900, 9_000), parting(1_500, 2_500)
-    assert generation_on_broker_2(taken_over(before)) == 2
-    assert generation_on_broker_2(taken_over(before.at_most)) == 1
-    assert generation_on_broker_2(taken_over(after)) == 2
-    assert generation_on_broker_2(taken_over(after.at_most)) == 1
-
-
 @pytest.mark.parametrize(("at", "answers"), [(9_900, True), (12_500, False)])
 def test_it_answers_from_memory_until_it_may_know_better(at: int, *, answers: bool) -> None:
     scenario = taken_over(parting(2_500, 9_000))
