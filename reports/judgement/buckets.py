@@ -34,8 +34,9 @@ ALL_TABLES = {**broker_log.TABLES, **TABLES, "rejected": broker_log.COVERAGE, **
 """The tables that are made of lines and of groups, and their columns. `rejected` are the first
 lines of `coverage` that are rejected, at most GAPS."""
 GAPS = 1_000
-_NAMES = {
-    name: [column.split()[0] for column in columns.split(",")] for name, columns in TABLES.items()
+_ROW: Mapping[str, Callable[[Mapping[str, Any]], Row]] = {
+    name: itemgetter(*(column.split()[0] for column in columns.split(",")))
+    for name, columns in TABLES.items()
 }
 _REQUEST: Callable[[Row], Row] = itemgetter(*map(COLUMNS["requests"].index, REQUEST))
 _EARLIEST = COLUMNS["requests"].index("earliest_ms")
@@ -215,8 +216,7 @@ class _Task:
             deque(of_group, 0)
             return
         for name, row in self.of.check(group, of_group):
-            named = {"group": group, **row}
-            self.add(name, (tuple(named[column] for column in _NAMES[name]),))
+            self.add(name, (_ROW[name]({"group": group, **row}),))
 
 
 def _first(unused: Iterable[Row]) -> list[Row]:

@@ -95,8 +95,8 @@ class RunFaults(RunFiles):
     @cached_property
     def log_lines(self) -> Mapping[tuple[str, float], int]:
         """How many lines the log of a killed broker had then, by its kill; older runs tell none."""
-        told = (fault for fault in self.faults if fault["log_lines"] is not None)
-        return {(fault["broker"], fault["injected_at_ms"]): fault["log_lines"] for fault in told}
+        known = (fault for fault in self.faults if fault["log_lines"] is not None)
+        return {(fault["broker"], fault["injected_at_ms"]): fault["log_lines"] for fault in known}
 
     @cached_property
     def restarts(self) -> tuple[tuple[str, float], ...]:

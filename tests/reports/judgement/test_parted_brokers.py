@@ -37,7 +37,7 @@ def journal(
     return entries
 
 
-def told(entries: list[dict[str, Any]]) -> RunFaults:
+def faults_of(entries: list[dict[str, Any]]) -> RunFaults:
     run = RunFaults(Path())
     vars(run)["journal"] = tuple(entries)
     return run
@@ -47,7 +47,7 @@ def told(entries: list[dict[str, Any]]) -> RunFaults:
 def test_a_broker_may_lack_packets_from_the_intent_on_and_has_as_long_again_to_catch_up(
     fault: str,
 ) -> None:
-    found = told(journal(fault))
+    found = faults_of(journal(fault))
     (one,) = found.partings
     assert (one.broker, one.earliest_ms) == ("2", FROM_MS - REPLICATES_MS)
     assert (one.healed_ms, one.until_ms) == (HEALED_MS, HEALED_MS + LASTED_MS + CATCHING_UP_MS)
@@ -56,7 +56,7 @@ def test_a_broker_may_lack_packets_from_the_intent_on_and_has_as_long_again_to_c
 
 
 def test_what_it_writes_once_it_is_parted_is_lost_for_who_takes_over() -> None:
-    (one,) = told(journal("broker.partition")).partings
+    (one,) = faults_of(journal("broker.partition")).partings
     assert one.from_ms == INJECTED_MS
     times = (INJECTED_MS - 1, INJECTED_MS, HEALED_MS, HEALED_MS + 1)
     lost = [one.lost_from(over_ms) for over_ms in times]
@@ -64,30 +64,30 @@ def test_what_it_writes_once_it_is_parted_is_lost_for_who_takes_over() -> None:
 
 
 def test_what_it_writes_may_be_kept_where_no_witness_saw_it_parted() -> None:
-    (one,) = told(journal("broker.partition", verified=False)).partings
+    (one,) = faults_of(journal("broker.partition", verified=False)).partings
     assert [one.lost_from(at) for at in (INJECTED_MS, HEALED_MS)] == [INJECTED_MS, HEALED_MS]
 
 
 def test_what_only_passes_slowly_is_not_lost() -> None:
-    (one,) = told(journal("broker.slow-network")).partings
+    (one,) = faults_of(journal("broker.slow-network")).partings
     assert [one.lost_from(at) for at in (INJECTED_MS, HEALED_MS)] == [INJECTED_MS, HEALED_MS]
 
 
 @pytest.mark.parametrize("healed", [False, None])
 def test_one_that_was_not_healed_is_parted_to_the_end(healed: bool | None) -> None:
-    found = told(journal("broker.partition", healed=healed))
+    found = faults_of(journal("broker.partition", healed=healed))
     (one,), (outage,) = found.partings, found.outages
     assert {one.healed_ms, one.until_ms, outage.until_ms} == {float("inf")}
 
 
 def test_it_works_on_and_clients_reach_it() -> None:
-    found = told(journal("broker.partition"))
+    found = faults_of(journal("broker.partition"))
     assert not [*found.stalls, *found.restarts, *found.broken_wires]
 
 
 @pytest.mark.parametrize("fault", ["broker.pause", "broker.kill", "disk.slow", "net.partition"])
 def test_no_other_fault_parts_a_broker(fault: str) -> None:
-    assert not [*told(journal(fault)).partings]
+    assert not [*faults_of(journal(fault)).partings]
     if fault != "net.partition":
-        (outage,) = told(journal(fault)).outages
+        (outage,) = faults_of(journal(fault)).outages
         assert outage.until_ms == HEALED_MS + CATCHING_UP_MS
