@@ -153,8 +153,8 @@ def test_how_late_the_line_of_the_end_of_a_phase_may_be(late_ms: float, outcome:
 def test_on_the_wire_a_generation_that_nothing_explains_is_unexpected(
     *, certain: bool, outcome: str
 ) -> None:
-    untold = {"old_generation": None, "started_ms": None, "started_line": None, "reason": None}
-    seen = [observed(**untold), observed(**untold, generation=5, joined_ms=2_000.0)]
+    unknown = {"old_generation": None, "started_ms": None, "started_line": None, "reason": None}
+    seen = [observed(**unknown), observed(**unknown, generation=5, joined_ms=2_000.0)]
     due = [expected(generation=None, joined_ms=None), expected(members=3)]
     rows = compare_generations(seen, due, certain=certain)
     found = {(row["observed_generation"], row["expected_generation"]): row for row in rows}
