@@ -13,7 +13,7 @@ from kafka_protocol.errors import Error
 from reference_coordinator.classic.releases import promised_by
 from reference_coordinator.replay import GroupReplay, Stall
 from reports.judgement import case
-from reports.judgement.group import check_group, check_rows
+from reports.judgement.group import case_of, check_group, check_rows
 from reports.judgement.logged import Chunk, LoggedRow, Requests
 from reports.judgement.run_context import RunContext
 from tests.recorded.logs import RECORDINGS
@@ -22,7 +22,7 @@ GROUPS = [(name, group) for name, recording in RECORDINGS.items() for group in r
 Rows = dict[str, list[str]]
 
 
-def judge_of(name: str) -> RunContext:
+def context_of(name: str) -> RunContext:
     """Return a judge that also lists departures, by another replay."""
     recording = RECORDINGS[name]
     rules = recording.profile
@@ -71,12 +71,12 @@ def altered(rows: Sequence[LoggedRow]) -> list[LoggedRow]:
 def test_the_rows_are_those_of_the_group_as_a_whole(
     name: str, group: str, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows, judge = RECORDINGS[name].rows_by_group[group], judge_of(name)
+    rows, judge = RECORDINGS[name].rows_by_group[group], context_of(name)
     for each in (rows, altered(rows)):
-        whole = by_table(check_rows(judge, group, each))
+        whole = by_table(check_rows(context, group, each))
         with monkeypatch.context() as patched:
             patched.setattr(case, "GroupReplay", partial(GroupReplay, chunk=1))
-            assert by_table(check_group(judge, group, chunks(each, size))) == whole
+            assert by_table(check_group(context, group, chunks(each, size))) == whole
 
 
 def test_stalls_reach_across_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,10 +84,10 @@ def test_stalls_reach_across_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     times = [_since_ms(row) for row in rows if row["template"] is None]
     middle_ms = (min(times) + max(times)) / 2
     stalls = tuple(Stall(row, middle_ms, middle_ms + 400.0) for row in {r["broker"] for r in rows})
-    judge = replace(judge_of("kafka-4.3.0"), stalls=stalls)
-    whole = by_table(check_rows(judge, "static", rows))
+    judge = replace(context_of("kafka-4.3.0"), stalls=stalls)
+    whole = by_table(check_rows(context, "static", rows))
     monkeypatch.setattr(case, "GroupReplay", partial(GroupReplay, chunk=1))
-    assert by_table(check_group(judge, "static", chunks(rows, 10))) == whole
+    assert by_table(check_group(context, "static", chunks(rows, 10))) == whole
 
 
 def test_like_bodies_are_one_object_that_nothing_changes() -> None:
@@ -97,10 +97,10 @@ def test_like_bodies_are_one_object_that_nothing_changes() -> None:
     requests = Requests.of(chunk)
     beats = [seen for seen in requests.observed if seen.api == "HEARTBEAT"]
     assert len({id(seen.request) for seen in beats}) < len(beats) / 2
-    judge = judge_of("kafka-4.3.0")
-    group = judge._case("static", [chunk])
+    context = context_of("kafka-4.3.0")
+    group = case_of(context, "static", [chunk])
     part = group.add(chunk)
-    judgement = case.Judgement(group, judge.profile)
+    judgement = case.Judgement(group, context.profile)
     judgement.add(part)
     judgement.compared()
     texts = {row["id"]: (row["request"], row["response"]) for row in rows if "request" in row}

@@ -50,7 +50,7 @@ def test_rows_of_tables_are_given_in_order_of_time():
     stop = {"group": "static", "member": "a", "kind": "static", "from_ms": 7.0, "stopped_ms": 2.0}
     asked = [tuple(row.get(column) for column in REQUEST) for row in requests]
     chunk = Chunk(asked, lines)
-    expelled = [*members.evictions(chunk.lines), *members.fences(chunk.fenced)]
+    expelled = members.expulsions(chunk)
     found = Costs.of_rows(
         {
             "stops": [stop],
