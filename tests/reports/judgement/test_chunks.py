@@ -23,7 +23,7 @@ Rows = dict[str, list[str]]
 
 
 def context_of(name: str) -> RunContext:
-    """Return a judge that also lists departures, by another replay."""
+    """Return a context that also lists departures, by another replay."""
     recording = RECORDINGS[name]
     rules = recording.profile
     return replace(recording.context, promised=promised_by(rules), rules=rules)
@@ -71,7 +71,7 @@ def altered(rows: Sequence[LoggedRow]) -> list[LoggedRow]:
 def test_the_rows_are_those_of_the_group_as_a_whole(
     name: str, group: str, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows, judge = RECORDINGS[name].rows_by_group[group], context_of(name)
+    rows, context = RECORDINGS[name].rows_by_group[group], context_of(name)
     for each in (rows, altered(rows)):
         whole = by_table(check_rows(context, group, each))
         with monkeypatch.context() as patched:
@@ -84,7 +84,7 @@ def test_stalls_reach_across_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     times = [_since_ms(row) for row in rows if row["template"] is None]
     middle_ms = (min(times) + max(times)) / 2
     stalls = tuple(Stall(row, middle_ms, middle_ms + 400.0) for row in {r["broker"] for r in rows})
-    judge = replace(context_of("kafka-4.3.0"), stalls=stalls)
+    context = replace(context_of("kafka-4.3.0"), stalls=stalls)
     whole = by_table(check_rows(context, "static", rows))
     monkeypatch.setattr(case, "GroupReplay", partial(GroupReplay, chunk=1))
     assert by_table(check_group(context, "static", chunks(rows, 10))) == whole
