@@ -14,6 +14,7 @@ import pytest
 from reference_coordinator.replay import EpochEvent
 from reports.judgement.disturbances import Disturbances
 from reports.judgement.findings import of_group
+from reports.judgement.group import check_rows
 from reports.judgement.missing.gaps import unlogged
 from reports.judgement.missing.unseen import WAITS_MS
 from reports.judgement.recording import Recording
@@ -142,7 +143,8 @@ def test_a_kill_makes_it_unknown(recording: Recording) -> None:
     broker, due_ms = assignment["broker"], finding.at_ms
     for killed_after_ms, proven in ((100.0, False), (timeout_ms + 2_100.0, True)):
         kill = broker, due_ms + killed_after_ms - 10.0, due_ms + killed_after_ms
-        every = replace(judge, kills=(kill,), unmeasured=()).tables("removal", rows)
+        killed = replace(judge, kills=(kill,), unmeasured=())
+        every = check_rows(killed, "removal", rows)
         gaps = [unlogged({"group": "removal", **row}) for name, row in every if name == "unlogged"]
         found = Disturbances([gap.disturbance for gap in gaps], {}).judged([finding])
         assert [one.proven for one in found] == [proven]
