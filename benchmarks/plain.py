@@ -30,7 +30,7 @@ from reports.judgement.collector import collector_paused
 from reports.judgement.group import case_of, check_group
 from reports.judgement.judging import Rules, context_of
 from reports.judgement.log.broker_log import Placing
-from reports.judgement.log.processes import STATUSES
+from reports.judgement.log.processes import line_counts
 from reports.judgement.log.split_rows import How, Row
 from reports.judgement.log.whole import ReadLogs, read_logs
 from reports.judgement.logged import Chunk
@@ -126,7 +126,7 @@ def _judge(logs: ReadLogs, run: RunFolder, check: Check, add: Add) -> None:
 def _found(logs: ReadLogs, explained: int, violations: int) -> Found:
     processes = logs.merged.processes
     return {
-        "lines": sum(one[status] for one in processes for status in STATUSES),
+        "lines": line_counts(processes).total(),
         "rejected": sum(one["rejected"] for one in processes),
         "explained": explained,
         "violations": violations,

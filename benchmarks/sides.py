@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import extraction, plain
-from reports.judgement.log.processes import STATUSES
+from reports.judgement.log.processes import line_counts
 from reports.judgement.log.whole import ReadLogs
 from reports.judgement.run.run_folder import RunFolder, logs_bytes
 
@@ -75,7 +75,7 @@ def ingest(folder: Path) -> Json:
         seconds = time.perf_counter() - began
     return {
         "seconds": seconds,
-        "lines": sum(process[status] for process in merged.processes for status in STATUSES),
+        "lines": line_counts(merged.processes).total(),
     }
 
 

@@ -16,7 +16,7 @@ from reports.judgement.coordinators import elections
 from reports.judgement.coordinators.unplanned_elections import Election, unplanned_elections
 from reports.judgement.costs import Costs
 from reports.judgement.digest import Digest
-from reports.judgement.log.processes import ends_of_brokers
+from reports.judgement.log.processes import ends_of_brokers, line_counts
 from reports.judgement.missing.gaps import missing, possible_deletion, unlogged, unreadable
 from reports.judgement.run.run_folder import HISTORY
 from reports.judgement.run_context import RunContext
@@ -70,7 +70,7 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose, partitions: 
     shown = list(dict.fromkeys([*planned, *drawn]))
     rows = _rows_that_show(tables, digests, shown, drawn, wrong, partitions)
     starts = Counter[str]()
-    for process in tables.processes:
+    for process in tables.merged.processes:
         starts[process["broker"]] += process["process"] > 0
     due = (("comparison", "expected_started_ms"), ("member_lines", "due_ms"))
     before = _places(
@@ -95,7 +95,7 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose, partitions: 
         bound=bound,
         checks={row["group"]: (row["requests"], row["explained"]) for row in with_requests},
         groups={row["group"]: row for row in with_requests},
-        line_counts=tables.line_counts,
+        line_counts=line_counts(tables.merged.processes),
         starts=starts,
         partitions={row["group"]: row["partitions"] for row in groups},
         gaps=[
@@ -105,9 +105,9 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose, partitions: 
             *map(possible_deletion, tables.ends_of_groups),
         ],
         standstills=tables.standstills,
-        ended_ms=ends_of_brokers(tables.processes, tables.lost),
+        ended_ms=ends_of_brokers(tables.merged.processes, tables.lost),
         tells_bytes=context.grammar.tells_bytes,
-        places=tables.places,
+        places=tables.merged.places,
         elections=list(elections.doubts(context.epochs, context.stalls)),
         moved={row["group"]: moved for row in with_requests if (moved := _moved(context, row))},
         altered_history=tables.history.doubts(HISTORY),

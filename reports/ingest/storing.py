@@ -31,8 +31,7 @@ _WRITTEN: dict[str, Any] = {
     "compression": "zstd", "compression_level": 1, "use_dictionary": False,
     "write_statistics": ["group"],
 }  # fmt: skip
-"""How tables are written: most texts stand in one row, so that dictionaries of them cost as much
-processor time as all the rest."""
+"""As `parquet.STORED`, for Arrow's writer."""
 
 
 def table_of(name: str, rows: Sequence[Row]) -> pa.Table:

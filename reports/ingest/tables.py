@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property, partial, reduce
+from functools import partial, reduce
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -38,10 +38,10 @@ from reports.judgement.judging import Rules, context_of, spans_of
 from reports.judgement.log import broker_log
 from reports.judgement.log.broker_log import COLUMNS as LINE_COLUMNS
 from reports.judgement.log.broker_log import Placing
-from reports.judgement.log.log_places import LOG, LogPlaces
+from reports.judgement.log.log_places import LOG
 from reports.judgement.log.merging import Merged
 from reports.judgement.log.parsing import Parser, number
-from reports.judgement.log.processes import STATUSES
+from reports.judgement.log.processes import line_counts
 from reports.judgement.log.split_rows import How
 from reports.judgement.missing.gaps import ENDS_OF_GROUPS, ENDS_OF_OFFSETS, REMOVED_NONE
 from reports.judgement.run import deliveries
@@ -58,12 +58,12 @@ Progress = Callable[[str], None]
 Json = dict[str, Any]
 COLUMNS = {**broker_log.TABLES, **group.TABLES}
 """The tables and their columns."""
-STORED = tuple(name for name in COLUMNS if name != "digests")
-"""The tables that are stored: all but what is counted of each group."""
 OF_LINES = ("requests", "transitions", "coverage")
 OF_TAP = tuple(name for name in buckets.OF_TAP if not name.endswith("lost"))
 """The tables of lines that the tap wrote beside the brokers' logs."""
 OF_GROUPS = tuple(name for name in group.TABLES if name != "digests")
+STORED = (*broker_log.TABLES, *OF_GROUPS)
+"""The tables that are stored: all but what is counted of each group."""
 ALWAYS_KEPT = ("digests", "groups", "bound", "broken", "unlogged", "rejected")
 """The tables that are given to the driver as a whole."""
 FEW_ROWS = 50_000
@@ -122,16 +122,6 @@ class Tables:
     hub_gaps: HubGaps | None = None
     """How late gevent's hub ran, if the history tells it."""
 
-    @property
-    def processes(self) -> Sequence[Json]:
-        """The processes of brokers, and their numbers of lines (`Merged`)."""
-        return self.merged.processes
-
-    @property
-    def places(self) -> LogPlaces:
-        """Where lines stand."""
-        return self.merged.places
-
     def frame(self, name: str) -> DataFrame:
         """Return a stored table, with the columns that `COLUMNS` names."""
         return parquet.stored(self.spark, COLUMNS[name], name, self.output)
@@ -174,14 +164,7 @@ class Tables:
         requests = [row | {"template": None} for row in self.rows("requests", Asked([name]))]
         return [*requests, *self.rows("transitions", Asked([name]))]
 
-    @cached_property
-    def line_counts(self) -> Counter[str]:
-        """How many lines were used, irrelevant and rejected."""
-        return Counter({status: sum(one[status] for one in self.processes) for status in STATUSES})
 
-
-ACTIVITY = ("broker", "arrived_ms", "earliest_ms", "at_ms", "answered_ms", "logged_ms")
-"""The columns of the table `requests` that tell when brokers worked."""
 _REMOVED_NONE = re.compile(REMOVED_NONE)
 
 
@@ -274,17 +257,16 @@ def _has_tap(spark: SparkSession, run: RunFolder, source: str) -> bool:
 
 def _tap(run: RunFolder, logged: ReadLines, seen: ReadLines) -> Tap:
     """Return what is known of the tap over the whole run."""
-    processes = seen.merged.processes
-    counted = {status: sum(one[status] for one in processes) for status in STATUSES}
+    counts = line_counts(seen.merged.processes)
     return Tap(
         seen.connections,
         hidden_by_nat(logged.connections, seen.connections),
         (logged.merged.places, seen.merged.places),
         run.killed_between,
-        {one["broker"]: one["last_ms"] for one in processes},
-        whole=not counted["rejected"] and not seen.merged.lost,
+        {one["broker"]: one["last_ms"] for one in seen.merged.processes},
+        whole=not counts["rejected"] and not seen.merged.lost,
         tells_bytes=run.grammar.tells_bytes,
-        lines=sum(counted.values()),
+        lines=counts.total(),
     )
 
 

@@ -16,7 +16,7 @@ from typing import Any, Self
 from reports.judgement import doubtful
 from reports.judgement.breaches import LATE, OF_CLIENTS, Breach
 from reports.judgement.coordinators.unplanned_elections import Election
-from reports.judgement.findings import Finding, possible_metadata_changes
+from reports.judgement.findings import LENGTH_ALONE, Finding, possible_metadata_changes
 from reports.judgement.missing.gaps import Gap
 from reports.judgement.run.disturbance import CATCHING_UP_MS, Disturbance, Source
 from reports.judgement.run.faults import outage_of
@@ -93,9 +93,8 @@ class Disturbances:
             *(_unread(cause) for cause in doubtful.assumed(run)),
         ]
         if not tells_bytes:
-            cause = "whether a member's metadata changed is not in the log, their length is"
             listed += [
-                replace(_unread(cause, group), from_ms=at_ms)
+                replace(_unread(LENGTH_ALONE, group), from_ms=at_ms)
                 for group, at_ms in possible_metadata_changes(comparison).items()
             ]
         return cls(sorted(listed, key=lambda one: (one.from_ms, one.until_ms, one.cause)), groups)

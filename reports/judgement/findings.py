@@ -16,6 +16,8 @@ from reports.judgement.timelines.compare import LATE_MS
 from reports.judgement.timelines.member_lines import DOUBTFUL, OF_LOADS, time_of
 
 Row = Mapping[str, Any]
+LENGTH_ALONE = "whether a member's metadata changed is not in the log, their length is"
+"""Why a rebalance for metadata proves nothing before 2.8."""
 EARLY = frozenset({"early", "early_line"})
 """The kinds of findings about what a timer did too early."""
 

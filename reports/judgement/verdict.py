@@ -258,7 +258,7 @@ def _doubts(
     doubts += doubtful.altered(run, data.altered_history)
     if not data.tells_bytes:
         doubts += [
-            f"group {group}: whether a member's metadata changed is not in the log, their length is"
+            f"group {group}: {findings.LENGTH_ALONE}"
             for group in findings.possible_metadata_changes(data.comparison)
         ]
     doubts += [

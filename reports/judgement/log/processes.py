@@ -68,6 +68,14 @@ class BrokerProcess:
     statuses: Counter[str]
 
 
+def line_counts(processes: Iterable[Mapping[str, Any]]) -> Counter[str]:
+    """Sum up numbers of lines by `STATUSES`."""
+    total = Counter[str]()
+    for one in processes:
+        total.update({status: one[status] for status in STATUSES})
+    return total
+
+
 def is_patchy(counts: Iterable[Mapping[str, int]]) -> bool:
     """Whether a line in ten is rejected, by numbers of lines by `STATUSES`.
 

@@ -7,11 +7,9 @@ serial number and both clocks. Rows are packed (MessagePack), those of a bucket 
 lines read = used + irrelevant + rejected: a line that no template matches is counted as rejected.
 """
 
-import zlib
 from bisect import bisect_right
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from math import inf
 from operator import itemgetter
 from typing import NamedTuple
@@ -36,12 +34,12 @@ from reports.judgement.log.split_rows import (
     WHOLE,
     Blob,
     How,
+    Packing,
     ProcessSummary,
     Row,
     Rows,
     SplitSummary,
     Time,
-    packed,
 )
 from reports.judgement.missing.gaps import ENDS_OF_GROUPS, ENDS_OF_OFFSETS
 from reports.judgement.run.skews import of_broker
@@ -57,9 +55,6 @@ OFF_MS = 1_200.0
 """How far the time that a line shows may be from its own, about (`broker_log`)."""
 OF_ALL_GROUPS = frozenset((*LINES, FENCED, *ENDS_OF_GROUPS, *ENDS_OF_OFFSETS))
 """The templates of lines that a summary holds, since every group is judged by them."""
-APART = 2_000
-"""From so many rows of a block on, a group has a blob to itself: a large one is never whole in
-memory."""
 BLOCK = 32 << 20
 """After so many bytes of lines the rows are given out."""
 _API, _CLIENT, _CONNECTION = map(REQUEST_ROW.index, ("api", "client_id", "connection"))
@@ -81,12 +76,6 @@ def read(
             left = BLOCK
     yield from reader.blobs()
     yield reader.end()
-
-
-@lru_cache(maxsize=100_000)
-def bucket_of(group: str, buckets: int) -> int:
-    """Return the bucket of a group: the same in each process."""
-    return zlib.crc32(group.encode()) % buckets
 
 
 class _Rows(NamedTuple):
@@ -112,9 +101,8 @@ class Reader:
         self._span_ends = [until_ms + self._early_ms for _, until_ms in how.spans]
         self._rows: dict[str | None, _Rows] = {}
         self._summary = SplitSummary([], signs=[], of_all_groups=[])
-        self._large: set[str] = set()
         self._clients: set[tuple[str | None, str | None]] = set()
-        self._counted: Counter[int] = Counter()
+        self._packing = Packing(how.buckets)
         self.line = 0
         self._before = b""
         self.sn: int | None = None
@@ -287,30 +275,21 @@ class Reader:
 
     def blobs(self) -> Iterator[Blob]:
         """Give out the rows of the lines read so far."""
-        together: dict[int, list[Rows]] = defaultdict(list)
-        counts: Counter[int] = Counter()
-        for group, rows in self._rows.items():
-            key = f"{self.broker} {self.line}" if group is None else group
-            bucket = bucket_of(key, self.how.buckets)
-            count = sum(map(len, rows))
+        for rows in self._rows.values() if self.how.apis else ():
             self._clients.update(
                 (row[_CONNECTION], row[_CLIENT])
-                for row in (rows.requests if self.how.apis else ())
+                for row in rows.requests
                 if row[-1] and row[_API] in self.how.apis
             )
-            if group is not None and (count >= APART or group in self._large):
-                self._large.add(group)
-                self._counted[bucket] += count
-                yield Blob(bucket, group, count, self._since_ms(rows), packed([(group, *rows)]))
-            else:
-                together[bucket].append(Rows(group, *rows))
-                counts[bucket] += count
-        for bucket, several in together.items():
-            yield Blob(bucket, "", counts[bucket], -inf, packed(several))
-        self._counted.update(counts)
+        # lines without a group go to one bucket or the other
+        block = (
+            (f"{self.broker} {self.line}" if group is None else group, Rows(group, *rows))
+            for group, rows in self._rows.items()
+        )
+        yield from self._packing.blobs(block, self._since_ms)
         self._rows = {}
 
-    def _since_ms(self, rows: _Rows) -> float:
+    def _since_ms(self, rows: Rows) -> float:
         ms, times_ms = REQUEST_ROW.index("ms"), REQUEST_ROW.index("times_ms")
         began = [
             row[ms] - row[times_ms][0] if row[ms] is not None and row[times_ms] else -inf
@@ -327,8 +306,8 @@ class Reader:
     def end(self) -> SplitSummary:
         """End; return the summary."""
         self._close()
-        self._summary.rows = dict(self._counted)
-        self._summary.large = sorted(self._large)
+        self._summary.rows = dict(self._packing.counted)
+        self._summary.large = sorted(self._packing.large)
         self._summary.clients = [*self._clients]
         return self._summary
 

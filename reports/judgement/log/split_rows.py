@@ -1,7 +1,10 @@
 """What a split of a log gives: its rows, packed by bucket of group, and its summary."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import zlib
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
 from math import inf
 from typing import Any, NamedTuple
 
@@ -10,6 +13,9 @@ import msgspec
 from reports.judgement.log.processes import Run
 from reports.judgement.run.deliveries import NOTHING_HELD, Deliveries
 
+APART = 2_000
+"""From so many rows of a block on, a group has a blob to itself: a large one is never whole in
+memory."""
 TAIL_MS = 1_000.0
 """How much of its end a summary tells millisecond by millisecond. Where lines are further out of
 order than that, the splits are read again without such a bound."""
@@ -43,6 +49,15 @@ class Rows(NamedTuple):
     unused: Sequence[Row] = ()
     said: Sequence[Row] = ()
 
+    @property
+    def total(self) -> int:
+        """How many rows these are."""
+        return sum(map(len, self[1:]))
+
+
+Since = Callable[[Rows], float]
+"""Gives from when on rows count, see `Blob`."""
+
 
 class Blob(NamedTuple):
     """Packed `Rows`: those of a large `group`, or ("") of a bucket's others.
@@ -59,6 +74,41 @@ class Blob(NamedTuple):
 
 unpacked = msgspec.msgpack.Decoder(list[Rows]).decode
 packed = msgspec.msgpack.Encoder().encode
+
+
+@lru_cache(maxsize=100_000)
+def bucket_of(group: str, buckets: int) -> int:
+    """Return the bucket of a group: the same in each process."""
+    return zlib.crc32(group.encode()) % buckets
+
+
+@dataclass(slots=True)
+class Packing:
+    """Packs the rows of a split into so many buckets, block by block.
+
+    `counted` counts rows by bucket, `large` are the groups that have blobs of their own.
+    """
+
+    buckets: int
+    counted: Counter[int] = field(default_factory=Counter)
+    large: set[str] = field(default_factory=set)
+
+    def blobs(self, block: Iterable[tuple[str, Rows]], since_ms: Since) -> Iterator[Blob]:
+        """Pack the rows of a block, each with what its bucket is chosen by."""
+        together: dict[int, list[Rows]] = defaultdict(list)
+        counts: Counter[int] = Counter()
+        for key, rows in block:
+            bucket, group, count = bucket_of(key, self.buckets), rows.group, rows.total
+            if group is not None and (count >= APART or group in self.large):
+                self.large.add(group)
+                self.counted[bucket] += count
+                yield Blob(bucket, group, count, since_ms(rows), packed([rows]))
+            else:
+                together[bucket].append(rows)
+                counts[bucket] += count
+        for bucket, several in together.items():
+            yield Blob(bucket, "", counts[bucket], -inf, packed(several))
+        self.counted.update(counts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,10 +39,6 @@ class Disturbance:
     source: Source
     groups: frozenset[str] | None = None
 
-    def concerns(self, group: str) -> bool:
-        """Whether it concerns a group."""
-        return self.groups is None or group in self.groups
-
     def meets(self, from_ms: float, until_ms: float) -> bool:
         """Whether it lies in a time, at least in part."""
         return self.from_ms <= until_ms and self.until_ms >= from_ms

@@ -1,13 +1,12 @@
 """Reads a split of the client history: its lines in; what they say, by bucket of group, out."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
-from math import inf
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from reports.judgement.log.reading import APART, BLOCK, bucket_of
-from reports.judgement.log.split_rows import Blob, Row, Rows, packed
+from reports.judgement.log.reading import BLOCK
+from reports.judgement.log.split_rows import Blob, Packing, Row, Rows
 from reports.judgement.run.history import EVENTS, HUB_LAG, Read
 from reports.judgement.run.json_form import Account
 
@@ -29,7 +28,7 @@ class HistorySummary(msgspec.Struct, array_like=True):
 
 def read(lines: Iterable[bytes], of_line: Read, buckets: int) -> Iterator[Blob | HistorySummary]:
     """Read the lines of a split: yield what they say of groups, and in the end the summary."""
-    account, counted, large = Account(), Counter[int](), set[str]()
+    account, packing = Account(), Packing(buckets)
     late_ms = Counter[float]()
     by_group: dict[str, list[Row]] = defaultdict(list)
     left = BLOCK // 500  # lines of about so many bytes
@@ -41,25 +40,15 @@ def read(lines: Iterable[bytes], of_line: Read, buckets: int) -> Iterator[Blob |
         by_group[said.group].append(msgspec.structs.astuple(said))
         left -= 1
         if left < 0:
-            yield from _blobs(by_group, buckets, counted, large)
-            left = BLOCK // 500
-    yield from _blobs(by_group, buckets, counted, large)
-    yield HistorySummary(account, dict(late_ms), dict(counted), sorted(large))
+            yield from packing.blobs(_block(by_group), _since_ms)
+            by_group, left = defaultdict(list), BLOCK // 500
+    yield from packing.blobs(_block(by_group), _since_ms)
+    yield HistorySummary(account, dict(late_ms), dict(packing.counted), sorted(packing.large))
 
 
-def _blobs(
-    by_group: dict[str, list[Row]], buckets: int, counted: Counter[int], large: set[str]
-) -> Iterator[Blob]:
-    together: dict[int, list[Rows]] = defaultdict(list)
-    for group, said in by_group.items():
-        bucket, rows = bucket_of(group, buckets), Rows(group, said=said)
-        counted[bucket] += len(said)
-        if len(said) >= APART or group in large:
-            large.add(group)
-            since_ms = min(row[0] for row in said)
-            yield Blob(bucket, group, len(said), since_ms, packed([rows]))
-        else:
-            together[bucket].append(rows)
-    for bucket, several in together.items():
-        yield Blob(bucket, "", sum(len(rows.said) for rows in several), -inf, packed(several))
-    by_group.clear()
+def _block(by_group: Mapping[str, Sequence[Row]]) -> Iterator[tuple[str, Rows]]:
+    return ((group, Rows(group, said=said)) for group, said in by_group.items())
+
+
+def _since_ms(rows: Rows) -> float:
+    return float(min(row[0] for row in rows.said))

@@ -11,7 +11,7 @@ import pytest
 from reports.judgement import buckets as module
 from reports.judgement.buckets import ALL_TABLES, Buckets, Evidence, chunks
 from reports.judgement.group import check_group
-from reports.judgement.log import reading
+from reports.judgement.log import reading, split_rows
 from reports.judgement.log.broker_log import Placing
 from reports.judgement.log.log_places import Split
 from reports.judgement.log.split_rows import Blob, How, unpacked
@@ -50,7 +50,7 @@ def test_a_large_group_is_judged_chunk_by_chunk(
     whole: Tables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In splits and blocks, each group with blobs of its own, and in chunks of some rows."""
-    monkeypatch.setattr(reading, "APART", 10)
+    monkeypatch.setattr(split_rows, "APART", 10)
     monkeypatch.setattr(reading, "BLOCK", 20_000)
     monkeypatch.setattr(module, "CHUNK", 60)
     monkeypatch.setattr(chunks, "__defaults__", ((), 60))
