@@ -119,3 +119,21 @@ def test_what_the_history_says_comes_by_group() -> None:
     assert rows.group == "g"
     assert [Said(*row).event for row in rows.said] == ["assigned"]
     assert summary.rows == {blob.bucket: 1}
+
+
+def test_a_group_that_was_large_once_keeps_blobs_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """And its split says that it is: else it would be judged twice, with some of its rows each."""
+    monkeypatch.setattr(split_rows, "APART", 3)
+    packing = split_rows.Packing(1)
+    blocks = [("a", 3), ("b", 2)], [("a", 1), ("b", 1)]
+    found = [
+        [(blob.group, blob.rows) for blob in packing.blobs(block, lambda _: 0.0)]
+        for block in (
+            [(name, split_rows.Rows(name, said=[()] * count)) for name, count in of_block]
+            for of_block in blocks
+        )
+    ]
+    assert found == [[("a", 3), ("", 2)], [("a", 1), ("", 1)]]
+    assert (packing.large, packing.counted) == ({"a"}, {0: 7})
