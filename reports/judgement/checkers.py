@@ -140,10 +140,11 @@ def unlogged(case: Case, context: RunContext) -> Checker:
         if case.is_wrong:
             loads = () if case.home is None else context.epochs.loads.get(case.home, ())
             longest_ms = case.members.max_rebalance_timeout_ms or 0.0
+            timers_ms = max(longest_ms, case.members.max_session_timeout_ms)
             for kill in kills:
                 yield from rows("unlogged", unseen.in_flight(kill, case.lines, longest_ms))
-            lost = unseen.unreplicated(context.epochs.partings, loads, case.lines)
-            yield from rows("unlogged", (*lost, *tails.rows(loads, case.lines)))
+            lost = unseen.unreplicated(context.epochs.partings, loads, case.lines, timers_ms)
+            yield from rows("unlogged", (*lost, *tails.rows(loads, case.lines, timers_ms)))
 
     return Checker(add, end)
 

@@ -160,10 +160,12 @@ class Disturbances:
             is_over = until_ms >= disturbance.until_ms  # until then its broker had the group
             if elsewhere and not is_over:
                 return False
-        if source in (Source.LOG, Source.REQUESTS, Source.UNSEEN):
+        if source in (Source.LOG, Source.REQUESTS, Source.UNSEEN) and one.kind in IS_BREACH:
+            from_ms = -inf
+        elif source in (Source.LOG, Source.REQUESTS):
             # a request that is missing started timers; one that a log lacks may have waited, too
             lasts_ms = self._timers_ms(one.group)
-            from_ms -= inf if one.kind in IS_BREACH else lasts_ms
+            from_ms -= lasts_ms
             until_ms += lasts_ms if source is Source.LOG else 0.0
         return disturbance.meets(from_ms, until_ms)
 

@@ -83,7 +83,7 @@ def test_a_silence_of_the_usual_length_explains_nothing(recording: Recording) ->
     chunk = Chunk.of(recording.rows_by_group["failover"])
     tails.add(chunk)
     loads = recording.context.epochs.loads[recording.partitions["failover"]]
-    assert [*tails.rows(loads, chunk.lines)] == []
+    assert [*tails.rows(loads, chunk.lines, 0.0)] == []
 
 
 @pytest.mark.parametrize("further", [False, True])

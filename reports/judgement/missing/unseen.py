@@ -52,9 +52,15 @@ def in_flight(kill: Kill, lines: Sequence[LoggedRow], longest_ms: float) -> Iter
 
 
 def unreplicated(
-    partings: Sequence[Parting], loads: Sequence[Load], lines: Sequence[LoggedRow]
+    partings: Sequence[Parting],
+    loads: Sequence[Load],
+    lines: Sequence[LoggedRow],
+    timers_ms: float,
 ) -> Iterator[Json]:
-    """Yield when a broker took over that may lack what the one before wrote as it was cut off."""
+    """Yield when a broker took over that may lack what the one before wrote as it was cut off.
+
+    What it loaded shows until the group's timers, `timers_ms` at most, have run out.
+    """
     for before, load in pairwise(loads):
         for parting in partings:
             lost = [
@@ -68,7 +74,8 @@ def unreplicated(
                     f"what broker {parting.broker} wrote just before it was cut off from the others"
                     " may not have reached them"
                 )
-                place = load.broker, load.line, lost[0]["at_ms"], _begun_ms(load, lines)
+                until_ms = _begun_ms(load, lines) + timers_ms
+                place = load.broker, load.line, lost[0]["at_ms"], until_ms
                 yield unlogged_row(*place, what, sure=False)
 
 
@@ -116,7 +123,9 @@ class Tails:
                     self._longest_ms[kill] = max(self._longest_ms.get(kill, 0.0), silent_ms)
                     self._last[kill] = at_ms, line
 
-    def rows(self, loads: Sequence[Load], lines: Sequence[LoggedRow]) -> Iterator[Json]:
+    def rows(
+        self, loads: Sequence[Load], lines: Sequence[LoggedRow], timers_ms: float
+    ) -> Iterator[Json]:
         """Yield the silences of brokers that had the group; what was cut was loaded afterwards."""
         for kill, (last_ms, line) in self._last.items():
             broker, killed_ms, _ = kill
@@ -133,5 +142,6 @@ class Tails:
             if later is None:
                 yield unlogged_row(broker, line, last_ms, killed_ms, what, sure=False)
             else:  # what was cut shows there
-                place = later.broker, later.line, last_ms, _begun_ms(later, lines)
+                until_ms = _begun_ms(later, lines) + timers_ms
+                place = later.broker, later.line, last_ms, until_ms
                 yield unlogged_row(*place, what, sure=False)
