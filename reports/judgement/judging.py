@@ -82,7 +82,6 @@ def context_of(
         rules=rules.own,
         clients=known_clients(run.experiment, deliveries),
         kills=run.killed_between,
-        unmeasured=run.unmeasured_kills,
         digester=Digester.of(run),
         partitions=run.first_partitions,
         absences=run.absences,

@@ -13,7 +13,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from kafka_protocol.apis import GROUP_APIS
 from kafka_protocol.log_line import EVENT
 from kafka_protocol.request_log import COMPLETED
 from reference_coordinator.classic import CLASSIC
@@ -176,9 +175,7 @@ class Recording:
     @cached_property
     def gaps(self) -> list[Gap]:
         """The gaps in its logs that no fault of the run explains."""
-        requests = (line.row for line in self.lines if "request" in line.row)
-        serving = {r["broker"] for r in requests if r["readable"] and r["api"] in GROUP_APIS}
-        return unexplained(self.all_gaps, self.run, serving)
+        return unexplained(self.all_gaps, self.run)
 
     @cached_property
     def rows_by_group(self) -> Mapping[str, Sequence[Row]]:

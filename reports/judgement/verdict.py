@@ -212,18 +212,15 @@ def _unread(run: RunFolder, data: Results, kip_848: Sequence[str]) -> Mapping[st
 
 def _with_unexplained_gaps(run: RunFolder, data: Results) -> Results:
     """Add the gaps of whole logs, and drop those that the run's own kills explain."""
-    serving = {broker for row in data.groups.values() for broker in row["brokers"]}
     absent = [broker for broker in run.brokers if broker not in data.starts]
     if run.level is Level.WIRE:
-        return replace(
-            data, gaps=[*map(missing_log, absent), *unexplained(data.gaps, run, serving)]
-        )
+        return replace(data, gaps=[*map(missing_log, absent), *unexplained(data.gaps, run)])
     of_logs = [
         *map(missing_log, absent),
         *wrong_start_counts(data.starts, run),
         *wrong_clocks(data.ended_ms, run),
     ]
-    return replace(data, gaps=[*of_logs, *unexplained(data.gaps, run, serving)])
+    return replace(data, gaps=[*of_logs, *unexplained(data.gaps, run)])
 
 
 def _group_names(run: RunFolder, data: Results) -> list[str]:

@@ -71,7 +71,7 @@ class Case:
         mine = replace(
             epochs, partings=partings, of_brokers=ends, of_partitions={partition: events}
         )
-        return replace(self.run.context, epochs=mine, kills=(), unmeasured=())
+        return replace(self.run.context, epochs=mine, kills=())
 
     def explains(self, *partings: Parting) -> bool:
         return explains(self.context(*partings), GROUP, self.rows)

@@ -147,7 +147,7 @@ def test_no_fault_of_brokers_explains_that_a_log_of_the_tap_ends(tmp_path: Path)
         for entry in (intent, {"at_ms": at_ms, "event": "injected", "fault_id": "k"}):
             journal.write(json.dumps(entry) + "\n")
     run = Recording(folder)
-    assert run.run.kills
+    assert run.run.killed_between
     assert [gap.what for gap in run.gaps] == [END_MISSING]
 
 

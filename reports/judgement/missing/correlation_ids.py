@@ -44,13 +44,11 @@ _OF_NO_MEMBER = '"memberId":""'
 class KnownClients:
     """The clients whose other requests are known: groups of wire scripts, and librdkafka's by id.
 
-    `librdkafka` has the ms after which these clients ask for the metadata of topics again, and
-    `heartbeat_ms` those after which they send heartbeats.
+    `librdkafka` has the ms after which these clients ask for the metadata of topics again.
     """
 
     wire_groups: frozenset[str] = frozenset()
     librdkafka: Mapping[str, float] = field(default_factory=dict)
-    heartbeat_ms: Mapping[str, float] = field(default_factory=dict)
     intervals_ms: Mapping[str, float] = field(default_factory=dict)
     """The heartbeat intervals of the members of all clients, and of their duplicates."""
     members: Mapping[str, str] = field(default_factory=dict)

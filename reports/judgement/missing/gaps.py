@@ -1,7 +1,7 @@
 """Gaps: where evidence is missing or unreadable, and which of them the run's faults explain."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -164,18 +164,16 @@ def wrong_clocks(ended_ms: Mapping[str, float], run: "RunFolder") -> list[Gap]:
     ]  # fmt: skip
 
 
-def unexplained(gaps: Sequence[Gap], run: "RunFolder", serving: Iterable[str]) -> list[Gap]:
-    """Drop the gaps that the run's own faults explain; `serving` are brokers that served groups.
+def unexplained(gaps: Sequence[Gap], run: "RunFolder") -> list[Gap]:
+    """Drop the gaps that the run's own faults explain.
 
     The log of a broker that ran before begins where the run began. All of its groups are new. No
     fault ends the tap, or deletes what it wrote: at level `wire` all gaps are left.
     """
     if run.level is Level.WIRE:
         return list(gaps)
-    gaps = [gap for gap in gaps if not is_about_topics(run.deleted, gap)]
-    session_ms = max(group.session_timeout_ms for group in run.experiment.workload.groups)
-    left = without_kills(gaps, run.kills, dict.fromkeys(serving, session_ms), run.log_lines)
-    whole = without_cuts(left, run.cut_short)
+    left = [gap for gap in gaps if not is_about_topics(run.deleted, gap)]
+    whole = without_cuts(without_kills(left, run.log_lines), run.cut_short)
     return [gap for gap in whole if run.outside is None or gap.what != START_MISSING]
 
 
@@ -184,30 +182,21 @@ def is_about_topics(deleted: Collection[str], gap: Gap) -> bool:
     return bool(gap.topics) and gap.topics <= set(deleted)
 
 
-def without_kills(
-    gaps: Sequence[Gap],
-    kills: Sequence[tuple[str, float]],
-    max_idle_ms: Mapping[str, float],
-    log_lines: Mapping[tuple[str, float], int] = {},
-) -> list[Gap]:
+def without_kills(gaps: Sequence[Gap], log_lines: Mapping[tuple[str, float], int]) -> list[Gap]:
     """Drop the gaps that kills explain: a log that ends there, and a truncated last line.
 
-    `kills` are (broker, ms); each ends one process of one log. Everything that a broker wrote is on
-    disk when it is killed. `log_lines` says by kill how many lines that were; a log with fewer was
-    cut. Of other kills, `max_idle_ms` says how long a broker that served groups may have had
-    nothing to write; a log that ends earlier was cut.
+    Each kill ends one process of one log. Everything that a broker wrote is on disk when it is
+    killed: `log_lines` says, by broker and ms, how many lines that were. A log with fewer was cut.
     """
     left = list(gaps)
-    for broker, killed_ms in sorted(kills, key=lambda kill: kill[1]):
-        lines = log_lines.get((broker, killed_ms))
-        first_ms = killed_ms - max_idle_ms.get(broker, float("inf"))
+    for (broker, killed_ms), lines in sorted(log_lines.items()):
         ends = [
             gap
             for gap in left
             if (gap.broker, gap.what) == (broker, END_MISSING)
             and gap.at_ms is not None
             and gap.at_ms <= killed_ms + KILL_MS
-            and (first_ms <= gap.at_ms if lines is None else lines <= gap.line)
+            and lines <= gap.line
         ]
         left = _without_last(left, ends)
     return left

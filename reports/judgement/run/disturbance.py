@@ -44,6 +44,10 @@ class Disturbance:
         return self.from_ms <= until_ms and self.until_ms >= from_ms
 
 
+Kill = tuple[str, float, float]
+"""A broker (id) that was killed, and between when, in ms: the journal's intent, and its note."""
+
+
 class BrokenWire(NamedTuple):
     """A time in which the tap held up, dropped or doubled what a client and brokers sent."""
 

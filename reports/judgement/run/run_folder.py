@@ -118,12 +118,6 @@ class RunFolder(RunFaults):
         with_zookeeper = number(self.environment["kafka_version"]) < FIRST_WITHOUT_ZOOKEEPER
         return RECONNECTS_MS if with_zookeeper else 0.0
 
-    @property
-    def unmeasured_kills(self) -> tuple[tuple[str, float, float], ...]:
-        """Those of which it is not known how long the broker's log was then; none of the tap's."""
-        kills = () if self.level is Level.WIRE else self.killed_between
-        return tuple(kill for kill in kills if (kill[0], kill[2]) not in self.log_lines)
-
     @cached_property
     def cut_short(self) -> frozenset[str]:
         """The brokers (ids) killed as they did not shut down, whose logs are still whole."""

@@ -26,7 +26,7 @@ def test_writes_may_fail_until_replicas_have_caught_up(
     name: str, after_ms: int, may_fail: bool
 ) -> None:
     run = RECORDINGS[name].run
-    ((_, killed_ms),) = run.kills
+    ((_, _, killed_ms),) = run.killed_between
     healed_ms = max(e["at_ms"] for e in run.journal if e["event"] == "healed")
     (outage,) = run.outages
     assert killed_ms < healed_ms
