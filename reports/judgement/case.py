@@ -22,8 +22,7 @@ from reference_coordinator.replay import (
     Violation,
 )
 from reports.judgement.collector import collector_paused
-from reports.judgement.coordinators.coordinator_epochs import CoordinatorEpochs
-from reports.judgement.coordinators.epoch_ends import Unsure
+from reports.judgement.coordinators.coordinator_epochs import CoordinatorEpochs, Unsure
 from reports.judgement.coordinators.wire_epochs import NO_EPOCHS, WireEpochs
 from reports.judgement.coordinators.wire_turns import TOLERANCE, in_turn
 from reports.judgement.kept_chunks import KeptChunks
@@ -301,7 +300,7 @@ class Judgement:
         compared = compare.compare(observed, expected, case.stalls)
         return Compared(
             *(self.explained, result.bound, observed, expected),
-            [*unsure.without(result.rows, compared)],
+            unsure.without(result.rows, compared),
             member_lines.compare(
                 case.lines,
                 result.expected_lines,

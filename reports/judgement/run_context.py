@@ -13,7 +13,7 @@ from reports.judgement.coordinators.wire_epochs import Restart
 from reports.judgement.digest import Digester
 from reports.judgement.missing.correlation_ids import NO_CLIENTS, KnownClients
 from reports.judgement.run.deleted_topics import Deletions
-from reports.judgement.run.disturbance import BrokenWire, Kill
+from reports.judgement.run.disturbance import BrokenWire, Disturbance, Kill
 from reports.judgement.timelines.fenced_lines import FencedLines
 from reports.judgement.witnesses import Tap
 
@@ -34,6 +34,8 @@ class RunContext:
     promised: Profile
     epochs: CoordinatorEpochs
     stalls: tuple[Stall, ...] = ()
+    standstills: tuple[Disturbance, ...] = ()
+    """The stalls that no fault of the journal is, with what they are known by."""
     outages: tuple[Outage, ...] = ()
     first_alone: bool = False
     rules: Profile | None = None

@@ -53,7 +53,7 @@ def test_the_whole_log_leaves_no_doubt(recording: Recording, tmp_path: Path) -> 
 def test_a_tail_that_is_cut_is_a_doubt(recording: Recording, tmp_path: Path, lines: int) -> None:
     altered = cut(recording, tmp_path / "run", lines)
     (gap,) = altered.gaps
-    assert gap.what == "the log's end is missing"
+    assert gap.cause == "the log's end is missing"
     differences = [finding for group in altered.groups for finding in found(altered, group)]
     assert proven(differences) == []
 
@@ -62,7 +62,7 @@ def test_a_kill_explains_no_end_where_the_journal_does_not_say_how_long_the_log_
     recording: Recording, tmp_path: Path
 ) -> None:
     unmeasured = cut(recording, tmp_path / "run", 0, measured=False)
-    assert [gap.what for gap in unmeasured.gaps] == ["the log's end is missing"]
+    assert [gap.cause for gap in unmeasured.gaps] == ["the log's end is missing"]
 
 
 @pytest.mark.parametrize(("after_ms", "goes_on"), [(900, False), (1_100, True), (2_500, True)])
@@ -80,4 +80,4 @@ def test_a_killed_broker_writes_no_more(
     by_ms = int(killed_ms - (end_ms - after_ms))
     text = journal.read_text().replace(f'"at_ms": {killed_ms}', f'"at_ms": {killed_ms - by_ms}')
     journal.write_text(text)
-    assert [gap.what for gap in Recording(folder).gaps] == ["the log's end is missing"] * goes_on
+    assert [gap.cause for gap in Recording(folder).gaps] == ["the log's end is missing"] * goes_on

@@ -146,5 +146,5 @@ def test_a_kill_makes_it_unknown(recording: Recording) -> None:
         killed = replace(judge, kills=(kill,))
         every = check_rows(killed, "removal", rows)
         gaps = [unlogged({"group": "removal", **row}) for name, row in every if name == "unlogged"]
-        found = Disturbances([gap.disturbance for gap in gaps], {}).judged([finding])
+        found = Disturbances(gaps, {}).judged([finding])
         assert [one.proven for one in found] == [proven]

@@ -26,7 +26,7 @@ import msgspec
 from kafka_protocol.apis import OFFSET_FETCH
 from reports.judgement.coordinators.wire_turns import COPY
 from reports.judgement.logged import REQUEST
-from reports.judgement.missing.unlogged import unlogged_row
+from reports.judgement.missing.gaps import unlogged_row
 from reports.judgement.run.deliveries import NOTHING_HELD, Deliveries
 
 EARLY = 0.9

@@ -13,7 +13,7 @@ from typing import Any
 from reference_coordinator.replay import Parting
 from reports.judgement.coordinators.coordinator_epochs import Load
 from reports.judgement.logged import LoggedRow
-from reports.judgement.missing.unlogged import unlogged_row
+from reports.judgement.missing.gaps import unlogged_row
 from reports.judgement.run.disturbance import Kill
 from reports.judgement.timelines.member_lines import ENTERED, OF_LOADS
 
