@@ -23,8 +23,12 @@ from reference_coordinator.replay import (
 )
 from reports.judgement.collector import collector_paused
 from reports.judgement.coordinators.coordinator_epochs import CoordinatorEpochs, Unsure
-from reports.judgement.coordinators.wire_epochs import NO_EPOCHS, WireEpochs
-from reports.judgement.coordinators.wire_turns import TOLERANCE, in_turn
+from reports.judgement.coordinators.wire_epochs import (
+    NO_EPOCHS,
+    TOLERANCE,
+    WireEpochs,
+    in_turn,
+)
 from reports.judgement.kept_chunks import KeptChunks
 from reports.judgement.logged import Chunk, HeldUp, LoggedRow, Requests
 from reports.judgement.members import Members

@@ -17,7 +17,7 @@ from reports.judgement.case import Case, Judgement, Named
 from reports.judgement.clients import assignments, comparison, ownership
 from reports.judgement.clients.client_rules import CLIENT_FINDINGS
 from reports.judgement.coordinators import elections
-from reports.judgement.coordinators.wire_marks import epochs_of
+from reports.judgement.coordinators.wire_epochs import epochs_of
 from reports.judgement.digest import DIGESTS
 from reports.judgement.kept_chunks import KeptChunks
 from reports.judgement.logged import Chunk, HeldUp, LoggedRow

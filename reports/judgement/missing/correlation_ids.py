@@ -24,10 +24,9 @@ from typing import Any
 import msgspec
 
 from kafka_protocol.apis import OFFSET_FETCH
-from reports.judgement.coordinators.wire_turns import COPY
 from reports.judgement.logged import REQUEST
 from reports.judgement.missing.gaps import unlogged_row
-from reports.judgement.run.deliveries import NOTHING_HELD, Deliveries
+from reports.judgement.run.deliveries import COPY, NOTHING_HELD, Deliveries
 
 EARLY = 0.9
 """How soon metadata may be asked for again, as a share of the interval."""
