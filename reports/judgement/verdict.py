@@ -13,7 +13,6 @@ from typing import Any
 from reports.judgement import (
     as_json,
     doubtful,
-    failed_writes,
     findings,
     no_members,
     record_size,
@@ -258,7 +257,7 @@ def _doubts(
         if count > 1
     ]
     doubts += data.elections[:SHOWN]
-    doubts += failed_writes.doubts(run, data.bound)
+    doubts += doubtful.failed_writes(run, data.bound)
     known = [*data.bound.items(), *((name, of.clients) for name, of in data.digests.items())]
     doubts += [
         f"group {group}: {kinds[kind]} {what}"
