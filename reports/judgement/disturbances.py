@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from math import inf
+from operator import attrgetter
 from typing import Any, Self
 
 from reports.judgement import doubtful
@@ -94,7 +95,8 @@ class Disturbances:
                 replace(_unread(LENGTH_ALONE, group), from_ms=at_ms)
                 for group, at_ms in possible_metadata_changes(comparison).items()
             ]
-        return cls(sorted(listed, key=lambda one: (one.from_ms, one.until_ms, one.cause)), groups)
+        in_order = attrgetter("from_ms", "until_ms", "cause", "broker")
+        return cls(sorted(listed, key=in_order), groups)
 
     def judged(self, found: Sequence[Finding]) -> list[Finding]:
         """Mark the findings that a disturbance may explain; the order stays.

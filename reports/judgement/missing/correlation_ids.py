@@ -182,7 +182,7 @@ class CorrelationIds:
         return 1
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield holes as rows of `group.UNLOGGED`, once all requests are in."""
+        """Yield holes as rows of `gaps.UNLOGGED`, once all requests are in."""
         for known in self._connections.values():
             for hole in known.holes:
                 if (count := hole.unexplained) > 0:

@@ -3,7 +3,7 @@
 A broker logs a request with its answer. What it had not answered when it was killed, it never logs,
 though the group may have changed. What a broker that is cut off wrote just before may not have
 reached its replicas; then the broker that takes over loads an older state. Neither is a gap of the
-logs: these rows (see `group.UNLOGGED`) are not `sure`.
+logs: these rows (see `gaps.UNLOGGED`) are not `sure`.
 """
 
 from collections.abc import Iterator, Sequence
