@@ -90,7 +90,7 @@ def loop(run: RunFolder, logs: ReadLogs) -> Found:
         if name == "bound":
             counts.update({what: number for _, what, number in rows})
 
-    context, _ = context_of(run, Rules(rules, rules, None), logs.merged, NOTHING_HELD)
+    context = context_of(run, Rules(rules, rules, None), logs.merged, NOTHING_HELD)
     _judge(logs, run, partial(only_replay, context), add)
     return _found(logs, counts["explained"], counts["violations"])
 
@@ -103,7 +103,7 @@ def same_work(run: RunFolder, logs: ReadLogs) -> Found:
     stored = (*OF_LINES, *OF_GROUPS)
     files = storing.Files(folder, stored, (*ALWAYS_KEPT, "violations"))
     rules_by = Rules(rules, promised_by(rules), rules)
-    context, _ = context_of(run, rules_by, logs.merged, NOTHING_HELD)
+    context = context_of(run, rules_by, logs.merged, NOTHING_HELD)
     _judge(logs, run, partial(check_group, context), files.add)
     results = pa.Table.from_batches([files.end()])
     storing.commit(folder, stored, results)

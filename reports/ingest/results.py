@@ -13,13 +13,12 @@ from pyspark.sql import functions as F
 from reports.ingest.tables import Asked, Tables, rows_of
 from reports.judgement import findings
 from reports.judgement.coordinators import elections
-from reports.judgement.coordinators.unplanned_elections import Election, unplanned_elections
 from reports.judgement.costs import Costs
 from reports.judgement.digest import Digest
+from reports.judgement.disturbances import of_brokers
 from reports.judgement.log.processes import ends_of_brokers, line_counts
-from reports.judgement.missing.gaps import missing, possible_deletion, unlogged, unreadable
+from reports.judgement.missing.gaps import missing, possible_deletions, unlogged, unreadable
 from reports.judgement.run.run_folder import HISTORY
-from reports.judgement.run_context import RunContext
 from reports.judgement.verdict import Results
 from reports.judgement.witnesses import Tap
 
@@ -102,14 +101,13 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose, partitions: 
             *map(unreadable, tables.rejected),
             *map(missing, tables.lost),
             *map(unlogged, sorted(small["unlogged"], key=itemgetter("broker", "line"))),
-            *map(possible_deletion, tables.ends_of_groups),
+            *possible_deletions(tables.ends_of_groups, context.deleted),
         ],
-        standstills=tables.standstills,
+        of_brokers=[*of_brokers(context, (row["group"] for row in with_requests))],
         ended_ms=ends_of_brokers(tables.merged.processes, tables.lost),
         tells_bytes=context.grammar.tells_bytes,
         places=tables.merged.places,
         elections=list(elections.doubts(context.epochs, context.stalls)),
-        moved={row["group"]: moved for row in with_requests if (moved := _moved(context, row))},
         altered_history=tables.history.doubts(HISTORY),
         left_out=sum(of.wrong for group, of in digests.items() if wrong and group not in wrong),
     )
@@ -129,13 +127,6 @@ def _witnesses(tap: Tap, digests: Iterable[Digest]) -> Mapping[str, int]:
     for digest in digests:
         counts.update(digest.witnesses)
     return {"tap_lines": tap.lines, **dict(sorted(counts.items()))}
-
-
-def _moved(context: RunContext, row: Row) -> list[Election]:
-    """Return the elections of a group's partition that no fault explains."""
-    partition = context.epochs.partition_of(row["group"])
-    known = context.outages, context.stalls, context.grown_ms[1]
-    return unplanned_elections(context.epochs, partition, *known)
 
 
 def _rows_that_show(

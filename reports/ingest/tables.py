@@ -34,7 +34,7 @@ from reports.judgement import buckets, group
 from reports.judgement.buckets import GAPS, Buckets
 from reports.judgement.costs import HubGaps
 from reports.judgement.group import check_group, evidence_of
-from reports.judgement.judging import Rules, context_of, spans_of
+from reports.judgement.judging import Rules, context_of
 from reports.judgement.log import broker_log
 from reports.judgement.log.broker_log import COLUMNS as LINE_COLUMNS
 from reports.judgement.log.broker_log import Placing
@@ -49,9 +49,9 @@ from reports.judgement.run.deliveries import ACTED, NOTHING_HELD, Deliveries
 from reports.judgement.run.evidence_level import Level
 from reports.judgement.run.history import reader_of
 from reports.judgement.run.json_form import Account
-from reports.judgement.run.machine_log import Standstill
 from reports.judgement.run.run_folder import HISTORY, RunFolder, logs_bytes
 from reports.judgement.run_context import RunContext
+from reports.judgement.standstills import spans_of
 from reports.judgement.witnesses import Tap, compared_apis, hidden_by_nat
 
 Progress = Callable[[str], None]
@@ -115,8 +115,6 @@ class Tables:
     merged: Merged
     kept: Mapping[str, list[Json]]
     context: RunContext
-    standstills: Sequence[Standstill] = ()
-    """When brokers stood still, proven, and by no fault of the journal."""
     history: Account = field(default_factory=Account)
     """What of the lines of the client history is understood."""
     hub_gaps: HubGaps | None = None
@@ -196,10 +194,10 @@ def build(
         seen = reading(run.tap_parser) if _has_tap(spark, run, source) else None
         progress("replaying every request through the reference coordinator")
         tap = None if seen is None else _tap(run, read, seen)
-        context, standstills = context_of(run, rules, read.merged, held, tap)
+        context = context_of(run, rules, read.merged, held, tap)
         kept = _judged([read] if seen is None else [read, seen], context, output)
     gaps = HubGaps.of(read.late_ms)
-    return Tables(spark, run, output, read.merged, kept, context, standstills, read.history, gaps)
+    return Tables(spark, run, output, read.merged, kept, context, read.history, gaps)
 
 
 def store_lines(spark: SparkSession, run: RunFolder, source: str, output: str) -> Merged:

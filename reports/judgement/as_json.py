@@ -24,7 +24,7 @@ def finding(number: int, one: Finding, places: LogPlaces, times: int = 1) -> Jso
         "observed": one.observed,
         "log": _place(one.broker, one.line, places),
         **({"history": one.history} if one.history else {}),
-        **({"may_be": one.may_be.cause} if one.may_be else {}),
+        **({"may_be": one.may_be.because} if one.may_be else {}),
         **({"times": times} if times > 1 else {}),
     }
 
@@ -38,7 +38,7 @@ def disturbance(one: Disturbance, explains: int) -> Json:
         "groups": None if one.groups is None else sorted(one.groups),
         "from_ms": ms(one.from_ms),
         "until_ms": ms(one.until_ms),
-        "because": one.cause,
+        "because": one.because,
         "explains": explains,
     }
 

@@ -22,10 +22,13 @@ from reference_coordinator.replay import (
     Violation,
 )
 from reports.judgement.collector import collector_paused
-from reports.judgement.coordinators.coordinator_epochs import CoordinatorEpochs
-from reports.judgement.coordinators.epoch_ends import Unsure
-from reports.judgement.coordinators.wire_epochs import NO_EPOCHS, WireEpochs
-from reports.judgement.coordinators.wire_turns import TOLERANCE, in_turn
+from reports.judgement.coordinators.coordinator_epochs import CoordinatorEpochs, Unsure
+from reports.judgement.coordinators.wire_epochs import (
+    NO_EPOCHS,
+    TOLERANCE,
+    WireEpochs,
+    in_turn,
+)
 from reports.judgement.kept_chunks import KeptChunks
 from reports.judgement.logged import Chunk, HeldUp, LoggedRow, Requests
 from reports.judgement.members import Members
@@ -301,7 +304,7 @@ class Judgement:
         compared = compare.compare(observed, expected, case.stalls)
         return Compared(
             *(self.explained, result.bound, observed, expected),
-            [*unsure.without(result.rows, compared)],
+            unsure.without(result.rows, compared),
             member_lines.compare(
                 case.lines,
                 result.expected_lines,

@@ -18,7 +18,6 @@ from reports.judgement.clients.comparison import Clients
 from reports.judgement.clients.fetched_offsets import FetchedOffsets
 from reports.judgement.missing import unseen
 from reports.judgement.missing.correlation_ids import CorrelationIds
-from reports.judgement.missing.silences import Silences
 from reports.judgement.run.history import ClientEvent
 from reports.judgement.run_context import RunContext
 from reports.judgement.timelines.fenced_lines import Fencings
@@ -127,16 +126,9 @@ def unlogged(case: Case, context: RunContext) -> Checker:
     """Requests that no log has; those that a log may lack only where something is wrong."""
     kills = () if context.wire is not None else context.kills
     ids = CorrelationIds(case.group, context.clients)
-    silences = Silences(kills, context.clients.heartbeat_ms, context.stalls)
-    tails = unseen.Tails(context.unmeasured)
-
-    def add(part: Part) -> None:
-        ids.add(part.chunk.requests)
-        silences.add(part.chunk.requests)
-        tails.add(part.chunk)
 
     def end() -> Iterator[Named]:
-        yield from rows("unlogged", (*ids.rows(), *silences.rows()))
+        yield from rows("unlogged", ids.rows())
         if case.is_wrong:
             loads = () if case.home is None else context.epochs.loads.get(case.home, ())
             longest_ms = case.members.max_rebalance_timeout_ms or 0.0
@@ -144,9 +136,9 @@ def unlogged(case: Case, context: RunContext) -> Checker:
             for kill in kills:
                 yield from rows("unlogged", unseen.in_flight(kill, case.lines, longest_ms))
             lost = unseen.unreplicated(context.epochs.partings, loads, case.lines, timers_ms)
-            yield from rows("unlogged", (*lost, *tails.rows(loads, case.lines, timers_ms)))
+            yield from rows("unlogged", lost)
 
-    return Checker(add, end)
+    return Checker(lambda part: ids.add(part.chunk.requests), end)
 
 
 def witnesses(_: Case, context: RunContext) -> Checker:

@@ -11,17 +11,17 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from math import inf
+from operator import attrgetter
 from typing import Any, Self
 
 from reports.judgement import doubtful
 from reports.judgement.breaches import LATE, OF_CLIENTS, Breach
-from reports.judgement.coordinators.unplanned_elections import Election
+from reports.judgement.coordinators.elections import unplanned_elections
 from reports.judgement.findings import LENGTH_ALONE, Finding, possible_metadata_changes
-from reports.judgement.missing.gaps import Gap
 from reports.judgement.run.disturbance import CATCHING_UP_MS, Disturbance, Source
 from reports.judgement.run.faults import outage_of
-from reports.judgement.run.machine_log import Busy, Standstill
 from reports.judgement.run.run_folder import RunFolder
+from reports.judgement.run_context import RunContext
 from reports.judgement.timelines.member_lines import OF_LOADS, WRITES_FAIL_MS
 
 Json = dict[str, Any]
@@ -69,9 +69,8 @@ class Disturbances:
         cls,
         run: RunFolder,
         *,
-        gaps: Sequence[Gap],
-        standstills: Iterable[Standstill],
-        moved: Mapping[str, Sequence[Election]],
+        gaps: Sequence[Disturbance],
+        of_brokers: Iterable[Disturbance],
         groups: Mapping[str, Json],
         unread: Mapping[str, str],
         comparison: Sequence[Mapping[str, Any]],
@@ -84,8 +83,7 @@ class Disturbances:
         """
         listed = [
             *of_pressure(run.busy),
-            *of_standstills(standstills),
-            *of_elections(moved),
+            *of_brokers,
             *_faults(run),
             *of_gaps(gaps),
             *_history(run, altered_history),
@@ -97,7 +95,8 @@ class Disturbances:
                 replace(_unread(LENGTH_ALONE, group), from_ms=at_ms)
                 for group, at_ms in possible_metadata_changes(comparison).items()
             ]
-        return cls(sorted(listed, key=lambda one: (one.from_ms, one.until_ms, one.cause)), groups)
+        in_order = attrgetter("from_ms", "until_ms", "cause", "broker")
+        return cls(sorted(listed, key=in_order), groups)
 
     def judged(self, found: Sequence[Finding]) -> list[Finding]:
         """Mark the findings that a disturbance may explain; the order stays.
@@ -176,48 +175,41 @@ class Disturbances:
         return max(row.get(name) or 0.0 for name in names)
 
 
-def of_pressure(busy: Iterable[Busy]) -> Iterator[Disturbance]:
+def of_pressure(busy: Iterable[Disturbance]) -> Iterator[Disturbance]:
     """Yield when brokers may have got no CPU; times next to each other are one."""
     spans: dict[str, Disturbance] = {}
     for one in sorted(busy, key=lambda one: (one.from_ms, one.until_ms)):
-        mine = Disturbance(
-            one.broker,
-            one.from_ms - AROUND_MS,
-            one.until_ms + AROUND_MS,
-            one.because,
-            Source.PRESSURE,
-        )
+        from_ms, until_ms = one.from_ms - AROUND_MS, one.until_ms + AROUND_MS
         last = spans.get(one.broker)
-        if last is not None and mine.from_ms <= last.until_ms:
-            mine = replace(last, until_ms=max(last.until_ms, mine.until_ms))
-        elif last is not None:
+        if last is not None and from_ms <= last.until_ms:
+            spans[one.broker] = replace(last, until_ms=max(last.until_ms, until_ms))
+            continue
+        if last is not None:
             yield last
-        spans[one.broker] = mine
+        spans[one.broker] = replace(one, from_ms=from_ms, until_ms=until_ms)
     yield from spans.values()
 
 
-def of_standstills(standstills: Iterable[Standstill]) -> Iterator[Disturbance]:
+def of_brokers(context: RunContext, groups: Iterable[str]) -> Iterator[Disturbance]:
+    """Yield when brokers stood still, and elections of groups' partitions without a fault."""
+    yield from of_standstills(context.standstills)
+    known = context.outages, context.stalls, context.grown_ms[1]
+    for group in groups:
+        partition = context.epochs.partition_of(group)
+        for one in unplanned_elections(context.epochs, partition, *known):
+            yield replace(one, groups=frozenset({group}))
+
+
+def of_standstills(standstills: Iterable[Disturbance]) -> Iterator[Disturbance]:
     """Yield when brokers stood still, and when writes may have failed as one did for long."""
     for one in standstills:
-        lasted_ms = one.until_ms - one.from_ms
-        cause = f"broker {one.broker} stood still for {lasted_ms:,.0f} ms: {one.because}"
-        still = Disturbance(one.broker, one.from_ms, one.until_ms, cause, Source.STANDSTILL)
-        if lasted_ms >= MATTERS_MS:
-            yield still
-        if lasted_ms >= WRITES_FAIL_MS:
+        cause = f"broker {one.broker} stood still for {one.lasted_ms:,.0f} ms: {one.cause}"
+        if one.lasted_ms >= MATTERS_MS:
+            yield replace(one, cause=cause)
+        if one.lasted_ms >= WRITES_FAIL_MS:
             until_ms = one.until_ms + CATCHING_UP_MS
             cause += "; writes may have failed, and other brokers taken over"
-            yield replace(still, until_ms=until_ms, cause=cause, source=Source.WRITES)
-
-
-def of_elections(moved: Mapping[str, Sequence[Election]]) -> Iterator[Disturbance]:
-    """Yield the elections of groups' partitions that no fault explains."""
-    for group, elections in moved.items():
-        for one in elections:
-            times = one.outage.from_ms, one.outage.until_ms
-            yield Disturbance(
-                one.broker, *times, one.described, Source.ELECTION, frozenset({group})
-            )
+            yield replace(one, until_ms=until_ms, cause=cause, source=Source.WRITES)
 
 
 def _faults(run: RunFolder) -> Iterator[Disturbance]:
@@ -229,12 +221,11 @@ def _faults(run: RunFolder) -> Iterator[Disturbance]:
             yield Disturbance(broker, outage.from_ms, outage.until_ms, cause, Source.FAULT)
 
 
-def of_gaps(gaps: Sequence[Gap]) -> Iterator[Disturbance]:
+def of_gaps(gaps: Sequence[Disturbance]) -> Iterator[Disturbance]:
     """Yield when evidence is missing; after the last of many gaps there may be more."""
-    found = [gap.disturbance for gap in gaps]
-    last_ms = max((one.from_ms for one in found), default=inf)
-    for one in found:
-        is_last = len(found) >= MOST_GAPS and one.from_ms == last_ms
+    last_ms = max((one.from_ms for one in gaps), default=inf)
+    for one in gaps:
+        is_last = len(gaps) >= MOST_GAPS and one.from_ms == last_ms
         yield replace(one, until_ms=inf) if is_last else one
 
 

@@ -1,6 +1,8 @@
 """What makes a verdict `unknown`: what the replay bound from observation, and altered evidence."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from math import ceil
 
 from reports.judgement.clients.comparison import TWICE
 from reports.judgement.run.evidence_level import Level
@@ -19,6 +21,9 @@ DOUBTFUL = {
     TWICE: "events stand twice in history.jsonl",
 }
 """What is a doubt where it was bound from observation, or counted of clients, in words."""
+CHECKED_WITHIN = 1.5
+"""After how many times `replica.lag.time.max.ms` a replica is out of sync at the latest: the leader
+looks for such replicas each half of it (`ReplicaManager.startup`)."""
 HISTORY_GONE = "the client history is gone: history.jsonl"
 UNSEEN = ("unseen_member", "unseen_takeover")
 """Those that tell of what is in no evidence of the run."""
@@ -64,3 +69,24 @@ def unsure_counts(
     open_kinds = (*UNSEEN, "census") if on_wire else UNSEEN
     unseen = {group for group, kinds in bound.items() if any(map(kinds.get, open_kinds))}
     return unseen.union(kip_848)
+
+
+def failed_writes(run: RunFolder, bound: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
+    """Name the groups of which more writes were taken to have failed than outages explain.
+
+    `bound` counts what was bound from observation, by group and kind. A coordinator waits for a
+    replica that has stopped until that is no longer in sync. Each write times out after
+    `offsets.commit.timeout.ms`, and a client sends the next request of a connection once it has the
+    answer. A broker that gives a partition up fails one request of each connection. A time-out
+    without any journalled outage may have one cause.
+    """
+    members = Counter(member.group for member in run.experiment.members())
+    each = ceil(CHECKED_WITHIN * run.settings.replica_lag_ms / run.settings.commit_timeout_ms)
+    for group, kinds in bound.items():
+        failed = kinds.get("failed_write", 0)
+        most = each * max(len(run.outages), 1) * max(members[group], 1)
+        if failed > most:
+            yield (
+                f"group {group}: {failed} failed writes were taken from the responses; with"
+                f" {each} for each member and outage there are at most {most}"
+            )

@@ -17,14 +17,12 @@ from reports.judgement.case import Case, Judgement, Named
 from reports.judgement.clients import assignments, comparison, ownership
 from reports.judgement.clients.client_rules import CLIENT_FINDINGS
 from reports.judgement.coordinators import elections
-from reports.judgement.coordinators.unplanned_elections import of_shutdown
-from reports.judgement.coordinators.wire_marks import epochs_of
+from reports.judgement.coordinators.wire_epochs import epochs_of
 from reports.judgement.digest import DIGESTS
 from reports.judgement.kept_chunks import KeptChunks
-from reports.judgement.lateness.pace import Pace
 from reports.judgement.logged import Chunk, HeldUp, LoggedRow
-from reports.judgement.members import Members
-from reports.judgement.missing.unlogged import UNLOGGED
+from reports.judgement.members import Members, Pace
+from reports.judgement.missing.gaps import UNLOGGED
 from reports.judgement.promises import broken_promises, differing
 from reports.judgement.run.history import ClientEvent
 from reports.judgement.run_context import RunContext
@@ -183,7 +181,7 @@ def case_of(context: RunContext, group: str, chunks: Iterable[Chunk]) -> Case:
     """Begin a case; at level `wire` all its chunks are given."""
     asks_again = context.promised != context.profile or context.rules is not None
     partition = context.epochs.partition_of(group)
-    shutdown = of_shutdown(context.epochs, partition, context.stalls, context.grown_ms[1])
+    shutdown = elections.of_shutdown(context.epochs, partition, context.stalls, context.grown_ms[1])
     return Case(
         group,
         context.grammar,

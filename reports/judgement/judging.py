@@ -1,20 +1,18 @@
 """Makes the context in which groups are judged, once all logs of a run are read."""
 
-from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from reference_coordinator.classic.profiles import Profile
 from reports.judgement.clients.known_clients import known_clients
 from reports.judgement.coordinators.coordinator_epochs import LINES, coordinator_epochs
 from reports.judgement.digest import Digester
-from reports.judgement.lateness.broker_activity import as_stalls, stood_still
 from reports.judgement.log.merging import Merged
 from reports.judgement.log.processes import is_patchy
 from reports.judgement.run.deliveries import Deliveries
 from reports.judgement.run.evidence_level import Level
-from reports.judgement.run.machine_log import Standstill
 from reports.judgement.run.run_folder import RunFolder
 from reports.judgement.run_context import RunContext
+from reports.judgement.standstills import as_stalls, stood_still
 from reports.judgement.timelines.fenced_lines import fenced_lines
 from reports.judgement.timelines.said import FENCED
 from reports.judgement.witnesses import Tap
@@ -31,39 +29,16 @@ class Rules(NamedTuple):
     own: Profile | None
 
 
-def spans_of(run: RunFolder) -> Sequence[tuple[float, float]]:
-    """Return when brokers may have stood still: the times of their lines then are asked for."""
-    said = sorted(
-        [(one.from_ms, one.until_ms) for one in run.stalls]
-        + [(one.from_ms, one.until_ms) for one in run.standstills]
-    )
-    return list(_apart(said))
-
-
-def _apart(spans: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:
-    """Join spans that overlap; they come in order."""
-    last: tuple[float, float] | None = None
-    for from_ms, until_ms in spans:
-        if last is not None and from_ms <= last[1]:
-            last = last[0], max(last[1], until_ms)
-            continue
-        if last is not None:
-            yield last
-        last = from_ms, until_ms
-    if last is not None:
-        yield last
-
-
 def context_of(
     run: RunFolder, rules: Rules, merged: Merged, deliveries: Deliveries, tap: Tap | None = None
-) -> tuple[RunContext, Sequence[Standstill]]:
-    """Return the context of a run, and when its brokers stood still by no fault of it."""
+) -> RunContext:
+    """Return the context of a run."""
     of_brokers = [row for row in merged.of_all_groups if row["template"] in LINES]
     fenced = (row for row in merged.of_all_groups if row["template"] == FENCED)
     named = (one["partition"] for one in merged.processes if one["partition"] is not None)
     most = max(named, default=None)
     pauses, standstills = stood_still(run.stalls, run.standstills, merged.signs)
-    context = RunContext(
+    return RunContext(
         run.grammar,
         rules.profile,
         rules.promised,
@@ -77,12 +52,12 @@ def context_of(
             run.partings,
         ),
         (*pauses, *as_stalls(standstills)),
+        standstills,
         run.outages,
         first_alone=is_patchy(merged.processes),
         rules=rules.own,
         clients=known_clients(run.experiment, deliveries),
         kills=run.killed_between,
-        unmeasured=run.unmeasured_kills,
         digester=Digester.of(run),
         partitions=run.first_partitions,
         absences=run.absences,
@@ -94,4 +69,3 @@ def context_of(
         wire=run.restarts if run.level is Level.WIRE else None,
         tap=tap,
     )
-    return context, standstills

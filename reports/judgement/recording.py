@@ -13,14 +13,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from kafka_protocol.apis import GROUP_APIS
 from kafka_protocol.log_line import EVENT
 from kafka_protocol.request_log import COMPLETED
 from reference_coordinator.classic import CLASSIC
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.replay import Evidence, ObservedRequest
 from reports.judgement.group import evidence_of
-from reports.judgement.judging import Rules, context_of, spans_of
+from reports.judgement.judging import Rules, context_of
 from reports.judgement.log.broker_log import Place
 from reports.judgement.log.log_bytes import unpacked
 from reports.judgement.log.log_places import LOG, Split
@@ -29,15 +28,16 @@ from reports.judgement.log.processes import STATUSES, BrokerProcess
 from reports.judgement.log.split_rows import How
 from reports.judgement.log.whole import ReadLogs, read_logs, tables_of
 from reports.judgement.logged import observed
-from reports.judgement.missing.gaps import Gap, missing, unexplained, unreadable
+from reports.judgement.missing.gaps import missing, unexplained, unreadable
 from reports.judgement.run import deliveries as handed_on
 from reports.judgement.run.deliveries import Deliveries
+from reports.judgement.run.disturbance import Disturbance
 from reports.judgement.run.history import ClientEvent, events_by_group, reader_of
 from reports.judgement.run.json_form import Account
-from reports.judgement.run.machine_log import Standstill
 from reports.judgement.run.run_files import LARGEST
 from reports.judgement.run.run_folder import HISTORY, RunFolder
 from reports.judgement.run_context import RunContext
+from reports.judgement.standstills import spans_of
 from scenarios.regular_files import read_regular
 
 Row = Mapping[str, Any]
@@ -167,18 +167,16 @@ class Recording:
         )  # fmt: skip
 
     @cached_property
-    def all_gaps(self) -> list[Gap]:
+    def all_gaps(self) -> list[Disturbance]:
         """The gaps in its logs, those too that a fault explains."""
         tables = self.logs.tables(self.parser)
         rejected = (row for row in tables["coverage"] if row["status"] == "rejected")
         return [*map(unreadable, rejected), *map(missing, tables["lost"])]
 
     @cached_property
-    def gaps(self) -> list[Gap]:
+    def gaps(self) -> list[Disturbance]:
         """The gaps in its logs that no fault of the run explains."""
-        requests = (line.row for line in self.lines if "request" in line.row)
-        serving = {r["broker"] for r in requests if r["readable"] and r["api"] in GROUP_APIS}
-        return unexplained(self.all_gaps, self.run, serving)
+        return unexplained(self.all_gaps, self.run)
 
     @cached_property
     def rows_by_group(self) -> Mapping[str, Sequence[Row]]:
@@ -206,13 +204,9 @@ class Recording:
     @cached_property
     def context(self) -> RunContext:
         """Judges its groups as a report does, by the rules of the release alone."""
-        context, _ = self._judged
-        return replace(context, digester=None)
-
-    @cached_property
-    def _judged(self) -> tuple[RunContext, Sequence[Standstill]]:
         rules = Rules(self.profile, self.profile, None)
-        return context_of(self.run, rules, self.logs.merged, self.deliveries)
+        context = context_of(self.run, rules, self.logs.merged, self.deliveries)
+        return replace(context, digester=None)
 
     @cached_property
     def deliveries(self) -> Deliveries:
@@ -220,18 +214,6 @@ class Recording:
         logs = sorted(self.folder.glob("tap/*/group.log*"))
         lines = (line for log in logs for line in _texts(log))
         return handed_on.read(line.decode(errors="replace") for line in lines)
-
-    @property
-    def standstills(self) -> Sequence[Standstill]:
-        """When brokers stood still, proven, and by no fault of the journal."""
-        return self._judged[1]
-
-    @property
-    def activity(self) -> tuple[list[Row], list[Row]]:
-        """What brokers did: rows of `requests`, and of `transitions`."""
-        rows = [line.row for line in self.lines if line.row]
-        requests = [row for row in rows if "request" in row]
-        return requests, [row for row in rows if "request" not in row]
 
     @cached_property
     def partitions(self) -> dict[str, int]:

@@ -12,9 +12,8 @@ from reports.judgement.coordinators.coordinator_epochs import CoordinatorEpochs
 from reports.judgement.coordinators.wire_epochs import Restart
 from reports.judgement.digest import Digester
 from reports.judgement.missing.correlation_ids import NO_CLIENTS, KnownClients
-from reports.judgement.missing.silences import Kill
 from reports.judgement.run.deleted_topics import Deletions
-from reports.judgement.run.disturbance import BrokenWire
+from reports.judgement.run.disturbance import BrokenWire, Disturbance, Kill
 from reports.judgement.timelines.fenced_lines import FencedLines
 from reports.judgement.witnesses import Tap
 
@@ -35,14 +34,14 @@ class RunContext:
     promised: Profile
     epochs: CoordinatorEpochs
     stalls: tuple[Stall, ...] = ()
+    standstills: tuple[Disturbance, ...] = ()
+    """The stalls that no fault of the journal is, with what they are known by."""
     outages: tuple[Outage, ...] = ()
     first_alone: bool = False
     rules: Profile | None = None
     clients: KnownClients = NO_CLIENTS
     """Those whose requests have to be in the logs."""
     kills: tuple[Kill, ...] = ()
-    unmeasured: tuple[Kill, ...] = ()
-    """The kills of which it is not known how long the broker's log was then."""
     digester: Digester | None = None
     """Makes the digests of groups; without it there are none."""
     partitions: Mapping[str, int] = field(default_factory=dict)

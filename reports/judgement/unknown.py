@@ -8,8 +8,7 @@ from typing import Any
 
 from reports.judgement import as_json
 from reports.judgement.findings import Finding
-from reports.judgement.lateness.broker_activity import clock
-from reports.judgement.run.disturbance import Disturbance, Source
+from reports.judgement.run.disturbance import Disturbance, Source, clock
 from reports.judgement.run.run_folder import RunFolder
 
 Json = dict[str, Any]
@@ -27,7 +26,7 @@ def described(one: Disturbance) -> str:
     """Say in words what a disturbance is, and when it was."""
     began = f" from {clock(one.from_ms)}" if one.from_ms > 0 else ""
     ended = f" until {clock(one.until_ms)}" if one.until_ms < NEVER_ENDS_MS else ""
-    return f"{one.cause}{began}{ended}{' UTC' if began or ended else ''}"
+    return f"{one.because}{began}{ended}{' UTC' if began or ended else ''}"
 
 
 def doubts(found: Iterable[Finding]) -> Iterator[str]:

@@ -13,29 +13,21 @@ from typing import Any
 from reports.judgement import (
     as_json,
     doubtful,
-    failed_writes,
     findings,
     no_members,
     record_size,
     unknown,
 )
 from reports.judgement.clients.client_rules import about_clients
-from reports.judgement.coordinators.unplanned_elections import Election
 from reports.judgement.counted import Counted
 from reports.judgement.digest import Digest, Digester, with_total
 from reports.judgement.disturbances import Disturbances
 from reports.judgement.expectations import expected_verdict, unmet
 from reports.judgement.log.log_places import LogPlaces
 from reports.judgement.log.processes import STATUSES
-from reports.judgement.missing.gaps import (
-    Gap,
-    missing_log,
-    unexplained,
-    wrong_clocks,
-    wrong_start_counts,
-)
+from reports.judgement.missing import gaps as missing
+from reports.judgement.run.disturbance import Disturbance, Source
 from reports.judgement.run.evidence_level import CANNOT_SEE, Level
-from reports.judgement.run.machine_log import Standstill
 from reports.judgement.run.rules import judged_as
 from reports.judgement.run.run_folder import RunFolder
 
@@ -70,9 +62,9 @@ class Results:
     """How many starts of each broker its log shows; only brokers that have a log."""
     partitions: dict[str, int]
     """How many partitions of `__consumer_offsets` the lines of each group name."""
-    gaps: list[Gap]
-    standstills: Sequence[Standstill] = ()
-    """When brokers stood still, proven, and by no fault of the journal."""
+    gaps: list[Disturbance]
+    of_brokers: Sequence[Disturbance] = ()
+    """When brokers stood still, by no fault of the journal, and elections without a fault."""
     ended_ms: Mapping[str, float] = field(default_factory=dict)
     """When the brokers (ids) whose logs are whole wrote their last lines."""
     tells_bytes: bool = True
@@ -88,8 +80,6 @@ class Results:
     """What was compared of brokers' logs and the tap's, where there are both, by kind."""
     elections: Sequence[str] = ()
     """Loads of offsets partitions that no log bears out, in words."""
-    moved: Mapping[str, Sequence[Election]] = field(default_factory=dict)
-    """The elections of groups' partitions that no fault explains."""
     altered_history: Sequence[str] = ()  # what of it is not understood, in words
 
 
@@ -100,8 +90,7 @@ def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | 
     disturbances = Disturbances.of_run(
         run,
         gaps=data.gaps,
-        standstills=data.standstills,
-        moved=data.moved,
+        of_brokers=data.of_brokers,
         groups=data.groups,
         unread=_unread(run, data, kip_848),
         comparison=data.comparison,
@@ -212,18 +201,17 @@ def _unread(run: RunFolder, data: Results, kip_848: Sequence[str]) -> Mapping[st
 
 def _with_unexplained_gaps(run: RunFolder, data: Results) -> Results:
     """Add the gaps of whole logs, and drop those that the run's own kills explain."""
-    serving = {broker for row in data.groups.values() for broker in row["brokers"]}
     absent = [broker for broker in run.brokers if broker not in data.starts]
-    if run.level is Level.WIRE:
-        return replace(
-            data, gaps=[*map(missing_log, absent), *unexplained(data.gaps, run, serving)]
-        )
-    of_logs = [
-        *map(missing_log, absent),
-        *wrong_start_counts(data.starts, run),
-        *wrong_clocks(data.ended_ms, run),
-    ]
-    return replace(data, gaps=[*of_logs, *unexplained(data.gaps, run, serving)])
+    gaps = [missing.whole_log(broker, "the whole log is missing") for broker in absent]
+    if run.level is not Level.WIRE:
+        gaps += missing.wrong_start_counts(data.starts, run)
+        gaps += missing.wrong_clocks(data.ended_ms, run)
+    return replace(data, gaps=[*gaps, *missing.unexplained(data.gaps, run)])
+
+
+def _sure(data: Results) -> list[Disturbance]:
+    """Return the gaps that are a doubt in themselves."""
+    return [one for one in data.gaps if one.source is not Source.UNSEEN]
 
 
 def _group_names(run: RunFolder, data: Results) -> list[str]:
@@ -251,8 +239,10 @@ def _doubts(
         for group in run.experiment.group_names
         if group not in data.checks
     ]
-    gaps = [gap for gap in data.gaps if gap.sure]
-    doubts += [f"evidence is missing: {gap.described(data.places)}" for gap in gaps[:SHOWN]]
+    gaps = _sure(data)
+    doubts += [
+        f"evidence is missing: {missing.described(one, data.places)}" for one in gaps[:SHOWN]
+    ]
     if len(gaps) > SHOWN:
         doubts.append(f"evidence is missing in {len(gaps) - SHOWN} more places")
     doubts += doubtful.altered(run, data.altered_history)
@@ -267,7 +257,7 @@ def _doubts(
         if count > 1
     ]
     doubts += data.elections[:SHOWN]
-    doubts += failed_writes.doubts(run, data.bound)
+    doubts += doubtful.failed_writes(run, data.bound)
     known = [*data.bound.items(), *((name, of.clients) for name, of in data.digests.items())]
     doubts += [
         f"group {group}: {kinds[kind]} {what}"
@@ -366,9 +356,9 @@ def _coverage(data: Results) -> Json:
         "lines_read": sum(data.line_counts.values()),
         **{fate: data.line_counts.get(fate, 0) for fate in STATUSES},
         "gaps": [
-            {"file": file, "line": line, "what": gap.what}
-            for gap in [gap for gap in data.gaps if gap.sure][:SHOWN]
-            for file, line in [data.places.place(gap.broker, gap.line)]
+            {"file": file, "line": line, "what": gap.cause}
+            for gap in _sure(data)[:SHOWN]
+            for file, line in [data.places.place(gap.broker, gap.line or 0)]
         ],
     }
 

@@ -16,6 +16,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from itertools import zip_longest
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -25,10 +26,10 @@ from kafka_protocol.bodies import FORMER_NAMES
 from reports.judgement.breaches import Breach, breach
 from reports.judgement.log.log_places import LogPlaces
 from reports.judgement.logged import REQUEST
+from reports.judgement.run.disturbance import Kill
 
 Json = dict[str, Any]
 Row = Mapping[str, Any]
-Kill = tuple[str, float, float]
 Key = tuple[str, str, str, str, int]
 """Which request it is: broker, what both tell of the connection, client, API, number."""
 Numbers = dict[tuple[str, str], set[int]]
@@ -119,6 +120,7 @@ class Pairs:
         self.counts = Counter[str]()
         self._tap = tap
         self._apis = compared_apis(tells_bytes=tap.tells_bytes)
+        self._differ = partial(differs, tells_bytes=tap.tells_bytes)
         self._known = {self._ends(one) for one in tap.connections}
         self._open: dict[Key, tuple[list[Row], list[Row]]] = defaultdict(lambda: ([], []))
         self._done: dict[tuple[str, ...], Numbers] = defaultdict(lambda: defaultdict(set))
@@ -145,7 +147,7 @@ class Pairs:
         for key in added:
             ours, theirs = self._in_order(key)
             answered = all(seen["response"] for seen in theirs)
-            if answered and len(ours) == len(theirs) and all(map(self._are_alike, ours, theirs)):
+            if answered and len(ours) == len(theirs) and not any(map(self._differ, ours, theirs)):
                 for names in zip(*map(_connections, (ours, theirs)), strict=True):
                     self._done[key[:-1]][names].add(key[-1])
                 self.counts[self._kind(ours[0], theirs[0])] += len(ours)
@@ -157,7 +159,7 @@ class Pairs:
             doubt = self._doubt(key)
             for logged, seen in zip_longest(*self._in_order(key)):
                 self.counts[self._kind(logged, seen)] += 1
-                if not self._are_alike(logged, seen):
+                if self._differ(logged, seen):
                     yield from judged(key[0], logged, seen, doubt, self._tap)
 
     def _ends(self, connection: Connection) -> tuple[str, str]:
@@ -170,9 +172,6 @@ class Pairs:
         for side in self._open[key]:
             side.sort(key=_answered)
         return self._open[key]
-
-    def _are_alike(self, broker: Row | None, seen: Row | None) -> bool:
-        return not differs(broker, seen, tells_bytes=self._tap.tells_bytes)
 
     def _kind(self, broker: Row | None, seen: Row | None) -> str:
         if broker is None:
@@ -202,8 +201,6 @@ def differs(broker: Row | None, tap: Row | None, *, tells_bytes: bool = True) ->
     """Tell whether two sides of a request differ, or one is missing that has to be there."""
     if broker is None or tap is None:
         return True
-    if (broker["request"], broker["response"]) == (tap["request"], tap["response"]):
-        return False
     return any(True for _ in _differences(broker, tap, tells_bytes=tells_bytes))
 
 
@@ -250,8 +247,9 @@ def _answered(side: Row) -> tuple[bool, float, int]:
 
 def _differences(broker: Row, tap: Row, *, tells_bytes: bool) -> Iterator[tuple[str, str]]:
     """Yield what the broker's line says of a field, and what the tap's says."""
-    bodies = ["response"] if tap["response"] is not None else []
-    for body in (["request"] if tells_bytes else []) + bodies:
+    for body in ("request", "response") if tells_bytes else ("response",):
+        if tap[body] is None or broker[body] == tap[body]:
+            continue
         ours, theirs = (_plain(json.loads(side[body])) for side in (broker, tap))
         if not tells_bytes:
             ours, theirs = ({"errorCode": one.get("errorCode")} for one in (ours, theirs))

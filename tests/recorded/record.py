@@ -77,14 +77,21 @@ class Journal:
             out.write(json.dumps({"at_ms": round(time.time() * 1000), **entry}) + "\n")
 
     def fault(
-        self, name: str, target: str, group: str | None, inject: Callable[[], object], **args: int
+        self,
+        name: str,
+        target: str,
+        group: str | None,
+        inject: Callable[[], object],
+        log: Path | None = None,
+        **args: int,
     ) -> None:
-        """Do a fault between its entries."""
+        """Do a fault between its entries; a kill tells how many lines the broker's log has."""
         self.faults += 1
         fault = {"fault_id": f"f{self.faults}"}
         self.write(event="intent", fault=name, target=target, group=group, args=args, **fault)
-        self.write(event="injected", **fault)
         inject()
+        lines = {} if log is None else {"log_lines": log.read_bytes().count(b"\n")}
+        self.write(event="injected", **fault, **lines)
         self.write(event="verified", verified=True, witness="the recorder", **fault)
         self.write(event="healed", healed=True, how="started again", **fault)
 
@@ -162,8 +169,14 @@ def play(cluster: ProcessCluster, journal: Journal) -> None:
     failures: list[BaseException] = []
 
     def kill(broker: int) -> None:
+        log = next(one.group_log for one in cluster.brokers if one.id == broker)
         journal.fault(
-            "broker.kill", f"broker-{broker}", None, lambda: cluster.kill(broker), broker=broker
+            "broker.kill",
+            f"broker-{broker}",
+            None,
+            lambda: cluster.kill(broker),
+            log,
+            broker=broker,
         )
 
     def wire_scripts() -> None:

@@ -8,15 +8,15 @@ from typing import Any
 from reference_coordinator.classic.releases import promised_by
 from reports.judgement import findings, verdict
 from reports.judgement.coordinators import elections
-from reports.judgement.coordinators.unplanned_elections import unplanned_elections
 from reports.judgement.digest import Digest, Digester
+from reports.judgement.disturbances import of_brokers
 from reports.judgement.group import check_rows
 from reports.judgement.log.processes import STATUSES, ends_of_brokers
 from reports.judgement.missing.gaps import (
     ENDS_OF_GROUPS,
     ENDS_OF_OFFSETS,
     REMOVED_NONE,
-    possible_deletion,
+    possible_deletions,
     unlogged,
 )
 from reports.judgement.recording import Recording
@@ -88,7 +88,7 @@ def _results(recording: Recording) -> tuple[Results, list[str]]:
         broken[row["group"]].append(row["promise"])
     gaps = recording.all_gaps
     last = {one["broker"]: one["process"] for one in processes}
-    lost = [{"broker": gap.broker, "process": last[gap.broker], "what": gap.what} for gap in gaps]
+    lost = [{"broker": gap.broker, "process": last[gap.broker], "what": gap.cause} for gap in gaps]
     data = Results(
         digests={row["group"]: Digest.from_json(row["digest"]) for row in rows["digests"]},
         observed=rows["observed"],
@@ -103,26 +103,13 @@ def _results(recording: Recording) -> tuple[Results, list[str]]:
         line_counts={name: sum(one.get(name, 0) for one in processes) for name in STATUSES},
         starts=starts,
         partitions={row["group"]: row["partitions"] for row in rows["groups"]},
-        gaps=[*gaps, *map(unlogged, rows["unlogged"]), *map(possible_deletion, ends)],
-        standstills=recording.standstills,
+        gaps=[*gaps, *map(unlogged, rows["unlogged"]), *possible_deletions(ends, run.deleted)],
+        of_brokers=[*of_brokers(judge, groups)],
         ended_ms=ends_of_brokers(processes, lost),
         tells_bytes=run.grammar.tells_bytes,
         breaches=rows["breaches"],
         client_findings=rows["client_findings"],
         elections=list(elections.doubts(judge.epochs, judge.stalls)),
-        moved={
-            name: moved
-            for name in groups
-            if (
-                moved := unplanned_elections(
-                    judge.epochs,
-                    judge.epochs.partition_of(name),
-                    judge.outages,
-                    judge.stalls,
-                    judge.grown_ms[1],
-                )
-            )
-        },
         altered_history=recording.history.doubts(HISTORY),
     )
     return data, [row["group"] for row in rows["groups"] if row["kip_848"]]

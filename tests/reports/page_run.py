@@ -13,6 +13,7 @@ from typing import Any
 from reports.judgement import costs, verdict
 from reports.judgement.costs import Costs, Expulsion, Handover, Holding, Stop
 from reports.judgement.digest import Digest, Digester
+from reports.judgement.run.disturbance import Disturbance
 from reports.judgement.run.run_folder import RunFolder
 from reports.judgement.timelines.compare import BOTH
 from reports.judgement.verdict import Results
@@ -56,7 +57,7 @@ class MadeUpRun:
     comparison: list[Json] = field(default_factory=list)
     violations: list[Json] = field(default_factory=list)
     starts: dict[str, int] = field(default_factory=lambda: {"1": 1, "2": 1, "3": 1})
-    gaps: list[verdict.Gap] = field(default_factory=list)
+    gaps: list[Disturbance] = field(default_factory=list)
     kip_848: list[str] = field(default_factory=list)
     stops: list[Stop] = field(default_factory=list)
     handovers: list[Handover] = field(default_factory=list)

@@ -28,7 +28,10 @@ def with_own_ids(lines: Iterable[SynthesizedLine], group: str) -> list[Synthesiz
 
 
 def write_run(recording: Recording, groups: Iterable[list[SynthesizedLine]], folder: Path) -> None:
-    """Write a run folder: lines about no group as recorded, and the synthesized lines of groups."""
+    """Write a run folder: lines about no group as recorded, and the synthesized lines of groups.
+
+    The journal says how long the log of a broker is that was killed: its first process was.
+    """
     shutil.copytree(recording.folder, folder, ignore=shutil.ignore_patterns("*.xz"))
     logs: dict[tuple[str, int], list[tuple[bool, float, str]]] = {}
     for line in recording.lines:
@@ -45,3 +48,8 @@ def write_run(recording: Recording, groups: Iterable[list[SynthesizedLine]], fol
             stamped = [(at_ms, text) for _, at_ms, text in in_order]
             lines = with_timestamps(stamped, start_ms, numbered=recording.parser.numbered)
             log.writelines(f"{line}\n" for line in lines)
+    journal = folder / "journal.jsonl"
+    for broker, *_ in recording.run.killed_between:
+        lines = len(logs[min(place for place in logs if place[0] == broker)])
+        measured = re.sub(r'"log_lines": \d+', f'"log_lines": {lines}', journal.read_text())
+        journal.write_text(measured)

@@ -105,7 +105,7 @@ def test_a_line_that_may_mean_two_things_is_a_gap(tmp_path: Path) -> None:
         "{group_id=sta},tic,",
     )
     [gap] = Recording(run).gaps
-    assert gap.what.startswith("line not understood")
+    assert gap.cause.startswith("line not understood")
 
 
 @pytest.mark.spark

@@ -143,8 +143,8 @@ def test_a_kill_makes_it_unknown(recording: Recording) -> None:
     broker, due_ms = assignment["broker"], finding.at_ms
     for killed_after_ms, proven in ((100.0, False), (timeout_ms + 2_100.0, True)):
         kill = broker, due_ms + killed_after_ms - 10.0, due_ms + killed_after_ms
-        killed = replace(judge, kills=(kill,), unmeasured=())
+        killed = replace(judge, kills=(kill,))
         every = check_rows(killed, "removal", rows)
         gaps = [unlogged({"group": "removal", **row}) for name, row in every if name == "unlogged"]
-        found = Disturbances([gap.disturbance for gap in gaps], {}).judged([finding])
+        found = Disturbances(gaps, {}).judged([finding])
         assert [one.proven for one in found] == [proven]

@@ -71,7 +71,7 @@ class Case:
         mine = replace(
             epochs, partings=partings, of_brokers=ends, of_partitions={partition: events}
         )
-        return replace(self.run.context, epochs=mine, kills=(), unmeasured=())
+        return replace(self.run.context, epochs=mine, kills=())
 
     def explains(self, *partings: Parting) -> bool:
         return explains(self.context(*partings), GROUP, self.rows)
@@ -83,7 +83,7 @@ class Case:
             tables[name].append({"group": GROUP, **row})
         gaps = [unlogged(row) for row in tables["unlogged"]]
         groups = {GROUP: tables["groups"][0]}
-        disturbances = Disturbances([gap.disturbance for gap in gaps], groups)
+        disturbances = Disturbances(gaps, groups)
         return disturbances.judged(of_group(self.rows, tables))
 
     def cut_off(self, from_ms: float, broker: str = "") -> Parting:

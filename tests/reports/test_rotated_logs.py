@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from reports.judgement.log.log_places import LogPlaces
-from reports.judgement.missing.gaps import Gap
+from reports.judgement.missing.gaps import described, gap, whole_log
 from tests.reports.conftest import Judge
 
 PLACES = LogPlaces({"1": [(0, "brokers/1/group.log.1.gz"), (100, "brokers/1/group.log")]})
@@ -27,8 +27,8 @@ def test_the_place_of_a_line(broker: str, line: int, place: tuple[str, int]) -> 
 
 
 def test_a_gap_is_told_with_its_file() -> None:
-    assert Gap("1", 103, None, "cut").described(PLACES) == "brokers/1/group.log:3: cut"
-    assert Gap("1", 0, None, "gone").described(PLACES) == "brokers/1/group.log: gone"
+    assert described(gap("1", 103, None, "cut"), PLACES) == "brokers/1/group.log:3: cut"
+    assert described(whole_log("1", "gone"), PLACES) == "brokers/1/group.log: gone"
 
 
 def rotated(log: Path, first: int, second: int) -> None:

@@ -6,7 +6,7 @@ plan's faults is left.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -23,12 +23,13 @@ from reference_coordinator.classic.effects import Effect, Persist
 from reference_coordinator.classic.events import Event, RecordWritten
 from reference_coordinator.classic.step import step
 from reference_coordinator.replay import EpochEvent, ObservedRequest, Outage, Stall
+from reports.judgement.coordinators import elections
 from reports.judgement.coordinators.coordinator_epochs import CoordinatorEpochs
-from reports.judgement.coordinators.unplanned_elections import unplanned_elections
-from reports.judgement.disturbances import Disturbances, of_elections
+from reports.judgement.disturbances import Disturbances
 from reports.judgement.findings import Finding, of_group, proven_roots
 from reports.judgement.group import check_rows
 from reports.judgement.recording import Recording, Row
+from reports.judgement.run.disturbance import Disturbance
 from reports.judgement.run_context import RunContext
 from tests.recorded.logs import RECORDINGS
 from tests.reports.explained import explains
@@ -39,6 +40,12 @@ SUCCESSOR_LASTS_MS = 2_500.0
 in the same ms on 3.9.1."""
 KNOWN_MS = 1_000.0
 """How long a broker may refuse writes before its coordinator gives the partition up."""
+
+
+def unplanned_elections(
+    epochs: CoordinatorEpochs, partition: int, outages: Sequence[Outage] = (), *other: Any
+) -> list[Disturbance]:
+    return [*elections.unplanned_elections(epochs, partition, outages, *other)]
 
 
 def last_sync(recording: Recording) -> ObservedRequest:
@@ -110,9 +117,8 @@ class Case:
         tables: dict[str, list[dict[str, Any]]] = defaultdict(list)
         for name, row in check_rows(self.context, GROUP, self.rows):
             tables[name].append({"group": GROUP, **row})
-        elections = unplanned_elections(self.epochs, self.partition, ())
-        disturbances, groups = of_elections({GROUP: elections}), {GROUP: tables["groups"][0]}
-        return Disturbances([*disturbances], groups).judged(of_group(self.rows, tables))
+        lost = unplanned_elections(self.epochs, self.partition)
+        return Disturbances(lost, {GROUP: tables["groups"][0]}).judged(of_group(self.rows, tables))
 
     @property
     def is_explained(self) -> bool:
@@ -179,10 +185,10 @@ def test_an_election_explains_what_fails_shortly_before(
     unload = EpochEvent(failed_ms + after_ms, lost.failed.broker, "unloaded")
     epochs.of_partitions[lost.partition].append(unload)
     (election,) = unplanned_elections(epochs, lost.partition, ())
-    assert election.outage.has(failed_ms) == may_fail
+    assert election.meets(failed_ms, failed_ms) == may_fail
     stood_still = Stall(lost.failed.broker, failed_ms + 5.0, failed_ms + 45.0)
     (election,) = unplanned_elections(epochs, lost.partition, (), [stood_still])
-    assert election.outage.has(failed_ms) == (after_ms < KNOWN_MS + 40.0)
+    assert election.meets(failed_ms, failed_ms) == (after_ms < KNOWN_MS + 40.0)
 
 
 @pytest.mark.parametrize("name", RECORDINGS)

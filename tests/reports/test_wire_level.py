@@ -106,7 +106,7 @@ def test_requests_that_are_not_logged_are_found_in_the_serial_numbers(tmp_path: 
     lines = log.read_text().splitlines(keepends=True)
     log.write_text("".join([*lines[:20], *lines[21:]]))
     (gap,) = Recording(folder).gaps
-    assert gap.what == "1 lines missing before serial number 22"
+    assert gap.cause == "1 lines missing before serial number 22"
 
 
 @pytest.mark.parametrize("kept", [0.5, 0.75, 0.999])
@@ -117,7 +117,7 @@ def test_a_log_of_the_tap_that_ends_early_has_a_gap(kept: float, tmp_path: Path)
     lines = log.read_text().splitlines(keepends=True)
     log.write_text("".join(lines[: int(len(lines) * kept)]))
     (gap,) = Recording(folder).gaps
-    assert (gap.broker, gap.what) == (log.parent.name, END_MISSING)
+    assert (gap.broker, gap.cause) == (log.parent.name, END_MISSING)
 
 
 def test_a_broker_without_a_log_of_the_tap_makes_a_verdict_unknown(tmp_path: Path) -> None:
@@ -147,8 +147,8 @@ def test_no_fault_of_brokers_explains_that_a_log_of_the_tap_ends(tmp_path: Path)
         for entry in (intent, {"at_ms": at_ms, "event": "injected", "fault_id": "k"}):
             journal.write(json.dumps(entry) + "\n")
     run = Recording(folder)
-    assert run.run.kills
-    assert [gap.what for gap in run.gaps] == [END_MISSING]
+    assert run.run.killed_between
+    assert [gap.cause for gap in run.gaps] == [END_MISSING]
 
 
 @pytest.mark.parametrize("name", TAPPED)

@@ -12,8 +12,7 @@ from groupquake.selftest.mutants.log_synthesis import LogSynthesis
 from groupquake.selftest.mutants.synthesized_run import SynthesizedRun
 from reference_coordinator.classic.step import Step
 from reports.judgement import findings
-from reports.judgement.coordinators.unplanned_elections import unplanned_elections
-from reports.judgement.disturbances import Disturbances
+from reports.judgement.disturbances import Disturbances, of_brokers
 from reports.judgement.doubtful import DOUBTFUL
 from reports.judgement.findings import Finding
 from reports.judgement.group import check_rows
@@ -76,21 +75,10 @@ def _differences(recording: Recording, group: str, tables: Tables) -> list[Findi
 def disturbances_of(recording: Recording, tables: Tables) -> Disturbances:
     """Return what may explain differences of a group with these tables."""
     groups = {row["group"]: row for row in tables.get("groups", ()) if row["requests"]}
-    context = recording.context
     return Disturbances.of_run(
         recording.run,
         gaps=[*recording.gaps, *map(unlogged, tables.get("unlogged", ()))],
-        standstills=recording.standstills,
-        moved={
-            name: unplanned_elections(
-                context.epochs,
-                context.epochs.partition_of(name),
-                context.outages,
-                context.stalls,
-                context.grown_ms[1],
-            )
-            for name in groups
-        },
+        of_brokers=of_brokers(recording.context, groups),
         groups={name: row | {"brokers": row["brokers"].split(",")} for name, row in groups.items()},
         unread={},
         comparison=tables.get("comparison", ()),

@@ -14,8 +14,8 @@ from reports.judgement.log.log_places import log_of
 from reports.judgement.log.reading import read
 from reports.judgement.log.split_rows import Blob
 from reports.judgement.log.whole import tables_of
-from reports.judgement.missing.gaps import Gap
 from reports.judgement.recording import Line, Recording, lines_of
+from reports.judgement.run.disturbance import Disturbance
 from reports.judgement.run.run_folder import RunFolder
 from reports.judgement.run_context import RunContext
 from reports.judgement.timelines.fenced_lines import fenced_lines
@@ -53,7 +53,7 @@ class SynthesizedRun(Recording):
         return replace(self.original.context, fenced=fenced)
 
     @property
-    def gaps(self) -> list[Gap]:
+    def gaps(self) -> list[Disturbance]:
         """Gaps in the evidence that no fault explains."""
         return self.original.gaps
 

@@ -6,6 +6,7 @@ import tempfile
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ CLOCK_NS = 20_699_403_824_146
 """The brokers' nano clock then."""
 TRIES = 200
 """In how many groups a place is looked for, for a finding to plant."""
+BACK = "back"
+"""Marks the first line of the killed broker's second process."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +56,13 @@ def make(
             Path(scratch), run.end_ms / slices, STARTED_MS, CLOCK_NS,
             random.Random(f"{order.seed}-order"),
         )  # fmt: skip
-        for line in run.setting.cluster.lines():
+        of_brokers = [*run.setting.cluster.lines()]
+        again = (line for line in of_brokers if line.process == 2)
+        back = min(again, key=attrgetter("at_ms"), default=None)
+        for line in of_brokers:
             thread, level, body, logger = line.event
-            files.add(line.broker, line.process, line.at_ms, f"{thread} {level} {body} ({logger})")
+            text, mark = f"{thread} {level} {body} ({logger})", BACK if line is back else ""
+            files.add(line.broker, line.process, line.at_ms, text, mark)
         for number in range(order.groups):
             if number and number % 10_000 == 0:
                 progress(f"{number} groups simulated")
@@ -75,7 +82,8 @@ def make(
         }
         for number, (kind, _) in sorted(plants.items())
     ]
-    for name, content in _files(run, found).items():
+    killed_lines = marks[BACK][1] - 1 if back else None
+    for name, content in _files(run, found, killed_lines).items():
         (folder / name).write_text(content, encoding="utf-8")
     return Made(size, count, run.end_ms / 1_000, found)
 
@@ -104,8 +112,8 @@ def _plants(run: Run) -> Mapping[int, tuple[Kind, Planted]]:
     return plants
 
 
-def _files(run: Run, planted: list[dict[str, Any]]) -> dict[str, str]:
-    """Return the files beside the logs, by name."""
+def _files(run: Run, planted: list[dict[str, Any]], killed_lines: int | None) -> dict[str, str]:
+    """Return the files beside the logs, by name; the killed broker's log had so many lines."""
     order = run.order
     environment = {
         "kafka_version": order.kafka,
@@ -122,7 +130,7 @@ def _files(run: Run, planted: list[dict[str, Any]]) -> dict[str, str]:
         "environment.json": json.dumps(environment, indent=2),
         "experiment.yaml": yaml.safe_dump(_experiment(run), sort_keys=False),
         "plan.json": json.dumps({"steps": steps}),
-        "journal.jsonl": "".join(f"{json.dumps(entry)}\n" for entry in _journal(run)),
+        "journal.jsonl": "".join(f"{json.dumps(entry)}\n" for entry in _journal(run, killed_lines)),
     }
     if order.plant:
         files["planted.jsonl"] = "".join(f"{json.dumps(entry)}\n" for entry in planted)
@@ -159,7 +167,7 @@ def _experiment(run: Run) -> dict[str, Any]:
     }
 
 
-def _journal(run: Run) -> Iterator[dict[str, Any]]:
+def _journal(run: Run, killed_lines: int | None) -> Iterator[dict[str, Any]]:
     cluster = run.setting.cluster
     at = lambda ms: STARTED_MS + round(ms)
     phase = lambda name, ms: {"at_ms": at(ms), "event": "phase", "phase": name}
@@ -173,7 +181,7 @@ def _journal(run: Run) -> Iterator[dict[str, Any]]:
         yield {"at_ms": at(killed_ms - 1), "event": "intent", "fault": "broker.kill",
                "target": f"broker-{broker}", "group": None, "args": {"broker": broker},
                **fault}  # fmt: skip
-        yield {"at_ms": at(killed_ms), "event": "injected", **fault}
+        yield {"at_ms": at(killed_ms), "event": "injected", "log_lines": killed_lines, **fault}
         yield {"at_ms": at(killed_ms + 40), "event": "verified", "verified": True,
                "witness": "the simulation", **fault}  # fmt: skip
         yield {"at_ms": at(killed_ms + BACK_MS + 400), "event": "healed", "healed": True,

@@ -21,7 +21,6 @@ def known_clients(experiment: Experiment, deliveries: Deliveries = NOTHING_HELD)
     return KnownClients(
         frozenset(script for script in scripts if not NEEDS[script].grows),
         {name: float(groups[one.group].metadata_max_age_ms) for name, one in librdkafka.items()},
-        {one.name: groups[one.group].heartbeat_interval_ms for one in librdkafka.values()},
         {name: float(groups[one.group].heartbeat_interval_ms) for name, one in members.items()},
         {name: kind_of(one.client) for name, one in members.items()},
         deliveries,

@@ -5,14 +5,20 @@ partitions, not with requests, so every Spark task gets all of them.
 """
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
+from math import inf
 from operator import attrgetter, itemgetter
-from typing import Any
+from typing import Any, Self
 
 from kafka_protocol.append_errors import append_error
 from kafka_protocol.offsets_topic import partition_of
-from reference_coordinator.replay import EpochEvent, Parting, Stall
+from reference_coordinator.classic.timeline import ExpectedRebalance
+from reference_coordinator.replay import EpochEvent, ExpectedLine, Outage, Parting, Stall
+from reference_coordinator.replay.coordinator_epochs import LEARNS_MS
+from reports.judgement.timelines import member_lines
+from reports.judgement.timelines.compare import LATE_MS
 
 Row = Mapping[str, Any]
 
@@ -23,6 +29,11 @@ EPOCH_EVENTS = {
     "unload_started": "unloaded",
 }
 """What these lines say of a partition, as the kind of an epoch event."""
+GIVEN_UP = ("unloaded", "ended")
+"""The events by which a broker coordinates a partition no more."""
+KNOWN_MS = LEARNS_MS + LATE_MS
+"""How far the lines of two brokers about one election may lie apart, and how long before its line a
+broker may refuse writes: it tells its replicas of an election before its coordinator."""
 FAILED_WRITES = ("write_failed", "batch_too_large", "commit_failed", "metadata_failed")
 """Templates of lines about a record that could not be written: of a partition, or of a group."""
 OF_LOADS = (*EPOCH_EVENTS, "load_scheduled", "load_ignored")
@@ -90,6 +101,11 @@ class CoordinatorEpochs:
         of_group = self.of_groups.get(group, ())
         return [*self.of_partitions.get(partition, ()), *of_group, *self.of_brokers]
 
+    def given_up_ms(self, partition: int, broker: str, *kinds: str) -> list[float]:
+        """List when a broker gave a partition up, by events of these kinds."""
+        events = self.events_of(partition)
+        return [one.at_ms for one in events if one.broker == broker and one.kind in kinds]
+
     def incarnation(self, partition: int | None, broker: str, at_ms: float) -> int:
         """Return the number of the load that a broker last finished before a time, or 0.
 
@@ -130,7 +146,7 @@ def coordinator_epochs(
         found.loads[partition].append(Load(broker, at_ms, None, 0, at_ms))
     found.of_brokers += (EpochEvent(at, broker, "opened") for broker, at in requests_enabled)
     ends = {(row["broker"], row["process"]): row["last_ms"] for row in processes}
-    loads = _Loads(found)
+    of_loads = []
     for row in sorted(lines, key=itemgetter("broker", "line")):
         template, process = row["template"], (row["broker"], row["process"])
         if template == "starting":
@@ -144,7 +160,10 @@ def coordinator_epochs(
             else:
                 found.of_groups[row["group"]].append(event)
         elif row["partition"] is not None:
-            loads.add(row)
+            of_loads.append(row)
+    place = itemgetter("partition", "broker", "process")
+    for (partition, _, _), rows in groupby(sorted(of_loads, key=place), place):
+        _add_loads(found, partition, rows)
     for (broker, _), at_ms in sorted(ends.items()):
         if at_ms is not None:
             found.of_brokers.append(EpochEvent(at_ms, broker, "ended"))
@@ -153,45 +172,95 @@ def coordinator_epochs(
     return found
 
 
-@dataclass(slots=True)
-class _Loads:
-    """Lines about loads come in, those of a broker in their order; epoch events and loads, out."""
+def _add_loads(found: CoordinatorEpochs, partition: int, rows: Iterable[Row]) -> None:
+    """Add what the lines `OF_LOADS` of one process tell of a partition; they come in their order.
 
-    found: CoordinatorEpochs
-    _begun: dict[tuple[str, int], EpochEvent | None] = field(default_factory=dict)
-    """The `loading` of a broker and partition that was its last line."""
-    _waiting: dict[tuple[str, int, int], deque[float]] = field(
-        default_factory=lambda: defaultdict(deque)
-    )
-    """When a process scheduled loads of a partition that it has not finished; of Java nothing is
-    known (`Load`). A broker may schedule another before it has loaded."""
-    _loading_ms: dict[tuple[str, int, int], float] = field(default_factory=dict)
-
-    def add(self, row: Row) -> None:
-        """Take the next line of `OF_LOADS`."""
-        template, broker, partition = row["template"], row["broker"], row["partition"]
-        at_ms, process, events = row["at_ms"], row["process"], self.found.of_partitions[partition]
-        begun, self._begun[broker, partition] = self._begun.get((broker, partition)), None
+    A broker may schedule another load before it has loaded; of Java's nothing is known (`Load`).
+    """
+    events, scheduled = found.of_partitions[partition], deque[float]()
+    begun: EpochEvent | None = None
+    from_ms: float | None = None
+    for row in rows:
+        template, broker, at_ms = row["template"], row["broker"], row["at_ms"]
         if (kind := EPOCH_EVENTS.get(template)) is not None:
             epoch = row["epoch"] if kind == "loaded" else None
             events.append(EpochEvent(at_ms, broker, kind, epoch))
-        place = broker, process, partition
-        waiting, scheduled_ms = self._waiting[place], at_ms
         if template == "load_scheduled":
-            waiting.append(at_ms)
+            scheduled.append(at_ms)
         elif template == "load_ignored":
             if begun is not None:  # Java says that it loads before it checks whether it has to
                 events.remove(begun)
-            if waiting:
-                waiting.pop()
-        elif template == "loading":
-            self._begun[broker, partition] = events[-1]
-            if waiting:
-                self._loading_ms[place] = at_ms
+            if scheduled:
+                scheduled.pop()
+        elif template == "loading" and scheduled:
+            from_ms = at_ms
         elif template == "loaded":
-            if waiting:
-                scheduled_ms = waiting.popleft()
-                from_ms = self._loading_ms.pop(place, at_ms)
-                self.found.loading.append(Stall(broker, from_ms, at_ms, proven=False))
-            load = Load(broker, at_ms, row["epoch"], row["line"], scheduled_ms, process)
-            self.found.loads[partition].append(load)
+            scheduled_ms = scheduled.popleft() if scheduled else None
+            if scheduled_ms is not None:
+                since_ms = at_ms if from_ms is None else from_ms
+                found.loading.append(Stall(broker, since_ms, at_ms, proven=False))
+                from_ms = None
+            due_ms = at_ms if scheduled_ms is None else scheduled_ms
+            load = Load(broker, at_ms, row["epoch"], row["line"], due_ms, row["process"])
+            found.loads[partition].append(load)
+        begun = events[-1] if template == "loading" else None
+
+
+@dataclass(frozen=True)
+class Unsure:
+    """What the coordinators of a partition may have left undone as they gave it up.
+
+    A timer that may still expire after the end of its coordinator's epoch need not expire before:
+    `ends` gives the number of the load, and when its epoch ended, in ms. In `short_epochs` a broker
+    may have loaded nothing.
+    """
+
+    ends: Sequence[tuple[int, float]] = ()
+    short_epochs: Sequence[Outage] = ()
+
+    @classmethod
+    def of(cls, epochs: CoordinatorEpochs, partition: int | None) -> Self:
+        """Gather them from what the brokers of a partition logged; nothing without one."""
+        if partition is None:
+            return cls()
+        ends = [
+            (epochs.incarnation(partition, event.broker, event.at_ms), event.at_ms)
+            for event in epochs.events_of(partition)
+            if event.kind in GIVEN_UP
+        ]
+        return cls(ends, [*short_epochs(epochs, partition)])
+
+    def without(self, expected: Iterable[ExpectedRebalance], compared: Iterable[Any]) -> list[Any]:
+        """Leave out missing rebalances that the end of a coordinator epoch may have come before."""
+        open_ = {
+            (row.incarnation, row.old_generation, row.started_ms)
+            for row in expected
+            if self._may_end_before(row.incarnation, row.started_ms, row.latest_ms)
+        }
+        due = itemgetter("incarnation", "expected_old_generation", "expected_started_ms")
+        return [row for row in compared if row["outcome"] != "missing" or due(row) not in open_]
+
+    def may_be_missing(self, due: ExpectedLine) -> bool:
+        """Tell whether a line that is due may not have been printed."""
+        if due.line in member_lines.OF_LOADS:
+            return any(one.has(due.at_ms) for one in self.short_epochs)
+        return self._may_end_before(due.incarnation, due.at_ms, due.latest_ms)
+
+    def _may_end_before(self, incarnation: int, at_ms: float, latest_ms: float) -> bool:
+        mine = (end_ms for number, end_ms in self.ends if number == incarnation > 0)
+        return any(at_ms <= end_ms <= latest_ms for end_ms in mine)
+
+
+def short_epochs(epochs: CoordinatorEpochs, partition: int) -> Iterator[Outage]:
+    """Yield when a Scala broker loaded a partition that it had to give up at once.
+
+    A load that begins when its broker leads the partition no more loads nothing, and prints that it
+    is finished (`GroupMetadataManager.doLoadGroupsAndOffsets`: no log end offset). Seen on 3.9.1,
+    whose three brokers were shut down within 2 s: resigned 43 ms after such a load, and went while
+    another one waited for 300 ms.
+    """
+    for load in epochs.loads.get(partition, ()):
+        times = epochs.given_up_ms(partition, load.broker, *GIVEN_UP)
+        end_ms = min((at_ms for at_ms in times if at_ms >= load.scheduled_ms), default=inf)
+        if load.scheduled_ms < load.at_ms and end_ms <= load.at_ms + KNOWN_MS:
+            yield Outage(load.scheduled_ms, max(end_ms, load.at_ms))

@@ -1,24 +1,34 @@
-"""Coordinator epochs by answers alone: which broker coordinated a group where no line tells it.
+"""Level `wire`: which broker coordinated a group, and when it took up requests, by answers alone.
 
 A broker coordinates a group while it answers for it, and does not while it answers NOT_COORDINATOR
 or COORDINATOR_LOAD_IN_PROGRESS. When it loaded the group lies between the last answer that shows
 that it had not and the first that shows that it had; so each event has a window. A broker that was
 restarted has loaded the group again, too, and so has one that answers again after another did.
+
+Nearly all answers show that a coordinator goes on, and are not kept. What tells are those near an
+answer that shows that a broker does not coordinate the group, those before and after another
+broker's, and those around a restart. Requests without an answer are few: all are kept, with those
+beside them.
 """
 
 import re
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, groupby, pairwise
 from math import inf
-from operator import attrgetter
-from typing import NamedTuple
+from operator import attrgetter, itemgetter
+from typing import Any, NamedTuple
 
+from kafka_protocol.apis import GROUP_APIS
 from kafka_protocol.errors import Error
-from reference_coordinator.replay import EpochEvent, ObservedRequest
+from reference_coordinator.replay import EpochEvent, ObservedRequest, Tolerance
 from reference_coordinator.replay.outside_errors import OF_BROKER
 from reports.judgement.coordinators.coordinator_epochs import last_finished
+from reports.judgement.log.parsing import HANDLING_DELAY_MS
+from reports.judgement.logged import REQUEST, Chunk
+from reports.judgement.run.deliveries import COPY
 
 SERVES, LOADS, ABSENT, THERE, OPEN = "serves", "loads", "absent", "there", "open"
 """What an answer says of its broker. A Heartbeat without an error only says that it is `THERE`: a
@@ -40,28 +50,24 @@ SAYS_NOTHING = frozenset(
 """Errors that a broker answers with whether or not it coordinates the group; and 15, which a failed
 write has, too."""
 FIRST_ERROR = re.compile(r'"errorCode":(-?\d+)')
+NEAR_MS = 5_000.0
+"""How near an answer tells: further than the windows of two requests reach."""
 FIRST_MS = 1_000.0
 """How long before its first request a group is taken to be loaded, where nothing tells when."""
 APART_MS = 0.001
 """How far from the request that shows it an event is placed."""
 DECIDED_MS = 1_000.0
 """How long before an answer that waited its coordinator may have decided it (`Tolerance.reply`)."""
+TOLERANCE = Tolerance(search=30_000)
+"""More orders are tried where no line tells which came first."""
 Restart = tuple[str, float]
 """A broker (id) that a fault stopped or killed, and when, in ms."""
-
-
-class Seen(NamedTuple):
-    """An answer that says something of its broker (id); its times, in ms, are those of a request.
-
-    In order of time.
-    """
-
-    at_ms: float
-    broker: str
-    says: str
-    earliest_ms: float
-    latest_ms: float
-    answered_ms: float
+_ASKED: Callable[[tuple[Any, ...]], tuple[Any, ...]] = itemgetter(
+    *map(REQUEST.index, ("readable", "api", "error_code", "response"))
+)
+_PLACED: Callable[[tuple[Any, ...]], tuple[Any, ...]] = itemgetter(
+    *map(REQUEST.index, ("at_ms", "broker", "earliest_ms", "latest_ms", "answered_ms"))
+)
 
 
 class Mark(NamedTuple):
@@ -79,16 +85,14 @@ class WireEpochs:
     """The epoch events of a group, and its loads, in order of time."""
 
     events: Sequence[EpochEvent] = ()
-
     absent: Mapping[str, Sequence[tuple[float, float]]] = field(default_factory=dict)
     """Between when a broker (id) did not coordinate the group, up to a load, in ms."""
 
     def all_placed(self, requests: Sequence[ObservedRequest]) -> Sequence[ObservedRequest]:
-        """Put requests that were served where their brokers coordinate the group."""
-        return [self.placed(seen) for seen in requests] if self.events else requests
+        """Put requests that were served where their brokers coordinate the group, if possible."""
+        return [self._placed(seen) for seen in requests] if self.events else requests
 
-    def placed(self, seen: ObservedRequest) -> ObservedRequest:
-        """Put a request that was served where its broker coordinates the group, if it may be."""
+    def _placed(self, seen: ObservedRequest) -> ObservedRequest:
         for from_ms, until_ms in self.absent.get(seen.broker, ()):
             if from_ms < seen.at_ms < until_ms <= seen.latest_ms and _is_served(seen):
                 return replace(seen, at_ms=min(until_ms + APART_MS, seen.latest_ms))
@@ -108,6 +112,42 @@ class WireEpochs:
 NO_EPOCHS = WireEpochs()
 
 
+def epochs_of(chunks: Iterable[Chunk], restarts: Iterable[Restart]) -> WireEpochs:
+    """Derive the epochs of a group of its requests, chunk by chunk; few of them are kept."""
+    restarts = list(restarts)
+    at_ms = sorted(at_ms for _, at_ms in restarts)
+    found: list[Mark] = []
+    for chunk in chunks:
+        known_ms = chunk.known_ms if chunk.known_ms > -inf else inf
+        found = list(telling(sorted([*found, *_marks_in(chunk)]), at_ms, known_ms))
+    return wire_epochs(found, restarts)
+
+
+def _marks_in(chunk: Chunk) -> Iterator[Mark]:
+    for row in chunk.requests:
+        readable, api, error_code, response = _ASKED(row)
+        if readable and api in GROUP_APIS:
+            says = _says_of(api, error_code, response)
+            if says is not None:
+                at_ms, broker, *times = _PLACED(row)
+                yield from marks_of(at_ms, broker, says, *times)
+
+
+def _says_of(api: str, error_code: int | None, response: str | None) -> str | None:
+    """Return what an answer says of its broker; None if it says nothing of it."""
+    if response is None:
+        return OPEN
+    code = error_code
+    if code is None:  # a commit has an error for each partition
+        found = FIRST_ERROR.search(response)
+        code = Error.NONE if found is None else int(found[1])
+    return THERE if (api, code) == ("HEARTBEAT", Error.NONE) else _says(code)
+
+
+def _says(code: int) -> str | None:
+    return None if code in SAYS_NOTHING else SAYS.get(code, SERVES)
+
+
 def _is_served(seen: ObservedRequest) -> bool:
     """Tell whether a coordinator that has loaded the group answered."""
     code = seen.response_fields.get("errorCode")
@@ -115,7 +155,55 @@ def _is_served(seen: ObservedRequest) -> bool:
         topics = seen.response_fields.get("topics", ())
         errors = (one["errorCode"] for topic in topics for one in topic["partitions"])
         code = next(errors, None)
-    return code is not None and code not in SAYS and code not in SAYS_NOTHING
+    return code is not None and _says(code) == SERVES
+
+
+def marks_of(
+    at_ms: float,
+    broker: str,
+    says: str,
+    earliest_ms: float,
+    latest_ms: float,
+    answered_ms: float,
+) -> Iterator[Mark]:
+    """Yield what an answer shows: a request that waited is accepted at once, and answered later."""
+    if says in (LOADS, ABSENT):
+        yield Mark(answered_ms, broker, says, earliest_ms, answered_ms)
+        return
+    yield Mark(at_ms, broker, says, earliest_ms, latest_ms)
+    if says != OPEN and answered_ms > latest_ms:
+        yield Mark(answered_ms, broker, says, answered_ms - DECIDED_MS, answered_ms)
+
+
+def telling(
+    marks: Sequence[Mark], restarts_ms: Sequence[float], known_ms: float = inf
+) -> Iterator[Mark]:
+    """Yield the marks that may show where an epoch ends.
+
+    All is in order of time. What comes later happens after `known_ms`: a mark that may still get a
+    telling neighbour is yielded, too. So nothing is lost where its result is taken with what
+    follows, and sifted again.
+    """
+    away_ms: dict[str, list[float]] = defaultdict(list)
+    for one in marks:
+        if one.says in (LOADS, ABSENT):
+            away_ms[one.broker].append(one.at_ms)
+    for place, one in enumerate(marks):
+        before, after = marks[max(place - 1, 0)], marks[min(place + 1, len(marks) - 1)]
+        if (
+            OPEN in (before.says, one.says, after.says)
+            or before is one
+            or after is one
+            or not before.broker == one.broker == after.broker
+            or one.at_ms > known_ms - NEAR_MS
+            or _are_any(away_ms[one.broker], one.at_ms - NEAR_MS, one.at_ms + NEAR_MS)
+            or _are_any(restarts_ms, before.at_ms, after.at_ms)
+        ):
+            yield one
+
+
+def _are_any(times: Sequence[float], from_ms: float, until_ms: float) -> bool:
+    return bisect_left(times, from_ms) < bisect_right(times, until_ms)
 
 
 @dataclass(slots=True)
@@ -126,7 +214,7 @@ class _Serving:
     before: Sequence[Mark] = ()
     after: Mark | None = None
     not_before_ms: float = field(default=-inf)
-    """When the broker was restarted, if it was."""
+    """When the broker was restarted, or another one served, if that was so."""
 
     @property
     def first(self) -> Mark:
@@ -138,88 +226,72 @@ class _Serving:
         """The last mark."""
         return self.marks[-1]
 
+    def parted(self, breaks: Sequence[tuple[float, float, float]]) -> Iterator["_Serving"]:
+        """Part it where a break lies between two marks: the broker has loaded the group again.
 
-def says_of(api: str, error_code: int | None, response: str | None) -> str | None:
-    """Return what an answer says of its broker; None if it says nothing of it."""
-    if response is None:
-        return OPEN
-    code = error_code
-    if code is None:  # a commit has an error for each partition
-        found = FIRST_ERROR.search(response)
-        code = Error.NONE if found is None else int(found[1])
-    if (api, code) == ("HEARTBEAT", Error.NONE):
-        return THERE
-    return None if code in SAYS_NOTHING else SAYS.get(code, SERVES)
-
-
-def marks_of(seen: Seen) -> Iterator[Mark]:
-    """Yield what an answer shows: a request that waited is accepted at once, and answered later."""
-    mark, answered_ms = Mark(*seen[:-1]), seen.answered_ms
-    if seen.says not in (SERVES, THERE, OPEN):
-        yield mark._replace(at_ms=answered_ms, latest_ms=answered_ms)
-        return
-    yield mark
-    if seen.says != OPEN and answered_ms > seen.latest_ms:
-        yield Mark(answered_ms, seen.broker, seen.says, answered_ms - DECIDED_MS, answered_ms)
+        A break has its begin and its end, and since when on the group may have been loaded.
+        """
+        part = _Serving(self.marks[:1], self.before, None, self.not_before_ms)
+        for one, other in pairwise(self.marks):
+            since = [ms for begin, end, ms in breaks if one.at_ms < begin and end < other.at_ms]
+            if since:
+                yield part
+                part = _Serving([], not_before_ms=max(since))
+            part.marks.append(other)
+        part.after = self.after
+        yield part
 
 
 def wire_epochs(marks: Iterable[Mark], restarts: Iterable[Restart] = ()) -> WireEpochs:
     """Derive the epochs of a group; nothing where one broker served it all the time."""
-    marks = list(_with_open(sorted(marks)))[::-1]
+    known = _decided(marks, restarts := list(restarts))
+    alone: list[_Serving] = []
+    for broker, mine in sorted(known.items()):
+        breaks = [(at_ms, at_ms, at_ms) for name, at_ms in restarts if name == broker]
+        for one in _servings(_steadied(mine)):
+            alone += one.parted(breaks)
+    others = [
+        (other.first.broker, (other.first.at_ms, other.last.at_ms, other.last.earliest_ms))
+        for other in alone
+    ]
     found: list[_Serving] = []
-    for broker in sorted({mark.broker for mark in marks}):
-        mine = [mark for mark in marks if mark.broker == broker]
-        times = sorted(at_ms for name, at_ms in restarts if name == broker)
-        found += _servings(_steadied([*_with_loads(mine, times)][::-1]), times)
-    found = _apart(found)
+    for one in alone:
+        found += one.parted([times for broker, times in others if broker != one.first.broker])
     found.sort(key=lambda one: (one.first.at_ms, one.first.broker))
-    if len(found) < 2 and all(mark.says in (SERVES, THERE) for mark in marks):
+    if len(found) < 2 and all(mark.says == SERVES for mine in known.values() for mark in mine):
         return NO_EPOCHS
     events = [event for one in found for event in _events(one, found)]
     events.sort(key=attrgetter("at_ms"))
     return WireEpochs(events, _absences(events))
 
 
-def _absences(events: Iterable[EpochEvent]) -> Mapping[str, Sequence[tuple[float, float]]]:
-    """Return between when each broker did not coordinate the group, up to a load."""
-    found: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    gone_ms: dict[str, float] = defaultdict(lambda: -inf)
-    for event in events:
-        if event.kind == "loaded":
-            found[event.broker].append((gone_ms[event.broker], event.at_ms))
-            gone_ms[event.broker] = inf
-        elif event.kind in ("unloaded", "loading"):
-            gone_ms[event.broker] = min(gone_ms[event.broker], event.at_ms)
-    return found
+def _decided(marks: Iterable[Mark], restarts: Sequence[Restart]) -> Mapping[str, Sequence[Mark]]:
+    """Say of each mark whether its broker serves, loads or is absent; by broker, in order of time.
 
-
-def _with_open(marks: Sequence[Mark]) -> Iterator[Mark]:
-    """Say of marks that are open what the next one says, if it is of their broker; latest first.
-
-    So a coordinator may have served a request without an answer, and then loaded the group before,
-    but that it did so is no more certain than by its next answer.
+    One that is open says what the next one says, if it is of its broker. So a coordinator may have
+    served a request without an answer, and then loaded the group before, but that it did so is no
+    more certain than by its next answer. One that only tells that its broker is there was answered
+    by a load that is under way soon after, unless the broker was restarted in between.
     """
+    found: dict[str, list[Mark]] = defaultdict(list)
+    loads_ms: dict[str, float] = defaultdict(lambda: inf)
     following: Mark | None = None
-    for mark in reversed(marks):
-        if mark.says != OPEN:
+    for mark in sorted(marks, reverse=True):
+        says, broker, latest_ms = mark.says, mark.broker, mark.latest_ms
+        if says != OPEN:
             following = mark
-            yield mark
-        elif following is not None and following.broker == mark.broker:
-            yield mark._replace(says=following.says, latest_ms=following.latest_ms)
-
-
-def _with_loads(marks: Sequence[Mark], restarts: Sequence[float]) -> Iterator[Mark]:
-    """Say of marks that only tell that their broker is there whether it loads; latest first."""
-    loads_ms = inf
-    for mark in reversed(marks):
-        if mark.says == THERE:
-            loads = loads_ms <= mark.at_ms + LOADS_MS and not any(
-                mark.at_ms < at_ms < loads_ms for at_ms in restarts
-            )
-            yield mark._replace(says=LOADS if loads else SERVES)
+        elif following is None or following.broker != broker:
+            continue
         else:
-            loads_ms = mark.at_ms if mark.says == LOADS else inf
-            yield mark
+            says, latest_ms = following.says, following.latest_ms
+        if says != THERE:
+            loads_ms[broker] = mark.at_ms if says == LOADS else inf
+        else:
+            load_ms = loads_ms[broker]
+            again = any(name == broker and mark.at_ms < ms < load_ms for name, ms in restarts)
+            says = LOADS if load_ms <= mark.at_ms + LOADS_MS and not again else SERVES
+        found[broker].append(mark._replace(says=says, latest_ms=latest_ms))
+    return {broker: mine[::-1] for broker, mine in found.items()}
 
 
 def _steadied(marks: Sequence[Mark]) -> list[Mark]:
@@ -248,43 +320,12 @@ def _in_order_from(says: str, marks: Sequence[Mark]) -> list[Mark]:
     return found
 
 
-def _servings(marks: Sequence[Mark], restarts: Sequence[float]) -> Iterator[_Serving]:
-    """Yield when a broker serves: from one change, or restart, to the next."""
+def _servings(marks: Sequence[Mark]) -> Iterator[_Serving]:
+    """Yield when a broker serves: from one change to the next."""
     runs = [list(run) for _, run in groupby(marks, key=lambda mark: mark.says == SERVES)]
     for before, run, after in zip([[], *runs], runs, [*runs[1:], []], strict=False):
-        if run[0].says != SERVES:
-            continue
-        parts: list[list[Mark]] = [[run[0]]]
-        since = [-inf]
-        for one, other in pairwise(run):
-            restarted = [at for at in restarts if one.at_ms < at < other.at_ms]
-            if restarted:
-                parts.append([])
-                since.append(max(restarted))
-            parts[-1].append(other)
-        for place, (part, since_ms) in enumerate(zip(parts, since, strict=True)):
-            last = after[0] if after and place == len(parts) - 1 else None
-            yield _Serving(part, () if place else before, last, since_ms)
-
-
-def _apart(servings: Sequence[_Serving]) -> list[_Serving]:
-    """Part a serving in which another broker served: it has loaded the group again."""
-    found = list(servings)
-    place = 0
-    while place < len(found):
-        one = found[place]
-        for other in servings:
-            if other.first.broker == one.first.broker:
-                continue
-            between = (other.first.at_ms, other.last.at_ms)
-            count = sum(mark.at_ms < between[0] for mark in one.marks)
-            later = [mark for mark in one.marks if mark.at_ms >= between[0]]
-            if count and later and later[0].at_ms > between[1]:
-                found[place] = replace(one, marks=one.marks[:count], after=None)
-                found.append(_Serving(later, (), one.after, other.last.earliest_ms))
-                one = found[place]
-        place += 1
-    return found
+        if run[0].says == SERVES:
+            yield _Serving(run, before, after[0] if after else None)
 
 
 def _events(one: _Serving, servings: Iterable[_Serving]) -> Iterator[EpochEvent]:
@@ -308,3 +349,36 @@ def _events(one: _Serving, servings: Iterable[_Serving]) -> Iterator[EpochEvent]
         at_ms = last.at_ms + APART_MS
         until_ms = max(gone.latest_ms, at_ms)
         yield EpochEvent(at_ms, broker, "unloaded", None, last.earliest_ms, until_ms)
+
+
+def _absences(events: Iterable[EpochEvent]) -> Mapping[str, Sequence[tuple[float, float]]]:
+    """Return between when each broker did not coordinate the group, up to a load."""
+    found: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    gone_ms: dict[str, float] = defaultdict(lambda: -inf)
+    for event in events:
+        if event.kind == "loaded":
+            found[event.broker].append((gone_ms[event.broker], event.at_ms))
+            gone_ms[event.broker] = inf
+        elif event.kind in ("unloaded", "loading"):
+            gone_ms[event.broker] = min(gone_ms[event.broker], event.at_ms)
+    return found
+
+
+def in_turn(requests: Iterable[ObservedRequest]) -> list[ObservedRequest]:
+    """Return requests, which are in the order of their connections, with the windows of turns.
+
+    A broker takes up one request of a connection after the other: one may be forwarded while one
+    before it still waits, as a Heartbeat behind a JoinGroup. The earliest instant stays: the tap
+    has an answer a little after its broker sent it.
+    """
+    free_ms: dict[str, float] = {}
+    found = []
+    for seen in requests:
+        connection = seen.connection.removesuffix(COPY)
+        since_ms = free_ms.get(connection, seen.at_ms)
+        free_ms[connection] = max(since_ms, seen.answered_ms)
+        if seen.at_ms < since_ms <= seen.answered_ms:
+            latest_ms = min(seen.answered_ms, since_ms + 2 * HANDLING_DELAY_MS)
+            seen = replace(seen, at_ms=since_ms, latest_ms=latest_ms)  # noqa: PLW2901
+        found.append(seen)
+    return found

@@ -18,7 +18,6 @@ from kafka_protocol import tap_lines
 from kafka_protocol.request_log import COMPLETED
 from kafka_protocol.request_log import LOGGER as REQUEST_LOGGER
 from reports.judgement.coordinators.coordinator_epochs import LINES
-from reports.judgement.coordinators.wire_turns import COPY
 from reports.judgement.log.parsing import (
     NO_LINE,
     LoggedRequest,
@@ -42,6 +41,7 @@ from reports.judgement.log.split_rows import (
     Time,
 )
 from reports.judgement.missing.gaps import ENDS_OF_GROUPS, ENDS_OF_OFFSETS
+from reports.judgement.run.deliveries import COPY
 from reports.judgement.run.skews import of_broker
 from reports.judgement.timelines.said import FENCED
 

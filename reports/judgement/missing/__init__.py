@@ -1,1 +1,1 @@
-"""What the evidence lacks: holes in logs and numbers, and silences that a cut log would leave."""
+"""What the evidence lacks: holes in logs and numbers, and what was in no log as a broker ended."""

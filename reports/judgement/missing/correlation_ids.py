@@ -24,10 +24,9 @@ from typing import Any
 import msgspec
 
 from kafka_protocol.apis import OFFSET_FETCH
-from reports.judgement.coordinators.wire_turns import COPY
 from reports.judgement.logged import REQUEST
-from reports.judgement.missing.unlogged import unlogged_row
-from reports.judgement.run.deliveries import NOTHING_HELD, Deliveries
+from reports.judgement.missing.gaps import unlogged_row
+from reports.judgement.run.deliveries import COPY, NOTHING_HELD, Deliveries
 
 EARLY = 0.9
 """How soon metadata may be asked for again, as a share of the interval."""
@@ -44,13 +43,11 @@ _OF_NO_MEMBER = '"memberId":""'
 class KnownClients:
     """The clients whose other requests are known: groups of wire scripts, and librdkafka's by id.
 
-    `librdkafka` has the ms after which these clients ask for the metadata of topics again, and
-    `heartbeat_ms` those after which they send heartbeats.
+    `librdkafka` has the ms after which these clients ask for the metadata of topics again.
     """
 
     wire_groups: frozenset[str] = frozenset()
     librdkafka: Mapping[str, float] = field(default_factory=dict)
-    heartbeat_ms: Mapping[str, float] = field(default_factory=dict)
     intervals_ms: Mapping[str, float] = field(default_factory=dict)
     """The heartbeat intervals of the members of all clients, and of their duplicates."""
     members: Mapping[str, str] = field(default_factory=dict)
@@ -185,7 +182,7 @@ class CorrelationIds:
         return 1
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield holes as rows of `group.UNLOGGED`, once all requests are in."""
+        """Yield holes as rows of `gaps.UNLOGGED`, once all requests are in."""
         for known in self._connections.values():
             for hole in known.holes:
                 if (count := hole.unexplained) > 0:

@@ -1,8 +1,13 @@
-"""Gaps: where evidence is missing or unreadable, and which of them the run's faults explain."""
+"""Gaps: where evidence is missing or unreadable, and which of them the run's faults explain.
+
+Each is a disturbance of the broker whose log it is about, with the line there. It lasts for the
+time of one line, unless the rest of the log is missing, or a group that was deleted. What is
+missing of one group alone concerns that group.
+"""
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +19,12 @@ from reports.judgement.run.evidence_level import Level
 if TYPE_CHECKING:  # executors have no experiments
     from reports.judgement.run.run_folder import RunFolder
 
+Row = Mapping[str, Any]
+UNLOGGED = """
+    group STRING, broker STRING, line LONG, from_ms DOUBLE, at_ms DOUBLE, what STRING, sure BOOLEAN
+"""
+"""Requests that no log has, or may not have (not `sure`), by the line before or behind them. They
+came from `from_ms` to `at_ms`."""
 ENDS_OF_GROUPS = ("groups_deleted", "group_expired", "tombstones")
 """Templates of lines about groups that are deleted or expire. No request of the group tells the
 oracle of it, and the next request finds no group."""
@@ -32,93 +43,71 @@ same; in the recorded runs brokers end 25 to 10,000 ms after the teardown began,
 after it was noted as over."""
 KILL_MS = 1_000.0
 """How long after the journal's entry of a kill a broker's last line may be stamped."""
-_DELETION = "a group or its offsets may have been deleted, which is not replayed"
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """A place where evidence is missing or unreadable; line 0 stands for the whole log.
-
-    `at_ms` is None if its time is missing, too. What is missing of a `group` alone came since
-    `from_ms`. One that is not `sure` is no doubt in itself.
-    """
-
-    broker: str
-    line: int
-    at_ms: float | None
-    what: str
-    topics: frozenset[str] = frozenset()
-    """The topics whose offsets were removed with them, if that is all that the line tells."""
-    source: Source = Source.LOG
-    group: str = ""
-    from_ms: float | None = None
-    sure: bool = True
-
-    @property
-    def disturbance(self) -> Disturbance:
-        """When, and to which groups, something may have happened that is in no log.
-
-        That is the time of one line, unless the rest of the log is missing, or a group that was
-        deleted.
-        """
-        whole = self.at_ms is None
-        from_ms = self.from_ms if self.from_ms is not None else self.at_ms
-        lasts = whole or self.what in (START_MISSING, END_MISSING) or _DELETION in self.what
-        return Disturbance(
-            self.broker,
-            -inf if from_ms is None else from_ms,
-            inf if lasts or self.at_ms is None else self.at_ms,
-            f"{self.what} (broker {self.broker})",
-            self.source,
-            frozenset({self.group}) if self.group else None,
-        )
-
-    def described(self, places: LogPlaces) -> str:
-        """Tell the file, the line in it, and what is missing."""
-        whole = log_of(self.broker, places.folder)
-        at = places.written(self.broker, self.line) if self.line else whole
-        return f"{at}: {self.what}"
+def gap(broker: str, line: int, at_ms: float | None, what: str) -> Disturbance:
+    """Return a gap at a line; without a time it may have been at any."""
+    if at_ms is None:
+        return replace(whole_log(broker, what), line=line)
+    until_ms = inf if what in (START_MISSING, END_MISSING) else at_ms
+    return Disturbance(broker, at_ms, until_ms, what, Source.LOG, line=line)
 
 
-def unreadable(row: Mapping[str, Any]) -> Gap:
+def whole_log(broker: str, what: str, source: Source = Source.LOG) -> Disturbance:
+    """Return a gap of a whole log."""
+    return Disturbance(broker, -inf, inf, what, source, line=0)
+
+
+def unreadable(row: Row) -> Disturbance:
     """Make a gap of a line that no template matches."""
     what = f"{NOT_UNDERSTOOD}: {row['text'].replace(NUL, '')[:120]}"
-    return Gap(row["broker"], row["line"], row["at_ms"], what)
+    return gap(row["broker"], row["line"], row["at_ms"], what)
 
 
-def missing(row: Mapping[str, Any]) -> Gap:
+def missing(row: Row) -> Disturbance:
     """Make a gap of a row of the table `lost`."""
-    return Gap(row["broker"], row["line"], row["at_ms"], row["what"])
+    return gap(row["broker"], row["line"], row["at_ms"], row["what"])
 
 
-def unlogged(row: Mapping[str, Any]) -> Gap:
+def unlogged_row(
+    broker: str, line: int, from_ms: float, until_ms: float, what: str, *, sure: bool = True
+) -> dict[str, Any]:
+    """Return a row of `UNLOGGED`, without the group."""
+    return {
+        "broker": broker,
+        "line": line,
+        "from_ms": from_ms,
+        "at_ms": until_ms,
+        "what": what,
+        "sure": sure,
+    }
+
+
+def unlogged(row: Row) -> Disturbance:
     """Make a gap of a row of the table `unlogged`."""
-    return replace(
-        missing(row),
-        source=Source.REQUESTS if row["sure"] else Source.UNSEEN,
-        group=row["group"],
-        from_ms=row["from_ms"],
-        sure=row["sure"],
-    )
+    source = Source.REQUESTS if row["sure"] else Source.UNSEEN
+    groups = frozenset({row["group"]})
+    times = row["from_ms"], row["at_ms"]
+    return Disturbance(row["broker"], *times, row["what"], source, groups, row["line"])
 
 
-def possible_deletion(row: Mapping[str, Any]) -> Gap:
-    """Make a gap of a line after which a group, or its offsets, may be deleted without a request.
+def possible_deletions(rows: Iterable[Row], topics: Collection[str]) -> Iterator[Disturbance]:
+    """Make gaps of lines after which a group, or its offsets, may be deleted without a request.
 
-    Their requests, DeleteGroups and OffsetDelete, are not logged.
+    Their requests, DeleteGroups and OffsetDelete, are not logged. What is known to be deleted are
+    the offsets of `topics`, with these.
     """
-    text = row["message"].rstrip(".") if row["template"] == OFFSETS_REMOVED else ""
-    topics = frozenset(_TOPIC.findall(text) or _PARTITION.findall(text))
-    what = f"{_DELETION}: {row['message'][:300]}"
-    return Gap(row["broker"], row["line"], row["at_ms"], what, topics)
+    for row in rows:
+        text = row["message"].rstrip(".") if row["template"] == OFFSETS_REMOVED else ""
+        named = set(_TOPIC.findall(text) or _PARTITION.findall(text))
+        if not named or not named.issubset(topics):
+            what = "a group or its offsets may have been deleted, which is not replayed"
+            what += f": {row['message'][:300]}"
+            times = row["at_ms"], inf
+            yield Disturbance(row["broker"], *times, what, Source.LOG, line=row["line"])
 
 
-def missing_log(broker: str) -> Gap:
-    """Make a gap of a broker's log that does not exist."""
-    return Gap(broker, 0, None, "the whole log is missing")
-
-
-def wrong_start_counts(in_logs: Mapping[str, int], run: "RunFolder") -> list[Gap]:
+def wrong_start_counts(in_logs: Mapping[str, int], run: "RunFolder") -> Iterator[Disturbance]:
     """Make gaps of logs with fewer starts of their brokers than the journal has, or more.
 
     `in_logs` counts the starts in each log that exists. A log that was cut exactly between two
@@ -126,22 +115,16 @@ def wrong_start_counts(in_logs: Mapping[str, int], run: "RunFolder") -> list[Gap
     journal was written by `groupquake heal`.
     """
     if not run.completed:
-        return []
+        return
     started = run.starts
     unsure = {fault["broker"] for fault in run.faults if fault["open"]}
-    return [
-        Gap(
-            broker,
-            0,
-            None,
-            f"{count} starts of the broker are in the log, {started[broker]} in the journal",
-        )
-        for broker, count in in_logs.items()
-        if count < started[broker] or (count > started[broker] and broker not in unsure)
-    ]
+    for broker, count in in_logs.items():
+        if count < started[broker] or (count > started[broker] and broker not in unsure):
+            what = f"{count} starts of the broker are in the log, {started[broker]} in the journal"
+            yield whole_log(broker, what)
 
 
-def wrong_clocks(ended_ms: Mapping[str, float], run: "RunFolder") -> list[Gap]:
+def wrong_clocks(ended_ms: Mapping[str, float], run: "RunFolder") -> Iterator[Disturbance]:
     """Make gaps of brokers whose clock is not the journal's: they end outside of the teardown.
 
     `ended_ms` are the times of the last lines of brokers whose logs are whole. The journal notes
@@ -150,89 +133,77 @@ def wrong_clocks(ended_ms: Mapping[str, float], run: "RunFolder") -> list[Gap]:
     """
     teardown = run.teardown if run.completed else None
     if teardown is None:
-        return []
-    first_ms, last_ms = teardown[0] - CLOCK_OFF_MS, teardown[1] + CLOCK_OFF_MS
-    off_ms = {
-        broker: min(at_ms - first_ms, 0.0) or max(at_ms - last_ms, 0.0)
-        for broker, at_ms in ended_ms.items()
-    }
-    return [
-        Gap(broker, 0, None, f"its clock is {abs(ms) + CLOCK_OFF_MS:.0f} ms or more "
-            f"{'behind' if ms < 0 else 'ahead of'} that of the journal", source=Source.CLOCK)
-        for broker, ms in sorted(off_ms.items())
-        if ms
-    ]  # fmt: skip
+        return
+    first_ms, last_ms = teardown
+    for broker, at_ms in sorted(ended_ms.items()):
+        for off_ms, which in ((first_ms - at_ms, "behind"), (at_ms - last_ms, "ahead of")):
+            if off_ms > CLOCK_OFF_MS:
+                what = f"its clock is {off_ms:.0f} ms or more {which} that of the journal"
+                yield whole_log(broker, what, Source.CLOCK)
 
 
-def unexplained(gaps: Sequence[Gap], run: "RunFolder", serving: Iterable[str]) -> list[Gap]:
-    """Drop the gaps that the run's own faults explain; `serving` are brokers that served groups.
+def unexplained(gaps: Sequence[Disturbance], run: "RunFolder") -> list[Disturbance]:
+    """Drop the gaps that the run's own faults explain.
 
     The log of a broker that ran before begins where the run began. All of its groups are new. No
-    fault ends the tap, or deletes what it wrote: at level `wire` all gaps are left.
+    fault ends the tap: at level `wire` all gaps are left.
     """
     if run.level is Level.WIRE:
         return list(gaps)
-    gaps = [gap for gap in gaps if not is_about_topics(run.deleted, gap)]
-    session_ms = max(group.session_timeout_ms for group in run.experiment.workload.groups)
-    left = without_kills(gaps, run.kills, dict.fromkeys(serving, session_ms), run.log_lines)
-    whole = without_cuts(left, run.cut_short)
-    return [gap for gap in whole if run.outside is None or gap.what != START_MISSING]
-
-
-def is_about_topics(deleted: Collection[str], gap: Gap) -> bool:
-    """Tell whether offsets were removed with these topics, and with no other."""
-    return bool(gap.topics) and gap.topics <= set(deleted)
+    whole = without_cuts(without_kills(gaps, run.log_lines), run.cut_short)
+    return [one for one in whole if run.outside is None or one.cause != START_MISSING]
 
 
 def without_kills(
-    gaps: Sequence[Gap],
-    kills: Sequence[tuple[str, float]],
-    max_idle_ms: Mapping[str, float],
-    log_lines: Mapping[tuple[str, float], int] = {},
-) -> list[Gap]:
+    gaps: Sequence[Disturbance], log_lines: Mapping[tuple[str, float], int]
+) -> list[Disturbance]:
     """Drop the gaps that kills explain: a log that ends there, and a truncated last line.
 
-    `kills` are (broker, ms); each ends one process of one log. Everything that a broker wrote is on
-    disk when it is killed. `log_lines` says by kill how many lines that were; a log with fewer was
-    cut. Of other kills, `max_idle_ms` says how long a broker that served groups may have had
-    nothing to write; a log that ends earlier was cut.
+    Each kill ends one process of one log. Everything that a broker wrote is on disk when it is
+    killed: `log_lines` says, by broker and ms, how many lines that were. A log with fewer was cut.
     """
     left = list(gaps)
-    for broker, killed_ms in sorted(kills, key=lambda kill: kill[1]):
-        lines = log_lines.get((broker, killed_ms))
-        first_ms = killed_ms - max_idle_ms.get(broker, float("inf"))
-        ends = [
-            gap
-            for gap in left
-            if (gap.broker, gap.what) == (broker, END_MISSING)
-            and gap.at_ms is not None
-            and gap.at_ms <= killed_ms + KILL_MS
-            and (first_ms <= gap.at_ms if lines is None else lines <= gap.line)
-        ]
-        left = _without_last(left, ends)
+    for (broker, killed_ms), lines in sorted(log_lines.items()):
+        by_ms = killed_ms + KILL_MS
+        ends = _missing_ends(left, broker)
+        left = _without_last(left, [e for e in ends if e.from_ms <= by_ms and lines <= _line(e)])
     return left
 
 
-def without_cuts(gaps: Sequence[Gap], cut_short: Collection[str]) -> list[Gap]:
+def without_cuts(gaps: Sequence[Disturbance], cut_short: Collection[str]) -> list[Disturbance]:
     """Drop the missing ends of the logs of brokers (ids) that were killed as they did not stop.
 
     Their logs are known to be as long as when they were killed.
     """
     left = list(gaps)
     for broker in cut_short:
-        left = _without_last(left, [g for g in left if (g.broker, g.what) == (broker, END_MISSING)])
+        left = _without_last(left, _missing_ends(left, broker))
     return left
 
 
-def _without_last(gaps: list[Gap], ends: Sequence[Gap]) -> list[Gap]:
+def described(one: Disturbance, places: LogPlaces) -> str:
+    """Tell the file, the line in it, and what is missing."""
+    log = places.written(one.broker, one.line) if one.line else log_of(one.broker, places.folder)
+    return f"{log}: {one.cause}"
+
+
+def _line(one: Disturbance) -> int:
+    return one.line or 0
+
+
+def _missing_ends(gaps: Iterable[Disturbance], broker: str) -> list[Disturbance]:
+    return [one for one in gaps if (one.broker, one.cause) == (broker, END_MISSING)]
+
+
+def _without_last(gaps: list[Disturbance], ends: Sequence[Disturbance]) -> list[Disturbance]:
     """Drop the last of some missing ends of a log, and the truncated line that may follow it."""
     if not ends:
         return gaps
-    end = max(ends, key=lambda gap: gap.line)
-    return [gap for gap in gaps if gap != end and not _cut_off(gap, end)]
-
-
-def _cut_off(gap: Gap, end: Gap) -> bool:
-    """Whether a gap is the truncated line that follows the end of a log."""
-    behind = (gap.broker, gap.line) == (end.broker, end.line + 1)
-    return behind and gap.what.startswith(NOT_UNDERSTOOD)
+    end = max(ends, key=_line)
+    behind = end.broker, _line(end) + 1
+    return [
+        one
+        for one in gaps
+        if one != end
+        and not ((one.broker, one.line) == behind and one.cause.startswith(NOT_UNDERSTOOD))
+    ]

@@ -3,19 +3,18 @@
 A broker logs a request with its answer. What it had not answered when it was killed, it never logs,
 though the group may have changed. What a broker that is cut off wrote just before may not have
 reached its replicas; then the broker that takes over loads an older state. Neither is a gap of the
-logs: these rows (see `group.UNLOGGED`) are not `sure`.
+logs: these rows (see `gaps.UNLOGGED`) are not `sure`.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
 from reference_coordinator.replay import Parting
 from reports.judgement.coordinators.coordinator_epochs import Load
-from reports.judgement.logged import REQUEST, Chunk, LoggedRow
-from reports.judgement.missing.silences import Kill
-from reports.judgement.missing.unlogged import unlogged_row
+from reports.judgement.logged import LoggedRow
+from reports.judgement.missing.gaps import unlogged_row
+from reports.judgement.run.disturbance import Kill
 from reports.judgement.timelines.member_lines import ENTERED, OF_LOADS
 
 Json = dict[str, Any]
@@ -24,9 +23,6 @@ WAITS_MS = 5_000.0
 """How long a request may wait that waits for no member: `offsets.commit.timeout.ms`."""
 HANDLED_MS = 1_000.0
 """How long before a step the request may have come that it follows from."""
-_BROKER, _ARRIVED, _ANSWERED, _LINE = map(
-    REQUEST.index, ("broker", "arrived_ms", "answered_ms", "line")
-)
 BEGINS, ENDS = "preparing", ("assignment", "empty")
 
 
@@ -89,59 +85,3 @@ def _begun_ms(load: Load, lines: Sequence[LoggedRow]) -> float:
         and load.at_ms - HANDLED_MS <= line["at_ms"] <= load.at_ms
     ]
     return min([*times, load.scheduled_ms])
-
-
-@dataclass(slots=True)
-class Tails:
-    """How long a group was silent on brokers before they were killed.
-
-    Of these kills it is not known how long the log was then. A silence that is longer than every
-    one before is a tail that may have been cut: members heartbeat.
-    """
-
-    kills: Sequence[Kill]
-    _last: dict[Kill, tuple[float, int]] = field(default_factory=dict)
-    _longest_ms: dict[Kill, float] = field(default_factory=dict)
-
-    def add(self, chunk: Chunk) -> None:
-        """Take rows of the group, in order of time."""
-        for kill in self.kills:
-            broker, killed_ms, _ = kill
-            times = [
-                (at_ms, row[_LINE])
-                for row in chunk.requests
-                if row[_BROKER] == broker
-                for at_ms in (row[_ARRIVED], row[_ANSWERED])
-                if at_ms is not None
-            ]
-            times += [
-                (line["at_ms"], line["line"]) for line in chunk.lines if line["broker"] == broker
-            ]
-            for at_ms, line in sorted(times):
-                if at_ms <= killed_ms:
-                    silent_ms = at_ms - self._last.get(kill, (at_ms, 0))[0]
-                    self._longest_ms[kill] = max(self._longest_ms.get(kill, 0.0), silent_ms)
-                    self._last[kill] = at_ms, line
-
-    def rows(
-        self, loads: Sequence[Load], lines: Sequence[LoggedRow], timers_ms: float
-    ) -> Iterator[Json]:
-        """Yield the silences of brokers that had the group; what was cut was loaded afterwards."""
-        for kill, (last_ms, line) in self._last.items():
-            broker, killed_ms, _ = kill
-            before = [load for load in loads if load.at_ms < killed_ms]
-            silent_ms, longest_ms = killed_ms - last_ms, self._longest_ms[kill]
-            if not before or before[-1].broker != broker or silent_ms <= longest_ms:
-                continue
-            later = next((load for load in loads if load.at_ms >= killed_ms), None)
-            what = (
-                f"the log is silent about the group for {silent_ms:,.0f} ms before broker {broker}"
-                f" was killed, and never was for more than {longest_ms:,.0f} ms: its end may have"
-                " been cut"
-            )
-            if later is None:
-                yield unlogged_row(broker, line, last_ms, killed_ms, what, sure=False)
-            else:  # what was cut shows there
-                until_ms = _begun_ms(later, lines) + timers_ms
-                place = later.broker, later.line, last_ms, until_ms
-                yield unlogged_row(*place, what, sure=False)

@@ -17,9 +17,10 @@ from kafka_protocol.log_line import NUMBERED
 from kafka_protocol.request_log import COMPLETED
 from kafka_protocol.tap_lines import UNANSWERED
 from reference_coordinator.replay import ObservedRequest
-from reports.judgement.coordinators.wire_turns import COPY
 from reports.judgement.run.json_form import parse
 
+COPY = "-copy"
+"""The end of the name of a connection that stands for the second of a request sent twice."""
 ACTED = '"tap":{'
 """Stands in the line of each request that the tap did not just pass on."""
 SAME_MS = 1_000.0

@@ -87,15 +87,10 @@ class RunFaults(RunFiles):
         done = (f for f in self._done("killed") if f["injected_at_ms"] is not None)
         return tuple((f["broker"], f["meant_at_ms"], f["injected_at_ms"]) for f in done)
 
-    @property
-    def kills(self) -> tuple[tuple[str, float], ...]:
-        """The brokers (ids) that were killed, and when."""
-        return tuple((broker, by_ms) for broker, _, by_ms in self.killed_between)
-
     @cached_property
     def log_lines(self) -> Mapping[tuple[str, float], int]:
-        """How many lines the log of a killed broker had then, by its kill; older runs tell none."""
-        known = (fault for fault in self.faults if fault["log_lines"] is not None)
+        """How many lines the log of a killed broker had then, by its id and when that was."""
+        known = (fault for fault in self._done("killed") if fault["log_lines"] is not None)
         return {(fault["broker"], fault["injected_at_ms"]): fault["log_lines"] for fault in known}
 
     @cached_property

@@ -7,10 +7,10 @@ a broker stood still, and never that it worked.
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from math import inf
 
+from reports.judgement.run.disturbance import Disturbance, Source
 from reports.judgement.run.json_form import LARGEST, Account, Entry, Form, entry
 
 SHORTEST_MS = 100.0
@@ -42,26 +42,6 @@ _SAFEPOINT = re.compile(r'\[(\d+)ms\]\[safepoint *\] Safepoint "(\w+)".* Total: 
 _PAUSE = re.compile(r"\[(\d+)ms\]\[gc *\] GC\(\d+\) (Pause [\w ]+?) \(.* (\d+\.\d+)ms$")
 
 
-@dataclass(frozen=True, slots=True)
-class Standstill:
-    """A source says that a broker (its id) stood still; `because` is what the source saw."""
-
-    broker: str
-    from_ms: float
-    until_ms: float
-    because: str
-
-
-@dataclass(frozen=True, slots=True)
-class Busy:
-    """A time in which a broker may have got no CPU; without a `broker`, any of them."""
-
-    broker: str
-    from_ms: float
-    until_ms: float
-    because: str
-
-
 def read(content: bytes) -> tuple[list[Entry], Account]:
     """Return the entries of `machine.jsonl`, and the account of its lines."""
     account = Account()
@@ -69,30 +49,35 @@ def read(content: bytes) -> tuple[list[Entry], Account]:
     return [*account.entries(content.splitlines(), of_line)], account
 
 
-def standstills(samples: Iterable[Entry]) -> list[Standstill]:
+def standstills(samples: Iterable[Entry]) -> list[Disturbance]:
     """Return when processes of brokers were stopped."""
     return [
-        Standstill(sample["broker"], from_ms, until_ms, "its process was stopped")
+        _stood(sample["broker"], from_ms, until_ms, "its process was stopped")
         for sample in samples
         if sample["event"] == "stopped"
         for from_ms, until_ms in _span(sample)
     ]
 
 
-def busy_times(samples: Iterable[Entry]) -> list[Busy]:
+def busy(from_ms: float, until_ms: float, cause: str, broker: str = "") -> Disturbance:
+    """Return a time in which a broker may have got no CPU; without a `broker`, any of them."""
+    return Disturbance(broker, from_ms, until_ms, cause, Source.PRESSURE)
+
+
+def busy_times(samples: Iterable[Entry]) -> list[Disturbance]:
     """Return when the machine gave the brokers too little CPU time to rely on it."""
     found = []
     for sample in samples:
         if sample["event"] == "late":
             for from_ms, until_ms in _span(sample):
-                because = f"the runner itself ran {until_ms - from_ms:,.0f} ms late"
-                found.append(Busy("", from_ms, until_ms, because))
+                cause = f"the runner itself ran {until_ms - from_ms:,.0f} ms late"
+                found.append(busy(from_ms, until_ms, cause))
         elif sample["event"] == "sample" and sample["interval_ms"] > 0:
             found += _starved(sample)
     return found
 
 
-def unsampled(samples: Iterable[Entry], until_ms: float) -> list[Busy]:
+def unsampled(samples: Iterable[Entry], until_ms: float) -> list[Disturbance]:
     """Return the time after the last sample, if that does not come up to a time."""
     last_ms = max(
         (
@@ -105,42 +90,45 @@ def unsampled(samples: Iterable[Entry], until_ms: float) -> list[Busy]:
     )
     if last_ms >= until_ms - SAMPLED_UNTIL_MS:
         return []
-    return [Busy("", last_ms, inf, "nothing tells how busy the machine was")]
+    return [busy(last_ms, inf, "nothing tells how busy the machine was")]
 
 
-def _starved(sample: Entry) -> Iterator[Busy]:
+def _starved(sample: Entry) -> Iterator[Disturbance]:
     """Yield what a sample tells of an interval in which brokers may have got no CPU."""
     until_ms, interval_ms = sample["at_ms"], sample["interval_ms"]
     from_ms = until_ms - interval_ms
     waiting, stolen = sample.get("cpu_waiting") or 0.0, sample.get("cpu_stolen") or 0.0
     if waiting >= BUSY_WAITING:
-        words = f"something waited for a CPU in {waiting:.0%} of the time"
-        yield Busy("", from_ms, until_ms, words)
+        cause = f"something waited for a CPU in {waiting:.0%} of the time"
+        yield busy(from_ms, until_ms, cause)
     if stolen >= BUSY_STOLEN:
-        words = f"the hypervisor gave {stolen:.0%} of the CPU time to others"
-        yield Busy("", from_ms, until_ms, words)
-    for name, throttled_ms in (sample.get("throttled_ms") or {}).items():
+        yield busy(from_ms, until_ms, f"the hypervisor gave {stolen:.0%} of the CPU time to others")
+    for broker, throttled_ms in (sample.get("throttled_ms") or {}).items():
         held_ms = min(throttled_ms, LARGEST) if type(throttled_ms) in (int, float) else 0.0
-        if name != "runner" and held_ms >= BUSY_THROTTLED * interval_ms:
-            words = f"its control group was throttled for {held_ms:,.0f} ms"
-            yield Busy(name, from_ms, until_ms, words)
+        if broker != "runner" and held_ms >= BUSY_THROTTLED * interval_ms:
+            cause = f"its control group was throttled for {held_ms:,.0f} ms"
+            yield busy(from_ms, until_ms, cause, broker)
 
 
-def of_jvm(broker: str, log: Iterable[str]) -> list[Standstill]:
+def of_jvm(broker: str, log: Iterable[str]) -> list[Disturbance]:
     """Return when a broker's JVM held all its threads up, from the lines of its log."""
     found = []
     for line in log:
         if safepoint := _SAFEPOINT.match(line):
             until_ms, lasted_ms = float(safepoint[1]), float(safepoint[3]) / 1e6
-            because = f"its JVM was at a safepoint ({safepoint[2]})"
+            cause = f"its JVM was at a safepoint ({safepoint[2]})"
         elif pause := _PAUSE.match(line):
             until_ms, lasted_ms = float(pause[1]), float(pause[3])
-            because = f"its JVM collected garbage ({pause[2]})"
+            cause = f"its JVM collected garbage ({pause[2]})"
         else:
             continue
         if lasted_ms >= SHORTEST_MS:
-            found.append(Standstill(broker, until_ms - lasted_ms, until_ms, because))
+            found.append(_stood(broker, until_ms - lasted_ms, until_ms, cause))
     return found
+
+
+def _stood(broker: str, from_ms: float, until_ms: float, cause: str) -> Disturbance:
+    return Disturbance(broker, from_ms, until_ms, cause, Source.STANDSTILL)
 
 
 def _span(sample: Entry) -> Iterator[tuple[float, float]]:

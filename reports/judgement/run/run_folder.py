@@ -20,11 +20,11 @@ from reports.judgement.log.log_places import LOG, log_of
 from reports.judgement.log.parsing import Parser
 from reports.judgement.run import history, machine_log
 from reports.judgement.run.deleted_topics import Deletions, deletions
+from reports.judgement.run.disturbance import Disturbance
 from reports.judgement.run.evidence_level import Level
 from reports.judgement.run.faults import JOURNAL, RunFaults
 from reports.judgement.run.journal import PHASES, phase_of, span
 from reports.judgement.run.json_form import Account, Entry, Form, lacks
-from reports.judgement.run.machine_log import Busy, Standstill
 from reports.judgement.run.outside import Outside
 from reports.judgement.run.skews import Skew, of_broker, on_right_clock, skews
 from scenarios import Experiment, ScenarioError, load
@@ -118,12 +118,6 @@ class RunFolder(RunFaults):
         with_zookeeper = number(self.environment["kafka_version"]) < FIRST_WITHOUT_ZOOKEEPER
         return RECONNECTS_MS if with_zookeeper else 0.0
 
-    @property
-    def unmeasured_kills(self) -> tuple[tuple[str, float, float], ...]:
-        """Those of which it is not known how long the broker's log was then; none of the tap's."""
-        kills = () if self.level is Level.WIRE else self.killed_between
-        return tuple(kill for kill in kills if (kill[0], kill[2]) not in self.log_lines)
-
     @cached_property
     def cut_short(self) -> frozenset[str]:
         """The brokers (ids) killed as they did not shut down, whose logs are still whole."""
@@ -152,7 +146,7 @@ class RunFolder(RunFaults):
         return tuple(skews(self.faults))
 
     @cached_property
-    def standstills(self) -> tuple[Standstill, ...]:
+    def standstills(self) -> tuple[Disturbance, ...]:
         """When brokers stood still, as the samples of the machine and the JVMs' logs have it."""
         of_jvms = (
             on_right_clock(
@@ -170,9 +164,9 @@ class RunFolder(RunFaults):
         return machine_log.read(self._bytes(MACHINE) if is_there else b"")
 
     @cached_property
-    def busy(self) -> tuple[Busy, ...]:
+    def busy(self) -> tuple[Disturbance, ...]:
         """When the machine gave the brokers too little CPU time to rely on it."""
-        doubts = (Busy("", -inf, inf, doubt) for doubt in self.altered_samples)
+        doubts = (machine_log.busy(-inf, inf, doubt) for doubt in self.altered_samples)
         return (*machine_log.busy_times(self._samples[0]), *self.unsampled, *doubts)
 
     @property
@@ -181,7 +175,7 @@ class RunFolder(RunFaults):
         return self._samples[1].doubts(MACHINE)
 
     @cached_property
-    def unsampled(self) -> Sequence[Busy]:
+    def unsampled(self) -> Sequence[Disturbance]:
         """When the machine may have been busy, as its samples are gone; older runs do not tell."""
         if self.environment.get("machine_samples") is not True:
             return ()

@@ -8,8 +8,8 @@ places all lines; that the wall clock is off then, by so much, is no doubt about
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from reports.judgement.run.disturbance import Disturbance
 from reports.judgement.run.journal import Fault, healed_ms
-from reports.judgement.run.machine_log import Standstill
 
 NOTICED_MS = 1_000.0
 """How long before and after what the journal has a line may show the other time: its clock may be
@@ -48,7 +48,7 @@ def of_broker(all_skews: Sequence[Skew], broker: str) -> tuple[Skew, ...]:
     return tuple(skew for skew in all_skews if skew.broker == broker)
 
 
-def on_right_clock(seen: Iterable[Standstill], of_one: Sequence[Skew]) -> Iterator[Standstill]:
+def on_right_clock(seen: Iterable[Disturbance], of_one: Sequence[Skew]) -> Iterator[Disturbance]:
     """Yield the standstills that a broker's JVM logged by its wall clock, and when else they were.
 
     Its log has no other clock, so both times count where a fault may have set it off.

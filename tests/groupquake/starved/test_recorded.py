@@ -18,9 +18,9 @@ import pytest
 
 from groupquake.selftest.mutants import judging
 from groupquake.selftest.mutants.evidence import Runs, runs_in
-from reports.judgement.lateness.broker_activity import lines_of, proven
 from reports.judgement.recording import Recording
 from reports.judgement.run.run_folder import MACHINE
+from reports.judgement.standstills import stood_still
 from tests.groupquake.starved.judging import Outcome, outcomes
 
 HERE = Path(__file__).parent / "recorded"
@@ -41,7 +41,7 @@ def late_timer() -> Iterator[Path]:
 
 def test_a_session_that_ends_late_on_a_stopped_broker_is_in_order(late_timer: Path) -> None:
     assert outcomes(late_timer) == {"static": Outcome.EXPLAINED}
-    stopped = [one for one in Recording(late_timer).standstills if "stopped" in one.because]
+    stopped = [one for one in Recording(late_timer).context.standstills if "stopped" in one.cause]
     assert [one.broker for one in stopped] == ["1", "2", "3"]
     assert all(2_900 < one.until_ms - one.from_ms < 3_100 for one in stopped)
 
@@ -70,14 +70,13 @@ def test_it_is_wrong_where_nothing_else_is_known(late_timer: Path) -> None:
 def test_a_broker_that_writes_lines_does_not_stand_still(late_timer: Path) -> None:
     """Whatever the sampler says: other groups of the same broker had their requests answered."""
     recording = Recording(late_timer)
-    stopped = [one for one in recording.standstills if "stopped" in one.because]
-    requests, lines = recording.activity
-    worked = [
-        {"broker": one.broker, "at_ms": at_ms}
+    stopped = [one for one in recording.context.standstills if "stopped" in one.cause]
+    worked = {
+        one.broker: [float(at_ms) for at_ms in range(round(one.from_ms), round(one.until_ms), 50)]
         for one in stopped
-        for at_ms in range(round(one.from_ms), round(one.until_ms), 50)
-    ]
-    assert proven(stopped, lines_of(requests, [*lines, *worked])) == []
+    }
+    assert stopped
+    assert stood_still([], stopped, worked) == ((), ())
 
 
 @pytest.fixture

@@ -15,9 +15,9 @@ from reports.judgement.disturbances import (
     of_standstills,
 )
 from reports.judgement.findings import Finding
-from reports.judgement.missing.gaps import Gap
+from reports.judgement.missing.gaps import gap
 from reports.judgement.run.disturbance import Disturbance, Source
-from reports.judgement.run.machine_log import Busy, Standstill
+from reports.judgement.run.machine_log import busy
 from reports.judgement.timelines.compare import LATE_MS
 
 GROUPS = {
@@ -154,14 +154,14 @@ def test_what_follows_while_the_state_is_lost_is_a_consequence() -> None:
 
 
 def test_a_busy_time_ends_one_sample_later() -> None:
-    (one, other) = of_pressure([Busy("", 1_000.0, 2_000.0, "a"), Busy("", 9_000.0, 9_500.0, "b")])
+    (one, other) = of_pressure([busy(1_000.0, 2_000.0, "a"), busy(9_000.0, 9_500.0, "b")])
     assert (one.from_ms, one.until_ms) == (1_000.0 - AROUND_MS, 2_000.0 + AROUND_MS)
     assert (other.from_ms, other.until_ms) == (9_000.0 - AROUND_MS, 9_500.0 + AROUND_MS)
 
 
 def test_busy_times_beside_each_other_are_one() -> None:
-    samples = [Busy("", at, at + 1_000.0, "a") for at in (3_000.0, 1_000.0, 2_000.0)]
-    (one, throttled) = of_pressure([*samples, Busy("2", 1_000.0, 2_000.0, "b")])
+    samples = [busy(at, at + 1_000.0, "a") for at in (3_000.0, 1_000.0, 2_000.0)]
+    (one, throttled) = of_pressure([*samples, busy(1_000.0, 2_000.0, "b", "2")])
     assert (one.broker, one.from_ms, one.until_ms) == ("", 0.0, 5_000.0)
     assert throttled.broker == "2"
 
@@ -171,7 +171,8 @@ def test_busy_times_beside_each_other_are_one() -> None:
     [(249, []), (250, ["standstill"]), (3_000, ["standstill", "writes_after_standstill"])],
 )
 def test_writes_fail_after_a_long_standstill(lasted_ms: int, sources: list[str]) -> None:
-    found = [*of_standstills([Standstill("1", 1_000, 1_000 + lasted_ms, "stopped")])]
+    still = Disturbance("1", 1_000, 1_000 + lasted_ms, "stopped", Source.STANDSTILL)
+    found = [*of_standstills([still])]
     assert [one.source for one in found] == sources
     for one in found[1:]:
         assert one.until_ms == 1_000 + lasted_ms + 10_000
@@ -179,7 +180,7 @@ def test_writes_fail_after_a_long_standstill(lasted_ms: int, sources: list[str])
 
 @pytest.mark.parametrize(("count", "lasts"), [(MOST_GAPS - 1, False), (MOST_GAPS, True)])
 def test_behind_the_last_gap_that_is_read_there_may_be_more(count: int, *, lasts: bool) -> None:
-    gaps = [Gap("1", line, float(line), "line not understood") for line in range(count)]
+    gaps = [gap("1", line, float(line), "line not understood") for line in range(count)]
     found = [*of_gaps(gaps)]
     assert any(one.until_ms == float("inf") for one in found) == lasts
     assert len(found) == count

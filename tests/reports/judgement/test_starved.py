@@ -5,10 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from reference_coordinator.replay import Outage
 from reports.judgement import verdict
-from reports.judgement.coordinators.unplanned_elections import Election
-from reports.judgement.run.machine_log import Standstill
+from reports.judgement.disturbances import of_standstills
+from reports.judgement.run.disturbance import Disturbance, Source
 from reports.judgement.run.run_folder import MACHINE, RunFolder
 from tests.reports.page_run import made_up
 
@@ -19,18 +18,22 @@ def made(tmp_path):
     return made_up(tmp_path / "run")
 
 
-def judged(made, *standstills, samples=(), kip_848=(), **found):
+def standstill(broker, from_ms, until_ms):
+    return Disturbance(broker, from_ms, until_ms, "its process was stopped", Source.STANDSTILL)
+
+
+def judged(made, *standstills, samples=(), kip_848=(), elections=(), **found):
     """Judge a run whose broker stood still, on a machine of which there are samples."""
     _, _, data, *_ = made.finish()
     folder = made.folder
     (folder / MACHINE).write_text("".join(json.dumps(sample) + "\n" for sample in samples))
-    data = replace(data, standstills=standstills, **found)
+    data = replace(data, of_brokers=[*of_standstills(standstills), *elections], **found)
     return verdict.judge(RunFolder(folder), data, kip_848, "4.3")
 
 
 def stopped(made, length_ms=1_000):
     from_ms = made.recovery_ms - 5_000
-    return Standstill("2", from_ms, from_ms + length_ms, "its process was stopped")
+    return standstill("2", from_ms, from_ms + length_ms)
 
 
 def said(result):
@@ -97,7 +100,7 @@ def test_too_many_prove_nothing_only_where_one_may_be_due_to_a_standstill(made, 
     at_ms = made.recovery_ms - 1_000
     grown(made, at_ms)
     made.session_ms = 1_000.0
-    late = Standstill("1", at_ms - before_ms, at_ms - before_ms + 400, "its process was stopped")
+    late = standstill("1", at_ms - before_ms, at_ms - before_ms + 400)
     assert judged(made)["verdict"] == "fail"
     assert judged(made, late)["verdict"] == verdict
 
@@ -198,8 +201,9 @@ def test_a_count_proves_nothing_of_a_group_that_got_another_coordinator(
     del made.comparison[6:]
     began_ms = dict(made.finish()[0].phases)["impact"]
     at_ms = began_ms + after_ms
-    lost = Election(3, "1", at_ms, Outage(at_ms - 0.5, at_ms + 0.5))
-    result = judged(made, moved={group: [lost]})
+    times = at_ms - 0.5, at_ms + 0.5
+    lost = Disturbance("1", *times, "it lost a partition", Source.ELECTION, frozenset({group}))
+    result = judged(made, elections=[lost])
     doubtful = doubtful and after_ms > 0
     assert result["verdict"] == ("unknown" if doubtful else "fail")
-    assert any(lost.described in why for why in result["unknown_because"]) == doubtful
+    assert any(lost.cause in why for why in result["unknown_because"]) == doubtful

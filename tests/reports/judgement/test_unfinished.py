@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.judgement.missing.gaps import Gap
+from reports.judgement.missing.gaps import gap
 from tests.reports.page_run import ZERO_MS, MadeUpRun, made_up
 
 
@@ -25,7 +25,7 @@ def test_nothing_is_in_doubt(made: MadeUpRun) -> None:
 
 @pytest.mark.parametrize("at_ms", [None, ZERO_MS - 60_000])
 def test_an_unreadable_line_is_in_doubt_at_any_time(made: MadeUpRun, at_ms: float | None) -> None:
-    made.gaps.append(Gap("3", 7, at_ms, "line not understood: \\x00"))
+    made.gaps.append(gap("3", 7, at_ms, "line not understood: \\x00"))
     assert doubts(made) == [
         "evidence is missing: brokers/3/group.log:7: line not understood: \\x00"
     ]

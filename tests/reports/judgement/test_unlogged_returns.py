@@ -47,5 +47,5 @@ def test_nothing_is_proven(name: str, before_ms: float) -> None:
     _, killed_ms, old = recorded(name)
     rows, judge = altered(recording, old, killed_ms, before_ms), recording.context
     assert proven_roots(found(recording, rows, judge)) == []
-    never = replace(judge, kills=(), unmeasured=())
+    never = replace(judge, kills=())
     assert proven_roots(found(recording, rows, never)), "without the kill"

@@ -4,7 +4,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from reports.judgement.verdict import Gap
+from reports.judgement.missing.gaps import gap
 from reports.page import junit
 from tests.reports.page_run import IMPACT_MS, made_up
 
@@ -56,7 +56,7 @@ def test_a_finding_fails_the_comparison_of_its_group(made):
 
 def test_a_finding_that_missing_evidence_may_explain_is_an_error(made):
     made.add_violation("2:777", IMPACT_MS + 9_000, "dynamic", "dynamic-dynamic-3")
-    made.gaps.append(Gap("2", 431, IMPACT_MS, "3 lines missing"))
+    made.gaps.append(gap("2", 431, IMPACT_MS, "3 lines missing"))
     verdict, suite, marked = read(made)
     assert verdict == "unknown"
     assert [out[0][0] for out in marked.values()] == ["error", "error"]
@@ -75,7 +75,7 @@ def test_an_unmet_expectation_is_a_failure_of_its_group(made):
 
 def test_an_unmet_expectation_in_doubtful_evidence_is_an_error(made):
     del made.comparison[6:]
-    made.gaps.append(Gap("2", 431, IMPACT_MS, "3 lines missing"))
+    made.gaps.append(gap("2", 431, IMPACT_MS, "3 lines missing"))
     verdict, suite, marked = read(made)
     assert (verdict, marked["expectations dynamic"][0][0]) == ("unknown", "error")
     assert counts(suite)[1] == 0

@@ -9,7 +9,8 @@ from plotly.offline import get_plotlyjs
 from kafka_protocol.printable import printable
 from reports.judgement import costs
 from reports.judgement.costs import Costs, HubGaps
-from reports.judgement.verdict import Gap, Results, judge
+from reports.judgement.missing.gaps import gap
+from reports.judgement.verdict import Results, judge
 from reports.page import report
 from reports.page.drawn_groups import DrawnGroups, Join
 from tests.reports.page_run import IMPACT_MS, ZERO_MS, made_up
@@ -167,7 +168,7 @@ def test_consequences_are_folded_below_their_root(failed):
 
 def test_an_unknown_says_why(tmp_path):
     made = made_up(tmp_path)
-    made.gaps.append(Gap("2", 431, IMPACT_MS, "3 lines missing"))
+    made.gaps.append(gap("2", 431, IMPACT_MS, "3 lines missing"))
     for entry in made.journal:
         if entry["event"] == "verified" and entry["fault_id"] == "static.static-3":
             entry.update(verified=False, witness="broker 1 still heard it")

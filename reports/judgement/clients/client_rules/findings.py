@@ -15,9 +15,8 @@ from reports.judgement.clients.offsets import stored
 from reports.judgement.digest import Digest
 from reports.judgement.log.log_places import LogPlaces
 from reports.judgement.run.deliveries import NOTHING_HELD, Deliveries, InOrder
-from reports.judgement.run.disturbance import BrokenWire
+from reports.judgement.run.disturbance import BrokenWire, Disturbance
 from reports.judgement.run.history import ENDS, ClientEvent
-from reports.judgement.run.machine_log import Busy
 
 Json = dict[str, Any]
 
@@ -149,8 +148,11 @@ def about_client(client: str, rule: Rule, row: Json) -> Json:
 
 
 def about_clients(
-    rows: Sequence[Json], digests: Iterable[Digest], places: LogPlaces, busy: Sequence[Busy] = ()
-) -> Json:  # fmt: skip
+    rows: Sequence[Json],
+    digests: Iterable[Digest],
+    places: LogPlaces,
+    busy: Sequence[Disturbance] = (),
+) -> Json:
     """Return the first rows as a verdict has them, and how many all groups have.
 
     In the `busy` times what rests on time proves nothing: it gets the key `unsure`, which says why.
@@ -161,7 +163,7 @@ def about_clients(
     }
 
 
-def _described(row: Json, places: LogPlaces, busy: Sequence[Busy]) -> Json:
+def _described(row: Json, places: LogPlaces, busy: Sequence[Disturbance]) -> Json:
     """Return a row as a verdict has it: with what its rule demands, its source, and places."""
     rule = RULES[row["rule"]]
     shown = (one.rpartition(":") for one in row["requests"].split(","))
@@ -179,12 +181,12 @@ def _described(row: Json, places: LogPlaces, busy: Sequence[Busy]) -> Json:
     }
 
 
-def _unsure(row: Json, busy: Sequence[Busy]) -> str | None:
+def _unsure(row: Json, busy: Sequence[Disturbance]) -> str | None:
     """Return why a row that rests on time proves nothing, if the machine was busy."""
     if not row["on_time"]:
         return None
     within = [
         one for one in busy if one.from_ms < row["until_ms"] and one.until_ms > row["from_ms"]
     ]
-    longest = max(within, key=lambda one: one.until_ms - one.from_ms, default=None)
-    return None if longest is None else f"the machine was busy: {longest.because}"
+    longest = max(within, key=lambda one: one.lasted_ms, default=None)
+    return None if longest is None else f"the machine was busy: {longest.cause}"

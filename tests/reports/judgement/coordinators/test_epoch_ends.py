@@ -6,8 +6,12 @@ import pytest
 
 from reference_coordinator.classic.timeline import ExpectedRebalance
 from reference_coordinator.replay import EpochEvent, ExpectedLine, Outage
-from reports.judgement.coordinators.coordinator_epochs import CoordinatorEpochs, Load
-from reports.judgement.coordinators.epoch_ends import Unsure, short_epochs
+from reports.judgement.coordinators.coordinator_epochs import (
+    CoordinatorEpochs,
+    Load,
+    Unsure,
+    short_epochs,
+)
 
 DUE_MS = 5_000.0
 LATEST_MS = 5_500.0

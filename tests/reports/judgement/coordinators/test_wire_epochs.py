@@ -9,7 +9,6 @@ from reports.judgement.coordinators.wire_epochs import (
     SERVES,
     THERE,
     Mark,
-    Seen,
     WireEpochs,
     marks_of,
     wire_epochs,
@@ -18,7 +17,7 @@ from reports.judgement.coordinators.wire_epochs import (
 
 def mark(broker: str, says: str, at_ms: float, took_ms: float = 2.0) -> Mark:
     """Return a mark of a request that was answered at once."""
-    (found,) = marks_of(Seen(at_ms, broker, says, at_ms, at_ms + took_ms, at_ms + took_ms))
+    (found,) = marks_of(at_ms, broker, says, at_ms, at_ms + took_ms, at_ms + took_ms)
     return found
 
 
@@ -112,7 +111,7 @@ def test_a_heartbeat_without_error_may_come_while_the_group_is_loaded() -> None:
 
 
 def test_answers_that_overlap_show_no_more_changes_than_they_have_to() -> None:
-    waits = marks_of(Seen(1_000.0, "1", SERVES, 1_000.0, 3_000.0, 4_500.0))
+    waits = marks_of(1_000.0, "1", SERVES, 1_000.0, 3_000.0, 4_500.0)
     epochs = wire_epochs([*waits, mark("1", ABSENT, 900.0, 200.0), mark("1", LOADS, 1_150.0)])
     assert kinds(epochs) == [("1", "loading"), ("1", "loaded")]
     assert epochs.events[1].at_ms > 1_100.0

@@ -9,23 +9,31 @@ from typing import Any
 import pytest
 
 from kafka_protocol.errors import Error
-from reports.judgement.coordinators.wire_epochs import ABSENT, LOADS, OPEN, SERVES, Seen
-from reports.judgement.coordinators.wire_marks import NEAR_MS, epochs_of, telling
+from reports.judgement.coordinators.wire_epochs import (
+    ABSENT,
+    LOADS,
+    NEAR_MS,
+    OPEN,
+    SERVES,
+    Mark,
+    epochs_of,
+    telling,
+)
 from reports.judgement.logged import REQUEST, Chunk
 
 CODES = {SERVES: Error.REBALANCE_IN_PROGRESS, ABSENT: Error.NOT_COORDINATOR,
          LOADS: Error.COORDINATOR_LOAD_IN_PROGRESS}  # fmt: skip
 
 
-def seen(at_ms: float, broker: str = "1", says: str = SERVES) -> Seen:
-    return Seen(at_ms, broker, says, at_ms - 1.0, at_ms + 1.0, at_ms + 2.0)
+def seen(at_ms: float, broker: str = "1", says: str = SERVES) -> Mark:
+    return Mark(at_ms, broker, says, at_ms - 1.0, at_ms + 1.0)
 
 
-def every_second(seconds: Iterable[int], broker: str = "1") -> list[Seen]:
+def every_second(seconds: Iterable[int], broker: str = "1") -> list[Mark]:
     return [seen(1_000.0 * second, broker) for second in seconds]
 
 
-def seconds_of(answers: Iterable[Seen], restarts_ms: Sequence[float] = ()) -> list[float]:
+def seconds_of(answers: Iterable[Mark], restarts_ms: Sequence[float] = ()) -> list[float]:
     """Return the seconds of the answers that tell."""
     return [one.at_ms / 1_000 for one in telling(sorted(answers), restarts_ms)]
 
@@ -66,10 +74,11 @@ def test_what_is_near_the_end_of_what_is_known_waits_for_what_follows() -> None:
     assert [one.at_ms / 1_000 for one in found] == [0, *range(first_open_s, 100)]
 
 
-def row(one: Seen, number: int) -> tuple[Any, ...]:
+def row(one: Mark, number: int) -> tuple[Any, ...]:
     """Return the request, answered as it says, with the columns `REQUEST`."""
     code = int(CODES[one.says])
     known = one._asdict() | {
+        "answered_ms": one.at_ms + 2.0,
         "id": f"{one.broker}:{number}", "api": "HEARTBEAT", "readable": True, "request": "{}",
         "error_code": code, "response": f'{{"errorCode":{code}}}', "line": number,
     }  # fmt: skip

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from reports.judgement.coordinators.wire_turns import COPY
 from reports.judgement.logged import REQUEST, Chunk
 from reports.judgement.missing.correlation_ids import CorrelationIds, KnownClients
 from reports.judgement.recording import Recording
+from reports.judgement.run.deliveries import COPY
 from tests.recorded.logs import FETCHES, RECORDINGS
 
 every_recording = pytest.mark.parametrize("recording", RECORDINGS.values(), ids=RECORDINGS)

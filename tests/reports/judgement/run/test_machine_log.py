@@ -6,7 +6,9 @@ from math import inf
 import pytest
 
 from reports.judgement.run import machine_log
-from reports.judgement.run.machine_log import Busy, Standstill, unsampled
+from reports.judgement.run.disturbance import Disturbance, Source
+from reports.judgement.run.machine_log import busy as busy_time
+from reports.judgement.run.machine_log import unsampled
 
 # a JVM of Debian, 17.0.15, -XX:+UseSerialGC; times made longer
 JVM = """\
@@ -22,6 +24,10 @@ Reaching safepoint: 640000000 ns, Cleanup: 185637 ns, At safepoint: 1603 ns, Tot
 """.splitlines()
 
 
+def standstill(broker: str, from_ms: float, until_ms: float, cause: str) -> Disturbance:
+    return Disturbance(broker, from_ms, until_ms, cause, Source.STANDSTILL)
+
+
 def text(*entries: dict) -> list[dict]:
     """Return the entries as they are read of a file."""
     lines = (json.dumps({"at_ms": 1, **entry}) + "\n" for entry in entries)
@@ -32,10 +38,10 @@ def text(*entries: dict) -> list[dict]:
 
 def test_long_pauses_of_a_jvm_are_standstills() -> None:
     assert machine_log.of_jvm("2", JVM) == [
-        Standstill(
+        standstill(
             "2", 1795363009353.0, 1795363010003.0, "its JVM was at a safepoint (GenCollectFull)"
         ),
-        Standstill("2", 1795363011835.5, 1795363012066.0, "its JVM collected garbage (Pause Full)"),
+        standstill("2", 1795363011835.5, 1795363012066.0, "its JVM collected garbage (Pause Full)"),
     ]
 
 
@@ -56,14 +62,14 @@ def test_a_stopped_process_is_a_standstill() -> None:
         {"event": "late", "from_ms": 1_000, "until_ms": 2_000},
     )
     assert machine_log.standstills(samples) == [
-        Standstill("1", 1_000, 2_000, "its process was stopped")
+        standstill("1", 1_000, 2_000, "its process was stopped")
     ]
 
 
 def test_a_runner_that_ran_late_shows_a_busy_machine() -> None:
     samples = text({"event": "late", "from_ms": 1_000, "until_ms": 2_500})
     assert machine_log.busy_times(samples) == [
-        Busy("", 1_000, 2_500, "the runner itself ran 1,500 ms late")
+        busy_time(1_000, 2_500, "the runner itself ran 1,500 ms late")
     ]
 
 
@@ -72,13 +78,13 @@ def test_pressure_steal_and_throttling_show_a_busy_machine() -> None:
     busy = lambda **rates: machine_log.busy_times(text(sample | rates))
     assert busy(cpu_waiting=0.79, cpu_stolen=0.2, throttled_ms={"1": 200}, load=40) == []
     assert busy(cpu_waiting=0.85) == [
-        Busy("", 1_000, 2_000, "something waited for a CPU in 85% of the time")
+        busy_time(1_000, 2_000, "something waited for a CPU in 85% of the time")
     ]
     assert busy(cpu_stolen=0.3) == [
-        Busy("", 1_000, 2_000, "the hypervisor gave 30% of the CPU time to others")
+        busy_time(1_000, 2_000, "the hypervisor gave 30% of the CPU time to others")
     ]
     assert busy(throttled_ms={"2": 400, "runner": 900}) == [
-        Busy("2", 1_000, 2_000, "its control group was throttled for 400 ms")
+        busy_time(1_000, 2_000, "its control group was throttled for 400 ms", "2")
     ]
 
 

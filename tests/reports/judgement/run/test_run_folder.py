@@ -28,7 +28,7 @@ def read(run: RunFolder) -> None:
     """Read all that an analysis reads before Spark starts, and what the verdict reads after."""
     _ = (run.environment, run.settings, run.grammar, run.faults, run.never_began)
     _ = (run.level, run.brokers, run.outside)
-    _ = (run.phases, run.kills, run.outages, run.stalls, run.failures, run.steady)
+    _ = (run.phases, run.killed_between, run.outages, run.stalls, run.failures, run.steady)
 
 
 def complaint(run: RunFolder) -> str:

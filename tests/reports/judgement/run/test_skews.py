@@ -9,8 +9,8 @@ from kafka_protocol.coordinator_lines import JAVA, SCALA
 from reports.judgement.log.log_places import Split
 from reports.judgement.log.parsing import Parser
 from reports.judgement.log.whole import read_logs
+from reports.judgement.run.disturbance import Disturbance, Source
 from reports.judgement.run.faults import faults_of, outage_of
-from reports.judgement.run.machine_log import Standstill
 from reports.judgement.run.skews import NOTICED_MS, UNPLACED, Skew, on_right_clock, skews
 
 ZERO_MS = 1_790_000_000_000
@@ -109,9 +109,9 @@ def test_a_clock_that_is_off_is_no_outage() -> None:
 
 
 def test_a_standstill_in_the_log_of_a_jvm_counts_at_both_times() -> None:
-    stood = Standstill("2", 8_000, 9_000, "gc")
+    stood = Disturbance("2", 8_000, 9_000, "gc", Source.STANDSTILL)
     known = [Skew("2", 5_000, 11_000, 3_000)]
     both = {(one.from_ms, one.until_ms) for one in on_right_clock([stood], known)}
     assert both == {(8_000, 9_000), (5_000, 6_000)}
-    late = Standstill("2", 80_000, 90_000, "gc")
+    late = Disturbance("2", 80_000, 90_000, "gc", Source.STANDSTILL)
     assert list(on_right_clock([late], known)) == [late]

@@ -7,7 +7,7 @@ import pytest
 from kafka_protocol.coordinator_lines import JAVA, SCALA
 from reference_coordinator.replay import ExpectedLine, Outage, Stall
 from reference_coordinator.replay.failed_writes import TIMED_OUT
-from reports.judgement.coordinators.epoch_ends import Unsure
+from reports.judgement.coordinators.coordinator_epochs import Unsure
 from reports.judgement.timelines import member_lines
 
 KIND = "dynamic_given_id"

@@ -7,8 +7,8 @@ from typing import Any
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.clients.client_rules import ClientRules, about_clients
 from reports.judgement.log.log_places import LogPlaces
+from reports.judgement.run.disturbance import Disturbance
 from reports.judgement.run.history import EVENTS, ClientEvent
-from reports.judgement.run.machine_log import Busy
 
 SESSION_MS, REBALANCE_MS = 6_000, 10_000
 ANSWERS_MS = 5.0
@@ -96,7 +96,7 @@ class Conversation:
         """Join, sync and send some heartbeats."""
         return self.join().sync().beat(times=8)
 
-    def found(self, busy: Sequence[Busy]) -> list[dict[str, Any]]:
+    def found(self, busy: Sequence[Disturbance]) -> list[dict[str, Any]]:
         """What a verdict says about it, if the machine was busy then."""
         rows = [{"group": "g", **row} for row in self.rules.rows()]
         listed: list[dict[str, Any]] = about_clients(rows, (), LogPlaces(), busy)["client_findings"]

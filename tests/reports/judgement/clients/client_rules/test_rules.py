@@ -6,8 +6,8 @@ from kafka_protocol.errors import Error
 from reference_coordinator.replay import Outage
 from reports.judgement.clients.absences import Absence
 from reports.judgement.clients.client_rules import RULES
-from reports.judgement.coordinators.wire_turns import COPY
-from reports.judgement.run.machine_log import Busy
+from reports.judgement.run.deliveries import COPY
+from reports.judgement.run.machine_log import busy
 from tests.reports.judgement.clients.client_rules.conversation import Conversation
 
 NOT_COORDINATOR, ILLEGAL = Error.NOT_COORDINATOR, Error.ILLEGAL_GENERATION
@@ -187,11 +187,11 @@ class TestMembership:
 
 
 class TestABusyMachine:
-    BUSY = (Busy("", 6_000.0, 9_000.0, "all waited"),)
+    BUSY = (busy(6_000.0, 9_000.0, "all waited"),)
 
     @pytest.mark.parametrize(
         ("busy", "unsure"),
-        [(BUSY, True), ((), False), ((Busy("", 0.0, 4_000.0, "all waited"),), False)],
+        [(BUSY, True), ((), False), ((busy(0.0, 4_000.0, "all waited"),), False)],
     )
     def test_what_rests_on_time_proves_nothing(self, busy, unsure):
         asked = member().beat(REBALANCE)  # may be why it joins
@@ -213,7 +213,7 @@ class TestABusyMachine:
     def test_what_the_order_shows_is_certain(self, client):
         if not client.broken:
             client.send("LEAVE_GROUP")
-        (found,) = client.found((Busy("", 0.0, 1e9, "all waited"),))
+        (found,) = client.found((busy(0.0, 1e9, "all waited"),))
         assert "unsure" not in found
 
 

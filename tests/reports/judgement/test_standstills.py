@@ -1,26 +1,28 @@
 """When brokers stood still, as far as their lines allow it."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
 
 from reference_coordinator.replay import Stall
-from reports.judgement.lateness import broker_activity
-from reports.judgement.lateness.broker_activity import (
-    lines_of,
-    silent,
-    stood_still,
-)
-from reports.judgement.run.machine_log import Standstill
+from reports.judgement.run.disturbance import Disturbance, Source
+from reports.judgement.standstills import Signs, stood_still
 
 
-def test_a_line_without_a_time_shows_nothing() -> None:
-    requests = [{"broker": "1", "logged_ms": at_ms} for at_ms in (1_200.0, None)]
-    lines = [{"broker": "1", "at_ms": 1_000.0}, {"broker": "2", "at_ms": None}]
-    assert lines_of(requests, lines) == {"1": [1_000.0, 1_200.0]}
+def standstill(broker: str, from_ms: float, until_ms: float, cause: str) -> Disturbance:
+    return Disturbance(broker, from_ms, until_ms, cause, Source.STANDSTILL)
 
 
-STOPPED = Standstill("1", 1_000, 3_000, "its process was stopped")
+def proven(said: Iterable[Disturbance], lines: Signs) -> list[Disturbance]:
+    return [*stood_still([], said, lines)[1]]
+
+
+def silent(pauses: Iterable[Stall], lines: Signs) -> tuple[Stall, ...]:
+    return stood_still(pauses, [], lines)[0]
+
+
+STOPPED = standstill("1", 1_000, 3_000, "its process was stopped")
 
 
 @pytest.mark.parametrize(
@@ -33,23 +35,23 @@ STOPPED = Standstill("1", 1_000, 3_000, "its process was stopped")
     ],
 )
 def test_a_standstill_is_proven_where_no_line_contradicts(lines, span) -> None:
-    (kept,) = broker_activity.proven([STOPPED], lines)
+    (kept,) = proven([STOPPED], lines)
     assert (kept.from_ms, kept.until_ms) == span
 
 
 def test_a_standstill_within_another_is_not_listed() -> None:
-    collected = Standstill("1", 1_200, 1_800, "its JVM collected garbage (Pause Full)")
-    other = Standstill("2", 1_200, 1_800, "its JVM collected garbage (Pause Full)")
-    assert broker_activity.proven([collected, STOPPED, other], {}) == [STOPPED, other]
+    collected = standstill("1", 1_200, 1_800, "its JVM collected garbage (Pause Full)")
+    other = standstill("2", 1_200, 1_800, "its JVM collected garbage (Pause Full)")
+    assert proven([collected, STOPPED, other], {}) == [STOPPED, other]
 
 
 def test_a_broker_that_went_on_writing_did_not_stand_still() -> None:
-    assert broker_activity.proven([STOPPED], {"1": [float(at) for at in range(0, 5_000, 50)]}) == []
+    assert proven([STOPPED], {"1": [float(at) for at in range(0, 5_000, 50)]}) == []
 
 
 def test_a_standstill_in_the_journal_is_not_listed_again() -> None:
-    assert broker_activity.unjournalled([STOPPED], [Stall("1", 990, 2_950)]) == []
-    assert broker_activity.unjournalled([STOPPED], [Stall("2", 990, 2_950)]) == [STOPPED]
+    assert stood_still([Stall("1", 990, 2_950)], [STOPPED], {})[1] == ()
+    assert stood_still([Stall("2", 990, 2_950)], [STOPPED], {})[1] == (STOPPED,)
 
 
 class TestPauseOfTheJournal:
@@ -86,9 +88,9 @@ class TestPauseOfTheJournal:
 def test_a_standstill_in_a_fault_s_pause_is_listed_once_and_only_if_the_log_is_silent() -> None:
     pause = Stall("1", 1_000, 4_000)
     within, after = (
-        Standstill("1", from_ms, from_ms + 2_000, "stopped") for from_ms in (1_500, 6_000)
+        standstill("1", from_ms, from_ms + 2_000, "stopped") for from_ms in (1_500, 6_000)
     )
     silence = {"1": [900, 4_100]}
-    assert stood_still([pause], [within, after], silence) == ((pause,), [after])
+    assert stood_still([pause], [within, after], silence) == ((pause,), (after,))
     works = {"1": list(range(900, 9_000, 50))}
-    assert stood_still([pause], [within, after], works) == ((), [])
+    assert stood_still([pause], [within, after], works) == ((), ())

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from reports.judgement.expectations import NOTICED_MS, UNOWNED, Shortfall, had_time
-from reports.judgement.lateness.pace import PACE_MS, Pace
+from reports.judgement.members import PACE_MS, Pace
 from tests.reports.judgement.test_recorded_leaders import MISSES, recording, tables
 from tests.reports.page_run import made_up
 
