@@ -6,17 +6,14 @@ of that broker; what is later than that is not explained by it.
 """
 
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
-from typing import Any
 
 from reference_coordinator.replay import Stall
 from reports.judgement.run.machine_log import SHORTEST_MS, Standstill
 
-Row = Mapping[str, Any]
 Signs = Mapping[str, Sequence[float]]
 """By broker id: the instants of its lines, in order; ms."""
 
@@ -25,16 +22,6 @@ RESUMES_MS = 100.0
 signal, by less than a turn of the controller's loop."""
 SAME_PAUSE_MS = 5.0
 """How far the ends of one pause may lie apart in two sources: a collection, and its safepoint."""
-
-
-def lines_of(requests: Iterable[Row], lines: Iterable[Row]) -> Signs:
-    """Return when each broker wrote lines; of rows of the tables `requests` and `transitions`."""
-    by_broker: dict[str, list[float]] = defaultdict(list)
-    for rows, name in ((requests, "logged_ms"), (lines, "at_ms")):
-        for row in rows:
-            if row[name] is not None:
-                by_broker[row["broker"]].append(row[name])
-    return {broker: sorted(times) for broker, times in by_broker.items()}
 
 
 def stood_still(

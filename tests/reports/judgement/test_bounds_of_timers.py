@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from reference_coordinator.replay import Stall
-from reports.judgement.lateness.broker_activity import lines_of, silent
+from reports.judgement.lateness.broker_activity import silent
 from reports.judgement.recording import Recording
 from tests.recorded.logs import RECORDINGS
 from tests.reports.alter import differences, stretched
@@ -94,9 +94,8 @@ def paused(recording: Recording, until: float, lines_at: Sequence[float]) -> tup
     """
     from_ms = expiry_ms(recording, SESSION)
     broker = recording.rows_by_group["sessions"][0]["broker"]
-    written = [
-        at_ms + PAUSED_MS * (at_ms >= from_ms) for at_ms in lines_of(*recording.activity)[broker]
-    ]
+    times = sorted(line.at_ms for line in recording.lines if line.broker == broker and line.row)
+    written = [at_ms + PAUSED_MS * (at_ms >= from_ms) for at_ms in times]
     log = sorted([*written, *(from_ms + PAUSED_MS * place for place in lines_at)])
     return silent([Stall(broker, from_ms, from_ms + PAUSED_MS * until)], {broker: log})
 

@@ -7,18 +7,10 @@ import pytest
 from reference_coordinator.replay import Stall
 from reports.judgement.lateness import broker_activity
 from reports.judgement.lateness.broker_activity import (
-    lines_of,
     silent,
     stood_still,
 )
 from reports.judgement.run.machine_log import Standstill
-
-
-def test_a_line_without_a_time_shows_nothing() -> None:
-    requests = [{"broker": "1", "logged_ms": at_ms} for at_ms in (1_200.0, None)]
-    lines = [{"broker": "1", "at_ms": 1_000.0}, {"broker": "2", "at_ms": None}]
-    assert lines_of(requests, lines) == {"1": [1_000.0, 1_200.0]}
-
 
 STOPPED = Standstill("1", 1_000, 3_000, "its process was stopped")
 
