@@ -314,14 +314,14 @@ def _judged(
 def _lost(
     reads: Sequence[ReadLines], kept: dict[str, list[Json]]
 ) -> Mapping[str, Sequence[tuple[Any, ...]]]:
-    """Return the tables of lost lines: what whole logs tell, and what single lines do, once each.
+    """Return the tables of lost lines: what whole logs tell, and what single lines do.
 
     The rows of the brokers' logs are `kept`, too.
     """
     found = {}
     for name, read in zip(LOST, reads, strict=False):
-        told = {tuple(row.values()) for row in kept.get(name, ())}
-        found[name] = sorted({*read.merged.lost, *told})
+        told = (tuple(row.values()) for row in kept.get(name, ()))
+        found[name] = sorted([*read.merged.lost, *told])
     kept["lost"] = [dict(zip(LINE_COLUMNS["lost"], row, strict=True)) for row in found["lost"]]
     return found
 

@@ -1,6 +1,6 @@
 """Makes the context in which groups are judged, once all logs of a run are read."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from reference_coordinator.classic.profiles import Profile
@@ -33,25 +33,15 @@ class Rules(NamedTuple):
 
 def spans_of(run: RunFolder) -> Sequence[tuple[float, float]]:
     """Return when brokers may have stood still: the times of their lines then are asked for."""
-    said = sorted(
-        [(one.from_ms, one.until_ms) for one in run.stalls]
-        + [(one.from_ms, one.until_ms) for one in run.standstills]
-    )
-    return list(_apart(said))
-
-
-def _apart(spans: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:
-    """Join spans that overlap; they come in order."""
-    last: tuple[float, float] | None = None
-    for from_ms, until_ms in spans:
-        if last is not None and from_ms <= last[1]:
-            last = last[0], max(last[1], until_ms)
-            continue
-        if last is not None:
-            yield last
-        last = from_ms, until_ms
-    if last is not None:
-        yield last
+    spans = [(one.from_ms, one.until_ms) for one in run.stalls]
+    spans += ((one.from_ms, one.until_ms) for one in run.standstills)
+    found: list[tuple[float, float]] = []
+    for from_ms, until_ms in sorted(spans):
+        if found and from_ms <= found[-1][1]:
+            found[-1] = found[-1][0], max(found[-1][1], until_ms)
+        else:
+            found.append((from_ms, until_ms))
+    return found
 
 
 def context_of(

@@ -13,7 +13,15 @@ from typing import Any, NamedTuple
 
 from reports.judgement.log.parsing import times_of, times_on_wire
 from reports.judgement.log.processes import Lost
-from reports.judgement.log.split_rows import GOES_ON, Blob, Row, Rows, unpacked
+from reports.judgement.log.split_rows import (
+    GOES_ON,
+    LINE_ROW,
+    REQUEST_ROW,
+    Blob,
+    Row,
+    Rows,
+    unpacked,
+)
 from reports.judgement.run.skews import Skew
 
 CLOCK_MS = 50.0
@@ -48,6 +56,7 @@ COLUMNS = {
     name: tuple(column.split()[0] for column in columns.split(","))
     for name, columns in TABLES.items()
 }
+_READABLE, _TEMPLATE = REQUEST_ROW.index("readable"), LINE_ROW.index("template")
 
 
 def offset_ms(apart_us: Mapping[int, int]) -> float:
@@ -123,14 +132,13 @@ class Place(NamedTuple):
         return min((logged, *off), key=lambda shown: abs(exact - shown))
 
     def tables(self, rows: Rows) -> dict[str, list[Row]]:
-        """Return rows of `TABLES`; a line that two of them have may be lost twice."""
-        of_lines = rows.requests, rows.lines, rows.unused
+        """Return rows of `TABLES`."""
         repeated = self._repeated(rows.requests) if self.repeated else ()
         return {
             "requests": self._requests(rows.group, rows.requests),
             "transitions": self.placed(rows.lines),
             "coverage": [*self.placed(rows.unused), *repeated],
-            "lost": [*self._lost(*of_lines)] if self.doubtful else [],
+            "lost": [*self._lost(rows)] if self.doubtful else [],
         }
 
     def _requests(self, group: str | None, rows: Iterable[Row]) -> list[Row]:
@@ -168,9 +176,11 @@ class Place(NamedTuple):
                 at_ms = self.at_ms(process, ms, tick)
                 yield *self._head(line, process, sn), at_ms, "rejected", text
 
-    def _lost(self, *several: Sequence[Row]) -> Iterable[Lost]:
+    def _lost(self, rows: Rows) -> Iterable[Lost]:
         """Yield rows of `lost`: lines whose clocks disagree, whose serial number stands twice."""
-        for line, process, sn, ms, tick, *_ in chain.from_iterable(several):
+        used = [row for row in rows.requests if row[_READABLE]]
+        used += (row for row in rows.lines if row[_TEMPLATE] is not None)
+        for line, process, sn, ms, tick, *_ in chain(used, rows.unused):
             if sn is None or (at_ms := self.at_ms(process, ms, tick)) is None:
                 continue
             where = self.broker, self.process + process, at_ms, self.line + line
@@ -199,10 +209,10 @@ class Place(NamedTuple):
 
 def tables_of(blobs: Iterable[Blob], place: Place) -> dict[str, list[dict[str, Any]]]:
     """Return the rows of a split, by table, in the order of its lines."""
-    found: dict[str, dict[Row, None]] = {name: {} for name in TABLES}
+    found: dict[str, list[Row]] = {name: [] for name in TABLES}
     for rows in chain.from_iterable(unpacked(blob.data) for blob in blobs):
         for name, of_table in place.tables(rows).items():
-            found[name] |= dict.fromkeys(of_table)
+            found[name] += of_table
     by_line = itemgetter("line")
     return {
         name: sorted((dict(zip(COLUMNS[name], row, strict=True)) for row in rows), key=by_line)

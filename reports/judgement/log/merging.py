@@ -205,10 +205,8 @@ def _places(
         of_broker(parser.skews, broker),
         offsets={process: offset_ms(counts) for process, counts in apart_us.items() if counts},
     )
-    shown: tuple[int | None, int] = (
-        None,
-        0,
-    )  # the last time of the process, and how many lines in a row show it
+    # the last time of the process, and how many lines in a row show it
+    shown: tuple[int | None, int] = (None, 0)
     for split, summary in splits.items():
         goes_on = summary.processes[0].first_ms == shown[0]
         before = before._replace(file=log_file(split.file).name, ahead=shown[1] if goes_on else 0)

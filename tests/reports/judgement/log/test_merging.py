@@ -113,3 +113,17 @@ def test_the_second_of_one_request_is_rejected_wherever_the_log_is_cut(cuts: lis
     unreadable = [row["line"] for row in tables["requests"] if not row["readable"]]
     assert unreadable == [61]
     assert [row["line"] for row in tables["coverage"] if row["status"] == "rejected"] == [61]
+
+
+def test_a_line_that_is_rejected_and_doubtful_is_lost_once() -> None:
+    log = LOGS[True][:100]
+    place = next(at for at, line in enumerate(log) if "Completed request" in line)
+    log[place] = log[place].replace('"errorCode":', '"error":', 1)
+    log.insert(60, log[place])
+    tables, _ = result(cut(log, [50]), PARSERS[True])
+    assert place < 50
+    assert [row["line"] for row in tables["requests"] if not row["readable"]] == [place + 1, 61]
+    assert sorted(row["line"] for row in tables["lost"] if "twice" in row["what"]) == [
+        place + 1,
+        61,
+    ]
