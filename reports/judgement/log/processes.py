@@ -43,14 +43,13 @@ def line_counts(processes: Iterable[Mapping[str, Any]]) -> Counter[str]:
     return total
 
 
-def is_patchy(counts: Iterable[Mapping[str, int]]) -> bool:
-    """Whether a line in ten is rejected, by numbers of lines by `STATUSES`.
+def is_patchy(processes: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether a line in ten is rejected, of those that tell something.
 
     Then what the others show proves nothing, and takes minutes to search an explanation for.
     """
-    pairs = [(one.get("rejected", 0), one.get("used", 0)) for one in counts]
-    rejected, used = map(sum, zip(*pairs, strict=True)) if pairs else (0, 0)
-    return rejected > 0.1 * (rejected + used)
+    lines = line_counts(processes)
+    return lines["rejected"] > 0.1 * (lines["rejected"] + lines["used"])
 
 
 def runs(placed: Iterable[Placed]) -> Iterator[Run]:

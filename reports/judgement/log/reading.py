@@ -89,7 +89,7 @@ class _Reader:
         self.ruled = bool(how.deliveries.by_request) and not parser.on_wire
         self.span_ends = [until_ms + self.early_ms for _, until_ms in how.spans]
         self.rows: dict[str | None, Rows] = {}
-        self.summary = SplitSummary([], signs=[], of_all_groups=[])
+        self.summary = SplitSummary([])
         self.clients: set[tuple[str, str]] = set()
         self.packing = Packing(how.buckets, self.early_ms)
         self.line = 0
@@ -101,7 +101,7 @@ class _Reader:
     def begin(self) -> None:
         """Begin a process."""
         self.number = len(self.summary.processes)
-        self.process = ProcessSummary(copies=[])
+        self.process = ProcessSummary()
         self.summary.processes.append(self.process)
         self.counts: Counter[str] = Counter()
         self.apart_us: Counter[int] = Counter()
@@ -113,8 +113,7 @@ class _Reader:
         self.line += 1
         found = self.parser.typed_request(line)
         if found is None:
-            line = line.rstrip(b"\r\n")
-            self.add_any(line)
+            self.add_any(line := line.rstrip(b"\r\n"))
         else:
             sn, ms, nanos, logged = found
             self.process.count += 1
