@@ -16,7 +16,6 @@ from typing import Any
 from kafka_protocol.apis import GROUP_APIS
 from kafka_protocol.log_line import EVENT
 from kafka_protocol.request_log import COMPLETED
-from reference_coordinator.classic import CLASSIC
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.replay import Evidence
 from reports.judgement.group import evidence_of
@@ -34,6 +33,7 @@ from reports.judgement.run.history import ClientEvent, reader_of
 from reports.judgement.run.history_rows import events_by_group
 from reports.judgement.run.json_form import Account
 from reports.judgement.run.machine_log import Standstill
+from reports.judgement.run.rules import profile_of
 from reports.judgement.run.run_files import LARGEST
 from reports.judgement.run.run_folder import HISTORY, RunFolder
 from reports.judgement.run_context import RunContext
@@ -116,8 +116,7 @@ class Recording:
     @cached_property
     def profile(self) -> Profile:
         """The rules of its coordinator under its settings."""
-        environment = self.environment
-        profile = CLASSIC.profile_for(environment["kafka_version"], environment["coordinator"])
+        profile = profile_of(self.run)
         assert profile is not None
         return profile.with_settings(self.run.settings)
 
@@ -146,10 +145,9 @@ class Recording:
     @cached_property
     def lines(self) -> tuple[Line, ...]:
         """All lines, broker by broker, as they stand in the logs."""
-        starts = self.logs.merged.starts.items()
         return tuple(
             line
-            for split, place in starts
+            for split, place in self.logs.merged.starts.items()
             for line in lines_of(self.texts[split], self.tables, place)
         )
 
@@ -192,8 +190,7 @@ class Recording:
     @cached_property
     def context(self) -> RunContext:
         """Judges its groups as a report does, by the rules of the release alone."""
-        context, _ = self._judged
-        return replace(context, digester=None)
+        return replace(self._judged[0], digester=None)
 
     @cached_property
     def _judged(self) -> tuple[RunContext, Sequence[Standstill]]:
