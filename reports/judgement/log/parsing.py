@@ -110,15 +110,6 @@ _LOGGED = f" ({request_log.LOGGER})".encode()
 _REPLACED = "\ufffd".encode()
 
 
-class _Group(NamedTuple):
-    """Stands for the group of a request that names several."""
-
-    groupId: None = None  # noqa: N815, the schema's name
-
-
-NO_GROUP = _Group()
-
-
 @dataclass(slots=True)
 class Parser:
     """Parses the lines of a release; `numbered` if they have serial numbers.
@@ -199,9 +190,11 @@ def _of_typed(known: request_log.Typed) -> LoggedRequest:
     """Return a request whose line is as Kafka writes it."""
     completed, request, response, request_text, response_text = known
     header = completed.request_header
-    api, named, code = header.request_api_key_name, request, getattr(response, "errorCode", None)
+    api = header.request_api_key_name
     if api == OFFSET_FETCH and hasattr(request, "groups"):
-        named = request.groups[0] if len(request.groups) == 1 else NO_GROUP
+        group = request.groups[0].groupId if len(request.groups) == 1 else None
+    else:
+        group = request.groupId
     times = (
         completed.total_time_ms,
         completed.request_queue_time_ms,
@@ -211,7 +204,7 @@ def _of_typed(known: request_log.Typed) -> LoggedRequest:
         completed.send_time_ms,
     )
     return LoggedRequest(
-        named.groupId,
+        group,
         api,
         header.request_api_version,
         header.client_id,
@@ -219,7 +212,7 @@ def _of_typed(known: request_log.Typed) -> LoggedRequest:
         completed.connection,
         request_text,
         response_text,
-        _int(code),
+        _int(getattr(response, "errorCode", None)),
         times,
         _add_up(times),
     )
