@@ -29,10 +29,9 @@ from reports.judgement.case import Judgement, Named
 from reports.judgement.collector import collector_paused
 from reports.judgement.group import case_of, check_group
 from reports.judgement.judging import Rules, context_of
-from reports.judgement.log.broker_log import Placing
+from reports.judgement.log.merging import ReadLogs, read_logs
 from reports.judgement.log.processes import line_counts
 from reports.judgement.log.split_rows import How, Row
-from reports.judgement.log.whole import ReadLogs, read_logs
 from reports.judgement.logged import Chunk
 from reports.judgement.run.deliveries import NOTHING_HELD
 from reports.judgement.run.rules import profile_of
@@ -91,7 +90,7 @@ def loop(run: RunFolder, logs: ReadLogs) -> Found:
             counts.update({what: number for _, what, number in rows})
 
     context = context_of(run, Rules(rules, rules, None), logs.merged, NOTHING_HELD)
-    _judge(logs, run, partial(only_replay, context), add)
+    _judge(logs, partial(only_replay, context), add)
     return _found(logs, counts["explained"], counts["violations"])
 
 
@@ -104,7 +103,7 @@ def same_work(run: RunFolder, logs: ReadLogs) -> Found:
     files = storing.Files(folder, stored, (*ALWAYS_KEPT, "violations"))
     rules_by = Rules(rules, promised_by(rules), rules)
     context = context_of(run, rules_by, logs.merged, NOTHING_HELD)
-    _judge(logs, run, partial(check_group, context), files.add)
+    _judge(logs, partial(check_group, context), files.add)
     results = pa.Table.from_batches([files.end()])
     storing.commit(folder, stored, results)
     storing.write(folder, "lost", logs.merged.lost)
@@ -114,13 +113,12 @@ def same_work(run: RunFolder, logs: ReadLogs) -> Found:
     return _found(logs, explained, len(rows.get("violations", ())))
 
 
-def _judge(logs: ReadLogs, run: RunFolder, check: Check, add: Add) -> None:
-    placings = {split: Placing(place, run.parser) for split, place in logs.merged.starts.items()}
+def _judge(logs: ReadLogs, check: Check, add: Add) -> None:
     blobs = [(split, blob) for split, of_split in logs.blobs.items() for blob in of_split]
     blobs.sort(key=lambda one: (one[1].bucket, one[1].group, one[1].since_ms, one[0]))
     large = frozenset(blob.group for _, blob in blobs if blob.group)
     with collector_paused():
-        Buckets(placings, check, large).judged(blobs, add)
+        Buckets(logs.merged.starts, check, large).judged(blobs, add)
 
 
 def _found(logs: ReadLogs, explained: int, violations: int) -> Found:

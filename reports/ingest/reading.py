@@ -5,9 +5,8 @@ Each line is read, and parsed, once. Few rows go through Spark: one for each buc
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain, groupby
-from math import inf
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -23,15 +22,7 @@ from reports.judgement.collector import collector_paused
 from reports.judgement.errors import EvidenceError
 from reports.judgement.log import reading
 from reports.judgement.log.log_places import Split, log_file
-from reports.judgement.log.merging import (
-    Look,
-    Looks,
-    Merged,
-    TailTooShortError,
-    Wanted,
-    look,
-    merge,
-)
+from reports.judgement.log.merging import Merged, merge
 from reports.judgement.log.parsing import Parser
 from reports.judgement.log.split_rows import Blob, How, SplitSummary
 from reports.judgement.run import history_rows
@@ -66,12 +57,12 @@ Lines = Callable[[Iterator[pa.RecordBatch]], Iterator[tuple[Split, Iterable[byte
 
 @dataclass(frozen=True)
 class Source:
-    """Logs of a run: what gives a DataFrame whose tasks read their splits, and how these do it.
+    """Logs of a run: a DataFrame whose tasks read their splits, and how these do it.
 
     `ranges` are those of files on paths.
     """
 
-    frame: Callable[[Sequence[Split] | None], DataFrame]
+    frame: DataFrame
     lines: Lines
     ranges: Sequence[Range] = ()
 
@@ -87,13 +78,7 @@ def on_paths(spark: SparkSession, files: Sequence[Path], split_bytes: int) -> So
             count = Count()
             yield ranges[number].split, lines_in(ranges[number], count), count
 
-    def frame(wanted: Sequence[Split] | None) -> DataFrame:
-        if wanted is None:
-            return spark.range(0, len(ranges), 1, max(len(ranges), 1))
-        some = [str(n) for n, one in enumerate(ranges) if one.split in {*wanted}]
-        rows = spark.range(0, len(ranges), 1, max(len(ranges), 1))
-        return rows.where(f"id IN ({', '.join(some)})")
-
+    frame = spark.range(0, len(ranges), 1, max(len(ranges), 1))
     return Source(frame, lines, ranges)
 
 
@@ -106,7 +91,7 @@ def by_spark(rows: DataFrame) -> Source:
         for split, of_split in groupby(log_files.values(batches), key=itemgetter(0)):
             yield split, chain.from_iterable(map(itemgetter(1), of_split)), None
 
-    return Source(lambda _: rows, lines)
+    return Source(rows, lines)
 
 
 def buckets_for(size: int) -> int:
@@ -158,7 +143,7 @@ def read_lines(source: Source, place: str, how: Reading) -> ReadLines:
 
     Raises EvidenceError where its logs have no line, or not what is in its files was read.
     """
-    frame, counted = source.frame(None), Observation()
+    frame, counted = source.frame, Observation()
     if not source.ranges:
         frame = frame.observe(counted, F.count(F.lit(1)).alias("lines"))
     found = frame.mapInArrow(_reading(source.lines, how), COLUMNS).persist()
@@ -180,11 +165,7 @@ def read_lines(source: Source, place: str, how: Reading) -> ReadLines:
             raise changed(listed.path)
     if not source.ranges and lines != counted.get["lines"]:
         raise changed(place)
-    try:
-        merged = merge(logs, how.parser, _looks(source, how))
-    except TailTooShortError:
-        found.unpersist()
-        return read_lines(source, place, replace(how, how=replace(how.how, tail_ms=inf)))
+    merged = merge(logs, how.parser)
     history, late_ms = Account(), Counter[float]()
     for _, one in sorted(summaries.items()):
         if isinstance(one, HistorySummary):
@@ -251,26 +232,6 @@ def _batch(rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
     columns = zip(*rows, strict=True)
     arrays = [pa.array(of, field.type) for of, field in zip(columns, _SCHEMA, strict=True)]
     return pa.record_batch(arrays, schema=_SCHEMA)
-
-
-def _looks(source: Source, how: Reading) -> Looks:
-    """Return what reads some splits again, in a job of its own."""
-
-    def looks(wanted: Mapping[Split, Wanted]) -> Mapping[Split, Look]:
-        def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            for split, texts, _ in lines(batches):
-                if split in wanted:
-                    found = look(texts, how.parser, how.how, wanted[split])
-                    row = {"file": split.file, "start": split.start, "data": encode(found)}
-                    yield pa.RecordBatch.from_pylist([row])
-
-        frame = source.frame([*wanted])
-        found = frame.mapInArrow(read, "file STRING, start LONG, data BINARY").toArrow()
-        decode = msgspec.msgpack.Decoder(Look).decode
-        return {Split(row["file"], row["start"]): decode(row["data"]) for row in found.to_pylist()}
-
-    lines, encode = source.lines, msgspec.msgpack.encode  # a task has no session
-    return looks
 
 
 def unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Split, Blob]]:

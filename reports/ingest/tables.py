@@ -37,7 +37,6 @@ from reports.judgement.group import check_group, evidence_of
 from reports.judgement.judging import Rules, context_of
 from reports.judgement.log import broker_log
 from reports.judgement.log.broker_log import COLUMNS as LINE_COLUMNS
-from reports.judgement.log.broker_log import Placing
 from reports.judgement.log.log_places import LOG
 from reports.judgement.log.merging import Merged
 from reports.judgement.log.parsing import Parser, number
@@ -61,10 +60,12 @@ COLUMNS = {**broker_log.TABLES, **group.TABLES}
 OF_LINES = ("requests", "transitions", "coverage")
 OF_TAP = tuple(name for name in buckets.OF_TAP if not name.endswith("lost"))
 """The tables of lines that the tap wrote beside the brokers' logs."""
+LOST = ("lost", f"{Level.WIRE}/lost")
+"""The tables of what lines are lost: of the brokers' logs, and of the tap's beside them."""
 OF_GROUPS = tuple(name for name in group.TABLES if name != "digests")
 STORED = (*broker_log.TABLES, *OF_GROUPS)
 """The tables that are stored: all but what is counted of each group."""
-ALWAYS_KEPT = ("digests", "groups", "bound", "broken", "unlogged", "rejected")
+ALWAYS_KEPT = ("digests", "groups", "bound", "broken", "unlogged", "rejected", *LOST)
 """The tables that are given to the driver as a whole."""
 FEW_ROWS = 50_000
 """Up to so many requests and lines, so are all tables of groups: they are not read again."""
@@ -140,8 +141,7 @@ class Tables:
     @property
     def lost(self) -> list[Json]:
         """Rows of `lost`, at most GAPS."""
-        rows = (dict(zip(LINE_COLUMNS["lost"], row, strict=True)) for row in self.merged.lost)
-        return _first(rows)
+        return _first(self.kept["lost"])
 
     @property
     def ends_of_groups(self) -> list[Json]:
@@ -273,40 +273,55 @@ def _judged(
 ) -> Mapping[str, list[Json]]:
     """Judge and store what was read, by the brokers' logs first; return the rows of some tables."""
     spark = reads[0].blobs.sparkSession
-    placings = {
-        split: Placing(place, read.how.parser, beside=f"{Level.WIRE}/" if number else "")
+    starts = {
+        split: place._replace(beside=f"{Level.WIRE}/" if number else "")
         for number, read in enumerate(reads)
         for split, place in read.merged.starts.items()
     }
     check = None if context is None else partial(check_group, context)
-    of_buckets = Buckets(placings, check, reads[0].large.union(*(read.large for read in reads)))
+    of_buckets = Buckets(starts, check, reads[0].large.union(*(read.large for read in reads)))
     rows = sum((read.rows for read in reads), Counter())
     blobs = judging.placed(reduce(DataFrame.unionAll, (read.blobs for read in reads)), rows)
     stored = [*OF_LINES, *(OF_GROUPS if context is not None else ())]
     stored += OF_TAP if len(reads) > 1 else ()
     kept = ALWAYS_KEPT if rows.total() > FEW_ROWS else tuple({*OF_GROUPS, *ALWAYS_KEPT})
-    lost = {"lost": reads[0].merged.lost}
-    lost |= {f"{Level.WIRE}/lost": read.merged.lost for read in reads[1:]}
     folder = places.local_path(output)
     if folder is None:
         made = judging.judged(blobs, of_buckets, None, (), {*stored, *ALWAYS_KEPT}).persist()
         try:
             judging.written(made, stored, output)
-            for name, of_table in lost.items():
+            rows_kept = storing.rows_in(made.where(made["name"].isin(*ALWAYS_KEPT)).toArrow())
+            for name, of_table in _lost(reads, rows_kept).items():
                 frame = spark.createDataFrame(storing.table_of(name, of_table))
                 parquet.write(frame, name, output)
-            return storing.rows_in(made.where(made["name"].isin(*ALWAYS_KEPT)).toArrow())
+            return rows_kept
         finally:
             made.unpersist()
     storing.begin(folder)
     try:
         results = judging.judged(blobs, of_buckets, folder, stored, kept).toArrow()
         storing.commit(folder, stored, results)
-        for name, of_table in lost.items():
+        rows_kept = storing.rows_in(results)
+        for name, of_table in _lost(reads, rows_kept).items():
             storing.write(folder, name, of_table)
     finally:
         storing.end(folder)
-    return storing.rows_in(results)
+    return rows_kept
+
+
+def _lost(
+    reads: Sequence[ReadLines], kept: dict[str, list[Json]]
+) -> Mapping[str, Sequence[tuple[Any, ...]]]:
+    """Return the tables of lost lines: what whole logs tell, and what single lines do.
+
+    The rows of the brokers' logs are `kept`, too.
+    """
+    found = {}
+    for name, read in zip(LOST, reads, strict=False):
+        told = (tuple(row.values()) for row in kept.get(name, ()))
+        found[name] = sorted([*read.merged.lost, *told])
+    kept["lost"] = [dict(zip(LINE_COLUMNS["lost"], row, strict=True)) for row in found["lost"]]
+    return found
 
 
 def _deliveries(spark: SparkSession, source: str, run: RunFolder) -> Deliveries:

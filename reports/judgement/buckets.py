@@ -5,24 +5,24 @@ blobs to itself, comes in order of time and is judged chunk by chunk.
 """
 
 from bisect import bisect_left
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from reference_coordinator.replay.group_replay import CHUNK
 from reports.judgement.case import Named
 from reports.judgement.group import TABLES
 from reports.judgement.log import broker_log
-from reports.judgement.log.broker_log import COLUMNS, Placing
+from reports.judgement.log.broker_log import COLUMNS, Place
 from reports.judgement.log.log_places import Split
 from reports.judgement.log.split_rows import Blob, Row, Rows, unpacked
 from reports.judgement.logged import REQUEST, Chunk
 from reports.judgement.logged import in_order as lines_in_order
 from reports.judgement.run import history
-from reports.judgement.run.history import ClientEvent, Said, event_of
+from reports.judgement.run.history import events_of
 
 Add = Callable[[str, Iterable[Row]], None]
 """Takes rows of a table, by its name."""
@@ -40,52 +40,30 @@ _ROW: Mapping[str, Callable[[Mapping[str, Any]], Row]] = {
 }
 _REQUEST: Callable[[Row], Row] = itemgetter(*map(COLUMNS["requests"].index, REQUEST))
 _EARLIEST = COLUMNS["requests"].index("earliest_ms")
-_AT_MS = COLUMNS["transitions"].index("at_ms")
 _STATUS = COLUMNS["coverage"].index("status")
 _AT = COLUMNS["coverage"].index("at_ms")
 _PLACE = itemgetter(*map(COLUMNS["coverage"].index, ("broker", "line")))
+Evidence = dict[str, list[Any]]
+"""What is known of a group: rows of `requests` and `transitions`, `events` of its clients and, as
+`tapped`, requests that the tap saw, where it is a second witness."""
+_TIME_OF: Mapping[str, Callable[[Any], float]] = {
+    "requests": lambda row: row[_EARLIEST] or 0.0,
+    "transitions": itemgetter(COLUMNS["transitions"].index("at_ms")),
+    "events": attrgetter("at_ms"),
+    "tapped": lambda row: row[_EARLIEST] or 0.0,
+}
 Timed = tuple[float, str, Any]
-"""A row, by the time from which on it counts and the field of `Evidence` that it is of."""
+"""A row, by the time from which on it counts and the kind of evidence that it is."""
 
 
-@dataclass(slots=True)
-class Evidence:
-    """What is known of a group: rows of `requests` and `transitions`, events of its clients.
-
-    `tapped` are requests that the tap saw, where it is a second witness.
-    """
-
-    requests: list[Row] = field(default_factory=list)
-    lines: list[Row] = field(default_factory=list)
-    events: list[ClientEvent] = field(default_factory=list)
-    tapped: list[Row] = field(default_factory=list)
-
-    def extend(self, other: "Evidence") -> None:
-        """Add what another part tells."""
-        self.requests += other.requests
-        self.lines += other.lines
-        self.events += other.events
-        self.tapped += other.tapped
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return len(self.requests) + len(self.lines) + len(self.events) + len(self.tapped)
-
-    def chunk(self, known_ms: float = float("-inf")) -> Chunk:
-        """Return all rows, in order; nothing is known of the times of an unreadable request."""
-        lines = [dict(zip(COLUMNS["transitions"], row, strict=True)) for row in self.lines]
-        events = sorted(self.events, key=history.in_order)
-        lines.sort(key=lines_in_order)
-        return Chunk(_in_order(self.requests), lines, known_ms, events, _in_order(self.tapped))
-
-    @property
-    def in_time(self) -> list[Timed]:
-        """All rows in order of time."""
-        rows: list[Timed] = [(row[_EARLIEST] or 0.0, "requests", row) for row in self.requests]
-        rows += ((row[_AT_MS], "lines", row) for row in self.lines)
-        rows += ((one.at_ms, "events", one) for one in self.events)
-        rows += ((row[_EARLIEST] or 0.0, "tapped", row) for row in self.tapped)
-        return sorted(rows, key=itemgetter(0))
+def chunk_of(evidence: Evidence, known_ms: float = float("-inf")) -> Chunk:
+    """Return all rows, in order; nothing is known of the times of an unreadable request."""
+    of = lambda kind: evidence.get(kind, ())
+    names = COLUMNS["transitions"]
+    lines = [dict(zip(names, row, strict=True)) for row in of("transitions")]
+    lines.sort(key=lines_in_order)
+    events = sorted(of("events"), key=history.in_order)
+    return Chunk(_in_order(of("requests")), lines, known_ms, events, _in_order(of("tapped")))
 
 
 def _in_order(requests: Iterable[Row]) -> list[Row]:
@@ -100,43 +78,51 @@ def chunks(
 
     Each part of `more` counts from a time on, which is none before that of the part before it.
     """
-    rows = first.in_time
+    rows = sorted(_timed(first), key=_TIME)
     for since_ms, part in more:
-        while bisect_left(rows, since_ms, key=itemgetter(0)) > size:
+        while bisect_left(rows, since_ms, key=_TIME) > size:
             yield _cut(rows, size)
-        rows = sorted([*rows, *part.in_time], key=itemgetter(0))
+        rows = sorted([*rows, *_timed(part)], key=_TIME)
     while len(rows) > size:
         yield _cut(rows, size)
-    yield _together(rows).chunk()
+    yield chunk_of(_together(rows))
+
+
+_TIME: Callable[[Timed], float] = itemgetter(0)
+
+
+def _timed(evidence: Evidence) -> Iterator[Timed]:
+    for kind, rows in evidence.items():
+        yield from ((_TIME_OF[kind](row), kind, row) for row in rows)
 
 
 def _cut(rows: list[Timed], size: int) -> Chunk:
     """Cut the first chunk off."""
-    chunk = _together(rows[:size]).chunk(known_ms=rows[size][0])
+    chunk = chunk_of(_together(rows[:size]), known_ms=rows[size][0])
     del rows[:size]
     return chunk
 
 
 def _together(rows: Iterable[Timed]) -> Evidence:
-    found = Evidence()
+    found: Evidence = defaultdict(list)
     for _, kind, row in rows:
-        getattr(found, kind).append(row)
+        found[kind].append(row)
     return found
 
 
 @dataclass(frozen=True, slots=True)
 class Buckets:
-    """What is known of all buckets: what places the rows of splits, what judges, large groups.
+    """What is known of all buckets: where splits stand, what judges, large groups.
 
     Without `check`, nothing is judged.
     """
 
-    placings: Mapping[Split, Placing]
+    places: Mapping[Split, Place]
     check: Check | None = None
     large: frozenset[str] = frozenset()
 
     def judged(self, blobs: Iterable[tuple[Split, Blob]], add: Add) -> None:
-        """Judge the groups of buckets; add the rows of `ALL_TABLES` but `lost`.
+        """Judge the groups of buckets; add the rows of `ALL_TABLES`.
 
         Blobs come in the order of buckets, groups and times.
         """
@@ -145,11 +131,11 @@ class Buckets:
             small: dict[str, Evidence] = {}
             for group, of_group in groupby(of_bucket, key=lambda one: one[1].group):
                 if group:
-                    task.judge_large(group, small.pop(group, Evidence()), of_group)
+                    task.judge(group, small.pop(group, {}), task.parts(of_group))
                     continue
                 small = task.together(of_group)
                 for name in sorted(small.keys() - self.large):
-                    task.judge_small(name, small.pop(name))
+                    task.judge(name, small.pop(name))
             assert not small, "a large group has blobs to itself"
         add("rejected", task.rejected)
 
@@ -164,59 +150,57 @@ class _Task:
 
     def together(self, blobs: Iterable[tuple[Split, Blob]]) -> dict[str, Evidence]:
         """Return the evidence of groups, by group."""
-        found: dict[str, Evidence] = {}
+        found: dict[str, Evidence] = defaultdict(lambda: defaultdict(list))
         for split, blob in blobs:
             for rows in unpacked(blob.data):
-                evidence = self._placed(split, rows)
+                evidence = self.placed(split, rows)
                 if rows.group is None:
-                    self._add_lines(evidence)
-                else:
-                    found.setdefault(rows.group, Evidence()).extend(evidence)
+                    self.add_lines(evidence)
+                    continue
+                for kind, of_kind in evidence.items():
+                    found[rows.group][kind] += of_kind
         return found
 
-    def judge_small(self, group: str, evidence: Evidence) -> None:
-        """Judge a group that is in memory."""
-        self._add_lines(evidence)
-        few = len(evidence) <= CHUNK
-        self._judge(group, [evidence.chunk()] if few else chunks(evidence))
-
-    def judge_large(self, group: str, first: Evidence, blobs: Iterable[tuple[Split, Blob]]) -> None:
-        """Judge a group that has blobs to itself; `first` was together with others."""
-        self._add_lines(first)
-        self._judge(group, chunks(first, self._parts(blobs)))
-
-    def _parts(self, blobs: Iterable[tuple[Split, Blob]]) -> Iterator[tuple[float, Evidence]]:
+    def parts(self, blobs: Iterable[tuple[Split, Blob]]) -> Iterator[tuple[float, Evidence]]:
+        """Yield the evidence of a group that has blobs to itself, and since when each counts."""
         for split, blob in blobs:
             for rows in unpacked(blob.data):
-                evidence = self._placed(split, rows)
-                self._add_lines(evidence)
+                evidence = self.placed(split, rows)
+                self.add_lines(evidence)
                 yield blob.since_ms, evidence
 
-    def _placed(self, split: Split, rows: Rows) -> Evidence:
-        """Place the rows of a group; those of the client history have their times."""
-        if (placing := self.of.placings.get(split)) is None:
-            said = (event_of(Said(*row)) for row in rows.said)
-            return Evidence(events=[event for event in said if event is not None])
-        tables = dict(placing.tables(rows))
-        if placing.beside:
-            for name, of_table in tables.items():
-                self.add(placing.beside + name, of_table)
-            return Evidence(tapped=[*tables["requests"]])
-        if unused := tables["coverage"]:
-            self.add("coverage", unused)
-            self.rejected = _first([*self.rejected, *unused])
-        return Evidence([*tables["requests"]], [*tables["transitions"]])
-
-    def _add_lines(self, evidence: Evidence) -> None:
-        self.add("requests", evidence.requests)
-        self.add("transitions", evidence.lines)
-
-    def _judge(self, group: str, of_group: Iterable[Chunk]) -> None:
+    def judge(
+        self, group: str, first: Evidence, more: Iterable[tuple[float, Evidence]] = ()
+    ) -> None:
+        """Judge a group: `first` was together with others, `more` comes in order of time."""
+        self.add_lines(first)
+        few = not more and sum(map(len, first.values())) <= CHUNK
+        of_group = iter([chunk_of(first)]) if few else chunks(first, more)
         if self.of.check is None:
             deque(of_group, 0)
             return
         for name, row in self.of.check(group, of_group):
             self.add(name, (_ROW[name]({"group": group, **row}),))
+
+    def placed(self, split: Split, rows: Rows) -> Evidence:
+        """Place the rows of a group; those of the client history have their times."""
+        if (place := self.of.places.get(split)) is None:
+            return {"events": events_of(rows.said)}
+        tables = place.tables(rows)
+        if place.beside:
+            for name, of_table in tables.items():
+                self.add(place.beside + name, of_table)
+            return {"tapped": tables["requests"]}
+        self.add("lost", tables["lost"])
+        if unused := tables["coverage"]:
+            self.add("coverage", unused)
+            self.rejected = _first([*self.rejected, *unused])
+        return {kind: tables[kind] for kind in ("requests", "transitions")}
+
+    def add_lines(self, evidence: Evidence) -> None:
+        """Add the rows of lines."""
+        for name in ("requests", "transitions"):
+            self.add(name, evidence.get(name, ()))
 
 
 def _first(unused: Iterable[Row]) -> list[Row]:

@@ -6,8 +6,8 @@ mutants and the tests use it.
 
 import json
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,25 +15,24 @@ from typing import Any
 
 from kafka_protocol.log_line import EVENT
 from kafka_protocol.request_log import COMPLETED
-from reference_coordinator.classic import CLASSIC
 from reference_coordinator.classic.profiles import Profile
-from reference_coordinator.replay import Evidence, ObservedRequest
+from reference_coordinator.replay import Evidence
 from reports.judgement.group import evidence_of
 from reports.judgement.judging import Rules, context_of
 from reports.judgement.log.broker_log import Place
 from reports.judgement.log.log_bytes import unpacked
 from reports.judgement.log.log_places import LOG, Split
+from reports.judgement.log.merging import ReadLogs, read_logs
 from reports.judgement.log.parsing import Parser
-from reports.judgement.log.processes import STATUSES, BrokerProcess
 from reports.judgement.log.split_rows import How
-from reports.judgement.log.whole import ReadLogs, read_logs, tables_of
-from reports.judgement.logged import observed
 from reports.judgement.missing.gaps import missing, unexplained, unreadable
 from reports.judgement.run import deliveries as handed_on
 from reports.judgement.run.deliveries import Deliveries
 from reports.judgement.run.disturbance import Disturbance
-from reports.judgement.run.history import ClientEvent, events_by_group, reader_of
+from reports.judgement.run.history import ClientEvent, reader_of
+from reports.judgement.run.history_rows import events_by_group
 from reports.judgement.run.json_form import Account
+from reports.judgement.run.rules import profile_of
 from reports.judgement.run.run_files import LARGEST
 from reports.judgement.run.run_folder import HISTORY, RunFolder
 from reports.judgement.run_context import RunContext
@@ -79,26 +78,22 @@ class Line:
         logged: dict[str, Any] = json.loads(event[2].removeprefix(COMPLETED))
         return logged
 
-    @property
-    def observed(self) -> ObservedRequest:
-        """The request as the oracle sees it."""
-        return observed(self.row)
-
 
 def lines_of(
-    texts: Sequence[bytes], tables: Mapping[str, Sequence[Row]], place: Place, parser: Parser
+    texts: Iterable[bytes], tables: Mapping[str, Sequence[Row]], place: Place
 ) -> Iterator[Line]:
-    """Yield the lines of a split; its `tables` are those of `broker_log`."""
-    rows = {row["line"]: {**row, "template": None} for row in tables["requests"]}
-    rows |= {row["line"]: row for row in tables["transitions"]}
-    unused = {row["line"]: row for row in tables["coverage"]}
+    """Yield the lines of a split; the `tables` are those of `broker_log`, of all brokers."""
+    of = lambda name: (row for row in tables[name] if row["broker"] == place.broker)
+    rows = {row["line"]: {**row, "template": None} for row in of("requests")}
+    rows |= {row["line"]: row for row in of("transitions")}
+    unused = {row["line"]: row for row in of("coverage")}
     process = place.process
     for number, text in enumerate(texts, place.line + 1):
         row = rows.get(number, {})
         seen = unused.get(number) or row
         process = seen.get("process", process)
         at_ms = seen["logged_ms"] if "logged_ms" in seen else seen["at_ms"]
-        bare = text.decode(errors="replace").split(" ", 3 if parser.numbered else 2)[-1]
+        bare = text.decode(errors="replace").split(" ", 3 if place.numbered else 2)[-1]
         yield Line(place.broker, number, process, at_ms, bare, row)
 
 
@@ -121,8 +116,7 @@ class Recording:
     @cached_property
     def profile(self) -> Profile:
         """The rules of its coordinator under its settings."""
-        environment = self.environment
-        profile = CLASSIC.profile_for(environment["kafka_version"], environment["coordinator"])
+        profile = profile_of(self.run)
         assert profile is not None
         return profile.with_settings(self.run.settings)
 
@@ -144,34 +138,24 @@ class Recording:
         return read_logs(self.texts, self.parser, how)
 
     @cached_property
+    def tables(self) -> Mapping[str, Sequence[Row]]:
+        """The tables of its lines (`broker_log.TABLES`)."""
+        return self.logs.tables()
+
+    @cached_property
     def lines(self) -> tuple[Line, ...]:
         """All lines, broker by broker, as they stand in the logs."""
         return tuple(
             line
             for split, place in self.logs.merged.starts.items()
-            for line in lines_of(
-                self.texts[split],
-                tables_of(self.logs.blobs[split], place, self.parser),
-                place,
-                self.parser,
-            )
+            for line in lines_of(self.texts[split], self.tables, place)
         )
-
-    @cached_property
-    def processes(self) -> tuple[tuple[str, BrokerProcess], ...]:
-        """Each process of each broker."""
-        return tuple(
-            (one["broker"], BrokerProcess(one["process"], one["last_ms"], one["partition"],
-                                          Counter({name: one[name] for name in STATUSES})))
-            for one in self.logs.merged.processes
-        )  # fmt: skip
 
     @cached_property
     def all_gaps(self) -> list[Disturbance]:
         """The gaps in its logs, those too that a fault explains."""
-        tables = self.logs.tables(self.parser)
-        rejected = (row for row in tables["coverage"] if row["status"] == "rejected")
-        return [*map(unreadable, rejected), *map(missing, tables["lost"])]
+        rejected = (row for row in self.tables["coverage"] if row["status"] == "rejected")
+        return [*map(unreadable, rejected), *map(missing, self.tables["lost"])]
 
     @cached_property
     def gaps(self) -> list[Disturbance]:

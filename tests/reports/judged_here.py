@@ -67,10 +67,7 @@ def _results(recording: Recording) -> tuple[Results, list[str]]:
         for row in rows["groups"]
         if row["requests"]
     }
-    processes = [
-        {"broker": broker, "process": one.number, "last_ms": one.last_ms, **one.statuses}
-        for broker, one in recording.processes
-    ]
+    processes = recording.logs.merged.processes
     ends = (
         line.row
         for line in recording.lines

@@ -67,10 +67,7 @@ class Group:
     def epochs(self, *added: Row, partings: tuple[Parting, ...] = ()) -> CoordinatorEpochs:
         """Return the coordinator epochs with some loads added."""
         lines = [line.row for line in self.recording.lines if line.template in LINES]
-        processes = [
-            {"broker": broker, "process": process.number, "last_ms": process.last_ms}
-            for broker, process in self.recording.processes
-        ]
+        processes = self.recording.logs.merged.processes
         partitions = self.recording.context.epochs.partitions
         in_order = sorted(added, key=lambda row: row["at_ms"])
         numbered = ({**row, "line": LAST_LINE + n} for n, row in enumerate(in_order, 1))

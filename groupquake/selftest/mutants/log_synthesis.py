@@ -136,9 +136,9 @@ class LogSynthesis:
         for line in self.recording.lines:
             if line.group == self.group and line.request is not None:
                 self.lines[f"{line.broker}:{line.number}"] = line
-        for broker, process in self.recording.processes:
-            if process.last_ms is not None:
-                self._push(process.last_ms, broker, None)
+        for process in self.recording.logs.merged.processes:
+            if process["last_ms"] is not None:
+                self._push(process["last_ms"], process["broker"], None)
 
     @property
     def _partition(self) -> int:

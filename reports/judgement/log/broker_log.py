@@ -5,14 +5,24 @@ apart (`merging`).
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, chain
 from math import isnan, nan
+from operator import itemgetter
 from typing import Any, NamedTuple
 
-from reports.judgement.log.parsing import LoggedRequest, Parser
-from reports.judgement.log.split_rows import Row, Rows
-from reports.judgement.run.skews import UNPLACED, of_broker
+from reports.judgement.log.parsing import times_of, times_on_wire
+from reports.judgement.log.processes import Lost
+from reports.judgement.log.split_rows import (
+    GOES_ON,
+    LINE_ROW,
+    REQUEST_ROW,
+    Blob,
+    Row,
+    Rows,
+    unpacked,
+)
+from reports.judgement.run.skews import Skew
 
 CLOCK_MS = 50.0
 """How far a printed time may be ahead of the nano clock; more is not this broker's."""
@@ -46,34 +56,7 @@ COLUMNS = {
     name: tuple(column.split()[0] for column in columns.split(","))
     for name, columns in TABLES.items()
 }
-
-
-class Repeated(NamedTuple):
-    """The line of a request that a split before has, too: its serial number and its text."""
-
-    sn: int | None
-    text: str
-
-
-class Place(NamedTuple):
-    """Where a split stands in its broker's log, by the lines of the other splits.
-
-    `line` and `lines` are the numbers of lines before it, in the log and of the process numbered
-    `process`, which goes on. `last_ms` is the last printed time. `within_ms` counts the lines of
-    this process by printed time, of times that come again. `offsets` are, by number of process,
-    what to add to its nano clock, in ms, to get UTC. `repeated` are lines of requests that another
-    split has, too.
-    """
-
-    broker: str
-    file: str
-    line: int = 0
-    process: int = 0
-    lines: int = 0
-    last_ms: int | None = None
-    offsets: Mapping[int, float] = {}
-    within_ms: Mapping[int, int] = {}
-    repeated: Mapping[int, Repeated] = {}
+_READABLE, _TEMPLATE = REQUEST_ROW.index("readable"), LINE_ROW.index("template")
 
 
 def offset_ms(apart_us: Mapping[int, int]) -> float:
@@ -92,14 +75,33 @@ def offset_ms(apart_us: Mapping[int, int]) -> float:
     return (median_us + 0.5) / 1_000 + 0.5 if 2 * agree >= up_to[-1] else nan
 
 
-class Clock:
-    """Tells when the lines of a split were written, in UTC, ms."""
+class Place(NamedTuple):
+    """Where a split stands in its broker's log, by the lines of the other splits; places its rows.
 
-    def __init__(self, place: Place, parser: Parser) -> None:
-        """Take where the split stands, and its log's parser."""
-        self._place, self._numbered = place, parser.numbered
-        self._skews = of_broker(parser.skews, place.broker)
-        self._unplaced: set[int] = set()
+    `line` and `lines` are the numbers of lines before it, in the log and of the process numbered
+    `process`, which goes on. `last_ms` is the last printed time, and `ahead` how many lines show
+    it, if the split goes on with it. `offsets` are, by number of process, what to add to its nano
+    clock, in ms, to get UTC, and `doubled` its serial numbers, from first to last, that stand
+    twice. `repeated` are lines of the split whose requests stand before. If it is `doubtful`,
+    clocks of a line may disagree, or numbers stand twice. `skews` are those of the broker. `beside`
+    stands before the names of tables where the tap is a second witness.
+    """
+
+    broker: str
+    file: str
+    numbered: bool
+    on_wire: bool = False
+    skews: Sequence[Skew] = ()
+    line: int = 0
+    process: int = 0
+    lines: int = 0
+    ahead: int = 0
+    last_ms: int | None = None
+    offsets: Mapping[int, float] = {}
+    doubled: Mapping[int, Sequence[tuple[int, int]]] = {}
+    repeated: frozenset[int] = frozenset()
+    doubtful: bool = False
+    beside: str = ""
 
     def at_ms(self, process: int, ms: int | None, tick: int | None) -> float | None:
         """Return when a line was written that shows this time; `process` counts from the split's.
@@ -109,103 +111,110 @@ class Clock:
         time gets that of the line before.
         """
         if ms is None:
-            last_ms = self._place.last_ms
-            return None if last_ms is None else float(last_ms)
+            return None if self.last_ms is None else float(self.last_ms)
         if tick is None:
             return float(ms)
-        if not self._numbered:
-            before = 0 if process else self._place.within_ms.get(ms, 0)
-            return ms + 0.5 + (before + tick) / 1_000
-        offset = self._place.offsets.get(self._place.process + process)
+        if not self.numbered:
+            return ms + 0.5 + (tick if tick > 0 else tick - GOES_ON + self.ahead) / 1_000
+        offset = self.offsets.get(self.process + process)
         if offset is None or isnan(offset):
             return float(ms)
         exact = tick / 1e6 + offset
-        shown = self._shown_on_right_clock(exact, ms) if self._skews else ms
+        shown = self._shown_on_right_clock(exact, ms) if self.skews else ms
         return min(exact, shown + 1.0) if -CLOCK_MS <= exact - shown <= PAUSE_MS else exact
-
-    def doubt(self, process: int, ms: int | None, tick: int | None) -> str | None:
-        """Return what is doubtful of the time of the next line: its two clocks disagree.
-
-        Or, once for each process, that the wall clock alone places it, at a time when that is off.
-        """
-        if ms is None or (tick is None and self._numbered and not self._skews):
-            return None
-        offset = self._place.offsets.get(self._place.process + process)
-        if not self._numbered or tick is None or offset is None:
-            if process in self._unplaced or not any(one.may_show(ms) for one in self._skews):
-                return None
-            self._unplaced.add(process)
-            return UNPLACED
-        if isnan(offset):
-            return NOT_ITS_OWN
-        exact = tick / 1e6 + offset
-        apart_ms = exact - self._shown_on_right_clock(exact, ms)
-        return None if -CLOCK_MS <= apart_ms <= PAUSE_MS else NOT_ITS_OWN
 
     def _shown_on_right_clock(self, exact: float, logged: float) -> float:
         """Return the time that a line shows, as the right clock would have had it.
 
         Where a fault may have set the clock off, it is the nearer one to the nano clock.
         """
-        off = (logged - skew.by_ms for skew in self._skews if skew.lasts_at(exact))
+        off = (logged - skew.by_ms for skew in self.skews if skew.lasts_at(exact))
         return min((logged, *off), key=lambda shown: abs(exact - shown))
 
+    def tables(self, rows: Rows) -> dict[str, list[Row]]:
+        """Return rows of `TABLES`."""
+        repeated = self._repeated(rows.requests) if self.repeated else ()
+        return {
+            "requests": self._requests(rows.group, rows.requests),
+            "transitions": self.placed(rows.lines),
+            "coverage": [*self.placed(rows.unused), *repeated],
+            "lost": [*self._lost(rows)] if self.doubtful else [],
+        }
 
-class Placing:
-    """Makes rows of `TABLES` of the rows of a split.
-
-    `beside` stands before their names where the tap is a second witness.
-    """
-
-    def __init__(self, place: Place, parser: Parser, beside: str = "") -> None:
-        """Take where the split stands, and its log's parser."""
-        self.beside = beside
-        self._place, self._on_wire, self._numbered = place, parser.on_wire, parser.numbered
-        self.at_ms = Clock(place, parser).at_ms
-
-    def requests(self, group: str | None, rows: Iterable[Row]) -> Iterator[Row]:
-        """Yield the rows of `requests`."""
-        broker, file, before = self._place.broker, self._place.file, self._place.line
-        repeated = self._place.repeated
-        for (line, process, ms, tick, api, version, client, connection, serial, request, response,
-             code, times_ms, readable) in rows:  # fmt: skip
-            logged_ms = self.at_ms(process, ms, tick)
-            timed = LoggedRequest(times_ms=times_ms)
-            times = timed.times_on_wire(logged_ms) if self._on_wire else timed.times(logged_ms)
-            if self._on_wire:  # what the broker did last was to answer
-                logged_ms = times.answered_ms
-            yield (
-                f"{broker}:{before + line}", broker, file, before + line, group, api, version,
-                client, connection, serial, *times, logged_ms, code, request, response,
-                readable and line not in repeated,
+    def _requests(self, group: str | None, rows: Iterable[Row]) -> list[Row]:
+        found = []
+        broker, file, before, repeated = self.broker, self.file, self.line, self.repeated
+        at_ms, on_wire = self.at_ms, self.on_wire
+        for (line, process, _, ms, tick, api, version, client, connection, serial, request,
+             response, code, times_ms, readable) in rows:  # fmt: skip
+            logged_ms = at_ms(process, ms, tick)
+            if on_wire:
+                times = times_on_wire(times_ms, logged_ms)
+                logged_ms = times[-1]  # what the broker did last was to answer
+            else:
+                times = times_of(times_ms, logged_ms)
+            number = before + line
+            found.append(
+                (f"{broker}:{number}", broker, file, number, group, api, version, client,
+                 connection, serial, *times, logged_ms, code, request, response,
+                 readable and line not in repeated)
             )  # fmt: skip
+        return found
 
-    def lines(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """Yield the rows of `transitions`."""
-        for line, process, sn, ms, tick, *said in rows:
-            yield (*self._head(line, process, sn), self.at_ms(process, ms, tick), *said)
+    def placed(self, rows: Iterable[Row]) -> list[Row]:
+        """Return the rows of `transitions`, or of `coverage`."""
+        return [
+            (*self._head(line, process, sn), self.at_ms(process, ms, tick), *said)
+            for line, process, sn, ms, tick, *said in rows
+        ]
 
-    def unused(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """Yield the rows of `coverage`."""
-        for line, process, sn, ms, tick, status, text in rows:
-            head = self._head(line, process, sn)
-            yield (*head, self.at_ms(process, ms, tick), status, text)
+    def _repeated(self, requests: Iterable[Row]) -> Iterable[Row]:
+        """Yield rows of `coverage`."""
+        for line, process, sn, ms, tick, api, _, _, connection, serial, *_ in requests:
+            if line in self.repeated:
+                text = f"{api} {serial} of connection {connection} stands twice"
+                at_ms = self.at_ms(process, ms, tick)
+                yield *self._head(line, process, sn), at_ms, "rejected", text
 
-    def repeated(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """Yield the rows of `coverage` of requests that another split has, too."""
-        for line, process, ms, tick, *_ in rows if self._place.repeated else ():
-            if (found := self._place.repeated.get(line)) is not None:
-                head = self._head(line, process, found.sn)
-                yield (*head, self.at_ms(process, ms, tick), "rejected", found.text)
+    def _lost(self, rows: Rows) -> Iterable[Lost]:
+        """Yield rows of `lost`: lines whose clocks disagree, whose serial number stands twice."""
+        used = [row for row in rows.requests if row[_READABLE]]
+        used += (row for row in rows.lines if row[_TEMPLATE] is not None)
+        for line, process, sn, ms, tick, *_ in chain(used, rows.unused):
+            if sn is None or (at_ms := self.at_ms(process, ms, tick)) is None:
+                continue
+            where = self.broker, self.process + process, at_ms, self.line + line
+            if self._is_off(process, ms, tick):
+                yield *where, NOT_ITS_OWN
+            doubled = self.doubled.get(self.process + process, ())
+            if any(first <= sn <= last for first, last in doubled):
+                yield *where, f"serial number {sn} stands twice"
 
-    def tables(self, rows: Rows) -> Iterator[tuple[str, Sequence[Row]]]:
-        """Yield the rows of the tables, by table."""
-        yield "requests", [*self.requests(rows.group, rows.requests)]
-        yield "transitions", [*self.lines(rows.lines)]
-        yield "coverage", [*self.unused(rows.unused), *self.repeated(rows.requests)]
+    def _is_off(self, process: int, ms: int | None, tick: int | None) -> bool:
+        """Tell whether the two clocks of a line disagree."""
+        offset = self.offsets.get(self.process + process)
+        if ms is None or tick is None or offset is None:
+            return False
+        if isnan(offset):
+            return True
+        exact = tick / 1e6 + offset
+        shown = self._shown_on_right_clock(exact, ms) if self.skews else ms
+        return not -CLOCK_MS <= exact - shown <= PAUSE_MS
 
     def _head(self, line: int, process: int, sn: int | None) -> tuple[Any, ...]:
-        place = self._place
-        if not self._numbered and not process and sn is not None:
-            sn += place.lines
-        return place.broker, place.file, place.line + line, place.process + process, sn
+        if not self.numbered and not process and sn is not None:
+            sn += self.lines
+        return self.broker, self.file, self.line + line, self.process + process, sn
+
+
+def tables_of(blobs: Iterable[Blob], place: Place) -> dict[str, list[dict[str, Any]]]:
+    """Return the rows of a split, by table, in the order of its lines."""
+    found: dict[str, list[Row]] = {name: [] for name in TABLES}
+    for rows in chain.from_iterable(unpacked(blob.data) for blob in blobs):
+        for name, of_table in place.tables(rows).items():
+            found[name] += of_table
+    by_line = itemgetter("line")
+    return {
+        name: sorted((dict(zip(COLUMNS[name], row, strict=True)) for row in rows), key=by_line)
+        for name, rows in found.items()
+    }

@@ -1,94 +1,52 @@
 """Merges the summaries of splits: what they hold in; where each stands, processes and gaps out.
 
 The lines of a broker's log hang together: numbers of lines and processes, clocks, times within a
-millisecond, requests that stand twice. Where summaries do not tell enough of these, the splits that
-it is about are read once more (`look`), and only these.
+millisecond, requests and serial numbers that stand twice.
 """
 
+from array import array
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, groupby, pairwise
-from math import inf, isnan
-from typing import Any, NamedTuple
-
-import msgspec
+from itertools import chain, groupby
+from math import isnan
+from operator import attrgetter
+from typing import Any
 
 from reports.judgement.errors import EvidenceError
 from reports.judgement.log.broker_log import (
     CLOCK_MS,
     COLUMNS,
     PAUSE_MS,
-    Clock,
+    TABLES,
     Place,
-    Placing,
-    Repeated,
     offset_ms,
+    tables_of,
 )
 from reports.judgement.log.log_places import LogPlaces, Split, in_order, log_file
 from reports.judgement.log.parsing import Parser
 from reports.judgement.log.processes import (
+    END_MISSING,
+    START_MISSING,
     STATUSES,
     Lost,
-    Placed,
-    ProcessPart,
     Run,
-    entangled,
-    runs,
-    whole,
+    doubled,
+    missing,
 )
-from reports.judgement.log.reading import TEXT_SHOWN, Reader
-from reports.judgement.log.split_rows import How, ProcessSummary, SplitSummary
+from reports.judgement.log.reading import read
+from reports.judgement.log.split_rows import (
+    GOES_ON,
+    WHOLE,
+    Blob,
+    How,
+    ProcessSummary,
+    SplitSummary,
+    Time,
+)
+from reports.judgement.run.skews import UNPLACED, of_broker
 
 Json = dict[str, Any]
-
-
-class TailTooShortError(Exception):
-    """The lines of a split are earlier than the summary of the split before reaches."""
-
-
-class Wanted(msgspec.Struct, frozen=True):
-    """What a split is read again for: doubts about times, serial numbers, requests.
-
-    The serial numbers are those of some processes, by number; the requests those of some
-    connections.
-    """
-
-    place: Place
-    doubts: bool = False
-    processes: frozenset[int] = frozenset()
-    connections: frozenset[tuple[int, str]] = frozenset()
-
-
-class Request(NamedTuple):
-    """The line of a request that was read again: its number in the split, and what it shows.
-
-    `copies` is how often the tap sent the request once more.
-    """
-
-    process: int
-    connection: str
-    correlation_id: int
-    line: int
-    sn: int | None
-    readable: bool
-    copies: int
-    text: str
-
-
-class Look(msgspec.Struct, array_like=True):
-    """What a split shows when it is read again.
-
-    Lines are numbered through the broker's log, but for those of `requests`.
-    """
-
-    lost: list[Lost] = []
-    placed: dict[int, list[Placed]] = {}
-    requests: list[Request] = []
-
-
-Looks = Callable[[Mapping[Split, Wanted]], Mapping[Split, Look]]
-"""Reads splits again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +54,9 @@ class Merged:
     """What all splits of a run's logs tell together.
 
     `processes` has a row for each process (`broker`, `process`, `last_ms`, `partition`, numbers of
-    lines by `STATUSES`). `lost` are rows of that table, `of_all_groups` rows of `transitions`.
-    `signs` are, by broker, the times of lines within the spans that were asked for, in order.
+    lines by `STATUSES`). `lost` are rows of that table, but for those that single lines tell
+    (`Place.tables`), `of_all_groups` rows of `transitions`. `signs` are, by broker, the times of
+    lines within the spans that were asked for, in order.
     """
 
     starts: Mapping[Split, Place]
@@ -108,291 +67,245 @@ class Merged:
     signs: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
 
-def merge(summaries: Mapping[Split, SplitSummary], parser: Parser, looks: Looks) -> Merged:
+@dataclass(frozen=True, slots=True)
+class ReadLogs:
+    """What was read of some logs: packed rows by split, and what the splits tell together."""
+
+    blobs: Mapping[Split, list[Blob]]
+    merged: Merged
+
+    def tables(self) -> dict[str, list[Json]]:
+        """Return the rows of `TABLES`, in the order of their lines."""
+        found: dict[str, list[Json]] = {name: [] for name in TABLES}
+        for split, blobs in self.blobs.items():
+            for name, rows in tables_of(blobs, self.merged.starts[split]).items():
+                found[name] += rows
+        lost = self.merged.lost
+        found["lost"] += (dict(zip(COLUMNS["lost"], row, strict=True)) for row in lost)
+        return found
+
+
+def read_logs(lines: Mapping[Split, Iterable[bytes]], parser: Parser, how: How = WHOLE) -> ReadLogs:
+    """Read the lines of the splits of some logs."""
+    blobs: dict[Split, list[Blob]] = {}
+    summaries: dict[Split, SplitSummary] = {}
+    for split, texts in lines.items():
+        blobs[split] = []
+        for one in read(texts, log_file(split.file).broker, parser, how):
+            if isinstance(one, Blob):
+                blobs[split].append(one)
+            else:
+                summaries[split] = one
+    return ReadLogs(blobs, merge(summaries, parser))
+
+
+def merge(summaries: Mapping[Split, SplitSummary], parser: Parser) -> Merged:
     """Merge the summaries of all splits.
 
-    Raises TailTooShortError where a summary has to reach further back, and EvidenceError where two
-    files are the same part of a log.
+    Raises EvidenceError where two files are the same part of a log.
     """
-    ordered = sorted(summaries, key=in_order)
     starts: dict[Split, Place] = {}
-    parts: dict[str, list[tuple[Split, ProcessPart]]] = {}
-    wanted: dict[Split, Wanted] = {}
-    for broker, of_broker in groupby(ordered, key=lambda split: log_file(split.file).broker):
-        splits = list(of_broker)
-        _refuse_copies(splits)
-        of_splits = {split: summaries[split] for split in splits}
-        starts |= _starts(broker, of_splits)
-        parts[broker] = [
-            (split, part)
-            for split in splits
-            for part in _parts(summaries[split], starts[split], parser)
-        ]
-        wanted |= _wanted(of_splits, starts, parts[broker], parser)
-    seen = looks(wanted) if wanted else {}
-    for split, again in _repeated(seen).items():
-        texts = {one.line: Repeated(one.sn, one.text) for one in again}
-        starts[split] = starts[split]._replace(repeated=texts)
-        _reject(again, (part for of, part in parts[starts[split].broker] if of == split))
-    processes, lost = _joined(parts, seen)
-    first_lines: dict[str, dict[str, int]] = defaultdict(dict)
-    for place in starts.values():
-        first_lines[place.broker].setdefault(place.file, place.line)
-    return Merged(
-        starts,
-        LogPlaces(
-            {broker: [(n, name) for name, n in of.items()] for broker, of in first_lines.items()},
-            parser.folder,
-        ),
-        processes,
-        lost,
-        [*_of_all_groups(summaries, starts, parser)],
-        _signs(summaries, starts, parser),
-    )
+    processes: list[Json] = []
+    lost: list[Lost] = []
+    ordered = sorted(summaries, key=in_order)
+    for broker, of_log in groupby(ordered, key=lambda split: log_file(split.file).broker):
+        places = dict(_places(broker, {split: summaries[split] for split in of_log}, parser))
+        doubled_in: dict[int, Sequence[tuple[int, int]]] = {}
+        repeated: dict[Split, set[int]] = defaultdict(set)
+        off: set[Split] = set()
+        for number, parts in _by_process(places, summaries):
+            runs = sorted(chain.from_iterable(part.runs for part in parts), key=_BY_NUMBER)
+            doubled_in[number] = doubled(runs)
+            again = list(_repeated(parts))
+            for split, line in again:
+                repeated[split].add(line)
+            off.update(part.split for part in parts if part.is_off)
+            counts = sum((Counter(part.process.counts) for part in parts), Counter[str]())
+            if not counts:
+                continue  # a log that begins with a process's first line has nothing before it
+            counts.update(used=-len(again), rejected=len(again))
+            processes.append(_row(broker, number, parts, counts))
+            lost += ((broker, number, *gap) for gap in _gaps(parts, runs, on_wire=parser.on_wire))
+        for split, place in places.items():
+            doubtful = bool(place.skews) or any(doubled_in.values()) or split in off
+            lines = frozenset(repeated[split])
+            starts[split] = place._replace(doubled=doubled_in, repeated=lines, doubtful=doubtful)
+    names = COLUMNS["transitions"]
+    of_all_groups = [
+        dict(zip(names, row, strict=True))
+        for split, place in starts.items()
+        for row in place.placed(summaries[split].of_all_groups)
+    ]
+    files = LogPlaces(_files(starts), parser.folder)
+    return Merged(starts, files, processes, lost, of_all_groups, _signs(summaries, starts))
 
 
-def _refuse_copies(splits: Iterable[Split]) -> None:
-    """Raise EvidenceError where two files are the same part of a log: compressed, and as it was."""
-    named: dict[int, str] = {}
-    for file in map(log_file, dict.fromkeys(split.file for split in splits)):
-        if (other := named.setdefault(file.age, file.name)) != file.name:
-            raise EvidenceError(f"{other} and {file.name}: the same part of a log; remove one")
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What a split, which begins at a place, holds of one process, by its number in the log."""
+
+    split: Split
+    place: Place
+    number: int
+    process: ProcessSummary
+
+    def at_ms(self, time: Time) -> float | None:
+        """Return when a line was written that shows a time."""
+        return self.place.at_ms(self.number - self.place.process, *time)
+
+    @property
+    def runs(self) -> Iterator[Run]:
+        """The runs of serial numbers, as they stand in the log."""
+        goes_on = self.number == self.place.process and not self.place.numbered
+        more, before = self.place.lines if goes_on else 0, self.place.line
+        for run in self.process.runs:
+            yield Run(run.first + more, run.last + more, before + run.line, self.at_ms(run.at))
+
+    @property
+    def is_off(self) -> bool:
+        """Whether the two clocks of a line disagree."""
+        offset = self.place.offsets.get(self.number)
+        if offset is None or isnan(offset):
+            return offset is not None
+        latest_us, earliest_us = (offset + CLOCK_MS) * 1_000, (offset - PAUSE_MS) * 1_000
+        return any(not earliest_us < us < latest_us - 1 for us in self.process.apart_us)
 
 
-@dataclass(slots=True)
-class _Before:
-    """What the lines before a split are counted to."""
-
-    line: int = 0
-    process: int = 0
-    lines: int = 0
-    last_ms: int | None = None
-    told_from_ms: float = -inf
-    within_ms: Counter[int] = field(default_factory=Counter)
+_BY_NUMBER = attrgetter("first", "line")
 
 
-def _starts(broker: str, splits: Mapping[Split, SplitSummary]) -> Iterator[tuple[Split, Place]]:
+def _by_process(
+    places: Mapping[Split, Place], summaries: Mapping[Split, SplitSummary]
+) -> Iterator[tuple[int, list[_Part]]]:
+    """Yield what splits of a broker's log hold of each process, in the log's order."""
+    parts = [
+        _Part(split, place, number, process)
+        for split, place in places.items()
+        for number, process in enumerate(summaries[split].processes, place.process)
+    ]
+    for number, of_process in groupby(parts, key=attrgetter("number")):
+        yield number, list(of_process)
+
+
+def _places(
+    broker: str, splits: Mapping[Split, SplitSummary], parser: Parser
+) -> Iterator[tuple[Split, Place]]:
     """Yield where each split of a broker's log begins; they are in the log's order."""
     apart_us: dict[int, Counter[int]] = defaultdict(Counter)
     number = 0
-    for split in splits.values():
-        for place, process in enumerate(split.processes):
+    for summary in splits.values():
+        for place, process in enumerate(summary.processes):
             number += place > 0
             apart_us[number].update(process.apart_us)
-    offsets = {process: offset_ms(counts) for process, counts in apart_us.items() if counts}
-    before = _Before()
-    for key, split in splits.items():
-        lowest_ms = split.processes[0].lowest_ms
-        if lowest_ms is not None and lowest_ms < before.told_from_ms:
-            raise TailTooShortError
-        last = before.process + len(split.processes)
-        yield (
-            key,
-            Place(
-                broker,
-                log_file(key.file).name,
-                before.line,
-                before.process,
-                before.lines,
-                before.last_ms,
-                {n: offsets[n] for n in range(before.process, last) if n in offsets},
-                {ms: n for ms, n in before.within_ms.items() if ms >= (lowest_ms or 0)},
-            ),
-        )
-        for place, process in enumerate(split.processes):
+    before = Place(
+        broker,
+        "",
+        parser.numbered,
+        parser.on_wire,
+        of_broker(parser.skews, broker),
+        offsets={process: offset_ms(counts) for process, counts in apart_us.items() if counts},
+    )
+    # the last time of the process, and how many lines in a row show it
+    shown: tuple[int | None, int] = (None, 0)
+    for split, summary in splits.items():
+        goes_on = summary.processes[0].first_ms == shown[0]
+        before = before._replace(file=log_file(split.file).name, ahead=shown[1] if goes_on else 0)
+        yield split, before
+        for place, process in enumerate(summary.processes):
             if place:
-                before.process += 1
-                before.lines, before.told_from_ms, before.within_ms = 0, -inf, Counter()
-            before.line += process.count
-            before.lines += process.count
-            before.told_from_ms = max(before.told_from_ms, process.told_from_ms)
-            before.within_ms.update(process.within_ms)
-        if split.last_ms is not None:
-            before.last_ms = split.last_ms
+                before, shown = before._replace(process=before.process + 1, lines=0), (None, 0)
+            line, lines = before.line + process.count, before.lines + process.count
+            before = before._replace(line=line, lines=lines)
+            ms, tick = process.last
+            if tick is not None:
+                ahead = shown[1] if ms == shown[0] else 0
+                shown = ms, tick if tick > 0 else tick - GOES_ON + ahead
+        if summary.last_ms is not None:
+            before = before._replace(last_ms=summary.last_ms)
 
 
-def _parts(summary: SplitSummary, start: Place, parser: Parser) -> Iterator[ProcessPart]:
-    """Yield what a split holds of each process, with the times and lines of its log."""
-    clock = Clock(start, parser)
-    for number, process in enumerate(summary.processes):
-        at_ms = [
-            at for ms, tick in process.times if (at := clock.at_ms(number, ms, tick)) is not None
-        ]
-        part = ProcessPart(
-            start.process + number,
-            process.counts,
-            max(at_ms, default=None),
-            process.partition,
-            process.ended,
-            on_wire=parser.on_wire,
-        )
-        if process.lines is not None:
-            first, last = process.lines
-            part.lines = start.line + first, start.line + last
-            part.times_ms = min(at_ms), max(at_ms)
-            more = start.lines if not parser.numbered and not number else 0
-            part.runs = [
-                Run(run.first + more, run.last + more, start.line + run.line,
-                    clock.at_ms(number, *run.at))
-                for run in process.runs
-            ]  # fmt: skip
-        yield part
+def _repeated(parts: Iterable[_Part]) -> Iterator[tuple[Split, int]]:
+    """Yield the lines of a process, by split, whose requests stand before."""
+    of_connection: dict[str, list[tuple[Split, array[int]]]] = defaultdict(list)
+    copies: Counter[tuple[str, int]] = Counter()
+    for part in parts:
+        for connection, data in part.process.requests.items():
+            of_connection[connection].append((part.split, array("i", data)))
+        copies |= Counter({(of, number): times for of, number, times in part.process.copies})
+    for connection, found in of_connection.items():
+        numbers = [*chain.from_iterable(requests[::2] for _, requests in found)]
+        if len({*numbers}) == len(numbers):
+            continue
+        seen: Counter[int] = Counter()
+        for split, requests in found:
+            for number, line in zip(requests[::2], requests[1::2], strict=True):
+                if seen[number] > copies[connection, number]:
+                    yield split, line
+                seen[number] += 1
 
 
-def _wanted(
-    splits: Mapping[Split, SplitSummary],
-    starts: Mapping[Split, Place],
-    parts: Sequence[tuple[Split, ProcessPart]],
-    parser: Parser,
-) -> Iterator[tuple[Split, Wanted]]:
-    """Yield the splits of a broker's log that have to be read again, and what for."""
-    tangled = frozenset(entangled([part for _, part in parts]))
-    met = _met(splits, starts)
-    for split, summary in splits.items():
-        start = starts[split]
-        numbers = range(start.process, start.process + len(summary.processes))
-        one = Wanted(
-            start,
-            any(skew.broker == start.broker for skew in parser.skews)
-            or any(
-                _is_off(process, start.offsets.get(number))
-                for number, process in zip(numbers, summary.processes, strict=True)
-            ),
-            tangled & {*numbers},
-            frozenset(
-                (number, connection)
-                for number, process in zip(numbers, summary.processes, strict=True)
-                for connection in process.connections
-                if (number, connection) in met
-            ),
-        )
-        if one.doubts or one.processes or one.connections:
-            yield split, one
-
-
-def _is_off(process: ProcessSummary, offset: float | None) -> bool:
-    """Tell whether the two clocks of a line disagree."""
-    if offset is None or isnan(offset):
-        return offset is not None
-    latest_us, earliest_us = (offset + CLOCK_MS) * 1_000, (offset - PAUSE_MS) * 1_000
-    return any(not earliest_us < us < latest_us - 1 for us in process.apart_us)
-
-
-def _met(
-    splits: Mapping[Split, SplitSummary], starts: Mapping[Split, Place]
-) -> set[tuple[int, str]]:
-    """Return the connections, by process, whose numbers may stand in several splits."""
-    spans: dict[tuple[int, str], list[tuple[int, int]]] = defaultdict(list)
-    for split, summary in splits.items():
-        for number, process in enumerate(summary.processes, starts[split].process):
-            for connection, span in process.connections.items():
-                spans[number, connection].append(span)
+def _row(broker: str, number: int, parts: Iterable[_Part], counts: Mapping[str, int]) -> Json:
+    """Return the row of a process."""
+    named = [part.process.partition for part in parts if part.process.partition is not None]
     return {
-        key
-        for key, found in spans.items()
-        if any(before[1] >= span[0] for before, span in pairwise(sorted(found)))
+        "broker": broker,
+        "process": number,
+        "last_ms": max(_times_ms(parts), default=None),
+        "partition": max(named, default=None),
+        **{status: counts[status] for status in STATUSES},
     }
 
 
-def look(lines: Iterable[bytes], parser: Parser, how: How, wanted: Wanted) -> Look:
-    """Read a split again."""
-    start, found = wanted.place, Look([], {}, [])
-    reader, clock = Reader(start.broker, parser, how), Clock(wanted.place, parser)
-    for number, text in enumerate(lines, 1):
-        reader.add(text)
-        process, sn, line = start.process + reader.process_number, reader.sn, start.line + number
-        time = (reader.process_number, *reader.time)
-        at_ms = clock.at_ms(*time)
-        if sn is not None and at_ms is not None:
-            if wanted.doubts and (doubt := clock.doubt(*time)) is not None:
-                found.lost.append((start.broker, process, at_ms, line, doubt))
-            if process in wanted.processes:
-                more = start.lines if not parser.numbered and not reader.process_number else 0
-                found.placed.setdefault(process, []).append((sn + more, line, at_ms))
-        if (request := reader.request) is not None:
-            connection, serial = request.connection, request.correlation_id
-            if (process, connection) in wanted.connections and serial is not None:
-                assert connection is not None
-                shown = text.rstrip(b"\r").decode("utf-8", "replace")[:TEXT_SHOWN]
-                copies = reader.copies(request)
-                found.requests.append(
-                    Request(process, connection, serial, number, sn, reader.readable, copies, shown)
-                )
-        if number % 10_000 == 0:
-            reader.drop()
-    return found
+def _times_ms(parts: Iterable[_Part]) -> list[float]:
+    """Return the least and the greatest times of lines."""
+    times = (part.at_ms(time) for part in parts for time in part.process.times)
+    return [at_ms for at_ms in times if at_ms is not None]
 
 
-def _reject(again: Iterable[Request], parts: Iterable[ProcessPart]) -> None:
-    """Count lines of a split as rejected that were counted as used."""
-    of_process = {part.number: part for part in parts}
-    for one in again:
-        counts = Counter(of_process[one.process].counts)
-        counts.update({"used": -1, "rejected": 1})
-        of_process[one.process].counts = dict(counts)
+def _gaps(
+    parts: Sequence[_Part], runs: Sequence[Run], *, on_wire: bool
+) -> Iterator[tuple[float, int, str]]:
+    """Find the gaps of a process: in its serial numbers, its times, its start and its end.
+
+    What the tap saw is one process, without the line that begins that of a broker.
+    """
+    for run, count in missing(runs):
+        yield run.at, run.line, f"{count} lines missing before serial number {run.first}"
+    off = [(part.place.line, part.process.off) for part in parts if part.process.off]
+    if off and parts[0].number not in parts[0].place.offsets:
+        before, (line, ms) = off[0]
+        yield float(ms), before + line, UNPLACED
+    if not runs:
+        return
+    times_ms = _times_ms(parts)
+    lines = [part.place.line + line for part in parts for line in part.process.lines or ()]
+    if runs[0].first != 1 or (parts[0].number == 0 and not on_wire):
+        yield min(times_ms), min(lines), START_MISSING
+    if not any(part.process.ended for part in parts):
+        yield max(times_ms), max(lines), END_MISSING
 
 
-def _repeated(seen: Mapping[Split, Look]) -> Mapping[Split, Sequence[Request]]:
-    """Return, by split, the readable requests that splits before it have, too."""
-    occurrences: dict[tuple[str, int, str, int], list[tuple[Request, Split]]] = defaultdict(list)
-    for split, look in seen.items():
-        for one in look.requests:
-            key = log_file(split.file).broker, one.process, one.connection, one.correlation_id
-            occurrences[key].append((one, split))
-    found: dict[Split, list[Request]] = defaultdict(list)
-    for several in occurrences.values():
-        several.sort(key=lambda one: (in_order(one[1]), one[0].line))
-        for before, (one, split) in enumerate(several):
-            if before > one.copies and one.readable:
-                found[split].append(one)
-    return found
+def _files(starts: Mapping[Split, Place]) -> Mapping[str, list[tuple[int, str]]]:
+    """Return, by broker, where each file of its log begins.
 
-
-def _joined(
-    parts: Mapping[str, Sequence[tuple[Split, ProcessPart]]], seen: Mapping[Split, Look]
-) -> tuple[list[Json], list[Lost]]:
-    """Join what splits hold of processes: a row for each; and the gaps."""
-    processes: list[Json] = []
-    lost: list[Lost] = []
-    for broker, of_broker in parts.items():
-        exact: dict[int, list[Placed]] = defaultdict(list)
-        for split in dict.fromkeys(split for split, _ in of_broker):
-            for number, placed in seen.get(split, Look()).placed.items():
-                exact[number] += placed
-        for _, part in of_broker:
-            if part.number in exact:
-                part.runs, exact[part.number] = list(runs(sorted(exact[part.number]))), []
-        of_log, gaps = whole(broker, [part for _, part in of_broker])
-        lost += gaps
-        processes += (
-            {
-                "broker": broker,
-                "process": process.number,
-                "last_ms": process.last_ms,
-                "partition": process.partition,
-                **{status: process.statuses[status] for status in STATUSES},
-            }
-            for process in of_log
-        )
-    lost += chain.from_iterable(look.lost for look in seen.values())
-    return processes, lost
-
-
-def _of_all_groups(
-    summaries: Mapping[Split, SplitSummary], starts: Mapping[Split, Place], parser: Parser
-) -> Iterator[Json]:
-    for split, start in starts.items():
-        for row in Placing(start, parser).lines(summaries[split].of_all_groups):
-            yield dict(zip(COLUMNS["transitions"], row, strict=True))
+    Raises EvidenceError where two are the same part of it: compressed, and as it was.
+    """
+    found: dict[str, dict[str, int]] = defaultdict(dict)
+    named: dict[tuple[str, int], str] = {}
+    for split, place in starts.items():
+        found[place.broker].setdefault(place.file, place.line)
+        part = place.broker, log_file(split.file).age
+        if (other := named.setdefault(part, place.file)) != place.file:
+            raise EvidenceError(f"{other} and {place.file}: the same part of a log; remove one")
+    return {broker: [(line, file) for file, line in of.items()] for broker, of in found.items()}
 
 
 def _signs(
-    summaries: Mapping[Split, SplitSummary], starts: Mapping[Split, Place], parser: Parser
+    summaries: Mapping[Split, SplitSummary], starts: Mapping[Split, Place]
 ) -> Mapping[str, Sequence[float]]:
     found: dict[str, list[float]] = defaultdict(list)
-    for split, start in starts.items():
-        clock = Clock(start, parser)
+    for split, place in starts.items():
         for process, ms, tick, since_ms in summaries[split].signs:
-            if (at_ms := clock.at_ms(process, ms, tick)) is not None:
-                found[start.broker].append(at_ms - since_ms)
+            if (at_ms := place.at_ms(process, ms, tick)) is not None:
+                found[place.broker].append(at_ms - since_ms)
     return {broker: sorted(times) for broker, times in found.items()}

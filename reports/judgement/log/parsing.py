@@ -5,7 +5,7 @@ Functions of one line each; what needs the neighbouring lines is in `broker_log`
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from math import inf, isfinite
@@ -33,6 +33,8 @@ INT, LONG = 1 << 31, 1 << 63
 WHOLE_TEXT = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
 Json = dict[str, Any]
+Times = tuple[float | None, float | None, float | None, float | None, float | None]
+"""When a request arrived, was dequeued, handled, at the latest so, and answered, in ms."""
 
 
 class Parts(NamedTuple):
@@ -48,33 +50,6 @@ class Parts(NamedTuple):
 
 NO_PARTS = Parts(None, None, None, "", "", "")
 """The parts of a line that has no form of the log."""
-
-
-class CoordinatorLine(NamedTuple):
-    """A parsed coordinator line; `template` is None if no template matches its message."""
-
-    message: str
-    partition: int | None
-    template: str | None
-    fields: Mapping[str, str]
-
-    def number(self, name: str) -> int | None:
-        """Return a field as a number; None if the line does not have it."""
-        return number(self.fields.get(name), INT)
-
-
-NO_LINE = CoordinatorLine("", None, None, {})
-"""Stands for a line of another broker, or one without a time."""
-
-
-class Times(NamedTuple):
-    """When a request arrived, was dequeued, handled and answered, in ms (table `requests`)."""
-
-    arrived_ms: float | None = None
-    earliest_ms: float | None = None
-    at_ms: float | None = None
-    latest_ms: float | None = None
-    answered_ms: float | None = None
 
 
 class LoggedRequest(NamedTuple):
@@ -97,56 +72,42 @@ class LoggedRequest(NamedTuple):
     times_ms: tuple[float, ...] | None = None
     readable: bool = False
 
-    def times_on_wire(self, logged_ms: float | None) -> Times:
-        """Return the times of a request that the tap forwarded, and wrote down at `logged_ms`.
-
-        Nothing tells when the broker acted on it before the tap had the answer.
-        """
-        if self.times_ms is None or logged_ms is None:
-            return Times()
-        total, queue, _, _, answer_queue, sending = self.times_ms
-        arrived, answered = logged_ms - total, logged_ms - answer_queue - sending
-        forwarded = min(arrived + queue, answered)
-        latest = min(answered, forwarded + 2 * HANDLING_DELAY_MS)
-        return Times(arrived, forwarded, forwarded, latest, answered)
-
-    def times(self, logged_ms: float | None) -> Times:
-        """Return the times of a request whose line was written at `logged_ms`."""
-        if self.times_ms is None or logged_ms is None:
-            return Times()
-        total, queue, local, _, answer_queue, sending = self.times_ms
-        arrived = logged_ms - total
-        taken = arrived + queue
-        answered = logged_ms - answer_queue - sending
-        done = min(taken + local, answered)
-        latest = min(answered, min(done, arrived + HANDLING_DELAY_MS) + HANDLING_DELAY_MS)
-        return Times(arrived, taken - ARRIVAL_ERROR_MS, (taken + done) / 2, latest, answered)
-
 
 UNREADABLE = LoggedRequest()
 
+NEVER: Times = (None, None, None, None, None)
 
-class TypedLine(NamedTuple):
-    """The line of a request, read at once: serial number, both clocks, the request."""
 
-    sn: int
-    logged_ms: int
-    nanos: int
-    logged: LoggedRequest
+def times_on_wire(times_ms: Sequence[float] | None, logged_ms: float | None) -> Times:
+    """Return the times of a request that the tap forwarded, and wrote down at `logged_ms`.
+
+    Nothing tells when the broker acted on it before the tap had the answer.
+    """
+    if times_ms is None or logged_ms is None:
+        return NEVER
+    total, queue, _, _, answer_queue, sending = times_ms
+    arrived, answered = logged_ms - total, logged_ms - answer_queue - sending
+    forwarded = min(arrived + queue, answered)
+    latest = min(answered, forwarded + 2 * HANDLING_DELAY_MS)
+    return arrived, forwarded, forwarded, latest, answered
+
+
+def times_of(times_ms: Sequence[float] | None, logged_ms: float | None) -> Times:
+    """Return the times of a request whose line was written at `logged_ms`."""
+    if times_ms is None or logged_ms is None:
+        return NEVER
+    total, queue, local, _, answer_queue, sending = times_ms
+    arrived = logged_ms - total
+    taken = arrived + queue
+    answered = logged_ms - answer_queue - sending
+    done = min(taken + local, answered)
+    latest = min(answered, min(done, arrived + HANDLING_DELAY_MS) + HANDLING_DELAY_MS)
+    return arrived, taken - ARRIVAL_ERROR_MS, (taken + done) / 2, latest, answered
 
 
 _TYPED = re.compile(rb"(\d{1,18}) (\d{1,18}) (\d{1,18}) [!-~]+ DEBUG Completed request:(?=\{)")
 _LOGGED = f" ({request_log.LOGGER})".encode()
 _REPLACED = "\ufffd".encode()
-
-
-class _Group(NamedTuple):
-    """Stands for the group of a request that names several."""
-
-    groupId: None = None  # noqa: N815, the schema's name
-
-
-NO_GROUP = _Group()
 
 
 @dataclass(slots=True)
@@ -157,7 +118,8 @@ class Parser:
     use, too, they are none of the run's.
     `on_wire` if the tap wrote them, whose lines are all about requests.
     `skews` are the times at which faults had set the clocks of brokers off.
-    `span` is the time in which lines were written, by whatever clock, in ms.
+    `span` is the time in which lines were written, by whatever clock, in ms. `lines` matches the
+    coordinator's lines against the templates.
     """
 
     grammar: Grammar
@@ -167,11 +129,11 @@ class Parser:
     skews: Sequence[Skew] = ()
     span: tuple[float, float] = (-inf, inf)
     _line: re.Pattern[str] = field(init=False)
-    _coordinator: LineParser = field(init=False)
+    lines: LineParser = field(init=False)
 
     def __post_init__(self) -> None:
         self._line = re.compile(NUMBERED if self.numbered else DATED, re.ASCII)
-        self._coordinator = LineParser(self.grammar)
+        self.lines = LineParser(self.grammar)
 
     @property
     def folder(self) -> str:
@@ -192,8 +154,11 @@ class Parser:
         at_ms = parts.logged_ms
         return parts if at_ms is None or self.span[0] <= at_ms <= self.span[1] else NO_PARTS
 
-    def typed_request(self, line: bytes) -> TypedLine | None:
-        """Do the same as `split` and `parse_request`, faster; None for what Kafka writes not so."""
+    def typed_request(self, line: bytes) -> tuple[int, int, int, LoggedRequest] | None:
+        """Do the same as `split` and `parse_request`, faster; None for what Kafka writes not so.
+
+        That is the line's serial number, both clocks, and its request.
+        """
         match = _TYPED.match(line) if self.numbered and line.endswith(_LOGGED) else None
         if match is None or _REPLACED in line:
             return None
@@ -201,7 +166,7 @@ class Parser:
         if not self.span[0] <= ms <= self.span[1]:
             return None
         known = request_log.typed(line[match.end() : -len(_LOGGED)])
-        return None if known is None else TypedLine(sn, ms, nanos, _of_typed(known))
+        return None if known is None else (sn, ms, nanos, _of_typed(known))
 
     def is_of_coordinator(self, logger: str) -> bool:
         """Whether a logger writes the coordinator's lines, except loggers that are irrelevant."""
@@ -214,12 +179,6 @@ class Parser:
         """Whether a group is none of the run's."""
         return bool(self.prefix) and group is not None and not group.startswith(self.prefix)
 
-    def coordinator_line(self, broker: str, logger: str, body: str) -> CoordinatorLine:
-        """Match a line of the coordinator against the templates."""
-        line = self._coordinator.parsed(broker, logger, body)
-        partition = number(line.partition or line.fields.get("partition"), INT)
-        return CoordinatorLine(line.message, partition, line.template, line.fields)
-
 
 def parse_request(body: str) -> LoggedRequest:
     """Parse the body of a request's line: JSON, or text before 2.8."""
@@ -231,9 +190,11 @@ def _of_typed(known: request_log.Typed) -> LoggedRequest:
     """Return a request whose line is as Kafka writes it."""
     completed, request, response, request_text, response_text = known
     header = completed.request_header
-    api, named, code = header.request_api_key_name, request, getattr(response, "errorCode", None)
+    api = header.request_api_key_name
     if api == OFFSET_FETCH and hasattr(request, "groups"):
-        named = request.groups[0] if len(request.groups) == 1 else NO_GROUP
+        group = request.groups[0].groupId if len(request.groups) == 1 else None
+    else:
+        group = request.groupId
     times = (
         completed.total_time_ms,
         completed.request_queue_time_ms,
@@ -243,7 +204,7 @@ def _of_typed(known: request_log.Typed) -> LoggedRequest:
         completed.send_time_ms,
     )
     return LoggedRequest(
-        named.groupId,
+        group,
         api,
         header.request_api_version,
         header.client_id,
@@ -251,7 +212,7 @@ def _of_typed(known: request_log.Typed) -> LoggedRequest:
         completed.connection,
         request_text,
         response_text,
-        _int(code),
+        _int(getattr(response, "errorCode", None)),
         times,
         _add_up(times),
     )
@@ -262,63 +223,48 @@ def parse_unanswered(body: str) -> LoggedRequest | None:
 
     Its time until the tap forwarded it stands as that in a queue.
     """
-    try:
-        content = json.loads(body.removeprefix(tap_lines.UNANSWERED))
-        header, request, tap = content["requestHeader"], content["request"], content["tap"]
-        if tap["forwarded"] is False:
-            return None
-        total_ms, held_ms = content["totalTimeMs"], tap.get("requestHeldMs", 0.0)
-        text = WHOLE_TEXT(request)
-        text.encode()  # a lone surrogate cannot be encoded
-        batched = _batched(request)
-        found = LoggedRequest(
-            _text((batched[0] if batched and len(batched) == 1 else request).get("groupId")),
-            _text(header["requestApiKeyName"]),
-            _int(header["requestApiVersion"]),
-            _text(header["clientId"]),
-            _int(header["correlationId"]),
-            _text(content["connection"]),
-            text,
-            times_ms=(float(total_ms), float(held_ms), 0.0, 0.0, 0.0, 0.0),
-            readable=True,
-        )
-        timed = {type(total_ms), type(held_ms)} <= {int, float} and isfinite(total_ms)
-        whole = tap["forwarded"] is True and timed and 0.0 <= held_ms <= total_ms
-    except (ValueError, RecursionError, LookupError, TypeError, AttributeError, OverflowError):
-        return UNREADABLE
-    named = found.api_version, found.client_id, found.correlation_id, found.connection
-    if not whole or None in named or found.api not in LOGGED_APIS:
-        return UNREADABLE
-    if found.group is None and batched is None:
-        return UNREADABLE
-    bodies = BODIES.get(found.api)
-    problem = bodies and next(problems(bodies.request, request, found.api_version or 0), None)
-    return UNREADABLE if problem else found
+    content = _content(body, lambda: json.loads(body.removeprefix(tap_lines.UNANSWERED)))
+    tap = _object(content.get("tap"))
+    if tap.get("forwarded") is False:
+        return None
+    total_ms: Any = content.get("totalTimeMs")
+    held_ms: Any = tap.get("requestHeldMs", 0.0)
+    found = _of_content(content, (total_ms, held_ms, 0.0, 0.0, 0.0, 0.0), answered=False)
+    whole = found.readable and tap.get("forwarded") is True
+    return found if whole and isfinite(total_ms) and 0.0 <= held_ms <= total_ms else UNREADABLE
 
 
 def parse_any(body: str) -> LoggedRequest:
     """Parse the body of a request's line in whatever form, slowly."""
+    content = _content(body, lambda: request_log.parsed(body))
+    times_ms = [content.get(name) for name in ("totalTimeMs", *PARTS_MS)]
+    return _of_content(content, times_ms, answered=True)
+
+
+def _content(body: str, parse: Callable[[], Any]) -> Json:
+    """Return the content of a line, as JSON; empty if it has none."""
     try:
-        content = request_log.parsed(body)
+        content = parse()
         if "\\u" in body:
             WHOLE_TEXT(content).encode()  # a lone surrogate cannot be encoded
     except (ValueError, RecursionError):
-        return UNREADABLE
-    if not isinstance(content, dict):
-        return UNREADABLE
+        return {}
+    return _object(content)
+
+
+def _of_content(content: Json, times_ms: Sequence[Any], *, answered: bool) -> LoggedRequest:
+    """Return a request of which anything may be missing, or of a wrong type."""
     header, request, response = (
-        part if isinstance(part, dict) else {}
-        for part in map(content.get, ("requestHeader", "request", "response"))
+        _object(content.get(name)) for name in ("requestHeader", "request", "response")
     )
-    parts: list[Any] = [content.get(name) for name in ("totalTimeMs", *PARTS_MS)]
-    timed = all(type(part) in (int, float) for part in parts)
     try:
-        times = tuple(float(part) for part in parts) if timed else None
+        timed = all(type(one) in (int, float) for one in times_ms)
+        times = tuple(map(float, times_ms)) if timed else None
     except OverflowError:
         times = None
-    groups = _batched(request)
-    batched = groups is not None
-    named = groups[0] if groups is not None and len(groups) == 1 else request
+    groups: Any = request.get("groups")  # only a request that names several has them (KIP-709)
+    batched = isinstance(groups, list)
+    named = groups[0] if batched and len(groups) == 1 else request
     group = _text(named.get("groupId")) if isinstance(named, dict) else None
     whole: Json = {
         "api": _text(header.get("requestApiKeyName")),
@@ -334,10 +280,9 @@ def parse_any(body: str) -> LoggedRequest:
         None not in whole.values()
         and (group is not None or batched)
         and whole["api"] in LOGGED_APIS
-        and result is not None
         and times is not None
-        and _add_up(times)
-        and _has_all(whole, request, response)
+        and (not answered or (result is not None and _add_up(times)))
+        and _has_all(whole, request, response if answered else None)
     )
     return LoggedRequest(
         group,
@@ -348,12 +293,6 @@ def parse_any(body: str) -> LoggedRequest:
         times_ms=times,
         readable=readable,
     )
-
-
-def _batched(request: Json) -> list[Any] | None:
-    """Return the groups of a request that names several (KIP-709); None if it cannot."""
-    groups = request.get("groups")
-    return groups if isinstance(groups, list) else None
 
 
 def _add_up(times_ms: tuple[float, ...]) -> bool:
@@ -368,15 +307,15 @@ def _add_up(times_ms: tuple[float, ...]) -> bool:
     return -1.0 < too_many < 1.0 + (0.0 if remote else local)
 
 
-def _has_all(header: Json, request: Json, response: Json) -> bool:
+def _has_all(header: Json, request: Json, response: Json | None) -> bool:
     """Whether both bodies have the fields of their version that the oracle reads."""
     bodies = BODIES.get(header["api"])
     if bodies is None:
         return True
-    wrong = (
-        problems(fields, body, header["api_version"])
-        for fields, body in ((bodies.request, request), (bodies.response, response))
-    )
+    version = header["api_version"]
+    wrong = [problems(bodies.request, request, version)]
+    if response is not None:
+        wrong.append(problems(bodies.response, response, version))
     return next(chain.from_iterable(wrong), None) is None
 
 
@@ -389,6 +328,10 @@ def number(text: str | None, limit: int = LONG) -> int | None:
     except ValueError:
         return None
     return value if -limit <= value < limit else None
+
+
+def _object(value: Any) -> Json:
+    return value if isinstance(value, dict) else {}
 
 
 def _text(value: Any) -> str | None:

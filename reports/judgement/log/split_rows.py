@@ -2,9 +2,10 @@
 
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain
 from math import inf
 from typing import Any, NamedTuple
 
@@ -16,17 +17,17 @@ from reports.judgement.run.deliveries import NOTHING_HELD, Deliveries
 APART = 2_000
 """From so many rows of a block on, a group has a blob to itself: a large one is never whole in
 memory."""
-TAIL_MS = 1_000.0
-"""How much of its end a summary tells millisecond by millisecond. Where lines are further out of
-order than that, the splits are read again without such a bound."""
 
 Time = tuple[int | None, int | None]
 """What a line shows of its time: ms, by the wall clock, and a tick. That is the nano clock or, on
-lines without one, the place among those of its millisecond. A line without a time shows that of the
-line before, without a tick."""
+lines without one, the place among those around it of the same ms. A line without a time shows that
+of the line before, without a tick."""
+GOES_ON = -(1 << 40)
+"""What such a place is counted from at the start of a split: the split before may end with others
+of the same ms."""
 Row = tuple[Any, ...]
 REQUEST_ROW = (
-    "line", "process", "ms", "tick", "api", "api_version", "client_id", "connection",
+    "line", "process", "sn", "ms", "tick", "api", "api_version", "client_id", "connection",
     "correlation_id", "request", "response", "error_code", "times_ms", "readable",
 )  # fmt: skip
 """The values of a request's row; `process` counts those of the split, `line` its lines from 1."""
@@ -35,6 +36,8 @@ LINE_ROW = (
     "instance", "generation", "members", "static_members", "reason", "epoch", "message",
 )  # fmt: skip
 """The values of the row of a coordinator's line."""
+_MS, _TIMES_MS = REQUEST_ROW.index("ms"), REQUEST_ROW.index("times_ms")
+_LINE_MS = LINE_ROW.index("ms")
 
 
 class Rows(NamedTuple):
@@ -44,25 +47,36 @@ class Rows(NamedTuple):
     """
 
     group: str | None
-    requests: Sequence[Row] = ()
-    lines: Sequence[Row] = ()
-    unused: Sequence[Row] = ()
-    said: Sequence[Row] = ()
+    requests: list[Row]
+    lines: list[Row]
+    unused: list[Row]
+    said: list[Row]
+
+    @classmethod
+    def of(cls, group: str | None) -> "Rows":
+        """Begin with no row."""
+        return cls(group, [], [], [], [])
 
     @property
     def total(self) -> int:
         """How many rows these are."""
         return sum(map(len, self[1:]))
 
-
-Since = Callable[[Rows], float]
-"""Gives from when on rows count, see `Blob`."""
+    @property
+    def since_ms(self) -> float:
+        """None of these counts before, by the clock that lines show."""
+        began = (
+            row[_MS] - row[_TIMES_MS][0] if row[_MS] is not None and row[_TIMES_MS] else -inf
+            for row in self.requests
+        )
+        said = (-inf if row[_LINE_MS] is None else row[_LINE_MS] for row in self.lines)
+        return float(min(chain(began, said, (row[0] for row in self.said))))
 
 
 class Blob(NamedTuple):
     """Packed `Rows`: those of a large `group`, or ("") of a bucket's others.
 
-    None of them counts before `since_ms`, by the clock that lines show.
+    None of them counts before `since_ms`.
     """
 
     bucket: int
@@ -86,23 +100,26 @@ def bucket_of(group: str, buckets: int) -> int:
 class Packing:
     """Packs the rows of a split into so many buckets, block by block.
 
-    `counted` counts rows by bucket, `large` are the groups that have blobs of their own.
+    What it `counted` are rows by bucket, `large` are the groups that have blobs of their own. The
+    times of rows may be `early_ms` too late.
     """
 
     buckets: int
+    early_ms: float = 0.0
     counted: Counter[int] = field(default_factory=Counter)
     large: set[str] = field(default_factory=set)
 
-    def blobs(self, block: Iterable[tuple[str, Rows]], since_ms: Since) -> Iterator[Blob]:
-        """Pack the rows of a block, each with what its bucket is chosen by."""
+    def blobs(self, block: Iterable[Rows], nobody: str = "") -> Iterator[Blob]:
+        """Pack the rows of a block; rows without a group go to the bucket of `nobody`."""
         together: dict[int, list[Rows]] = defaultdict(list)
         counts: Counter[int] = Counter()
-        for key, rows in block:
-            bucket, group, count = bucket_of(key, self.buckets), rows.group, rows.total
+        for rows in block:
+            group, count = rows.group, rows.total
+            bucket = bucket_of(nobody if group is None else group, self.buckets)
             if group is not None and (count >= APART or group in self.large):
                 self.large.add(group)
                 self.counted[bucket] += count
-                yield Blob(bucket, group, count, since_ms(rows), packed([rows]))
+                yield Blob(bucket, group, count, rows.since_ms - self.early_ms, packed([rows]))
             else:
                 together[bucket].append(rows)
                 counts[bucket] += count
@@ -115,16 +132,14 @@ class Packing:
 class How:
     """How splits are read: into how many buckets, and what else of their lines is asked for.
 
-    `deliveries` tell which requests rules of the tap sent twice. Of times within
-    `spans` (ms, in order, apart) the summary has each line's, and of requests to `apis` clients
-    and connections. `tail_ms` is TAIL_MS, or infinity.
+    `deliveries` tell which requests rules of the tap sent twice. Of times within `spans` (ms, in
+    order, apart) the summary has each line's, and of requests to `apis` clients and connections.
     """
 
     buckets: int = 1
     spans: Sequence[tuple[float, float]] = ()
     deliveries: Deliveries = NOTHING_HELD
     apis: frozenset[str] = frozenset()
-    tail_ms: float = TAIL_MS
 
 
 WHOLE = How()
@@ -146,16 +161,18 @@ class ProcessSummary(msgspec.Struct, array_like=True):
     times: list[Time] = []
     """The least and the greatest times of lines, by either clock."""
     runs: list[Run] = []
-    connections: dict[str, tuple[int, int]] = {}
-    """The least and the greatest correlation id of each connection."""
+    requests: dict[str, bytes] = {}
+    """The readable requests of each connection: an array ("i") of correlation ids and lines."""
+    copies: list[tuple[str, int, int]] = []
+    """Connection and correlation id of requests that the tap sent again, and how often."""
     apart_us: dict[int, int] = {}
     """Lines with both clocks, by printed time minus nano clock in whole microseconds; only of times
     at which no fault had set the clock off."""
-    within_ms: dict[int, int] = {}
-    """Lines by printed time, from `told_from_ms` on; only of lines without a nano clock."""
-    told_from_ms: float = -inf
-    lowest_ms: int | None = None
-    """The lowest printed time; only of lines without a nano clock."""
+    first_ms: int | None = None
+    last: Time = (None, None)
+    """The times of the first and the last line that has one; only of lines without a nano clock."""
+    off: tuple[int, int] | None = None
+    """The first line, and its ms, of a time at which a fault may have set the clock off."""
 
 
 class SplitSummary(msgspec.Struct, array_like=True):
@@ -173,7 +190,7 @@ class SplitSummary(msgspec.Struct, array_like=True):
     signs: list[tuple[int, int | None, int | None, float]] = []
     rows: dict[int, int] = {}
     large: list[str] = []
-    clients: list[tuple[str | None, str | None]] = []
+    clients: list[tuple[str, str]] = []
     """Connections, each with its client."""
 
     @property

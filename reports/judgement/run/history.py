@@ -1,6 +1,5 @@
 """The client history: lines of `history.jsonl` in; what clients saw, event by event, out."""
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -10,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 
 from reports.judgement.run.journal import span
-from reports.judgement.run.json_form import Account
 
 if TYPE_CHECKING:
     from reports.judgement.run.run_folder import RunFolder
@@ -140,15 +138,7 @@ def event_of(said: Said) -> ClientEvent | None:
     )
 
 
-def events_by_group(
-    lines: Iterable[bytes], read: Read, account: Account
-) -> dict[str, list[ClientEvent]]:
-    """Read lines; return the events of each group in order, and keep account of the lines.
-
-    Spark does the same with the lines of a run (`history_rows`).
-    """
-    events: dict[str, list[ClientEvent]] = defaultdict(list)
-    for said in account.entries(lines, read):
-        if said.group is not None and (event := event_of(said)) is not None:
-            events[said.group].append(event)
-    return {group: sorted(found, key=in_order) for group, found in events.items()}
+def events_of(rows: Iterable[Iterable[Any]]) -> list[ClientEvent]:
+    """Return the events that lines tell, as tuples of `Said`."""
+    events = (event_of(Said(*row)) for row in rows)
+    return [event for event in events if event is not None]

@@ -8,6 +8,7 @@ import pytest
 from kafka_protocol.errors import Error
 from reference_coordinator.classic.releases import PROFILES
 from reference_coordinator.replay import replay
+from reports.judgement.logged import observed as seen_of
 from reports.judgement.recording import Recording
 from tests.recorded.logs import RECORDINGS
 from tests.reference_coordinator.replay.conftest import unexplained, wrong
@@ -65,7 +66,7 @@ def test_the_recorded_evidence_is_explained(name: str, group: str) -> None:
 
 
 def test_the_recording_holds_every_refusal_of_the_wire_scripts(recording: Recording) -> None:
-    observed = [line.observed for line in recording.lines if line.request is not None]
+    observed = [seen_of(line.row) for line in recording.lines if line.request is not None]
     answers = {(seen.api, seen.response.get("errorCode", 0)) for seen in observed}
     refusals = {
         "JOIN_GROUP": {16, 25, 79, 81, 82},

@@ -17,11 +17,11 @@ from reports.ingest.failures import explained
 from reports.ingest.reading import Reading, ReadLines, Source, by_spark, on_paths
 from reports.ingest.sources import logs_of
 from reports.judgement.buckets import Buckets
-from reports.judgement.log.broker_log import TABLES, Placing
+from reports.judgement.log.broker_log import TABLES
 from reports.judgement.log.log_places import LogFile, Split, in_order, log_file
+from reports.judgement.log.merging import read_logs
 from reports.judgement.log.parsing import Parser
 from reports.judgement.log.split_rows import How
-from reports.judgement.log.whole import read_logs
 
 RECORDED = Path(__file__).parents[2] / "recorded/kafka-4.3.0/brokers"
 PARSER = Parser(JAVA, numbered=True)
@@ -109,7 +109,7 @@ def test_splits_and_rotated_files_give_the_rows_of_the_whole(
     assert len(merged.starts) > 8
     storing.begin(tmp_path)
     names = ["requests", "transitions", "coverage"]
-    of = Buckets({split: Placing(place, PARSER) for split, place in merged.starts.items()})
+    of = Buckets(merged.starts)
     placed = judging.placed(found.blobs, found.rows)
     found_in = judging.judged(placed, of, tmp_path, names, []).toArrow()
     storing.commit(tmp_path, names, found_in)
@@ -119,7 +119,7 @@ def test_splits_and_rotated_files_give_the_rows_of_the_whole(
         {Split(f"brokers/{b}/group.log", 0): [line.encode() for line in logs[b]] for b in logs},
         PARSER,
     )
-    tables = expected.tables(PARSER)
+    tables = expected.tables()
     for name in TABLES:
         assert comparable(stored(tmp_path, name)) == comparable(tables[name]), name
     assert merged.processes == expected.merged.processes

@@ -10,7 +10,7 @@ import pytest
 
 from kafka_protocol.errors import Error
 from kafka_protocol.request_log import COMPLETED
-from reports.judgement.log.parsing import ARRIVAL_ERROR_MS, parse_request
+from reports.judgement.log.parsing import ARRIVAL_ERROR_MS, parse_request, times_of
 from reports.judgement.recording import Line, Recording, Row
 from tests.recorded.logs import RECORDINGS
 from tests.reports.alter import TIMES, compared, differences, moved
@@ -126,7 +126,7 @@ def held(line: Line, part: str, by_ms: float) -> Row:
     longer = {part: logged[part] + by_ms, "totalTimeMs": logged["totalTimeMs"] + by_ms}
     text = json.dumps({**logged, **longer}, separators=(",", ":"))
     logged_ms = line.row["logged_ms"] + by_ms
-    read = parse_request(COMPLETED + text).times(logged_ms)
+    read = times_of(parse_request(COMPLETED + text).times_ms, logged_ms)
     return {**line.row, **dict(zip(TIMES, read, strict=False)), "logged_ms": logged_ms}
 
 

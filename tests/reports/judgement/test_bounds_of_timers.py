@@ -94,7 +94,7 @@ def paused(recording: Recording, until: float, lines_at: Sequence[float]) -> tup
     """
     from_ms = expiry_ms(recording, SESSION)
     broker = recording.rows_by_group["sessions"][0]["broker"]
-    times = (line.at_ms for line in recording.lines if line.broker == broker and line.row)
+    times = sorted(line.at_ms for line in recording.lines if line.broker == broker and line.row)
     written = [at_ms + PAUSED_MS * (at_ms >= from_ms) for at_ms in times]
     log = sorted([*written, *(from_ms + PAUSED_MS * place for place in lines_at)])
     pause = Stall(broker, from_ms, from_ms + PAUSED_MS * until)

@@ -12,10 +12,9 @@ from reports.judgement import buckets as module
 from reports.judgement.buckets import ALL_TABLES, Buckets, Evidence, chunks
 from reports.judgement.group import check_group
 from reports.judgement.log import reading, split_rows
-from reports.judgement.log.broker_log import Placing
 from reports.judgement.log.log_places import Split
+from reports.judgement.log.merging import ReadLogs, read_logs
 from reports.judgement.log.split_rows import Blob, How, unpacked
-from reports.judgement.log.whole import ReadLogs, read_logs
 from reports.judgement.recording import Recording
 from reports.judgement.run import history_rows
 from reports.judgement.run.history import Said, said_in
@@ -33,9 +32,7 @@ def in_order(logs: ReadLogs) -> list[tuple[Split, Blob]]:
 def judged(recording: Recording, logs: ReadLogs) -> Tables:
     found: Tables = defaultdict(list)
     large = frozenset(blob.group for _, blob in in_order(logs)) - {""}
-    parser, starts = recording.parser, logs.merged.starts.items()
-    placings = {split: Placing(place, parser) for split, place in starts}
-    of = Buckets(placings, partial(check_group, recording.context), large)
+    of = Buckets(logs.merged.starts, partial(check_group, recording.context), large)
     of.judged(in_order(logs), lambda name, rows: found[name].extend(rows))
     assert found.keys() <= ALL_TABLES.keys()
     return {name: sorted(rows, key=repr) for name, rows in found.items()}
@@ -76,7 +73,7 @@ def test_a_group_of_many_rows_in_many_small_blobs(
 
 
 def test_each_line_is_in_one_table(whole: Tables) -> None:
-    tables = RECORDING.logs.tables(RECORDING.parser)
+    tables = RECORDING.logs.tables()
     for name in ("requests", "transitions", "coverage"):
         assert sorted(whole.get(name, [])) == sorted(tuple(row.values()) for row in tables[name])
 
@@ -92,11 +89,11 @@ def test_chunks_come_in_order_of_time() -> None:
         return tuple(found)
 
     def parts() -> Iterator[tuple[float, Evidence]]:
-        yield 0.0, Evidence([row(3.0), row(1.0), row(9.0)])
-        yield 2.0, Evidence([row(2.0), row(8.0), row(4.0)])
-        yield 7.0, Evidence([row(7.0)])
+        yield 0.0, {"requests": [row(3.0), row(1.0), row(9.0)]}
+        yield 2.0, {"requests": [row(2.0), row(8.0), row(4.0)]}
+        yield 7.0, {"requests": [row(7.0)]}
 
-    found = list(chunks(Evidence([row(5.0), row(0.0)]), parts(), 2))
+    found = list(chunks({"requests": [row(5.0), row(0.0)]}, parts(), 2))
     times = [[one[0] for one in chunk.requests] for chunk in found]
     assert [time for of in times for time in of] == [0, 1, 2, 3, 4, 5, 7, 8, 9]
     assert [chunk.known_ms for chunk in found] == [2, 4, 7, 9, -inf]
@@ -129,9 +126,9 @@ def test_a_group_that_was_large_once_keeps_blobs_of_its_own(
     packing = split_rows.Packing(1)
     blocks = [("a", 3), ("b", 2)], [("a", 1), ("b", 1)]
     found = [
-        [(blob.group, blob.rows) for blob in packing.blobs(block, lambda _: 0.0)]
+        [(blob.group, blob.rows) for blob in packing.blobs(block)]
         for block in (
-            [(name, split_rows.Rows(name, said=[()] * count)) for name, count in of_block]
+            [split_rows.Rows(name, [], [], [], [(0.0,)] * count) for name, count in of_block]
             for of_block in blocks
         )
     ]

@@ -12,11 +12,10 @@ from kafka_protocol.coordinator_lines.java import JAVA
 from kafka_protocol.log_line import Event, numbered
 from kafka_protocol.request_log import COMPLETED, LOGGER
 from reports.judgement.log import reading
-from reports.judgement.log.broker_log import Place
+from reports.judgement.log.broker_log import Place, tables_of
 from reports.judgement.log.parsing import Parser
 from reports.judgement.log.reading import COPIED
 from reports.judgement.log.split_rows import Blob, ProcessSummary, SplitSummary
-from reports.judgement.log.whole import tables_of
 
 CONTENT: dict[str, Any] = {
     "requestHeader": {
@@ -44,8 +43,8 @@ def read(*bodies: tuple[str, str]) -> Log:
     ]
     *blobs, summary = reading.read(texts, "1", parser)
     assert isinstance(summary, SplitSummary)
-    place = Place("1", "tap/1/group.log", offsets={0: 0.0})
-    found = tables_of([blob for blob in blobs if isinstance(blob, Blob)], place, parser)
+    place = Place("1", "tap/1/group.log", numbered=True, on_wire=True, offsets={0: 0.0})
+    found = tables_of([blob for blob in blobs if isinstance(blob, Blob)], place)
     return Log(found, *summary.processes)
 
 

@@ -13,10 +13,7 @@ every_recording = pytest.mark.parametrize("recording", RECORDINGS.values(), ids=
 
 
 def ends(recording: Recording, shift_ms: float = 0.0) -> dict[str, float]:
-    rows = [
-        {"broker": broker, "process": process.number, "last_ms": process.last_ms}
-        for broker, process in recording.processes
-    ]
+    rows = recording.logs.merged.processes
     return {broker: at_ms + shift_ms for broker, at_ms in ends_of_brokers(rows, []).items()}
 
 

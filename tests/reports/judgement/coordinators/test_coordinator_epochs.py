@@ -12,8 +12,8 @@ from reports.judgement.coordinators.coordinator_epochs import (
 )
 from reports.judgement.group import check_rows, evidence_of
 from reports.judgement.log.log_places import Split
+from reports.judgement.log.merging import read_logs
 from reports.judgement.log.parsing import Parser
-from reports.judgement.log.whole import read_logs
 from reports.judgement.run_context import RunContext
 from tests.recorded.logs import RECORDINGS
 
@@ -60,7 +60,7 @@ def read(**brokers: list[LogLine]) -> tuple[CoordinatorEpochs, dict[str, list[Ro
             texts.append(line.encode())
     parser = Parser(JAVA, numbered=True)
     found = read_logs(logs, parser)
-    rows, processes = found.tables(parser)["transitions"], found.merged.processes
+    rows, processes = found.tables()["transitions"], found.merged.processes
     assert all(row["template"] is not None for row in rows)
     named = (one["partition"] for one in processes if one["partition"] is not None)
     most = max(named, default=-1)

@@ -14,9 +14,9 @@ from kafka_protocol.errors import Error
 from kafka_protocol.request_log import COMPLETED
 from reports.judgement.log.broker_log import CLOCK_MS, PAUSE_MS, offset_ms
 from reports.judgement.log.log_places import Split
-from reports.judgement.log.parsing import Parser, parse_request
+from reports.judgement.log.merging import read_logs
+from reports.judgement.log.parsing import Parser, parse_request, times_of
 from reports.judgement.log.split_rows import How
-from reports.judgement.log.whole import read_logs
 from reports.judgement.run.deliveries import NOTHING_HELD, Deliveries, Delivery
 
 ZERO_MS = 1_790_000_000_000
@@ -33,7 +33,7 @@ def read(
     """Read broker 1's log; return the rows of its tables."""
     parser = Parser(JAVA if numbered else SCALA, numbered)
     split = {Split("brokers/1/group.log", 0): [line.encode() for line in lines]}
-    return read_logs(split, parser, How(deliveries=deliveries)).tables(parser)
+    return read_logs(split, parser, How(deliveries=deliveries)).tables()
 
 
 def printed(*late_ms: float) -> list[str]:
@@ -139,8 +139,8 @@ def test_a_whole_request_is_readable_and_has_its_times() -> None:
         Error.REBALANCE_IN_PROGRESS,
     )
     assert json.loads(request.request or "") == BODY["request"]
-    times = request.times(1_000.0)
-    assert (times.arrived_ms, times.at_ms, times.answered_ms) == (997.0, 998.0, 999.5)
+    arrived_ms, _, at_ms, _, answered_ms = times_of(request.times_ms, 1_000.0)
+    assert (arrived_ms, at_ms, answered_ms) == (997.0, 998.0, 999.5)
 
 
 def test_an_answer_may_be_ready_before_the_thread_that_handled_it_is_through() -> None:
@@ -151,8 +151,8 @@ def test_an_answer_may_be_ready_before_the_thread_that_handled_it_is_through() -
     }  # fmt: skip
     request = parse_request(request_body(**parts))
     assert request.readable
-    times = request.times(1_000.0)
-    assert times.answered_ms == times.latest_ms == pytest.approx(1_000.0 - 2.716 - 0.297)
+    *_, latest_ms, answered_ms = times_of(request.times_ms, 1_000.0)
+    assert answered_ms == latest_ms == pytest.approx(1_000.0 - 2.716 - 0.297)
     assert not parse_request(request_body(**parts | {"remoteTimeMs": 0.001})).readable
     assert not parse_request(request_body(**parts | {"sendTimeMs": 0.297 + 6.268})).readable
 

@@ -4,7 +4,6 @@ import lzma
 import random
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +11,8 @@ import pytest
 
 from kafka_protocol.coordinator_lines import JAVA, SCALA
 from reports.judgement.log.log_places import Split
-from reports.judgement.log.merging import Merged, TailTooShortError, merge
+from reports.judgement.log.merging import read_logs
 from reports.judgement.log.parsing import Parser
-from reports.judgement.log.reading import read
-from reports.judgement.log.split_rows import Blob, How, SplitSummary
-from reports.judgement.log.whole import looks_at, read_logs, tables_of
 
 RECORDED = Path(__file__).parents[3] / "recorded"
 PARSERS = {True: Parser(JAVA, numbered=True), False: Parser(SCALA, numbered=False)}
@@ -75,7 +71,7 @@ def cut(texts: list[str], cuts: Sequence[int]) -> dict[Split, list[bytes]]:
 
 def result(lines: dict[Split, list[bytes]], parser: Parser) -> Result:
     logs = read_logs(lines, parser)
-    tables = logs.tables(parser)
+    tables = logs.tables()
     tables["lost"].sort(key=repr)
     return tables, logs.merged.processes
 
@@ -95,33 +91,39 @@ def test_any_cut_gives_the_rows_of_the_whole(numbered: bool, seed: int) -> None:
                ) == len(log)  # fmt: skip
 
 
-@pytest.mark.parametrize("tail_ms", [5.0, 1_000.0])
-def test_a_tail_is_enough_or_says_that_it_is_not(tail_ms: float) -> None:
-    parser = PARSERS[False]
-    enough = 0
-    for seed in range(40):
-        chance = random.Random(seed)
-        log = altered(LOGS[False], False, chance)
-        lines = cut(log, [chance.randrange(1, len(log))])
-        exact = merged(lines, parser, inf)
-        try:
-            found = merged(lines, parser, tail_ms)
-        except TailTooShortError:
-            continue
-        enough += 1
-        assert found.processes == exact.processes
-        for split, place in found.starts.items():
-            blobs = [one for one in read(lines[split], "1", parser) if isinstance(one, Blob)]
-            rows = tables_of(blobs, place, parser)
-            assert rows == tables_of(blobs, exact.starts[split], parser)
-    assert enough > 20 if tail_ms > 100 else enough < 40
+@pytest.mark.parametrize("cuts", [[], [50], [20, 50, 60, 61]])
+def test_both_lines_of_one_serial_number_are_lost_wherever_the_log_is_cut(cuts: list[int]) -> None:
+    """Nobody knows which of them was added."""
+    log = LOGS[True][:100]
+    place = next(at for at, line in enumerate(log) if at and "Completed request" not in line)
+    log.insert(60, log[place])
+    tables, _ = result(cut(log, cuts), PARSERS[True])
+    assert place < 50
+    twice = [row["line"] for row in tables["lost"] if "stands twice" in row["what"]]
+    assert sorted(twice) == [place + 1, 61]
 
 
-def merged(lines: dict[Split, list[bytes]], parser: Parser, tail_ms: float) -> Merged:
-    how = How(tail_ms=tail_ms)
-    summaries = {}
-    for split, texts in lines.items():
-        *_, summary = read(texts, "1", parser, how)
-        assert isinstance(summary, SplitSummary)
-        summaries[split] = summary
-    return merge(summaries, parser, looks_at(lines, parser, how))
+@pytest.mark.parametrize("cuts", [[], [50], [20, 50, 60, 61]])
+def test_the_second_of_one_request_is_rejected_wherever_the_log_is_cut(cuts: list[int]) -> None:
+    log = LOGS[True][:100]
+    place = next(at for at, line in enumerate(log) if "Completed request" in line)
+    head = log[60].split(" ", 3)[:3]
+    log[60] = " ".join([*head, log[place].split(" ", 3)[3]])
+    tables, _ = result(cut(log, cuts), PARSERS[True])
+    unreadable = [row["line"] for row in tables["requests"] if not row["readable"]]
+    assert unreadable == [61]
+    assert [row["line"] for row in tables["coverage"] if row["status"] == "rejected"] == [61]
+
+
+def test_a_line_that_is_rejected_and_doubtful_is_lost_once() -> None:
+    log = LOGS[True][:100]
+    place = next(at for at, line in enumerate(log) if "Completed request" in line)
+    log[place] = log[place].replace('"errorCode":', '"error":', 1)
+    log.insert(60, log[place])
+    tables, _ = result(cut(log, [50]), PARSERS[True])
+    assert place < 50
+    assert [row["line"] for row in tables["requests"] if not row["readable"]] == [place + 1, 61]
+    assert sorted(row["line"] for row in tables["lost"] if "twice" in row["what"]) == [
+        place + 1,
+        61,
+    ]

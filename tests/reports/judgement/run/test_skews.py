@@ -7,8 +7,8 @@ import pytest
 
 from kafka_protocol.coordinator_lines import JAVA, SCALA
 from reports.judgement.log.log_places import Split
+from reports.judgement.log.merging import read_logs
 from reports.judgement.log.parsing import Parser
-from reports.judgement.log.whole import read_logs
 from reports.judgement.run.disturbance import Disturbance, Source
 from reports.judgement.run.faults import faults_of, outage_of
 from reports.judgement.run.skews import NOTICED_MS, UNPLACED, Skew, on_right_clock, skews
@@ -41,7 +41,7 @@ def read(
     """Return the times of the lines after the first one, and what is doubtful of which line."""
     parser = Parser(JAVA if numbered else SCALA, numbered, skews=known)
     logs = read_logs({Split("brokers/1/group.log", 0): [text.encode() for text in texts]}, parser)
-    tables = logs.tables(parser)
+    tables = logs.tables()
     doubts = [row for row in tables["lost"] if row["what"] in (NOT_ITS_OWN, UNPLACED)]
     return (
         [row["at_ms"] - ZERO_MS for row in tables["transitions"]],
