@@ -13,7 +13,7 @@ from reports.judgement.case import Case, Named, Part
 from reports.judgement.clients import ownership
 from reports.judgement.clients.absences import Absent
 from reports.judgement.clients.assignments import Assignments
-from reports.judgement.clients.client_rules import ClientRules
+from reports.judgement.clients.client_rules.findings import ClientRules
 from reports.judgement.clients.comparison import Clients
 from reports.judgement.clients.fetched_offsets import FetchedOffsets
 from reports.judgement.missing import unseen

@@ -19,7 +19,7 @@ from reports.judgement import (
     record_size,
     unknown,
 )
-from reports.judgement.clients.client_rules import about_clients
+from reports.judgement.clients.client_rules.findings import about_clients
 from reports.judgement.coordinators.unplanned_elections import Election
 from reports.judgement.counted import Counted
 from reports.judgement.digest import Digest, Digester, with_total

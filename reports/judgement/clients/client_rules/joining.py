@@ -1,8 +1,7 @@
 """Rules about joining: when a client sends JoinGroup and SyncGroup, and under which id."""
 
-from collections import deque
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from math import inf
 
 from kafka_protocol.errors import NOT_SERVED_YET, Error
@@ -15,62 +14,82 @@ from reports.judgement.clients.client_rules.rules import (
     SHOWN,
     Broken,
     error_of,
-    first_join,
     rule,
 )
 
-LOOP = 15
-"""More JoinGroups than this in a second are a loop: Kafka's client waits 100 ms between two."""
-LOOP_MS = 1_000.0
-UNASKED = 3
-"""From how many JoinGroups without a cause on a client is taken to send them needlessly."""
-UNASKED_MS = 10_000.0
-ASKED = (Error.REBALANCE_IN_PROGRESS, Error.ILLEGAL_GENERATION, *OUT)
-"""The answers that ask a client to join again, or forbid it."""
+LOOP, LOOP_MS = 16, 1_000.0
+"""So many JoinGroups in this time are a loop: Kafka's client waits 100 ms between two."""
+UNASKED, UNASKED_MS = 3, 10_000.0
+"""A client that sends so many JoinGroups in this time without a cause sends them needlessly."""
+ASKED = (Error.REBALANCE_IN_PROGRESS, Error.ILLEGAL_GENERATION, Error.UNKNOWN_MEMBER_ID)
+"""The answers that ask a client to join again."""
 
 
 @rule("KIP-62 (the rebalance timeout); AbstractCoordinator's heartbeat handler", on_time=True)
 def rejoins(life: Life) -> Iterator[Broken]:
     """A member that is asked to joins again within its rebalance timeout."""
     until_ms = -inf
+    for at, one in life.refused(*ASKED):
+        if one.answered_ms <= until_ms:
+            continue
+        if shows := _goes_on_without(life, at, "JOIN_GROUP", "LEAVE_GROUP"):
+            until_ms = _deadline_ms(life, at)
+            yield Broken(
+                one.answered_ms,
+                f"no JOIN_GROUP within its rebalance timeout of {life.timeout_ms(at):.0f} ms after"
+                f" the answer {error_of(one)} to {one.api}; it sends {shows.api} later",
+                (one.seen, shows.seen),
+            )
+
+
+@rule("the consumer protocol; KAFKA-9752 (the pending-sync timer)", on_time=True)
+def syncs(life: Life) -> Iterator[Broken]:
+    """A member that has joined sends SyncGroup within its rebalance timeout."""
     for at, one in enumerate(life.sent):
-        asked = one.api in (*IN_GENERATION, "JOIN_GROUP") and one.error in ASKED
-        if not asked or one.error == Error.FENCED_INSTANCE_ID or one.answered_ms <= until_ms:
+        if one.api != "JOIN_GROUP" or one.error != Error.NONE:
             continue
-        asked_ms, wait_ms = one.answered_ms, life.timeout_ms(at)
-        deadline_ms = asked_ms + wait_ms + NOTICED_MS
-        followed = any(
-            later.answered_ms >= asked_ms and later.arrived_ms <= deadline_ms
-            for later in life.sent
-            if later is not one and later.api in ("JOIN_GROUP", "LEAVE_GROUP")
-        )
-        shows = life.goes_on(deadline_ms)
-        if followed or shows is None or life.is_excused(asked_ms, deadline_ms):
-            continue
-        until_ms = deadline_ms
-        yield Broken(
-            asked_ms,
-            f"no JOIN_GROUP within its rebalance timeout of {wait_ms:.0f} ms after the answer"
-            f" {error_of(one)} to {one.api}; it sends {shows.api} later",
-            (one.seen, shows.seen),
-        )
+        if shows := _goes_on_without(life, at, "SYNC_GROUP", "JOIN_GROUP", "LEAVE_GROUP"):
+            generation = one.seen.response_fields.get("generationId")
+            yield Broken(
+                one.answered_ms,
+                f"no SYNC_GROUP within its rebalance timeout after it joined generation"
+                f" {generation}; it sends {shows.api} later",
+                (one.seen, shows.seen),
+            )
+
+
+def _deadline_ms(life: Life, at: int) -> float:
+    return life.sent[at].answered_ms + life.timeout_ms(at) + NOTICED_MS
+
+
+def _goes_on_without(life: Life, at: int, *apis: str) -> Sent | None:
+    """Return what a member sends after its rebalance timeout, within which it sent none of these.
+
+    The time begins with the answer to its request at a place.
+    """
+    asked, deadline_ms = life.sent[at], _deadline_ms(life, at)
+    followed = any(
+        later.arrived_ms > asked.arrived_ms or later.answered_ms >= asked.answered_ms
+        for later in life.sent
+        if later is not asked and later.api in apis and later.arrived_ms <= deadline_ms
+    )
+    if followed or life.is_excused(asked.answered_ms, deadline_ms):
+        return None
+    return life.goes_on(deadline_ms)
 
 
 @rule("AbstractCoordinator.resetStateOnResponseError (UNKNOWN_MEMBER_ID)", on_time=True)
 def rejoins_afresh(life: Life) -> Iterator[Broken]:
     """A member that is unknown joins without a member id, or with another."""
-    for at, one in enumerate(life.sent):
-        lost = one.member_id
-        if one.error != Error.UNKNOWN_MEMBER_ID or not lost or one.api == "LEAVE_GROUP":
+    for at, one in life.refused(Error.UNKNOWN_MEMBER_ID):
+        again = life.next_join(one.answered_ms + AFTER_MS)
+        if not one.member_id or again is None or again.member_id != one.member_id:
             continue
-        again = first_join(life, one.answered_ms + AFTER_MS)
-        if again is None or again.member_id != lost or life.may_be_late(again):
-            continue
-        if again.is_fresh(AFTER_MS):
+        if life.knew(one, again, AFTER_MS):
             yield Broken(
                 again.arrived_ms,
-                f"JOIN_GROUP with the member id {lost} again, after the answer UNKNOWN_MEMBER_ID"
-                f" to {one.api}",
+                f"JOIN_GROUP with the member id {one.member_id} again, after the answer"
+                f" UNKNOWN_MEMBER_ID to {one.api}",
                 (one.seen, again.seen),
                 by_order=one.api == "JOIN_GROUP" or not _is_asked_before(life, at),
             )
@@ -93,18 +112,16 @@ def _is_asked_before(life: Life, at: int) -> bool:
 @rule("KIP-62; AbstractCoordinator (REBALANCE_IN_PROGRESS keeps the generation)")
 def keeps_its_id(life: Life) -> Iterator[Broken]:
     """A dynamic member that learns of a rebalance joins it under its member id."""
-    for one in life.sent:
-        if one.error != Error.REBALANCE_IN_PROGRESS or not one.member_id or one.instance_id:
+    for _, one in life.refused(Error.REBALANCE_IN_PROGRESS):
+        again = life.next_join(one.answered_ms)
+        if not one.member_id or one.instance_id or again is None or again.member_id:
             continue
-        again = first_join(life, one.answered_ms)
-        if again is None or again.member_id or life.is_excused(one.answered_ms, again.arrived_ms):
-            continue
-        between = (
+        may_be_out = any(
             other.error in OUT or other.api == "LEAVE_GROUP"
             for other in life.sent
             if one.arrived_ms < other.arrived_ms < again.arrived_ms
         )
-        if not any(between):
+        if not may_be_out and not life.is_excused(one.answered_ms, again.arrived_ms):
             yield Broken(
                 again.arrived_ms,
                 "JOIN_GROUP without a member id, after the answer REBALANCE_IN_PROGRESS to"
@@ -117,15 +134,13 @@ def keeps_its_id(life: Life) -> Iterator[Broken]:
 @rule("KIP-394")
 def takes_its_id(life: Life) -> Iterator[Broken]:
     """A member that is given an id to join with (MEMBER_ID_REQUIRED) joins with it."""
-    for at, one in enumerate(life.sent):
-        if one.api != "JOIN_GROUP" or one.error != Error.MEMBER_ID_REQUIRED:
-            continue
+    # the next by order: on a busy machine it may seem to arrive before the answer was sent
+    for one, again in pairwise(life.joins):
         given = one.seen.response_fields.get("memberId")
-        # the next by order: on a busy machine it may seem to arrive before the answer was sent
-        again = next((later for later in life.sent[at + 1 :] if later.api == "JOIN_GROUP"), None)
-        if again is None or again.member_id == given or again.arrived_ms <= one.answered_ms:
+        if one.error != Error.MEMBER_ID_REQUIRED or again.member_id == given:
             continue
-        if not life.is_excused(one.answered_ms, again.arrived_ms):
+        late = again.arrived_ms > one.answered_ms
+        if late and not life.is_excused(one.answered_ms, again.arrived_ms):
             yield Broken(
                 again.arrived_ms,
                 f"JOIN_GROUP as {again.member_id or 'a member without an id'}, though the answer"
@@ -135,72 +150,45 @@ def takes_its_id(life: Life) -> Iterator[Broken]:
             return
 
 
-@rule("the consumer protocol; KAFKA-9752 (the pending-sync timer)", on_time=True)
-def syncs(life: Life) -> Iterator[Broken]:
-    """A member that has joined sends SyncGroup within its rebalance timeout."""
-    for at, one in enumerate(life.sent):
-        if one.api != "JOIN_GROUP" or one.error != Error.NONE:
-            continue
-        deadline_ms = one.answered_ms + life.timeout_ms(at) + NOTICED_MS
-        followed = any(
-            later.api in ("SYNC_GROUP", "JOIN_GROUP", "LEAVE_GROUP")
-            and one.arrived_ms < later.arrived_ms < deadline_ms
-            for later in life.sent
-        )
-        shows = life.goes_on(deadline_ms)
-        if not followed and shows and not life.is_excused(one.answered_ms, deadline_ms):
-            generation = one.seen.response_fields.get("generationId")
-            yield Broken(
-                one.answered_ms,
-                f"no SYNC_GROUP within its rebalance timeout after it joined generation"
-                f" {generation}; it sends {shows.api} later",
-                (one.seen, shows.seen),
-            )
-
-
 @rule("retry.backoff.ms, 100 ms by default; KIP-580")
 def does_not_loop(life: Life) -> Iterator[Broken]:
     """A client waits between two attempts to join."""
-    recent: deque[Sent] = deque()
-    for one in life.sent:
-        if one.api != "JOIN_GROUP":
-            continue
-        recent.append(one)
-        while recent[0].arrived_ms < one.arrived_ms - LOOP_MS:
-            recent.popleft()
-        if len(recent) > LOOP:
-            yield Broken(
-                one.arrived_ms,
-                f"{len(recent)} JOIN_GROUP within a second",
-                [other.seen for other in islice(recent, SHOWN)],
-            )
-            return
+    if loop := _within(life.joins, LOOP, LOOP_MS):
+        yield Broken(
+            loop[-1].arrived_ms,
+            f"{LOOP} JOIN_GROUP within a second",
+            [one.seen for one in loop[:SHOWN]],
+        )
 
 
 @rule("the consumer protocol: a new subscription or new metadata asks for it")
 def joins_when_asked(life: Life) -> Iterator[Broken]:
     """A member of a stable generation does not join again and again unless it is asked to."""
-    unasked: deque[Sent] = deque()
+    if unasked := _within(_unasked(life), UNASKED, UNASKED_MS):
+        yield Broken(
+            unasked[-1].arrived_ms,
+            f"{UNASKED} JOIN_GROUP within {UNASKED_MS / 1000:.0f} s, though no answer asked for it",
+            [one.seen for one in unasked],
+        )
+
+
+def _unasked(life: Life) -> Iterator[Sent]:
+    """Yield the JoinGroups that a member of a stable generation was let in with."""
     settled = False
     for one in life.sent:
         if one.api == "JOIN_GROUP":
             if settled and not one.error:
-                unasked.append(one)
-                while unasked[0].arrived_ms < one.arrived_ms - UNASKED_MS:
-                    unasked.popleft()
+                yield one
             settled = False
-        elif one.api == "SYNC_GROUP":
+        elif one.api == "SYNC_GROUP" or one.error:
             settled = one.error == Error.NONE
-        elif one.error:
-            settled = False
-        if len(unasked) >= UNASKED:
-            yield Broken(
-                one.arrived_ms,
-                f"{len(unasked)} JOIN_GROUP within {UNASKED_MS / 1000:.0f} s, though no answer"
-                " asked for it",
-                [other.seen for other in unasked],
-            )
-            return
+
+
+def _within(sent: Iterable[Sent], count: int, ms: float) -> Sequence[Sent]:
+    """Return the first so many in a row that arrived within a time; nothing if none did."""
+    every = [*sent]
+    rows = (every[at : at + count] for at in range(len(every) - count + 1))
+    return next((row for row in rows if row[-1].arrived_ms - row[0].arrived_ms <= ms), ())
 
 
 @rule("NOT_COORDINATOR is retriable; AbstractCoordinator keeps its generation")
@@ -211,12 +199,14 @@ def stays_when_its_coordinator_moves(life: Life) -> Iterator[Broken]:
     """
     settled: Sent | None = None
     for at, one in enumerate(life.sent):
-        if one.api == "JOIN_GROUP":
-            let_in = one.error in (Error.NONE, Error.MEMBER_ID_REQUIRED)
-            since_ms = settled.answered_ms if settled else -inf
-            in_time = one.arrived_ms - since_ms < life.session_ms(at)
-            if settled and settled.seen.broker != one.seen.broker and let_in and in_time:
-                mine = one.member_id == settled.member_id
+        if one.api != "JOIN_GROUP":
+            if one.is_heard and one.error not in NOT_SERVED_YET:
+                settled = one if one.api in IN_GENERATION and not one.error else None
+            continue
+        let_in = one.error in (Error.NONE, Error.MEMBER_ID_REQUIRED)
+        if settled and settled.seen.broker != one.seen.broker and let_in:
+            mine = one.member_id == settled.member_id
+            if one.arrived_ms - settled.answered_ms < life.session_ms(at):
                 yield Broken(
                     one.arrived_ms,
                     f"JOIN_GROUP with{'' if mine else 'out'} its member id at its new coordinator,"
@@ -224,11 +214,5 @@ def stays_when_its_coordinator_moves(life: Life) -> Iterator[Broken]:
                     (settled.latest, one.seen),
                 )
                 return
-            if one.error not in NOT_SERVED_YET:
-                settled = None
-        elif not one.is_heard:
-            continue
-        elif not one.error:
-            settled = one if one.api in IN_GENERATION else None
-        elif one.error not in NOT_SERVED_YET:
+        if one.error not in NOT_SERVED_YET:
             settled = None

@@ -1,10 +1,11 @@
 """Rules about being a member: what a client sends while it is one, at its end, and afterwards."""
 
 from collections.abc import Iterator
+from itertools import islice
 from math import inf
 
 from kafka_protocol.errors import Error
-from reports.judgement.clients.client_rules.lives import Life
+from reports.judgement.clients.client_rules.lives import Life, last_ms
 from reports.judgement.clients.client_rules.rules import (
     AFTER_MS,
     IN_GENERATION,
@@ -30,27 +31,25 @@ CLOSES_MS = 1_000.0
 def gives_up_what_it_lost(life: Life) -> Iterator[Broken]:
     """A member that is removed or fenced sends nothing more under its lost member id."""
     reported: set[str] = set()
-    for one in life.sent:
+    for _, one in life.refused(*OUT):
         lost = one.member_id
-        if one.error not in OUT or not lost or lost in reported or one.api == "LEAVE_GROUP":
+        if not lost or lost in reported:
             continue
         later = [
             other
             for other in life.sent
-            if other.arrived_ms > one.answered_ms + NOTICED_MS
-            and other.member_id == lost
-            and other.is_fresh(NOTICED_MS)
+            if other.member_id == lost
             and other.api in IN_GENERATION
-            and not life.may_be_late(other)
+            and life.knew(one, other, NOTICED_MS)
         ]
         if len(later) > 1:
             reported.add(lost)
             apis = ", ".join(dict.fromkeys(other.api for other in later))
             yield Broken(
                 later[0].arrived_ms,
-                f"{times(sum(other.count for other in later))} {apis} under the member id {lost}"
-                f" from {later[0].arrived_ms - one.answered_ms:.0f} ms after the answer"
-                f" {error_of(one)} on",
+                f"{times(later)} {apis} under the member id {lost} from"
+                f" {later[0].arrived_ms - one.answered_ms:.0f} ms after the answer {error_of(one)}"
+                " on",
                 (one.seen, *(other.seen for other in later[:SHOWN])),
             )
 
@@ -58,29 +57,22 @@ def gives_up_what_it_lost(life: Life) -> Iterator[Broken]:
 @rule("KIP-345: FENCED_INSTANCE_ID is fatal", on_time=True)
 def stops_when_fenced(life: Life) -> Iterator[Broken]:
     """A process that is fenced does not join under its instance id again."""
-    for one in life.sent:
-        if one.error != Error.FENCED_INSTANCE_ID or one.api == "LEAVE_GROUP":
-            continue
-        if not one.member_id:  # it had given its id up itself: no other process fenced it
-            continue
+    # without a member id it had given its id up itself: no other process fenced it
+    fenced = (one for _, one in life.refused(Error.FENCED_INSTANCE_ID) if one.member_id)
+    for one in islice(fenced, 1):
         again = [
             other
-            for other in life.sent
-            if other.api == "JOIN_GROUP"
-            and other.instance_id == one.instance_id
-            and other.arrived_ms > one.answered_ms + AFTER_MS
-            and other.is_fresh(AFTER_MS)
-            and not life.may_be_late(other)
+            for other in life.joins
+            if other.instance_id == one.instance_id and life.knew(one, other, AFTER_MS)
         ]
         if again:
             yield Broken(
                 again[0].arrived_ms,
-                f"{times(len(again))} JOIN_GROUP as {one.instance_id} after the answer"
+                f"{times(again)} JOIN_GROUP as {one.instance_id} after the answer"
                 f" FENCED_INSTANCE_ID to {one.api}",
                 (one.seen, *(other.seen for other in again[:SHOWN])),
                 by_order=one.api == "JOIN_GROUP" or len(again) > 1,
             )
-        return
 
 
 @rule("KIP-345: a static member never sends LeaveGroup at its close")
@@ -98,25 +90,23 @@ def stays_when_static(life: Life) -> Iterator[Broken]:
 @rule("the consumer protocol; AbstractCoordinator.close")
 def leaves_when_dynamic(life: Life) -> Iterator[Broken]:
     """A dynamic member sends LeaveGroup at a clean close."""
-    if not life.closed_cleanly or life.closing_ms == inf or life.is_static:
+    if life.closes_ms == inf or life.is_static:
         return
-    before = [one for one in life.sent if one.arrived_ms < life.closing_ms]
-    since_ms = life.closing_ms - CLOSES_MS
+    before = [one for one in life.sent if one.arrived_ms < life.closes_ms]
+    since_ms = life.closes_ms - CLOSES_MS
     left = any(one.api == "LEAVE_GROUP" and one.arrived_ms > since_ms for one in life.sent)
     synced = any(one.api == "SYNC_GROUP" and one.is_heard and not one.error for one in before)
-    last = before[-1] if before else None
-    if left or not synced or last is None or last.error or last.api == "LEAVE_GROUP":
+    if left or not synced:
         return
-    if last.api == "JOIN_GROUP" or not last.is_heard:
-        return
-    if life.is_excused(last.answered_ms, life.closing_ms + NOTICED_MS):
-        return
-    yield Broken(
-        life.closing_ms,
-        "a dynamic member closes and sends no LEAVE_GROUP: its partitions wait for its session to"
-        " end",
-        [last.latest],
-    )
+    last = before[-1]
+    is_member = last.api in IN_GENERATION and last.is_heard and not last.error
+    if is_member and not life.is_excused(last.answered_ms, life.closes_ms + NOTICED_MS):
+        yield Broken(
+            life.closes_ms,
+            "a dynamic member closes and sends no LEAVE_GROUP: its partitions wait for its session"
+            " to end",
+            [last.latest],
+        )
 
 
 @rule("KIP-62: heartbeat.interval.ms", on_time=True)
@@ -125,18 +115,17 @@ def heartbeats_at_its_interval(life: Life) -> Iterator[Broken]:
     if life.heartbeat_ms is None:
         return
     for one in life.sent:
-        if one.api != "HEARTBEAT" or one.error or one.count < FEW_BEATS or one.last is None:
+        if one.api != "HEARTBEAT" or one.count < FEW_BEATS:
             continue
-        lasts_ms = one.last.earliest_ms - one.arrived_ms
-        every_ms = lasts_ms / (one.count - 1)
+        until_ms = one.latest.earliest_ms
+        every_ms = (until_ms - one.arrived_ms) / (one.count - 1)
         off = every_ms > OFF * life.heartbeat_ms or every_ms < life.heartbeat_ms / OFF
-        if off and not life.is_excused(one.arrived_ms, one.last.earliest_ms):
-            shown = one.apart or (one.seen, one.last)
+        if off and not life.is_excused(one.arrived_ms, until_ms):
             yield Broken(
                 one.arrived_ms,
                 f"a HEARTBEAT every {every_ms:.0f} ms ({one.count} of them), and its interval is"
                 f" {life.heartbeat_ms:.0f} ms",
-                shown,
+                one.apart,
             )
             return
 
@@ -144,20 +133,18 @@ def heartbeats_at_its_interval(life: Life) -> Iterator[Broken]:
 @rule("KIP-62: heartbeats go on while the application processes records", on_time=True)
 def keeps_its_session(life: Life) -> Iterator[Broken]:
     """A member that goes on does not let its session expire."""
-    for at, one in enumerate(life.sent):
-        if at == 0 or one.error != Error.UNKNOWN_MEMBER_ID or one.api == "LEAVE_GROUP":
+    for at, one in life.refused(Error.UNKNOWN_MEMBER_ID):
+        before = max(life.sent[:at], key=lambda other: last_ms(other.latest), default=None)
+        if before is None or before.error or before.member_id not in ("", one.member_id):
             continue
-        before = max(life.sent[:at], key=lambda other: other.seen_until_ms)
-        last, session_ms = before.latest, life.session_ms(at)
-        silent_ms = one.arrived_ms - before.seen_until_ms
-        known = before.member_id in ("", one.member_id) and not before.error
-        excused = life.is_excused(before.seen_until_ms, one.arrived_ms)
-        if known and silent_ms > session_ms and not excused:
+        since_ms, session_ms = last_ms(before.latest), life.session_ms(at)
+        silent_ms = one.arrived_ms - since_ms
+        if silent_ms > session_ms and not life.is_excused(since_ms, one.arrived_ms):
             yield Broken(
                 one.arrived_ms,
                 f"silent for {silent_ms:.0f} ms with a session timeout of {session_ms:.0f} ms, and"
                 " removed",
-                (last, one.seen),
+                (before.latest, one.seen),
             )
             return
 

@@ -1,6 +1,6 @@
 """What rules share: how one is declared and worded once broken, and how long clients are given."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -62,17 +62,12 @@ def rule(source: str, *, on_time: bool = False) -> Callable[[Breaks], Rule]:
     )
 
 
-def first_join(life: Life, after_ms: float) -> Sent | None:
-    """Return the first JoinGroup that arrived after a time."""
-    joins = (one for one in life.sent if one.api == "JOIN_GROUP" and one.arrived_ms > after_ms)
-    return next(joins, None)
-
-
 def error_of(one: Sent) -> str:
     """Return the name of the error that a request was answered."""
     return name_of(one.error or 0)
 
 
-def times(count: int) -> str:
+def times(sent: Iterable[Sent]) -> str:
     """Return how often something was sent, in words."""
+    count = sum(one.count for one in sent)
     return f"{count} times" if count > 1 else "once"
