@@ -4,13 +4,13 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from reference_coordinator.classic.profiles import Profile
-from reports.judgement.clients.known_clients import known_clients
 from reports.judgement.coordinators.coordinator_epochs import LINES, coordinator_epochs
 from reports.judgement.digest import Digester
 from reports.judgement.lateness.broker_activity import as_stalls, stood_still
 from reports.judgement.log.merging import Merged
 from reports.judgement.log.processes import is_patchy
-from reports.judgement.run.deliveries import Deliveries
+from reports.judgement.missing.correlation_ids import KnownClients
+from reports.judgement.run.deliveries import NOTHING_HELD, Deliveries
 from reports.judgement.run.evidence_level import Level
 from reports.judgement.run.machine_log import Standstill
 from reports.judgement.run.run_folder import RunFolder
@@ -18,6 +18,9 @@ from reports.judgement.run_context import RunContext
 from reports.judgement.timelines.fenced_lines import fenced_lines
 from reports.judgement.timelines.said import FENCED
 from reports.judgement.witnesses import Tap
+from scenarios import Experiment
+from scenarios.clients import kind_of
+from scenarios.wire_scripts import NEEDS
 
 
 class Rules(NamedTuple):
@@ -95,3 +98,21 @@ def context_of(
         tap=tap,
     )
     return context, standstills
+
+
+def known_clients(experiment: Experiment, deliveries: Deliveries = NOTHING_HELD) -> KnownClients:
+    """Return the clients of an experiment; some wire scripts ask for metadata at any time."""
+    scripts = experiment.workload.wire_scripts
+    groups = {group.name: group for group in experiment.workload.groups}
+    members = {
+        name: one for one in experiment.members() for name in (one.name, f"{one.name}.duplicate")
+    }
+    librdkafka = {name: one for name, one in members.items() if one.client == "librdkafka"}
+    return KnownClients(
+        frozenset(script for script in scripts if not NEEDS[script].grows),
+        {name: float(groups[one.group].metadata_max_age_ms) for name, one in librdkafka.items()},
+        {one.name: groups[one.group].heartbeat_interval_ms for one in librdkafka.values()},
+        {name: float(groups[one.group].heartbeat_interval_ms) for name, one in members.items()},
+        {name: kind_of(one.client) for name, one in members.items()},
+        deliveries,
+    )

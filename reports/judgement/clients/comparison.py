@@ -25,6 +25,7 @@ from reports.judgement.clients.client_answers import (
     Client,
     Fits,
     Tells,
+    Unanswered,
     Waiting,
     as_delivered,
     described,
@@ -36,7 +37,6 @@ from reports.judgement.clients.client_rules.membership import COMMITS_ON, OWNS_A
 from reports.judgement.clients.client_rules.rules import Rule
 from reports.judgement.clients.offsets import Offsets, stored
 from reports.judgement.clients.owners import Owners
-from reports.judgement.clients.unanswered import Unanswered
 from reports.judgement.log.parsing import ARRIVAL_ERROR_MS
 from reports.judgement.run.deleted_topics import Deletions
 from reports.judgement.run.deliveries import NOTHING_HELD, Deliveries, InOrder

@@ -9,6 +9,8 @@ do, so that clocks need not agree: what one coordinator stored, the next one loa
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from math import inf
 from typing import Any, NamedTuple
 
 from kafka_protocol.bodies import partitions_in
@@ -17,7 +19,7 @@ from reference_coordinator.replay import ObservedRequest
 from reports.judgement.breaches import Breach, breach
 from reports.judgement.clients.offsets import partitions_of
 from reports.judgement.coordinators.coordinator_epochs import CoordinatorEpochs
-from reports.judgement.run.deleted_topics import Deletion, Deletions, of_partition
+from reports.judgement.run.deleted_topics import Deletions, of_partition
 
 Json = dict[str, Any]
 
@@ -59,7 +61,6 @@ class Commit(NamedTuple):
 def _before(
     one: ObservedRequest, epoch: int | None, other: ObservedRequest, of: int | None
 ) -> bool:
-    """Whether the first of two requests, in these epochs, was answered before the other came up."""
     if one.broker != other.broker or epoch != of:
         return epoch is not None and of is not None and epoch < of
     if one.connection == other.connection:  # a broker serves its requests one by one
@@ -95,9 +96,9 @@ class FetchedOffsets:
         """
         for seen in unanswered:
             if seen.api == "OFFSET_COMMIT":
-                open_ = seen, Error.UNKNOWN_SERVER_ERROR, None
                 for name, one in partitions_in(seen.request["topics"]):
-                    self._commits[name].append(Commit(one["committedOffset"], *open_))
+                    open_ = Commit(one["committedOffset"], seen, Error.UNKNOWN_SERVER_ERROR, None)
+                    self._commits[name].append(open_)
         for seen in requests:
             if seen.api == "OFFSET_COMMIT":
                 epoch = self._epoch(seen, partition)
@@ -106,38 +107,48 @@ class FetchedOffsets:
                     if not error or (error not in NOT_STORED and epoch is not None):
                         self._commits[name].append(Commit(offset, seen, error, epoch))
         self._waiting += fetches
-        yield from self._judged(partition, known_ms)
+        yield from self.end(partition, known_ms)
         for name, commits in self._commits.items():
             if len(commits) > KEPT:
                 commits.sort(key=lambda one: one.seen.answered_ms)
                 self._forgotten_ms[name] = commits[-KEPT - 1].seen.answered_ms
                 del commits[:-KEPT]
 
-    def end(self, partition: int | None) -> Iterator[Json]:
-        """Judge what is left; yield rows as `add`."""
-        yield from self._judged(partition, float("inf"))
-
-    def _judged(self, partition: int | None, known_ms: float) -> Iterator[Json]:
+    def end(self, partition: int | None, known_ms: float = inf) -> Iterator[Json]:
+        """Judge the fetches of before a time; yield rows as `add`."""
         ready = [one for one in self._waiting if one.answered_ms < known_ms]
         self._waiting = [one for one in self._waiting if one.answered_ms >= known_ms]
         for fetch in ready:
             epoch = self._epoch(fetch, partition)
             for name, offset in fetched(fetch):
-                if fetch.earliest_ms > self._forgotten_ms.get(name, float("-inf")):
+                if fetch.earliest_ms > self._forgotten_ms.get(name, -inf):
                     yield from self._compared(fetch, epoch, name, offset)
 
     def _compared(
         self, fetch: ObservedRequest, epoch: int | None, name: str, offset: int
     ) -> Iterator[Json]:
+        differs = partial(
+            breach,
+            Breach.FETCHED_DIFFERS,
+            fetch.answered_ms,
+            observed=f"{fetch.client_id} fetched offset {offset} of {name}",
+            shown_by=fetch,
+        )
         possible = [one for one in self._commits[name] if not one.after(fetch, epoch)]
         sure = [one for one in possible if one.error == NO_ERROR and one.before(fetch, epoch)]
         deletion = of_partition(self.deleted, name)
         if deletion is not None:
-            asked_ms = fetch.answered_ms
-            gone = [one for one in sure if deletion.ends(one.seen.earliest_ms, asked_ms)]
-            sure = [one for one in sure if one not in gone]
-            if not sure and gone:
-                yield from self._of_deleted(fetch, deletion, name, offset, possible)
+            kept = [
+                one for one in sure if not deletion.ends(one.seen.earliest_ms, fetch.answered_ms)
+            ]
+            if sure and not kept:
+                # an old one that a coordinator still gives is a doubt: it may have loaded the
+                # partition when the topic was gone already, and nothing said so
+                self.counts["fetched"] += 1
+                is_old = any(one.offset == offset for one in possible)
+                if offset != NO_OFFSET and not (is_old and fetch.earliest_ms <= deletion.known_ms):
+                    yield differs(f"{name} has no offset: its topic was deleted", proven=False)
+            sure = kept
         if not sure:
             return
         self.counts["fetched"] += 1
@@ -145,42 +156,15 @@ class FetchedOffsets:
         open_ = {one.offset for one in possible if not one.before(last.seen, last.epoch)}
         if offset in open_:
             return
-        unlogged = offset > max(open_) and self._ended(last.seen, fetch)
-        if unlogged:
+        if offset > max(open_) and self._ended(last.seen, fetch):
             self.counts["fetched_unlogged"] += 1
             return
         # a commit of a transaction (KIP-98) is not logged
         known = offset == NO_OFFSET or any(one.offset == offset for one in possible)
         expired = offset == NO_OFFSET and last.seen.answered_ms < fetch.earliest_ms - RETENTION_MS
-        yield breach(
-            Breach.FETCHED_DIFFERS,
-            fetch.answered_ms,
+        yield differs(
             f"{name} is at offset {last.offset}, committed by request {last.seen.id}",
-            f"{fetch.client_id} fetched offset {offset} of {name}",
-            shown_by=fetch,
             proven=(known or offset < min(open_)) and not expired,
-        )
-
-    def _of_deleted(
-        self, fetch: ObservedRequest, deletion: Deletion, name: str, offset: int,
-        possible: Iterable[Commit],
-    ) -> Iterator[Json]:  # fmt: skip
-        """Compare an offset of a topic that was deleted, and of which none was stored since.
-
-        An old one that a coordinator still gives is a doubt: it may have loaded the partition when
-        the topic was gone already, and nothing said so.
-        """
-        self.counts["fetched"] += 1
-        stored = {one.offset for one in possible}
-        if offset == NO_OFFSET or (offset in stored and fetch.earliest_ms <= deletion.known_ms):
-            return
-        yield breach(
-            Breach.FETCHED_DIFFERS,
-            fetch.answered_ms,
-            f"{name} has no offset: its topic was deleted",
-            f"{fetch.client_id} fetched offset {offset} of {name}",
-            shown_by=fetch,
-            proven=False,
         )
 
     def _ended(self, last: ObservedRequest, fetch: ObservedRequest) -> bool:

@@ -30,10 +30,10 @@ CLOSES_MS = 1_000.0
 @rule("KIP-345; AbstractCoordinator.resetStateOnResponseError", on_time=True)
 def gives_up_what_it_lost(life: Life) -> Iterator[Broken]:
     """A member that is removed or fenced sends nothing more under its lost member id."""
-    reported: set[str] = set()
+    reported = {""}
     for _, one in life.refused(*OUT):
         lost = one.member_id
-        if not lost or lost in reported:
+        if lost in reported:
             continue
         later = [
             other

@@ -7,7 +7,7 @@ import pytest
 
 from kafka_protocol.errors import Error
 from reference_coordinator.replay import Stall
-from reports.judgement.clients.known_clients import known_clients
+from reports.judgement.judging import known_clients
 from reports.judgement.logged import REQUEST, Chunk
 from reports.judgement.missing.silences import Silences
 from reports.judgement.recording import Recording
