@@ -29,7 +29,6 @@ takes longer: 5,096 ms were seen."""
 KEPT = 100
 """How many answers of one kind are kept that a client has not reported: some never report one."""
 
-
 AT_ONCE_S, PROVEN_S = 1, 5
 """In how many seconds after the removal the coordinator may answer others first, and in how many
 at least if that is proven."""
@@ -69,14 +68,13 @@ Fits = Callable[[Answer], bool]
 
 
 class Waiting(NamedTuple):
-    """An event for which no answer has come so far, which answer fits it, and that in words.
+    """An event for which no answer has come so far, and which answer fits it.
 
     `unlogged` if the broker may have answered and never logged it.
     """
 
     event: ClientEvent
     fits: Fits
-    what: str
     unlogged: bool
 
 
@@ -212,9 +210,8 @@ class Client:
         members of 54 runs did, most of these on a machine that was starved of CPU. What is missing
         is a doubt.
         """
-        nothing = partial(
-            breach, Breach.DISAGREE, observed="the history has nothing of it", proven=False
-        )
+        observed = "the history has nothing of it"
+        nothing = partial(breach, Breach.DISAGREE, observed=observed, proven=False)
         if self._first and self._created_ms > self._first[0] + SEEN_MS:
             arrived_ms, seen = self._first
             expected = f"{name} says created before it sends its first request"
@@ -283,6 +280,15 @@ def as_delivered(seen: ObservedRequest, delivery: Delivery | None) -> ObservedRe
     if delivery.at_ms is None:
         return replace(seen, answered_ms=inf, response=None)
     return replace(seen, answered_ms=max(seen.answered_ms, delivery.at_ms))
+
+
+def expected(event: ClientEvent) -> str:
+    """Say which answer a client tells of."""
+    if event.event == "assigned":
+        return f"a SYNC_GROUP of {event.client} with {in_words(event.partitions)}"
+    if event.event == "committed":
+        return f"an OFFSET_COMMIT of {event.client} that stored {event.offsets} offsets"
+    return f"an answer FENCED_INSTANCE_ID to {event.client}"
 
 
 def described(answer: Answer) -> str:

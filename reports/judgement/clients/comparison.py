@@ -29,7 +29,7 @@ from reports.judgement.clients.client_answers import (
     Waiting,
     as_delivered,
     described,
-    in_words,
+    expected,
     share,
 )
 from reports.judgement.clients.client_rules.findings import about_client
@@ -207,8 +207,7 @@ class Clients:
             owners.assigned(event, answer.seen if answer else None)
         elif event.event == "committed":
             stored_so_many = lambda of: of.tells in (None, event.offsets)
-            what = f"an OFFSET_COMMIT of {event.client} that stored {event.offsets} offsets"
-            if answer := self._answer_to(client, event, stored_so_many, what):
+            if answer := self._answer_to(client, event, stored_so_many):
                 self._about(OWNS_ALONE, owners.committed(event, answer.seen))
         else:  # its process begins or ends: it owns nothing any more
             if event.event == "created":
@@ -216,8 +215,7 @@ class Clients:
                 client.begins(event)
             else:
                 if event.event == "fenced":
-                    what = f"an answer FENCED_INSTANCE_ID to {event.client}"
-                    self._answer_to(client, event, lambda _: True, what)
+                    self._answer_to(client, event, lambda _: True)
                     client.answers["fenced"].answers.clear()
                 client.ends(event.at_ms)
             self._about(OWNS_ALONE, owners.gave_up(event, frozenset(owners.held[event.client])))
@@ -231,8 +229,9 @@ class Clients:
             waiting = [one for one in kept.waiting if not one.unlogged]
             # as many answers as events: clocks may differ, and no more is proven
             proven = len(waiting) > len(kept.answers)
-            for event, _, what, _ in waiting:
-                self._disagree(event, what, "there is none at that time", proven=proven)
+            for one in waiting:
+                none = "there is none at that time"
+                self._disagree(one.event, expected(one.event), none, proven=proven)
             kept.waiting.clear()
             old = next((one for one in kept.answers if client.had_to_report(one, until_ms)), None)
             # clients differ in what they report: Java's report no commits
@@ -252,8 +251,7 @@ class Clients:
             mine = whole if assignor in COOPERATIVE else event.partitions
             return answer.tells in (None, mine)
 
-        what = f"a SYNC_GROUP of {event.client} with {in_words(event.partitions)}"
-        answer = self._answer_to(client, event, fits, what)
+        answer = self._answer_to(client, event, fits)
         if answer:
             client.answers["assigned"].reported(answer)
         if answer and event.member_id is not None and event.member_id not in client.ids:
@@ -265,10 +263,9 @@ class Clients:
             client.given(event.member_id)
         return answer
 
-    def _answer_to(
-        self, client: Client, event: ClientEvent, fits: Fits, what: str
-    ) -> Answer | None:
-        """Return the answer that an event tells of. `what` says what it would be."""
+    def _answer_to(self, client: Client, event: ClientEvent, fits: Fits) -> Answer | None:
+        """Return the answer that an event tells of."""
+        what = expected(event)
         kept, commits = client.answers[event.event], event.event == "committed"
         self.counts[event.event] += 1
         client.said.add(event.event)
@@ -278,7 +275,7 @@ class Clients:
             # the broker that answered may not have logged it: a fault had it down then
             unlogged = any(abs(event.at_ms - one.from_ms) <= UNLOGGED_MS for one in self.outages)
             if unlogged or not others:
-                kept.waiting.append(Waiting(event, fits, what, unlogged))
+                kept.waiting.append(Waiting(event, fits, unlogged))
             else:
                 del kept.answers[: len(others)]
                 self._disagree(event, what, described(others[-1]), others[-1], proven=True)
@@ -316,13 +313,13 @@ class Clients:
         return again and any(outage.has(commit.at_ms) for outage in self.outages)
 
     def _disagree(
-        self, event: ClientEvent, expected: str, observed: str, answer: Answer | None = None,
+        self, event: ClientEvent, what: str, observed: str, answer: Answer | None = None,
         *, proven: bool = False,
     ) -> None:  # fmt: skip
         row = breach(
             Breach.DISAGREE,
             event.at_ms,
-            f"the client says {event.event}, so there is {expected}",
+            f"the client says {event.event}, so there is {what}",
             observed,
             shown_by=answer.seen if answer else None,
             history=event.place,

@@ -8,7 +8,7 @@ that its client had given up is acted on after one that the client sent later, o
 """
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -74,8 +74,10 @@ class Offsets:
     """Whether a client's correlation ids go on over its connections."""
     deleted: Deletions = field(default_factory=dict)
     """The topics that faults delete: their offsets begin anew."""
-    _shares: dict[int, dict[str, tuple[str, frozenset[str] | None]]] = field(default_factory=dict)
-    """By generation: the member id and the partitions of each instance, or dynamic member."""
+    _shares: dict[int | None, dict[str, dict[str, frozenset[str] | None]]] = field(
+        default_factory=dict
+    )
+    """By generation, and by instance or dynamic member: its member id, and its partitions."""
     _last: dict[str, _Last] = field(default_factory=dict)
     _refused: dict[str, deque[int]] = field(
         default_factory=lambda: defaultdict(lambda: deque(maxlen=REFUSED))
@@ -88,29 +90,23 @@ class Offsets:
         if request["generationId"] not in self._shares and len(self._shares) == GENERATIONS:
             del self._shares[next(iter(self._shares))]
         of_generation = self._shares.setdefault(request["generationId"], {})
-        of_generation[_member(sync)] = request["memberId"], share
+        of_generation[_member(request)] = {request["memberId"]: share}
 
     def committed(self, commit: ObservedRequest, kept: Stored, error: int) -> Iterator[AboutClient]:
         """Take a commit, and its `stored`; yield its rows of `BREACHES`, without the group."""
         request = commit.request
-        generation = generation_in(request)
-        of_generation = {} if generation is None else self._shares.get(generation, {})
-        member, share = of_generation.get(_member(commit), ("", None))
-        if member != request.get("memberId"):
-            share = None
+        of_generation = self._shares.get(generation_in(request), {})
+        share = of_generation.get(_member(request), {}).get(request.get("memberId", ""))
         back = []
         for name, offset in kept:
             lowest, last = offset, self._last.get(name)
             deletion = of_partition(self.deleted, name)
             if last and deletion and deletion.ends(last.commit.earliest_ms, commit.answered_ms):
                 last = None
-            if share is None or name not in share:
-                if share is not None:
-                    self.counts[NOT_THEIRS] += 1
-            elif last is not None:
-                if commit.earliest_ms <= last.commit.answered_ms or (
-                    self.goes_on(commit.client_id) and _sent_before(commit, last.commit)
-                ):
+            if share is not None and name not in share:
+                self.counts[NOT_THEIRS] += 1
+            elif share is not None and last is not None:
+                if self._may_be_sent_before(commit, last.commit):
                     lowest = min(offset, last.offset)
                 elif offset < last.offset:
                     back.append((name, offset, last))
@@ -132,22 +128,20 @@ class Offsets:
             )
             yield commit.client_id, row
 
+    def _may_be_sent_before(self, commit: ObservedRequest, last: ObservedRequest) -> bool:
+        """Tell whether a member may have sent a commit before one that was acted on first.
 
-def _sent_before(commit: ObservedRequest, last: ObservedRequest) -> bool:
-    """Tell whether a member sent a commit before one that was acted on first.
-
-    librdkafka and Java go on with their numbers on each new connection to the coordinator; others
-    may begin anew, so that theirs tell nothing. Seen on 4.3.0, where Java gave a connection up
-    whose broker read it 3 s later.
-    """
-    same = commit.client_id == last.client_id and _member_id(commit) == _member_id(last)
-    return same and commit.connection != last.connection and commit.serial < last.serial
-
-
-def _member_id(commit: ObservedRequest) -> str | None:
-    return commit.request.get("memberId") or None
+        librdkafka and Java go on with their numbers on each new connection to the coordinator;
+        others may begin anew, so that theirs tell nothing. Seen on 4.3.0, where Java gave a
+        connection up whose broker read it 3 s later.
+        """
+        if commit.earliest_ms <= last.answered_ms:
+            return True
+        senders = {(one.client_id, one.request.get("memberId") or "") for one in (commit, last)}
+        is_old = commit.connection != last.connection and commit.serial < last.serial
+        return is_old and len(senders) == 1 and self.goes_on(commit.client_id)
 
 
-def _member(request: ObservedRequest) -> str:
-    """Return the instance id of a member, or its id."""
-    return request.request.get("groupInstanceId") or request.request.get("memberId") or ""
+def _member(request: Mapping[str, Any]) -> str:
+    """Return the instance id of a member, or its id, of a request."""
+    return request.get("groupInstanceId") or request.get("memberId") or ""
