@@ -32,9 +32,8 @@ from reports.judgement.clients.client_answers import (
     expected,
     share,
 )
-from reports.judgement.clients.client_rules.findings import about_client
-from reports.judgement.clients.client_rules.membership import COMMITS_ON, OWNS_ALONE
-from reports.judgement.clients.client_rules.rules import Rule
+from reports.judgement.clients.client_rules import Rule
+from reports.judgement.clients.client_rules.findings import COMMITS_ON, OWNS_ALONE, about_client
 from reports.judgement.clients.offsets import Offsets, stored
 from reports.judgement.clients.owners import Owners
 from reports.judgement.log.parsing import ARRIVAL_ERROR_MS

@@ -9,9 +9,8 @@ from typing import Any
 from reference_coordinator.replay import ObservedRequest, Outage, Stall
 from reports.judgement.clients.absences import Absence
 from reports.judgement.clients.client_answers import as_delivered
-from reports.judgement.clients.client_rules import joining, membership
+from reports.judgement.clients.client_rules import Rule, rules
 from reports.judgement.clients.client_rules.lives import CREATED, Client, Span, last_ms
-from reports.judgement.clients.client_rules.rules import Rule
 from reports.judgement.clients.offsets import stored
 from reports.judgement.digest import Digest
 from reports.judgement.log.log_places import LogPlaces
@@ -32,10 +31,22 @@ CLIENT_FINDINGS = """
 verdict does not depend on them."""
 LISTED = 400
 """How many findings about clients a verdict has."""
+OWNS_ALONE = Rule(
+    "owns-alone",
+    "A member gives up a partition before another is assigned it, or once it is out.",
+    "the consumer protocol; KIP-429",
+    on_time=True,
+)
+"""A rule about what clients print, which `judgement.clients.owners` judges."""
+COMMITS_ON = Rule(
+    "commits-on",
+    "A member goes on from the offset of its partition that was committed last.",
+    "the consumer protocol: an owner fetches the committed offset and goes on from it",
+)
+"""A rule about what clients commit, which `judgement.clients.offsets` judges."""
 RULES: Mapping[str, Rule] = {
     one.name: one
-    for module in (joining, membership)
-    for one in vars(module).values()
+    for one in (*vars(rules).values(), OWNS_ALONE, COMMITS_ON)
     if isinstance(one, Rule)
 }
 """All rules by their names."""
