@@ -15,7 +15,7 @@ from reports.judgement.clients.absences import Absent
 from reports.judgement.clients.assignments import Assignments
 from reports.judgement.clients.client_rules.findings import ClientRules
 from reports.judgement.clients.comparison import Clients
-from reports.judgement.clients.fetched_offsets import FetchedOffsets
+from reports.judgement.clients.offsets import FetchedOffsets
 from reports.judgement.missing import unseen
 from reports.judgement.missing.correlation_ids import CorrelationIds
 from reports.judgement.missing.silences import Silences

@@ -120,9 +120,12 @@ class Absent:
     another, and when the last was answered."""
 
     def __post_init__(self) -> None:
-        """Sort absences by client."""
+        """Sort absences by client, and stalls by broker."""
         for one in sorted(self.absences, key=_FROM_MS):
             self._left[one.client].append(one)
+        for broker in {stall.broker for stall in self.stalls}:
+            held_up = [stall for stall in self.stalls if stall.broker == broker]
+            self._lateness[broker] = Lateness.of(held_up)
 
     def add(self, requests: Iterable[tuple[ObservedRequest, float]]) -> Iterator[Json]:
         """Take requests, with their arrival in ms; yield rows of `BREACHES`, without the group.
@@ -132,7 +135,7 @@ class Absent:
         for seen, arrived_ms in requests:
             if seen.client_id not in self._left:
                 continue
-            lateness = self._lateness_of(seen.broker)
+            lateness = self._lateness.get(seen.broker, NEVER_LATE)
             waited_ms = self._waited_since(seen, arrived_ms, lateness)
             left = self._left[seen.client_id]
             begun = bisect_left(left, seen.earliest_ms, key=_FROM_MS)
@@ -151,13 +154,6 @@ class Absent:
                         shown_by=seen,
                         from_ms=one.from_ms,
                     )
-
-    def _lateness_of(self, broker: str) -> Lateness:
-        """Return how late what a broker reads may be."""
-        if broker not in self._lateness:
-            held_up = [stall for stall in self.stalls if stall.broker == broker]
-            self._lateness[broker] = Lateness.of(held_up) if held_up else NEVER_LATE
-        return self._lateness[broker]
 
     def _waited_since(self, seen: ObservedRequest, arrived_ms: float, lateness: Lateness) -> float:
         """Return since when a request may have waited for its turn."""
