@@ -119,7 +119,9 @@ class Owners:
 
     def committed(self, event: ClientEvent, commit: ObservedRequest) -> Iterator[AboutClient]:
         """Judge a commit of a client that is out, and knows it."""
-        out = self._out.get(event.client, {})
+        out = self._out.get(event.client)
+        if not out:
+            return
         knows_ms = [at_ms for at_ms in self._knows_ms[event.client] if at_ms < commit.earliest_ms]
         names = [
             name
