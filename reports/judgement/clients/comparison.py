@@ -32,8 +32,7 @@ from reports.judgement.clients.client_answers import (
     expected,
     share,
 )
-from reports.judgement.clients.client_rules import Rule
-from reports.judgement.clients.client_rules.findings import COMMITS_ON, OWNS_ALONE, about_client
+from reports.judgement.clients.client_rules.findings import about_client
 from reports.judgement.clients.offsets import Offsets, stored
 from reports.judgement.clients.owners import Owners
 from reports.judgement.log.parsing import ARRIVAL_ERROR_MS
@@ -113,7 +112,7 @@ class Clients:
             tells: Tells = None
             if seen.api == "OFFSET_COMMIT":
                 kept, error = stored(seen)
-                self._about(COMMITS_ON, self._offsets.committed(seen, kept, error))
+                self._about(self._offsets.committed(seen, kept, error))
                 # of partitions that were refused clients tell differently
                 told_by, tells = "committed" if kept else "", None if error else len(kept)
             elif seen.api == "SYNC_GROUP" and error == 0:
@@ -141,7 +140,7 @@ class Clients:
             self._over(client)
             if name in self.members:
                 self._found += client.missing(name)
-        self._about(OWNS_ALONE, self._owners.end())
+        self._about(self._owners.end())
         return found + self._found
 
     def _push(self, at_ms: float, judge: Callable[[], None]) -> None:
@@ -154,13 +153,13 @@ class Clients:
         found, self._found = self._found, []
         return found
 
-    def _about(self, rule: Rule, rows: Iterable[AboutClient]) -> None:
-        """Take rows about what clients chose: of others than well-known ones they show a `rule`."""
+    def _about(self, rows: Iterable[AboutClient]) -> None:
+        """Take rows about what clients chose: of others than well-known ones they are findings."""
         for client, row in rows:
             if self._is_well_known(client):
                 self._found.append(row)
             else:
-                self.about_clients.append(about_client(client, rule, row))
+                self.about_clients.append(about_client(client, row))
 
     def _is_well_known(self, client: str) -> bool:
         return self.members.get(client, WELL_KNOWN[0]) in WELL_KNOWN
@@ -200,14 +199,14 @@ class Clients:
         if event.event == "unanswered":
             self._found += self._unanswered.reported(event)
         elif event.event in ("revoked", "lost"):
-            self._about(OWNS_ALONE, owners.gave_up(event, event.partitions))
+            self._about(owners.gave_up(event, event.partitions))
         elif event.event == "assigned":
             answer = self._assigned(client, event)
             owners.assigned(event, answer.seen if answer else None)
         elif event.event == "committed":
             stored_so_many = lambda of: of.tells in (None, event.offsets)
             if answer := self._answer_to(client, event, stored_so_many):
-                self._about(OWNS_ALONE, owners.committed(event, answer.seen))
+                self._about(owners.committed(event, answer.seen))
         else:  # its process begins or ends: it owns nothing any more
             if event.event == "created":
                 self._over(client, event.at_ms)
@@ -217,7 +216,7 @@ class Clients:
                     self._answer_to(client, event, lambda _: True)
                     client.answers["fenced"].answers.clear()
                 client.ends(event.at_ms)
-            self._about(OWNS_ALONE, owners.gave_up(event, frozenset(owners.held[event.client])))
+            self._about(owners.gave_up(event, frozenset(owners.held[event.client])))
 
     def _over(self, client: Client, until_ms: float = inf) -> None:
         """Judge what a process leaves: events without an answer, answers that it never reported.

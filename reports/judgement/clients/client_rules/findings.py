@@ -7,6 +7,7 @@ from math import inf
 from typing import Any
 
 from reference_coordinator.replay import ObservedRequest, Outage, Stall
+from reports.judgement.breaches import Breach
 from reports.judgement.clients.absences import Absence
 from reports.judgement.clients.client_answers import as_delivered
 from reports.judgement.clients.client_rules import Rule, rules
@@ -44,6 +45,7 @@ COMMITS_ON = Rule(
     "the consumer protocol: an owner fetches the committed offset and goes on from it",
 )
 """A rule about what clients commit, which `judgement.clients.offsets` judges."""
+_OF_BREACH = {Breach.OWNED_TWICE: OWNS_ALONE, Breach.OFFSET_WENT_BACK: COMMITS_ON}
 RULES: Mapping[str, Rule] = {
     one.name: one
     for one in (*vars(rules).values(), OWNS_ALONE, COMMITS_ON)
@@ -127,8 +129,9 @@ class ClientRules:
         ]
 
 
-def about_client(client: str, rule: Rule, row: Json) -> Json:
+def about_client(client: str, row: Json) -> Json:
     """Return a breach that another client than a well-known one shows as a finding about it."""
+    rule = _OF_BREACH[row["kind"]]
     return {
         "client_id": client,
         "rule": rule.name,

@@ -149,8 +149,8 @@ def takes_its_id(life: Life) -> Iterator[Broken]:
         given = one.seen.response_fields.get("memberId")
         if one.error != Error.MEMBER_ID_REQUIRED or again.member_id == given:
             continue
-        late = again.arrived_ms > one.answered_ms
-        if late and not life.is_excused(one.answered_ms, again.arrived_ms):
+        was_told = again.arrived_ms > one.answered_ms
+        if was_told and not life.is_excused(one.answered_ms, again.arrived_ms):
             yield Broken(
                 again.arrived_ms,
                 f"JOIN_GROUP as {again.member_id or 'a member without an id'}, though the answer"
@@ -214,16 +214,16 @@ def stays_when_its_coordinator_moves(life: Life) -> Iterator[Broken]:
                 settled = one if one.api in IN_GENERATION and not one.error else None
             continue
         let_in = one.error in (Error.NONE, Error.MEMBER_ID_REQUIRED)
-        if settled and settled.seen.broker != one.seen.broker and let_in:
+        in_time = settled and one.arrived_ms - settled.answered_ms < life.session_ms(at)
+        if settled and in_time and let_in and settled.seen.broker != one.seen.broker:
             mine = one.member_id == settled.member_id
-            if one.arrived_ms - settled.answered_ms < life.session_ms(at):
-                yield Broken(
-                    one.arrived_ms,
-                    f"JOIN_GROUP with{'' if mine else 'out'} its member id at its new coordinator,"
-                    " which did not ask for it",
-                    (settled.latest, one.seen),
-                )
-                return
+            yield Broken(
+                one.arrived_ms,
+                f"JOIN_GROUP with{'' if mine else 'out'} its member id at its new coordinator,"
+                " which did not ask for it",
+                (settled.latest, one.seen),
+            )
+            return
         if one.error not in NOT_SERVED_YET:
             settled = None
 
