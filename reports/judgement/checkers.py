@@ -53,13 +53,15 @@ def assignments(_: Case, context: RunContext) -> Checker:
 def absences(case: Case, context: RunContext) -> Checker:
     """Requests of members that faults had down."""
     mine = [one for one in context.absences if one.group == case.group]
+    if not mine:
+        return Checker(lambda _: None)
     absent = Absent(mine, context.stalls)
 
     def add(part: Part) -> Iterator[Named]:
         requests = zip(part.seen, part.requests.arrived_ms, strict=True)
         return rows("breaches", absent.add(requests))
 
-    return Checker(add if mine else lambda _: None)
+    return Checker(add)
 
 
 def clients(case: Case, context: RunContext) -> Checker:
