@@ -13,9 +13,9 @@ from reports.judgement.case import Case, Named, Part
 from reports.judgement.clients import ownership
 from reports.judgement.clients.absences import Absent
 from reports.judgement.clients.assignments import Assignments
-from reports.judgement.clients.client_rules import ClientRules
+from reports.judgement.clients.client_rules.findings import ClientRules
 from reports.judgement.clients.comparison import Clients
-from reports.judgement.clients.fetched_offsets import FetchedOffsets
+from reports.judgement.clients.offsets import FetchedOffsets
 from reports.judgement.missing import unseen
 from reports.judgement.missing.correlation_ids import CorrelationIds
 from reports.judgement.run.history import ClientEvent
@@ -52,13 +52,15 @@ def assignments(_: Case, context: RunContext) -> Checker:
 def absences(case: Case, context: RunContext) -> Checker:
     """Requests of members that faults had down."""
     mine = [one for one in context.absences if one.group == case.group]
+    if not mine:
+        return Checker(lambda _: None)
     absent = Absent(mine, context.stalls)
 
     def add(part: Part) -> Iterator[Named]:
         requests = zip(part.seen, part.requests.arrived_ms, strict=True)
         return rows("breaches", absent.add(requests))
 
-    return Checker(add if mine else lambda _: None)
+    return Checker(add)
 
 
 def clients(case: Case, context: RunContext) -> Checker:

@@ -15,7 +15,7 @@ from reference_coordinator.replay import Evidence, GroupReplay
 from reports.judgement import breaches, checkers, members, witnesses
 from reports.judgement.case import Case, Judgement, Named
 from reports.judgement.clients import assignments, comparison, ownership
-from reports.judgement.clients.client_rules import CLIENT_FINDINGS
+from reports.judgement.clients.client_rules.findings import CLIENT_FINDINGS
 from reports.judgement.coordinators import elections
 from reports.judgement.coordinators.wire_epochs import epochs_of
 from reports.judgement.digest import DIGESTS

@@ -3,12 +3,12 @@
 from typing import NamedTuple
 
 from reference_coordinator.classic.profiles import Profile
-from reports.judgement.clients.known_clients import known_clients
 from reports.judgement.coordinators.coordinator_epochs import LINES, coordinator_epochs
 from reports.judgement.digest import Digester
 from reports.judgement.log.merging import Merged
 from reports.judgement.log.processes import is_patchy
-from reports.judgement.run.deliveries import Deliveries
+from reports.judgement.missing.correlation_ids import KnownClients
+from reports.judgement.run.deliveries import NOTHING_HELD, Deliveries
 from reports.judgement.run.evidence_level import Level
 from reports.judgement.run.run_folder import RunFolder
 from reports.judgement.run_context import RunContext
@@ -16,6 +16,9 @@ from reports.judgement.standstills import as_stalls, stood_still
 from reports.judgement.timelines.fenced_lines import fenced_lines
 from reports.judgement.timelines.said import FENCED
 from reports.judgement.witnesses import Tap
+from scenarios import Experiment
+from scenarios.clients import kind_of
+from scenarios.wire_scripts import NEEDS
 
 
 class Rules(NamedTuple):
@@ -68,4 +71,21 @@ def context_of(
         deleted=run.deleted,
         wire=run.restarts if run.level is Level.WIRE else None,
         tap=tap,
+    )
+
+
+def known_clients(experiment: Experiment, deliveries: Deliveries = NOTHING_HELD) -> KnownClients:
+    """Return the clients of an experiment; some wire scripts ask for metadata at any time."""
+    scripts = experiment.workload.wire_scripts
+    groups = {group.name: group for group in experiment.workload.groups}
+    members = {
+        name: one for one in experiment.members() for name in (one.name, f"{one.name}.duplicate")
+    }
+    librdkafka = {name: one for name, one in members.items() if one.client == "librdkafka"}
+    return KnownClients(
+        frozenset(script for script in scripts if not NEEDS[script].grows),
+        {name: float(groups[one.group].metadata_max_age_ms) for name, one in librdkafka.items()},
+        {name: float(groups[one.group].heartbeat_interval_ms) for name, one in members.items()},
+        {name: kind_of(one.client) for name, one in members.items()},
+        deliveries,
     )

@@ -18,7 +18,7 @@ from reports.judgement import (
     record_size,
     unknown,
 )
-from reports.judgement.clients.client_rules import about_clients
+from reports.judgement.clients.client_rules.findings import about_clients
 from reports.judgement.counted import Counted
 from reports.judgement.digest import Digest, Digester, with_total
 from reports.judgement.disturbances import Disturbances

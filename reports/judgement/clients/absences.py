@@ -53,69 +53,55 @@ def absences(journal: Iterable[Mapping[str, Any]]) -> tuple[Absence, ...]:
     early heals sooner: nothing is known then. A duplicate is down before its first fault, between
     two, and after its last one.
     """
-    faults: dict[str, dict[str, Mapping[str, Any]]] = {}
+    entries: dict[str, dict[str, Mapping[str, Any]]] = defaultdict(dict)
     for entry in journal:
         if (fault := entry.get("fault_id")) is not None:
-            faults.setdefault(fault, {})[entry["event"]] = entry
+            entries[fault][entry["event"]] = entry
+    faults = {
+        name: of for name, of in entries.items() if "intent" in of and of["intent"].get("group")
+    }
     found, duplicates = list[Absence](), dict[tuple[str, str], Absence]()
     for name, of in faults.items():
-        intent, injected, healed = map(of.get, ("intent", "injected", "healed"))
-        if intent is None or injected is None or not intent.get("group"):
+        if "injected" not in of:
             continue
+        intent, from_ms = of["intent"], of["injected"]["at_ms"]
         args, group = intent.get("args") or {}, intent["group"]
-        ended_ms = healed["at_ms"] if healed and healed["healed"] else inf
         what = f"fault {name} ({intent['fault']})"
         if intent["fault"] in DOWN and type(down_for_ms := args.get("down_for_ms")) is int:
-            until_ms = injected["at_ms"] + down_for_ms
-            if ended_ms >= until_ms - UP_MS:
-                from_ms = injected["at_ms"]
+            until_ms = from_ms + down_for_ms - UP_MS
+            if _ended_ms(of) >= until_ms:
                 down = f"{what} had it down from {from_ms} on"
-                found.append(Absence(group, intent["target"], from_ms, until_ms - UP_MS, down))
+                found.append(Absence(group, intent["target"], from_ms, until_ms, down))
         elif intent["fault"] == DUPLICATE and isinstance(client := args.get("duplicate"), str):
-            before = duplicates.get((group, client))
-            down = f"{what} starts it at {intent['at_ms']}" if before is None else before.what
-            from_ms = -inf if before is None else before.from_ms
-            found.append(Absence(group, client, from_ms, intent["at_ms"] - UP_MS, down))
-            ended = f"{what} ended it at {ended_ms:.0f}"
-            duplicates[group, client] = Absence(group, client, ended_ms, inf, ended)
-    rules = [*_holding(faults.values())]
+            first = Absence(group, client, -inf, inf, f"{what} starts it at {intent['at_ms']}")
+            before = duplicates.get((group, client), first)
+            found.append(before._replace(until_ms=intent["at_ms"] - UP_MS))
+            ended = f"{what} ended it at {_ended_ms(of):.0f}"
+            duplicates[group, client] = Absence(group, client, _ended_ms(of), inf, ended)
     every = (*found, *duplicates.values())
-    held_ms = lambda one: max((rule.held_ms(one) for rule in rules), default=0.0)
-    return tuple(one._replace(held_ms=max(held_ms(one), 0.0)) for one in every)
+    return tuple(one._replace(held_ms=_held_ms(one, faults.values())) for one in every)
 
 
-class _Holding(NamedTuple):
-    """A rule of the tap that holds the requests of a client, each for `most_ms` at most.
-
-    None is held any more from `over_ms` on.
-    """
-
-    group: str
-    client: str
-    from_ms: float
-    over_ms: float
-    most_ms: float
-
-    def held_ms(self, absence: Absence) -> float:
-        """Return how long after a client was down its requests may be held."""
-        down_ms = absence.from_ms
-        mine = (self.group, self.client) == (absence.group, absence.client)
-        return min(self.most_ms, self.over_ms - down_ms) if mine and self.from_ms <= down_ms else 0
+def _ended_ms(of: Mapping[str, Mapping[str, Any]]) -> float:
+    """Return when a fault was healed, of its entries by event; infinity if it was not."""
+    return of["healed"]["at_ms"] if "healed" in of and of["healed"]["healed"] else inf
 
 
-def _holding(faults: Iterable[Mapping[str, Mapping[str, Any]]]) -> Iterator[_Holding]:
+def _held_ms(down: Absence, faults: Iterable[Mapping[str, Mapping[str, Any]]]) -> float:
+    """Return how long the tap may hold what a client had sent when it went down, by its rules."""
+    longest_ms = 0.0
     for of in faults:
-        intent, healed = of.get("intent"), of.get("healed")
-        if intent is None or intent["fault"] not in (DELAY, HOLD) or not intent.get("group"):
+        intent, over_ms, most_ms = of["intent"], _ended_ms(of), inf
+        mine = (intent["group"], intent["target"]) == (down.group, down.client)
+        if intent["fault"] not in (DELAY, HOLD) or not mine or intent["at_ms"] > down.from_ms:
             continue
-        over_ms = healed["at_ms"] if healed and healed["healed"] else inf
-        most_ms = inf
         if intent["fault"] == DELAY:
             args = intent.get("args") or {}
             times = (args.get("latency_ms"), args.get("jitter_ms"))
             most_ms = sum(one for one in times if type(one) is int)
             over_ms += most_ms
-        yield _Holding(intent["group"], intent["target"], intent["at_ms"], over_ms, most_ms)
+        longest_ms = max(longest_ms, min(most_ms, over_ms - down.from_ms))
+    return longest_ms
 
 
 @dataclass(slots=True)
@@ -134,9 +120,12 @@ class Absent:
     another, and when the last was answered."""
 
     def __post_init__(self) -> None:
-        """Sort absences by client."""
+        """Sort absences by client, and stalls by broker."""
         for one in sorted(self.absences, key=_FROM_MS):
             self._left[one.client].append(one)
+        for broker in {stall.broker for stall in self.stalls}:
+            held_up = [stall for stall in self.stalls if stall.broker == broker]
+            self._lateness[broker] = Lateness.of(held_up)
 
     def add(self, requests: Iterable[tuple[ObservedRequest, float]]) -> Iterator[Json]:
         """Take requests, with their arrival in ms; yield rows of `BREACHES`, without the group.
@@ -146,7 +135,7 @@ class Absent:
         for seen, arrived_ms in requests:
             if seen.client_id not in self._left:
                 continue
-            lateness = self._lateness_of(seen.broker)
+            lateness = self._lateness.get(seen.broker, NEVER_LATE)
             waited_ms = self._waited_since(seen, arrived_ms, lateness)
             left = self._left[seen.client_id]
             begun = bisect_left(left, seen.earliest_ms, key=_FROM_MS)
@@ -165,13 +154,6 @@ class Absent:
                         shown_by=seen,
                         from_ms=one.from_ms,
                     )
-
-    def _lateness_of(self, broker: str) -> Lateness:
-        """Return how late what a broker reads may be."""
-        if broker not in self._lateness:
-            held_up = [stall for stall in self.stalls if stall.broker == broker]
-            self._lateness[broker] = Lateness.of(held_up) if held_up else NEVER_LATE
-        return self._lateness[broker]
 
     def _waited_since(self, seen: ObservedRequest, arrived_ms: float, lateness: Lateness) -> float:
         """Return since when a request may have waited for its turn."""

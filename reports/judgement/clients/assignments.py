@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from itertools import chain
 from math import inf
+from operator import itemgetter
 from typing import Any, TypeVar
 
 from reference_coordinator.assignors import (
@@ -145,13 +146,14 @@ class Assignments:
         in_outage = any(one.has(seen.answered_ms) for one in self.outages)
         if of.assignor not in ASSIGNORS or in_outage:
             return
-        topics = sorted(one for one in of.topics if not self._may_be_gone(one, seen))
+        gone = {name for name, one in self.deleted.items() if seen.answered_ms >= one.from_ms}
+        topics = sorted(of.topics - gone)
+        withheld = of.owned if of.assignor in COOPERATIVE else frozenset()
         due = (
             TopicPartition(topic, number)
             for topic in topics
             for number in range(self.partitions.get(topic, 0))
         )
-        withheld = of.owned if of.assignor in COOPERATIVE else frozenset()
         missing = [one for one in due if one not in given and one not in withheld]
         if missing:
             names = {one.topic for one in missing}
@@ -162,9 +164,6 @@ class Assignments:
                 expected=f"every partition of {', '.join(topics)} is assigned",
                 observed=f"{_are(missing)} assigned to no member",
             )
-
-    def _may_be_gone(self, topic: str, seen: ObservedRequest) -> bool:
-        return topic in self.deleted and seen.answered_ms >= self.deleted[topic].from_ms
 
 
 def unowned(
@@ -180,7 +179,8 @@ def unowned(
     assigned. `topics` are the group's topics if it never had an assignment. `partitions` is the
     number of partitions of each topic at `end_ms`.
     """
-    last = max((row for row in assigned if row["at_ms"] <= end_ms), key=_accepted_ms, default=None)
+    by_then = (row for row in assigned if row["at_ms"] <= end_ms)
+    last = max(by_then, key=itemgetter("at_ms"), default=None)
     given: set[str] = set()
     if last is not None:
         topics = last["topics"].split(",")
@@ -189,10 +189,6 @@ def unowned(
             given = set(last["partitions"].split(","))
     expected = (f"{topic}-{n}" for topic in topics for n in range(partitions.get(topic, 0)))
     return [partition for partition in expected if partition not in given]
-
-
-def _accepted_ms(row: Row) -> float:
-    return float(row["at_ms"])
 
 
 @lru_cache(maxsize=1_000)

@@ -1,38 +1,62 @@
-"""Answers of brokers that a client may tell of, and its events that tell of one."""
+"""Answers of brokers that a client may tell of, and its events that tell of one, or of none."""
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import lru_cache
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
 from math import inf
 from typing import Any, NamedTuple
 
 from reference_coordinator.assignors import Assignment
 from reference_coordinator.replay import ObservedRequest
+from reports.judgement.breaches import Breach, breach
 from reports.judgement.clients.assignments import listed, named, read
 from reports.judgement.log.parsing import ARRIVAL_ERROR_MS
+from reports.judgement.run.deliveries import Delivery
 from reports.judgement.run.history import ClientEvent
+
+Json = dict[str, Any]
 
 SEEN_MS = 250.0
 """How much earlier than its answer an event may seem. Measured on 2,740 events: 0.5 ms, and 65 ms
 later at most; a broker of a busy machine may write the answer's line late."""
 OLD_MS = 500.0
 """How long before an event its answer is, usually: several times what was measured."""
+TAIL_MS = 5_000.0
+"""How long before its end a client may be answered what it does not report any more: closing takes
+that long where a JoinGroup waits. While it ends it reports nothing, and on a busy machine that
+takes longer: 5,096 ms were seen."""
 KEPT = 100
 """How many answers of one kind are kept that a client has not reported: some never report one."""
 
+AT_ONCE_S, PROVEN_S = 1, 5
+"""In how many seconds after the removal the coordinator may answer others first, and in how many
+at least if that is proven."""
+Tells = frozenset[str] | int | None
+"""What a client would tell of an answer: its partitions, or how many offsets it stored."""
+
 
 class Answer(NamedTuple):
-    """An answer: when it was sent, and when at the earliest; what a client would tell of it.
+    """An answer: by how much it may be logged late, and what its client would tell of it.
 
-    `tells` is None where that is open; then the client may say nothing of it, too. Nor need it say
+    That is None where it is open; then the client may say nothing of it, too. Nor need it say
     anything of what it was answered `again`.
     """
 
-    at_ms: float
-    early_ms: float
     seen: ObservedRequest
-    tells: Any = None
+    late_ms: float = 0.0
+    tells: Tells = None
     again: bool = False
+
+    @property
+    def at_ms(self) -> float:
+        """When it was sent, or the client got it."""
+        return self.seen.answered_ms
+
+    @property
+    def early_ms(self) -> float:
+        """When at the earliest."""
+        return self.seen.answered_ms - self.late_ms
 
     @property
     def has_to_be_reported(self) -> bool:
@@ -44,14 +68,13 @@ Fits = Callable[[Answer], bool]
 
 
 class Waiting(NamedTuple):
-    """An event for which no answer has come so far, which answer fits it, and that in words.
+    """An event for which no answer has come so far, and which answer fits it.
 
     `unlogged` if the broker may have answered and never logged it.
     """
 
     event: ClientEvent
     fits: Fits
-    what: str
     unlogged: bool
 
 
@@ -134,7 +157,7 @@ class Client:
     """What it was answered, by the event that reports it."""
     last_commit: Any = None
     """The offsets of the commit that it reported last."""
-    ids: dict[str, None] = field(default_factory=dict)
+    ids: deque[str] = field(default_factory=lambda: deque(maxlen=KEPT))
     """The last member ids that brokers gave it, in order."""
     joined_ms: float = -inf
     """When it was last answered a JoinGroup that a log has."""
@@ -142,17 +165,130 @@ class Client:
     """Those on which its process was answered something that it reported."""
     said: set[str] = field(default_factory=set)
     """The events that it ever reported: clients differ in what they report."""
-    ended_ms: float | None = None
-    """When its process began to end."""
-    gone_ms: float | None = None
-    """When it last said so: a busy machine takes its time."""
+    _ended_ms: float = -inf
+    _gone_ms: float = inf
+    """When its process began to end, and when it last said so: a busy machine takes its time."""
+    _first: tuple[float, ObservedRequest] | None = None
+    """Its first request, and when that arrived."""
+    _created_ms: float = inf
+    _running: ClientEvent | None = None
+    """How its first process began, and the one that has not ended so far."""
 
     def given(self, member_id: str) -> None:
         """Note a member id."""
-        self.ids.pop(member_id, None)
-        self.ids[member_id] = None
-        if len(self.ids) > KEPT:
-            del self.ids[next(iter(self.ids))]
+        if member_id in self.ids:
+            self.ids.remove(member_id)
+        self.ids.append(member_id)
+
+    def sent(self, seen: ObservedRequest, arrived_ms: float) -> None:
+        """Note a request."""
+        if self._first is None or arrived_ms < self._first[0]:
+            self._first = arrived_ms, seen
+
+    def begins(self, created: ClientEvent) -> None:
+        """Begin with a new process."""
+        self._ended_ms, self._gone_ms = -inf, inf
+        self.connections.clear()
+        self._created_ms, self._running = min(self._created_ms, created.at_ms), created
+
+    def ends(self, at_ms: float) -> None:
+        """Note that its process says how it ends."""
+        if self._gone_ms == inf:
+            self._ended_ms = at_ms
+        self._gone_ms, self._running = at_ms, None
+
+    def had_to_report(self, answer: Answer, until_ms: float) -> bool:
+        """Whether it got an answer, up to a time, when it was still to report it."""
+        before = answer.at_ms < self._ended_ms - TAIL_MS
+        after = self._gone_ms + TAIL_MS < answer.seen.earliest_ms < answer.at_ms <= until_ms
+        return answer.has_to_be_reported and (before or after)
+
+    def missing(self, name: str) -> Iterator[Json]:
+        """Yield rows of `BREACHES` about what a history lacks that has to have the client.
+
+        A member writes `created` before it sends anything, and how its process ended: all 299
+        members of 54 runs did, most of these on a machine that was starved of CPU. What is missing
+        is a doubt.
+        """
+        observed = "the history has nothing of it"
+        nothing = partial(breach, Breach.DISAGREE, observed=observed, proven=False)
+        if self._first and self._created_ms > self._first[0] + SEEN_MS:
+            arrived_ms, seen = self._first
+            expected = f"{name} says created before it sends its first request"
+            yield nothing(arrived_ms, expected, shown_by=seen)
+        if self._running:
+            expected = f"{name} says how its process ended"
+            yield nothing(self._running.at_ms, expected, history=self._running.place)
+
+
+@dataclass(slots=True)
+class Unanswered:
+    """Requests that a broker never answered, though LeaveGroup removed their member.
+
+    A request that waits in a group is answered once its member is removed: a JoinGroup is, with
+    UNKNOWN_MEMBER_ID. A broker logs a request with its response, so that one without is in no log:
+    only the client can tell of it (`unanswered` in its history). That a coordinator answers others
+    in that time shows that it did not stand still.
+    """
+
+    _removals: dict[str, ObservedRequest] = field(default_factory=dict)
+    """The latest LeaveGroup by the member id that it removed, or else by its instance id."""
+    _seconds: set[int] = field(default_factory=set)
+    """The seconds in which the coordinator answered."""
+
+    def add(self, seen: ObservedRequest) -> None:
+        """Take a request."""
+        self._seconds.add(int(seen.answered_ms // 1000))
+        if seen.api == "LEAVE_GROUP" and not seen.response_fields.get("errorCode"):
+            for name in _removed(seen):
+                self._removals[name] = seen
+
+    def reported(self, event: ClientEvent) -> Iterator[Json]:
+        """Yield a row of `BREACHES`, without the group, if the broker had to answer."""
+        names = filter(None, (event.member_id, event.instance_id))
+        left = next((self._removals[name] for name in names if name in self._removals), None)
+        if left is None or not event.sent_at_ms <= left.answered_ms <= event.at_ms:
+            return
+        after = range(int(left.answered_ms // 1000) + 1, int(event.at_ms // 1000))
+        worked_s = len(self._seconds.intersection(after))
+        if worked_s > AT_ONCE_S:
+            waited_s = (event.at_ms - left.answered_ms) / 1000
+            yield breach(
+                Breach.NEVER_ANSWERED,
+                event.at_ms,
+                f"{event.api} of {event.client} is answered once its member is removed",
+                f"no answer {waited_s:.1f} s later",
+                shown_by=left,
+                history=event.place,
+                proven=worked_s >= PROVEN_S,
+            )
+
+
+def _removed(leave: ObservedRequest) -> Iterator[str]:
+    """Yield what names the members that a LeaveGroup removed: member ids, or else instance ids."""
+    results = leave.response_fields.get("members") or [{"errorCode": 0, **leave.request}]
+    for result in results:
+        name = result.get("memberId") or result.get("groupInstanceId")
+        if name and not result["errorCode"]:
+            yield name
+
+
+def as_delivered(seen: ObservedRequest, delivery: Delivery | None) -> ObservedRequest:
+    """Return a request with the time that its answer reached the client: infinity for never."""
+    if delivery is None:
+        return seen
+    if delivery.at_ms is None:
+        return replace(seen, answered_ms=inf, response=None)
+    return replace(seen, answered_ms=max(seen.answered_ms, delivery.at_ms))
+
+
+def expected(event: ClientEvent) -> str:
+    """Say which answer a client tells of."""
+    if event.event == "assigned":
+        return f"a SYNC_GROUP of {event.client} with {in_words(event.partitions)}"
+    if event.event == "committed":
+        return f"an OFFSET_COMMIT of {event.client} that stored {event.offsets} offsets"
+    return f"an answer FENCED_INSTANCE_ID to {event.client}"
 
 
 def described(answer: Answer) -> str:
@@ -161,11 +297,6 @@ def described(answer: Answer) -> str:
     about = f" with {in_words(tells)}" if isinstance(tells, frozenset) else ""
     about = f" that stored {tells} offsets" if isinstance(tells, int) else about
     return f"{seen.api} of {seen.client_id} answered{about}"
-
-
-def later(event: ClientEvent, answer: Answer) -> str:
-    """Say how much later than its event an answer came."""
-    return f"it came {answer.at_ms - event.at_ms:.0f} ms later"
 
 
 def in_words(partitions: Iterable[str]) -> str:

@@ -1,21 +1,29 @@
-"""Committed offsets: what OffsetCommits stored in; those that went back without cause, out.
+"""Committed offsets: those that go back without cause, and fetches that give others.
 
 A member goes on from the offset that was committed last, so the offsets of a partition that its
 owners commit never go back. A commit of a partition that is not the member's is a cause, and so is
 one of no member (an operator's); they are not judged, and those of members are counted. A commit
 that is sent again after a refusal may come after a later one, and one that waited in a connection
 that its client had given up is acted on after one that the client sent later, on a new connection.
+
+A commit that was answered without an error before an OffsetFetch arrived is what the fetch gives,
+unless a later one may have been stored: one that was under way, or failed in a way that leaves its
+record open. On one broker times tell the order; over a failover the leader epochs of the
+partition's loads do, so that clocks need not agree: what one coordinator stored the next one loads.
 """
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from math import inf
 from typing import Any, NamedTuple
 
 from kafka_protocol.bodies import generation_in, partitions_in
-from kafka_protocol.errors import Error
+from kafka_protocol.errors import NO_ERROR, Error
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.breaches import AboutClient, Breach, breach
+from reports.judgement.coordinators.coordinator_epochs import CoordinatorEpochs
 from reports.judgement.run.deleted_topics import Deletions, of_partition
 
 Json = dict[str, Any]
@@ -35,6 +43,22 @@ GENERATIONS = 3
 """How many generations are known of which commits may come in: requests may overlap."""
 REFUSED = 4
 """How many refused offsets of a partition are kept."""
+NO_OFFSET = -1
+"""What a fetch gives where no offset is stored."""
+NOT_STORED = (
+    Error.UNKNOWN_MEMBER_ID,
+    Error.ILLEGAL_GENERATION,
+    Error.FENCED_INSTANCE_ID,
+    Error.REBALANCE_IN_PROGRESS,
+    Error.COORDINATOR_LOAD_IN_PROGRESS,
+)
+"""The answers to commits that the coordinator refused before it wrote anything."""
+LOADED_MS = 50.0
+"""How much later than the first answers of a coordinator its line about the load may be."""
+RETENTION_MS = 60_000.0
+"""The shortest `offsets.retention.minutes`, after which offsets of an empty group are deleted."""
+KEPT = 64
+"""How many commits of a partition are remembered for fetches to come."""
 
 
 def stored(commit: ObservedRequest) -> tuple[list[tuple[str, int]], int]:
@@ -58,11 +82,42 @@ def partitions_of(commit: ObservedRequest) -> Iterator[tuple[str, int, int]]:
             yield name, one["committedOffset"], code
 
 
-class _Last(NamedTuple):
-    """The offset of a partition that was committed last; the lowest one of overlapping commits."""
+def fetched(fetch: ObservedRequest) -> Iterator[tuple[str, int]]:
+    """Yield the partitions and offsets that an OffsetFetch of one group was answered with."""
+    response = fetch.response_fields
+    for group in response.get("groups", (response,)):
+        if group.get("errorCode", NO_ERROR) != NO_ERROR:
+            continue
+        for name, one in partitions_in(group["topics"]):
+            if one["errorCode"] == NO_ERROR:
+                yield name, one["committedOffset"]
+
+
+class Commit(NamedTuple):
+    """A commit of one partition; `epoch` is the leader epoch in which its broker took it."""
 
     offset: int
-    commit: ObservedRequest
+    seen: ObservedRequest
+    error: int = NO_ERROR
+    epoch: int | None = None
+
+    def before(self, other: ObservedRequest, epoch: int | None) -> bool:
+        """Whether it was answered before another request was acted on."""
+        return _before(self.seen, self.epoch, other, epoch)
+
+    def after(self, other: ObservedRequest, epoch: int | None) -> bool:
+        """Whether another request was answered before it was acted on."""
+        return _before(other, epoch, self.seen, self.epoch)
+
+
+def _before(
+    one: ObservedRequest, epoch: int | None, other: ObservedRequest, of: int | None
+) -> bool:
+    if one.broker != other.broker or epoch != of:
+        return epoch is not None and of is not None and epoch < of
+    if one.connection == other.connection:  # a broker serves its requests one by one
+        return one.serial < other.serial
+    return one.answered_ms < other.earliest_ms
 
 
 @dataclass(slots=True)
@@ -74,9 +129,12 @@ class Offsets:
     """Whether a client's correlation ids go on over its connections."""
     deleted: Deletions = field(default_factory=dict)
     """The topics that faults delete: their offsets begin anew."""
-    _shares: dict[int, dict[str, tuple[str, frozenset[str] | None]]] = field(default_factory=dict)
-    """By generation: the member id and the partitions of each instance, or dynamic member."""
-    _last: dict[str, _Last] = field(default_factory=dict)
+    _shares: dict[int | None, dict[str, dict[str, frozenset[str] | None]]] = field(
+        default_factory=dict
+    )
+    """By generation, and by instance or dynamic member: its member id, and its partitions."""
+    _last: dict[str, Commit] = field(default_factory=dict)
+    """The last commit of each partition, with the lowest offset of those that overlap with it."""
     _refused: dict[str, deque[int]] = field(
         default_factory=lambda: defaultdict(lambda: deque(maxlen=REFUSED))
     )
@@ -88,33 +146,27 @@ class Offsets:
         if request["generationId"] not in self._shares and len(self._shares) == GENERATIONS:
             del self._shares[next(iter(self._shares))]
         of_generation = self._shares.setdefault(request["generationId"], {})
-        of_generation[_member(sync)] = request["memberId"], share
+        of_generation[_member(request)] = {request["memberId"]: share}
 
     def committed(self, commit: ObservedRequest, kept: Stored, error: int) -> Iterator[AboutClient]:
         """Take a commit, and its `stored`; yield its rows of `BREACHES`, without the group."""
         request = commit.request
-        generation = generation_in(request)
-        of_generation = {} if generation is None else self._shares.get(generation, {})
-        member, share = of_generation.get(_member(commit), ("", None))
-        if member != request.get("memberId"):
-            share = None
+        of_generation = self._shares.get(generation_in(request), {})
+        share = of_generation.get(_member(request), {}).get(request.get("memberId", ""))
         back = []
         for name, offset in kept:
             lowest, last = offset, self._last.get(name)
             deletion = of_partition(self.deleted, name)
-            if last and deletion and deletion.ends(last.commit.earliest_ms, commit.answered_ms):
+            if last and deletion and deletion.ends(last.seen.earliest_ms, commit.answered_ms):
                 last = None
-            if share is None or name not in share:
-                if share is not None:
-                    self.counts[NOT_THEIRS] += 1
-            elif last is not None:
-                if commit.earliest_ms <= last.commit.answered_ms or (
-                    self.goes_on(commit.client_id) and _sent_before(commit, last.commit)
-                ):
+            if share is not None and name not in share:
+                self.counts[NOT_THEIRS] += 1
+            elif share is not None and last is not None:
+                if self._may_be_sent_before(commit, last.seen):
                     lowest = min(offset, last.offset)
                 elif offset < last.offset:
                     back.append((name, offset, last))
-            self._last[name] = _Last(lowest, commit)
+            self._last[name] = Commit(lowest, commit)
         sent_again = [one for one in back if one[1] in self._refused.get(one[0], ())]
         back = [one for one in back if one not in sent_again] or sent_again
         for name, offset, code in partitions_of(commit) if error else ():
@@ -124,7 +176,7 @@ class Offsets:
             row = breach(
                 Breach.OFFSET_WENT_BACK,
                 commit.answered_ms,
-                f"{name} goes on from offset {last.offset}, committed by request {last.commit.id}",
+                f"{name} goes on from offset {last.offset}, committed by request {last.seen.id}",
                 f"{commit.client_id} committed offset {offset} of {name}"
                 + (f", and {len(back) - 1} more that went back" if len(back) > 1 else ""),
                 shown_by=commit,
@@ -132,22 +184,133 @@ class Offsets:
             )
             yield commit.client_id, row
 
+    def _may_be_sent_before(self, commit: ObservedRequest, last: ObservedRequest) -> bool:
+        """Tell whether a member may have sent a commit before one that was acted on first.
 
-def _sent_before(commit: ObservedRequest, last: ObservedRequest) -> bool:
-    """Tell whether a member sent a commit before one that was acted on first.
-
-    librdkafka and Java go on with their numbers on each new connection to the coordinator; others
-    may begin anew, so that theirs tell nothing. Seen on 4.3.0, where Java gave a connection up
-    whose broker read it 3 s later.
-    """
-    same = commit.client_id == last.client_id and _member_id(commit) == _member_id(last)
-    return same and commit.connection != last.connection and commit.serial < last.serial
-
-
-def _member_id(commit: ObservedRequest) -> str | None:
-    return commit.request.get("memberId") or None
+        librdkafka and Java go on with their numbers on each new connection to the coordinator;
+        others may begin anew, so that theirs tell nothing. Seen on 4.3.0, where Java gave a
+        connection up whose broker read it 3 s later.
+        """
+        if commit.earliest_ms <= last.answered_ms:
+            return True
+        senders = {(one.client_id, one.request.get("memberId") or "") for one in (commit, last)}
+        is_old = commit.connection != last.connection and commit.serial < last.serial
+        return is_old and len(senders) == 1 and self.goes_on(commit.client_id)
 
 
-def _member(request: ObservedRequest) -> str:
-    """Return the instance id of a member, or its id."""
-    return request.request.get("groupInstanceId") or request.request.get("memberId") or ""
+def _member(request: Mapping[str, Any]) -> str:
+    """Return the instance id of a member, or its id, of a request."""
+    return request.get("groupInstanceId") or request.get("memberId") or ""
+
+
+@dataclass(slots=True)
+class FetchedOffsets:
+    """The commits and the fetches of one group, as they come in."""
+
+    epochs: CoordinatorEpochs
+    counts: Counter[str] = field(default_factory=Counter)
+    deleted: Deletions = field(default_factory=dict)
+    """The topics that faults delete, and their offsets with them."""
+    _commits: dict[str, list[Commit]] = field(default_factory=lambda: defaultdict(list))
+    _forgotten_ms: dict[str, float] = field(default_factory=dict)
+    """When the last commit of a partition was answered that is no more remembered."""
+    _waiting: list[ObservedRequest] = field(default_factory=list)
+
+    def add(
+        self,
+        requests: Iterable[ObservedRequest],
+        fetches: Sequence[ObservedRequest],
+        partition: int | None,
+        known_ms: float,
+        unanswered: Iterable[ObservedRequest] = (),
+    ) -> Iterator[Json]:
+        """Take requests of the group, whose offsets `partition` holds; yield rows of `BREACHES`.
+
+        Whatever comes in later happens after `known_ms`. A commit that is `unanswered` may have
+        been stored at any time.
+        """
+        for seen in unanswered:
+            if seen.api == "OFFSET_COMMIT":
+                for name, one in partitions_in(seen.request["topics"]):
+                    open_ = Commit(one["committedOffset"], seen, Error.UNKNOWN_SERVER_ERROR)
+                    self._commits[name].append(open_)
+        for seen in requests:
+            if seen.api == "OFFSET_COMMIT":
+                epoch = self._epoch(seen, partition)
+                for name, offset, error in partitions_of(seen):
+                    # a broker that has loaded nothing so far cannot store
+                    if not error or (error not in NOT_STORED and epoch is not None):
+                        self._commits[name].append(Commit(offset, seen, error, epoch))
+        self._waiting += fetches
+        yield from self.end(partition, known_ms)
+        for name, commits in self._commits.items():
+            if len(commits) > KEPT:
+                commits.sort(key=lambda one: one.seen.answered_ms)
+                self._forgotten_ms[name] = commits[-KEPT - 1].seen.answered_ms
+                del commits[:-KEPT]
+
+    def end(self, partition: int | None, known_ms: float = inf) -> Iterator[Json]:
+        """Judge the fetches of before a time; yield rows as `add`."""
+        ready = [one for one in self._waiting if one.answered_ms < known_ms]
+        self._waiting = [one for one in self._waiting if one.answered_ms >= known_ms]
+        for fetch in ready:
+            epoch = self._epoch(fetch, partition)
+            for name, offset in fetched(fetch):
+                if fetch.earliest_ms > self._forgotten_ms.get(name, -inf):
+                    yield from self._compared(fetch, epoch, name, offset)
+
+    def _compared(
+        self, fetch: ObservedRequest, epoch: int | None, name: str, offset: int
+    ) -> Iterator[Json]:
+        differs = partial(
+            breach,
+            Breach.FETCHED_DIFFERS,
+            fetch.answered_ms,
+            observed=f"{fetch.client_id} fetched offset {offset} of {name}",
+            shown_by=fetch,
+        )
+        possible = [one for one in self._commits[name] if not one.after(fetch, epoch)]
+        sure = [one for one in possible if one.error == NO_ERROR and one.before(fetch, epoch)]
+        deletion = of_partition(self.deleted, name)
+        if deletion is not None:
+            kept = [
+                one for one in sure if not deletion.ends(one.seen.earliest_ms, fetch.answered_ms)
+            ]
+            if sure and not kept:
+                # an old one that a coordinator still gives is a doubt: it may have loaded the
+                # partition when the topic was gone already, and nothing said so
+                self.counts["fetched"] += 1
+                is_old = any(one.offset == offset for one in possible)
+                if offset != NO_OFFSET and not (is_old and fetch.earliest_ms <= deletion.known_ms):
+                    yield differs(f"{name} has no offset: its topic was deleted", proven=False)
+            sure = kept
+        if not sure:
+            return
+        self.counts["fetched"] += 1
+        last = max(sure, key=lambda one: (one.epoch or 0, one.seen.earliest_ms))
+        open_ = {one.offset for one in possible if not one.before(last.seen, last.epoch)}
+        if offset in open_:
+            return
+        if offset > max(open_) and self._ended(last.seen, fetch):
+            self.counts["fetched_unlogged"] += 1
+            return
+        # a commit of a transaction (KIP-98) is not logged
+        known = offset == NO_OFFSET or any(one.offset == offset for one in possible)
+        expired = offset == NO_OFFSET and last.seen.answered_ms < fetch.earliest_ms - RETENTION_MS
+        yield differs(
+            f"{name} is at offset {last.offset}, committed by request {last.seen.id}",
+            proven=(known or offset < min(open_)) and not expired,
+        )
+
+    def _ended(self, last: ObservedRequest, fetch: ObservedRequest) -> bool:
+        """Whether a broker ended meanwhile, whose last commits may be stored and in no log."""
+        return any(
+            event.kind == "ended" and last.at_ms <= event.at_ms <= fetch.answered_ms
+            for event in self.epochs.of_brokers
+        )
+
+    def _epoch(self, seen: ObservedRequest, partition: int | None) -> int | None:
+        loads = () if partition is None else self.epochs.loads.get(partition, ())
+        until_ms = seen.answered_ms + LOADED_MS
+        mine = [one for one in loads if one.broker == seen.broker and one.at_ms <= until_ms]
+        return mine[-1].epoch if mine else None

@@ -7,14 +7,16 @@ it (evicted, removed, absent), or whose instance id the new owner has now, is ou
 partitions until its next answer says so; that is counted apart.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
+from math import inf
 from typing import Any
 
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.breaches import AboutClient, Breach, breach
-from reports.judgement.clients.assignments import SHOWN
+from reports.judgement.clients.client_answers import in_words
 from reports.judgement.clients.offsets import stored
 from reports.judgement.run.history import ClientEvent
 
@@ -38,21 +40,26 @@ class _Overlap:
     former: str
     event: ClientEvent
     sync: ObservedRequest
-    partitions: set[str]
+    partitions: frozenset[str]
 
-    def row(self, until_ms: float | None) -> Json:
-        since_ms = self.event.at_ms
-        how_long = "to the end" if until_ms is None else f"for {until_ms - since_ms:.0f} ms"
-        some = ", ".join(sorted(self.partitions)[:SHOWN])
-        return breach(
+    def row(self, partitions: frozenset[str], until_ms: float) -> AboutClient:
+        """Return the row about some of them that its former owner gave up at a time, or never."""
+        since_ms, some = self.event.at_ms, in_words(partitions)
+        how_long = "to the end" if until_ms == inf else f"for {until_ms - since_ms:.0f} ms"
+        row = breach(
             Breach.OWNED_TWICE,
             since_ms,
             f"{self.former} gives up {some} before {self.event.client} is assigned it",
             f"{self.former} and {self.event.client} both own {some} {how_long}",
             shown_by=self.sync,
             history=self.event.place,
-            proven=until_ms is None or until_ms - since_ms > PROVEN_MS,
+            proven=until_ms - since_ms > PROVEN_MS,
         )
+        return self.former, row
+
+
+def _last_few() -> defaultdict[str, deque[Any]]:
+    return defaultdict(partial(deque, maxlen=REMEMBERED))
 
 
 @dataclass(slots=True)
@@ -63,44 +70,42 @@ class Owners:
     held: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     """The partitions of each client, written `topic-number`."""
     _owner: dict[str, str] = field(default_factory=dict)
-    _joined: dict[str, list[tuple[int, float]]] = field(default_factory=lambda: defaultdict(list))
+    _joined: dict[str, deque[tuple[int, float]]] = field(default_factory=_last_few)
     _instance: dict[str, str | None] = field(default_factory=dict)
     _overlaps: list[_Overlap] = field(default_factory=list)
     _out: dict[str, dict[str, float]] = field(default_factory=lambda: defaultdict(dict))
     """The partitions that clients which are out go on to own, and since when another does, ms."""
-    _knows_ms: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    _knows_ms: dict[str, deque[float]] = field(default_factory=_last_few)
 
     def joined(self, join: ObservedRequest) -> None:
         """Note a JoinGroup that was answered NONE."""
-        joined = self._joined[join.client_id]
-        joined.append((join.response_fields["generationId"], join.answered_ms))
-        del joined[:-REMEMBERED]
+        generation = join.response_fields["generationId"]
+        self._joined[join.client_id].append((generation, join.answered_ms))
         self._instance[join.client_id] = join.request.get("groupInstanceId")
 
     def answered(self, client: str, at_ms: float) -> None:
         """Note an answer that says to a client that it is out."""
         self._knows_ms[client].append(at_ms)
-        del self._knows_ms[client][:-REMEMBERED]
 
     def assigned(self, event: ClientEvent, sync: ObservedRequest | None) -> None:
         """Give partitions to a client; `sync` was answered with them, if that is known."""
         client = event.client
         by_former: dict[str, set[str]] = defaultdict(set)
         for partition in event.partitions:
-            former = self._owner.get(partition)
-            if former not in (None, client) and partition in self.held[former]:
+            former = self._owner.get(partition, client)
+            if former != client and partition in self.held[former]:
                 by_former[former].add(partition)
             self._owner[partition] = client
         self.held[client] |= event.partitions
         self._is_not_out_of(client, event.partitions)
+        if sync is None:
+            return
         for former, partitions in by_former.items():
-            if sync is None:
-                continue
             if self._is_out(former, client, sync):
                 self.counts[UNTIL_ANSWERED] += len(partitions)
                 self._out[former].update(dict.fromkeys(partitions, sync.answered_ms))
             else:
-                self._overlaps.append(_Overlap(former, event, sync, partitions))
+                self._overlaps.append(_Overlap(former, event, sync, frozenset(partitions)))
 
     def _is_out(self, former: str, owner: str, sync: ObservedRequest) -> bool:
         instance = self._instance.get(owner)
@@ -125,7 +130,7 @@ class Owners:
         ]
         if names:
             del self._out[event.client]
-            some = ", ".join(sorted(names)[:SHOWN])
+            some = in_words(names)
             row = breach(
                 Breach.OWNED_TWICE,
                 event.at_ms,
@@ -142,21 +147,17 @@ class Owners:
         self.held[client] -= partitions
         self._is_not_out_of(client, partitions)
         for overlap in self._overlaps:
-            both = overlap.partitions & partitions if overlap.former == client else set()
-            if both:
-                overlap.partitions -= both
-                if event.at_ms - overlap.event.at_ms > SAME_MS:
-                    row = _Overlap(client, overlap.event, overlap.sync, both)
-                    yield client, row.row(event.at_ms)
+            both = overlap.partitions & partitions if overlap.former == client else frozenset()
+            overlap.partitions -= both
+            if both and event.at_ms - overlap.event.at_ms > SAME_MS:
+                yield overlap.row(both, event.at_ms)
         self._overlaps = [one for one in self._overlaps if one.partitions]
 
     def _is_not_out_of(self, client: str, partitions: frozenset[str]) -> None:
         """Forget that another owns what a client gave up, or was assigned again."""
-        if out := self._out.get(client):
-            for partition in partitions:
-                out.pop(partition, None)
+        for partition in partitions:
+            self._out[client].pop(partition, None)
 
     def end(self) -> Iterator[AboutClient]:
         """Yield the rows of those that never gave up."""
-        for overlap in self._overlaps:
-            yield overlap.former, overlap.row(None)
+        return (overlap.row(overlap.partitions, inf) for overlap in self._overlaps)

@@ -5,8 +5,8 @@ evicted believes that it owns its partitions until a response says otherwise. `o
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from math import fsum
 from operator import itemgetter
@@ -49,12 +49,11 @@ TABLES = {"ownership": OWNERSHIP, "stops": STOPS, "handovers": HANDOVERS}
 
 GONE_AS: Mapping[str, str] = {
     "fenced": "fenced", "killed": "killed", "closing": "closed", "closed": "closed",
-    "created": "vanished",
+    "created": "vanished", "open": "open",
 }  # fmt: skip
 """How the ownership of a client ends with it: another `created` without an end of the first client
 means that it is unknown how that one ended."""
-TAKEN = ("revoked", "lost")
-_EVENTS = frozenset({*GONE_AS, *TAKEN, "assigned"})
+_EVENTS = frozenset({*GONE_AS, "revoked", "lost", "assigned"})
 
 
 def about_members(events: Iterable[ClientEvent]) -> Iterator[ClientEvent]:
@@ -62,78 +61,52 @@ def about_members(events: Iterable[ClientEvent]) -> Iterator[ClientEvent]:
     return (event for event in events if event.event in _EVENTS)
 
 
-@dataclass(slots=True)
-class _Client:
-    """What a client owns, event after event; rows of the tables, once they are whole."""
-
-    held: list[Json] = field(default_factory=list)
-    stops: list[Json] = field(default_factory=list)
-    _assigned: dict[str, ClientEvent] = field(default_factory=dict)
-    """By partition that it owns."""
-    _stopped: list[ClientEvent] = field(default_factory=list)
-    _is_over: bool = False
-    """Whether its process has ended, or is about to."""
-
-    def saw(self, event: ClientEvent) -> None:
-        """Take the next event."""
-        gone_as = GONE_AS.get(event.event)
-        if gone_as is not None:
-            self.ends(event.at_ms, gone_as)
-            self._is_over = event.event != "created"
-            return
-        self._gives_up(event.partitions, event.at_ms, event.event)
-        if event.event == "assigned":
-            self._goes_on(event.at_ms, event.event)
-            self._assigned |= dict.fromkeys(event.partitions, event)
-        elif event.partitions and not self._assigned and not self._is_over:
-            self._stopped.append(event)
-
-    def ends(self, at_ms: float, ended_as: str) -> None:
-        """End whatever goes on."""
-        self._gives_up([*self._assigned], at_ms, ended_as)
-        self._goes_on(at_ms, ended_as)
-
-    def _gives_up(self, partitions: Iterable[str], at_ms: float, ended_as: str) -> None:
-        for partition in partitions:
-            if (given := self._assigned.pop(partition, None)) is not None:
-                row = {"partition": partition, **_span(given, at_ms, ended_as)}
-                self.held.append(row)
-
-    def _goes_on(self, at_ms: float, ended_as: str) -> None:
-        """End its stop, if it is stopped."""
-        for event in self._stopped if ended_as != "fenced" else ():
-            row = _span(event, at_ms, ended_as)
-            lost = {
-                "partitions": len(event.partitions),
-                "stopped_ms": round(at_ms - event.at_ms, 1),
-            }
-            self.stops.append(row | lost)
-        self._stopped.clear()
-
-
-def _span(began: ClientEvent, until_ms: float, ended_as: str) -> Json:
-    """Return the columns that holdings and stops have in common."""
-    return {
-        "member": began.client, "kind": began.kind, "from_ms": began.at_ms, "until_ms": until_ms,
-        "ended_as": ended_as,
-    }  # fmt: skip
-
-
 def rows(events: Iterable[ClientEvent]) -> Iterator[tuple[str, Json]]:
     """Yield the rows of `TABLES` about one group, each with the name of its table, in order."""
-    clients: dict[str, _Client] = defaultdict(_Client)
+    by_client: dict[str, list[ClientEvent]] = defaultdict(list)
     last_ms = 0.0
     for event in sorted(events, key=in_order):
-        clients[event.client].saw(event)
+        by_client[event.client].append(event)
         last_ms = event.at_ms
-    for client in clients.values():
-        client.ends(last_ms, "open")
-    held = [row for client in clients.values() for row in client.held]
-    owned = list(_in_succession(held))
+    found: dict[str, list[Json]] = {"ownership": [], "stops": []}
+    for mine in by_client.values():
+        for table, row in _spans(mine, last_ms):
+            found[table].append(row)
+    owned = list(_in_succession(found["ownership"]))
     yield from (("ownership", row) for row in owned)
-    stops = [row for client in clients.values() for row in client.stops]
-    yield from (("stops", row) for row in sorted(stops, key=itemgetter("from_ms", "member")))
+    stops = sorted(found["stops"], key=itemgetter("from_ms", "member"))
+    yield from (("stops", row) for row in stops)
     yield from (("handovers", row) for row in _handovers(owned))
+
+
+def _spans(events: Sequence[ClientEvent], last_ms: float) -> Iterator[tuple[str, Json]]:
+    """Yield what a client owned when, and when it was stopped; whatever goes on ends in the end."""
+    assigned: dict[str, ClientEvent] = {}
+    stopped: list[ClientEvent] = []
+    is_over = False
+    end = replace(events[-1], at_ms=last_ms)
+    for event, name in (*((one, one.event) for one in events), (end, "open")):
+        is_gone = name in GONE_AS
+        ended = {"until_ms": event.at_ms, "ended_as": GONE_AS.get(name, name)}
+        for partition in [*assigned] if is_gone else event.partitions:
+            if given := assigned.pop(partition, None):
+                yield "ownership", {"partition": partition, **_began(given), **ended}
+        if is_gone or name == "assigned":
+            for one in stopped if name != "fenced" else ():
+                stopped_ms = round(event.at_ms - one.at_ms, 1)
+                lost = {"partitions": len(one.partitions), "stopped_ms": stopped_ms}
+                yield "stops", {**_began(one), **ended, **lost}
+            stopped.clear()
+        if is_gone:
+            is_over = name != "created"
+        elif name == "assigned":
+            assigned |= dict.fromkeys(event.partitions, event)
+        elif event.partitions and not assigned and not is_over:
+            stopped.append(event)
+
+
+def _began(event: ClientEvent) -> Json:
+    return {"member": event.client, "kind": event.kind, "from_ms": event.at_ms}
 
 
 def _in_succession(held: Iterable[Json]) -> Iterator[Json]:

@@ -2,15 +2,16 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
 from reference_coordinator.replay import ObservedRequest, Outage, Stall
+from reports.judgement.breaches import Breach
 from reports.judgement.clients.absences import Absence
-from reports.judgement.clients.client_rules import joining, membership
-from reports.judgement.clients.client_rules.lives import CREATED, Client, Span
-from reports.judgement.clients.client_rules.rules import Rule
+from reports.judgement.clients.client_answers import as_delivered
+from reports.judgement.clients.client_rules import Rule, rules
+from reports.judgement.clients.client_rules.lives import CREATED, Client, Span, last_ms
 from reports.judgement.clients.offsets import stored
 from reports.judgement.digest import Digest
 from reports.judgement.log.log_places import LogPlaces
@@ -30,10 +31,23 @@ CLIENT_FINDINGS = """
 verdict does not depend on them."""
 LISTED = 400
 """How many findings about clients a verdict has."""
+OWNS_ALONE = Rule(
+    "owns-alone",
+    "A member gives up a partition before another is assigned it, or once it is out.",
+    "the consumer protocol; KIP-429",
+    on_time=True,
+)
+"""A rule about what clients print, which `judgement.clients.owners` judges."""
+COMMITS_ON = Rule(
+    "commits-on",
+    "A member goes on from the offset of its partition that was committed last.",
+    "the consumer protocol: an owner fetches the committed offset and goes on from it",
+)
+"""A rule about what clients commit, which `judgement.clients.offsets` judges."""
+_OF_BREACH = {Breach.OWNED_TWICE: OWNS_ALONE, Breach.OFFSET_WENT_BACK: COMMITS_ON}
 RULES: Mapping[str, Rule] = {
     one.name: one
-    for module in (joining, membership)
-    for one in vars(module).values()
+    for one in (*vars(rules).values(), OWNS_ALONE, COMMITS_ON)
     if isinstance(one, Rule)
 }
 """All rules by their names."""
@@ -80,27 +94,13 @@ class ClientRules:
         for answered, code in sent:
             if self._in_order.is_copy(answered):
                 continue
-            seen = self._as_delivered(answered)
-            if seen.answered_ms == inf:
-                error = None
-            else:
-                error = stored(seen)[1] if seen.api == "OFFSET_COMMIT" else code
-            self._clients[seen.client_id].add(seen, error)
+            # it sent what it sent, but cannot have disregarded what it never learned
+            seen = as_delivered(answered, self.deliveries.of(answered))
+            error = stored(seen)[1] if seen.api == "OFFSET_COMMIT" else code
+            self._clients[seen.client_id].add(seen, error if seen.answered_ms < inf else None)
         for event in events:
             if event.event in (CREATED, *ENDS):
                 self._clients[event.client].events.append(event)
-
-    def _as_delivered(self, seen: ObservedRequest) -> ObservedRequest:
-        """Return a request with the time that its answer reached the client: infinity for never.
-
-        What it never learned it cannot have disregarded, and it sent the request all the same.
-        """
-        delivery = self.deliveries.of(seen) if seen.response else None
-        if delivery is None:
-            return seen
-        if delivery.at_ms is None:
-            return replace(seen, answered_ms=inf, response=None)
-        return replace(seen, answered_ms=max(seen.answered_ms, delivery.at_ms))
 
     def rows(self) -> Iterator[Json]:
         """Yield rows of `CLIENT_FINDINGS`, without the group."""
@@ -115,7 +115,7 @@ class ClientRules:
                             "what": one.what,
                             "requests": ",".join(seen.id for seen in one.shown),
                             "from_ms": min(seen.earliest_ms for seen in one.shown),
-                            "until_ms": max(_last_ms(seen) for seen in one.shown),
+                            "until_ms": max(map(last_ms, one.shown)),
                             "on_time": rule.on_time and not one.by_order,
                         }
 
@@ -128,13 +128,9 @@ class ClientRules:
         ]
 
 
-def _last_ms(seen: ObservedRequest) -> float:
-    """Return when a request was answered or, where no answer was heard, arrived."""
-    return seen.answered_ms if seen.answered_ms < inf else seen.earliest_ms
-
-
-def about_client(client: str, rule: Rule, row: Json) -> Json:
+def about_client(client: str, row: Json) -> Json:
     """Return a breach that another client than a well-known one shows as a finding about it."""
+    rule = _OF_BREACH[row["kind"]]
     return {
         "client_id": client,
         "rule": rule.name,
@@ -183,10 +179,10 @@ def _described(row: Json, places: LogPlaces, busy: Sequence[Disturbance]) -> Jso
 
 def _unsure(row: Json, busy: Sequence[Disturbance]) -> str | None:
     """Return why a row that rests on time proves nothing, if the machine was busy."""
-    if not row["on_time"]:
-        return None
     within = [
         one for one in busy if one.from_ms < row["until_ms"] and one.until_ms > row["from_ms"]
     ]
-    longest = max(within, key=lambda one: one.lasted_ms, default=None)
-    return None if longest is None else f"the machine was busy: {longest.cause}"
+    if not within or not row["on_time"]:
+        return None
+    longest = max(within, key=lambda one: one.lasted_ms)
+    return f"the machine was busy: {longest.cause}"

@@ -24,28 +24,29 @@ Span = tuple[float, float]
 class Sent:
     """A request and its error; of heartbeats or commits in a row without an error, all of them.
 
-    `apart` are the two of these that are longest apart.
+    `seen` is the first of these, `latest` the last, and `apart` are two that are longest apart.
+    What was not heard has no error, whatever the broker said.
     """
 
     seen: ObservedRequest
     error: int | None
-    count: int = 1
-    last: ObservedRequest | None = None
-    idle_ms: float = inf
+    idle_ms: float
     """How long its connection had waited for it: one that a broker reads at once may have been
     sent before the last answer, and one on a new connection without having got it."""
-    apart: tuple[ObservedRequest, ObservedRequest] | None = None
-    apart_ms: float = -inf
+    count: int = 1
+    api: str = field(init=False)
+    arrived_ms: float = field(init=False)
+    member_id: str = field(init=False)
+    instance_id: str | None = field(init=False)
+    latest: ObservedRequest = field(init=False)
+    apart: tuple[ObservedRequest, ObservedRequest] = field(init=False)
 
-    @property
-    def api(self) -> str:
-        """The API of the request."""
-        return self.seen.api
-
-    @property
-    def arrived_ms(self) -> float:
-        """When it arrived, the first of several."""
-        return self.seen.earliest_ms
+    def __post_init__(self) -> None:
+        """Begin with one request."""
+        self.api, self.arrived_ms = self.seen.api, self.seen.earliest_ms
+        self.member_id = self.seen.request.get("memberId") or ""
+        self.instance_id = self.seen.request.get("groupInstanceId")
+        self.latest, self.apart = self.seen, (self.seen, self.seen)
 
     @property
     def answered_ms(self) -> float:
@@ -54,44 +55,23 @@ class Sent:
 
     @property
     def is_heard(self) -> bool:
-        """Whether the client got its answer; else it has no error, whatever the broker said."""
+        """Whether the client got its answer."""
         return self.answered_ms < inf
-
-    @property
-    def seen_until_ms(self) -> float:
-        """When the broker answered it or, where no answer is known, got it."""
-        return self.answered_ms if self.is_heard else self.latest.earliest_ms
-
-    @property
-    def member_id(self) -> str:
-        """The member id that the request gives."""
-        found: str = self.seen.request.get("memberId") or ""
-        return found
-
-    @property
-    def instance_id(self) -> str | None:
-        """The group.instance.id that the request gives (KIP-345)."""
-        found: str | None = self.seen.request.get("groupInstanceId")
-        return found
-
-    def is_fresh(self, after_ms: float) -> bool:
-        """Whether its client had the last answer: its connection was idle, and is not new."""
-        return after_ms < self.idle_ms < inf
-
-    @property
-    def latest(self) -> ObservedRequest:
-        """The last of several."""
-        return self.last or self.seen
 
     def takes(self, seen: ObservedRequest) -> bool:
         """Take one more, if it is of the same membership; return whether it was."""
         if _membership(self.seen) != _membership(seen):
             return False
-        between_ms = seen.earliest_ms - self.latest.earliest_ms
-        if between_ms > self.apart_ms:
-            self.apart, self.apart_ms = (self.latest, seen), between_ms
-        self.count, self.last = self.count + 1, seen
+        before, after = self.apart
+        if seen.earliest_ms - self.latest.earliest_ms > after.earliest_ms - before.earliest_ms:
+            self.apart = self.latest, seen
+        self.count, self.latest = self.count + 1, seen
         return True
+
+
+def last_ms(seen: ObservedRequest) -> float:
+    """Return when a request was answered or, where no answer was heard, arrived."""
+    return seen.answered_ms if seen.answered_ms < inf else seen.earliest_ms
 
 
 def _membership(seen: ObservedRequest) -> tuple[Any, ...]:
@@ -104,30 +84,34 @@ def _membership(seen: ObservedRequest) -> tuple[Any, ...]:
 class Life:
     """One process of a client in a group.
 
-    `closing_ms` is when its clean close began, `ended_ms` when it ended at the latest, both
+    `closes_ms` is when its clean close begins, `ends_ms` when it begins to end anyhow, both
     infinity where nothing says so. In the `excused` spans it could not act: a fault had it frozen
     or a broker down, or a broker stood still. `heartbeat_ms` is its configured interval.
     """
 
     sent: Sequence[Sent]
-    closing_ms: float = inf
-    ended_ms: float = inf
-    closed_cleanly: bool = False
-    excused: Sequence[Span] = ()
-    heartbeat_ms: float | None = None
+    closes_ms: float
+    ends_ms: float
+    excused: Sequence[Span]
+    heartbeat_ms: float | None
 
     def is_excused(self, from_ms: float, until_ms: float) -> bool:
         """Whether it could not act for a part of a time."""
         return any(began < until_ms and from_ms < ended for began, ended in self.excused)
 
-    def may_be_late(self, one: Sent) -> bool:
-        """Whether it may have sent a request long before that arrived."""
-        return self.is_excused(one.arrived_ms - LATE_MS, one.arrived_ms)
+    def knew(self, answer: Sent, later: Sent, for_ms: float) -> bool:
+        """Whether it had known an answer for a time as it sent something.
+
+        Its connection was idle then, and is not new; and no fault may have held that up.
+        """
+        sent_ms = later.arrived_ms
+        was_read = sent_ms > answer.answered_ms + for_ms and for_ms < later.idle_ms < inf
+        return was_read and not self.is_excused(sent_ms - LATE_MS, sent_ms)
 
     def goes_on(self, until_ms: float) -> Sent | None:
         """Return what it sent first after a time, which shows that it was still up."""
-        late = min(self.closing_ms, self.ended_ms)
-        return next((one for one in self.sent if until_ms < one.latest.earliest_ms < late), None)
+        later = (one for one in self.sent if until_ms < one.latest.earliest_ms < self.ends_ms)
+        return next(later, None)
 
     def timeout_ms(self, at: int) -> float:
         """Return the rebalance timeout that it asked for before its request at a place."""
@@ -144,9 +128,24 @@ class Life:
         return next((one.seen.request for one in joins), {})
 
     @property
+    def joins(self) -> Iterator[Sent]:
+        """Its JoinGroups."""
+        return (one for one in self.sent if one.api == "JOIN_GROUP")
+
+    def next_join(self, after_ms: float) -> Sent | None:
+        """Return the first JoinGroup that arrived after a time."""
+        return next((one for one in self.joins if one.arrived_ms > after_ms), None)
+
+    @property
     def is_static(self) -> bool:
         """Whether it joined under an instance id."""
-        return any(one.api == "JOIN_GROUP" and one.instance_id for one in self.sent)
+        return any(one.instance_id for one in self.joins)
+
+    def refused(self, *errors: int) -> Iterator[tuple[int, Sent]]:
+        """Yield the requests of a member that were answered one of these, each with its place."""
+        for at, one in enumerate(self.sent):
+            if one.error in errors and one.api != "LEAVE_GROUP":
+                yield at, one
 
 
 @dataclass(slots=True)
@@ -164,14 +163,15 @@ class Client:
         """Take a request; requests come about in the order of time."""
         idle_ms = seen.earliest_ms - self._answered_ms.get(seen.connection, -inf)
         self._answered_ms[seen.connection] = seen.answered_ms
-        if seen.api not in ONLY_RESTART_TIMERS or error or seen.answered_ms == inf:
-            self._going_on.clear()
-            self.sent.append(Sent(seen, error, idle_ms=idle_ms))
-            return
+        goes_on = seen.api in ONLY_RESTART_TIMERS and not error and seen.answered_ms < inf
         known = self._going_on.get(seen.api)
-        if known is None or not known.takes(seen):
-            self._going_on[seen.api] = one = Sent(seen, error, idle_ms=idle_ms)
-            self.sent.append(one)
+        if goes_on and known is not None and known.takes(seen):
+            return
+        self.sent.append(Sent(seen, error, idle_ms))
+        if goes_on:
+            self._going_on[seen.api] = self.sent[-1]
+        else:
+            self._going_on.clear()
 
     def lives(self, excused: Sequence[Span], heartbeat_ms: float | None) -> Iterator[Life]:
         """Cut what it sent into processes: where its history says so, or else where it looks so."""
@@ -184,11 +184,11 @@ class Client:
                 for one in self.events
                 if one.event in ENDS and from_ms + CREATED_LATE_MS <= one.at_ms < until_ms
             }
+            is_clean = "closed" in ends and ends.keys().isdisjoint(("killed", "fenced"))
             yield Life(
                 [one for one in sent if from_ms <= one.arrived_ms < until_ms],
-                ends.get("closing", inf),
+                ends.get("closing", inf) if is_clean else inf,
                 min(ends.values(), default=inf),
-                "closed" in ends and "killed" not in ends and "fenced" not in ends,
                 excused,
                 heartbeat_ms,
             )

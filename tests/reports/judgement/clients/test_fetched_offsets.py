@@ -13,15 +13,15 @@ from kafka_protocol.errors import Error
 from kafka_protocol.request_log import printed, typed_of
 from reference_coordinator.replay import EpochEvent, ObservedRequest
 from reports.judgement.breaches import Breach
-from reports.judgement.clients.fetched_offsets import (
+from reports.judgement.clients.offsets import (
     KEPT,
     NO_OFFSET,
     RETENTION_MS,
     Commit,
     FetchedOffsets,
     fetched,
+    partitions_of,
 )
-from reports.judgement.clients.offsets import partitions_of
 from reports.judgement.coordinators.coordinator_epochs import CoordinatorEpochs
 from reports.judgement.group import check_rows
 from reports.judgement.log.parsing import LoggedRequest, parse_any, parse_request

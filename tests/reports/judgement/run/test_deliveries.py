@@ -7,7 +7,7 @@ import pytest
 
 from kafka_protocol import log_line, request_log, tap_lines
 from reference_coordinator.replay import ObservedRequest
-from reports.judgement.clients.client_rules import ClientRules
+from reports.judgement.clients.client_rules.findings import ClientRules
 from reports.judgement.clients.comparison import UNDELIVERED, Clients
 from reports.judgement.run.deliveries import Deliveries, read
 from reports.judgement.run.history import EVENTS, ClientEvent

@@ -5,7 +5,7 @@ from math import inf
 from typing import Any
 
 from reference_coordinator.replay import ObservedRequest
-from reports.judgement.clients.client_rules import ClientRules, about_clients
+from reports.judgement.clients.client_rules.findings import ClientRules, about_clients
 from reports.judgement.log.log_places import LogPlaces
 from reports.judgement.run.disturbance import Disturbance
 from reports.judgement.run.history import EVENTS, ClientEvent

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from kafka_protocol.errors import Error
-from reports.judgement.clients.client_rules import ClientRules
+from reports.judgement.clients.client_rules.findings import ClientRules
 from reports.judgement.run.deliveries import Deliveries, Delivery
 from reports.judgement.run.disturbance import BrokenWire
 from reports.judgement.run.faults import broken_wire_of
