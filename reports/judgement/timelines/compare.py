@@ -6,7 +6,6 @@ that a changed generation is one difference and not two.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -54,26 +53,6 @@ COMPARISON = ", ".join(
         "outcome STRING, off_by_ms DOUBLE, broker STRING, line LONG",
     )
 )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """A group's observed rebalances and lines, compared with those that some rules expect."""
-
-    responses: int
-    """How many responses the rules explain."""
-    bound: Mapping[str, int]
-    observed: Sequence[Json]
-    expected: Sequence[Json]
-    comparison: Sequence[Json]
-    lines: Sequence[Json]
-    violations: Sequence[Json]
-
-    @property
-    def explained(self) -> bool:
-        """Whether these rules explain every response, every rebalance and every line."""
-        matches = all(row["outcome"] == "match" for row in self.comparison)
-        return matches and not self.violations and not self.lines
 
 
 def compare(
