@@ -1,5 +1,6 @@
 """One group's case: its logged rows as they come in, and its replays by some rules."""
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -166,6 +167,12 @@ class Case:
         if self.context.grammar.lines_instead.get(name, name) is None:
             return None
         return [line for line in self.lines if line["template"] == name]
+
+    def last_line(self, at_ms: float) -> Json:
+        """Return broker and number of the group's last line up to a time; nothing without one."""
+        place = bisect_right(self.lines, at_ms, key=itemgetter("at_ms"))
+        last = self.lines[place - 1 : place]
+        return {name: line[name] for line in last for name in ("broker", "line")}
 
     @property
     def home(self) -> int | None:

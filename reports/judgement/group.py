@@ -32,6 +32,8 @@ Json = dict[str, Any]
 
 DIFFERENCES = ("comparison", "member_lines", "violations")
 """The tables whose rows show that something is wrong, but for matches."""
+DUE = {"comparison": "expected_started_ms", "member_lines": "due_ms"}
+"""When a line was due, by table. Where it is missing, the group's last line before is its place."""
 
 EXPECTED = """
     group STRING, incarnation INT, old_generation INT, started_ms DOUBLE, earliest_ms DOUBLE,
@@ -136,6 +138,8 @@ def _checked(case: Case, chunks: Iterable[Chunk]) -> Iterator[Named]:
     yield from checkers.rows("expected", found.expected)
     ends = chain.from_iterable(checker.end() for checker in beside)
     for name, row in chain(_differences(case, found), ends):
+        if name in DUE and row["line"] is None:
+            row.update(case.last_line(row[DUE[name]]))
         case.is_wrong |= name in DIFFERENCES and row.get("outcome") != "match"
         yield name, row
     yield from case.in_the_end(found.explained, judgement.record_bytes)

@@ -6,14 +6,14 @@ every fault verified. fail beats unknown beats pass; a gap in the evidence never
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import ceil
 from typing import Any
 
 from reports.judgement import (
     as_json,
     doubtful,
-    failed_writes,
     findings,
     no_members,
     record_size,
@@ -21,10 +21,9 @@ from reports.judgement import (
 )
 from reports.judgement.clients.client_rules import about_clients
 from reports.judgement.coordinators.unplanned_elections import Election
-from reports.judgement.counted import Counted
 from reports.judgement.digest import Digest, Digester, with_total
 from reports.judgement.disturbances import Disturbances
-from reports.judgement.expectations import expected_verdict, unmet
+from reports.judgement.expectations import Counted, expected_verdict, in_words, unmet
 from reports.judgement.log.log_places import LogPlaces
 from reports.judgement.log.processes import STATUSES
 from reports.judgement.missing.gaps import (
@@ -42,6 +41,9 @@ from reports.judgement.run.run_folder import RunFolder
 Json = dict[str, Any]
 SHOWN = 20
 """How many rejected or missing lines a verdict quotes."""
+CHECKED_WITHIN = 1.5
+"""After how many times `replica.lag.time.max.ms` a replica that has stopped is out of sync at the
+latest: its leader looks for such replicas each half of that (`ReplicaManager.startup`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,28 +113,22 @@ def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | 
     collected = findings.collect(data.violations, data.comparison, data.member_lines, data.breaches)
     found = disturbances.judged(collected)
     proven = findings.proven_roots(found)
-    counts = Counter(
-        {
-            (group, phase, reason): count
-            for group, digest in data.digests.items()
-            for (phase, reason), count in digest.begun.items()
-        }
-    )
     left = _unowned(run, data)
-    short = unmet(run.experiment, counts, left, run.level)
+    short = unmet(run.experiment, data.digests, left, run.level)
     # a count proves something only where the evidence is whole, and the oracle explains it
     whole = run.completed and not (run.aborted or run.stopped or run.failures)
     open_counts = {
         *doubtful.unsure_counts(run, data.bound, kip_848),
         *(one.group for one in found if one.root is None and not one.proven),
     }
-    counted = [one for one in short if one.proven and one.group in data.checks and whole]
-    counted = [one for one in counted if one.group not in open_counts]
+    checked = data.checks.keys() - open_counts if whole else ()
+    counted = [one for one in short if one.proven and one.group in checked]
     known = Counted(run, disturbances, data.observed)
     changed = {one: by for one in counted if (by := known.changed_by(one)) is not None}
     certain = [one for one in counted if one not in changed]
-    uncertain = found or any(one.group in open_counts for one in short)
-    doubts = [*_doubts(run, data, kip_848, profile), *(doubtful.assumed(run) if uncertain else ())]
+    doubts = _doubts(run, data, kip_848, profile)
+    if found or any(one.group in open_counts for one in short):
+        doubts += doubtful.assumed(run)
     doubts += dict.fromkeys(
         f"what was expected of group {one.group} is not met, but {unknown.described(by)}"
         for one, by in changed.items()
@@ -141,18 +137,15 @@ def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | 
     doubts += unknown.doubts(found)
     if run.stopped and (doubts or short):
         doubts.insert(0, "the run was stopped before its time was over")
-    if proven or certain:
-        verdict = "fail"
-    elif doubts or found or short:
-        verdict = "unknown"
-    else:
-        verdict = "pass"
+    open_ = doubts or found or short
+    verdict = "fail" if proven or certain else "unknown" if open_ else "pass"
     shown, times = unknown.first_of_each(found)
     members = Counter((one.group, one.kind) for one in run.experiment.members())
     groups = {
         name: _group(run, data, name, members) | {"unowned": left.get(name)}
         for name in _group_names(run, data)
     }
+    as_other = judged_as(run.environment)
     return {
         "verdict": verdict,
         "experiment": run.experiment.name,
@@ -162,9 +155,9 @@ def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | 
         "profile": profile,
         "seed": run.environment["seed"],
         "judge": run.experiment.judge,
-        "judged_as": judged_as(run.environment),
+        "judged_as": as_other,
         "foretold": expected_verdict(
-            None if judged_as(run.environment) else run.experiment.expected_verdict,
+            None if as_other else run.experiment.expected_verdict,
             verdict,
             data.broken_promises,
             [one.group for one in proven],
@@ -213,17 +206,10 @@ def _unread(run: RunFolder, data: Results, kip_848: Sequence[str]) -> Mapping[st
 def _with_unexplained_gaps(run: RunFolder, data: Results) -> Results:
     """Add the gaps of whole logs, and drop those that the run's own kills explain."""
     serving = {broker for row in data.groups.values() for broker in row["brokers"]}
-    absent = [broker for broker in run.brokers if broker not in data.starts]
-    if run.level is Level.WIRE:
-        return replace(
-            data, gaps=[*map(missing_log, absent), *unexplained(data.gaps, run, serving)]
-        )
-    of_logs = [
-        *map(missing_log, absent),
-        *wrong_start_counts(data.starts, run),
-        *wrong_clocks(data.ended_ms, run),
-    ]
-    return replace(data, gaps=[*of_logs, *unexplained(data.gaps, run, serving)])
+    gaps = [missing_log(broker) for broker in run.brokers if broker not in data.starts]
+    if run.level is not Level.WIRE:
+        gaps += [*wrong_start_counts(data.starts, run), *wrong_clocks(data.ended_ms, run)]
+    return replace(data, gaps=[*gaps, *unexplained(data.gaps, run, serving)])
 
 
 def _group_names(run: RunFolder, data: Results) -> list[str]:
@@ -267,7 +253,7 @@ def _doubts(
         if count > 1
     ]
     doubts += data.elections[:SHOWN]
-    doubts += failed_writes.doubts(run, data.bound)
+    doubts += failed_writes(run, data.bound)
     known = [*data.bound.items(), *((name, of.clients) for name, of in data.digests.items())]
     doubts += [
         f"group {group}: {kinds[kind]} {what}"
@@ -275,17 +261,13 @@ def _doubts(
         for group, kinds in known
         if kinds.get(kind)
     ]
+    called = lambda fault: f"fault {fault['name']} on {fault['target']}"
     doubts += [
-        f"fault {fault['name']} on {fault['target']} was not verified: "
-        f"{fault['witness'] or 'it was never carried out'}"
+        f"{called(fault)} was not verified: {fault['witness'] or 'it was never carried out'}"
         for fault in run.faults
         if not fault["verified"]
     ]
-    doubts += [
-        f"fault {fault['name']} on {fault['target']} was not put right"
-        for fault in run.faults
-        if fault["open"]
-    ]
+    doubts += [f"{called(fault)} was not put right" for fault in run.faults if fault["open"]]
     doubts += [f"fault {step} never began" for step in run.never_began]
     doubts += [
         f"fault {step} was skipped, which the plan does not allow" for step in run.wrongly_skipped
@@ -300,6 +282,28 @@ def _doubts(
     if run.cut_off:
         doubts.append("the journal ends within a line: the run died, and what became of it is open")
     return doubts
+
+
+def failed_writes(run: RunFolder, bound: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
+    """Name the groups of which more writes were taken to have failed than outages explain.
+
+    A coordinator waits for a replica that has stopped until that is no longer in sync. Each write
+    times out after `offsets.commit.timeout.ms`, and a client sends the next request of a connection
+    once it has the answer. A broker that gives a partition up fails one request of each connection.
+    `bound` counts what was bound from observation, by group and kind. A time-out without any
+    journalled outage may have one cause.
+    """
+    members = Counter(member.group for member in run.experiment.members())
+    settings = run.settings
+    each = ceil(CHECKED_WITHIN * settings.replica_lag_ms / settings.commit_timeout_ms)
+    for group, kinds in bound.items():
+        failed = kinds.get("failed_write", 0)
+        most = each * max(len(run.outages), 1) * max(members[group], 1)
+        if failed > most:
+            yield (
+                f"group {group}: {failed} failed writes were taken from the responses; with"
+                f" {each} for each member and outage there are at most {most}"
+            )
 
 
 def _group(run: RunFolder, data: Results, name: str, members: Mapping[Any, int]) -> Json:
@@ -344,7 +348,7 @@ def _headline(groups: Mapping[str, Json]) -> list[str]:
         faults = [f"{times} x {fault}" for fault, times in group["faults"].items()] or ["no fault"]
         hits = sum(group["faults"].values())
         each = f", {count / hits:.1f} per fault" if hits and count else ""
-        cost = f"{', '.join(faults)}; {_counted(count, 'rebalance')}{each}"
+        cost = f"{', '.join(faults)}; {in_words(count, 'rebalance')}{each}"
         size = record_size.if_large(group["record_bytes"], group["record_limit_bytes"])
         lines.append(f"{name} ({members}): {cost}{size and f'; {size}'}")
     return lines
@@ -355,10 +359,6 @@ def members_in_words(static: int, dynamic: int) -> str:
     kinds: Sequence[tuple[int, str]] = ((static, "static"), (dynamic, "dynamic"))
     listed = " and ".join(f"{number} {kind}" for number, kind in kinds if number)
     return f"{listed or 'unlisted'} {'member' if static + dynamic == 1 else 'members'}"
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _coverage(data: Results) -> Json:

@@ -112,7 +112,7 @@ class Case:
             tables[name].append({"group": GROUP, **row})
         elections = unplanned_elections(self.epochs, self.partition, ())
         disturbances, groups = of_elections({GROUP: elections}), {GROUP: tables["groups"][0]}
-        return Disturbances([*disturbances], groups).judged(of_group(self.rows, tables))
+        return Disturbances([*disturbances], groups).judged(of_group(tables))
 
     @property
     def is_explained(self) -> bool:

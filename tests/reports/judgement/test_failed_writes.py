@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.judgement import failed_writes, verdict
+from reports.judgement import verdict
 from tests.recorded.logs import RECORDINGS
 from tests.reports.page_run import made_up
 
@@ -16,7 +16,7 @@ def test_unusually_many_are_a_doubt(tmp_path: Path, failed: int, doubts: int) ->
     run, *_ = made.finish()
     members = sum(member.group == "static" for member in run.experiment.members())
     assert (members, len(run.outages)) == (8, 0)
-    found = failed_writes.doubts(run, {"static": {"failed_write": failed}})
+    found = [*verdict.failed_writes(run, {"static": {"failed_write": failed}})]
     assert len(found) == doubts
 
 
@@ -40,7 +40,7 @@ def test_unusually_many_are_a_doubt_in_recorded_runs(name: str, failed: int, dou
     """Four members, one broker was down: each has time for 9 of them."""
     run = RECORDINGS[name].run
     assert len(run.outages) == 1
-    assert len(failed_writes.doubts(run, {"static": {"failed_write": failed}})) == doubts
+    assert len([*verdict.failed_writes(run, {"static": {"failed_write": failed}})]) == doubts
 
 
 @pytest.mark.parametrize(
