@@ -206,24 +206,22 @@ def _said_of_line(row: Row) -> tuple[str, str]:
 
 def _described(row: Row, side: str) -> str:
     """Describe one side of a row of the comparison."""
-    if row[f"{side}_started_ms"] is None:
-        if row[f"{side}_joined_ms"] is None:
+    of = lambda name: row[f"{side}_{name}"]
+    if of("started_ms") is None:
+        if of("joined_ms") is None:
             return "no rebalance"
         return "a join phase that ended, but no line that a rebalance began"
-    of = f" of {row[f'{side}_member_id']}" if row["outcome"] == "wrong_reason" else ""
-    old, reason = row[f"{side}_old_generation"], row[f"{side}_reason"]
-    words = [f"rebalance from generation {old} ({reason}{of})"]
-    if row[f"{side}_generation"] is not None:
-        words.append(f"to generation {row[f'{side}_generation']}")
-    if row[f"{side}_members"] is not None:
-        static = row[f"{side}_static_members"]
-        words.append(
-            f"{row[f'{side}_members']} members" + (f" ({static} static)" if static else "")
-        )
-    if row[f"{side}_ended_as"] != "unsure":
-        words.append(f"ended as {row[f'{side}_ended_as']}")
-    if row[f"{side}_leader"]:
-        words.append(f"led by {row[f'{side}_leader']}")
+    member = f" of {of('member_id')}" if row["outcome"] == "wrong_reason" else ""
+    words = [f"rebalance from generation {of('old_generation')} ({of('reason')}{member})"]
+    if of("generation") is not None:
+        words.append(f"to generation {of('generation')}")
+    if of("members") is not None:
+        static = f" ({of('static_members')} static)" if of("static_members") else ""
+        words.append(f"{of('members')} members{static}")
+    if of("ended_as") != "unsure":
+        words.append(f"ended as {of('ended_as')}")
+    if of("leader"):
+        words.append(f"led by {of('leader')}")
     if row["outcome"] in ("early", "late") and side == "observed":
         words.append(f"{abs(row['off_by_ms']):.0f} ms too {row['outcome']}")
     return ", ".join(words)

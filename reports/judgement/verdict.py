@@ -126,7 +126,7 @@ def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | 
     known = Counted(run, disturbances, data.observed)
     changed = {one: by for one in counted if (by := known.changed_by(one)) is not None}
     certain = [one for one in counted if one not in changed]
-    doubts = _doubts(run, data, kip_848, profile)
+    doubts = [*_doubts(run, data, kip_848, profile), *_doubts_of_run(run)]
     if found or any(one.group in open_counts for one in short):
         doubts += doubtful.assumed(run)
     doubts += dict.fromkeys(
@@ -221,67 +221,63 @@ def _group_names(run: RunFolder, data: Results) -> list[str]:
 
 def _doubts(
     run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | None
-) -> list[str]:
-    """List, in words, why the verdict cannot be a pass."""
-    doubts = []
+) -> Iterator[str]:
+    """Say, in words, why the evidence does not allow a pass."""
     if profile is None:
-        doubts.append(
-            f"the oracle has no profile for Kafka {run.environment['kafka_version']}; it was "
-            "replayed under the newest one"
-        )
-    doubts += [
-        f"group {group} uses the KIP-848 protocol, which is out of scope" for group in kip_848
-    ]
-    doubts += [
-        f"group {group}: no request of it in any broker's log"
-        for group in run.experiment.group_names
-        if group not in data.checks
-    ]
-    gaps = [gap for gap in data.gaps if gap.sure]
-    doubts += [f"evidence is missing: {gap.described(data.places)}" for gap in gaps[:SHOWN]]
-    if len(gaps) > SHOWN:
-        doubts.append(f"evidence is missing in {len(gaps) - SHOWN} more places")
-    doubts += doubtful.altered(run, data.altered_history)
+        version = run.environment["kafka_version"]
+        yield f"the oracle has no profile for Kafka {version}; it was replayed under the newest one"
+    for group in kip_848:
+        yield f"group {group} uses the KIP-848 protocol, which is out of scope"
+    for group in (name for name in run.experiment.group_names if name not in data.checks):
+        yield f"group {group}: no request of it in any broker's log"
+    yield from _missing(data)
+    yield from doubtful.altered(run, data.altered_history)
     if not data.tells_bytes:
-        doubts += [
-            f"group {group}: {findings.LENGTH_ALONE}"
-            for group in findings.possible_metadata_changes(data.comparison)
-        ]
-    doubts += [
-        f"group {group}: lines of {count} offsets partitions"
-        for group, count in data.partitions.items()
-        if count > 1
-    ]
-    doubts += data.elections[:SHOWN]
-    doubts += failed_writes(run, data.bound)
+        for group in findings.possible_metadata_changes(data.comparison):
+            yield f"group {group}: {findings.LENGTH_ALONE}"
+    for group, count in data.partitions.items():
+        if count > 1:
+            yield f"group {group}: lines of {count} offsets partitions"
+    yield from data.elections[:SHOWN]
+    yield from failed_writes(run, data.bound)
     known = [*data.bound.items(), *((name, of.clients) for name, of in data.digests.items())]
-    doubts += [
+    yield from (
         f"group {group}: {kinds[kind]} {what}"
         for kind, what in doubtful.DOUBTFUL.items()
         for group, kinds in known
         if kinds.get(kind)
-    ]
-    called = lambda fault: f"fault {fault['name']} on {fault['target']}"
-    doubts += [
-        f"{called(fault)} was not verified: {fault['witness'] or 'it was never carried out'}"
-        for fault in run.faults
-        if not fault["verified"]
-    ]
-    doubts += [f"{called(fault)} was not put right" for fault in run.faults if fault["open"]]
-    doubts += [f"fault {step} never began" for step in run.never_began]
-    doubts += [
-        f"fault {step} was skipped, which the plan does not allow" for step in run.wrongly_skipped
-    ]
-    doubts += run.failures
+    )
+
+
+def _missing(data: Results) -> Iterator[str]:
+    gaps = [gap for gap in data.gaps if gap.sure]
+    for gap in gaps[:SHOWN]:
+        yield f"evidence is missing: {gap.described(data.places)}"
+    if len(gaps) > SHOWN:
+        yield f"evidence is missing in {len(gaps) - SHOWN} more places"
+
+
+def _doubts_of_run(run: RunFolder) -> Iterator[str]:
+    """Say what the journal tells of a run that cannot pass."""
+    for fault in run.faults:
+        called = f"fault {fault['name']} on {fault['target']}"
+        if not fault["verified"]:
+            yield f"{called} was not verified: {fault['witness'] or 'it was never carried out'}"
+        if fault["open"]:
+            yield f"{called} was not put right"
+    for step in run.never_began:
+        yield f"fault {step} never began"
+    for step in run.wrongly_skipped:
+        yield f"fault {step} was skipped, which the plan does not allow"
+    yield from run.failures
     if not run.steady:
-        doubts.append("the steady state was not met before the first fault")
+        yield "the steady state was not met before the first fault"
     if run.aborted:
-        doubts.append("the run was aborted")
+        yield "the run was aborted"
     elif not (run.stopped or run.completed):
-        doubts.append("the journal ends before the run did")
+        yield "the journal ends before the run did"
     if run.cut_off:
-        doubts.append("the journal ends within a line: the run died, and what became of it is open")
-    return doubts
+        yield "the journal ends within a line: the run died, and what became of it is open"
 
 
 def failed_writes(run: RunFolder, bound: Mapping[str, Mapping[str, int]]) -> Iterator[str]:

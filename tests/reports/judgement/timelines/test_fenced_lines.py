@@ -15,12 +15,10 @@ from reports.judgement.timelines.fenced_lines import (
     LATE_MS,
     MOST,
     UNLOGGED_MS,
-    FencedLine,
     Fencings,
     fenced_lines,
     fencings,
     fits,
-    indexed,
 )
 from reports.judgement.timelines.said import FENCED
 from tests.recorded.logs import HISTORIES, RECORDINGS
@@ -29,12 +27,21 @@ ALL = pytest.mark.parametrize("recording", RECORDINGS.values(), ids=RECORDINGS)
 EVERY = pytest.mark.parametrize(
     "recording", [*RECORDINGS.values(), *HISTORIES.values()], ids=[*RECORDINGS, *HISTORIES]
 )
+Json = dict[str, Any]
 MISSING, UNEXPECTED, DOUBTFUL = "missing_line", "unexpected_line", "doubtful_line"
 
 
-def lines_of(recording: Recording) -> list[FencedLine]:
+def lines_of(recording: Recording) -> list[Json]:
     assert recording.context.fenced is not None
     return [line for lines in recording.context.fenced.values() for line in lines]
+
+
+def indexed(lines: Sequence[Json]) -> dict[str, list[Json]]:
+    """Index lines by whom they are about."""
+    whom = {line["member"] or line["instance"] for line in lines}
+    return {
+        one: [line for line in lines if (line["member"] or line["instance"]) == one] for one in whom
+    }
 
 
 def fenced_in(recording: Recording, group: str) -> list[tuple[ObservedRequest, ExpectedLine]]:
@@ -48,7 +55,7 @@ def fenced_in(recording: Recording, group: str) -> list[tuple[ObservedRequest, E
 def found(
     recording: Recording,
     group: str,
-    lines: Sequence[FencedLine],
+    lines: Sequence[Json],
     replaced: Sequence[LoggedRow] | None = (),
     ends: Sequence[EpochEvent] = (),
     stalls: Sequence[Stall] = (),
@@ -60,7 +67,7 @@ def found(
     return [row["outcome"] for row in fenced.rows(replaced, ends)]
 
 
-def of_heartbeat(recording: Recording) -> tuple[str, ObservedRequest, FencedLine]:
+def of_heartbeat(recording: Recording) -> tuple[str, ObservedRequest, Json]:
     """Find a group, a heartbeat that is fenced there, and its line."""
     group, seen, due = next(
         (group, seen, due)
@@ -72,8 +79,8 @@ def of_heartbeat(recording: Recording) -> tuple[str, ObservedRequest, FencedLine
     return group, seen, line
 
 
-def altered(recording: Recording, line: FencedLine, **fields: Any) -> list[FencedLine]:
-    return [one._replace(**fields) if one == line else one for one in lines_of(recording)]
+def altered(recording: Recording, line: Json, **fields: Any) -> list[Json]:
+    return [one | fields if one == line else one for one in lines_of(recording)]
 
 
 @EVERY
@@ -112,7 +119,7 @@ def test_a_line_about_another(recording: Recording, field: str) -> None:
 @ALL
 def test_a_line_about_a_member_that_is_not_fenced(recording: Recording) -> None:
     group, _, line = of_heartbeat(recording)
-    live = line._replace(member=line.holder, line=line.line + 1)
+    live = line | {"member": line["holder"], "line": line["line"] + 1}
     assert found(recording, group, [*lines_of(recording), live]) == [UNEXPECTED]
     assert found(recording, group, [*lines_of(recording), line]) == [UNEXPECTED]
 
@@ -132,7 +139,7 @@ def test_a_line_about_a_member_of_another_group(recording: Recording) -> None:
     assert UNEXPECTED in found(recording, other, lines)
 
 
-class OfOthersToo(dict[str, list[FencedLine]]):
+class OfOthersToo(dict[str, list[Json]]):
     """The lines of a run with very many groups: who goes through all of them fails."""
 
     def __iter__(self) -> Iterator[str]:
@@ -144,7 +151,7 @@ class OfOthersToo(dict[str, list[FencedLine]]):
 @ALL
 def test_a_group_looks_at_its_own_lines_alone(recording: Recording) -> None:
     group, _, line = of_heartbeat(recording)
-    live = line._replace(member=line.holder, line=line.line + 1)
+    live = line | {"member": line["holder"], "line": line["line"] + 1}
     lines = OfOthersToo(indexed([*lines_of(recording), live]))
     chunk = Chunk.of(recording.rows_by_group[group])
     fenced = Fencings(lines)
@@ -180,7 +187,7 @@ def test_when_a_line_is_printed(recording: Recording, by_ms: float) -> None:
 def test_a_request_that_is_logged_late_seems_to_come_after_its_line(recording: Recording) -> None:
     """Its broker stood still for 2 s before it wrote that line."""
     group, seen, line = of_heartbeat(recording)
-    stood_still = Stall(line.broker, seen.answered_ms - 2_000, seen.answered_ms)
+    stood_still = Stall(line["broker"], seen.answered_ms - 2_000, seen.answered_ms)
 
     def fits(early_ms: float, *stalls: Stall) -> bool:
         lines = altered(recording, line, at_ms=seen.earliest_ms - early_ms)
@@ -197,8 +204,8 @@ def test_a_broker_that_ends_may_not_have_logged_the_request(
     recording: Recording, by_ms: float
 ) -> None:
     group, _, line = of_heartbeat(recording)
-    live = line._replace(member=line.holder, line=line.line + 1)
-    end = EpochEvent(live.at_ms + UNLOGGED_MS + by_ms, line.broker, "ended")
+    live = line | {"member": line["holder"], "line": line["line"] + 1}
+    end = EpochEvent(live["at_ms"] + UNLOGGED_MS + by_ms, line["broker"], "ended")
     expected = [UNEXPECTED] if by_ms > 0 else []
     assert found(recording, group, [*lines_of(recording), live], ends=[end]) == expected
 
@@ -228,4 +235,4 @@ def test_where_lines_are_not_known_or_too_many_none_is_compared(recording: Recor
     assert fenced_lines([row] * (MOST + 1), recording.run.grammar) is None
     only = fenced_lines([row], recording.run.grammar)
     assert only is not None
-    assert line in only.get(line.member, ()) or row["line"] != line.line
+    assert line in only.get(line["member"], ()) or row["line"] != line["line"]
