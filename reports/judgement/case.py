@@ -36,6 +36,9 @@ from reports.judgement.timelines.wire_timeline import Generations
 
 Json = dict[str, Any]
 Named = tuple[str, Json]
+"""A row of a table, behind the table's name."""
+Tables = Mapping[str, Sequence[Json]]
+"""What rules expect of a group beside what was observed: rows without the group, by table."""
 NEVER_MS = 1e15
 """Stands for the time of what never comes: infinity, which neither JSON nor SQL has."""
 PLACE = ("broker", "file", "line", "api", "client_id", "arrived_ms")
@@ -61,26 +64,6 @@ class Part:
         """All that the oracle sees, in order of time."""
         both = [*self.seen, *self.unanswered.observed]
         return sorted(both, key=attrgetter("at_ms")) if self.unanswered.observed else self.seen
-
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """A group's observed rebalances and lines, compared with those that some rules expect."""
-
-    explained: int
-    """How many responses the rules explain."""
-    bound: Mapping[str, int]
-    observed: Sequence[Json]
-    expected: Sequence[Json]
-    comparison: Sequence[Json]
-    lines: Sequence[Json]
-    violations: Sequence[Json]
-
-    @property
-    def is_explained(self) -> bool:
-        """Whether these rules explain every response, every rebalance and every line."""
-        matches = all(row["outcome"] == "match" for row in self.comparison)
-        return matches and not self.violations and not self.lines
 
 
 @dataclass
@@ -287,23 +270,23 @@ class Judgement:
         self.explained += sum(checked.explained for checked in result.checked)
         return result
 
-    def compared(self) -> Compared:
+    def compared(self) -> Tables:
         """Replay the rest, and compare rebalances and lines with those observed."""
         result, case = self.finish(), self.case
         instead = case.context.grammar.reasons_instead
         expected = [{"group": case.group} | _expected(row, instead) for row in result.rows]
-        observed, violations, bound = case.observed, case.placed(result.violations), result.bound
-        lines = []
+        observed, violations = case.observed, case.placed(result.violations)
+        bound, lines = dict(result.bound), list[Json]()
         if case.wire is not None:
             if unseen := case.generations.unseen_members:
-                bound = {**bound, "unseen_member": unseen}
+                bound["unseen_member"] = unseen
             certain = not violations and not bound.get("census")
             expected = case.generations.forced(expected)
             observed = wire_timeline.new(observed, expected)
-            rows = compare.compare_generations(observed, expected, certain=certain)
+            comparison = compare.compare_generations(observed, expected, certain=certain)
         else:
             compared = compare.compare(observed, expected, case.context.stalls)
-            rows = [*case.unsure.without(result.rows, compared)]
+            comparison = [*case.unsure.without(result.rows, compared)]
             lines = member_lines.compare(
                 case.lines,
                 result.expected_lines,
@@ -313,12 +296,25 @@ class Judgement:
                 case.members.join_timer_ms,
                 case.unsure.may_be_missing,
             )
-        return Compared(self.explained, bound, observed, expected, rows, lines, violations)
+        return {
+            "bound": [{"name": name, "count": bound[name]} for name in sorted(bound)],
+            "observed": observed,
+            "expected": expected,
+            "comparison": comparison,
+            "member_lines": lines,
+            "violations": violations,
+        }
 
     @property
     def is_wrong(self) -> bool:
         """Whether a violation was found, so far."""
         return any(True for _ in self.replay.violations)
+
+
+def is_explained(tables: Tables) -> bool:
+    """Whether some rules explain every response, every rebalance and every line."""
+    matches = all(row["outcome"] == "match" for row in tables["comparison"])
+    return matches and not tables["violations"] and not tables["member_lines"]
 
 
 def _fields(item: Violation | ExpectedRebalance) -> Json:

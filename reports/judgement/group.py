@@ -15,7 +15,7 @@ from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import PROMISES
 from reference_coordinator.replay import Evidence, GroupReplay
 from reports.judgement import breaches, checkers, members, witnesses
-from reports.judgement.case import Case, Compared, Judgement, Named
+from reports.judgement.case import Case, Judgement, Named, Tables, is_explained
 from reports.judgement.clients import assignments, comparison, ownership
 from reports.judgement.clients.client_rules import CLIENT_FINDINGS
 from reports.judgement.coordinators import elections
@@ -136,33 +136,29 @@ def _checked(case: Case, chunks: Iterable[Chunk]) -> Iterator[Named]:
             yield from checker.add(part) or ()
         judgement.add(part)
     found = judgement.compared()
-    yield from checkers.counted("bound", found.bound)
-    yield from checkers.rows("observed", found.observed)
-    yield from checkers.rows("expected", found.expected)
     ends = chain.from_iterable(checker.end() for checker in beside)
-    for name, row in chain(_differences(case, found), ends):
+    for name, row in chain(_rows_of(found), _unexpected_loads(case), ends):
         if name in DUE and row["line"] is None:
             row.update(case.last_line(row[DUE[name]]))
         case.is_wrong |= name in DIFFERENCES and row.get("outcome") != "match"
         yield name, row
-    yield from case.in_the_end(found.explained, judgement.record_bytes)
+    yield from case.in_the_end(judgement.explained, judgement.record_bytes)
     if case.members.has_statics:
         yield from _promises(case, found, noted, judgement.replay)
 
 
-def _differences(case: Case, found: Compared) -> Iterator[Named]:
-    yield from checkers.rows("comparison", found.comparison)
-    yield from checkers.rows("member_lines", found.lines)
+def _rows_of(tables: Tables) -> Iterator[Named]:
+    return ((name, row) for name, rows in tables.items() for row in rows)
+
+
+def _unexpected_loads(case: Case) -> Iterator[Named]:
     if case.partition is not None:
         epochs, stalls = case.context.epochs, case.context.stalls
         loads = elections.unexpected_loads(epochs, case.partition, stalls)
         yield from checkers.rows("member_lines", loads)
-    yield from checkers.rows("violations", found.violations)
 
 
-def _promises(
-    case: Case, found: Compared, noted: NotedRules, first: GroupReplay
-) -> Iterator[Named]:
+def _promises(case: Case, found: Tables, noted: NotedRules, first: GroupReplay) -> Iterator[Named]:
     """Yield the departures from KIP-345, and the promises that are broken.
 
     `found` was judged by the profile as it was `noted`, in the replay `first`.
@@ -170,20 +166,20 @@ def _promises(
     context, kept = case.context, found
     if noted.reads:
         kept = _compared(case, context.promised, first_alone=context.first_alone, first=first)
-    yield from checkers.rows("departures", kept.violations)
-    if context.rules is not None and not kept.is_explained:
+    yield from checkers.rows("departures", kept["violations"])
+    if context.rules is not None and not is_explained(kept):
         known: dict[frozenset[str], frozenset[str] | None] = {frozenset(): None}
         if not differing(context.rules, context.profile):
-            own = noted.read if found.is_explained else None
+            own = noted.read if is_explained(found) else None
             known[differing(context.rules, context.promised)] = own
-        explained = lambda rules: _compared(case, rules, first_alone=True).is_explained
+        explained = lambda rules: is_explained(_compared(case, rules, first_alone=True))
         names = broken_promises(explained, context.rules, context.promised, known)
         yield from checkers.rows("broken", ({"promise": name} for name in names))
 
 
 def _compared(
     case: Case, profile: Profile, *, first_alone: bool, first: GroupReplay | None = None
-) -> Compared:
+) -> Tables:
     """Judge a whole case by some rules; `first` is its replay by others, see `GroupReplay`."""
     judgement = Judgement(case, profile, first_alone, first)
     for part in case.parts:

@@ -41,7 +41,6 @@ the request."""
 UNLOGGED_MS = 2_000.0
 """How long before its end a broker may have answered what it never logged."""
 
-
 FencedLines = Mapping[str, Sequence[Row]]
 """Those of all groups by the member id, or the instance if the request had no member id: place and
 what they say; `holder` and `operation` are "" before 3.0 and 2.5."""
@@ -94,12 +93,12 @@ def _is_within(due: ExpectedLine, line: Row) -> bool:
 
 @dataclass(slots=True)
 class Fencings:
-    """The answers of one group that fence, beside the fenced lines of all groups, if known.
+    """The answers of one group that fence, beside the fenced lines of all groups.
 
     Each of the `stalls` of brokers may have held up the line of a request.
     """
 
-    lines: FencedLines | None = None
+    lines: FencedLines
     stalls: Sequence[Stall] = ()
     _due: list[ExpectedLine] = field(default_factory=list)
     _named: set[str] = field(default_factory=set)
@@ -110,7 +109,7 @@ class Fencings:
     def add(self, requests: Sequence[ObservedRequest], fenced: Iterable[tuple[Any, ...]]) -> None:
         """Take requests; `fenced` are those answered FENCED_INSTANCE_ID, as `Chunk` has them."""
         fencing = {number for *_, number in fenced}
-        if self.lines is None or not (self.lines or fencing):
+        if not (self.lines or fencing):
             return
         if refused := [seen for seen in requests if seen.id in fencing]:
             for seen in HeldUp(self.stalls).widened(refused):
@@ -128,8 +127,6 @@ class Fencings:
         `replaced` are the group's lines `static_replaced`, None where these name no group;
         `brokers` tell when brokers ended.
         """
-        if self.lines is None:
-            return
         observed: dict[About, list[Row]] = defaultdict(list)
         expected: dict[About, list[ExpectedLine]] = defaultdict(list)
         known = chain.from_iterable(self.lines[whom] for whom in self._named)

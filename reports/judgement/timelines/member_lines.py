@@ -27,6 +27,7 @@ Outcome = tuple[str, str]
 """What is wrong with a line, and which field; empty texts where nothing is."""
 FINE: Outcome = ("", "")
 PLACE = ("broker", "line", "at_ms")
+"""The columns of a line that tell where and when it was printed."""
 
 MEMBER_LINES = """
     group STRING, kind STRING, subject STRING, nth INT, outcome STRING, at_ms DOUBLE, due_ms DOUBLE,

@@ -1,6 +1,7 @@
 """Fenced lines of recorded groups, and such as no answer bears out."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from reports.judgement.timelines.fenced_lines import (
     LATE_MS,
     MOST,
     UNLOGGED_MS,
+    FencedLines,
     Fencings,
     fenced_lines,
     fencings,
@@ -65,6 +67,13 @@ def found(
     fenced = Fencings(indexed(lines), stalls)
     fenced.add(Requests.of(chunk).observed, chunk.fenced)
     return [row["outcome"] for row in fenced.rows(replaced, ends)]
+
+
+def outcomes_with(recording: Recording, group: str, lines: FencedLines | None) -> list[str]:
+    """Judge a group as a whole, with other fenced lines than those of the run."""
+    context = replace(recording.context, fenced=lines)
+    tables = check_rows(context, group, recording.rows_by_group[group])
+    return [row["outcome"] for name, row in tables if name == "member_lines"]
 
 
 def of_heartbeat(recording: Recording) -> tuple[str, ObservedRequest, Json]:
@@ -226,10 +235,8 @@ def test_a_request_that_waits_is_fenced_without_a_line(recording: Recording) -> 
 @ALL
 def test_where_lines_are_not_known_or_too_many_none_is_compared(recording: Recording) -> None:
     group, _, line = of_heartbeat(recording)
-    fenced = Fencings(None)
-    chunk = Chunk.of(recording.rows_by_group[group])
-    fenced.add(Requests.of(chunk).observed, chunk.fenced)
-    assert list(fenced.rows((), ())) == []
+    assert {*outcomes_with(recording, group, {})} == {MISSING}
+    assert outcomes_with(recording, group, None) == []
     row = next(one.row for one in recording.lines if one.template == FENCED)
     assert fenced_lines([row] * MOST, recording.run.grammar) is not None
     assert fenced_lines([row] * (MOST + 1), recording.run.grammar) is None
