@@ -16,9 +16,8 @@ from typing import Any
 from kafka_protocol.apis import HELD_APIS
 from kafka_protocol.coordinator_lines import Grammar
 from kafka_protocol.errors import NO_ERROR, Error
-from reference_coordinator.replay import EpochEvent, ExpectedLine, ObservedRequest, Stall
+from reference_coordinator.replay import EpochEvent, ExpectedLine, ObservedRequest
 from reference_coordinator.replay.conditions import SEEMS_AFTER_LINE_MS
-from reports.judgement.logged import HeldUp
 from reports.judgement.timelines.member_lines import (
     DOUBTFUL,
     FINE,
@@ -93,13 +92,9 @@ def _is_within(due: ExpectedLine, line: Row) -> bool:
 
 @dataclass(slots=True)
 class Fencings:
-    """The answers of one group that fence, beside the fenced lines of all groups.
-
-    Each of the `stalls` of brokers may have held up the line of a request.
-    """
+    """The answers of one group that fence, beside the fenced lines of all groups."""
 
     lines: FencedLines
-    stalls: Sequence[Stall] = ()
     _due: list[ExpectedLine] = field(default_factory=list)
     _named: set[str] = field(default_factory=set)
     """Whom of those in lines requests of the group name."""
@@ -107,14 +102,16 @@ class Fencings:
     """The member ids that instances had."""
 
     def add(self, requests: Sequence[ObservedRequest], fenced: Iterable[tuple[Any, ...]]) -> None:
-        """Take requests; `fenced` are those answered FENCED_INSTANCE_ID, as `Chunk` has them."""
+        """Take requests as the oracle sees them: what stalls held up may be logged late.
+
+        `fenced` are those answered FENCED_INSTANCE_ID, as `Chunk` has them.
+        """
         fencing = {number for *_, number in fenced}
         if not (self.lines or fencing):
             return
-        if refused := [seen for seen in requests if seen.id in fencing]:
-            for seen in HeldUp(self.stalls).widened(refused):
-                self._due += fencings(seen)
         for seen in requests:
+            if seen.id in fencing:
+                self._due += fencings(seen)
             for member, instance, error in _named(seen):
                 if (member or instance) in self.lines:
                     self._named.add(member or instance)

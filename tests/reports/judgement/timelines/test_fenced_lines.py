@@ -10,7 +10,7 @@ from kafka_protocol.apis import HELD_APIS
 from reference_coordinator.replay import EpochEvent, ExpectedLine, ObservedRequest, Stall
 from reference_coordinator.replay.conditions import SEEMS_AFTER_LINE_MS
 from reports.judgement.group import check_rows
-from reports.judgement.logged import Chunk, LoggedRow, Requests
+from reports.judgement.logged import Chunk, HeldUp, LoggedRow, Requests
 from reports.judgement.recording import Recording
 from reports.judgement.timelines.fenced_lines import (
     LATE_MS,
@@ -64,8 +64,8 @@ def found(
 ) -> list[str]:
     """Return the outcomes of a group."""
     chunk = Chunk.of(recording.rows_by_group[group])
-    fenced = Fencings(indexed(lines), stalls)
-    fenced.add(Requests.of(chunk).observed, chunk.fenced)
+    fenced = Fencings(indexed(lines))
+    fenced.add(HeldUp(stalls).widened(Requests.of(chunk).observed), chunk.fenced)
     return [row["outcome"] for row in fenced.rows(replaced, ends)]
 
 
