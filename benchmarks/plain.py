@@ -12,7 +12,6 @@ owners, offsets, digests, and it makes and writes no table.
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 
@@ -25,9 +24,9 @@ from reports.ingest.reading import buckets_for
 from reports.ingest.sources import Count, Range, lines_in, logs_of, ranges_of
 from reports.ingest.tables import ALWAYS_KEPT, OF_GROUPS, OF_LINES
 from reports.judgement.buckets import Add, Buckets, Check
-from reports.judgement.case import Judgement, Named
+from reports.judgement.case import Case, Judgement, Named
 from reports.judgement.collector import collector_paused
-from reports.judgement.group import case_of, check_group
+from reports.judgement.group import check_group
 from reports.judgement.judging import Rules, context_of
 from reports.judgement.log.merging import ReadLogs, read_logs
 from reports.judgement.log.processes import line_counts
@@ -56,13 +55,12 @@ class Lines:
 
 def only_replay(context: RunContext, group: str, chunks: Iterable[Chunk]) -> Iterator[Named]:
     """Replay a group once: yield rows of `bound` with its explained and its wrong responses."""
-    with closing(case_of(context, group, ())) as case:
-        judgement = Judgement(case, context.profile)
-        for chunk in chunks:
-            judgement.add(case.add(chunk))
-        result = judgement.replay.finish()
-    explained = judgement.explained + sum(checked.explained for checked in result.checked)
-    yield "bound", {"name": "explained", "count": explained}
+    case = Case(context, group)
+    judgement = Judgement(case, context.profile)
+    for chunk in chunks:
+        judgement.add(case.add(chunk))
+    result = judgement.finish()
+    yield "bound", {"name": "explained", "count": judgement.explained}
     yield "bound", {"name": "violations", "count": len(result.violations)}
 
 

@@ -7,10 +7,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, TypeVar
 
-import pyarrow as pa
-from pyspark.sql import functions as F
-
-from reports.ingest.tables import Asked, Tables, rows_of
+from reports.ingest.tables import Asked, Tables
 from reports.judgement import findings
 from reports.judgement.coordinators import elections
 from reports.judgement.costs import Costs
@@ -27,8 +24,6 @@ FINDINGS = 10_000
 Json = dict[str, Any]
 Row = Mapping[str, Any]
 T = TypeVar("T")
-Before = Callable[[str, float], list[Json]]
-"""Gives the lines about a group up to a time, or the last of them."""
 Choose = Callable[[Mapping[str, Digest]], Sequence[str]]
 """Chooses groups by what is counted of them."""
 
@@ -71,20 +66,14 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose, partitions: 
     starts = Counter[str]()
     for process in tables.merged.processes:
         starts[process["broker"]] += process["process"] > 0
-    due = (("comparison", "expected_started_ms"), ("member_lines", "due_ms"))
-    before = _places(
-        tables,
-        [(row["group"], row[at]) for name, at in due for row in rows[name] if row["line"] is None],
-    )
-    compared, member_lines = (
-        [findings.located(row, at, before) for row in rows[name]] for name, at in due
-    )
     context = tables.context
     data = Results(
         digests=digests,
         observed=_by_start(rows["observed"]),
-        comparison=sorted(compared, key=lambda row: (row["group"], findings.began_ms(row))),
-        member_lines=member_lines,
+        comparison=sorted(
+            rows["comparison"], key=lambda row: (row["group"], findings.began_ms(row))
+        ),
+        member_lines=rows["member_lines"],
         violations=rows["violations"],
         breaches=rows["breaches"],
         witnesses=None if context.tap is None else _witnesses(context.tap, digests.values()),
@@ -181,21 +170,6 @@ def _within_limit(digests: Mapping[str, Digest], drawn: Iterable[str]) -> set[st
             read.add(group)
             left -= count
     return read
-
-
-def _places(tables: Tables, rows: Iterable[tuple[str, float]]) -> Before:
-    """Return what gives the last line about a group up to a time, for some groups and times."""
-    before: dict[tuple[str, float], Json] = {}
-    if asked := sorted(set(rows)):
-        lines = tables.frame("transitions")
-        groups, times = zip(*asked, strict=True)
-        named = pa.table({"group": groups, "due_ms": pa.array(times, pa.float64())})
-        due = tables.spark.createDataFrame(named)
-        last = F.max(F.struct("at_ms", "line", "broker")).alias("last")
-        up_to = lines.join(due, "group").where("at_ms <= due_ms")
-        found = rows_of(up_to.groupBy("group", "due_ms").agg(last))
-        before = {(row["group"], row["due_ms"]): row["last"] for row in found}
-    return lambda group, at_ms: [before[group, at_ms]] if (group, at_ms) in before else []
 
 
 def _broken_promises(rows: Iterable[Row]) -> Mapping[str, Sequence[str]]:

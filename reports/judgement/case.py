@@ -1,14 +1,14 @@
 """One group's case: its logged rows as they come in, and its replays by some rules."""
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from math import inf
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from kafka_protocol.apis import KIP_848_APIS
-from kafka_protocol.coordinator_lines import Grammar
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.timeline import ExpectedRebalance
 from reference_coordinator.replay import (
@@ -17,29 +17,32 @@ from reference_coordinator.replay import (
     Hint,
     ObservedRequest,
     Outage,
-    Stall,
+    Replay,
     Tolerance,
     Violation,
 )
 from reports.judgement.collector import collector_paused
-from reports.judgement.coordinators.coordinator_epochs import CoordinatorEpochs, Unsure
-from reports.judgement.coordinators.wire_epochs import (
-    NO_EPOCHS,
-    TOLERANCE,
-    WireEpochs,
-    in_turn,
-)
+from reports.judgement.coordinators.coordinator_epochs import Unsure
+from reports.judgement.coordinators.elections import of_shutdown
+from reports.judgement.coordinators.wire_epochs import NO_EPOCHS, TOLERANCE, WireEpochs, in_turn
 from reports.judgement.kept_chunks import KeptChunks
-from reports.judgement.logged import Chunk, HeldUp, LoggedRow, Requests
-from reports.judgement.members import Members
+from reports.judgement.logged import REQUEST, Chunk, HeldUp, LoggedRow, Requests
+from reports.judgement.members import Members, Pace
+from reports.judgement.run_context import RunContext
 from reports.judgement.timelines import compare, member_lines, timeline, wire_timeline
-from reports.judgement.timelines.compare import Compared
 from reports.judgement.timelines.wire_timeline import Generations
 
 Json = dict[str, Any]
 Named = tuple[str, Json]
+"""A row of a table, behind the table's name."""
+Tables = Mapping[str, Sequence[Json]]
+"""What rules expect of a group beside what was observed: rows without the group, by table."""
 NEVER_MS = 1e15
 """Stands for the time of what never comes: infinity, which neither JSON nor SQL has."""
+PLACE = ("broker", "file", "line", "api", "client_id", "arrived_ms")
+"""The columns of `VIOLATIONS` that tell of the request."""
+_ID = REQUEST.index("id")
+_PLACE = itemgetter(*map(REQUEST.index, PLACE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +51,11 @@ class Part:
 
     chunk: Chunk
     requests: Requests
+    unanswered: Requests
+    """Requests that the tap saw no answer of; the oracle sees them, too."""
     seen: Sequence[ObservedRequest]
     hints: Sequence[Hint]
     known_ms: float
-    unanswered: Requests = field(default_factory=Requests)
-    """Requests that the tap saw no answer of; the oracle sees them, too."""
 
     @property
     def replayed(self) -> Sequence[ObservedRequest]:
@@ -63,66 +66,52 @@ class Part:
 
 @dataclass
 class Case:
-    """What is known of a group; `stalls` and `outages` are those of all brokers.
+    """What is known of a group of a run; chunks of its rows come in order of time.
 
-    Chunks come in order of time. One is kept; more than one are written to a temporary file if
-    another replay may ask for them (`keeps`).
+    Other replays read them again, as they are `kept`.
     """
 
+    context: RunContext
     group: str
-    grammar: Grammar
-    epochs: CoordinatorEpochs
-    stalls: tuple[Stall, ...]
-    outages: tuple[Outage, ...]
-    held_up: HeldUp
-    keeps: bool
     wire: WireEpochs | None = None
     """At level `wire` the coordinator epochs, by answers alone; else None."""
-    members: Members = field(default_factory=Members)
-    lines: list[LoggedRow] = field(default_factory=list)  # about the group
-    requests: int = 0
-    """How many readable requests there are."""
-    join_timer_ms: float = 0.0
-    """The longest that a join phase may last, by the timeouts that members ask for."""
+    kept: KeptChunks = field(default_factory=KeptChunks)
+    members: Members = field(init=False)
     generations: Generations = field(init=False)
+    held_up: HeldUp = field(init=False)
+    outages: tuple[Outage, ...] = field(init=False)
+    """When writes may have failed."""
+    lines: list[LoggedRow] = field(default_factory=list)
+    """Those about the group."""
     is_wrong: bool = False
     """Whether the replay found a difference."""
-    _has_part: bool = False
+    _partitions: set[int] = field(default_factory=set)
+    """Those of `__consumer_offsets` that its lines name."""
     _has_requests: bool = False
     _kip_848: bool = False
-    _brokers: set[str] = field(default_factory=set)
-    _first_ms: float | None = None
-    _last_ms: float | None = None
-    _only: Part | None = None
-    _kept: KeptChunks = field(default_factory=KeptChunks)
+    _last: Part | None = None
 
     def __post_init__(self) -> None:
         """Begin with no row."""
+        context, epochs = self.context, self.context.epochs
         incarnation = NO_EPOCHS.incarnation if self.wire is None else self.wire.incarnation
         self.generations = Generations(self.group, incarnation)
+        self.members = Members(pace=Pace(*context.grown_ms))
+        self.held_up = HeldUp(context.stalls)
+        partition, end_ms = epochs.partition_of(self.group), context.grown_ms[1]
+        shutdown = of_shutdown(epochs, partition, context.stalls, end_ms)
+        self.outages = (*context.outages, *shutdown)
 
     def add(self, chunk: Chunk) -> Part:
         """Take the next rows."""
-        part = self._part(chunk)
-        self._only = None if self._has_part else part
-        self._has_part = True
-        if self.keeps:
-            self._kept.add(replace(chunk, events=(), tapped=()))  # another replay reads neither
+        self._last = part = self._part(chunk)
         self.lines += chunk.lines
+        self._partitions |= {line["partition"] for line in chunk.lines} - {None}
         self._has_requests |= bool(chunk.requests)
         self._kip_848 |= not chunk.apis.isdisjoint(KIP_848_APIS)
-        seen = part.requests.observed
-        self.generations.add_unanswered(part.unanswered.observed)
-        if seen:
-            self.requests += len(seen)
-            if self.wire is not None:
-                self.generations.add(seen)
-            self._brokers |= {one.broker for one in seen}
-            joins = (_join_timer_ms(one.request) for one in seen if one.api == "JOIN_GROUP")
-            self.join_timer_ms = max(self.join_timer_ms, *joins, 0.0)
-            first_ms, last_ms = min(part.requests.arrived_ms), max(one.answered_ms for one in seen)
-            self._first_ms = first_ms if self._first_ms is None else min(self._first_ms, first_ms)
-            self._last_ms = last_ms if self._last_ms is None else max(self._last_ms, last_ms)
+        if self.wire is not None:
+            self.generations.add_unanswered(part.unanswered.observed)
+            self.generations.add(part.requests.observed)
         return part
 
     def in_the_end(self, explained: int, record_bytes: int | None) -> Iterator[Named]:
@@ -130,19 +119,12 @@ class Case:
 
         The group's record had `record_bytes`, if one was written.
         """
-        named = {line["partition"] for line in self.lines if line["partition"] is not None}
         yield (
             "groups",
             {
-                "requests": self.requests,
+                **self.members.counts(),
                 "explained": explained,
-                "first_ms": self._first_ms,
-                "last_ms": self._last_ms,
-                "max_rebalance_timeout_ms": self.members.max_rebalance_timeout_ms,
-                "max_session_timeout_ms": self.members.max_session_timeout_ms,
-                "brokers": ",".join(sorted(self._brokers)),
-                "partitions": len(named),
-                "ran_ms": self.members.pace.kept_ms,
+                "partitions": len(self._partitions),
                 "kip_848": self._kip_848,
                 "record_bytes": record_bytes,
             },
@@ -150,87 +132,101 @@ class Case:
         yield from (("heard", row) for row in self.members.heard())
 
     @property
+    def requests(self) -> int:
+        """How many readable requests there are."""
+        return self.members.requests
+
+    @property
     def partition(self) -> int | None:
         """The partition of `__consumer_offsets` that the group's own lines name."""
-        named = (line["partition"] for line in self.lines if line["partition"] is not None)
-        return min(named, default=None)
+        return min(self._partitions, default=None)
 
     @property
     def replaced(self) -> Sequence[LoggedRow] | None:
         """The lines about instances that got a new member id; None if they name no group."""
         name = "static_replaced"
-        if self.grammar.lines_instead.get(name, name) is None:
+        if self.context.grammar.lines_instead.get(name, name) is None:
             return None
         return [line for line in self.lines if line["template"] == name]
+
+    def last_line(self, at_ms: float) -> Json:
+        """Return broker and number of the group's last line up to a time; nothing without one."""
+        place = bisect_right(self.lines, at_ms, key=itemgetter("at_ms"))
+        last = self.lines[place - 1 : place]
+        return {name: line[name] for line in last for name in ("broker", "line")}
 
     @property
     def home(self) -> int | None:
         """The group's partition of `__consumer_offsets`, if anything is known of the group."""
         known = self.partition
         if known is None and self._has_requests:
-            known = self.epochs.partition_of(self.group)
+            known = self.context.epochs.partition_of(self.group)
         return known
 
     @property
     def beforehand(self) -> Evidence:
         """The evidence without requests and lines, once the first chunk is in."""
+        epochs = self.context.epochs
         known = self.home
-        events = self.epochs.events_of(known, self.group) if self.wire is None else self.wire.events
-        events = sorted(events, key=lambda event: (event.at_ms, event.broker, event.kind))
+        events = epochs.events_of(known, self.group) if self.wire is None else self.wire.events
         return Evidence(
             self.group,
             (),
             (),
-            tuple(events),
-            self.stalls,
+            tuple(sorted(events, key=attrgetter("at_ms", "broker", "kind"))),
+            self.context.stalls,
             self.outages,
-            tuple(self.epochs.loading),
-            self.epochs.reconnects_ms,
-            self.epochs.partings,
+            tuple(epochs.loading),
+            epochs.reconnects_ms,
+            epochs.partings,
         )
 
     @cached_property
     def unsure(self) -> Unsure:
         """What the coordinators may have left undone, once all lines are in."""
-        return Unsure.of(self.epochs, self.partition)
+        return Unsure.of(self.context.epochs, self.partition)
 
     @cached_property
     def observed(self) -> list[Json]:
         """The observed rebalances, once all chunks are in: each replay is compared with them."""
         if self.wire is not None:
             return list(self.generations.rows())
-        incarnation = partial(self.epochs.incarnation, self.partition)
-        return timeline.observed(self.group, self.lines, self.grammar, incarnation)
+        incarnation = partial(self.context.epochs.incarnation, self.partition)
+        return timeline.observed(self.group, self.lines, self.context.grammar, incarnation)
 
     @property
-    def parts(self) -> Iterator[Part]:
-        """All that came in, part by part."""
-        if self._only is not None:
-            yield self._only
-        else:
-            yield from map(self._part, self._kept)
+    def parts(self) -> Iterable[Part]:
+        """All that came in, part by part; the only one is not decoded again."""
+        if len(self.kept) == 1 and self._last is not None:
+            return (self._last,)
+        return map(self._part, self.kept)
 
-    def close(self) -> None:
-        """Delete the temporary file, if there is one."""
-        self._kept.close()
+    def placed(self, violations: Sequence[Violation]) -> list[Json]:
+        """Return rows of `VIOLATIONS`, without the group."""
+        ids = {found.request for found in violations}
+        chunks = self.kept if ids else ()
+        rows = {row[_ID]: row for chunk in chunks for row in chunk.requests if row[_ID] in ids}
+        places = {name: dict(zip(PLACE, _PLACE(row), strict=True)) for name, row in rows.items()}
+        return [{**places[found.request], **_fields(found)} for found in violations]
 
     def _part(self, chunk: Chunk) -> Part:
         requests = Requests.of(chunk)
-        hints = timeline.hints(chunk.lines, self.grammar)
-        hints.sort(key=lambda hint: (hint.at_ms, hint.kind, hint.subject, hint.broker))
+        hints = timeline.hints(chunk.lines, self.context.grammar)
+        hints.sort(key=attrgetter("at_ms", "kind", "subject", "broker"))
         seen = requests.observed if self.wire is None else in_turn(requests.observed)
         seen = self.held_up.widened(seen)
         if self.wire is not None:
             seen = self.wire.all_placed(seen)
-        known = chunk.known_ms - self.held_up.most_ms
-        return Part(chunk, requests, seen, hints, known, chunk.unanswered)
+        known_ms = chunk.known_ms - self.held_up.most_ms
+        return Part(chunk, requests, chunk.unanswered, seen, hints, known_ms)
 
 
 @dataclass
 class Judgement:
     """A case judged by some rules; its parts come in, then it is compared with what was observed.
 
-    `explained` counts the responses that the rules explain, so far.
+    `first_alone` ends the replay at the first wrong response. `explained` counts the responses that
+    the rules explain, so far.
     """
 
     case: Case
@@ -239,17 +235,14 @@ class Judgement:
     first: GroupReplay | None = None
     """That by other rules, if it noted what it read of those that differ, see `GroupReplay`."""
     explained: int = 0
-    _waiting: list[Requests] = field(default_factory=list)
-    _places: dict[str, Json] = field(default_factory=dict)
 
     @cached_property
     def replay(self) -> GroupReplay:
         """Its replay."""
-        case = self.case
         return GroupReplay(
-            case.beforehand,
+            self.case.beforehand,
             self.profile,
-            Tolerance() if case.wire is None else TOLERANCE,
+            Tolerance() if self.case.wire is None else TOLERANCE,
             first_alone=self.first_alone,
             first=self.first,
         )
@@ -258,13 +251,8 @@ class Judgement:
         """Replay one more part, as far as that is possible."""
         with collector_paused():
             self.replay.add(part.replayed, part.hints, part.known_ms)
-        self._waiting += [part.requests, part.unanswered]
-        if part.known_ms > float("-inf"):
+        if part.known_ms > -inf:
             self.explained += sum(checked.explained for checked in self.replay.checked())
-            self._locate(self.replay.violations)
-            waiting = {seen.id for seen in self.replay.waiting}
-            left = lambda each: any(seen.id in waiting for seen in each.observed)
-            self._waiting = [each for each in self._waiting if left(each)]
 
     @property
     def record_bytes(self) -> int | None:
@@ -273,49 +261,47 @@ class Judgement:
         name, hosts = self.case.group, self.case.members.hosts
         return None if record is None else record.batch_bytes(name, hosts)
 
-    def _locate(self, violations: Iterable[Violation]) -> None:
-        """Note where the requests stand in the log that are answered wrongly."""
-        ids = {found.request for found in violations} - self._places.keys()
-        if ids:
-            for requests in self._waiting:
-                self._places.update(requests.about(ids))
-
-    def compared(self) -> "Compared":
-        """Replay the rest, and compare rebalances and lines with those observed."""
+    def finish(self) -> Replay:
+        """Replay the rest."""
         with collector_paused():
             result = self.replay.finish()
         self.explained += sum(checked.explained for checked in result.checked)
-        self._locate(result.violations)
-        case = self.case
-        instead, unsure = case.grammar.reasons_instead, case.unsure
+        return result
+
+    def compared(self) -> Tables:
+        """Replay the rest, and compare rebalances and lines with those observed."""
+        result, case = self.finish(), self.case
+        instead = case.context.grammar.reasons_instead
         expected = [{"group": case.group} | _expected(row, instead) for row in result.rows]
-        observed = case.observed
-        violations = [
-            {**self._places[found.request], **_fields(found)} for found in result.violations
-        ]
+        observed, violations = case.observed, case.placed(result.violations)
+        bound, lines = dict(result.bound), list[Json]()
         if case.wire is not None:
             if unseen := case.generations.unseen_members:
-                result = replace(result, bound={**result.bound, "unseen_member": unseen})
-            certain = not violations and not result.bound.get("census")
+                bound["unseen_member"] = unseen
+            certain = not violations and not bound.get("census")
             expected = case.generations.forced(expected)
             observed = wire_timeline.new(observed, expected)
-            rows = compare.compare_generations(observed, expected, certain=certain)
-            return Compared(self.explained, result.bound, observed, expected, rows, [], violations)
-        compared = compare.compare(observed, expected, case.stalls)
-        return Compared(
-            *(self.explained, result.bound, observed, expected),
-            unsure.without(result.rows, compared),
-            member_lines.compare(
+            comparison = compare.compare_generations(observed, expected, certain=certain)
+        else:
+            compared = compare.compare(observed, expected, case.context.stalls)
+            comparison = [*case.unsure.without(result.rows, compared)]
+            lines = member_lines.compare(
                 case.lines,
                 result.expected_lines,
-                case.grammar,
+                case.context.grammar,
                 case.outages,
-                case.stalls,
-                case.join_timer_ms,
-                unsure.may_be_missing,
-            ),
-            violations,
-        )
+                case.context.stalls,
+                case.members.join_timer_ms,
+                case.unsure.may_be_missing,
+            )
+        return {
+            "bound": [{"name": name, "count": bound[name]} for name in sorted(bound)],
+            "observed": observed,
+            "expected": expected,
+            "comparison": comparison,
+            "member_lines": lines,
+            "violations": violations,
+        }
 
     @property
     def is_wrong(self) -> bool:
@@ -323,9 +309,10 @@ class Judgement:
         return any(True for _ in self.replay.violations)
 
 
-def _join_timer_ms(join: Mapping[str, Any]) -> float:
-    """Return the rebalance timeout of a JoinGroup; before v1 it is the session's (KIP-62)."""
-    return float(max(join.get(name) or 0 for name in ("rebalanceTimeoutMs", "sessionTimeoutMs")))
+def is_explained(tables: Tables) -> bool:
+    """Whether some rules explain every response, every rebalance and every line."""
+    matches = all(row["outcome"] == "match" for row in tables["comparison"])
+    return matches and not tables["violations"] and not tables["member_lines"]
 
 
 def _fields(item: Violation | ExpectedRebalance) -> Json:

@@ -116,10 +116,11 @@ def expulsions(_: Case, __: RunContext) -> Checker:
 
 def fenced(case: Case, context: RunContext) -> Checker:
     """Answers that fence beside the lines about them."""
-    lines = None if context.wire is not None else context.fenced
-    fencings = Fencings(lines, context.stalls)
+    if context.fenced is None or context.wire is not None:
+        return Checker(lambda _: None)
+    fencings = Fencings(context.fenced)
     return Checker(
-        lambda part: fencings.add(part.requests.observed, part.chunk.fenced),
+        lambda part: fencings.add(part.seen, part.chunk.fenced),
         lambda: rows("member_lines", fencings.rows(case.replaced, context.epochs.of_brokers)),
     )
 

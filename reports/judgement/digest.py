@@ -23,6 +23,8 @@ Row = Mapping[str, Any]
 
 DIGESTS = "group STRING, digest STRING"
 """The columns of the table of digests, which is not stored: `digest` is the JSON of a `Digest`."""
+LAST = {"assigned": "at_ms", "observed": "started_ms"}
+"""The tables of which the last row tells who owns partitions in the end, and when rows happened."""
 
 
 @dataclass
@@ -120,60 +122,51 @@ class Digester:
     ) -> Iterator[tuple[str, Json]]:
         """Pass the rows of a judged group on, with the names of their tables; then its digest."""
         digest = Digest()
-        last: Row | None = None
-        last_start: Row | None = None
+        last: dict[str, Row] = {}
         for name, row in rows:
             digest.rows[name] += 1
-            if name == "observed":
-                self._count_observed(digest, row)
-                last_start = self._later(last_start, row, "started_ms")
-            elif name == "assigned":
-                digest.unowned = []
-                last = self._later(last, row, "at_ms")
-            else:
-                self._count(digest, name, row)
+            self._count(digest, name, row)
+            if name in LAST and self._is_later(row, last.get(name), LAST[name]):
+                last[name] = row
             yield name, row
-        if digest.unowned is not None:
-            given, begun = ([row] if row else [] for row in (last, last_start))
+        if digest.rows["assigned"]:
+            given, begun = ([last[name]] if name in last else [] for name in LAST)
             digest.unowned = self.unowned(group, given, begun)
         if joiners is not None and group in self.topics:
             digest.joiners = sorted(joiners)
         yield "digests", {"digest": digest.to_json()}
 
-    def _later(self, last: Row | None, row: Row, at: str) -> Row | None:
-        """Return the later of two rows that is not after the end; the first of equals."""
-        if row[at] is None or row[at] > self.end_ms:
-            return last
-        return row if last is None or row[at] > last[at] else last
+    def _is_later(self, row: Row, last: Row | None, at: str) -> bool:
+        """Tell whether a row is not after the end, and later than the last one; not its equal."""
+        at_ms = row[at]
+        return at_ms is not None and at_ms <= self.end_ms and (last is None or at_ms > last[at])
 
-    def _count_observed(self, digest: Digest, row: Row) -> None:
-        if row["started_ms"] is not None:
-            digest.begun[phase_of(self.phases, row["started_ms"]), row["reason"] or ""] += 1
-        digest.generations += row["generation"] is not None and row["members"] != 0
-
-    def _count_on_wire(self, digest: Digest, row: Row) -> None:
-        """Count a rebalance that an answer tells of, or the replay."""
-        began_ms = row["expected_started_ms"] or row["observed_joined_ms"]
-        digest.begun[phase_of(self.phases, began_ms), row["expected_reason"] or ""] += 1
-        digest.not_on_wire += row["observed_generation"] is None
+    def _phase(self, at_ms: float) -> str:
+        return phase_of(self.phases, at_ms)
 
     def _count(self, digest: Digest, name: str, row: Row) -> None:
-        if name == "comparison":
+        if name == "observed":
+            if row["started_ms"] is not None:
+                digest.begun[self._phase(row["started_ms"]), row["reason"] or ""] += 1
+            digest.generations += row["generation"] is not None and row["members"] != 0
+        elif name == "comparison":
             digest.different += row["outcome"] != "match"
-            if self.level is Level.WIRE:
-                self._count_on_wire(digest, row)
+            if self.level is Level.WIRE:  # an answer tells of it, or the replay alone
+                began_ms = row["expected_started_ms"] or row["observed_joined_ms"]
+                digest.begun[self._phase(began_ms), row["expected_reason"] or ""] += 1
+                digest.not_on_wire += row["observed_generation"] is None
         elif name == "expected" and row["started_ms"] is not None:
-            digest.expected[phase_of(self.phases, row["started_ms"])] += 1
+            digest.expected[self._phase(row["started_ms"])] += 1
         elif name in ("clients", "witnesses"):
             getattr(digest, name)[row["name"]] += row["count"]
         elif name == "handovers":
             digest.moved = Counter() if digest.moved is None else digest.moved
-            digest.moved[phase_of(self.phases, row["at_ms"])] += row["moved"]
-        elif name == "stops" and phase_of(self.phases, row["from_ms"]) == "impact":
+            digest.moved[self._phase(row["at_ms"])] += row["moved"]
+        elif name == "stops" and self._phase(row["from_ms"]) == "impact":
             digest.stopped_ms.append(row["stopped_ms"])
         elif name == "expulsions":
             counts = digest.fences if row["api"] else digest.evictions
-            counts[phase_of(self.phases, row["at_ms"])] += 1
+            counts[self._phase(row["at_ms"])] += 1
 
 
 def with_total(counts: Mapping[str, int]) -> dict[str, int]:

@@ -1,13 +1,24 @@
-"""What the experiment expects: numbers of rebalances, owners in the end, and the verdict."""
+"""What the experiment expects: numbers of rebalances, owners in the end, and the verdict.
+
+A number that is not met is a fact, unless a disturbance could have changed it. The oracle explains
+each rebalance that was observed, so each was due: for what the plan did to the group, or for what a
+disturbance did. A member that a starved machine kept away longer than its session is removed, too.
+"""
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import inf
 from typing import Any
 
+from reports.judgement.digest import Digest
+from reports.judgement.disturbances import Disturbances
+from reports.judgement.run.disturbance import Disturbance, Source
 from reports.judgement.run.evidence_level import Level
+from reports.judgement.run.run_folder import RunFolder
 from scenarios import Experiment
+from scenarios.members import members_of
 from scenarios.model import ExpectedVerdict, Range
 
 Json = dict[str, Any]
@@ -17,6 +28,10 @@ UNOWNED = "partitions without owner"
 NOTICED_MS = 5_000.0
 """How long clients that run may take to notice new partitions, and to be assigned them; or five
 times as long as they may keep metadata. Measured: 1,864 ms at most, where they keep it for 1 s."""
+HELD_UP = (Source.PRESSURE, Source.STANDSTILL, Source.ELECTION)
+"""What may change how often a group rebalances."""
+MISSING = (Source.LOG, Source.REQUESTS, Source.CLOCK)
+"""Where it may not be known how often it did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,32 +54,26 @@ class Shortfall:
     @property
     def as_json(self) -> Json:
         """Its entry in `verdict.json`."""
-        return {
-            "group": self.group,
-            "phase": self.phase,
-            "what": self.what,
-            "expected": self.expected,
-            "observed": self.observed,
-        }
+        names = ("group", "phase", "what", "expected", "observed")
+        return {name: getattr(self, name) for name in names}
 
 
 def unmet(
     experiment: Experiment,
-    counts: Counter[tuple[str, str, str]],
+    digests: Mapping[str, Digest],
     unowned: Mapping[str, Sequence[str]],
     level: Level = Level.REQUESTS,
-) -> tuple[Shortfall, ...]:
+) -> list[Shortfall]:
     """Return the unmet expectations of an experiment's `expect`.
 
-    `counts` are observed rebalances by (group, phase, reason), `unowned` partitions without owner.
-    At level `wire` a rebalance whose reason is not known may have any.
+    `unowned` are the partitions without owner, by group. At level `wire` a rebalance whose reason
+    is not known may have any.
     """
     found: list[Shortfall] = []
     for wanted in experiment.bounds:
         mine = Counter[str]()
-        for (group, phase, reason), count in counts.items():
-            if group == wanted.group and wanted.phase in (None, phase):
-                mine[reason] += count
+        for (phase, reason), count in digests.get(wanted.group, Digest()).begun.items():
+            mine[reason] += count if wanted.phase in (None, phase) else 0
         observed = mine[wanted.reason] if wanted.reason else mine.total()
         unknown = mine[""] if wanted.reason and level is Level.WIRE else 0
         about = (wanted.group, wanted.phase or "total", "rebalances")
@@ -77,7 +86,20 @@ def unmet(
     for owners in experiment.owners:
         observed = len(unowned[owners.group])
         found += _missed(owners.group, "the end", UNOWNED, observed, owners.unowned)
-    return tuple(found)
+    return found
+
+
+def _missed(
+    group: str, phase: str, what: str, observed: int, wanted: Range, reason: str | None = None
+) -> list[Shortfall]:
+    """Return an expectation if it was not met, else nothing."""
+    low, high = wanted.min, wanted.max
+    most = inf if high is None else high
+    if low <= observed <= most:
+        return []
+    span = f"{low}" if low == high else f"{low}..{'' if high is None else high}"
+    span += f" with reason {reason}" if reason else ""
+    return [Shortfall(group, phase, what, span, observed, observed > most, most, reason)]
 
 
 def had_time(item: Shortfall, ran_ms: float | None, experiment: Experiment) -> bool:
@@ -92,17 +114,122 @@ def had_time(item: Shortfall, ran_ms: float | None, experiment: Experiment) -> b
     return ran_ms >= max((NOTICED_MS, *needs_ms))
 
 
-def _missed(
-    group: str, phase: str, what: str, observed: int, wanted: Range, reason: str | None = None
-) -> list[Shortfall]:
-    """Return an expectation if it was not met, else nothing."""
-    low, high = wanted.min, wanted.max
-    most = inf if high is None else high
-    if low <= observed <= most:
-        return []
-    span = f"{low}" if low == high else f"{low}..{'' if high is None else high}"
-    span += f" with reason {reason}" if reason else ""
-    return [Shortfall(group, phase, what, span, observed, observed > most, most, reason)]
+@dataclass(frozen=True)
+class Counted:
+    """What a run tells of its counts; `observed` are rows of that table, of some groups."""
+
+    run: RunFolder
+    disturbances: Disturbances
+    observed: Sequence[Json]
+
+    def changed_by(self, item: Shortfall) -> Disturbance | None:
+        """Return a disturbance that could have changed a count that is not met; None if none."""
+        from_ms, until_ms = self._span(item)
+        unseen = self.disturbances.within(item.group, from_ms, until_ms, MISSING)
+        if (first := next(unseen, None)) is not None:
+            return first
+        if item.what == UNOWNED:
+            row = self.disturbances.groups[item.group]
+            if had_time(item, row["ran_ms"], self.run.experiment):
+                return None
+        elif rows := self._all_rows(item):
+            by = [one for row in rows if (one := self._disturbed(item.group, row)) is not None]
+            return by[0] if by and item.observed - len(by) <= item.most else None
+        return next(self._held_up(item.group, from_ms, until_ms), None)
+
+    def why(self, item: Shortfall) -> str:
+        """Say why each of too many rebalances was due, as far as that is known; else ""."""
+        causes = Counter(self._cause(item.group, row) for row in self._all_rows(item))
+        words = "; ".join(
+            cause if len(causes) == 1 else f"{count} x {cause}"
+            for cause, count in sorted(causes.items(), key=lambda one: (-one[1], one[0]))
+        )
+        return f"{in_words(causes.total(), 'rebalance')}, each due: {words}" if words else ""
+
+    def _span(self, item: Shortfall) -> tuple[float, float]:
+        """Return from when until when a count was made."""
+        phases = dict(self.run.phases)
+        teardown_ms = phases.get("teardown", inf)
+        if item.what == UNOWNED:
+            grown_ms = self.run.grown_ms[0]
+            return phases.get("impact", -inf) if grown_ms == inf else grown_ms, teardown_ms
+        began = [*self.run.phases, ("", inf)]
+        for (phase, from_ms), (_, until_ms) in pairwise(began):
+            if phase == item.phase:
+                return from_ms, until_ms
+        return began[0][1], teardown_ms
+
+    def _all_rows(self, item: Shortfall) -> list[Json]:
+        """Return the rebalances of which there are too many; none if not all are known."""
+        rows = [
+            row
+            for row in self.observed
+            if row["group"] == item.group
+            and row["started_ms"] is not None
+            and item.phase in ("total", self.run.phase_at(row["started_ms"]))
+            and item.reason in (None, row["reason"])
+        ]
+        known = item.what != UNOWNED and item.too_many and len(rows) == item.observed
+        return rows if known else []
+
+    def _disturbed(self, group: str, row: Json) -> Disturbance | None:
+        """Return what may be why a rebalance was due, if no fault on the group's members is."""
+        if self._absent(group, row) is not None or self._is_meant(group, row):
+            return None
+        started_ms = row["started_ms"]
+        return next(self._held_up(group, started_ms - self._session_ms(group), started_ms), None)
+
+    def _held_up(self, group: str, from_ms: float, until_ms: float) -> Iterator[Disturbance]:
+        serving = self.disturbances.groups[group]["brokers"]
+        for one in self.disturbances.within(group, from_ms, until_ms, HELD_UP):
+            if one.broker in ("", *serving):
+                yield one
+
+    def _absent(self, group: str, row: Json) -> float | None:
+        """Return how long the plan had a client away for which a rebalance was due, in ms.
+
+        A static member that is back within its session costs none.
+        """
+        session_ms = self._session_ms(group)
+        workload = (one for one in self.run.experiment.workload.groups if one.name == group)
+        members = (one for of in workload for one in members_of(of))
+        statics = {one.name for one in members if one.kind == "static"}
+        for one in self.run.absences:
+            away_ms = one.until_ms - one.from_ms
+            due = away_ms >= session_ms or one.client not in statics
+            until_ms = one.until_ms + session_ms
+            if one.group == group and due and one.from_ms <= row["started_ms"] <= until_ms:
+                return away_ms
+        return None
+
+    def _is_meant(self, group: str, row: Json) -> bool:
+        """Whether another fault on the group was under way, or within a session of its end."""
+        down = {one.client for one in self.run.absences if one.group == group}
+        return any(
+            fault["group"] == group
+            and fault["target"] not in down
+            and fault["meant_at_ms"]
+            <= row["started_ms"]
+            <= (fault["healed_at_ms"] or inf) + self._session_ms(group)
+            for fault in self.run.faults
+        )
+
+    def _cause(self, group: str, row: Json) -> str:
+        away_ms, session_ms = self._absent(group, row), self._session_ms(group)
+        if away_ms is None:
+            return str(row["reason"] or "without a reason")
+        if away_ms < session_ms:
+            return f"a dynamic member was away ({row['reason']})"
+        away_s, session_s = away_ms / 1_000, session_ms / 1_000
+        return f"a member was away {away_s:.0f} s with a session of {session_s:g} s"
+
+    def _session_ms(self, group: str) -> float:
+        return self.disturbances.groups[group].get("max_session_timeout_ms") or 0.0
+
+
+def in_words(count: int, noun: str) -> str:
+    """Write a number with its noun."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def expected_verdict(
@@ -124,22 +251,22 @@ def expected_verdict(
     """
     if expected is None:
         return None
+    because, group = expected.because, expected.group
+    short = {item.group for item in unmet}
+    wrong = {*proven, *short}
     came_true = verdict == expected.verdict
-    if expected.verdict == "fail":
-        short = {item.group for item in unmet}
-        if expected.because == "unowned":
-            ownerless = {item.group for item in unmet if item.what == UNOWNED and item.too_many}
-            where = ownerless if expected.group is None else {expected.group}
-            came_true = came_true and not proven and short == ownerless == where
-        elif expected.because == "unanswered":
-            came_true = came_true and {*unanswered} == {*proven, *short} == {expected.group}
-        else:
-            named = broken.get(expected.group or "", ()) == [expected.because]
-            came_true = came_true and named and {*proven, *short} == {expected.group}
+    if expected.verdict == "fail" and because == "unowned":
+        ownerless = {item.group for item in unmet if item.what == UNOWNED and item.too_many}
+        where = ownerless if group is None else {group}
+        came_true = came_true and not proven and short == ownerless == where
+    elif expected.verdict == "fail" and because == "unanswered":
+        came_true = came_true and {*unanswered} == wrong == {group}
+    elif expected.verdict == "fail":
+        came_true = came_true and broken.get(group or "", ()) == [because] and wrong == {group}
     return {
         "verdict": expected.verdict,
-        "because": expected.because,
-        "group": expected.group,
+        "because": because,
+        "group": group,
         "came_true": came_true,
     }
 

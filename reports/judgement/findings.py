@@ -5,9 +5,9 @@ knows the group's state again, are linked to it as consequences.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from operator import itemgetter
+from math import inf
 from typing import Any
 
 from reports.judgement.breaches import Breach
@@ -16,10 +16,20 @@ from reports.judgement.timelines.compare import LATE_MS
 from reports.judgement.timelines.member_lines import DOUBTFUL, OF_LOADS, time_of
 
 Row = Mapping[str, Any]
+Json = dict[str, Any]
 LENGTH_ALONE = "whether a member's metadata changed is not in the log, their length is"
 """Why a rebalance for metadata proves nothing before 2.8."""
-EARLY = frozenset({"early", "early_line"})
-"""The kinds of findings about what a timer did too early."""
+
+SAME_MOMENT_MS = 5.0
+"""The lines of one event lie within this time."""
+
+NO_LINE = "no such line"
+STEPS = tuple(
+    f"{side}_{step}_ms"
+    for side in ("observed", "expected")
+    for step in ("started", "joined", "assigned")
+)
+"""When the steps of a rebalance were, and were due; columns of the comparison."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +70,7 @@ class Finding:
     @property
     def is_early(self) -> bool:
         """Whether something was done too early: by a timer, which its request may have started."""
-        return self.kind in EARLY
+        return self.kind in ("early", "early_line")
 
 
 def collect(
@@ -80,20 +90,10 @@ def collect(
     return found + sorted(map(_from_breach, breaches), key=_in_log_order)
 
 
-def of_group(rows: Iterable[Row], tables: Mapping[str, Sequence[dict[str, Any]]]) -> list[Finding]:
-    """List the differences of a group; `rows` are its logged rows, `tables` those of its judgement.
-
-    The rows of `tables` have the column `group`.
-    """
-    lines = [row for row in rows if row["template"] is not None]
-    before = lambda _, at_ms: [line for line in lines if line["at_ms"] <= at_ms]
-    placed = lambda name, due: [located(row, due, before) for row in tables.get(name, ())]
-    return collect(
-        tables.get("violations", ()),
-        placed("comparison", "expected_started_ms"),
-        placed("member_lines", "due_ms"),
-        tables.get("breaches", ()),
-    )
+def of_group(tables: Mapping[str, Sequence[Row]]) -> list[Finding]:
+    """List the differences of a group; the rows of its `tables` have the column `group`."""
+    names = ("violations", "comparison", "member_lines", "breaches")
+    return collect(*(tables.get(name, ()) for name in names))
 
 
 def proven_roots(found: Iterable[Finding]) -> list[Finding]:
@@ -109,58 +109,72 @@ def unanswered(proven: Iterable[Finding]) -> set[str]:
     return {group for group, found in kinds.items() if found == {Breach.NEVER_ANSWERED}}
 
 
-def located(
-    row: dict[str, Any], due: str, before: Callable[[str, float], Iterable[Row]]
-) -> dict[str, Any]:
-    """Return a row with the place of its line; of a missing line, the group's last line before it.
-
-    `due` names the column with the time at which the line was due. `before` returns the lines about
-    a group up to a time, in ms.
-    """
-    if row["line"] is not None:
-        return row
-    lines = before(row["group"], row[due])
-    last = max(lines, key=itemgetter("at_ms", "line"), default=None)
-    return row if last is None else {**row, "broker": last["broker"], "line": last["line"]}
+def _finding(
+    row: Row, kind: str, at_ms: float, expected: str, observed: str, **more: Any
+) -> Finding:
+    """Return what a row with group, broker and line shows; of a moment, if not `more` is known."""
+    span: Json = {"from_ms": at_ms, "until_ms": at_ms}
+    return Finding(
+        kind=kind,
+        group=row["group"],
+        at_ms=at_ms,
+        expected=expected,
+        observed=observed,
+        broker=row["broker"] or "",
+        line=row["line"] or 0,
+        **span | more,
+    )
 
 
 def _from_violation(row: Row) -> Finding:
     kind = "wrong_answer" if row["rule"] == "answer" else str(row["rule"])
-    if not row["searched"]:
-        kind = "unexplained"
-    return Finding(
-        kind=kind,
-        group=row["group"],
-        at_ms=row["at_ms"],
+    asked = f"{row['api']} of {row['client_id']}"
+    return _finding(
+        row,
+        kind if row["searched"] else "unexplained",
+        row["at_ms"],
+        f"{asked}: {row['expected']}",
+        f"{asked}: {row['observed']}",
         from_ms=row["arrived_ms"],
         until_ms=row["until_ms"],
-        expected=f"{row['api']} of {row['client_id']}: {row['expected']}",
-        observed=f"{row['api']} of {row['client_id']}: {row['observed']}",
-        broker=row["broker"],
-        line=row["line"],
         proven=row["searched"],
     )
 
 
 def _from_comparison(row: Row) -> Finding:
-    broker = row["broker"] or ""
-    at_ms = began_ms(row)
-    if row["outcome"] == "wrong_generation" and row["observed_joined_ms"]:
-        at_ms = row["observed_joined_ms"]
-    return Finding(
-        kind=f"{row['outcome']}_rebalance" if row["outcome"] in _LONE else row["outcome"],
-        group=row["group"],
-        at_ms=at_ms,
-        from_ms=at_ms,
-        until_ms=max(at_ms, row["observed_joined_ms"] or 0.0, row["expected_joined_ms"] or 0.0),
-        since_ms=min((row[name] for name in STEPS if row[name]), default=at_ms),
-        seen_ms=max((row[name] for name in STEPS if row[name]), default=at_ms)
-        + LATE_MS * (row["outcome"] == "missing"),
-        expected=_described(row, "expected"),
-        observed=_described(row, "observed"),
-        broker=broker,
-        line=row["line"] or 0,
+    outcome, joined_ms = row["outcome"], row["observed_joined_ms"] or 0.0
+    at_ms = joined_ms if outcome == "wrong_generation" and joined_ms else began_ms(row)
+    times = [row[name] for name in STEPS if row[name]] or [at_ms]
+    return _finding(
+        row,
+        f"{outcome}_rebalance" if outcome in ("missing", "unexpected") else outcome,
+        at_ms,
+        _described(row, "expected"),
+        _described(row, "observed"),
+        until_ms=max(at_ms, joined_ms, row["expected_joined_ms"] or 0.0),
+        since_ms=min(times),
+        seen_ms=max(times) + LATE_MS * (outcome == "missing"),
     )
+
+
+def _from_line(row: Row) -> Finding:
+    times = [one for one in (row["at_ms"], row["due_ms"]) if one is not None]
+    return _finding(
+        row,
+        row["outcome"],
+        time_of(row),
+        *_said_of_line(row),
+        since_ms=min(times),
+        seen_ms=max(times) + LATE_MS * (row["at_ms"] is None),
+        proven=row["outcome"] != DOUBTFUL,
+        about=row["kind"],
+    )
+
+
+def _from_breach(row: Row) -> Finding:
+    said = row["expected"], row["observed"]
+    more = {"since_ms": row["from_ms"], "proven": row["proven"], "history": row["history"]}
+    return _finding(row, row["kind"], row["at_ms"], *said, **more)
 
 
 def began_ms(row: Row) -> float:
@@ -174,28 +188,6 @@ def _in_log_order(finding: Finding) -> tuple[str, float, int]:
     """Order by time; a rebalance comes before the line about the member that caused it."""
     about_a_member = finding.kind.endswith("_line")
     return finding.group, finding.at_ms + SAME_MOMENT_MS * about_a_member, finding.line
-
-
-def _from_line(row: Row) -> Finding:
-    broker = row["broker"] or ""
-    at_ms = time_of(row)
-    expected, observed = _said_of_line(row)
-    times = [one for one in (row["at_ms"], row["due_ms"]) if one is not None]
-    return Finding(
-        kind=row["outcome"],
-        group=row["group"],
-        at_ms=at_ms,
-        from_ms=at_ms,
-        until_ms=at_ms,
-        since_ms=min(times, default=at_ms),
-        seen_ms=max(times, default=at_ms) + LATE_MS * (row["at_ms"] is None),
-        expected=expected,
-        observed=observed,
-        broker=broker,
-        line=row["line"] or 0,
-        proven=row["outcome"] != DOUBTFUL,
-        about=row["kind"],
-    )
 
 
 def _said_of_line(row: Row) -> tuple[str, str]:
@@ -212,56 +204,24 @@ def _said_of_line(row: Row) -> tuple[str, str]:
     return f"line {row['kind']}, number {row['nth']}, as it is due", line
 
 
-def _from_breach(row: Row) -> Finding:
-    return Finding(
-        kind=row["kind"],
-        group=row["group"],
-        at_ms=row["at_ms"],
-        from_ms=row["at_ms"],
-        until_ms=row["at_ms"],
-        expected=row["expected"],
-        observed=row["observed"],
-        broker=row["broker"],
-        line=row["line"],
-        proven=row["proven"],
-        history=row["history"],
-        since_ms=row["from_ms"],
-    )
-
-
-SAME_MOMENT_MS = 5.0
-"""The lines of one event lie within this time."""
-
-NO_LINE = "no such line"
-_LONE = ("missing", "unexpected")
-STEPS = tuple(
-    f"{side}_{step}_ms"
-    for side in ("observed", "expected")
-    for step in ("started", "joined", "assigned")
-)
-"""When the steps of a rebalance were, and were due; columns of the comparison."""
-
-
 def _described(row: Row, side: str) -> str:
     """Describe one side of a row of the comparison."""
-    if row[f"{side}_started_ms"] is None:
-        if row[f"{side}_joined_ms"] is None:
+    of = lambda name: row[f"{side}_{name}"]
+    if of("started_ms") is None:
+        if of("joined_ms") is None:
             return "no rebalance"
         return "a join phase that ended, but no line that a rebalance began"
-    of = f" of {row[f'{side}_member_id']}" if row["outcome"] == "wrong_reason" else ""
-    old, reason = row[f"{side}_old_generation"], row[f"{side}_reason"]
-    words = [f"rebalance from generation {old} ({reason}{of})"]
-    if row[f"{side}_generation"] is not None:
-        words.append(f"to generation {row[f'{side}_generation']}")
-    if row[f"{side}_members"] is not None:
-        static = row[f"{side}_static_members"]
-        words.append(
-            f"{row[f'{side}_members']} members" + (f" ({static} static)" if static else "")
-        )
-    if row[f"{side}_ended_as"] != "unsure":
-        words.append(f"ended as {row[f'{side}_ended_as']}")
-    if row[f"{side}_leader"]:
-        words.append(f"led by {row[f'{side}_leader']}")
+    member = f" of {of('member_id')}" if row["outcome"] == "wrong_reason" else ""
+    words = [f"rebalance from generation {of('old_generation')} ({of('reason')}{member})"]
+    if of("generation") is not None:
+        words.append(f"to generation {of('generation')}")
+    if of("members") is not None:
+        static = f" ({of('static_members')} static)" if of("static_members") else ""
+        words.append(f"{of('members')} members{static}")
+    if of("ended_as") != "unsure":
+        words.append(f"ended as {of('ended_as')}")
+    if of("leader"):
+        words.append(f"led by {of('leader')}")
     if row["outcome"] in ("early", "late") and side == "observed":
         words.append(f"{abs(row['off_by_ms']):.0f} ms too {row['outcome']}")
     return ", ".join(words)
@@ -273,18 +233,18 @@ def _rooted(found: list[Finding]) -> list[Finding]:
     Nothing follows from a doubtful line, or from one about what a coordinator loaded.
     """
     linked: list[Finding] = []
-    root, reach = None, float("-inf")
-    for finding in found:
-        same = root is not None and linked[root].group == finding.group
-        if same and finding.from_ms <= reach:
-            linked.append(replace(finding, root=root))
+    roots: dict[str, tuple[int, float]] = {}
+    for place, finding in enumerate(found):
+        root, reach_ms = roots.get(finding.group, (place, -inf))
+        if finding.from_ms <= reach_ms:
+            finding = replace(finding, root=root)  # noqa: PLW2901
         elif finding.kind == DOUBTFUL or finding.about in OF_LOADS:
             linked.append(finding)
             continue
         else:
-            root, reach = len(linked), float("-inf")
-            linked.append(finding)
-        reach = max(reach, finding.until_ms + LATE_MS)
+            root = place
+        roots[finding.group] = root, max(reach_ms, finding.until_ms + LATE_MS)
+        linked.append(finding)
     return linked
 
 

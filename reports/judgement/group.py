@@ -3,37 +3,38 @@
 Groups do not depend on each other, so each is judged alone, by plain functions.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import fields, replace
+from functools import cache
 from itertools import chain
 from typing import Any, cast
 
 from reference_coordinator.classic.noted_rules import NotedRules
 from reference_coordinator.classic.profiles import Profile
+from reference_coordinator.classic.releases import PROMISES
 from reference_coordinator.replay import Evidence, GroupReplay
 from reports.judgement import breaches, checkers, members, witnesses
-from reports.judgement.case import Case, Judgement, Named
+from reports.judgement.case import Case, Judgement, Named, Tables, is_explained
 from reports.judgement.clients import assignments, comparison, ownership
 from reports.judgement.clients.client_rules.findings import CLIENT_FINDINGS
 from reports.judgement.coordinators import elections
 from reports.judgement.coordinators.wire_epochs import epochs_of
 from reports.judgement.digest import DIGESTS
 from reports.judgement.kept_chunks import KeptChunks
-from reports.judgement.logged import Chunk, HeldUp, LoggedRow
-from reports.judgement.members import Members, Pace
+from reports.judgement.logged import Chunk, LoggedRow
 from reports.judgement.missing.gaps import UNLOGGED
-from reports.judgement.promises import broken_promises, differing
 from reports.judgement.run.history import ClientEvent
 from reports.judgement.run_context import RunContext
 from reports.judgement.timelines import compare, member_lines
-from reports.judgement.timelines.compare import Compared
 from reports.judgement.timelines.timeline import OBSERVED
 
 Json = dict[str, Any]
 
 DIFFERENCES = ("comparison", "member_lines", "violations")
 """The tables whose rows show that something is wrong, but for matches."""
+DUE = {"comparison": "expected_started_ms", "member_lines": "due_ms"}
+"""When a line was due, by table. Where it is missing, the group's last line before is its place."""
 
 EXPECTED = """
     group STRING, incarnation INT, old_generation INT, started_ms DOUBLE, earliest_ms DOUBLE,
@@ -83,23 +84,17 @@ TABLES = {
     "witnesses": witnesses.WITNESSES,
     "digests": DIGESTS,
 }
+Tries = Mapping[frozenset[str], frozenset[str] | None]
+"""By the promises that a try took for broken: the rules that it read, None if it failed."""
 
 
 def evidence_of(context: RunContext, group: str, rows: Iterable[LoggedRow]) -> Evidence:
     """Return everything that the oracle may see of a group."""
     chunk = Chunk.of(rows)
-    case = case_of(context, group, [chunk])
+    wire = None if context.wire is None else epochs_of([chunk], context.wire)
+    case = Case(context, group, wire)
     part = case.add(chunk)
     return replace(case.beforehand, requests=tuple(part.replayed), hints=tuple(part.hints))
-
-
-def _differences(context: RunContext, case: Case, found: Compared) -> Iterator[Named]:
-    yield from checkers.rows("comparison", found.comparison)
-    yield from checkers.rows("member_lines", found.lines)
-    if case.partition is not None:
-        loads = elections.unexpected_loads(context.epochs, case.partition, context.stalls)
-        yield from checkers.rows("member_lines", loads)
-    yield from checkers.rows("violations", found.violations)
 
 
 def check_rows(
@@ -118,22 +113,19 @@ def check_rows(
 def check_group(context: RunContext, group: str, chunks: Iterable[Chunk]) -> Iterator[Named]:
     """Judge a group whose rows come in order of time, chunk by chunk; as `tables`.
 
-    No more is kept than a chunk, what is under way, and what its rows are made of.
+    No more is in memory than a chunk, what is under way, and what its rows are made of.
     """
     with closing(KeptChunks()) as kept:
+        chunks, wire = kept.passing(chunks), None
         if context.wire is not None:  # all of them tell the epochs, before they are judged
-            for chunk in chunks:
-                kept.add(chunk)
-            chunks = kept
-        with closing(case_of(context, group, kept)) as case:
-            found = _checked(context, case, chunks)
-            joiners = case.members.joiners
-            yield from (
-                context.digester.digested(group, found, joiners) if context.digester else found
-            )
+            chunks, wire = kept, epochs_of(chunks, context.wire)
+        case = Case(context, group, wire, kept)
+        found, digester = _checked(case, chunks), context.digester
+        yield from digester.digested(group, found, case.members.joiners) if digester else found
 
 
-def _checked(context: RunContext, case: Case, chunks: Iterable[Chunk]) -> Iterator[Named]:
+def _checked(case: Case, chunks: Iterable[Chunk]) -> Iterator[Named]:
+    context = case.context
     noted = NotedRules(context.profile, differing(context.profile, context.promised))
     judgement = Judgement(case, cast(Profile, noted), context.first_alone)
     beside = [checker(case, context) for checker in checkers.CHECKERS]
@@ -144,60 +136,50 @@ def _checked(context: RunContext, case: Case, chunks: Iterable[Chunk]) -> Iterat
             yield from checker.add(part) or ()
         judgement.add(part)
     found = judgement.compared()
-    yield from checkers.counted("bound", found.bound)
-    yield from checkers.rows("observed", found.observed)
-    yield from checkers.rows("expected", found.expected)
     ends = chain.from_iterable(checker.end() for checker in beside)
-    for name, row in chain(_differences(context, case, found), ends):
+    for name, row in chain(_rows_of(found), _unexpected_loads(case), ends):
+        if name in DUE and row["line"] is None:
+            row.update(case.last_line(row[DUE[name]]))
         case.is_wrong |= name in DIFFERENCES and row.get("outcome") != "match"
         yield name, row
-    yield from case.in_the_end(found.responses, judgement.record_bytes)
+    yield from case.in_the_end(judgement.explained, judgement.record_bytes)
     if case.members.has_statics:
-        yield from _promises(context, case, found, noted, judgement.replay)
+        yield from _promises(case, found, noted, judgement.replay)
 
 
-def _promises(
-    context: RunContext, case: Case, found: Compared, noted: NotedRules, first: GroupReplay
-) -> Iterator[Named]:
+def _rows_of(tables: Tables) -> Iterator[Named]:
+    return ((name, row) for name, rows in tables.items() for row in rows)
+
+
+def _unexpected_loads(case: Case) -> Iterator[Named]:
+    if case.partition is not None:
+        epochs, stalls = case.context.epochs, case.context.stalls
+        loads = elections.unexpected_loads(epochs, case.partition, stalls)
+        yield from checkers.rows("member_lines", loads)
+
+
+def _promises(case: Case, found: Tables, noted: NotedRules, first: GroupReplay) -> Iterator[Named]:
     """Yield the departures from KIP-345, and the promises that are broken.
 
     `found` was judged by the profile as it was `noted`, in the replay `first`.
     """
-    kept = found
+    context, kept = case.context, found
     if noted.reads:
         kept = _compared(case, context.promised, first_alone=context.first_alone, first=first)
-    yield from checkers.rows("departures", kept.violations)
-    if context.rules is not None and not kept.explained:
+    yield from checkers.rows("departures", kept["violations"])
+    if context.rules is not None and not is_explained(kept):
         known: dict[frozenset[str], frozenset[str] | None] = {frozenset(): None}
         if not differing(context.rules, context.profile):
-            own = noted.read if found.explained else None
+            own = noted.read if is_explained(found) else None
             known[differing(context.rules, context.promised)] = own
-        explained = lambda rules: _compared(case, rules, first_alone=True).explained
+        explained = lambda rules: is_explained(_compared(case, rules, first_alone=True))
         names = broken_promises(explained, context.rules, context.promised, known)
         yield from checkers.rows("broken", ({"promise": name} for name in names))
 
 
-def case_of(context: RunContext, group: str, chunks: Iterable[Chunk]) -> Case:
-    """Begin a case; at level `wire` all its chunks are given."""
-    asks_again = context.promised != context.profile or context.rules is not None
-    partition = context.epochs.partition_of(group)
-    shutdown = elections.of_shutdown(context.epochs, partition, context.stalls, context.grown_ms[1])
-    return Case(
-        group,
-        context.grammar,
-        context.epochs,
-        context.stalls,
-        (*context.outages, *shutdown),
-        HeldUp(context.stalls),
-        asks_again,
-        None if context.wire is None else epochs_of(chunks, context.wire),
-        Members(pace=Pace(*context.grown_ms)),
-    )
-
-
 def _compared(
-    case: Case, profile: Profile, *, first_alone: bool = False, first: GroupReplay | None = None
-) -> Compared:
+    case: Case, profile: Profile, *, first_alone: bool, first: GroupReplay | None = None
+) -> Tables:
     """Judge a whole case by some rules; `first` is its replay by others, see `GroupReplay`."""
     judgement = Judgement(case, profile, first_alone, first)
     for part in case.parts:
@@ -205,3 +187,42 @@ def _compared(
         if first_alone and judgement.is_wrong:
             break
     return judgement.compared()
+
+
+@cache
+def differing(one: Profile, other: Profile) -> frozenset[str]:
+    """Name the rules in which two profiles differ."""
+    names = (field.name for field in fields(Profile) if field.name != "name")
+    return frozenset(name for name in names if getattr(one, name) != getattr(other, name))
+
+
+def broken_promises(
+    explained: Callable[[Profile], bool], rules: Profile, promised: Profile, known: Tries
+) -> tuple[str, ...]:
+    """Name the promises of KIP-345 that a group's coordinator broke: as few as explain the group.
+
+    A promise is a rule of `releases.PROMISES`. It is broken if the group is explained only by the
+    release's own rule instead; this is tried out, promise by promise. A rule that the last
+    successful try did not read needs no try: without it, that try would be the same. `rules` are
+    the release's own, `promised` have all promises kept, and `known` are tries that were made
+    before. The result is empty where nothing is wrong, and where the release's own rules do not
+    explain the group either.
+    """
+
+    def tried(broken: list[str]) -> frozenset[str] | None:
+        if frozenset(broken) in known:
+            return known[frozenset(broken)]
+        noted = NotedRules(replace(promised, **{name: getattr(rules, name) for name in broken}))
+        return noted.read if explained(cast(Profile, noted)) else None
+
+    off = differing(rules, promised)
+    names = [name for name in PROMISES if name in off]
+    if (read := tried(names)) is None:
+        return ()
+    names = [name for name in names if name in read]
+    for name in tuple(names):
+        fewer = [other for other in names if other != name]
+        found = tried(fewer) if name in read else read
+        if found is not None:
+            names, read = fewer, found
+    return tuple(names)

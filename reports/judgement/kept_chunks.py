@@ -1,6 +1,6 @@
 """Chunks of one group that are read again: the first stays in memory, others go to a file."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from tempfile import TemporaryFile
 from typing import IO
@@ -28,6 +28,16 @@ class KeptChunks:
         if self._file is None:
             self._file = TemporaryFile()  # noqa: SIM115, `close` closes it
         self._sizes.append(self._file.write(msgspec.msgpack.encode(chunk)))
+
+    def passing(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+        """Keep chunks, and pass them on."""
+        for chunk in chunks:
+            self.add(chunk)
+            yield chunk
+
+    def __len__(self) -> int:
+        """Count them."""
+        return len(self._first) + len(self._sizes)
 
     def __iter__(self) -> Iterator[Chunk]:
         """Yield those that were kept."""

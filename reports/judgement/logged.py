@@ -6,7 +6,7 @@ until the oracle's `ObservedRequest` is made of it; lines are few, and stay mapp
 
 import json
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
@@ -98,13 +98,8 @@ class Chunk:
 
         The row has when the tap gave the request up, which tells nothing of its broker.
         """
-        found = Requests.decoded(
-            [
-                row
-                for row in self.requests
-                if row[_READABLE] and row[_RESPONSE] is None and row[_API] in GROUP_APIS
-            ]
-        )
+        of_members = (row for row in self.requests if row[_READABLE] and row[_API] in GROUP_APIS)
+        found = Requests.decoded([row for row in of_members if row[_RESPONSE] is None])
         never = [replace(seen, answered_ms=inf) for seen in found.observed]
         return replace(found, observed=never)
 
@@ -130,8 +125,6 @@ class Requests:
     """What the oracle sees of them, before stalls."""
     error_codes: Sequence[int | None] = ()
     arrived_ms: Sequence[float] = ()
-    files: Sequence[str] = ()
-    lines: Sequence[int] = ()
 
     @classmethod
     def of(cls, chunk: Chunk) -> "Requests":
@@ -144,27 +137,14 @@ class Requests:
         if not rows:
             return cls()
         (at, ids, brokers, apis, versions, clients, connections, earliest, latest, answered,
-         requests, responses, serials, errors, arrived, files, lines, _) = zip(
-            *rows, strict=True
-        )  # fmt: skip
+         requests, responses, serials, errors, arrived, *_) = zip(*rows, strict=True)  # fmt: skip
         bodies = {text: None if text is None else _decode(text) for text in {*requests, *responses}}
         body = bodies.__getitem__
         observed = map(
             ObservedRequest, ids, brokers, apis, versions, clients, connections, earliest, at,
             latest, answered, map(body, requests), map(body, responses), serials,
         )  # fmt: skip
-        return cls(list(observed), errors, arrived, files, lines)
-
-    def about(self, ids: set[str]) -> Iterator[tuple[str, Json]]:
-        """Yield where some of the requests stand in the log, and who sent them."""
-        for seen, arrived_ms, file, line in zip(
-            self.observed, self.arrived_ms, self.files, self.lines, strict=True
-        ):
-            if seen.id in ids:
-                yield seen.id, {
-                    "broker": seen.broker, "file": file, "line": line, "api": seen.api,
-                    "client_id": seen.client_id, "arrived_ms": arrived_ms,
-                }  # fmt: skip
+        return cls(list(observed), errors, arrived)
 
 
 def observed(row: LoggedRow) -> ObservedRequest:
@@ -187,48 +167,36 @@ class HeldUp:
 
     def __init__(self, stalls: Sequence[Stall]) -> None:
         """Take the stalls of all brokers."""
-        self._lateness = {
-            broker: Lateness.of(stall for stall in stalls if stall.broker == broker)
-            for broker in {stall.broker for stall in stalls}
-        }
-        self._ends = {
-            broker: sorted(stall.until_ms for stall in lateness.proven)
-            for broker, lateness in self._lateness.items()
-        }
+        self._lateness: dict[str, Lateness] = {}
+        self._ends: dict[str, list[tuple[float, float]]] = {}
+        for broker in {stall.broker for stall in stalls}:
+            mine = Lateness.of(stall for stall in stalls if stall.broker == broker)
+            self._lateness[broker] = mine
+            self._ends[broker] = sorted((one.until_ms, one.from_ms) for one in mine.proven)
         lengths = (stall.until_ms - stall.from_ms for stall in stalls if stall.proven)
-        self.most_ms = max((ms for ms in lengths if ms < float("inf")), default=0.0)
+        self.most_ms = max((ms for ms in lengths if ms < inf), default=0.0)
         """How much earlier than logged a request may have come at most."""
 
     def widened(self, requests: Sequence[ObservedRequest]) -> Sequence[ObservedRequest]:
-        """Return requests as the oracle sees them."""
-        if not self._lateness:
-            return requests
-        return [self._widened(seen) for seen in requests]
+        """Return requests as the oracle sees them, acted on as late as stalls allow.
+
+        And as early: where the broker stood still between reading the clock and writing the line,
+        the whole request seems to have come so much too late.
+        """
+        return [self._widened(seen) for seen in requests] if self._lateness else requests
 
     def _widened(self, seen: ObservedRequest) -> ObservedRequest:
-        ends = self._ends.get(seen.broker)
-        at_ms, waited = seen.answered_ms, seen.latest_ms < seen.answered_ms
-        if ends is None:
-            return held_up(seen, NEVER_LATE) if waited else seen
-        place = bisect_left(ends, at_ms - LOGGED_WITHIN_MS - 1)
-        resumed = place < len(ends) and ends[place] <= at_ms + LOGGED_WITHIN_MS + 1
-        return held_up(seen, self._lateness[seen.broker]) if resumed or waited else seen
-
-
-def held_up(seen: ObservedRequest, lateness: Lateness) -> ObservedRequest:
-    """Return what the oracle sees, acted on as late as stalls of the broker allow.
-
-    And as early: where the broker stood still between reading the clock and writing the line,
-    the whole request seems to have come so much too late.
-    """
-    latest_ms, earliest_ms = seen.latest_ms, seen.earliest_ms
-    if latest_ms < seen.answered_ms:  # it may have waited for its turn, see `parsing`
-        done_ms = latest_ms - HANDLING_DELAY_MS
-        latest_ms = min(seen.answered_ms, lateness.latest(done_ms, HANDLING_DELAY_MS))
-    for stall in lateness.proven:
-        if abs(seen.answered_ms - stall.until_ms) <= LOGGED_WITHIN_MS:
-            earliest_ms = min(earliest_ms, seen.earliest_ms - stall.until_ms + stall.from_ms)
-    if (earliest_ms, latest_ms) == (seen.earliest_ms, seen.latest_ms):
-        return seen
-    taken_ms = seen.started_ms
-    return replace(seen, earliest_ms=earliest_ms, latest_ms=latest_ms, taken_ms=taken_ms)
+        earliest_ms, latest_ms = seen.earliest_ms, seen.latest_ms
+        if latest_ms < seen.answered_ms:  # it may have waited for its turn, see `parsing`
+            done_ms = latest_ms - HANDLING_DELAY_MS
+            lateness = self._lateness.get(seen.broker, NEVER_LATE)
+            latest_ms = min(seen.answered_ms, lateness.latest(done_ms, HANDLING_DELAY_MS))
+        ends = self._ends.get(seen.broker, [])
+        first = bisect_left(ends, (seen.answered_ms - LOGGED_WITHIN_MS, -inf))
+        last = bisect_right(ends, (seen.answered_ms + LOGGED_WITHIN_MS, inf))
+        for until_ms, from_ms in ends[first:last]:
+            earliest_ms = min(earliest_ms, seen.earliest_ms - (until_ms - from_ms))
+        if (earliest_ms, latest_ms) == (seen.earliest_ms, seen.latest_ms):
+            return seen
+        taken_ms = seen.started_ms
+        return replace(seen, earliest_ms=earliest_ms, latest_ms=latest_ms, taken_ms=taken_ms)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import inf
+from operator import attrgetter
 from typing import Any
 
 from kafka_protocol.errors import Error
@@ -27,6 +28,7 @@ ACCEPTED = (None, Error.NONE, Error.REBALANCE_IN_PROGRESS)
 top-level error code."""
 EVICTED = "session_expired"
 """The template of the coordinator's line about a member whose session expired."""
+_ANSWERED_MS = attrgetter("answered_ms")
 
 
 PACE_MS = 2_000.0
@@ -100,6 +102,12 @@ class Pace:
 class Members:
     """What a group's requests tell of its members, as they come in."""
 
+    pace: Pace = field(default_factory=Pace)
+    requests: int = 0
+    """How many readable requests there are."""
+    first_ms: float | None = None
+    last_ms: float | None = None
+    brokers: set[str] = field(default_factory=set)
     has_statics: bool = False
     """Whether the group has a static member."""
     max_rebalance_timeout_ms: float | None = None
@@ -109,12 +117,12 @@ class Members:
     """The hosts from which clients joined, by client id, as the group's record has them."""
     joiners: set[str] = field(default_factory=set)
     """The client.ids that asked to join."""
-    pace: Pace = field(default_factory=Pace)
-    _last_ms: dict[str | None, float] = field(default_factory=dict)
+    _heard_ms: dict[str | None, float] = field(default_factory=dict)
 
     def add(self, requests: Requests) -> Iterator[Json]:
         """Take requests; yield their rows of `JOINS`, without the group."""
-        last_ms = self._last_ms
+        self._count(requests)
+        heard_ms = self._heard_ms
         for seen, error in zip(requests.observed, requests.error_codes, strict=True):
             request, joins = seen.request, seen.api == "JOIN_GROUP"
             if joins or seen.api == LEAVES or request.get("memberId"):  # not an operator's commit
@@ -125,26 +133,49 @@ class Members:
             if error in ACCEPTED:
                 plain = not joins and not request.get("members")
                 member_id = request.get("memberId") if plain else _member_id(seen)
-                before_ms = last_ms.get(member_id)
+                before_ms = heard_ms.get(member_id)
                 if before_ms is None or seen.answered_ms > before_ms:
-                    last_ms[member_id] = seen.answered_ms
+                    heard_ms[member_id] = seen.answered_ms
             if joins:
                 self.joiners.add(seen.client_id)
-                self._wait(request.get("rebalanceTimeoutMs"))
+                if (timeout_ms := request.get("rebalanceTimeoutMs")) is not None:
+                    longest_ms = self.max_rebalance_timeout_ms or 0.0
+                    self.max_rebalance_timeout_ms = max(longest_ms, float(timeout_ms))
                 session_ms = float(request.get("sessionTimeoutMs") or 0)
                 self.max_session_timeout_ms = max(self.max_session_timeout_ms, session_ms)
                 if error == 0:
                     self.hosts[seen.client_id] = host_in(seen.connection)
                     yield _join(seen)
 
+    def _count(self, requests: Requests) -> None:
+        if not requests.observed:
+            return
+        self.requests += len(requests.observed)
+        self.brokers |= {seen.broker for seen in requests.observed}
+        first_ms, last_ms = min(requests.arrived_ms), max(map(_ANSWERED_MS, requests.observed))
+        self.first_ms = first_ms if self.first_ms is None else min(self.first_ms, first_ms)
+        self.last_ms = last_ms if self.last_ms is None else max(self.last_ms, last_ms)
+
+    @property
+    def join_timer_ms(self) -> float:
+        """The longest that a join phase may last; before v1 that is the session (KIP-62)."""
+        return max(self.max_rebalance_timeout_ms or 0.0, self.max_session_timeout_ms)
+
+    def counts(self) -> Json:
+        """Return the columns of `GROUPS` that requests alone tell."""
+        return {
+            "requests": self.requests,
+            "first_ms": self.first_ms,
+            "last_ms": self.last_ms,
+            "max_rebalance_timeout_ms": self.max_rebalance_timeout_ms,
+            "max_session_timeout_ms": self.max_session_timeout_ms,
+            "brokers": ",".join(sorted(self.brokers)),
+            "ran_ms": self.pace.kept_ms,
+        }
+
     def heard(self) -> Iterator[Json]:
         """Yield the rows of `HEARD`, without their group."""
-        return ({"member_id": name, "last_ms": at_ms} for name, at_ms in self._last_ms.items())
-
-    def _wait(self, timeout_ms: int | None) -> None:
-        if timeout_ms is not None:
-            longest_ms = self.max_rebalance_timeout_ms or 0.0
-            self.max_rebalance_timeout_ms = max(longest_ms, float(timeout_ms))
+        return ({"member_id": name, "last_ms": at_ms} for name, at_ms in self._heard_ms.items())
 
 
 def _join(seen: ObservedRequest) -> Json:

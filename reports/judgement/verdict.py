@@ -6,7 +6,7 @@ every fault verified. fail beats unknown beats pass; a gap in the evidence never
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,10 +19,9 @@ from reports.judgement import (
     unknown,
 )
 from reports.judgement.clients.client_rules.findings import about_clients
-from reports.judgement.counted import Counted
 from reports.judgement.digest import Digest, Digester, with_total
 from reports.judgement.disturbances import Disturbances
-from reports.judgement.expectations import expected_verdict, unmet
+from reports.judgement.expectations import Counted, expected_verdict, in_words, unmet
 from reports.judgement.log.log_places import LogPlaces
 from reports.judgement.log.processes import STATUSES
 from reports.judgement.missing import gaps as missing
@@ -34,6 +33,9 @@ from reports.judgement.run.run_folder import RunFolder
 Json = dict[str, Any]
 SHOWN = 20
 """How many rejected or missing lines a verdict quotes."""
+CHECKED_WITHIN = 1.5
+"""After how many times `replica.lag.time.max.ms` a replica that has stopped is out of sync at the
+latest: its leader looks for such replicas each half of that (`ReplicaManager.startup`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,28 +102,22 @@ def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | 
     collected = findings.collect(data.violations, data.comparison, data.member_lines, data.breaches)
     found = disturbances.judged(collected)
     proven = findings.proven_roots(found)
-    counts = Counter(
-        {
-            (group, phase, reason): count
-            for group, digest in data.digests.items()
-            for (phase, reason), count in digest.begun.items()
-        }
-    )
     left = _unowned(run, data)
-    short = unmet(run.experiment, counts, left, run.level)
+    short = unmet(run.experiment, data.digests, left, run.level)
     # a count proves something only where the evidence is whole, and the oracle explains it
     whole = run.completed and not (run.aborted or run.stopped or run.failures)
     open_counts = {
         *doubtful.unsure_counts(run, data.bound, kip_848),
         *(one.group for one in found if one.root is None and not one.proven),
     }
-    counted = [one for one in short if one.proven and one.group in data.checks and whole]
-    counted = [one for one in counted if one.group not in open_counts]
+    checked = data.checks.keys() - open_counts if whole else ()
+    counted = [one for one in short if one.proven and one.group in checked]
     known = Counted(run, disturbances, data.observed)
     changed = {one: by for one in counted if (by := known.changed_by(one)) is not None}
     certain = [one for one in counted if one not in changed]
-    uncertain = found or any(one.group in open_counts for one in short)
-    doubts = [*_doubts(run, data, kip_848, profile), *(doubtful.assumed(run) if uncertain else ())]
+    doubts = [*_doubts(run, data, kip_848, profile), *_doubts_of_run(run)]
+    if found or any(one.group in open_counts for one in short):
+        doubts += doubtful.assumed(run)
     doubts += dict.fromkeys(
         f"what was expected of group {one.group} is not met, but {unknown.described(by)}"
         for one, by in changed.items()
@@ -130,18 +126,15 @@ def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | 
     doubts += unknown.doubts(found)
     if run.stopped and (doubts or short):
         doubts.insert(0, "the run was stopped before its time was over")
-    if proven or certain:
-        verdict = "fail"
-    elif doubts or found or short:
-        verdict = "unknown"
-    else:
-        verdict = "pass"
+    open_ = doubts or found or short
+    verdict = "fail" if proven or certain else "unknown" if open_ else "pass"
     shown, times = unknown.first_of_each(found)
     members = Counter((one.group, one.kind) for one in run.experiment.members())
     groups = {
         name: _group(run, data, name, members) | {"unowned": left.get(name)}
         for name in _group_names(run, data)
     }
+    as_other = judged_as(run.environment)
     return {
         "verdict": verdict,
         "experiment": run.experiment.name,
@@ -151,9 +144,9 @@ def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | 
         "profile": profile,
         "seed": run.environment["seed"],
         "judge": run.experiment.judge,
-        "judged_as": judged_as(run.environment),
+        "judged_as": as_other,
         "foretold": expected_verdict(
-            None if judged_as(run.environment) else run.experiment.expected_verdict,
+            None if as_other else run.experiment.expected_verdict,
             verdict,
             data.broken_promises,
             [one.group for one in proven],
@@ -223,73 +216,63 @@ def _group_names(run: RunFolder, data: Results) -> list[str]:
 
 def _doubts(
     run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | None
-) -> list[str]:
-    """List, in words, why the verdict cannot be a pass."""
-    doubts = []
+) -> Iterator[str]:
+    """Say, in words, why the evidence does not allow a pass."""
     if profile is None:
-        doubts.append(
-            f"the oracle has no profile for Kafka {run.environment['kafka_version']}; it was "
-            "replayed under the newest one"
-        )
-    doubts += [
-        f"group {group} uses the KIP-848 protocol, which is out of scope" for group in kip_848
-    ]
-    doubts += [
-        f"group {group}: no request of it in any broker's log"
-        for group in run.experiment.group_names
-        if group not in data.checks
-    ]
-    gaps = _sure(data)
-    doubts += [
-        f"evidence is missing: {missing.described(one, data.places)}" for one in gaps[:SHOWN]
-    ]
-    if len(gaps) > SHOWN:
-        doubts.append(f"evidence is missing in {len(gaps) - SHOWN} more places")
-    doubts += doubtful.altered(run, data.altered_history)
+        version = run.environment["kafka_version"]
+        yield f"the oracle has no profile for Kafka {version}; it was replayed under the newest one"
+    for group in kip_848:
+        yield f"group {group} uses the KIP-848 protocol, which is out of scope"
+    for group in (name for name in run.experiment.group_names if name not in data.checks):
+        yield f"group {group}: no request of it in any broker's log"
+    yield from _missing(data)
+    yield from doubtful.altered(run, data.altered_history)
     if not data.tells_bytes:
-        doubts += [
-            f"group {group}: {findings.LENGTH_ALONE}"
-            for group in findings.possible_metadata_changes(data.comparison)
-        ]
-    doubts += [
-        f"group {group}: lines of {count} offsets partitions"
-        for group, count in data.partitions.items()
-        if count > 1
-    ]
-    doubts += data.elections[:SHOWN]
-    doubts += doubtful.failed_writes(run, data.bound)
+        for group in findings.possible_metadata_changes(data.comparison):
+            yield f"group {group}: {findings.LENGTH_ALONE}"
+    for group, count in data.partitions.items():
+        if count > 1:
+            yield f"group {group}: lines of {count} offsets partitions"
+    yield from data.elections[:SHOWN]
+    yield from doubtful.failed_writes(run, data.bound)
     known = [*data.bound.items(), *((name, of.clients) for name, of in data.digests.items())]
-    doubts += [
+    yield from (
         f"group {group}: {kinds[kind]} {what}"
         for kind, what in doubtful.DOUBTFUL.items()
         for group, kinds in known
         if kinds.get(kind)
-    ]
-    doubts += [
-        f"fault {fault['name']} on {fault['target']} was not verified: "
-        f"{fault['witness'] or 'it was never carried out'}"
-        for fault in run.faults
-        if not fault["verified"]
-    ]
-    doubts += [
-        f"fault {fault['name']} on {fault['target']} was not put right"
-        for fault in run.faults
-        if fault["open"]
-    ]
-    doubts += [f"fault {step} never began" for step in run.never_began]
-    doubts += [
-        f"fault {step} was skipped, which the plan does not allow" for step in run.wrongly_skipped
-    ]
-    doubts += run.failures
+    )
+
+
+def _missing(data: Results) -> Iterator[str]:
+    gaps = _sure(data)
+    for gap in gaps[:SHOWN]:
+        yield f"evidence is missing: {missing.described(gap, data.places)}"
+    if len(gaps) > SHOWN:
+        yield f"evidence is missing in {len(gaps) - SHOWN} more places"
+
+
+def _doubts_of_run(run: RunFolder) -> Iterator[str]:
+    """Say what the journal tells of a run that cannot pass."""
+    for fault in run.faults:
+        called = f"fault {fault['name']} on {fault['target']}"
+        if not fault["verified"]:
+            yield f"{called} was not verified: {fault['witness'] or 'it was never carried out'}"
+        if fault["open"]:
+            yield f"{called} was not put right"
+    for step in run.never_began:
+        yield f"fault {step} never began"
+    for step in run.wrongly_skipped:
+        yield f"fault {step} was skipped, which the plan does not allow"
+    yield from run.failures
     if not run.steady:
-        doubts.append("the steady state was not met before the first fault")
+        yield "the steady state was not met before the first fault"
     if run.aborted:
-        doubts.append("the run was aborted")
+        yield "the run was aborted"
     elif not (run.stopped or run.completed):
-        doubts.append("the journal ends before the run did")
+        yield "the journal ends before the run did"
     if run.cut_off:
-        doubts.append("the journal ends within a line: the run died, and what became of it is open")
-    return doubts
+        yield "the journal ends within a line: the run died, and what became of it is open"
 
 
 def _group(run: RunFolder, data: Results, name: str, members: Mapping[Any, int]) -> Json:
@@ -334,7 +317,7 @@ def _headline(groups: Mapping[str, Json]) -> list[str]:
         faults = [f"{times} x {fault}" for fault, times in group["faults"].items()] or ["no fault"]
         hits = sum(group["faults"].values())
         each = f", {count / hits:.1f} per fault" if hits and count else ""
-        cost = f"{', '.join(faults)}; {_counted(count, 'rebalance')}{each}"
+        cost = f"{', '.join(faults)}; {in_words(count, 'rebalance')}{each}"
         size = record_size.if_large(group["record_bytes"], group["record_limit_bytes"])
         lines.append(f"{name} ({members}): {cost}{size and f'; {size}'}")
     return lines
@@ -345,10 +328,6 @@ def members_in_words(static: int, dynamic: int) -> str:
     kinds: Sequence[tuple[int, str]] = ((static, "static"), (dynamic, "dynamic"))
     listed = " and ".join(f"{number} {kind}" for number, kind in kinds if number)
     return f"{listed or 'unlisted'} {'member' if static + dynamic == 1 else 'members'}"
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _coverage(data: Results) -> Json:

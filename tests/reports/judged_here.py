@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from reference_coordinator.classic.releases import promised_by
-from reports.judgement import findings, verdict
+from reports.judgement import verdict
 from reports.judgement.coordinators import elections
 from reports.judgement.digest import Digest, Digester
 from reports.judgement.disturbances import of_brokers
@@ -53,15 +53,6 @@ def _results(recording: Recording) -> tuple[Results, list[str]]:
             judge, group, of_group, recording.events_by_group.get(group, ())
         ):
             rows[name].append({"group": group, **row})
-    before = lambda group, at_ms: [
-        row
-        for row in recording.rows_by_group[group]
-        if row["template"] is not None and row["at_ms"] <= at_ms
-    ]
-    comparison, member_lines = (
-        [findings.located(row, due, before) for row in rows[name]]
-        for name, due in (("comparison", "expected_started_ms"), ("member_lines", "due_ms"))
-    )
     groups = {
         row["group"]: row | {"brokers": row["brokers"].split(",")}
         for row in rows["groups"]
@@ -89,8 +80,8 @@ def _results(recording: Recording) -> tuple[Results, list[str]]:
     data = Results(
         digests={row["group"]: Digest.from_json(row["digest"]) for row in rows["digests"]},
         observed=rows["observed"],
-        comparison=comparison,
-        member_lines=member_lines,
+        comparison=rows["comparison"],
+        member_lines=rows["member_lines"],
         violations=rows["violations"],
         departures=rows["departures"],
         broken_promises=broken,

@@ -138,7 +138,7 @@ def test_a_kill_makes_it_unknown(recording: Recording) -> None:
     for name, row in compared(judge, "removal", rows):
         if row.get("outcome") not in NO_LIE and row.get("kind") not in OF_LOADS:
             tables[name].append({"group": "removal", **row})
-    (finding,) = of_group(rows, tables)
+    (finding,) = of_group(tables)
     assert finding.kind == "missing_line"
     broker, due_ms = assignment["broker"], finding.at_ms
     for killed_after_ms, proven in ((100.0, False), (timeout_ms + 2_100.0, True)):

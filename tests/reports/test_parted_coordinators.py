@@ -84,7 +84,7 @@ class Case:
         gaps = [unlogged(row) for row in tables["unlogged"]]
         groups = {GROUP: tables["groups"][0]}
         disturbances = Disturbances(gaps, groups)
-        return disturbances.judged(of_group(self.rows, tables))
+        return disturbances.judged(of_group(tables))
 
     def cut_off(self, from_ms: float, broker: str = "") -> Parting:
         """Return a fault that began so long after the SyncGroup was answered."""

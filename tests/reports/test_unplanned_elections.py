@@ -118,7 +118,7 @@ class Case:
         for name, row in check_rows(self.context, GROUP, self.rows):
             tables[name].append({"group": GROUP, **row})
         lost = unplanned_elections(self.epochs, self.partition)
-        return Disturbances(lost, {GROUP: tables["groups"][0]}).judged(of_group(self.rows, tables))
+        return Disturbances(lost, {GROUP: tables["groups"][0]}).judged(of_group(tables))
 
     @property
     def is_explained(self) -> bool:

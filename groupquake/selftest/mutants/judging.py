@@ -29,7 +29,7 @@ Tables = Mapping[str, list[dict[str, Any]]]
 
 def found(recording: Recording, group: str) -> list[Finding]:
     """Return every difference between the observed and the expected events of a group."""
-    return _differences(recording, group, _tables(recording.context, recording, group))
+    return _differences(recording, _tables(recording.context, recording, group))
 
 
 def bound(recording: Recording, group: str) -> Mapping[str, int]:
@@ -50,7 +50,7 @@ def _first_wrong(recording: Recording, group: str) -> list[Finding]:
     """
     brief = _tables(replace(recording.context, first_alone=True), recording, group)
     wrong = {(row["broker"], row["line"]) for row in brief["violations"]}
-    for difference in _differences(recording, group, brief):
+    for difference in _differences(recording, brief):
         if not difference.proven:
             break
         if (difference.broker, difference.line) in wrong:
@@ -66,9 +66,9 @@ def _tables(context: RunContext, recording: Recording, group: str) -> Tables:
     return tables
 
 
-def _differences(recording: Recording, group: str, tables: Tables) -> list[Finding]:
+def _differences(recording: Recording, tables: Tables) -> list[Finding]:
     """List the differences in log order, each beside the disturbances of the run."""
-    differences = findings.of_group(recording.rows_by_group.get(group, ()), tables)
+    differences = findings.of_group(tables)
     return disturbances_of(recording, tables).judged(differences)
 
 

@@ -53,7 +53,7 @@ def unexpected_loads(
 
 
 def _unexpected(subject: str, load: Load, nth: int = 1) -> Json:
-    place = load.broker, load.line, load.at_ms
+    place = {"broker": load.broker, "line": load.line, "at_ms": load.at_ms}
     return row_of(("loaded", subject), "unexpected_line", place, nth=nth)
 
 

@@ -6,8 +6,8 @@ that a changed generation is one difference and not two.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
+from itertools import starmap
 from typing import Any
 
 from reference_coordinator.classic import CLASSIC
@@ -17,8 +17,10 @@ from reports.judgement.timelines.said import UNNAMED, UUID
 
 Row = Mapping[str, Any]
 Json = dict[str, Any]
-Candidates = Callable[[Sequence[Row], Sequence[Row]], Iterable[tuple[int, int]]]
-"""Says which observed and expected rows may be the same rebalance, by their indices."""
+Rows = Mapping[int, Row]
+"""Rows by their places."""
+Candidates = Callable[[Rows, Rows], Iterable[tuple[int, int]]]
+"""Says which observed and expected rows may be the same rebalance, by their places."""
 
 EARLY_MS = 10.0
 """Error of a reconstructed instant, in ms."""
@@ -56,26 +58,6 @@ COMPARISON = ", ".join(
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """A group's observed rebalances and lines, compared with those that some rules expect."""
-
-    responses: int
-    """How many responses the rules explain."""
-    bound: Mapping[str, int]
-    observed: Sequence[Json]
-    expected: Sequence[Json]
-    comparison: Sequence[Json]
-    lines: Sequence[Json]
-    violations: Sequence[Json]
-
-    @property
-    def explained(self) -> bool:
-        """Whether these rules explain every response, every rebalance and every line."""
-        matches = all(row["outcome"] == "match" for row in self.comparison)
-        return matches and not self.violations and not self.lines
-
-
 def compare(
     observed: Sequence[Row], expected: Sequence[Row], stalls: Sequence[Stall] = ()
 ) -> list[Json]:
@@ -89,9 +71,7 @@ def compare(
         off_by_ms = _off_by_ms(o, e, lateness[o["broker"]]) if o and e else 0.0
         return _row(o, e, _outcome(o, e, off_by_ms), off_by_ms)
 
-    return sorted(
-        (row(o, e) for o, e in _paired(observed, expected, _same, _similar)), key=_began_ms
-    )
+    return sorted(starmap(row, _paired(observed, expected, _same, _similar)), key=_began_ms)
 
 
 def compare_generations(
@@ -111,41 +91,36 @@ def compare_generations(
 def _paired(
     observed: Sequence[Row], expected: Sequence[Row], *rules: Candidates
 ) -> Iterator[tuple[Row | None, Row | None]]:
-    """Pair rows by a rule, and what is left over by the next one; rows of one side come last."""
+    """Pair rows by a rule, the nearest first, and what is left over by the next one.
+
+    Rows of one side come last.
+    """
+    seen, due = dict(enumerate(observed)), dict(enumerate(expected))
     for may_be in rules:
-        pairs = _nearest(observed, expected, may_be(observed, expected))
-        yield from pairs
-        paired = {id(row) for pair in pairs for row in pair}
-        observed = [row for row in observed if id(row) not in paired]
-        expected = [row for row in expected if id(row) not in paired]
-    yield from ((o, None) for o in observed)
-    yield from ((None, e) for e in expected)
+        for _, i, j in sorted((_apart_ms(seen[i], due[j]), i, j) for i, j in may_be(seen, due)):
+            if i in seen and j in due:
+                yield seen.pop(i), due.pop(j)
+    yield from ((o, None) for o in seen.values())
+    yield from ((None, e) for e in due.values())
 
 
-def _same(
-    observed: Sequence[Row], expected: Sequence[Row], names: Sequence[str] = KEY
-) -> Iterator[tuple[int, int]]:
-    """Yield the indices of rows with the same incarnation and old generation, or other columns."""
-    of_key = _by(expected, *names)
-    for i, o in enumerate(observed):
+def _same(seen: Rows, due: Rows, names: Sequence[str] = KEY) -> Iterator[tuple[int, int]]:
+    """Yield the places of rows with the same incarnation and old generation, or other columns."""
+    of_key: dict[tuple[Any, ...], list[int]] = defaultdict(list)
+    for j, e in due.items():
+        of_key[tuple(e[name] for name in names)].append(j)
+    for i, o in seen.items():
         key = tuple(o[name] for name in names)
         yield from ((i, j) for j in of_key.get(key, ()) if None not in key)
 
 
-def _similar(observed: Sequence[Row], expected: Sequence[Row]) -> Iterator[tuple[int, int]]:
-    """Yield the indices of rows that may be the same rebalance by time and reason."""
-    of_reason = _by(expected, "reason")
-    for i, o in enumerate(observed):
-        # a row without its "Preparing" line has no reason to compare
-        may_be = range(len(expected)) if o["reason"] is None else of_reason.get((o["reason"],), ())
-        yield from ((i, j) for j in may_be if _apart_ms(o, expected[j]) < PAIR_MS)
-
-
-def _by(rows: Iterable[Row], *names: str) -> Mapping[tuple[Any, ...], list[int]]:
-    places: dict[tuple[Any, ...], list[int]] = defaultdict(list)
-    for place, row in enumerate(rows):
-        places[tuple(row[name] for name in names)].append(place)
-    return places
+def _similar(seen: Rows, due: Rows) -> Iterator[tuple[int, int]]:
+    """Yield the places of rows that may be the same rebalance by time and reason."""
+    for i, o in seen.items():
+        for j, e in due.items():
+            # a row without its "Preparing" line has no reason to compare
+            if o["reason"] in (None, e["reason"]) and _apart_ms(o, e) < PAIR_MS:
+                yield i, j
 
 
 def _apart_ms(o: Row, e: Row) -> float:
@@ -154,16 +129,6 @@ def _apart_ms(o: Row, e: Row) -> float:
         if o[name] is not None and e[name] is not None:
             return float(abs(o[name] - e[name]))
     return 0.0
-
-
-def _nearest(
-    observed: Sequence[Row], expected: Sequence[Row], may_be: Iterable[tuple[int, int]]
-) -> list[tuple[Row, Row]]:
-    """Pair rows that are each other's nearest candidate; no row is paired twice."""
-    pairs = [(_apart_ms(observed[i], expected[j]), i, j) for i, j in may_be]
-    far_first = sorted(pairs, reverse=True)
-    of_observed, of_expected = {p[1]: p for p in far_first}, {p[2]: p for p in far_first}
-    return [(observed[i], expected[j]) for _, i, j in pairs if of_observed[i] == of_expected[j]]
 
 
 def _began_ms(row: Row) -> float:

@@ -10,15 +10,23 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, NamedTuple
+from operator import attrgetter, itemgetter
+from typing import Any
 
 from kafka_protocol.apis import HELD_APIS
 from kafka_protocol.coordinator_lines import Grammar
 from kafka_protocol.errors import NO_ERROR, Error
-from reference_coordinator.replay import EpochEvent, ExpectedLine, ObservedRequest, Stall
+from reference_coordinator.replay import EpochEvent, ExpectedLine, ObservedRequest
 from reference_coordinator.replay.conditions import SEEMS_AFTER_LINE_MS
-from reports.judgement.logged import HeldUp
-from reports.judgement.timelines.member_lines import DOUBTFUL, About, paired, row_of
+from reports.judgement.timelines.member_lines import (
+    DOUBTFUL,
+    FINE,
+    PLACE,
+    UNEXPECTED,
+    About,
+    Outcome,
+    differing,
+)
 from reports.judgement.timelines.said import ALIKE, FENCED, differences
 
 Json = dict[str, Any]
@@ -32,40 +40,20 @@ the request."""
 UNLOGGED_MS = 2_000.0
 """How long before its end a broker may have answered what it never logged."""
 
-
-class FencedLine(NamedTuple):
-    """A line about a member that is fenced; `holder` and `operation` are "" before 3.0 and 2.5."""
-
-    broker: str
-    line: int
-    at_ms: float
-    member: str
-    instance: str
-    holder: str
-    operation: str
-
-
-FencedLines = Mapping[str, Sequence[FencedLine]]
-"""Those of all groups by the member id, or the instance if the request had no member id."""
+FencedLines = Mapping[str, Sequence[Row]]
+"""Those of all groups by the member id, or the instance if the request had no member id: place and
+what they say; `holder` and `operation` are "" before 3.0 and 2.5."""
 
 
 def fenced_lines(rows: Iterable[Row], grammar: Grammar) -> FencedLines | None:
     """Return the fenced lines among rows of the table `transitions`; None if they are too many."""
-    found = []
+    found: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         if row["template"] == FENCED:
-            says = {"holder": "", "operation": "", **grammar.said(FENCED, row["message"])}
-            said = (says[name] for name in FencedLine._fields[3:])
-            found.append(FencedLine(row["broker"], row["line"], row["at_ms"], *said))
-    return indexed(found) if len(found) <= MOST else None
-
-
-def indexed(lines: Iterable[FencedLine]) -> FencedLines:
-    """Index lines by whom they are about."""
-    found: dict[str, list[FencedLine]] = defaultdict(list)
-    for line in lines:
-        found[line.member or line.instance].append(line)
-    return dict(found)
+            said = {"holder": "", "operation": "", **grammar.said(FENCED, row["message"])}
+            line = {name: row[name] for name in PLACE} | said
+            found[line["member"] or line["instance"]].append(line)
+    return dict(found) if sum(map(len, found.values())) <= MOST else None
 
 
 def fencings(seen: ObservedRequest) -> Iterator[ExpectedLine]:
@@ -85,30 +73,28 @@ def fencings(seen: ObservedRequest) -> Iterator[ExpectedLine]:
         yield ExpectedLine(FENCED, one["memberId"], seen.at_ms, earliest_ms, latest_ms, says)
 
 
-def fits(due: ExpectedLine, line: FencedLine) -> bool:
+def fits(due: ExpectedLine, line: Row) -> bool:
     """Tell whether a line may be the one that is due."""
-    says = {"instance": line.instance} | ({"operation": line.operation} if line.operation else {})
+    says = {"instance": line["instance"]}
+    says |= {"operation": line["operation"]} if line["operation"] else {}
     return (
-        line.member == due.subject
-        and _is_within(due, line.broker, line.at_ms)
+        line["member"] == due.subject
+        and _is_within(due, line)
         and not differences(FENCED, due.says, says, names_batch=False)
     )
 
 
-def _is_within(due: ExpectedLine, broker: str, at_ms: float) -> bool:
+def _is_within(due: ExpectedLine, line: Row) -> bool:
     """Tell whether a broker may have been at the request when it printed a line."""
-    return broker == dict(due.says)["broker"] and due.earliest_ms <= at_ms <= due.latest_ms
+    broker = dict(due.says)["broker"]
+    return broker == line["broker"] and due.earliest_ms <= line["at_ms"] <= due.latest_ms
 
 
 @dataclass(slots=True)
 class Fencings:
-    """The answers of one group that fence, beside the fenced lines of all groups, if known.
+    """The answers of one group that fence, beside the fenced lines of all groups."""
 
-    Each of the `stalls` of brokers may have held up the line of a request.
-    """
-
-    lines: FencedLines | None = None
-    stalls: Sequence[Stall] = ()
+    lines: FencedLines
     _due: list[ExpectedLine] = field(default_factory=list)
     _named: set[str] = field(default_factory=set)
     """Whom of those in lines requests of the group name."""
@@ -116,14 +102,16 @@ class Fencings:
     """The member ids that instances had."""
 
     def add(self, requests: Sequence[ObservedRequest], fenced: Iterable[tuple[Any, ...]]) -> None:
-        """Take requests; `fenced` are those answered FENCED_INSTANCE_ID, as `Chunk` has them."""
+        """Take requests as the oracle sees them: what stalls held up may be logged late.
+
+        `fenced` are those answered FENCED_INSTANCE_ID, as `Chunk` has them.
+        """
         fencing = {number for *_, number in fenced}
-        if self.lines is None or not (self.lines or fencing):
+        if not (self.lines or fencing):
             return
-        if refused := [seen for seen in requests if seen.id in fencing]:
-            for seen in HeldUp(self.stalls).widened(refused):
-                self._due += fencings(seen)
         for seen in requests:
+            if seen.id in fencing:
+                self._due += fencings(seen)
             for member, instance, error in _named(seen):
                 if (member or instance) in self.lines:
                     self._named.add(member or instance)
@@ -136,25 +124,24 @@ class Fencings:
         `replaced` are the group's lines `static_replaced`, None where these name no group;
         `brokers` tell when brokers ended.
         """
-        if self.lines is None:
-            return
-        observed: dict[About, list[FencedLine]] = defaultdict(list)
+        observed: dict[About, list[Row]] = defaultdict(list)
         expected: dict[About, list[ExpectedLine]] = defaultdict(list)
         known = chain.from_iterable(self.lines[whom] for whom in self._named)
-        for line in sorted(known, key=lambda line: line.at_ms):
-            observed[FENCED, line.member].append(line)
-        for due in sorted(self._due, key=lambda due: due.latest_ms):
+        for line in sorted(known, key=itemgetter("at_ms")):
+            observed[FENCED, line["member"]].append(line)
+        for due in sorted(self._due, key=attrgetter("latest_ms")):
             expected[FENCED, due.subject].append(due)
-        for about, nth, seen, fencing in paired(observed, expected, fits):
-            if seen is None:
-                if fencing is not None and not _was_replaced(fencing, replaced):
-                    yield row_of(about, "missing_line", None, fencing.at_ms, nth)
-            elif fencing is None:
-                if not _ended(seen, brokers):
-                    yield row_of(about, "unexpected_line", seen[:3], nth=nth)
-            elif seen.holder and seen.holder not in self._held[seen.instance] - {seen.member}:
-                wrong = f"holder '{seen.holder}'"
-                yield row_of(about, DOUBTFUL, seen[:3], nth=nth, wrong=wrong)
+
+        def outcome(_: str, line: Row | None, due: ExpectedLine | None) -> Outcome:
+            if line is None:
+                return FINE if due and _was_replaced(due, replaced) else ("missing_line", "")
+            if due is None:
+                return FINE if _ended(line, brokers) else (UNEXPECTED, "")
+            holders = {"", *self._held[line["instance"]] - {line["member"]}}
+            is_known = line["holder"] in holders
+            return FINE if is_known else (DOUBTFUL, f"holder '{line['holder']}'")
+
+        yield from differing(observed, expected, outcome, fits)
 
 
 def _named(seen: ObservedRequest) -> Iterator[tuple[str, str, int | None]]:
@@ -185,13 +172,13 @@ def _was_replaced(due: ExpectedLine, replaced: Sequence[Row] | None) -> bool:
         if due.subject
         else ALIKE["instance"](says["instance"], row["instance"])
     )
-    return any(_is_within(due, row["broker"], row["at_ms"]) and is_about(row) for row in replaced)
+    return any(_is_within(due, row) and is_about(row) for row in replaced)
 
 
-def _ended(line: FencedLine, brokers: Sequence[EpochEvent]) -> bool:
+def _ended(line: Row, brokers: Sequence[EpochEvent]) -> bool:
     """Tell whether the broker ended so soon that it may not have logged the request."""
     return any(
-        (event.kind, event.broker) == ("ended", line.broker)
-        and line.at_ms <= event.at_ms <= line.at_ms + UNLOGGED_MS
+        (event.kind, event.broker) == ("ended", line["broker"])
+        and line["at_ms"] <= event.at_ms <= line["at_ms"] + UNLOGGED_MS
         for event in brokers
     )

@@ -7,7 +7,8 @@ Fenced lines are paired by `fits` instead (see `fenced_lines`), and judged by th
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from math import inf
+from typing import Any
 
 from kafka_protocol.append_errors import AppendError, append_error
 from kafka_protocol.coordinator_lines import Grammar
@@ -19,14 +20,14 @@ from reports.judgement.timelines.compare import EARLY_MS, LATE_MS
 from reports.judgement.timelines.said import BEGUN, FENCED, FIELDS, SUBJECTS, differences
 from reports.judgement.timelines.timeline import Line
 
-T = TypeVar("T")
 Json = dict[str, Any]
 About = tuple[str, str | None]
 """A kind of lines, and their subject."""
-Place = tuple[str | None, int | None, float | None]
-"""By which broker a line was printed, its number, and when, in ms."""
-Seen = tuple[Line, str]
-"""A line, and the state that the lines of its broker say that the group had before."""
+Outcome = tuple[str, str]
+"""What is wrong with a line, and which field; empty texts where nothing is."""
+FINE: Outcome = ("", "")
+PLACE = ("broker", "line", "at_ms")
+"""The columns of a line that tell where and when it was printed."""
 
 MEMBER_LINES = """
     group STRING, kind STRING, subject STRING, nth INT, outcome STRING, at_ms DOUBLE, due_ms DOUBLE,
@@ -50,8 +51,8 @@ ENTERED = {
     "assignment": str(State.STABLE), "empty": str(State.EMPTY),
 }  # fmt: skip
 """The states that a group enters with a line, about: that of `assignment` when it is stored."""
-DOUBTFUL = "doubtful_line"
-"""The outcome of a line that is a finding, and proves nothing."""
+UNEXPECTED, DOUBTFUL = "unexpected_line", "doubtful_line"
+"""The outcomes of a line that is not due, and of one that is a finding and proves nothing."""
 UNNAMED = re.compile(r"-\?[^-]*$")
 """Placeholders of member ids that no response names; their lines cannot be paired by subject."""
 
@@ -75,44 +76,48 @@ def compare(
     """
     expected, unnamed = _expected(expected_lines, grammar)
     observed = _observed(lines, grammar, _unexplained(expected_lines, outages, stalls))
-    found = []
-    for about, nth, seen, due in paired(observed, expected):
-        if seen is None and due is not None and may_be_missing(due):
-            continue
-        outcome, wrong = _outcome(about[0], seen, due, grammar)
-        place = seen and (seen[0]["broker"], seen[0]["line"], seen[0]["at_ms"])
-        row = row_of(about, outcome, place, due.at_ms if due else None, nth, wrong)
-        late = about[0] == EXTENDED and _stood_still(row, stalls, join_timer_ms)
-        if outcome and not late:
-            found.append(row)
-    unpaired = Counter(row["kind"] for row in found if row["outcome"] == "unexpected_line")
-    return sorted(
-        (
-            row
-            for row in found
-            if row["outcome"] != "unexpected_line"
-            or row["kind"] not in unnamed
-            or unpaired[row["kind"]] > unnamed[row["kind"]]
-        ),
-        key=lambda row: (time_of(row), str(row)),
+
+    def outcome(kind: str, line: Line | None, due: ExpectedLine | None) -> Outcome:
+        if kind == EXTENDED and _stood_still(line, due, stalls, join_timer_ms):
+            return FINE
+        if line is None or due is None:
+            if kind == BEGUN or (due is not None and may_be_missing(due)):
+                return FINE
+            return "missing_line" if due else DOUBTFUL if kind in FAILED else UNEXPECTED, ""
+        return _outcome(kind, line, due, grammar)
+
+    found = list(differing(observed, expected, outcome))
+    unpaired = Counter(row["kind"] for row in found if row["outcome"] == UNEXPECTED)
+    named = (
+        row
+        for row in found
+        if row["outcome"] != UNEXPECTED or unpaired[row["kind"]] > unnamed[row["kind"]]
     )
+    return sorted(named, key=lambda row: (time_of(row), str(row)))
 
 
-def paired(
-    observed: Mapping[About, Sequence[T]],
+def differing(
+    observed: Mapping[About, Sequence[Line]],
     expected: Mapping[About, Sequence[ExpectedLine]],
-    fits: Callable[[ExpectedLine, T], bool] = lambda _, __: True,
-) -> Iterator[tuple[About, int, T | None, ExpectedLine | None]]:
-    """Pair each line that is due with the first one left that fits, and number the pairs.
+    outcome: Callable[[str, Line | None, ExpectedLine | None], Outcome],
+    fits: Callable[[ExpectedLine, Line], bool] = lambda _, __: True,
+) -> Iterator[Json]:
+    """Pair each line that is due with the first one left that fits; yield rows of wrong pairs.
 
     Both have the lines about a subject in the order of their times. What is left comes last.
+    `outcome` judges a pair of a kind, one of which may be missing.
     """
     for about in observed.keys() | expected.keys():
-        left, nth = list(observed.get(about, ())), 0
-        for nth, due in enumerate(expected.get(about, ()), 1):
+        left = list(observed.get(about, ()))
+        pairs: list[tuple[Line | None, ExpectedLine | None]] = []
+        for due in expected.get(about, ()):
             place = next((place for place, line in enumerate(left) if fits(due, line)), None)
-            yield about, nth, None if place is None else left.pop(place), due
-        yield from ((about, number, line, None) for number, line in enumerate(left, nth + 1))
+            pairs.append((None if place is None else left.pop(place), due))
+        pairs += [(line, None) for line in left]
+        for nth, (seen, of) in enumerate(pairs, 1):
+            what, wrong = outcome(about[0], seen, of)
+            if what:
+                yield row_of(about, what, seen, of.at_ms if of else None, nth, wrong)
 
 
 def time_of(row: Mapping[str, Any]) -> float:
@@ -124,24 +129,17 @@ def time_of(row: Mapping[str, Any]) -> float:
 def row_of(
     about: About,
     outcome: str,
-    place: Place | None,
+    line: Line | None,
     due_ms: float | None = None,
     nth: int = 1,
     wrong: str = "",
 ) -> Json:
     """Return a row of `MEMBER_LINES` without its group; `wrong` says which field is."""
     kind, subject = about
-    broker, line, at_ms = place or (None, None, None)
-    return {
-        "kind": kind,
-        "subject": ": ".join(filter(None, (subject, wrong))),
-        "nth": nth,
-        "outcome": outcome,
-        "at_ms": at_ms,
-        "due_ms": due_ms,
-        "broker": broker,
-        "line": line,
-    }
+    place = dict.fromkeys(PLACE) if line is None else {name: line[name] for name in PLACE}
+    subject = ": ".join(filter(None, (subject, wrong)))
+    said = {"kind": kind, "subject": subject, "nth": nth, "outcome": outcome, "due_ms": due_ms}
+    return said | place
 
 
 def _compared(grammar: Grammar) -> set[str]:
@@ -165,41 +163,34 @@ def _expected(
 
 def _observed(
     lines: Iterable[Line], grammar: Grammar, unexplained: Callable[[Line], bool]
-) -> dict[About, list[Seen]]:
-    """Sort the lines that are compared.
+) -> dict[About, list[Line]]:
+    """Sort the lines that are compared, each with the state that was entered `before`.
 
     A coordinator acts on a group in one thread at a time. So its own lines tell the order of two
     requests where their responses leave it open.
     """
-    compared, found = _compared(grammar), defaultdict[About, list[Seen]](list)
+    compared, found = _compared(grammar), defaultdict[About, list[Line]](list)
     states: dict[str, str] = defaultdict(lambda: str(State.EMPTY))
     for line in sorted(lines, key=lambda line: (line["at_ms"], line["line"])):
         kind, broker = line["template"], line["broker"]
         if kind in compared or (kind in FAILED and unexplained(line)):
             subject = line.get(SUBJECTS.get(kind, "member"), "")
             about = kind, None if subject is None else str(subject)
-            found[about].append((line, states[broker]))
+            found[about].append({**line, "before": states[broker]})
         states[broker] = ENTERED.get(kind, states[broker])
     return found
 
 
-def _outcome(
-    kind: str, seen: Seen | None, due: ExpectedLine | None, grammar: Grammar
-) -> tuple[str, str]:
-    """Return what is wrong, if anything is, and the first field that differs."""
-    if seen is None or due is None:
-        if kind == BEGUN:
-            return "", ""
-        return "missing_line" if due else DOUBTFUL if kind in FAILED else "unexpected_line", ""
-    line, state = seen
+def _outcome(kind: str, line: Line, due: ExpectedLine, grammar: Grammar) -> Outcome:
+    """Return what is wrong with a line that is due, if anything is, and which field."""
     if kind not in (BEGUN, *OF_LOADS) and (outcome := _untimely(line, due)):
         return outcome, ""
     says = grammar.said(kind, line["message"])
-    if says.get("state") == state:
+    if says.get("state") == line["before"]:
         del says["state"]
     names_batch = grammar.coordinator == "java"
     wrong = next(iter(differences(kind, due.says, says, names_batch=names_batch)), "")
-    return "wrong_line" if wrong else "", wrong
+    return ("wrong_line", wrong) if wrong else FINE
 
 
 def _untimely(line: Line, due: ExpectedLine) -> str:
@@ -208,15 +199,17 @@ def _untimely(line: Line, due: ExpectedLine) -> str:
     return "late_line" if line["at_ms"] > due.latest_ms + EARLY_MS else ""
 
 
-def _stood_still(row: Json, stalls: Sequence[Stall], join_timer_ms: float) -> bool:
+def _stood_still(
+    line: Line | None, due: ExpectedLine | None, stalls: Sequence[Stall], join_timer_ms: float
+) -> bool:
     """Tell whether the broker of a line, or any where none is known, stood still before it.
 
     That is while a join timer may have run that ended with the line.
     """
-    at_ms = time_of(row)
+    at_ms = line["at_ms"] if line else due.at_ms if due else inf
     return any(
         stall.from_ms <= at_ms <= stall.until_ms + join_timer_ms + LATE_MS
-        and row["broker"] in (None, stall.broker)
+        and (line is None or line["broker"] == stall.broker)
         for stall in stalls
     )
 

@@ -6,6 +6,7 @@ rebalance starts with its "Preparing" line and has all lines up to the next one.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from kafka_protocol.coordinator_lines import Grammar
@@ -107,9 +108,8 @@ def observed(
             {"group": group, "incarnation": number, "row": row} | _rebalance(mine, grammar)
             for row, mine in _rebalances(placed[number])
         ]
-        starts: list[float | None] = [row["started_ms"] for row in rows]
-        for row, next_ms in zip(rows, [*starts[1:], None], strict=True):
-            _end(row, next_ms)
+        for row, after in zip_longest(rows, rows[1:], fillvalue={"started_ms": None}):
+            _end(row, after["started_ms"])
         found += rows
     return found
 

@@ -22,7 +22,7 @@ Place = tuple[int, int]
 """Incarnation and generation."""
 BY_TIMERS = (Reason.SESSION_EXPIRED, Reason.PENDING_SYNC)
 """The reasons of rebalances that no request begins."""
-REJOIN = "rejoin"
+LED, REJOIN = "led", "rejoin"
 Cause = tuple[float, float, str, tuple[str, str]]
 """The window of a request that may begin a rebalance, in ms, what kind of request it is, and of a
 rejoin who sent it with which metadata."""
@@ -48,10 +48,8 @@ class Generations:
     _causes: list[Cause] = field(default_factory=list)
     _said_ms: list[float] = field(default_factory=list)
     """When answers said that a rebalance is under way."""
-    _joined: dict[Place, ObservedRequest] = field(default_factory=dict)
-    _led: dict[Place, ObservedRequest] = field(default_factory=dict)
-    """The first answers that tell the leader who is in the group."""
-    _synced: dict[Place, ObservedRequest] = field(default_factory=dict)
+    _first: dict[Place, dict[str, ObservedRequest]] = field(default_factory=dict)
+    """The first answers of each generation, by API; LED is that which tells who is in the group."""
 
     def add_unanswered(self, requests: Iterable[ObservedRequest]) -> None:
         """Take requests of which the tap saw no answer."""
@@ -73,13 +71,15 @@ class Generations:
                 self._causes.append((seen.earliest_ms, seen.latest_ms, kind, who))
             if seen.api == "JOIN_GROUP":
                 self._known.add(response["memberId"])
-                self._named |= {response["leader"] or "", *_members(response)}
+                members = (member["memberId"] for member in response["members"])
+                self._named |= {response["leader"] or "", *members}
             if response.get("errorCode") == Error.NONE and seen.api in ("JOIN_GROUP", "SYNC_GROUP"):
-                asked = response if seen.api == "JOIN_GROUP" else seen.request
-                place = self.incarnation(seen.broker, seen.answered_ms), asked["generationId"]
-                _keep_first(self._synced if asked is seen.request else self._joined, place, seen)
-                if response.get("members"):
-                    _keep_first(self._led, place, seen)
+                told = response if seen.api == "JOIN_GROUP" else seen.request
+                place = self.incarnation(seen.broker, seen.answered_ms), told["generationId"]
+                first = self._first.setdefault(place, {})
+                for what in (seen.api, LED) if response.get("members") else (seen.api,):
+                    if what not in first or seen.answered_ms < first[what].answered_ms:
+                        first[what] = seen
 
     def _kind(self, seen: ObservedRequest) -> str | None:
         """Return what kind of cause a request may be; None if it begins no rebalance."""
@@ -110,15 +110,15 @@ class Generations:
     def _is_forced(self, row: Mapping[str, Any]) -> bool:
         after = bisect_left(self._said_ms, row["earliest_ms"])
         by_ms = min([row["latest_ms"], *self._said_ms[after : after + 1]])
-        causes = [
+        causes = {
             (kind, who)
             for earliest_ms, latest_ms, kind, who in self._causes
             if earliest_ms <= by_ms and latest_ms >= row["earliest_ms"]
-        ]
+        }
         kinds = {kind for kind, _ in causes}
         # a member that rejoins twice may have changed its metadata the second time alone
-        rejoins = {who for kind, who in causes if kind == REJOIN}
-        twice = len(rejoins) > len({member for member, _ in rejoins})
+        rejoins = [member for kind, (member, _) in causes if kind == REJOIN]
+        twice = len(rejoins) > len({*rejoins})
         return not twice and len(kinds) <= (0 if row["reason"] in BY_TIMERS else 1)
 
     @property
@@ -135,9 +135,9 @@ class Generations:
 
     def rows(self) -> Iterator[Row]:
         """Yield rows of `timeline.OBSERVED`."""
-        for row, place in enumerate(sorted(self._joined), 1):
-            first, led = self._joined[place], self._led.get(place)
-            synced = self._synced.get(place)
+        joined = {place: of for place, of in self._first.items() if "JOIN_GROUP" in of}
+        for row, place in enumerate(sorted(joined), 1):
+            first, synced = joined[place]["JOIN_GROUP"], joined[place].get("SYNC_GROUP")
             found = {
                 **NOTHING,
                 "group": self.group,
@@ -150,7 +150,7 @@ class Generations:
                 "broker": first.broker,
                 "joined_line": _line(first),
             }
-            if led is not None:
+            if led := joined[place].get(LED):
                 members = led.response_fields["members"]
                 statics = sum(one.get("groupInstanceId") is not None for one in members)
                 found |= {"members": len(members), "static_members": statics}
@@ -164,13 +164,6 @@ class Generations:
             yield found
 
 
-def _keep_first(found: dict[Place, ObservedRequest], place: Place, seen: ObservedRequest) -> None:
-    """Keep the request that was answered first."""
-    before = found.get(place)
-    if before is None or seen.answered_ms < before.answered_ms:
-        found[place] = seen
-
-
 def new(observed: Iterable[Row], expected: Iterable[Mapping[str, Any]]) -> list[Row]:
     """Leave out the generations with which a coordinator goes on, by the replay: none began."""
     known = {(row["incarnation"], row["generation"]) for row in expected}
@@ -180,10 +173,6 @@ def new(observed: Iterable[Row], expected: Iterable[Mapping[str, Any]]) -> list[
         if not before or (row["incarnation"], row["generation"]) in known:
             found.append(row)
     return found
-
-
-def _members(response: Mapping[str, Any]) -> Iterator[str]:
-    return (member["memberId"] for member in response["members"])
 
 
 def _line(seen: ObservedRequest) -> int:

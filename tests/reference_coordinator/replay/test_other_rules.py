@@ -30,7 +30,7 @@ from reference_coordinator.replay.hypothesis import Hypothesis
 from reference_coordinator.replay.other_rules import Place, Trail, is_same
 from reference_coordinator.replay.result import Outcome
 from reference_coordinator.replay.stretches import Stretches
-from reports.judgement.promises import differing
+from reports.judgement.group import differing
 from tests.recorded.logs import HERE, HISTORIES, RECORDINGS, recordings
 from tests.reference_coordinator.replay import test_unlogged_returns as unlogged
 from tests.reference_coordinator.replay.conftest import IDS, PROFILE, START, stable

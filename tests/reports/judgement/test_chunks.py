@@ -13,7 +13,7 @@ from kafka_protocol.errors import Error
 from reference_coordinator.classic.releases import promised_by
 from reference_coordinator.replay import GroupReplay, Stall
 from reports.judgement import case
-from reports.judgement.group import case_of, check_group, check_rows
+from reports.judgement.group import check_group, check_rows
 from reports.judgement.logged import Chunk, LoggedRow, Requests
 from reports.judgement.run_context import RunContext
 from tests.recorded.logs import RECORDINGS
@@ -98,7 +98,7 @@ def test_like_bodies_are_one_object_that_nothing_changes() -> None:
     beats = [seen for seen in requests.observed if seen.api == "HEARTBEAT"]
     assert len({id(seen.request) for seen in beats}) < len(beats) / 2
     context = context_of("kafka-4.3.0")
-    group = case_of(context, "static", [chunk])
+    group = case.Case(context, "static")
     part = group.add(chunk)
     judgement = case.Judgement(group, context.profile)
     judgement.add(part)

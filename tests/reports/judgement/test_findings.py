@@ -2,13 +2,16 @@
 
 from typing import Any
 
+import pytest
+
 from reports.judgement.findings import (
     collect,
-    located,
     possible_metadata_changes,
 )
+from reports.judgement.group import check_rows
 from reports.judgement.timelines.compare import BOTH, LATE_MS
 from reports.judgement.timelines.member_lines import DOUBTFUL
+from tests.recorded.logs import RECORDINGS
 
 Json = dict[str, Any]
 
@@ -62,14 +65,17 @@ def test_nothing_follows_from_a_doubtful_line() -> None:
     ]
 
 
-def test_a_missing_line_is_located_at_the_last_line_before_it() -> None:
-    row = {"group": "g", "due_ms": 10.0, "broker": None, "line": None}
-    lines = [{"at_ms": 5.0, "line": 7, "broker": "2"}, {"at_ms": 4.0, "line": 6, "broker": "2"}]
-    there = located(
-        row, "due_ms", lambda group, at_ms: lines if (group, at_ms) == ("g", 10.0) else []
-    )
-    assert (there["broker"], there["line"]) == ("2", 7)
-    assert located(row, "due_ms", lambda *_: []) == row
+@pytest.mark.parametrize("template", ["static_replaced", "static_added"])
+def test_a_missing_line_is_located_at_the_last_line_before_it(template: str) -> None:
+    recording = RECORDINGS["kafka-4.3.0"]
+    rows = recording.rows_by_group["static"]
+    gone = [row for row in rows if row["template"] == template][-1]
+    left = [row for row in rows if row is not gone]
+    found = check_rows(recording.context, "static", left)
+    (wrong,) = [row for _, row in found if row.get("outcome") in ("missing", "missing_line")]
+    before = [row for row in left if row["template"] and row["at_ms"] <= gone["at_ms"]]
+    last = max(before, key=lambda row: row["at_ms"])
+    assert (wrong["broker"], wrong["line"]) == (last["broker"], last["line"])
 
 
 def test_lengths_alone_do_not_prove_that_metadata_are_unchanged() -> None:

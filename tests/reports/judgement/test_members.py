@@ -1,13 +1,13 @@
 """Requests of members, and how a stall changes what the oracle sees of them."""
 
 from dataclasses import replace
+from itertools import chain
 
 import pytest
 
 from reference_coordinator.classic.releases import PROFILES
 from reference_coordinator.replay import Evidence, Stall, replay
-from reference_coordinator.replay.lateness import Lateness
-from reports.judgement.logged import held_up
+from reports.judgement.logged import HeldUp
 from tests.reference_coordinator.replay.conftest import PROFILE, START, wrong
 from tests.reference_coordinator.replay.test_outages import commit
 
@@ -15,10 +15,10 @@ from tests.reference_coordinator.replay.test_outages import commit
 def test_a_line_written_late_moves_the_request_and_does_not_lengthen_it() -> None:
     (seen,) = (r for r in commit(2_010, 15).requests if r.api == "OFFSET_COMMIT")
     stall = Stall("1", START - 4_000, START + 2_005)
-    moved = held_up(seen, Lateness.of([stall]))
+    (moved,) = HeldUp([stall]).widened([seen])
     assert moved.earliest_ms == seen.earliest_ms - 6_005
     assert moved.started_ms == seen.started_ms
-    assert held_up(seen, Lateness()) == seen
+    assert HeldUp([]).widened([seen]) == [seen]
 
 
 @pytest.mark.parametrize(("release", "error"), [("2.8.1", 7), ("3.9-scala", 7), ("4.3", 15)])
@@ -27,11 +27,11 @@ def test_an_answer_at_once_after_a_stall_is_no_write_that_timed_out(
     release: str, error: int, stalled_ms: float
 ) -> None:
     stall = Stall("1", START + 2_005 - stalled_ms, START + 2_005)
-    lateness = Lateness.of([stall])
+    held_up = HeldUp([stall])
     requests = tuple(
         sorted(
-            (
-                held_up(seen, lateness) if seen.api == "OFFSET_COMMIT" else seen
+            chain.from_iterable(
+                held_up.widened([seen]) if seen.api == "OFFSET_COMMIT" else [seen]
                 for seen in commit(2_010, error).requests
             ),
             key=lambda seen: seen.at_ms,

@@ -9,7 +9,7 @@ from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import PROFILES, PROMISES, profile_for, promised_by
 from reference_coordinator.event_files.reading import read
 from reference_coordinator.replay import replay
-from reports.judgement.promises import broken_promises, differing
+from reports.judgement.group import broken_promises, differing
 
 DEFECTS = Path(__file__).parents[2] / "recorded" / "defects"
 RULES = PROFILES["2.8.1"]

@@ -37,7 +37,7 @@ def found(recording: Recording, rows: list[Row], judge: RunContext) -> list[Find
     for table, row in check_rows(judge, "failover", rows):
         tables[table].append({"group": "failover", **row})
     assert [r["count"] for r in tables["bound"] if r["name"] == "unlogged_return"] == [1]
-    return disturbances_of(recording, tables).judged(of_group(rows, tables))
+    return disturbances_of(recording, tables).judged(of_group(tables))
 
 
 @pytest.mark.parametrize("name", NAMES)

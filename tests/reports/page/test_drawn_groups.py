@@ -12,7 +12,8 @@ from reports.page.drawn_groups import GROUPS_DRAWN, Join, chosen, collected
 def logged(api, at_ms, error, request, response=None):
     row = dict.fromkeys(REQUEST) | {
         "api": api, "client_id": "client", "at_ms": at_ms, "answered_ms": at_ms,
-        "error_code": error, "request": json.dumps(request), "response": json.dumps(response or {}),
+        "arrived_ms": at_ms, "error_code": error, "request": json.dumps(request),
+        "response": json.dumps(response or {}),
     }  # fmt: skip
     return tuple(row[column] for column in REQUEST)
 

@@ -22,7 +22,7 @@ def found_in(recording: Recording, group: str) -> list[Place]:
     tables = defaultdict(list)
     for name, row in compared(recording.context, group, rows):
         tables[name].append({"group": group, **row})
-    roots = proven_roots(of_group(rows, tables))
+    roots = proven_roots(of_group(tables))
     return [(root.kind, root.broker, root.line) for root in roots]
 
 

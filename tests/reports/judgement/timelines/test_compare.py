@@ -142,6 +142,16 @@ def test_rows_pair_with_the_nearest_of_their_key() -> None:
     ]
 
 
+def test_rows_of_one_key_pair_while_both_sides_have_one() -> None:
+    """The second is nearer to the first that is due, which has its own."""
+    seen = [observed(), observed(started_ms=1_050.0)]
+    rows = compare(seen, [expected(), expected(started_ms=9_000.0)])
+    assert [(row["observed_started_ms"], row["outcome"]) for row in rows] == [
+        (1_000.0, "match"),
+        (1_050.0, "early"),
+    ]
+
+
 @pytest.mark.parametrize(("late_ms", "outcome"), [(199, "match"), (221, "late")])
 def test_how_late_the_line_of_the_end_of_a_phase_may_be(late_ms: float, outcome: str) -> None:
     seen = observed(joined_ms=1_100.0 + late_ms, assigned_ms=None)

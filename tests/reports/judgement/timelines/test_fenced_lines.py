@@ -1,6 +1,7 @@
 """Fenced lines of recorded groups, and such as no answer bears out."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,18 +10,17 @@ from kafka_protocol.apis import HELD_APIS
 from reference_coordinator.replay import EpochEvent, ExpectedLine, ObservedRequest, Stall
 from reference_coordinator.replay.conditions import SEEMS_AFTER_LINE_MS
 from reports.judgement.group import check_rows
-from reports.judgement.logged import Chunk, LoggedRow, Requests
+from reports.judgement.logged import Chunk, HeldUp, LoggedRow, Requests
 from reports.judgement.recording import Recording
 from reports.judgement.timelines.fenced_lines import (
     LATE_MS,
     MOST,
     UNLOGGED_MS,
-    FencedLine,
+    FencedLines,
     Fencings,
     fenced_lines,
     fencings,
     fits,
-    indexed,
 )
 from reports.judgement.timelines.said import FENCED
 from tests.recorded.logs import HISTORIES, RECORDINGS
@@ -29,12 +29,21 @@ ALL = pytest.mark.parametrize("recording", RECORDINGS.values(), ids=RECORDINGS)
 EVERY = pytest.mark.parametrize(
     "recording", [*RECORDINGS.values(), *HISTORIES.values()], ids=[*RECORDINGS, *HISTORIES]
 )
+Json = dict[str, Any]
 MISSING, UNEXPECTED, DOUBTFUL = "missing_line", "unexpected_line", "doubtful_line"
 
 
-def lines_of(recording: Recording) -> list[FencedLine]:
+def lines_of(recording: Recording) -> list[Json]:
     assert recording.context.fenced is not None
     return [line for lines in recording.context.fenced.values() for line in lines]
+
+
+def indexed(lines: Sequence[Json]) -> dict[str, list[Json]]:
+    """Index lines by whom they are about."""
+    whom = {line["member"] or line["instance"] for line in lines}
+    return {
+        one: [line for line in lines if (line["member"] or line["instance"]) == one] for one in whom
+    }
 
 
 def fenced_in(recording: Recording, group: str) -> list[tuple[ObservedRequest, ExpectedLine]]:
@@ -48,19 +57,26 @@ def fenced_in(recording: Recording, group: str) -> list[tuple[ObservedRequest, E
 def found(
     recording: Recording,
     group: str,
-    lines: Sequence[FencedLine],
+    lines: Sequence[Json],
     replaced: Sequence[LoggedRow] | None = (),
     ends: Sequence[EpochEvent] = (),
     stalls: Sequence[Stall] = (),
 ) -> list[str]:
     """Return the outcomes of a group."""
     chunk = Chunk.of(recording.rows_by_group[group])
-    fenced = Fencings(indexed(lines), stalls)
-    fenced.add(Requests.of(chunk).observed, chunk.fenced)
+    fenced = Fencings(indexed(lines))
+    fenced.add(HeldUp(stalls).widened(Requests.of(chunk).observed), chunk.fenced)
     return [row["outcome"] for row in fenced.rows(replaced, ends)]
 
 
-def of_heartbeat(recording: Recording) -> tuple[str, ObservedRequest, FencedLine]:
+def outcomes_with(recording: Recording, group: str, lines: FencedLines | None) -> list[str]:
+    """Judge a group as a whole, with other fenced lines than those of the run."""
+    context = replace(recording.context, fenced=lines)
+    tables = check_rows(context, group, recording.rows_by_group[group])
+    return [row["outcome"] for name, row in tables if name == "member_lines"]
+
+
+def of_heartbeat(recording: Recording) -> tuple[str, ObservedRequest, Json]:
     """Find a group, a heartbeat that is fenced there, and its line."""
     group, seen, due = next(
         (group, seen, due)
@@ -72,8 +88,8 @@ def of_heartbeat(recording: Recording) -> tuple[str, ObservedRequest, FencedLine
     return group, seen, line
 
 
-def altered(recording: Recording, line: FencedLine, **fields: Any) -> list[FencedLine]:
-    return [one._replace(**fields) if one == line else one for one in lines_of(recording)]
+def altered(recording: Recording, line: Json, **fields: Any) -> list[Json]:
+    return [one | fields if one == line else one for one in lines_of(recording)]
 
 
 @EVERY
@@ -112,7 +128,7 @@ def test_a_line_about_another(recording: Recording, field: str) -> None:
 @ALL
 def test_a_line_about_a_member_that_is_not_fenced(recording: Recording) -> None:
     group, _, line = of_heartbeat(recording)
-    live = line._replace(member=line.holder, line=line.line + 1)
+    live = line | {"member": line["holder"], "line": line["line"] + 1}
     assert found(recording, group, [*lines_of(recording), live]) == [UNEXPECTED]
     assert found(recording, group, [*lines_of(recording), line]) == [UNEXPECTED]
 
@@ -132,7 +148,7 @@ def test_a_line_about_a_member_of_another_group(recording: Recording) -> None:
     assert UNEXPECTED in found(recording, other, lines)
 
 
-class OfOthersToo(dict[str, list[FencedLine]]):
+class OfOthersToo(dict[str, list[Json]]):
     """The lines of a run with very many groups: who goes through all of them fails."""
 
     def __iter__(self) -> Iterator[str]:
@@ -144,7 +160,7 @@ class OfOthersToo(dict[str, list[FencedLine]]):
 @ALL
 def test_a_group_looks_at_its_own_lines_alone(recording: Recording) -> None:
     group, _, line = of_heartbeat(recording)
-    live = line._replace(member=line.holder, line=line.line + 1)
+    live = line | {"member": line["holder"], "line": line["line"] + 1}
     lines = OfOthersToo(indexed([*lines_of(recording), live]))
     chunk = Chunk.of(recording.rows_by_group[group])
     fenced = Fencings(lines)
@@ -180,7 +196,7 @@ def test_when_a_line_is_printed(recording: Recording, by_ms: float) -> None:
 def test_a_request_that_is_logged_late_seems_to_come_after_its_line(recording: Recording) -> None:
     """Its broker stood still for 2 s before it wrote that line."""
     group, seen, line = of_heartbeat(recording)
-    stood_still = Stall(line.broker, seen.answered_ms - 2_000, seen.answered_ms)
+    stood_still = Stall(line["broker"], seen.answered_ms - 2_000, seen.answered_ms)
 
     def fits(early_ms: float, *stalls: Stall) -> bool:
         lines = altered(recording, line, at_ms=seen.earliest_ms - early_ms)
@@ -197,8 +213,8 @@ def test_a_broker_that_ends_may_not_have_logged_the_request(
     recording: Recording, by_ms: float
 ) -> None:
     group, _, line = of_heartbeat(recording)
-    live = line._replace(member=line.holder, line=line.line + 1)
-    end = EpochEvent(live.at_ms + UNLOGGED_MS + by_ms, line.broker, "ended")
+    live = line | {"member": line["holder"], "line": line["line"] + 1}
+    end = EpochEvent(live["at_ms"] + UNLOGGED_MS + by_ms, line["broker"], "ended")
     expected = [UNEXPECTED] if by_ms > 0 else []
     assert found(recording, group, [*lines_of(recording), live], ends=[end]) == expected
 
@@ -219,13 +235,11 @@ def test_a_request_that_waits_is_fenced_without_a_line(recording: Recording) -> 
 @ALL
 def test_where_lines_are_not_known_or_too_many_none_is_compared(recording: Recording) -> None:
     group, _, line = of_heartbeat(recording)
-    fenced = Fencings(None)
-    chunk = Chunk.of(recording.rows_by_group[group])
-    fenced.add(Requests.of(chunk).observed, chunk.fenced)
-    assert list(fenced.rows((), ())) == []
+    assert {*outcomes_with(recording, group, {})} == {MISSING}
+    assert outcomes_with(recording, group, None) == []
     row = next(one.row for one in recording.lines if one.template == FENCED)
     assert fenced_lines([row] * MOST, recording.run.grammar) is not None
     assert fenced_lines([row] * (MOST + 1), recording.run.grammar) is None
     only = fenced_lines([row], recording.run.grammar)
     assert only is not None
-    assert line in only.get(line.member, ()) or row["line"] != line.line
+    assert line in only.get(line["member"], ()) or row["line"] != line["line"]
