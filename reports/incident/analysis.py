@@ -11,7 +11,6 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from reports.incident import page, stock_logs
-from reports.incident.group_pass import of_groups
 from reports.incident.log_files import LogFile, log_files
 from reports.incident.summary import summary
 from reports.ingest import places
@@ -55,7 +54,7 @@ def analyse(
         files = log_files(paths, stock_logs.summaries(found))
         lines = kept(stock_logs.counted_once(spark, found, files))
         progress("telling what happened to each group")
-        groups = kept(of_groups(lines.where("NOT copy"), session_ms))
+        groups = kept(stock_logs.of_groups(lines.where("NOT copy"), session_ms))
         tables = {
             "lines": lines.drop("rank", "start", "place"),
             "rejected": found.where("why IS NOT NULL").select(*REJECTED),

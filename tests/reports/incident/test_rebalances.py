@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 
+from reports.incident.group_incident import Storm, storms
 from reports.incident.rebalances import Ending, Rebalance, Rebalances, client_of
 from reports.incident.static_estimate import absences, spared
 from reports.incident.stock_lines import Line
-from reports.incident.storms import Storm, storms
 
 SECOND = 1000.0
 UUID = "f16351f5-996e-42c3-a846-07c023f0f2b"
