@@ -36,7 +36,6 @@ from reports.judgement.missing.gaps import (
 )
 from reports.judgement.run.evidence_level import CANNOT_SEE, Level
 from reports.judgement.run.machine_log import Standstill
-from reports.judgement.run.rules import judged_as
 from reports.judgement.run.run_folder import RunFolder
 
 Json = dict[str, Any]
@@ -162,9 +161,9 @@ def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | 
         "profile": profile,
         "seed": run.environment["seed"],
         "judge": run.experiment.judge,
-        "judged_as": judged_as(run.environment),
+        "judged_as": run.judged_as,
         "foretold": expected_verdict(
-            None if judged_as(run.environment) else run.experiment.expected_verdict,
+            None if run.judged_as else run.experiment.expected_verdict,
             verdict,
             data.broken_promises,
             [one.group for one in proven],
