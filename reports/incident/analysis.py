@@ -85,7 +85,8 @@ def _incident(
             copies[row["file"]] += row["count"]
         else:
             templates[row["broker"], row["template"]] += row["count"]
-    files = [file._replace(copies=copies[file.path]) for file in files]
+    for file in files:
+        file.copies = copies[file.path]
     rows = groups.select("group", "incident").toArrow().to_pylist()
     once = tables["lines"].where("NOT copy")
     moves = once.where(F.col("template").isin(*MOVES))

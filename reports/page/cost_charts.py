@@ -1,15 +1,15 @@
 """The figures of costs: the owners of partitions over time, and how long members were stopped."""
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 from reports.judgement.costs import Holding, Stop
 from reports.page import drawing
-from reports.page.cost_rows import natural
 from reports.page.drawing import INK, MUTED, TITLE_PX, Json, Span, bar, bars, escape, shortened
-from reports.page.drawn_groups import Period, identity
+from reports.page.drawn_groups import Period, grouped, identity
 from reports.page.faults import Fault
+from reports.page.rows import natural
 from reports.page.wording import ENDINGS, seconds
 
 OWNER_COLOURS = (
@@ -176,10 +176,8 @@ def stops(groups: Mapping[str, tuple[str, Sequence[str], Sequence[Stop]]]) -> Js
     traces, notes, longest_ms = [], [], 1000.0
     blocks = zip(groups.items(), drawing.stacked(heights), strict=True)
     for number, ((group, (heading, members, found)), domain) in enumerate(blocks, 1):
-        of_member: dict[str, list[Stop]] = defaultdict(list)
-        for stop in found:
-            of_member[stop.member].append(stop)
-        total = {name: sum(stop.stopped_ms for stop in of_member[name]) for name in members}
+        of_member = grouped(found, attrgetter("member"))
+        total = {name: sum(one.stopped_ms for one in of_member.get(name, ())) for name in members}
         lanes = sorted(sorted(members, key=lambda name: -total[name])[:MEMBERS], key=natural)
         longest_ms = max([longest_ms, *total.values()])
         named = {float(row): shortened(name) for row, name in enumerate(lanes)}

@@ -20,11 +20,10 @@ from reports.judgement.verdict import Results, members_in_words
 from reports.page import cost_charts, faults, wording
 from reports.page.charts import Block, lane, timeline
 from reports.page.cost_charts import Owned
-from reports.page.cost_rows import CostRows
 from reports.page.drawing import Span
 from reports.page.drawn_groups import GROUPS_DRAWN, DrawnGroups, identity, memberships, periods
 from reports.page.environment import environment_of, page_of
-from reports.page.rows import CELLS, comparison_rows
+from reports.page.rows import CELLS, CostRows, comparison_rows
 
 Json = dict[str, Any]
 LANES_DRAWN = 40
