@@ -34,9 +34,9 @@ HEAD_PX, STOP_PX = 20, 18
 
 @dataclass(frozen=True, slots=True)
 class Owned:
-    """The owners of a group's `total` partitions.
+    """The owners of a group's `total` partitions, and the stops of its members in the impact phase.
 
-    `members` are the group's members; their positions give them their colours.
+    The positions of `members` give them their colours; `title` says in words how many they are.
     """
 
     group: str
@@ -45,6 +45,8 @@ class Owned:
     holdings: Sequence[Holding]
     observed: Sequence[Period]
     faults: Sequence[Fault]
+    title: str = ""
+    stops: Sequence[Stop] = ()
 
     @property
     def partitions(self) -> list[str]:
@@ -162,28 +164,22 @@ def labels(members: Sequence[str]) -> dict[str, str]:
     return dict(zip(members, numbers, strict=True))
 
 
-def stops(groups: Mapping[str, tuple[str, Sequence[str], Sequence[Stop]]]) -> Json:
-    """Draw how long each member was stopped, stop after stop.
-
-    `groups` has for each group its title, its members and its stops.
-    """
-    heights = [
-        TITLE_PX + STOP_PX * max(1, min(MEMBERS, len(members))) for _, members, _ in groups.values()
-    ]
+def stops(groups: Sequence[Owned]) -> Json:
+    """Draw how long each member of some groups was stopped, stop after stop."""
+    heights = [TITLE_PX + STOP_PX * max(1, min(MEMBERS, len(one.members))) for one in groups]
     layout = drawing.layout(float(sum(heights) or 1), lowest=f"y{max(1, len(groups))}")
     layout["margin"] |= {"t": 0}
     layout["height"] -= drawing.TOP_PX
     traces, notes, longest_ms = [], [], 1000.0
-    blocks = zip(groups.items(), drawing.stacked(heights), strict=True)
-    for number, ((group, (heading, members, found)), domain) in enumerate(blocks, 1):
-        of_member = grouped(found, attrgetter("member"))
-        total = {name: sum(one.stopped_ms for one in of_member.get(name, ())) for name in members}
+    for number, (one, domain) in enumerate(zip(groups, drawing.stacked(heights), strict=True), 1):
+        members, of_member = one.members, grouped(one.stops, attrgetter("member"))
+        total = {name: sum(stop.stopped_ms for stop in of_member.get(name, ())) for name in members}
         lanes = sorted(sorted(members, key=lambda name: -total[name])[:MEMBERS], key=natural)
         longest_ms = max([longest_ms, *total.values()])
         named = {float(row): shortened(name) for row, name in enumerate(lanes)}
         layout[f"yaxis{number}"] = drawing.row_axis(named, (-0.5, len(lanes) - 0.5), domain)
         drawn = f", {len(lanes)} of them drawn" if len(lanes) < len(members) else ""
-        notes.append(drawing.title(group, heading + drawn, domain[1]))
+        notes.append(drawing.title(one.group, one.title + drawn, domain[1]))
         traces += [_stacked(lanes, of_member, f"y{number}"), _totals(lanes, total, f"y{number}")]
     layout["xaxis"] |= {
         "range": [0, longest_ms / 1000 * 1.12],

@@ -105,6 +105,11 @@ class CostRows:
         first = (row["member_id"] or "").partition(",")[0]
         return "static" if row["reason"] == "leave" and not first else self._kinds.get(first)
 
+    def rebalancing_ms(self, group: str) -> float:
+        """Return for how long a group rebalanced, of the rebalances that began in the impact."""
+        begun = (row for row in self._begun(group) if self._in_impact(row["started_ms"]))
+        return sum(row["duration_ms"] or 0.0 for row in begun)
+
     def members(self, groups: Iterable[str]) -> dict[str, list[Json]]:
         """Summarize the stops of each member that had one; the longest total comes first."""
         rows: dict[str, list[Json]] = {}
