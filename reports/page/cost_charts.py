@@ -130,13 +130,10 @@ def _labels(
             if row - above.get(given, -2.0) > 1.5:
                 labelled.append(holding)
             above[given] = row
-    return {
-        "type": "scatter", "mode": "text", "xaxis": "x", "yaxis": "y", "hoverinfo": "skip",
-        "x": [span.at((one.from_ms + one.until_ms) / 2) for one in labelled],
-        "y": [at[one.partition] for one in labelled],
-        "text": [known[identity(one.member)] for one in labelled],
-        "textfont": {"size": 9, "color": INK},
-    }  # fmt: skip
+    places = [span.at((one.from_ms + one.until_ms) / 2) for one in labelled]
+    rows = [at[one.partition] for one in labelled]
+    texts = [known[identity(one.member)] for one in labelled]
+    return drawing.texts("y", places, rows, texts, textfont={"size": 9, "color": INK})
 
 
 def _shared(held: Sequence[Holding], at: Mapping[str, float], span: Span) -> Json:
@@ -206,11 +203,7 @@ def _stacked(lanes: Sequence[str], of_member: Mapping[str, Sequence[Stop]], axis
 
 
 def _totals(lanes: Sequence[str], total: Mapping[str, float], axis: str) -> Json:
-    return {
-        "type": "scatter", "mode": "text", "xaxis": "x", "yaxis": axis, "hoverinfo": "skip",
-        "x": [total[name] / 1000 for name in lanes], "y": list(range(len(lanes))),
-        "text": [
-            f"\u00a0{seconds(total[name], 2)} s" if total[name] else "\u00a00" for name in lanes
-        ],
-        "textposition": "middle right", "textfont": {"size": 11, "color": INK}, "cliponaxis": False,
-    }  # fmt: skip
+    texts = [f"\u00a0{seconds(total[name], 2)} s" if total[name] else "\u00a00" for name in lanes]
+    look = {"textposition": "middle right", "textfont": {"size": 11, "color": INK}}
+    ends = [total[name] / 1000 for name in lanes]
+    return drawing.texts(axis, ends, range(len(lanes)), texts, **look, cliponaxis=False)

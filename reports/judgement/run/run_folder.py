@@ -44,7 +44,6 @@ ENVIRONMENT: Form = {
     "broker_ids": list | None,
     "unsure": list | None,
 }
-LEVELS = (Level.REQUESTS, Level.WIRE)  # of runs
 
 
 def logs_bytes(folder: Path) -> int:
@@ -94,8 +93,8 @@ class RunFolder(RunFaults):
     def level(self) -> Level:
         """What the verdict rests on."""
         named = self.environment.get("evidence", Level.REQUESTS)
-        if named not in LEVELS:
-            raise self._altered(f"a run has no evidence level {named!r}, only {', '.join(LEVELS)}")
+        if named not in [*Level]:
+            raise self._altered(f"a run has no evidence level {named!r}, only {', '.join(Level)}")
         return Level(named)
 
     @property
