@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
+from math import inf
 from operator import attrgetter
 from typing import Any
 
@@ -75,7 +76,7 @@ def notices(files: Sequence[LogFile]) -> list[dict[str, str]]:
     found = [{"file": file.name, "what": what} for file in files for what in _of_file(file)]
     named = sorted((file for file in files if file.brokers), key=attrgetter("broker"))
     for one, other in pairwise(named):  # in the order of their times
-        overlap_ms = (one.last_ms or 0.0) - (other.first_ms or 0.0)
+        overlap_ms = (one.last_ms or 0.0) - (other.first_ms or inf)
         of_one = one.broker == other.broker and not one.copies and not other.copies
         if of_one and overlap_ms > BACK_MS:
             found.append({

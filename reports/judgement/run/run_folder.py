@@ -163,7 +163,9 @@ class RunFolder(RunFaults):
         The load starts when all of them answer.
         """
         began = [at_ms for phase, at_ms in self.phases if phase == "formation"]
-        return (*product(self.brokers, began), *self.answering_again)
+        healed = (f for f in self.faults if f["broker"] is not None and f["healed"])
+        again = ((fault["broker"], fault["healed_at_ms"]) for fault in healed)
+        return (*product(self.brokers, began), *again)
 
     @cached_property
     def skews(self) -> tuple[Skew, ...]:
@@ -239,7 +241,8 @@ class RunFolder(RunFaults):
         started its broker once more.
         """
         first = self.brokers if self.outside is None else ()
-        return Counter([*first, *self.started_again])
+        again = (f["broker"] for f in self._done("killed", "stopped") if f["healed"])
+        return Counter([*first, *again])
 
     @property
     def cut_off(self) -> bool:
