@@ -33,7 +33,6 @@ from reports.judgement.log.processes import line_counts
 from reports.judgement.log.split_rows import How, Row
 from reports.judgement.logged import Chunk
 from reports.judgement.run.deliveries import NOTHING_HELD
-from reports.judgement.run.rules import profile_of
 from reports.judgement.run.run_folder import RunFolder, logs_bytes
 from reports.judgement.run_context import RunContext
 
@@ -66,7 +65,7 @@ def only_replay(context: RunContext, group: str, chunks: Iterable[Chunk]) -> Ite
 
 def rules_of(run: RunFolder) -> Profile:
     """Return the rules of a run's release."""
-    profile = profile_of(run)
+    profile = run.profile
     assert profile is not None, "the oracle knows the releases of recorded runs"
     return profile.with_settings(run.settings)
 

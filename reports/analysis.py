@@ -13,7 +13,6 @@ from reports.ingest.failures import explained
 from reports.ingest.spark import session
 from reports.judgement import costs, counterexample, verdict
 from reports.judgement.judging import Rules
-from reports.judgement.run.rules import profile_of
 from reports.judgement.run.run_folder import RunFolder, logs_bytes
 from reports.page import drawn_groups, junit, report
 from reports.page.cost_charts import PARTITIONS
@@ -84,7 +83,7 @@ def analyse(
 
 def _rules(run: RunFolder) -> tuple[Profile, Profile, str | None]:
     """Return the release's rules, those the run is judged by, and their name if they are known."""
-    known = profile_of(run)
+    known = run.profile
     rules = (known or NEWEST).with_settings(run.settings)
     profile = promised_by(rules) if run.experiment.judge == "kip-345" else rules
     return rules, profile, profile.name if known else None

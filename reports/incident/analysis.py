@@ -1,6 +1,5 @@
 """From brokers' own logs, without a run folder, to the tables, JSON and page of an incident."""
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from datetime import tzinfo
@@ -11,7 +10,6 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from reports.incident import page, stock_logs
-from reports.incident.group_pass import of_groups
 from reports.incident.log_files import LogFile, log_files
 from reports.incident.summary import summary
 from reports.ingest import places
@@ -55,7 +53,7 @@ def analyse(
         files = log_files(paths, stock_logs.summaries(found))
         lines = kept(stock_logs.counted_once(spark, found, files))
         progress("telling what happened to each group")
-        groups = kept(of_groups(lines.where("NOT copy"), session_ms))
+        groups = kept(stock_logs.of_groups(lines.where("NOT copy"), session_ms))
         tables = {
             "lines": lines.drop("rank", "start", "place"),
             "rejected": found.where("why IS NOT NULL").select(*REJECTED),
@@ -79,51 +77,40 @@ def analyse(
 def _incident(
     tables: dict[str, DataFrame], groups: DataFrame, files: Sequence[LogFile], zone: str
 ) -> Json:
-    copies, templates = Counter[str](), Counter[tuple[str, str]]()
-    counts = tables["lines"].groupBy("broker", "template", "copy", "file").count()
-    for row in counts.toArrow().to_pylist():
-        if row["copy"]:
-            copies[row["file"]] += row["count"]
-        else:
-            templates[row["broker"], row["template"]] += row["count"]
-    files = [file._replace(copies=copies[file.path]) for file in files]
-    rows = groups.select("group", "incident").toArrow().to_pylist()
-    once = tables["lines"].where("NOT copy")
-    moves = once.where(F.col("template").isin(*MOVES))
+    lines, by_path = tables["lines"], {file.path: file for file in files}
+    counts = lines.groupBy("broker", "template", "copy", "file").count().toArrow().to_pandas()
+    copies = counts[counts["copy"]].groupby("file")["count"].sum().to_dict()
+    once = counts[~counts["copy"]].groupby(["broker", "template"])["count"].sum().to_dict()
+    for path, count in copies.items():
+        by_path[path].copies = count
+    move = ("at_ms", "broker", "partition", "template")
+    moves = lines.where(~F.col("copy") & F.col("template").isin(*MOVES)).select(*move)
     said = lambda name: F.get_json_object("fields", f"$.{name}").alias(name)
-    fenced = once.where("template = 'fenced'").groupBy(said("instance"), said("operation"))
-    of_at = {"count": F.count("*"), "first_ms": F.min("at_ms"), "last_ms": F.max("at_ms")}
-    requests = fenced.agg(*(found.alias(name) for name, found in of_at.items()))
+    fenced = lines.where("NOT copy AND template = 'fenced'")
+    requests = fenced.groupBy(said("instance"), said("operation")).agg(
+        F.expr("count(*) AS count"), F.expr("min(at_ms) AS first_ms"),
+        F.expr("max(at_ms) AS last_ms"),
+    )  # fmt: skip
+    ended = tables["rebalances"].where("took_ms IS NOT NULL")
+    worst = (F.desc("rebalances"), F.desc("expired"), "client", "group")
     shown = {
-        "longest": _first(
-            tables["rebalances"].where("took_ms IS NOT NULL"), F.desc("took_ms"), "at_ms", "group"
-        ),
-        "worst_members": _first(
-            tables["members"], F.desc("rebalances"), F.desc("expired"), "client", "group"
-        ),
-        "coordinator_moves": _first(
-            moves.select("at_ms", "broker", "partition", "template"),
-            "at_ms", "broker", "partition", "template",
-        ),
+        "longest": _first(ended, F.desc("took_ms"), "at_ms", "group"),
+        "worst_members": _first(tables["members"], *worst),
+        "coordinator_moves": _first(moves, *move),
         "fenced": _first(requests, F.desc("count"), "instance", "operation"),
-        "rejected": _placed(_first(tables["rejected"], "file", "start", "place"), files),
-    }  # fmt: skip
+        "rejected": [
+            {
+                "file": by_path[row["file"]].name,
+                "number": by_path[row["file"]].first_lines[row["start"]] + row["place"] + 1,
+                "why": row["why"],
+                "line": row["line"],
+            }
+            for row in _first(tables["rejected"], "file", "start", "place")
+        ],
+    }
+    rows = groups.select("group", "incident").toArrow().to_pylist()
     by_group = {row["group"]: msgspec.json.decode(row["incident"]) for row in rows}
-    return summary(files, by_group, templates, shown, zone)
-
-
-def _placed(rejected: Sequence[Json], files: Sequence[LogFile]) -> list[Json]:
-    """Number rejected lines through their files."""
-    by_path = {file.path: file for file in files}
-    return [
-        {
-            "file": (file := by_path[row["file"]]).name,
-            "number": file.first_lines[row["start"]] + row["place"] + 1,
-            "why": row["why"],
-            "line": row["line"],
-        }
-        for row in rejected
-    ]
+    return summary(files, by_group, once, shown, zone)
 
 
 def _first(rows: DataFrame, *order: str | Column, most: int = SHOWN) -> list[Json]:

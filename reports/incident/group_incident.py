@@ -2,72 +2,65 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
 
-from reports.incident.rebalances import Rebalance, Rebalances, client_of
+from reports.incident.rebalances import CAME, Rebalance, Rebalances, client_of
 from reports.incident.static_estimate import estimate
 from reports.incident.stock_lines import Line
-from reports.incident.storms import storms
 
 Json = dict[str, Any]
+STORM_REBALANCES = 5
+STORM_MS = 300_000.0
+"""So many rebalances of a group that began within so many ms are a storm. Rolling out a new release
+to a group of dynamic members is one; two restarts in five minutes (four rebalances) are not."""
 _SESSION = re.compile(r"\bsessionTimeoutMs=(\d{1,9})\b")
 
 
-@dataclass
-class _Member:
-    """What is counted of one client of a group."""
+class Storm(NamedTuple):
+    """From the first to the last beginning, and how many rebalances began."""
 
-    static: bool = False
-    rebalances: int = 0
-    came: int = 0
-    went: int = 0
-    expired: int = 0
-    replaced: int = 0
+    from_ms: float
+    until_ms: float
+    rebalances: int
 
 
-def row_about(group: str, lines: Iterable[Line], session_ms: float | None) -> Json:
+def row_about(group: str, about: Iterable[Line], session_ms: float | None) -> Json:
     """Tell what the lines about a group say, at least one; `session_ms` is the session asked for.
 
     `incident` is the group's part of `incident.json`; `rebalances`, `members` are rows of tables.
     """
-    found, counts, coordinators = Rebalances(), Counter[str](), list[str]()
-    replaced, sessions, times = Counter[str](), Counter[str](), list[float]()
+    found, lines = Rebalances(), [*about]
     for line in lines:
-        times = [*times[:1], line.at_ms]
-        counts[line.template] += 1
-        if line.broker and coordinators[-1:] != [line.broker]:
-            coordinators.append(line.broker)
-        if line.template == "static_replaced":
-            replaced[line.fields.get("instance", "")] += 1
-        sessions.update(_SESSION.findall(line.text))
         found.take(line)
+    sessions = Counter(text for line in lines for text in _SESSION.findall(line.text))
     seen_ms = float(sessions.most_common(1)[0][0]) if sessions else None
     would_be_static = estimate(found.found, found.changes, session_ms, seen_ms)
     incident = {
-        "first_ms": times[0],
-        "last_ms": times[-1],
+        "first_ms": lines[0].at_ms,
+        "last_ms": lines[-1].at_ms,
         "rebalances": len(found.found),
         "by_reason": Counter(one.reason for one in found.found),
         "endings": Counter(one.ending.value for one in found.found),
-        "coordinators": coordinators,
+        "coordinators": [name for name, _ in groupby(line.broker for line in lines if line.broker)],
         "storms": [storm._asdict() for storm in storms([one.at_ms for one in found.found])],
         "would_be_static": would_be_static,
-        "lines": counts,
+        "lines": Counter(line.template for line in lines),
     }
-    members = _members(found, replaced)
-    named = {"group": group}
+    replaced = Counter(
+        line.fields.get("instance", "") for line in lines if line.template == "static_replaced"
+    )
     return {
-        **named,
+        "group": group,
         "incident": incident,
-        "rebalances": [named | _row(one) for one in found.found],
-        "members": [named | {"client": who} | asdict(member) for who, member in members.items()],
+        "rebalances": [{"group": group, **_row(one)} for one in found.found],
+        "members": [{"group": group, **row} for row in _members(found, replaced)],
     }
 
 
 def _row(one: Rebalance) -> Json:
-    came = sum(change.how == "came" for change in one.changes)
+    came = sum(change.how == CAME for change in one.changes)
     return vars(one) | {
         "clients": ", ".join(one.clients),
         "took_ms": one.took_ms,
@@ -78,20 +71,35 @@ def _row(one: Rebalance) -> Json:
     }
 
 
-def _members(found: Rebalances, replaced: Counter[str]) -> dict[str, _Member]:
-    members: dict[str, _Member] = defaultdict(_Member)
-    for client in (client for one in found.found for client in one.clients):
-        members[client].rebalances += 1
+def _members(found: Rebalances, replaced: Counter[str]) -> Iterable[Json]:
+    """Yield what is counted of each client of a group; an instance that is replaced is one."""
+    rebalances = Counter(client for one in found.found for client in one.clients)
+    changes: dict[str, Counter[str]] = defaultdict(Counter)
     for change in found.changes:
-        member = members[change.client]
-        member.static |= change.static
-        member.came += change.how == "came"
-        member.went += change.how != "came"
-        member.expired += change.how == "expired"
-    for instance, count in replaced.items():
-        members[instance].static = True
-        members[instance].replaced = count
-    for client in map(client_of, found.statics):
-        if client in members:
-            members[client].static = True
-    return members
+        changes[change.client][change.how] += 1
+    static = {*map(client_of, found.statics), *replaced}
+    for client in dict.fromkeys([*rebalances, *changes, *replaced]):
+        counts = changes[client]
+        yield {
+            "client": client,
+            "static": client in static,
+            "rebalances": rebalances[client],
+            "came": counts[CAME],
+            "went": counts.total() - counts[CAME],
+            "expired": counts["expired"],
+            "replaced": replaced[client],
+        }
+
+
+def storms(began_ms: Sequence[float]) -> list[Storm]:
+    """Return the storms among beginnings in their order; windows that overlap are one storm."""
+    found: list[tuple[int, int]] = []
+    for first in range(len(began_ms) - STORM_REBALANCES + 1):
+        last = first + STORM_REBALANCES - 1
+        if began_ms[last] - began_ms[first] > STORM_MS:
+            continue
+        if found and found[-1][1] >= first:
+            found[-1] = (found[-1][0], last)
+        else:
+            found.append((first, last))
+    return [Storm(began_ms[a], began_ms[b], b - a + 1) for a, b in found]

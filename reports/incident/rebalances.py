@@ -23,6 +23,7 @@ DEPARTURES = {
 """The templates, and the class of reasons, that take members out of a group; how."""
 ARRIVALS = ("static_added", "dynamic_given_id", "dynamic_added", "member_added", "pending_joins")
 """The templates of members that come. Some are of level DEBUG in some releases."""
+CAME = "came"
 
 _ID = re.compile(r"(.*)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _SET = re.compile(r"(?:Hash)?Set\((.*)\)")
@@ -47,7 +48,7 @@ ENDS = {
 
 
 class Change(NamedTuple):
-    """A member that came (`how` is `came`) or went."""
+    """A member that came (`how` is `CAME`) or went."""
 
     at_ms: float
     how: str
@@ -106,93 +107,87 @@ class Rebalances:
         self.statics: set[str] = set()
         """Ids of members that are known to be static."""
         self.changes: list[Change] = []
-        """All members that came and went; a member comes once, whatever lines tell it."""
-        self._came: set[str] = set()
-        self._open: Rebalance | None = None
+        """All members that came and went; an id does each once, whatever lines tell it."""
+        self._noted: set[tuple[str, bool]] = set()
+        self._before: list[Change] = []
+        """The changes since the last rebalance."""
 
     def take(self, line: Line) -> None:
         """Take the next line."""
+        going_on = self._going_on
         if line.template == "preparing":
             self._begin(line)
         elif line.template in ENDS:
-            self._end(ENDS[line.template], line.at_ms)
-        elif line.template == "stabilized" and self._open is not None:
-            self._open.stabilized_ms = line.at_ms
-            self._open.size = _count(line.fields.get("members"))
+            _end(going_on, ENDS[line.template], line.at_ms)
+        elif line.template == "stabilized" and going_on is not None:
+            going_on.stabilized_ms = line.at_ms
+            going_on.size = _count(line.fields.get("members"))
         else:
             self._change(line)
 
-    def _begin(self, line: Line) -> None:
-        self._end(Ending.AGAIN, line.at_ms)
-        fields = line.fields
-        reason = fields.get("reason", "")
-        members = _members(fields.get("member", ""))
-        self._open = Rebalance(
-            line.at_ms,
-            line.broker,
-            reason,
-            line.text,
-            members,
-            fields.get("client_reason", ""),
-            _count(fields.get("generation")) or 0,
-        )
-        self.found.append(self._open)
-        static = fields.get("instance", "").removeprefix("Some(") not in _NO_INSTANCE
-        if static:
-            self.statics.update(members)
-        near = [change for change in self.changes[-100:] if change.at_ms >= line.at_ms - NEAR_MS]
-        earlier = self.found[-2].changes if len(self.found) > 1 else []
-        self._open.changes += (change for change in near if change not in earlier)
-        if reason == "new_member":
-            self._came_in(line.at_ms, members, static=static)
-        elif reason in DEPARTURES:
-            self._gone(line.at_ms, members, DEPARTURES[reason])
+    @property
+    def _going_on(self) -> Rebalance | None:
+        last = self.found[-1] if self.found else None
+        return last if last is not None and last.ending is Ending.OPEN else None
 
-    def _end(self, ending: Ending, at_ms: float) -> None:
-        if self._open is not None:
-            self._open.ending, self._open.ended_ms = ending, at_ms
-            self._open = None
+    def _begin(self, line: Line) -> None:
+        _end(self._going_on, Ending.AGAIN, line.at_ms)
+        fields, at_ms = line.fields, line.at_ms
+        reason, members = fields.get("reason", ""), _members(fields.get("member", ""))
+        self.found.append(
+            Rebalance(
+                at_ms,
+                line.broker,
+                reason,
+                line.text,
+                members,
+                fields.get("client_reason", ""),
+                _count(fields.get("generation")) or 0,
+                changes=[one for one in self._before if one.at_ms >= at_ms - NEAR_MS],
+            )
+        )
+        self._before.clear()
+        static = fields.get("instance", "").removeprefix("Some(") not in _NO_INSTANCE
+        self.statics.update(members if static else ())
+        if reason == "new_member":
+            self._note(at_ms, members, CAME)
+        elif reason in DEPARTURES:
+            self._note(at_ms, members, DEPARTURES[reason])
 
     def _change(self, line: Line) -> None:
         fields, name = line.fields, line.template
         members = _members(fields.get("member") or fields.get("removed", ""))
-        if name == "static_replaced":
+        if name in ("static_added", "static_replaced"):
             self.statics.update([*members, *_members(fields.get("new_member", ""))])
-        elif name in ARRIVALS:
-            static = name == "static_added"
-            self.statics.update(members if static else ())
-            self._came_in(line.at_ms, members, static=static)
+        if name in ARRIVALS:
+            self._note(line.at_ms, members, CAME)
         elif name in DEPARTURES:
-            self._gone(line.at_ms, members, DEPARTURES[name])
+            self._note(line.at_ms, members, DEPARTURES[name])
 
-    def _came_in(self, at_ms: float, members: Iterable[str], *, static: bool) -> None:
-        for member in members:
-            if member not in self._came:
-                self._came.add(member)
-                self._add(Change(at_ms, "came", member, static))
-
-    def _gone(self, at_ms: float, members: Iterable[str], how: str) -> None:
-        """Note members that went; of lines that tell it twice, the first counts."""
-        recent = {
-            change.member
-            for change in self.changes[-100:]
-            if change.how != "came" and change.at_ms >= at_ms - NEAR_MS
-        }
-        for member in members:
-            if member not in recent:
-                self._add(Change(at_ms, how, member, member in self.statics))
-
-    def _add(self, change: Change) -> None:
-        self.changes.append(change)
+    def _note(self, at_ms: float, members: Iterable[str], how: str) -> None:
         last = self.found[-1] if self.found else None
-        if last is not None and (self._open is not None or _has_just_emptied(last, change.at_ms)):
-            last.changes.append(change)
+        changes = last.changes if last is not None and _takes(last, at_ms) else self._before
+        for member in members:
+            if (member, how == CAME) not in self._noted:
+                self._noted.add((member, how == CAME))
+                change = Change(at_ms, how, member, member in self.statics)
+                self.changes.append(change)
+                changes.append(change)
 
 
-def _has_just_emptied(last: Rebalance, at_ms: float) -> bool:
-    """Tell whether a group has just become empty: Scala logs who left after that."""
-    ended = last.ended_ms
-    return last.ending is Ending.EMPTY and ended is not None and at_ms <= ended + NEAR_MS
+def _end(going_on: Rebalance | None, ending: Ending, at_ms: float) -> None:
+    if going_on is not None:
+        going_on.ending, going_on.ended_ms = ending, at_ms
+
+
+def _takes(last: Rebalance, at_ms: float) -> bool:
+    """Tell whether a change belongs to the last rebalance, also after it has emptied its group.
+
+    Scala logs who left after that.
+    """
+    if last.ending is Ending.EMPTY and last.ended_ms is not None:
+        return at_ms <= last.ended_ms + NEAR_MS
+    return last.ending is Ending.OPEN
 
 
 def _members(text: str) -> list[str]:

@@ -6,11 +6,11 @@ cost nothing if the two lie within the session. A rebalance is spared if all tha
 spared. It is an estimate; `ASSUMPTIONS` says what it takes for granted.
 """
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Sequence
 from typing import Any
 
-from reports.incident.rebalances import Change, Rebalance
+from reports.incident.rebalances import CAME, Change, Rebalance
 
 SESSION_MS = 45_000.0
 """The clients' default for `session.timeout.ms` from Kafka 3.0 on (KIP-735)."""
@@ -39,24 +39,19 @@ def absences(changes: Sequence[Change], ran_with_ms: float, session_ms: float) -
 
     `ran_with_ms` is the session that they ran with.
     """
-    came: dict[str, list[Change]] = defaultdict(list)
+    came: dict[str, deque[Change]] = defaultdict(deque)
     for change in sorted(changes):
-        if change.how == "came" and not change.static:
+        if change.how == CAME and not change.static:
             came[change.client].append(change)
     since = lambda change: change.at_ms - (ran_with_ms if change.how == "expired" else 0.0)
     gone = [change for change in changes if change.how in _GOING and not change.static]
     found: list[Absence] = []
-    taken: dict[str, int] = defaultdict(int)
     for change in sorted(gone, key=lambda change: (since(change), change)):
-        comers, place = came[change.client], taken[change.client]
-        while place < len(comers) and (
-            comers[place].at_ms < since(change) or comers[place].member == change.member
-        ):
-            place += 1
-        taken[change.client] = place
-        if place < len(comers) and comers[place].at_ms - since(change) <= session_ms:
-            taken[change.client] = place + 1
-            found.append((change, comers[place]))
+        comers, since_ms = came[change.client], since(change)
+        while comers and (comers[0].at_ms < since_ms or comers[0].member == change.member):
+            comers.popleft()
+        if comers and comers[0].at_ms - since_ms <= session_ms:
+            found.append((change, comers.popleft()))
     return found
 
 

@@ -50,10 +50,6 @@ class Read(NamedTuple):
     why: str = ""
 
 
-def _count(counts: dict[str, int], name: str, more: int = 1) -> None:
-    counts[name] = counts.get(name, 0) + more
-
-
 class Summary(msgspec.Struct):
     """What is known of a file, or of one of its splits.
 
@@ -62,7 +58,6 @@ class Summary(msgspec.Struct):
     clock jumped back, at most. `damage` says what of the file could not be read.
     """
 
-    lines: int = 0
     statuses: dict[str, int] = {}
     stock: int = 0
     first_ms: float | None = None
@@ -74,15 +69,19 @@ class Summary(msgspec.Struct):
     others: set[str] = set()
     damage: str = ""
 
+    @property
+    def lines(self) -> int:
+        """The number of lines."""
+        return sum(self.statuses.values())
+
     def merge(self, later: "Summary") -> None:
         """Add what is known of the split that follows."""
         if self.last_ms is not None and later.first_ms is not None:
             self.back_ms = max(self.back_ms, self.last_ms - later.first_ms)
-        self.lines += later.lines
-        self.stock += later.stock
+        self.back_ms = max(self.back_ms, later.back_ms)
         self.first_ms = later.first_ms if self.first_ms is None else self.first_ms
         self.last_ms = self.last_ms if later.last_ms is None else later.last_ms
-        self.back_ms = max(self.back_ms, later.back_ms)
+        self.stock += later.stock
         for mine, more in (
             (self.statuses, later.statuses), (self.brokers, later.brokers), (self.said, later.said)
         ):  # fmt: skip
@@ -91,6 +90,10 @@ class Summary(msgspec.Struct):
         self.clusters |= later.clusters
         self.others |= later.others
         self.damage = self.damage or later.damage
+
+
+def _count(counts: dict[str, int], name: str, more: int = 1) -> None:
+    counts[name] = counts.get(name, 0) + more
 
 
 class Reader:
@@ -110,7 +113,6 @@ class Reader:
             self.summary.damage = text.removeprefix(_DAMAGED)
             return Read(IRRELEVANT, [])
         begins = begins_record(text)
-        self.summary.lines += 1
         self.summary.stock += begins
         if begins:
             self._note_time(text[1:24])
@@ -149,17 +151,13 @@ class Reader:
         if len(text) > LONGEST or text.startswith(_TOO_LONG):
             return Read(REJECTED, [], "too many characters in one line")
         before, found = records(text)
-        lines, why = [], ""
-        if PREFIX.search(before):
-            why = "a coordinator's line without its begin"
+        why = "a coordinator's line without its begin" if PREFIX.search(before) else ""
+        lines = []
         for record in found:
             line, wrong = self._line(record)
-            if line is not None:
-                lines.append(line)
+            lines += [line] if line is not None else []
             why = why or wrong
-        if why:
-            return Read(REJECTED, lines, why)
-        return Read(USED if lines else IRRELEVANT, lines)
+        return Read(REJECTED if why else USED if lines else IRRELEVANT, lines, why)
 
     def _line(self, record: Record) -> tuple[Line | None, str]:
         """Return the coordinator's line that a record is, or what is wrong with it, or neither."""

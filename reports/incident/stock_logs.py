@@ -1,6 +1,6 @@
-"""Stock logs as Spark reads them: files in; coordinator lines, rejected lines and summaries out.
+"""Stock logs as Spark reads them: files in; lines, summaries, and what happened to groups out.
 
-Executors read and parse.
+Executors read and parse the lines, and tell of each group.
 """
 
 import re
@@ -17,8 +17,9 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from reports.incident.group_incident import row_about
 from reports.incident.log_files import LogFile
-from reports.incident.stock_lines import Reader, Summary
+from reports.incident.stock_lines import Line, Reader, Summary
 from reports.ingest import log_files
 from reports.ingest.log_files import literal
 from reports.judgement.errors import EvidenceError
@@ -33,6 +34,22 @@ FOUND = pa.schema({
 })  # fmt: skip
 """Rows of three kinds: a coordinator's line has a template, a rejected line says why, and there is
 one with the summary of each split."""
+OF_REBALANCE = pa.struct({
+    "group": pa.string(), "at_ms": pa.float64(), "broker": pa.string(), "reason": pa.string(),
+    "clients": pa.string(), "client_reason": pa.string(), "generation": pa.int64(),
+    "stabilized_ms": pa.float64(), "ended_ms": pa.float64(), "took_ms": pa.float64(),
+    "ending": pa.string(), "members": pa.int64(), "came": pa.int32(), "went": pa.int32(),
+    "spared": pa.bool_(), "line": pa.string(),
+})  # fmt: skip
+OF_MEMBER = pa.struct({
+    "group": pa.string(), "client": pa.string(), "static": pa.bool_(), "rebalances": pa.int32(),
+    "came": pa.int32(), "went": pa.int32(), "expired": pa.int32(), "replaced": pa.int32(),
+})  # fmt: skip
+OF_GROUP = pa.schema({
+    "group": pa.string(), "incident": pa.binary(),
+    "rebalances": pa.list_(OF_REBALANCE), "members": pa.list_(OF_MEMBER),
+})  # fmt: skip
+"""A row for each group; `incident` is its part of `incident.json`."""
 _LOCAL = re.compile("^file:/+")
 _ROWS = 1_000
 
@@ -112,3 +129,30 @@ def counted_once(spark: SparkSession, found: DataFrame, files: Sequence[LogFile]
         .withColumn("copy", F.row_number().over(over_files) > 1)
         .drop("again", "of_file")
     )
+
+
+def of_groups(lines: DataFrame, session_ms: float | None) -> DataFrame:
+    """Return the rows `OF_GROUP`; `session_ms` is the session asked for, if any."""
+
+    def tell(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        every = (row for batch in batches for row in batch.to_pylist())
+        yield from batched(
+            (
+                _packed(row_about(group, map(_line, rows), session_ms))
+                for group, rows in groupby(every, key=itemgetter("group"))
+            ),
+            OF_GROUP,
+        )
+
+    about = lines.where("group IS NOT NULL").repartition("group")
+    ordered = about.sortWithinPartitions("group", "at_ms", "rank", "start", "place")
+    columns = ordered.withColumnRenamed("line", "text").select(*Line._fields)
+    return columns.mapInArrow(tell, from_arrow_schema(OF_GROUP))
+
+
+def _line(row: Json) -> Line:
+    return Line(**row | {"fields": msgspec.json.decode(row["fields"])})
+
+
+def _packed(row: Json) -> Json:
+    return row | {"incident": msgspec.json.encode(row["incident"])}

@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from reports.incident.group_incident import STORM_MS, STORM_REBALANCES
 from reports.incident.log_files import LogFile, as_json, notices
 from reports.incident.static_estimate import ASSUMPTIONS
 from reports.incident.stock_lines import IRRELEVANT, REJECTED, USED
-from reports.incident.storms import STORM_MS, STORM_REBALANCES
 from reports.page.wording import counted
 
 Json = dict[str, Any]
@@ -38,9 +38,9 @@ def summary(
     for (_, template), count in templates.items():
         lines[template] += count
     spared = sum(one["would_be_static"]["spared"] for one in by_group.values())
-    times = [at for file in files for at in (file.summary.first_ms, file.summary.last_ms)]
+    times = [at for file in files for at in (file.first_ms, file.last_ms)]
     known = [at for at in times if at is not None]
-    others = sorted({group for file in files for group in file.summary.others})
+    others = sorted({group for file in files for group in file.others})
     total = sum(reasons.values())
     all_storms = sum(len(one["storms"]) for one in by_group.values())
     of_files = [as_json(file) for file in files]

@@ -14,7 +14,6 @@ from reference_coordinator.event_files.writing import CASE, EVENTS, PAGE, Accoun
 from reference_coordinator.replay import Evidence
 from reports.judgement.collector import collector_paused
 from reports.judgement.log.log_places import LogPlaces
-from reports.judgement.run.rules import profile_of
 from reports.judgement.run.run_folder import RunFolder
 
 FILES = (PAGE, EVENTS, CASE)
@@ -33,7 +32,7 @@ def group_of(verdict: Json, violations: Sequence[Json]) -> str | None:
 
 def _release(run: RunFolder) -> str:
     """Return the release whose rules explain the evidence."""
-    named = profile_of(run) if "profile" in run.environment else None
+    named = run.profile if "profile" in run.environment else None
     origin = origin_of(named) if named else None
     return origin[0] if origin else str(run.environment["kafka_version"])
 

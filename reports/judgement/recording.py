@@ -32,7 +32,6 @@ from reports.judgement.run.disturbance import Disturbance
 from reports.judgement.run.history import ClientEvent, reader_of
 from reports.judgement.run.history_rows import events_by_group
 from reports.judgement.run.json_form import Account
-from reports.judgement.run.rules import profile_of
 from reports.judgement.run.run_files import LARGEST
 from reports.judgement.run.run_folder import HISTORY, RunFolder
 from reports.judgement.run_context import RunContext
@@ -116,7 +115,7 @@ class Recording:
     @cached_property
     def profile(self) -> Profile:
         """The rules of its coordinator under its settings."""
-        profile = profile_of(self.run)
+        profile = self.run.profile
         assert profile is not None
         return profile.with_settings(self.run.settings)
 

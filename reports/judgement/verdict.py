@@ -27,7 +27,6 @@ from reports.judgement.log.processes import STATUSES
 from reports.judgement.missing import gaps as missing
 from reports.judgement.run.disturbance import Disturbance, Source
 from reports.judgement.run.evidence_level import CANNOT_SEE, Level
-from reports.judgement.run.rules import judged_as
 from reports.judgement.run.run_folder import RunFolder
 
 Json = dict[str, Any]
@@ -134,7 +133,6 @@ def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | 
         name: _group(run, data, name, members) | {"unowned": left.get(name)}
         for name in _group_names(run, data)
     }
-    as_other = judged_as(run.environment)
     return {
         "verdict": verdict,
         "experiment": run.experiment.name,
@@ -144,9 +142,9 @@ def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | 
         "profile": profile,
         "seed": run.environment["seed"],
         "judge": run.experiment.judge,
-        "judged_as": as_other,
+        "judged_as": run.judged_as,
         "foretold": expected_verdict(
-            None if as_other else run.experiment.expected_verdict,
+            None if run.judged_as else run.experiment.expected_verdict,
             verdict,
             data.broken_promises,
             [one.group for one in proven],

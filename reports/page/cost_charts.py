@@ -1,15 +1,15 @@
 """The figures of costs: the owners of partitions over time, and how long members were stopped."""
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 from reports.judgement.costs import Holding, Stop
 from reports.page import drawing
-from reports.page.cost_rows import natural
 from reports.page.drawing import INK, MUTED, TITLE_PX, Json, Span, bar, bars, escape, shortened
-from reports.page.drawn_groups import Period, identity
+from reports.page.drawn_groups import Period, grouped, identity
 from reports.page.faults import Fault
+from reports.page.rows import natural
 from reports.page.wording import ENDINGS, seconds
 
 OWNER_COLOURS = (
@@ -34,9 +34,9 @@ HEAD_PX, STOP_PX = 20, 18
 
 @dataclass(frozen=True, slots=True)
 class Owned:
-    """The owners of a group's `total` partitions.
+    """The owners of a group's `total` partitions, and the stops of its members in the impact phase.
 
-    `members` are the group's members; their positions give them their colours.
+    The positions of `members` give them their colours; `title` says in words how many they are.
     """
 
     group: str
@@ -45,6 +45,8 @@ class Owned:
     holdings: Sequence[Holding]
     observed: Sequence[Period]
     faults: Sequence[Fault]
+    title: str = ""
+    stops: Sequence[Stop] = ()
 
     @property
     def partitions(self) -> list[str]:
@@ -128,13 +130,10 @@ def _labels(
             if row - above.get(given, -2.0) > 1.5:
                 labelled.append(holding)
             above[given] = row
-    return {
-        "type": "scatter", "mode": "text", "xaxis": "x", "yaxis": "y", "hoverinfo": "skip",
-        "x": [span.at((one.from_ms + one.until_ms) / 2) for one in labelled],
-        "y": [at[one.partition] for one in labelled],
-        "text": [known[identity(one.member)] for one in labelled],
-        "textfont": {"size": 9, "color": INK},
-    }  # fmt: skip
+    places = [span.at((one.from_ms + one.until_ms) / 2) for one in labelled]
+    rows = [at[one.partition] for one in labelled]
+    texts = [known[identity(one.member)] for one in labelled]
+    return drawing.texts("y", places, rows, texts, textfont={"size": 9, "color": INK})
 
 
 def _shared(held: Sequence[Holding], at: Mapping[str, float], span: Span) -> Json:
@@ -162,30 +161,22 @@ def labels(members: Sequence[str]) -> dict[str, str]:
     return dict(zip(members, numbers, strict=True))
 
 
-def stops(groups: Mapping[str, tuple[str, Sequence[str], Sequence[Stop]]]) -> Json:
-    """Draw how long each member was stopped, stop after stop.
-
-    `groups` has for each group its title, its members and its stops.
-    """
-    heights = [
-        TITLE_PX + STOP_PX * max(1, min(MEMBERS, len(members))) for _, members, _ in groups.values()
-    ]
+def stops(groups: Sequence[Owned]) -> Json:
+    """Draw how long each member of some groups was stopped, stop after stop."""
+    heights = [TITLE_PX + STOP_PX * max(1, min(MEMBERS, len(one.members))) for one in groups]
     layout = drawing.layout(float(sum(heights) or 1), lowest=f"y{max(1, len(groups))}")
     layout["margin"] |= {"t": 0}
     layout["height"] -= drawing.TOP_PX
     traces, notes, longest_ms = [], [], 1000.0
-    blocks = zip(groups.items(), drawing.stacked(heights), strict=True)
-    for number, ((group, (heading, members, found)), domain) in enumerate(blocks, 1):
-        of_member: dict[str, list[Stop]] = defaultdict(list)
-        for stop in found:
-            of_member[stop.member].append(stop)
-        total = {name: sum(stop.stopped_ms for stop in of_member[name]) for name in members}
+    for number, (one, domain) in enumerate(zip(groups, drawing.stacked(heights), strict=True), 1):
+        members, of_member = one.members, grouped(one.stops, attrgetter("member"))
+        total = {name: sum(stop.stopped_ms for stop in of_member.get(name, ())) for name in members}
         lanes = sorted(sorted(members, key=lambda name: -total[name])[:MEMBERS], key=natural)
         longest_ms = max([longest_ms, *total.values()])
         named = {float(row): shortened(name) for row, name in enumerate(lanes)}
         layout[f"yaxis{number}"] = drawing.row_axis(named, (-0.5, len(lanes) - 0.5), domain)
         drawn = f", {len(lanes)} of them drawn" if len(lanes) < len(members) else ""
-        notes.append(drawing.title(group, heading + drawn, domain[1]))
+        notes.append(drawing.title(one.group, one.title + drawn, domain[1]))
         traces += [_stacked(lanes, of_member, f"y{number}"), _totals(lanes, total, f"y{number}")]
     layout["xaxis"] |= {
         "range": [0, longest_ms / 1000 * 1.12],
@@ -212,11 +203,7 @@ def _stacked(lanes: Sequence[str], of_member: Mapping[str, Sequence[Stop]], axis
 
 
 def _totals(lanes: Sequence[str], total: Mapping[str, float], axis: str) -> Json:
-    return {
-        "type": "scatter", "mode": "text", "xaxis": "x", "yaxis": axis, "hoverinfo": "skip",
-        "x": [total[name] / 1000 for name in lanes], "y": list(range(len(lanes))),
-        "text": [
-            f"\u00a0{seconds(total[name], 2)} s" if total[name] else "\u00a00" for name in lanes
-        ],
-        "textposition": "middle right", "textfont": {"size": 11, "color": INK}, "cliponaxis": False,
-    }  # fmt: skip
+    texts = [f"\u00a0{seconds(total[name], 2)} s" if total[name] else "\u00a00" for name in lanes]
+    look = {"textposition": "middle right", "textfont": {"size": 11, "color": INK}}
+    ends = [total[name] / 1000 for name in lanes]
+    return drawing.texts(axis, ends, range(len(lanes)), texts, **look, cliponaxis=False)

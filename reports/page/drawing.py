@@ -171,6 +171,16 @@ def bars(axis: str, drawn: Sequence[Json], **style: Any) -> Json:
     }  # fmt: skip
 
 
+def texts(
+    axis: str, x: Sequence[float], y: Sequence[float], shown: Sequence[str], **style: Any
+) -> Json:
+    """Return a trace of texts at positions."""
+    return {
+        "type": "scatter", "mode": "text", "xaxis": "x", "yaxis": axis, "hoverinfo": "skip",
+        "x": [*x], "y": [*y], "text": [*shown], **style,
+    }  # fmt: skip
+
+
 def bar(span: Span, start_ms: float, end_ms: float) -> Json:
     """Return base and length of a bar from start to end."""
     return {"base": span.at(start_ms), "length": round((end_ms - start_ms) / 1000, 3)}

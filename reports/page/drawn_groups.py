@@ -5,16 +5,18 @@ that no response gave it does not colour its lane.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
 from math import inf
 from operator import attrgetter, itemgetter
-from typing import Any
+from typing import Any, TypeVar
 
 from reports.judgement.digest import Digest
 
 Row = Mapping[str, Any]
+T = TypeVar("T")
+K = TypeVar("K")
 
 GROUPS_DRAWN = 12
 """How many groups a page draws: those with differences first, then those with most rebalances."""
@@ -23,6 +25,14 @@ GROUPS_DRAWN = 12
 def identity(client: str) -> str:
     """Return the member of a client: a second process has the member's name with a suffix."""
     return client.removesuffix(".duplicate")
+
+
+def grouped(things: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
+    """Return things by a key of theirs, in the order in which they come."""
+    found: dict[K, list[T]] = defaultdict(list)
+    for thing in things:
+        found[key(thing)].append(thing)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +119,9 @@ def collected(groups: Sequence[str], joins: Iterable[Row], heard: Iterable[Row])
 
 def memberships(drawn: DrawnGroups, group: str) -> list[Membership]:
     """List when each client was in the group: until its next join, or its last response."""
-    by_client: dict[str, list[Join]] = defaultdict(list)
-    for join in drawn.joins:
-        if join.group == group:
-            by_client[join.client_id].append(join)
+    mine = (join for join in drawn.joins if join.group == group)
     found = []
-    for client, joins in by_client.items():
+    for client, joins in grouped(mine, attrgetter("client_id")).items():
         nexts = [*(join.answered_ms for join in joins[1:]), inf]
         for join, next_ms in zip(joins, nexts, strict=True):
             last_ms = drawn.last_ms.get((group, join.member_id), join.answered_ms)

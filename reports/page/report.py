@@ -20,11 +20,10 @@ from reports.judgement.verdict import Results, members_in_words
 from reports.page import cost_charts, faults, wording
 from reports.page.charts import Block, lane, timeline
 from reports.page.cost_charts import Owned
-from reports.page.cost_rows import CostRows
 from reports.page.drawing import Span
 from reports.page.drawn_groups import GROUPS_DRAWN, DrawnGroups, identity, memberships, periods
 from reports.page.environment import environment_of, page_of
-from reports.page.rows import CELLS, comparison_rows
+from reports.page.rows import CELLS, CostRows, comparison_rows
 
 Json = dict[str, Any]
 LANES_DRAWN = 40
@@ -58,7 +57,7 @@ def render(run: RunFolder, verdict: Json, data: Results, drawn: DrawnGroups, cos
         wording=wording,
         expectations=expectations,
         record_size=record_size,
-        declared=faults.declared,
+        faults=faults,
     )
 
 
@@ -107,16 +106,8 @@ class _Page:
     def figures(self) -> dict[str, Json]:
         """The figures, by the id of their element on the page."""
         figures = {"timeline": timeline([self._block(group) for group in self.groups], self.span)}
-        stops = {
-            one.group: (
-                self.members(one.group),
-                one.members,
-                impact(self.run, self.costs.of(one.group).stops),
-            )
-            for one in self.owned
-        }
-        if stops:
-            figures["stops"] = cost_charts.stops(stops)
+        if self.owned:
+            figures["stops"] = cost_charts.stops(self.owned)
         for number, one in enumerate(self.owned, 1):
             figures[f"owners-{number}"] = cost_charts.owners(one, self.span, self.bars_each)
         return figures
@@ -142,6 +133,8 @@ class _Page:
             holdings=mine.holdings,
             observed=periods(self._compared(group), "observed", self.span.end_ms),
             faults=faults.concerning(group, self.verdict["faults"]),
+            title=self.members(group),
+            stops=impact(self.run, mine.stops),
         )
 
     def _planned(self, group: str) -> list[str]:
@@ -196,33 +189,7 @@ class _Page:
         topics = {group: reads.get(group, every) for group in self.groups}
         return topic_growths(self.verdict["faults"], self.data.observed, topics)
 
-    def card(self, group: str) -> Json:
-        """Return the faults of a group, and how long it rebalanced in the impact phase."""
-        hits = faults.counted(faults.concerning(group, self.verdict["faults"]))
-        took_ms = (
-            row["duration_ms"] or 0.0
-            for row in self.data.observed
-            if row["group"] == group and row["started_ms"] is not None
-            if self.run.phase_at(row["started_ms"]) == "impact"
-        )
-        return {
-            "faults": hits or {"fault": 0},
-            "hits": hits.total(),
-            "allowed": self._allowed(group),
-            "rebalancing_ms": sum(took_ms),
-        }
-
     def members(self, group: str) -> str:
         """Write how many members of a group the experiment lists."""
         about = self.verdict["groups"][group]
         return members_in_words(about["members_static"], about["members_dynamic"])
-
-    def _allowed(self, group: str) -> str | None:
-        """Return how many rebalances the experiment allows a group in the impact phase."""
-        for wanted in self.run.experiment.bounds:
-            if (wanted.group, wanted.phase, wanted.reason) == (group, "impact", None):
-                low, high = wanted.rebalances.min, wanted.rebalances.max
-                if high is None:
-                    return f"{low} or more"
-                return f"{low}" if low == high else f"{low} to {high}"
-        return None

@@ -8,10 +8,10 @@ A rule may send a request twice. Then a broker's log has it twice, with one numb
 """
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kafka_protocol.log_line import NUMBERED
 from kafka_protocol.request_log import COMPLETED
@@ -57,20 +57,17 @@ class Deliveries:
 
         `earlier` is how often that request was logged before: rules send some twice.
         """
-        if not self.by_request:
-            return None
         key = seen.client_id, seen.api, seen.serial
         found = self._about(key, seen.connection, seen.answered_ms)
         return found[min(earlier, len(found) - 1)] if found else None
 
     def copies(self, key: Key, connection: str, answered_ms: float) -> int:
         """Return how often the tap sent a request once more that a broker answered then."""
-        if key not in self.by_request:
-            return 0
         return sum(one.is_copy for one in self._about(key, connection, answered_ms))
 
     def _about(self, key: Key, connection: str, answered_ms: float) -> list[Delivery]:
-        known = self.by_request.get(key, ())
+        if (known := self.by_request.get(key)) is None:
+            return []
         ends = _ends(connection)
         same = [one for one in known if one.ends == ends]
         near = [one for one in known if abs(one.answered_ms - answered_ms) < SAME_MS]
@@ -107,44 +104,36 @@ class InOrder:
 
 def read(lines: Iterable[str]) -> Deliveries:
     """Read the lines of the tap's logs; only those on which it acted count."""
-    found: dict[Key, list[Delivery]] = defaultdict(list)
-    for key, delivery in _answers(lines):
-        found[key].append(delivery)
-    return Deliveries({key: tuple(all_of) for key, all_of in found.items()})
-
-
-def _answers(lines: Iterable[str]) -> Iterator[tuple[Key, Delivery]]:
+    found: dict[Key, tuple[Delivery, ...]] = {}
     for line in lines:
         match = _LINE.match(line) if ACTED in line else None
-        if match is None:
-            continue
-        content = _parsed(match[5])
-        tap = content.get("tap", {})
-        is_copy, is_answered = tap.get("copy") is True, "responseQueueTimeMs" in content
-        if not (is_copy or is_answered):
-            continue
-        header, logged_ms = content["requestHeader"], float(match[2])
-        key = (header["clientId"], header["requestApiKeyName"], header["correlationId"])
-        at_ms = logged_ms if is_answered and tap.get("delivered") is not False else None
-        answered_ms = logged_ms - content.get("responseQueueTimeMs", 0.0)
-        yield key, Delivery(_ends(content["connection"]), answered_ms, at_ms, is_copy)
+        if match is not None and (answer := _answer(float(match[2]), match[5])) is not None:
+            key, delivery = answer
+            found[key] = (*found.get(key, ()), delivery)
+    return Deliveries(found)
 
 
-def _parsed(body: str) -> dict[str, Any]:
-    """Parse a request; empty for one that was altered: then nothing is excused by it."""
+def _answer(logged_ms: float, body: str) -> tuple[Key, Delivery] | None:
+    """Read a line; None for one that was altered: then nothing is excused by it."""
     form = COMPLETED if body.startswith(COMPLETED) else UNANSWERED
-    text = body.removeprefix(form)
-    if text == body:
-        return {}
+    if not body.startswith(form):
+        return None
     try:
-        content: dict[str, Any] = parse(text)
-        header = content["requestHeader"]
-        hash((header["clientId"], header["requestApiKeyName"], header["correlationId"]))
-        whole = isinstance(content["connection"], str) and isinstance(content["tap"], dict)
-        timed = form == UNANSWERED or isinstance(content["responseQueueTimeMs"], float)
+        content = parse(body.removeprefix(form))
+        header, connection, tap = (content[name] for name in ("requestHeader", "connection", "tap"))
+        key = (header["clientId"], header["requestApiKeyName"], header["correlationId"])
+        hash(key)
     except (ValueError, TypeError, KeyError):
-        return {}
-    return content if whole and timed else {}
+        return None
+    waited_ms = content.get("responseQueueTimeMs")
+    is_timed = isinstance(waited_ms, float) or (waited_ms is None and form == UNANSWERED)
+    if not (isinstance(connection, str) and isinstance(tap, dict) and is_timed):
+        return None
+    is_copy, is_answered = tap.get("copy") is True, waited_ms is not None
+    if not (is_copy or is_answered):
+        return None
+    at_ms = logged_ms if is_answered and tap.get("delivered") is not False else None
+    return key, Delivery(_ends(connection), logged_ms - (waited_ms or 0.0), at_ms, is_copy)
 
 
 def _ends(connection: str) -> str:

@@ -7,15 +7,14 @@ from enum import StrEnum
 
 
 class Level(StrEnum):
-    """What a verdict rests on.
+    """What the verdict of a run rests on; incidents, without a run, have another level.
 
     `REQUESTS`: the brokers' logs, with requests and coordinator lines. `WIRE`: what the tap saw of
-    requests and answers. `COORDINATOR`: the coordinator's lines alone.
+    requests and answers.
     """
 
     REQUESTS = "requests"
     WIRE = "wire"
-    COORDINATOR = "coordinator"
 
     @property
     def folder(self) -> str:

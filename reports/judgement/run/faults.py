@@ -98,17 +98,6 @@ class RunFaults(RunFiles):
         """The brokers (ids) that were killed or stopped, and when that was meant to be."""
         return tuple((f["broker"], f["meant_at_ms"]) for f in self._done("killed", "stopped"))
 
-    @property
-    def started_again(self) -> Iterator[str]:
-        """The brokers (ids) that were down and started again, once for each time."""
-        return (f["broker"] for f in self._done("killed", "stopped") if f["healed"])
-
-    @property
-    def answering_again(self) -> Iterator[tuple[str, float]]:
-        """The brokers (ids) that were seen to answer again, and when."""
-        healed = (f for f in self.faults if f["broker"] is not None and f["healed"])
-        return ((fault["broker"], fault["healed_at_ms"]) for fault in healed)
-
     @cached_property
     def stalls(self) -> tuple[Stall, ...]:
         """When brokers were paused; one that was not resumed is paused to the end."""

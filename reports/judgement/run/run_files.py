@@ -40,11 +40,10 @@ class RunFiles:
     def _json(self, name: str, form: Form) -> dict[str, Any]:
         try:
             content = parse(self._bytes(name))
+            wrong = lacks(content, form)
         except ValueError as error:
-            raise EvidenceError(
-                f"{self.place}/{name}: {error}; the run was cut off or altered"
-            ) from error
-        if wrong := lacks(content, form):
+            wrong = str(error)
+        if wrong is not None:
             raise EvidenceError(f"{self.place}/{name}: {wrong}; the run was cut off or altered")
         return cast(dict[str, Any], content)
 
@@ -70,6 +69,11 @@ class RunFiles:
         except OSError as error:
             raise self._unreadable(name, error) from error
 
+    def _size(self, name: str) -> int | None:
+        """Return how many bytes a file has, here or elsewhere; None without one."""
+        file = self.path / name
+        return file.stat().st_size if file.is_file() else self.elsewhere.get(name)
+
     def _there(self, name: str) -> Path:
         file = self.path / name
         if not self.path.is_dir():
@@ -85,5 +89,5 @@ class RunFiles:
             f"{self.place}/{name}: cannot be read ({error.strerror}); check the file"
         )
 
-    def _altered(self, wrong: str) -> EvidenceError:
-        return EvidenceError(f"{self.place}/environment.json: {wrong}; it was altered")
+    def _altered(self, wrong: str, name: str = "environment.json") -> EvidenceError:
+        return EvidenceError(f"{self.place}/{name}: {wrong}; it was altered")

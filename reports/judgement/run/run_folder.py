@@ -1,10 +1,10 @@
 """A run folder: its experiment, its environment and its fault journal."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
+from itertools import product
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,8 @@ from typing import Any
 from kafka_protocol.coordinator_lines import GRAMMARS, Grammar, grammar_of
 from kafka_protocol.log_line import is_numbered
 from kafka_protocol.releases import FIRST_WITHOUT_ZOOKEEPER, RELEASE, number
-from reference_coordinator.classic.profiles import Settings
+from reference_coordinator.classic import CLASSIC
+from reference_coordinator.classic.profiles import Profile, Settings
 from reference_coordinator.replay.coordinator_epochs import RECONNECTS_MS
 from reports.judgement.clients.absences import Absence, absences
 from reports.judgement.errors import EvidenceError
@@ -43,7 +44,6 @@ ENVIRONMENT: Form = {
     "broker_ids": list | None,
     "unsure": list | None,
 }
-LEVELS = (Level.REQUESTS, Level.WIRE)  # of runs
 
 
 def logs_bytes(folder: Path) -> int:
@@ -58,7 +58,7 @@ class RunFolder(RunFaults):
     @property
     def has_history(self) -> bool:
         """Whether there is a client history."""
-        return (self.path / HISTORY).is_file() or HISTORY in self.elsewhere
+        return self._size(HISTORY) is not None
 
     @property
     def lost_history(self) -> bool:
@@ -93,8 +93,8 @@ class RunFolder(RunFaults):
     def level(self) -> Level:
         """What the verdict rests on."""
         named = self.environment.get("evidence", Level.REQUESTS)
-        if named not in LEVELS:
-            raise self._altered(f"a run has no evidence level {named!r}, only {', '.join(LEVELS)}")
+        if named not in [*Level]:
+            raise self._altered(f"a run has no evidence level {named!r}, only {', '.join(Level)}")
         return Level(named)
 
     @property
@@ -106,6 +106,32 @@ class RunFolder(RunFaults):
         except KeyError:
             known = ", ".join(GRAMMARS)
             raise self._altered(f"no coordinator is called {coordinator!r}, only {known}") from None
+
+    @property
+    def profile(self) -> Profile | None:
+        """The rules of the run's coordinator, or those that its command line names.
+
+        None if the oracle has none for its release.
+        """
+        if (name := self.environment.get("profile")) is None:
+            of_run = self.environment["kafka_version"], self.environment["coordinator"]
+            return CLASSIC.profile_for(*of_run)
+        if (named := CLASSIC.profile_named(str(name))) is None:
+            raise self._altered(f"profile: {name!r} is not known")
+        return named
+
+    @property
+    def judged_as(self) -> str | None:
+        """What was judged by which rules, where the command line named a build or rules."""
+        build, profile = self.environment.get("build"), self.environment.get("profile")
+        if profile is None:
+            return None
+        by = f"judged by the rules of {profile}"
+        if not isinstance(build, Mapping):
+            return f"Kafka {self.environment['kafka_version']}, {by}, which --profile names"
+        commit = f", commit {build['commit']}" if build.get("commit") else ""
+        place = f"{build.get('version')}{commit} in {build.get('place')}"
+        return f"a build of the user's, {place}, {by}"
 
     @property
     def numbered_lines(self) -> bool:
@@ -122,13 +148,7 @@ class RunFolder(RunFaults):
     def cut_short(self) -> frozenset[str]:
         """The brokers (ids) killed as they did not shut down, whose logs are still whole."""
         sizes = {str(one["broker"]): one["log_bytes"] for one in self.entries("cut_short")}
-        return frozenset(one for one, size in sizes.items() if self._log_bytes(one) == size)
-
-    def _log_bytes(self, broker: str) -> int | None:
-        """Return the size of a broker's log; None without one."""
-        name = log_of(broker)
-        log = self.path / name
-        return log.stat().st_size if log.is_file() else self.elsewhere.get(name)
+        return frozenset(one for one, size in sizes.items() if self._size(log_of(one)) == size)
 
     @cached_property
     def requests_enabled(self) -> tuple[tuple[str, float], ...]:
@@ -137,8 +157,9 @@ class RunFolder(RunFaults):
         The load starts when all of them answer.
         """
         began = [at_ms for phase, at_ms in self.phases if phase == "formation"]
-        first = ((broker, at_ms) for broker in self.brokers for at_ms in began)
-        return (*first, *self.answering_again)
+        healed = (f for f in self.faults if f["broker"] is not None and f["healed"])
+        again = ((fault["broker"], fault["healed_at_ms"]) for fault in healed)
+        return (*product(self.brokers, began), *again)
 
     @cached_property
     def skews(self) -> tuple[Skew, ...]:
@@ -148,15 +169,12 @@ class RunFolder(RunFaults):
     @cached_property
     def standstills(self) -> tuple[Disturbance, ...]:
         """When brokers stood still, as the samples of the machine and the JVMs' logs have it."""
-        of_jvms = (
-            on_right_clock(
-                machine_log.of_jvm(log.parent.name, content.decode(errors="replace").splitlines()),
-                of_broker(self.skews, log.parent.name),
-            )
-            for log in sorted(self.path.glob("brokers/*/jvm-*.log"))
-            for content in [self._bytes(str(log.relative_to(self.path)))]
-        )
-        return tuple(chain(machine_log.standstills(self._samples[0]), *of_jvms))
+        found = machine_log.standstills(self._samples[0])
+        for log in sorted(self.path.glob("brokers/*/jvm-*.log")):
+            broker, content = log.parent.name, self._bytes(str(log.relative_to(self.path)))
+            seen = machine_log.of_jvm(broker, content.decode(errors="replace").splitlines())
+            found += on_right_clock(seen, of_broker(self.skews, broker))
+        return tuple(found)
 
     @cached_property
     def _samples(self) -> tuple[Sequence[Entry], Account]:
@@ -217,7 +235,8 @@ class RunFolder(RunFaults):
         started its broker once more.
         """
         first = self.brokers if self.outside is None else ()
-        return Counter([*first, *self.started_again])
+        again = (f["broker"] for f in self._done("killed", "stopped") if f["healed"])
+        return Counter([*first, *again])
 
     @property
     def cut_off(self) -> bool:
@@ -232,9 +251,9 @@ class RunFolder(RunFaults):
 
     @property
     def teardown(self) -> tuple[float, float] | None:
-        """When the teardown began and was over, in ms, if the journal has both."""
+        """When the teardown of a run that was completed began and was over, in ms."""
         began = {entry["phase"]: entry["at_ms"] for entry in self.entries("phase")}
-        if not {"teardown", "end"} <= began.keys():
+        if not (self.completed and "teardown" in began):
             return None
         return began["teardown"], began["end"]
 
@@ -261,26 +280,21 @@ class RunFolder(RunFaults):
     def partitions(self) -> dict[str, int]:
         """How many partitions each topic of the experiment had at the end."""
         had = self.first_partitions
-        for _, args in self._growths:
-            if wrong := lacks(args, {"topic": str, "to": int}):
-                raise EvidenceError(f"{self.place}/{JOURNAL}: {GROWTH}: {wrong}; it was altered")
-            had[args["topic"]] = args["to"]
+        injected = {entry["fault_id"] for entry in self.entries("injected")}
+        for entry in self.entries("intent"):
+            if entry["fault"] == GROWTH and entry["fault_id"] in injected:
+                args = entry.get("args") or {}
+                if wrong := lacks(args, {"topic": str, "to": int}):
+                    raise self._altered(f"{GROWTH}: {wrong}", JOURNAL)
+                had[args["topic"]] = args["to"]
         return had
 
     @property
     def grown_ms(self) -> tuple[float, float]:
         """When topics grew last, and when the load was stopped; infinity if they never did."""
-        grown_ms = max((at_ms for at_ms, _ in self._growths), default=inf)
-        return grown_ms, dict(self.phases).get("teardown", inf)
-
-    @property
-    def _growths(self) -> Iterator[tuple[float, Mapping[str, Any]]]:
-        """Yield when topics grew, and the arguments of each fault."""
-        grows = {entry["fault_id"]: entry for entry in self.entries("intent")}
-        for entry in self.entries("injected"):
-            intent = grows.get(entry["fault_id"])
-            if intent and intent["fault"] == GROWTH:
-                yield entry["at_ms"], intent["args"]
+        grown = (fault["injected_at_ms"] for fault in self.faults if fault["name"] == GROWTH)
+        stopped_ms = dict(self.phases).get("teardown", inf)
+        return max((at_ms for at_ms in grown if at_ms is not None), default=inf), stopped_ms
 
     @cached_property
     def _steps(self) -> list[Mapping[str, Any]]:
@@ -288,7 +302,7 @@ class RunFolder(RunFaults):
         steps: list[Mapping[str, Any]] = self._json("plan.json", {"steps": list})["steps"]
         for step in steps:
             if wrong := lacks(step, {"id": str}):
-                raise EvidenceError(f"{self.place}/plan.json: a step: {wrong}; it was altered")
+                raise self._altered(f"a step: {wrong}", "plan.json")
         return steps
 
     @cached_property

@@ -62,7 +62,8 @@ def incident_of(files: Mapping[str, bytes]) -> dict[str, Any]:
         "coordinator_moves": [], "fenced": [], "rejected": rejected[:100],
     }  # fmt: skip
     templates = Counter((line.broker, line.template) for line in once)
-    found = [file._replace(copies=copies.get(file.path, 0)) for file in found]
+    for file in found:
+        file.copies = copies.get(file.path, 0)
     groups = {one["group"]: one["incident"] for one in of_groups}
     return summary(found, groups, templates, shown, "UTC")
 

@@ -3,9 +3,8 @@
 import msgspec
 
 from reports.incident.group_incident import row_about
-from reports.incident.group_pass import OF_GROUP
 from reports.incident.stock_lines import Line
-from reports.incident.stock_logs import batched
+from reports.incident.stock_logs import OF_GROUP, batched
 
 
 def line(at_ms: float, template: str, **fields: str) -> Line:

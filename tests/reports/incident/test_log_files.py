@@ -49,6 +49,14 @@ def test_logs_of_one_broker_id_from_the_same_time_are_a_doubt() -> None:
     assert notices(one=one, other=other.replace("Coordinator 1", "Coordinator 2")) == {}
 
 
+def test_a_file_without_a_time_at_the_begin_of_a_line_overlaps_nothing() -> None:
+    """Half a line of a killed broker, and behind it a whole one of its successor."""
+    behind_half = "[2026-11-23 06:59" + failed("05:00", "c")
+    assert notices(whole=failed("01:00", "a") + failed("09:00", "b"), half=behind_half) == {
+        "half": ["has no line in the form [%d] %p %m (%c)%n"]
+    }
+
+
 def test_a_copy_is_no_doubt_about_clusters() -> None:
     log = failed("01:00") + failed("09:00")
     assert notices(a=log, b=log) == {

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 
+from reports.incident.group_incident import Storm, storms
 from reports.incident.rebalances import Ending, Rebalance, Rebalances, client_of
 from reports.incident.static_estimate import absences, spared
 from reports.incident.stock_lines import Line
-from reports.incident.storms import Storm, storms
 
 SECOND = 1000.0
 UUID = "f16351f5-996e-42c3-a846-07c023f0f2b"
@@ -72,6 +72,31 @@ def test_a_departure_of_long_ago_is_not_of_the_next_rebalance() -> None:
     lines = [line(1, "left", member=id_of("a")), preparing(9, "leader_rejoin", id_of("b"))]
     [one] = taken(lines).found
     assert one.changes == []
+
+
+def test_a_member_goes_once_though_another_coordinator_tells_it_later() -> None:
+    gone = id_of("a")
+    lines = [
+        preparing(1, "session_expired", gone),
+        *done(2),
+        line(40, "group_loaded", broker="2"),
+        preparing(60, "session_expired", gone),
+        *done(61),
+    ]
+    found = taken(lines)
+    assert [change.at_ms for change in found.changes] == [1 * SECOND]
+    assert [len(one.changes) for one in found.found] == [1, 0]
+
+
+def test_a_change_belongs_to_one_of_several_rebalances_of_a_second() -> None:
+    lines = [
+        line(1.0, "session_expired", member=id_of("a")),
+        preparing(1.1, "session_expired", id_of("a")),
+        preparing(1.2, "session_expired", id_of("b")),
+        preparing(1.3, "session_expired", id_of("c")),
+    ]
+    found = taken(lines).found
+    assert [[change.client for change in one.changes] for one in found] == [["a"], ["b"], ["c"]]
 
 
 def test_how_rebalances_end() -> None:

@@ -15,7 +15,6 @@ ON_EXECUTORS = (
     "reports.ingest.reading",
     "reports.ingest.judging",
     "reports.incident.stock_logs",
-    "reports.incident.group_pass",
 )
 OF_THE_CLUSTER = ("pyspark", "py4j")
 

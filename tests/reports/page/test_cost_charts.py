@@ -143,13 +143,17 @@ def test_an_owner_is_written_by_its_number_or_its_place():
     assert labels(["a-1", "b"]) == {"a-1": "0", "b": "1"}
 
 
+def stopped(members, found):
+    return Owned("g", 0, members, (), (), (), f"{len(members)} members", found)
+
+
 def test_a_members_stops_are_put_one_after_the_other():
     found = [
         Stop("g", "a", "dynamic", ZERO, 500.0),
         Stop("g", "b", "static", ZERO, 250.0),
         Stop("g", "a", "dynamic", ZERO + 9_000, 1500.0),
     ]
-    figure = stops({"g": ("3 members", ("a", "b", "c"), found), "h": ("nobody", (), ())})
+    figure = stops([stopped(("a", "b", "c"), found), stopped((), ())])
     bars, totals = figure["data"][:2]
     drawn = list(zip(bars["y"], bars["base"], bars["x"], bars["marker"]["color"], strict=True))
     static, dynamic = KIND_COLOURS["static"], KIND_COLOURS["dynamic"]
@@ -163,7 +167,7 @@ def test_a_members_stops_are_put_one_after_the_other():
 def test_those_stopped_longest_are_drawn_first():
     members = [f"m-{number}" for number in range(50)]
     found = [Stop("g", f"m-{number}", "dynamic", ZERO, float(number)) for number in range(50)]
-    figure = stops({"g": ("50 members", members, found)})
+    figure = stops([stopped(members, found)])
     drawn = list(figure["layout"]["yaxis"]["ticktext"])
     assert drawn == [f"m-{number}" for number in range(10, 50)]
     assert "40 of them drawn" in str(figure["layout"]["annotations"])

@@ -4,8 +4,8 @@ import pytest
 
 from reports.judgement.costs import Costs, Expulsion, Handover, Holding, Stop
 from reports.page import report
-from reports.page.cost_rows import CostRows, natural
 from reports.page.drawn_groups import DrawnGroups, Join
+from reports.page.rows import CostRows, natural
 from tests.reports.page_run import IMPACT_MS, ZERO_MS, made_up
 from tests.reports.reading import Page
 

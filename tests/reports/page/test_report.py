@@ -10,6 +10,7 @@ from kafka_protocol.printable import printable
 from reports.judgement import costs
 from reports.judgement.costs import Costs, HubGaps
 from reports.judgement.missing.gaps import gap
+from reports.judgement.run.run_folder import RunFolder
 from reports.judgement.verdict import Results, judge
 from reports.page import report
 from reports.page.drawn_groups import DrawnGroups, Join
@@ -47,6 +48,24 @@ def test_a_pass_says_what_restarts_cost_each_group(passed):
     assert "12 to 18 allowed by the experiment · rebalancing 14.4 of 43.0 s" in passed.text
     assert "Kafka 4.3.0 coordinator java judged by release 4.3 seed 42" in passed.text
     assert "2026-09-21 14:13:20.000 UTC" in passed.text
+
+
+@pytest.mark.parametrize(
+    ("bound", "words"),
+    [
+        ("rebalances: {min: 12}", "12 or more allowed by the experiment ·"),
+        ("rebalances: 16", "16 allowed by the experiment ·"),
+        ("reason: leave, rebalances: 8", None),
+    ],
+)
+def test_a_card_says_what_is_allowed(bound, words, tmp_path):
+    made = made_up(tmp_path)
+    run, *others = made.finish()
+    file = run.path / "experiment.yaml"
+    file.write_text(file.read_text().replace("rebalances: {min: 12, max: 18}", bound))
+    shown = Page(report.render(RunFolder(run.path), *others)).text
+    due = "16 due by the protocol · "
+    assert f"{due}{words or 'rebalancing'} " in shown
 
 
 def test_a_pass_says_that_there_are_no_findings_and_no_gaps(passed):

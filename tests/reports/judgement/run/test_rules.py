@@ -6,7 +6,6 @@ from reference_coordinator.classic.releases import PROFILES
 from reports import EvidenceError
 from reports.judgement import verdict
 from reports.judgement.recording import Recording
-from reports.judgement.run.rules import judged_as, profile_of
 from reports.judgement.run.run_folder import RunFolder
 from reports.judgement.verdict import Results
 from tests.recorded.logs import RECORDINGS
@@ -28,14 +27,14 @@ def judged(run: RunFolder) -> dict[str, object]:
 
 
 def test_a_release_is_judged_by_its_own_rules(run: RunFolder) -> None:
-    assert profile_of(run) is PROFILES["4.3"]
+    assert run.profile is PROFILES["4.3"]
     assert judged(run)["judged_as"] is None
     assert judged(run)["foretold"] is not None
 
 
 def test_rules_that_are_named_count(run: RunFolder) -> None:
     run.environment["profile"] = "4.1"
-    assert profile_of(run) is PROFILES["4.1"]
+    assert run.profile is PROFILES["4.1"]
     words = "Kafka 4.3.0, judged by the rules of 4.1, which --profile names"
     assert judged(run)["judged_as"] == words
 
@@ -48,7 +47,8 @@ def test_what_is_expected_of_releases_says_nothing_of_a_build(run: RunFolder) ->
         " judged by the rules of 4.3"
     )
     assert found["foretold"] is None
-    assert judged_as(run.environment | {"build": BUILD | {"commit": None}}) == (
+    run.environment["build"] = BUILD | {"commit": None}
+    assert run.judged_as == (
         "a build of the user's, 4.3.0-acme.1 in /opt/acme/libs, judged by the rules of 4.3"
     )
 
@@ -57,11 +57,11 @@ def test_what_is_expected_of_releases_says_nothing_of_a_build(run: RunFolder) ->
 def test_rules_that_nobody_knows(name: object, run: RunFolder) -> None:
     run.environment["profile"] = name
     with pytest.raises(EvidenceError, match=r"environment\.json: profile: .* is not known"):
-        profile_of(run)
+        _ = run.profile
 
 
 def test_a_build_of_which_nothing_is_named_is_a_release(run: RunFolder) -> None:
     """`--kafka-home` with the jars of a release."""
     run.environment["build"] = BUILD | {"version": "4.3.0"}
-    assert profile_of(run) is PROFILES["4.3"]
-    assert judged_as(run.environment) is None
+    assert run.profile is PROFILES["4.3"]
+    assert run.judged_as is None
