@@ -10,7 +10,6 @@ from operator import attrgetter
 from reference_coordinator.classic.events import Timer
 from reference_coordinator.replay.candidates import LATEST_MS, Candidate
 from reference_coordinator.replay.evidence import ObservedRequest
-from reference_coordinator.replay.hints import Hints
 from reference_coordinator.replay.hypothesis import Hypothesis
 from reference_coordinator.replay.options import (
     blocked,
@@ -83,7 +82,7 @@ def _pass(hypothesis: Hypothesis, candidate: Candidate, timers: Timers, request:
 
 
 def likely_order(
-    hypothesis: Hypothesis, stretch: Sequence[Candidate], until_ms: float, hints: Hints
+    hypothesis: Hypothesis, stretch: Sequence[Candidate], until_ms: float
 ) -> tuple[Hypothesis | None, int]:
     """Return the hypothesis that the likely order leads to, and how many steps that took.
 
@@ -93,7 +92,7 @@ def likely_order(
     for steps in range(1, len(stretch) + hypothesis.conditions.tolerance.search + 1):
         if not queue.left and _is_quiet(hypothesis, until_ms):
             return hypothesis, steps
-        option, cutoff = _likeliest(hypothesis, queue, until_ms, hints)
+        option, cutoff = _likeliest(hypothesis, queue, until_ms)
         if option is None or blocked(hypothesis, option, ""):
             break
         if not _left_no_trace(hypothesis, option, cutoff) and hypothesis.take(option, cutoff):
@@ -153,7 +152,7 @@ class LikelyOrder:
 
 
 def _likeliest(
-    hypothesis: Hypothesis, queue: LikelyOrder, until_ms: float, hints: Hints
+    hypothesis: Hypothesis, queue: LikelyOrder, until_ms: float
 ) -> tuple[Candidate | None, float]:
     """Return what is likeliest to happen next, and by when something must have.
 
@@ -165,7 +164,7 @@ def _likeliest(
         cutoff = queue.latest_ms
         if not hypothesis.writes and not hypothesis.timers.may_expire(cutoff):
             return first, cutoff
-        due = internal(hypothesis, cutoff, hints)
+        due = internal(hypothesis, cutoff)
         if not due:
             return first, cutoff
         cutoff = min(cutoff, *(candidate.latest_ms for candidate in due))
@@ -173,7 +172,7 @@ def _likeliest(
             likely = [first, *(candidate for candidate in due if candidate.earliest_ms <= cutoff)]
             return min(likely, key=lambda candidate: likely_ms(hypothesis, candidate)), cutoff
     by_time = sorted(queue.left, key=_BY_TIME)
-    options, cutoff = options_of(hypothesis, by_time, until_ms, hints)
+    options, cutoff = options_of(hypothesis, by_time, until_ms)
     return next(options, None), cutoff
 
 

@@ -8,7 +8,7 @@ from reference_coordinator.classic.state import Service, State
 from reference_coordinator.replay.alternatives import other_leaders, other_protocols
 from reference_coordinator.replay.candidates import LATEST_MS, Candidate, Due, Mismatch
 from reference_coordinator.replay.evidence import EpochEvent, ObservedRequest
-from reference_coordinator.replay.hints import Hints, extended
+from reference_coordinator.replay.hints import extended
 from reference_coordinator.replay.hypothesis import Hypothesis
 
 _AT_MS = attrgetter("at_ms")
@@ -16,14 +16,14 @@ _REMOVE = (TimerKind.SESSION, TimerKind.SYNC)
 
 
 def options_of(
-    hypothesis: Hypothesis, left: Sequence[Candidate], until_ms: float, hints: Hints
+    hypothesis: Hypothesis, left: Sequence[Candidate], until_ms: float
 ) -> tuple[Iterator[Candidate], float]:
     """Return what may happen next, and by when something must have.
 
     `left` is in order of its earliest times; the stretch that comes after it begins at `until_ms`.
     """
     if not left:
-        return _at_the_end(hypothesis, until_ms, hints)
+        return _at_the_end(hypothesis, until_ms)
     cutoff = float("inf")
     open_now = []
     for candidate in left:
@@ -31,17 +31,15 @@ def options_of(
             break
         cutoff = min(cutoff, candidate.latest_ms)
         open_now.append(candidate)
-    if timers := internal(hypothesis, cutoff, hints):
+    if timers := internal(hypothesis, cutoff):
         cutoff = min(cutoff, *(c.latest_ms for c in timers))
         open_now = [c for c in (*open_now, *timers) if c.earliest_ms <= cutoff]
     options = open_now if len(open_now) == 1 else _ranked(hypothesis, open_now, left)
     return _with_alternatives(hypothesis, options, cutoff), cutoff
 
 
-def _at_the_end(
-    hypothesis: Hypothesis, until_ms: float, hints: Hints
-) -> tuple[Iterator[Candidate], float]:
-    due = [c for c in internal(hypothesis, until_ms, hints) if c.earliest_ms < until_ms]
+def _at_the_end(hypothesis: Hypothesis, until_ms: float) -> tuple[Iterator[Candidate], float]:
+    due = [c for c in internal(hypothesis, until_ms) if c.earliest_ms < until_ms]
     cutoff = until_ms
     if due:
         due.sort(key=_AT_MS)
@@ -187,7 +185,7 @@ def _made_itself_leader(candidate: Candidate) -> bool:
     )
 
 
-def internal(hypothesis: Hypothesis, until_ms: float, hints: Hints) -> list[Candidate]:
+def internal(hypothesis: Hypothesis, until_ms: float) -> list[Candidate]:
     """List the timers and write outcomes that may come before a time."""
     early = hypothesis.conditions.tolerance.early
     found = []
@@ -198,7 +196,7 @@ def internal(hypothesis: Hypothesis, until_ms: float, hints: Hints) -> list[Cand
     if not hypothesis.timers.may_expire(until_ms):
         return found
     return found + [
-        _expiry(hypothesis, timer, due, hints)
+        _expiry(hypothesis, timer, due)
         for timer, due in hypothesis.timers.running.items()
         if due.earliest_ms - early <= until_ms
     ]
@@ -240,7 +238,7 @@ def _overtaken(hypothesis: Hypothesis, until_ms: float) -> list[Candidate]:
     ]
 
 
-def _expiry(hypothesis: Hypothesis, timer: Timer, due: Due, hints: Hints) -> Candidate:
+def _expiry(hypothesis: Hypothesis, timer: Timer, due: Due) -> Candidate:
     """Tell when a timer may expire."""
     conditions = hypothesis.conditions
     earliest = due.earliest_ms - conditions.tolerance.early
@@ -250,9 +248,9 @@ def _expiry(hypothesis: Hypothesis, timer: Timer, due: Due, hints: Hints) -> Can
     left = group.initial_delay_left_ms
     extends = timer.kind is TimerKind.JOIN and group.extends_delay
     if extends:
-        instant = hints.of_extension(generation, delay, left, earliest, latest)
+        instant = conditions.hints.of_extension(generation, delay, left, earliest, latest)
     else:
-        instant = hints.of_timer(timer, generation, earliest, latest)
+        instant = conditions.hints.of_timer(timer, generation, earliest, latest)
         if instant is not None:
             latest = min(latest, conditions.latest_by_line(instant))
     likely = due.at_ms

@@ -180,7 +180,7 @@ class Replayer:
                 return met
             reads = self.profile.reads
             until_ms = parts.next_if_any_ms(index)
-            search = explain_part(hypothesis, parts[index], until_ms, self.hints)
+            search = explain_part(hypothesis, parts[index], until_ms)
             if self.trail is not None:
                 self.trail.explained(self._place(index, hypothesis), self.profile.reads - reads)
             if search.hypothesis is None or not self.hints.by_key:  # else nothing is tried again
@@ -230,7 +230,7 @@ class Replayer:
     def _look_back(self, parts: Stretches, failed: Place, search: Search) -> Place:
         """Try other explanations of earlier stretches; return from which on there is one."""
         places = [*self.checkpoints, failed]
-        first = look_back(places, parts, search, self.hints, self.tolerance)
+        first = look_back(places, parts, search)
         if first is None:
             return failed
         self.outcome.back_to(places[first].mark)
@@ -266,7 +266,7 @@ class Replayer:
         if hypothesis.group.state is not State.STABLE or hypothesis.unanswered:
             return hypothesis
         end = [_end(self.epoch.ended_ms)]
-        return explain(hypothesis, end, float("-inf"), self.hints).hypothesis or hypothesis
+        return explain(hypothesis, end, float("-inf")).hypothesis or hypothesis
 
     def _commit(self, hypothesis: Hypothesis, *, reordered: bool = False) -> Hypothesis:
         """Add the output of a hypothesis to the outcome; it keeps the rebalance under way."""
@@ -337,7 +337,7 @@ class Replayer:
         search = failed
         for _ in range(SEPARATE_WRONG_ANSWERS):
             until_ms = parts.next_if_any_ms(index)
-            found = excuse_one(hypothesis, parts[index], until_ms, search, self.hints)
+            found = excuse_one(hypothesis, parts[index], until_ms, search)
             if found is None or found.hypothesis is None or found.hypothesis.excused is None:
                 return None
             excused = found.hypothesis.excused
@@ -348,9 +348,7 @@ class Replayer:
             self.outcome.violations.append(search.violation(excused.at_ms, excused))
             index += 1
             while index < len(parts) and parts.earliest_ms[parts.cuts[index]] <= until:
-                search = explain_part(
-                    hypothesis, parts[index], parts.next_if_any_ms(index), self.hints
-                )
+                search = explain_part(hypothesis, parts[index], parts.next_if_any_ms(index))
                 if search.hypothesis is None:
                     break
                 hypothesis = self._commit(search.hypothesis)

@@ -13,7 +13,6 @@ from reference_coordinator.classic.events import Timer
 from reference_coordinator.replay.candidates import Candidate, Mismatch
 from reference_coordinator.replay.evidence import ObservedRequest
 from reference_coordinator.replay.fast_path import likely_order
-from reference_coordinator.replay.hints import Hints
 from reference_coordinator.replay.hypothesis import OUT_OF_LINE, Hypothesis
 from reference_coordinator.replay.line_instants import LinesMay
 from reference_coordinator.replay.options import blocked, options_of
@@ -134,7 +133,6 @@ def explain(
     hypothesis: Hypothesis,
     stretch: Sequence[Candidate],
     until_ms: float,
-    hints: Hints,
     excuse: str = "",
 ) -> Search:
     """Find an order in which every answer of a stretch is what the oracle answers.
@@ -144,15 +142,13 @@ def explain(
     """
     search = Search()
     if not excuse:
-        search.hypothesis, search.steps = likely_order(hypothesis, stretch, until_ms, hints)
+        search.hypothesis, search.steps = likely_order(hypothesis, stretch, until_ms)
     if search.hypothesis is None:
-        search.hypothesis = next(
-            explanations(search, hypothesis, stretch, until_ms, hints, excuse), None
-        )
+        search.hypothesis = next(explanations(search, hypothesis, stretch, until_ms, excuse), None)
     before = hypothesis.lines_may
     if search.hypothesis is None and search.out_of_line and before < LinesMay.LACK:
         freer = replace(hypothesis, lines_may=LinesMay(before + 1))
-        search = explain(freer, stretch, until_ms, hints, excuse)
+        search = explain(freer, stretch, until_ms, excuse)
         if search.hypothesis is not None:
             search.hypothesis.lines_may = before
     return search
@@ -163,15 +159,12 @@ def explanations(
     hypothesis: Hypothesis,
     stretch: Sequence[Candidate],
     until_ms: float,
-    hints: Hints,
     excuse: str = "",
 ) -> Iterator[Hypothesis]:
     """Yield the hypotheses that orders of a stretch lead to, the likeliest first; see `explain`."""
     frontier = Frontier()
     by_time = tuple(sorted(stretch, key=lambda candidate: candidate.earliest_ms))
-    frontier.add(
-        SearchNode(hypothesis, by_time, *options_of(hypothesis, by_time, until_ms, hints)), 0
-    )
+    frontier.add(SearchNode(hypothesis, by_time, *options_of(hypothesis, by_time, until_ms)), 0)
     while (place := frontier.pop()) is not None:
         node, departures = place
         option = next(node.options, None)
@@ -205,7 +198,7 @@ def explanations(
             left = tuple(c for c in node.left if c.cause is not option.cause)
             if departures and frontier.is_known(forked, left):
                 continue
-            options = options_of(forked, left, until_ms, hints)
+            options = options_of(forked, left, until_ms)
             frontier.add(SearchNode(forked, left, *options, node.depth + 1), departures)
 
 
