@@ -21,9 +21,15 @@ from reference_coordinator.replay.evidence import ONLY_RESTART_TIMERS, ObservedR
 from reference_coordinator.replay.fast_path import fast_forward
 from reference_coordinator.replay.hypothesis import Hypothesis
 from reference_coordinator.replay.other_rules import Place
-from reference_coordinator.replay.search import Search, explain, explanations
+from reference_coordinator.replay.search import (
+    Search,
+    covers,
+    explain,
+    explanations,
+    same_state,
+    widen,
+)
 from reference_coordinator.replay.stretches import Stretches
-from reference_coordinator.replay.subsumption import covers, same_state, widen
 
 MOST = 64
 """How many hypotheses are followed together at most."""
@@ -39,15 +45,15 @@ FURTHEST_BACK = 32
 Part = Sequence[Candidate]
 
 
-def explain_part(
-    hypothesis: Hypothesis, part: Part, until_ms: float | None, excuse: str = ""
-) -> Search:
-    """Explain a stretch, and if possible what is due before the next one begins at `until_ms`.
+def explain_part(hypothesis: Hypothesis, parts: Stretches, index: int, excuse: str = "") -> Search:
+    """Explain a stretch, and if possible what is due before the next one begins.
 
     If both have no explanation together, the stretch alone may have one. Then the contradiction is
     in the next stretch, which is the smaller place to search. Requests without a response are
     acted on when they were sent.
     """
+    part: Part = parts[index]
+    until_ms = parts.next_if_any_ms(index)
     if hypothesis.unanswered or has_unanswered(part):
         variant = next(_variants(hypothesis, part, until_ms))
         hypothesis, part = variant.hypothesis, variant.part
@@ -59,15 +65,15 @@ def explain_part(
 
 
 def excuse_one(
-    hypothesis: Hypothesis, part: Part, until_ms: float | None, failed: Search
+    hypothesis: Hypothesis, parts: Stretches, index: int, failed: Search
 ) -> Search | None:
     """Find the one wrong answer without which a stretch is explained, the likeliest first."""
-    received = [c.cause for c in part if isinstance(c.cause, ObservedRequest)]
+    received = [c.cause for c in parts[index] if isinstance(c.cause, ObservedRequest)]
     seen = (*received, *hypothesis.pending_requests.values())
     suspects = dict.fromkeys(request.id for request in seen if request.response)
     likely = failed.mismatch.request if failed.mismatch else ""
     for suspect in sorted(suspects, key=lambda request: request != likely):
-        search = explain_part(hypothesis, part, until_ms, suspect)
+        search = explain_part(hypothesis, parts, index, suspect)
         if search.hypothesis is not None:
             return search
     return None

@@ -1,11 +1,23 @@
-"""What may happen next in a stretch of evidence, the likeliest first, and what cannot."""
+"""What may happen next in a stretch of evidence, the likeliest first, and what cannot.
+
+Where no response decides what Kafka leaves open, an event is an option more than once. These are
+tried last, and only where an answer is not explained without them:
+
+- Where a static member's rejoin leaves several protocols with the most votes, Kafka picks by the
+  order of a hash map: the group keeps its protocol, or takes another and rebalances. The rejoin's
+  own response tells which, unless it is an error, because the instance rejoined once more before
+  it was sent, or of the next generation, which may have another protocol again.
+- Where the leader is not known, the member whose SyncGroup carries assignments may be it.
+"""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from operator import attrgetter
 
+from kafka_protocol.errors import Error
 from reference_coordinator.classic.events import Timer, TimerKind
-from reference_coordinator.classic.state import Service, State
-from reference_coordinator.replay.alternatives import other_leaders, other_protocols
+from reference_coordinator.classic.rebalance import allowed_protocols
+from reference_coordinator.classic.state import Group, Service, State
 from reference_coordinator.replay.candidates import LATEST_MS, Candidate, Due, Mismatch
 from reference_coordinator.replay.evidence import EpochEvent, ObservedRequest
 from reference_coordinator.replay.hints import extended
@@ -147,7 +159,7 @@ def blocked(hypothesis: Hypothesis, option: Candidate, excuse: str) -> Mismatch 
             return mismatch
         hypothesis.excused = mismatch
         hypothesis.pending_requests.remove(seen.id)
-        hypothesis.output.answered.append(seen.id)
+        hypothesis.output.explain(seen.id)
     return None
 
 
@@ -269,3 +281,38 @@ def _expiry(hypothesis: Hypothesis, timer: Timer, due: Due) -> Candidate:
         hinted=instant is not None,
         on_time_ms=conditions.on_time_expiry(due) if extends else float("inf"),
     )
+
+
+def other_protocols(group: Group, candidate: Candidate) -> Iterator[Candidate]:
+    """Yield a rejoin once for each protocol that it may turn the group to."""
+    if isinstance(candidate.cause, ObservedRequest):
+        for protocol in tied_protocols(group, candidate.cause):
+            yield candidate._replace(protocol=protocol)
+
+
+def other_leaders(group: Group, candidate: Candidate) -> Iterator[Candidate]:
+    """Yield the SyncGroup of a member that may lead; see `classic.rebalance.settle_leader`."""
+    seen = candidate.cause
+    if isinstance(seen, ObservedRequest) and seen.api == "SYNC_GROUP" and group.leader is None:
+        member_id = seen.request.get("memberId") or ""
+        if member_id in group.open_leaders:
+            yield candidate._replace(leader=member_id)
+
+
+def tied_protocols(group: Group, seen: ObservedRequest) -> list[str]:
+    """List the protocols that a Stable group may turn to when this request is acted on."""
+    body = seen.request
+    if seen.api != "JOIN_GROUP" or group.state is not State.STABLE or body.get("memberId"):
+        return []
+    old_id = group.static_ids.get(body.get("groupInstanceId") or "", "")
+    response = seen.response_fields
+    stayed = response.get("generationId") == group.generation
+    if old_id not in group.members or (stayed and response.get("errorCode") == Error.NONE):
+        return []
+    offered = tuple((p["name"], p["metadata"]) for p in body["protocols"])
+    rejoined = replace(group.members[old_id], protocols=offered)
+    after = replace(group, members=group.members.put(rejoined))
+    if not after.members.common_protocols:
+        return []
+    tied = allowed_protocols(after)
+    return sorted(tied - {group.protocol}) if group.protocol in tied else []

@@ -17,7 +17,6 @@ from reference_coordinator.replay.hypothesis import OUT_OF_LINE, Hypothesis
 from reference_coordinator.replay.line_instants import LinesMay
 from reference_coordinator.replay.options import blocked, options_of
 from reference_coordinator.replay.result import Violation
-from reference_coordinator.replay.subsumption import covers, same_state, widen
 
 
 @dataclass(slots=True)
@@ -210,3 +209,31 @@ def _left_no_trace(hypothesis: Hypothesis, option: Candidate, before: Hypothesis
     if isinstance(cause, ObservedRequest):  # without a response it may have been acted on later
         return cause.response is not None and cause.id not in hypothesis.pending_requests
     return cause not in hypothesis.timers.running
+
+
+def same_state(one: Hypothesis, other: Hypothesis) -> bool:
+    """Tell whether two hypotheses differ only in times, and in requests without a response."""
+    if one.group.state is not other.group.state:
+        return False
+    return (
+        one.timers.running.keys() == other.timers.running.keys()
+        and one.pending_requests.keys() == other.pending_requests.keys()
+        and one.writes.keys() == other.writes.keys()
+        and one.unnamed.names == other.unnamed.names
+        and one.excused == other.excused
+        and one.group == other.group
+    )
+
+
+def covers(hypothesis: Hypothesis, other: Hypothesis) -> bool:
+    """Tell whether a hypothesis's windows contain those of another with the same state."""
+    return hypothesis.clock.covers(other.clock) and hypothesis.timers.covers(other.timers)
+
+
+def widen(hypothesis: Hypothesis, other: Hypothesis, *, without_end: bool = False) -> None:
+    """Let a hypothesis's windows contain those of another with the same state.
+
+    Timers' windows that grow have no end then, if they are to be `without_end`.
+    """
+    hypothesis.timers.widen(other.timers, without_end=without_end)
+    hypothesis.clock.widen(other.clock)
