@@ -9,20 +9,20 @@ package with a bundle of the same form. `replay(…, protocol=…)` takes from t
 The rest of the replay is still classic. A second protocol needs its own form of each:
 
 - Events that no request makes: `hypothesis` makes `TimerFired`, `RecordWritten`, `LoadStarted`,
-  `Loaded`, `RequestsEnabled` and `Unloaded`. `alternatives` and `backtracking` make `Choices`.
+  `Loaded`, `RequestsEnabled` and `Unloaded`. `pending_requests` and `backtracking` make `Choices`.
 - Effects: `hypothesis`, `reactions` and `backtracking` match `Answer`, `Arm`, `Disarm`, `Persist`,
   `Bound`, `Transition` and `AssignmentReceived`.
-- The group: `replay`, `alternatives`, `armed_timers`, `expected_lines`, `options`, `reactions` and
-  `unnamed_members` read the fields and states of the classic `Group`.
-- Timers: `hints`, `options` and `armed_timers` know the kinds in `TimerKind`.
+- The group: `replay`, `clock`, `expected_lines`, `member_ids`, `options`, `pending_requests` and
+  `reactions` read the fields and states of the classic `Group`.
+- Timers: `hints`, `options` and `clock` know the kinds in `TimerKind`.
 - Requests: the windows, hints and alternatives of JoinGroup, SyncGroup and LeaveGroup, and the
   remembered reactions to Heartbeat and OffsetCommit (`EXCHANGES`), go by their APIs' names.
-- Responses: each has an `error`; `comparing`, `unnamed_members` and `adoption` know other fields.
+- Responses: each has an `error`; `candidates`, `member_ids` and `adoption` know other fields.
 - Profile: the replay reads how long writes and timers take, and `answers_wait_for_writes`,
   `overtaken_expiry_counts`, `failed_writes` and `answers_to`.
 - Records: a coordinator epoch begins with the classic `GroupRecord` that the one before stored.
 - Going on after a violation: `adoption` builds a classic group from a leader's JoinGroup response.
-- Output: `output` builds rows of `ExpectedRebalance` from the classic transitions, and
+- Output: `result` builds rows of `ExpectedRebalance` from the classic transitions, and
   `expected_lines` names the lines of the classic coordinator.
 """
 

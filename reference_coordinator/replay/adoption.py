@@ -4,43 +4,13 @@ So one wrong answer gives one violation, and not one more for each of its conseq
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from kafka_protocol.errors import Error
 from reference_coordinator.classic.bodies import rebalance_timeout
-from reference_coordinator.classic.effects import JoinResponse, Response
 from reference_coordinator.classic.events import Timer, TimerKind
 from reference_coordinator.classic.members import Members
 from reference_coordinator.classic.state import Group, Member, State
 from reference_coordinator.replay.evidence import ObservedRequest
-
-
-def rename(group: Group, ours: Response, theirs: Response) -> Group:
-    """Give a member the id that the broker gave it, where that alone was wrong."""
-    if not isinstance(ours, JoinResponse) or not isinstance(theirs, JoinResponse):
-        return group
-    old, new = ours.member_id, theirs.member_id
-    if old not in group.members or not new or new == old or new in group.members:
-        return group
-    return with_member_id(group, old, new)
-
-
-def with_member_id(group: Group, old: str, new: str) -> Group:
-    """Replace a member id everywhere in a group."""
-    member = replace(group.members[old], member_id=new)
-    other = {old: new}
-    return replace(
-        group,
-        members=group.members.without(old).put(member),
-        static_ids={i: other.get(m, m) for i, m in group.static_ids.items()},
-        leader=other.get(group.leader or "", group.leader),
-        open_leaders=frozenset(other.get(m, m) for m in group.open_leaders),
-        pending_syncs=frozenset(other.get(m, m) for m in group.pending_syncs),
-        writes={
-            request: replace(write, member_id=other.get(write.member_id or "", write.member_id))
-            for request, write in group.writes.items()
-        },
-    )
 
 
 def is_census(seen: ObservedRequest) -> bool:

@@ -17,14 +17,19 @@ from reference_coordinator.classic.effects import Answer, Arm, Effect
 from reference_coordinator.classic.events import Choices, Event
 from reference_coordinator.classic.state import Group
 from reference_coordinator.replay.candidates import Candidate
-from reference_coordinator.replay.evidence import ONLY_RESTART_TIMERS, ObservedRequest, Tolerance
+from reference_coordinator.replay.evidence import ONLY_RESTART_TIMERS, ObservedRequest
 from reference_coordinator.replay.fast_path import fast_forward
-from reference_coordinator.replay.hints import Hints
 from reference_coordinator.replay.hypothesis import Hypothesis
 from reference_coordinator.replay.other_rules import Place
-from reference_coordinator.replay.search import Search, explain, explanations
+from reference_coordinator.replay.search import (
+    Search,
+    covers,
+    explain,
+    explanations,
+    same_state,
+    widen,
+)
 from reference_coordinator.replay.stretches import Stretches
-from reference_coordinator.replay.subsumption import covers, same_state, widen
 
 MOST = 64
 """How many hypotheses are followed together at most."""
@@ -40,35 +45,35 @@ FURTHEST_BACK = 32
 Part = Sequence[Candidate]
 
 
-def explain_part(
-    hypothesis: Hypothesis, part: Part, until_ms: float | None, hints: Hints, excuse: str = ""
-) -> Search:
-    """Explain a stretch, and if possible what is due before the next one begins at `until_ms`.
+def explain_part(hypothesis: Hypothesis, parts: Stretches, index: int, excuse: str = "") -> Search:
+    """Explain a stretch, and if possible what is due before the next one begins.
 
     If both have no explanation together, the stretch alone may have one. Then the contradiction is
     in the next stretch, which is the smaller place to search. Requests without a response are
     acted on when they were sent.
     """
+    part: Part = parts[index]
+    until_ms = parts.next_if_any_ms(index)
     if hypothesis.unanswered or has_unanswered(part):
         variant = next(_variants(hypothesis, part, until_ms))
         hypothesis, part = variant.hypothesis, variant.part
     if until_ms is not None:
-        search = explain(hypothesis, part, until_ms, hints, excuse)
+        search = explain(hypothesis, part, until_ms, excuse)
         if search.hypothesis is not None:
             return search
-    return explain(hypothesis, part, float("-inf"), hints, excuse)
+    return explain(hypothesis, part, float("-inf"), excuse)
 
 
 def excuse_one(
-    hypothesis: Hypothesis, part: Part, until_ms: float | None, failed: Search, hints: Hints
+    hypothesis: Hypothesis, parts: Stretches, index: int, failed: Search
 ) -> Search | None:
     """Find the one wrong answer without which a stretch is explained, the likeliest first."""
-    received = [c.cause for c in part if isinstance(c.cause, ObservedRequest)]
+    received = [c.cause for c in parts[index] if isinstance(c.cause, ObservedRequest)]
     seen = (*received, *hypothesis.pending_requests.values())
     suspects = dict.fromkeys(request.id for request in seen if request.response)
     likely = failed.mismatch.request if failed.mismatch else ""
     for suspect in sorted(suspects, key=lambda request: request != likely):
-        search = explain_part(hypothesis, part, until_ms, hints, suspect)
+        search = explain_part(hypothesis, parts, index, suspect)
         if search.hypothesis is not None:
             return search
     return None
@@ -101,7 +106,6 @@ class Backtracking:
 
     parts: Stretches
     last: int
-    hints: Hints
     steps: int
     complete: bool = True
     queue: list[tuple[int, int, int, Branch]] = field(default_factory=list)
@@ -139,16 +143,14 @@ class Backtracking:
         for variant in _variants(hypothesis, self.parts[index], until_ms):
             if not _is_idle(variant, until_ms):
                 search = Search()
-                hypotheses = _explanations(search, variant, until_ms, self.hints)
+                hypotheses = _explanations(search, variant, until_ms)
                 self._add(variant.hypothesis.penalty, Branch(index, search, hypotheses))
 
     def _add(self, penalty: int, branch: Branch) -> None:
         heapq.heappush(self.queue, (penalty, -branch.index, next(self.numbers), branch))
 
 
-def look_back(
-    places: Sequence[Place], parts: Stretches, search: Search, hints: Hints, tolerance: Tolerance
-) -> int | None:
+def look_back(places: Sequence[Place], parts: Stretches, search: Search) -> int | None:
     """Explain stretches otherwise, from one of some places on up to the last, which has failed.
 
     Some choices show only later: which session ended first, when two could have. Coordinator lines
@@ -161,11 +163,12 @@ def look_back(
     ]
     numbers = {*(max(len(places) - depth, 0) for depth in LOOK_BACK), *unanswered[:1]}
     firsts = sorted(numbers, reverse=True)
-    steps = LOOK_BACK_STEPS * tolerance.search
-    for first in () if hints.by_key else firsts:
+    conditions = places[-1].hypothesis.conditions
+    steps = LOOK_BACK_STEPS * conditions.tolerance.search
+    for first in () if conditions.hints.by_key else firsts:
         if first == failed and failed not in unanswered:
             continue
-        backtracking = Backtracking(parts, places[-1].stretch, hints, steps)
+        backtracking = Backtracking(parts, places[-1].stretch, steps)
         before = places[first].hypothesis.fork()
         search.hypothesis = backtracking.find(before, places[first].stretch)
         search.steps += steps - backtracking.steps
@@ -175,24 +178,20 @@ def look_back(
     if not search.exhausted:
         before, since = places[firsts[-1]].hypothesis, places[firsts[-1]].stretch
         stretches = range(since, places[-1].stretch + 1)
-        search.exhausted = impossible(before, parts, stretches, hints, steps)
+        search.exhausted = impossible(before, parts, stretches, steps)
     return None
 
 
-def impossible(
-    hypothesis: Hypothesis, parts: Stretches, indices: range, hints: Hints, steps: int
-) -> bool:
+def impossible(hypothesis: Hypothesis, parts: Stretches, indices: range, steps: int) -> bool:
     """Tell whether it is certain that stretches have no explanation after a hypothesis."""
     relaxed = hypothesis.fork()
     relaxed.clock.relaxed = True
-    return _is_impossible(hypothesis.fork(), parts, indices, hints, steps) or _is_impossible(
-        relaxed, parts, indices, hints, steps
+    return _is_impossible(hypothesis.fork(), parts, indices, steps) or _is_impossible(
+        relaxed, parts, indices, steps
     )
 
 
-def _is_impossible(
-    hypothesis: Hypothesis, parts: Stretches, indices: range, hints: Hints, steps: int
-) -> bool:
+def _is_impossible(hypothesis: Hypothesis, parts: Stretches, indices: range, steps: int) -> bool:
     """Tell whether a number of steps is enough to show that there is no explanation."""
     hypotheses = [hypothesis]
     for index in indices:
@@ -202,7 +201,7 @@ def _is_impossible(
                 if _is_idle(variant, until_ms):
                     continue
                 search = Search()
-                for found in _explanations(search, variant, until_ms, hints):
+                for found in _explanations(search, variant, until_ms):
                     _add(after, found)
                 steps -= search.steps
                 if not search.exhausted or steps < 0 or len(after) > MOST:
@@ -212,10 +211,10 @@ def _is_impossible(
 
 
 def _explanations(
-    search: Search, variant: StretchVariant, until_ms: float | None, hints: Hints
+    search: Search, variant: StretchVariant, until_ms: float | None
 ) -> Iterator[Hypothesis]:
     end_ms = float("-inf") if until_ms is None else until_ms
-    return explanations(search, variant.hypothesis, variant.part, end_ms, hints)
+    return explanations(search, variant.hypothesis, variant.part, end_ms)
 
 
 def _variants(

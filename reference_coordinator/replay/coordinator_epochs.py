@@ -26,7 +26,7 @@ from reference_coordinator.replay.evidence import (
     Tolerance,
 )
 from reference_coordinator.replay.lateness import Lateness, lateness_of
-from reference_coordinator.replay.output import Stored
+from reference_coordinator.replay.result import Stored
 
 LEARNS_MS = 500.0
 """How long a coordinator may take to learn that another one took its place, before the slack of all
@@ -42,66 +42,14 @@ NOT_REPLAYED = frozenset(("opened", *AppendError))
 """Kinds of epoch events that are no events of the coordinator where they stand."""
 
 
-@dataclass(frozen=True, slots=True)
-class CoordinatorEpoch:
-    """What one broker did for the group from one load, or its start, to the next.
-
-    `incarnation` numbers the finished loads of all brokers, from 1 on and in order of time; it is 0
-    if the broker did not finish loading in this epoch. `serves` tells whether the broker
-    coordinates the group from the beginning, as is assumed where the evidence shows no loads.
-    `ended_ms` is the last that is known of the broker process, if it ends in this epoch. The broker
-    takes requests from `opens_ms` on.
-    """
-
-    incarnation: int
-    loaded_ms: float
-    requests: tuple[ObservedRequest, ...]
-    hints: tuple[Hint, ...]
-    epoch_events: tuple[EpochEvent, ...]
-    stalls: tuple[Stall, ...]
-    serves: bool = False
-    ended_ms: float = float("-inf")
-    opens_ms: float = float("-inf")
-    takes_over_unseen: bool = False
-    """Whether another epoch was before, and no line tells when the broker loaded the group."""
-
-    @property
-    def first_census(self) -> ObservedRequest | None:
-        """The first answer after the load that names the whole group."""
-        return next_census(self.requests, self.loaded_ms)
-
-    def may_load_otherwise(self, at_ms: float) -> bool:
-        """Tell whether what is wrong at a time may be that another record was loaded than is known.
-
-        Where no line tells when the coordinator took the group over, a timer may have expired
-        before that, and an answer may be lost. The first census ends that.
-        """
-        if not self.takes_over_unseen:
-            return False
-        census = self.first_census
-        return census is None or at_ms <= census.answered_ms
-
-    @property
-    def loads_closed(self) -> bool:
-        """Whether the broker loads the group before it takes requests."""
-        return self.loaded_ms < self.opens_ms
-
-    @property
-    def end_ms(self) -> float:
-        """When the last that changed the group in this epoch happened."""
-        answers = [r.answered_ms if r.response else r.at_ms for r in self.requests]
-        hints = (hint for hint in self.hints if hint.kind is not HintKind.NOBODY_REJOINED)
-        lines = [hint.at_ms for hint in hints] + [load.at_ms for load in self.epoch_events]
-        return max(answers + lines, default=0.0)
-
-
 @dataclass(slots=True)
-class Span:
-    """What one broker did in [start_ms, end_ms), as it comes in: an epoch in the making.
+class CoordinatorEpoch:
+    """What one broker did for the group in [start_ms, end_ms), from one load, or its start, on.
 
-    `of_broker` are all epoch events of the broker in order of time. Without a `broker` the evidence
-    has no epoch events, and one epoch is all there is. `received_ms` is when the first request came
-    to the broker process that runs at the end.
+    Requests and hints come in. `of_broker` are all epoch events of the broker in order of time.
+    Without a `broker` the evidence has no epoch events, and one epoch is all there is.
+    `incarnation` numbers the finished loads of all brokers, from 1 on and in order of time; it is 0
+    if the broker did not finish loading in this epoch.
     """
 
     broker: str
@@ -113,24 +61,107 @@ class Span:
     requests: list[ObservedRequest] = field(default_factory=list)
     hints: list[Hint] = field(default_factory=list)
     received_ms: float | None = None
+    """When the first request came to the broker process that runs at the end."""
+    since_ms: float = float("-inf")
+    """Up to when its events have been replayed."""
+    until_ms: float = float("inf")
+    """Up to when they are to be replayed."""
     inside: list[EpochEvent] = field(init=False)
-    loaded_ms: float = field(init=False)
-    process_start_ms: float = field(init=False)
 
     def __post_init__(self) -> None:
-        """Look at the events of the span."""
+        """Look at the events of the epoch."""
         within = (s for s in self.of_broker if self.start_ms <= s.at_ms < self.end_ms)
         self.inside = [s for s in within if s.kind not in NOT_REPLAYED]
-        never = float("inf")
-        self.loaded_ms = next((s.at_ms for s in self.inside if s.kind == "loaded"), never)
-        starts = (s.at_ms for s in self.of_broker if s.kind == "started" and s.at_ms < self.end_ms)
-        self.process_start_ms = max(starts, default=never)
+
+    def _when(self, kind: str) -> list[float]:
+        return [event.at_ms for event in self.inside if event.kind == kind]
+
+    @property
+    def key(self) -> tuple[str, float]:
+        """What tells it from the others of its group."""
+        return self.broker, self.start_ms
+
+    @property
+    def serves(self) -> bool:
+        """Whether the broker coordinates the group from the beginning: nothing shows loads."""
+        return not self.broker
+
+    @property
+    def loaded_ms(self) -> float:
+        """When the broker had loaded the group; infinity if it did not."""
+        return min(self._when("loaded"), default=float("inf"))
 
     @property
     def takes_over_ms(self) -> float:
         """When the broker began to load; what its predecessor writes after that does not count."""
-        begins = (event.at_ms for event in self.inside if event.kind == "loading")
-        return min(begins, default=self.loaded_ms)
+        return min(self._when("loading"), default=self.loaded_ms)
+
+    @property
+    def ended_ms(self) -> float:
+        """The last that is known of the broker process, if it ends in this epoch."""
+        return max(self._when("ended"), default=float("-inf"))
+
+    @property
+    def opens_ms(self) -> float:
+        """From when on the broker process takes requests; -inf if unknown.
+
+        An `opened` event shows it, and so does a request.
+        """
+        since_ms = self._process_start_ms
+        opened = [s.at_ms for s in self.of_broker if s.kind == "opened" and s.at_ms >= since_ms]
+        received = [] if self.received_ms is None else [self.received_ms]
+        return min([*opened[:1], *received]) if opened else float("-inf")
+
+    @property
+    def _process_start_ms(self) -> float:
+        starts = (s.at_ms for s in self.of_broker if s.kind == "started" and s.at_ms < self.end_ms)
+        return max(starts, default=float("inf"))
+
+    @property
+    def loads_closed(self) -> bool:
+        """Whether the broker loads the group before it takes requests."""
+        return self.loaded_ms < self.opens_ms
+
+    @property
+    def events(self) -> list[EpochEvent]:
+        """The events of the coordinator."""
+        events = [event for event in self.inside if event.kind != "ended"]
+        if self.loaded_ms < self.opens_ms < self.end_ms:
+            events.append(EpochEvent(self.opens_ms, self.broker, "opened"))
+        return events
+
+    @property
+    def epoch_events(self) -> list[EpochEvent]:
+        """Those that are to be replayed."""
+        return [event for event in self.events if self.since_ms <= event.at_ms < self.until_ms]
+
+    @property
+    def last_ms(self) -> float:
+        """When the last that changed the group in this epoch happened."""
+        answers = [seen.answered_ms if seen.response else seen.at_ms for seen in self.requests]
+        hints = [hint.at_ms for hint in self.hints if hint.kind is not HintKind.NOBODY_REJOINED]
+        return max(answers + hints + [event.at_ms for event in self.epoch_events], default=0.0)
+
+    @property
+    def first_census(self) -> ObservedRequest | None:
+        """The first answer after the load that names the whole group."""
+        return next_census(self.requests, self.loaded_ms)
+
+    def may_load_otherwise(self, at_ms: float) -> bool:
+        """Tell whether what is wrong at a time may be that another record was loaded than is known.
+
+        Where another epoch was before, and no line tells when the coordinator took the group over,
+        a timer may have expired before that, and an answer may be lost. The first census ends that.
+        """
+        unseen = (event.kind == "loaded" and not event.is_logged for event in self.inside)
+        if self.incarnation <= 1 or not any(unseen):
+            return False
+        census = self.first_census
+        return census is None or at_ms <= census.answered_ms
+
+    def was_killed(self, by_ms: float) -> bool:
+        """Tell whether the broker had ended by a time, and never gave the group up."""
+        return any(at_ms <= by_ms for at_ms in self._when("ended")) and not self._when("unloaded")
 
     def resign(self, loads: Iterable[EpochEvent], late: Lateness, learns_ms: float) -> None:
         """Let the broker give the group up after another one loaded it in a higher epoch.
@@ -145,7 +176,7 @@ class Span:
         higher = (s for s in loads if s.broker != self.broker and (s.epoch or 0) > mine)
         over_ms = max(min((s.at_ms for s in higher), default=float("inf")), self.loaded_ms)
         at_ms = late.latest(over_ms, learns_ms)
-        gone = [s.at_ms for s in self.inside if s.kind in ("unloaded", "ended")]
+        gone = self._when("unloaded") + self._when("ended")
         if at_ms < self.end_ms and all(gone_ms > at_ms for gone_ms in gone):
             self.inside.append(EpochEvent(at_ms, self.broker, "unloaded"))
             self.inside.sort(key=attrgetter("at_ms"))
@@ -153,47 +184,14 @@ class Span:
     def receive(self, requests: Sequence[ObservedRequest]) -> None:
         """Take what belongs here of the broker's requests."""
         if self.received_ms is None:
-            since = self.process_start_ms
-            received = (seen.earliest_ms for seen in requests if seen.at_ms >= since)
+            since_ms = self._process_start_ms
+            received = (seen.earliest_ms for seen in requests if seen.at_ms >= since_ms)
             self.received_ms = next(received, None)
         start_ms, end_ms = self.start_ms, self.end_ms
         self.requests += [seen for seen in requests if start_ms <= seen.at_ms < end_ms]
 
-    def epoch(self) -> CoordinatorEpoch:
-        """Return the epoch with the requests and hints that came in."""
-        requests, hints = tuple(self.requests), tuple(self.hints)
-        if not self.broker:
-            return CoordinatorEpoch(0, float("-inf"), requests, hints, (), self.stalls, serves=True)
-        events = [s for s in self.inside if s.kind != "ended"]
-        opens_ms = self._opens()
-        if self.loaded_ms < opens_ms < self.end_ms:
-            events.append(EpochEvent(opens_ms, self.broker, "opened"))
-        ended = (s.at_ms for s in self.inside if s.kind == "ended")
-        return CoordinatorEpoch(
-            self.incarnation,
-            self.loaded_ms,
-            requests,
-            hints,
-            tuple(events),
-            self.stalls,
-            ended_ms=max(ended, default=float("-inf")),
-            opens_ms=opens_ms,
-            takes_over_unseen=self.incarnation > 1
-            and any(s.kind == "loaded" and not s.is_logged for s in self.inside),
-        )
 
-    def _opens(self) -> float:
-        """Return when the broker process began to take requests; -inf if unknown.
-
-        An `opened` event shows it, and so does a request.
-        """
-        since = self.process_start_ms
-        opened = [s.at_ms for s in self.of_broker if s.kind == "opened" and s.at_ms >= since]
-        received = [] if self.received_ms is None else [self.received_ms]
-        return min([*opened[:1], *received]) if opened else float("-inf")
-
-
-class Spans:
+class CoordinatorEpochs:
     """The epochs of a group, known by the epoch events alone; requests and hints come in.
 
     `protocol` reads responses.
@@ -203,27 +201,27 @@ class Spans:
         """Take the epoch events and stalls of an evidence."""
         self._evidence, self._protocol = evidence, protocol
         self._early, self._line = tolerance.early, tolerance.line
-        self._of: dict[str, list[Span]] = {}
-        self._in_order: list[Span] = []
+        self._of: dict[str, list[CoordinatorEpoch]] = {}
+        self._in_order: list[CoordinatorEpoch] = []
         self._loads: dict[str, list[float]] = {}
         if not evidence.epoch_events:
-            self._of[""] = [Span("", stalls=evidence.stalls)]
+            self._of[""] = [CoordinatorEpoch("", stalls=evidence.stalls)]
         for broker in {s.broker for s in evidence.epoch_events}:
             self._add_broker(broker)
         loads = [s for s in evidence.epoch_events if s.kind == "loaded"]
         unaware = (one.unaware for one in evidence.partings)
         late = lateness_of(self._of, (*evidence.stalls, *evidence.loading, *unaware))
-        for span in self.in_order():
-            span.resign(loads, late[span.broker], LEARNS_MS + evidence.reconnects_ms)
-        loaded = [span for span in self.in_order() if span.loaded_ms < float("inf")]
-        for number, span in enumerate(loaded, 1):
-            span.incarnation = number
+        for epoch in self.in_order():
+            epoch.resign(loads, late[epoch.broker], LEARNS_MS + evidence.reconnects_ms)
+        loaded = [epoch for epoch in self.in_order() if epoch.loaded_ms < float("inf")]
+        for number, epoch in enumerate(loaded, 1):
+            epoch.incarnation = number
 
-    def in_order(self) -> list[Span]:
+    def in_order(self) -> list[CoordinatorEpoch]:
         """List them in the order in which brokers took over; those that did not come last."""
         if not self._in_order:
-            spans = (span for broker in sorted(self._of) for span in self._of[broker])
-            self._in_order = sorted(spans, key=attrgetter("loaded_ms"))  # equal: the lower broker
+            epochs = (epoch for broker in sorted(self._of) for epoch in self._of[broker])
+            self._in_order = sorted(epochs, key=attrgetter("loaded_ms"))  # equal: the lower broker
         return self._in_order
 
     def takeovers(self) -> dict[int, float]:
@@ -233,12 +231,12 @@ class Spans:
         """
         found: dict[int, float] = {}
         before = ""
-        for span in self.in_order():
-            if span.incarnation:
-                cuts = (p for p in self._evidence.partings if p.broker == before != span.broker)
-                times = [one.lost_from(span.takes_over_ms) for one in cuts]
-                found[span.incarnation] = min([span.takes_over_ms, *times])
-                before = span.broker
+        for epoch in self.in_order():
+            if epoch.incarnation:
+                cuts = (p for p in self._evidence.partings if p.broker == before != epoch.broker)
+                times = [one.lost_from(epoch.takes_over_ms) for one in cuts]
+                found[epoch.incarnation] = min([epoch.takes_over_ms, *times])
+                before = epoch.broker
         return found
 
     def add(self, requests: Iterable[ObservedRequest], hints: Iterable[Hint]) -> None:
@@ -258,13 +256,13 @@ class Spans:
                 mine[:] = [
                     self._once_it_loads(seen) if seen.at_ms < loads[-1] else seen for seen in mine
                 ]
-            for span in self._of[broker]:
-                span.receive(mine)
+            for epoch in self._of[broker]:
+                epoch.receive(mine)
         for hint in hints:
             known = [self._of.get(hint.broker, [])] if hint.broker else self._of.values()
-            for span in chain.from_iterable(known):
-                if span.start_ms <= hint.at_ms < span.end_ms:
-                    span.hints.append(hint)
+            for epoch in chain.from_iterable(known):
+                if epoch.start_ms <= hint.at_ms < epoch.end_ms:
+                    epoch.hints.append(hint)
 
     def _once_it_loads(self, seen: ObservedRequest) -> ObservedRequest:
         """Move a request to the begin of the load that its error names, if it may have come then.
@@ -290,7 +288,9 @@ class Spans:
         self._loads[broker] = [s.at_ms for s in events if s.kind == "loading"]
         cuts = [s.at_ms - self._early for s in events if s.kind in ("started", "loading")]
         self._of[broker] = [
-            Span(broker, start_ms, end_ms, tuple(events), tuple(_of(self._evidence.stalls, broker)))
+            CoordinatorEpoch(
+                broker, start_ms, end_ms, tuple(events), tuple(_of(self._evidence.stalls, broker))
+            )
             for start_ms, end_ms in pairwise([float("-inf"), *cuts, float("inf")])
         ]
 

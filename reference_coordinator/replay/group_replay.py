@@ -6,33 +6,27 @@ are those that the whole evidence gives.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import accumulate, chain
 from operator import attrgetter
 
 from reference_coordinator.classic import CLASSIC, ClassicProtocol
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.records import GroupRecord
-from reference_coordinator.classic.state import Service
 from reference_coordinator.replay.adoption import newest_joins
-from reference_coordinator.replay.alternatives import GivenIds
+from reference_coordinator.replay.conditions import Conditions
 from reference_coordinator.replay.coordinator_epochs import (
     CoordinatorEpoch,
-    Span,
-    Spans,
+    CoordinatorEpochs,
     StoredRecords,
 )
 from reference_coordinator.replay.evidence import Evidence, Hint, ObservedRequest, Tolerance
 from reference_coordinator.replay.hints import NEW_ID_SEEMS_LATE_MS, Hints, hinted
 from reference_coordinator.replay.lateness import Lateness
+from reference_coordinator.replay.member_ids import unlogged_returns, with_new_ids
 from reference_coordinator.replay.other_rules import Trail
-from reference_coordinator.replay.replay import Replayer
-from reference_coordinator.replay.result import Checked, Outcome, Replay, Violation
-from reference_coordinator.replay.unlogged_returns import (
-    may_have_stored_more,
-    unlogged_returns,
-    with_new_ids,
-)
+from reference_coordinator.replay.replay import EpochReplay
+from reference_coordinator.replay.result import Checked, Output, Replay, Violation
 
 CHUNK = 20_000
 """How many requests of an epoch are replayed at once, where more are to come: some ten megabytes,
@@ -41,40 +35,8 @@ SEEN_AHEAD_MS = NEW_ID_SEEMS_LATE_MS + 2_000.0
 """How far ahead the evidence has to be known: as late as a line may come that tells when a request
 was acted on, and as a timer may run out or an answer may be sent."""
 
-GONE = ("unloaded",)
-"""After these events a broker stores no record of the group any more."""
 EVER_MS = 1e300
 """Later than any time."""
-
-
-@dataclass(slots=True)
-class EpochReplay:
-    """The replay of one epoch, as far as it has come; `wanted` requests are waited for."""
-
-    span: Span
-    records: StoredRecords
-    wanted: int
-    outcome: Outcome = field(default_factory=Outcome)
-    replayer: Replayer | None = None
-    ended: bool = False
-    trail: Trail | None = None
-    done_ms: float = float("-inf")
-    """Up to when events and hints have been replayed."""
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing can come of the epoch: it has no requests, and loads no group."""
-        span = self.span
-        loads = not span.broker or span.loaded_ms < float("inf")
-        return not (loads or span.requests or self.replayer)
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the broker gave the group up, and stores no record of it any more."""
-        hypothesis = None if self.replayer is None else self.replayer.hypothesis
-        return hypothesis is not None and (
-            hypothesis.group.service is Service.ABSENT and not hypothesis.timers.running
-        )
 
 
 class GroupReplay:
@@ -100,15 +62,20 @@ class GroupReplay:
         `first` is the finished replay of the same evidence by a `NotedRules` with those rules as
         `differing` in which this profile differs; see `other_rules`.
         """
-        self.tolerance = tolerance or Tolerance()
-        self._profile, self._protocol, self._chunk = profile, protocol, chunk
-        self._first_alone = first_alone
+        tolerance = tolerance or Tolerance()
+        self._rules = Conditions(
+            profile,
+            tolerance,
+            outages=evidence.outages,
+            protocol=protocol,
+            of_partition=evidence.epoch_events,
+        )
+        self._chunk, self._first_alone = chunk, first_alone
         self._trails = {} if first is None else first.trails
-        self._spans = Spans(evidence, self.tolerance, protocol)
+        self._epochs = CoordinatorEpochs(evidence, tolerance, protocol)
         self._joins: list[ObservedRequest] = []
-        self._given_ids = GivenIds()
-        self._everything = replace(evidence, requests=(), hints=())
-        self._epochs: dict[tuple[str, float], EpochReplay] = {}
+        self._evidence = replace(evidence, requests=(), hints=())
+        self._replays: dict[tuple[str, float], EpochReplay] = {}
         self._records = StoredRecords()
 
     def add(
@@ -121,34 +88,35 @@ class GroupReplay:
 
         Whatever is still to come happens after `known_ms`.
         """
-        self._spans.add(requests, hints)
+        self._epochs.add(requests, hints)
         joins = [seen for seen in requests if seen.api == "JOIN_GROUP"]
         self._joins += joins
-        self._given_ids.add(joins)
+        self._rules.given_ids.add(joins)
         if known_ms > float("-inf"):
             self._joins.sort(key=attrgetter("at_ms", "id"))
-            for epoch in self._in_turn(known_ms):
-                self._advance(epoch, known_ms)
+            for one in self._in_turn(known_ms):
+                self._advance(one, known_ms)
             if len(self._joins) > self._chunk:
                 waits_ms = min((seen.at_ms for seen in self.waiting), default=known_ms)
-                self._joins = newest_joins(self._joins, min(waits_ms, known_ms - SEEN_AHEAD_MS))
+                until_ms = min(waits_ms, known_ms - SEEN_AHEAD_MS)
+                self._joins[:] = newest_joins(self._joins, until_ms)
 
     @property
     def waiting(self) -> Iterator[ObservedRequest]:
         """The requests that have not been replayed yet."""
-        return chain.from_iterable(span.requests for span in self._spans.in_order())
+        return chain.from_iterable(epoch.requests for epoch in self._epochs.in_order())
 
     @property
     def violations(self) -> Iterator[Violation]:
         """The violations found so far."""
-        return chain.from_iterable(epoch.outcome.violations for epoch in self._epochs.values())
+        return chain.from_iterable(one.outcome.violations for one in self._replays.values())
 
     @property
     def fullest_record(self) -> GroupRecord | None:
         """The last of the group's records with the most members; None if none was written."""
         found = None
-        for epoch in self._epochs.values():
-            for _, stored in epoch.records.stored:
+        for one in self._replays.values():
+            for _, stored in one.records.stored:
                 record = stored.record
                 if record and (found is None or len(record.members) >= len(found.members)):
                     found = record
@@ -156,132 +124,125 @@ class GroupReplay:
 
     def checked(self) -> list[Checked]:
         """Give out the responses that were checked since the last time."""
-        found = [checked for epoch in self._ordered() for checked in epoch.outcome.checked]
-        for epoch in self._ordered():
-            epoch.outcome.checked.clear()
+        found = [checked for one in self._ordered() for checked in one.outcome.checked]
+        for one in self._ordered():
+            one.outcome.checked.clear()
         return found
 
     def finish(self) -> Replay:
         """Replay what is left; return the result, without what `checked` gave out before."""
-        whole = Outcome()
-        for epoch in self._ordered():
-            if not epoch.ended:
-                self._finish(epoch)
-            whole.add(epoch.outcome)
+        whole = Output()
+        for one in self._ordered():
+            if not one.ended:
+                self._finish(one)
+            whole.add(one.outcome)
             if self._first_alone and whole.violations:
                 break
         return whole.result()
 
+    @property
+    def trails(self) -> dict[tuple[str, float], Trail]:
+        """What it left of epochs for a second replay, by broker and begin."""
+        found = ((key, one.trail) for key, one in self._replays.items())
+        return {key: trail for key, trail in found if trail is not None}
+
     def _ordered(self) -> list[EpochReplay]:
         """List the epochs, in the order in which brokers took over."""
-        for span in self._spans.in_order():
-            key = span.broker, span.start_ms
-            if key not in self._epochs:
+        for epoch in self._epochs.in_order():
+            if epoch.key not in self._replays:
                 # what an epoch without a load stores is never loaded: those come last
-                records = self._records if span.incarnation else StoredRecords()
-                self._epochs[key] = EpochReplay(span, records, self._chunk)
-        return [self._epochs[span.broker, span.start_ms] for span in self._spans.in_order()]
+                records = self._records if epoch.incarnation else StoredRecords()
+                self._replays[epoch.key] = EpochReplay(
+                    epoch,
+                    self._rules,
+                    self._evidence,
+                    self._joins,
+                    records,
+                    self._first_alone,
+                    self._chunk,
+                )
+        return [self._replays[epoch.key] for epoch in self._epochs.in_order()]
 
     def _in_turn(self, known_ms: float) -> Iterator[EpochReplay]:
         """Yield the epochs that may go on: an epoch begins with the record of those before it."""
         waits = False
-        for epoch in self._ordered():
-            loads = epoch.span.incarnation > 0
-            if epoch.ended or (loads and waits):
+        for one in self._ordered():
+            loads = one.epoch.incarnation > 0
+            if one.ended or (loads and waits):
                 continue
-            if epoch.span.end_ms < known_ms:
-                self._finish(epoch)
+            if one.epoch.end_ms < known_ms:
+                self._finish(one)
                 continue
-            yield epoch
-            waits |= loads and not epoch.is_over
+            yield one
+            waits |= loads and not one.is_over
 
-    def _replayer(self, epoch: EpochReplay) -> Replayer:
-        everything = replace(self._everything, requests=tuple(self._joins))
-        reads_before = self._profile.reads
-        loaded = epoch.span.epoch()
-        if epoch.replayer is None:
-            epoch.replayer = Replayer(
-                everything,
-                loaded,
-                self._profile,
-                self.tolerance,
-                epoch.outcome,
-                epoch.records,
-                self._loaded_by(epoch, loaded),
-                self._first_alone,
-                self._protocol,
-                self._given_ids,
-                reads_before=reads_before,
-            )
-        if epoch.done_ms > float("-inf"):
-            left = tuple(s for s in loaded.epoch_events if s.at_ms >= epoch.done_ms)
-            loaded = replace(loaded, epoch_events=left)
-        epoch.replayer.everything, epoch.replayer.epoch = everything, loaded
-        return epoch.replayer
-
-    def _loaded_by(self, epoch: EpochReplay, loaded: CoordinatorEpoch) -> GroupRecord | None:
-        """Return the record that an epoch begins with, as its first responses show it."""
-        if not epoch.records.stored:
-            return None
-        span = epoch.span
-        record = epoch.records.loaded_by(loaded, self._spans.takeovers())
-        befores = (s for s in self._spans.in_order() if s.incarnation == span.incarnation - 1 > 0)
+    def _begin(self, one: EpochReplay) -> None:
+        """Find the record that an epoch begins with, as its first responses show it."""
+        if one.begun:
+            return
+        one.begun, one.reads_before = True, self._rules.profile.reads
+        if not one.records.stored:
+            return
+        epoch = one.epoch
+        record = one.records.loaded_by(epoch, self._epochs.takeovers())
+        befores = (e for e in self._epochs.in_order() if e.incarnation == epoch.incarnation - 1 > 0)
         before = next(befores, None)
-        if record is None or not may_have_stored_more(before, span.loaded_ms, self._profile):
-            return record
-        new_ids = unlogged_returns(record, span.requests, self._given_ids, span.loaded_ms)
-        if not new_ids:
-            return record
-        epoch.outcome.bound["unlogged_return"] += len(new_ids)
-        return with_new_ids(record, new_ids)
+        if (
+            record is not None
+            and before is not None
+            and self._rules.profile.return_is_stored
+            and before.was_killed(epoch.loaded_ms)
+        ):
+            given_ids = self._rules.given_ids
+            new_ids = unlogged_returns(record, epoch.requests, given_ids, epoch.loaded_ms)
+            if new_ids:
+                one.outcome.bind("unlogged_return", len(new_ids))
+            record = with_new_ids(record, new_ids)
+        one.stored_record = record
 
-    def _finish(self, epoch: EpochReplay) -> None:
+    def _finish(self, one: EpochReplay) -> None:
         """Replay what is left of an epoch."""
-        if not epoch.is_empty:
-            replayer = self._replayer(epoch)
-            replayer.run(self._trails.get((epoch.span.broker, epoch.span.start_ms)))
-            epoch.trail = replayer.trail
-        epoch.ended = True
-        epoch.replayer = None
-        epoch.span.requests, epoch.span.hints = [], []
+        if not one.is_empty:
+            self._begin(one)
+            one.run(self._trails.get(one.epoch.key))
+        one.end()
 
-    @property
-    def trails(self) -> dict[tuple[str, float], Trail]:
-        """What it left of epochs for a second replay, by broker and begin."""
-        found = ((key, epoch.trail) for key, epoch in self._epochs.items())
-        return {key: trail for key, trail in found if trail is not None}
-
-    def _advance(self, epoch: EpochReplay, known_ms: float) -> None:
+    def _advance(self, one: EpochReplay, known_ms: float) -> None:
         """Replay an epoch up to a time at which nothing is under way, if there is such a time.
 
         It is cut only where lines tell of the group: without any, later evidence may speak for
         another explanation of all before.
         """
-        span = epoch.span
-        leaves = any(epoch.done_ms <= s.at_ms < known_ms for s in span.inside if s.kind in GONE)
-        if (len(span.requests) < epoch.wanted and not leaves) or not span.hints:
+        epoch = one.epoch
+        unloads = (event for event in epoch.inside if event.kind == "unloaded")
+        leaves = any(epoch.since_ms <= event.at_ms < known_ms for event in unloads)
+        if (len(epoch.requests) < one.wanted and not leaves) or not epoch.hints:
             return
-        placed = hinted(span.requests, Hints.of(span.hints))
+        placed = hinted(epoch.requests, Hints.of(epoch.hints))
         cut = self._cut(epoch, placed, known_ms - SEEN_AHEAD_MS, leaves=leaves)
         if cut is not None:
             count, end_ms = cut
+            self._begin(one)
             before = {seen.id for seen in placed[:count]}
-            replayer = self._replayer(epoch)
-            replayer.epoch = replace(
-                replayer.epoch,
-                requests=tuple(seen for seen in span.requests if seen.id in before),
-                epoch_events=tuple(s for s in replayer.epoch.epoch_events if s.at_ms < end_ms),
-            )
-            if replayer.run_to(end_ms, EVER_MS if count == len(placed) else end_ms):
-                epoch.done_ms, epoch.wanted = end_ms, self._chunk
-                span.requests = [seen for seen in span.requests if seen.id not in before]
-                late = [hint for hint in span.hints if hint.at_ms >= end_ms - SEEN_AHEAD_MS]
-                span.hints = late or span.hints[-1:]
+            whole, epoch.until_ms = epoch.requests, end_ms
+            epoch.requests = [seen for seen in whole if seen.id in before]
+            done = one.run_to(end_ms, EVER_MS if count == len(placed) else end_ms)
+            epoch.requests, epoch.until_ms = whole, float("inf")
+            if done:
+                epoch.since_ms, one.wanted = end_ms, self._chunk
+                epoch.requests = [seen for seen in whole if seen.id not in before]
+                late = [hint for hint in epoch.hints if hint.at_ms >= end_ms - SEEN_AHEAD_MS]
+                epoch.hints = late or epoch.hints[-1:]
                 return
-        epoch.wanted = max(epoch.wanted, len(span.requests)) * 3 // 2
+        one.wanted = max(one.wanted, len(epoch.requests)) * 3 // 2
 
     def _cut(
-        self, epoch: EpochReplay, placed: Sequence[ObservedRequest], by_ms: float, *, leaves: bool
+        self,
+        epoch: CoordinatorEpoch,
+        placed: Sequence[ObservedRequest],
+        by_ms: float,
+        *,
+        leaves: bool,
     ) -> tuple[int, float] | None:
         """Return how many requests are over when the next one comes, and when that is.
 
@@ -298,14 +259,14 @@ class GroupReplay:
             end_ms = min(end_ms, placed[count].earliest_ms)
         return None
 
-    def _windows(self, epoch: EpochReplay) -> Iterator[tuple[float, float]]:
+    def _windows(self, epoch: CoordinatorEpoch) -> Iterator[tuple[float, float]]:
         """Yield the times in which what a broker logged about its partition may have happened."""
-        early, lateness = self.tolerance.early, Lateness.of(epoch.span.stalls)
-        events = epoch.span.epoch().epoch_events
+        tolerance, lateness = self._rules.tolerance, Lateness.of(epoch.stalls)
+        early, events = tolerance.early, epoch.events
         for event in events:
             loads = (s.at_ms for s in events if s.kind == "loading" and s.at_ms <= event.at_ms)
             begun_ms = max(loads, default=event.at_ms) if event.kind == "loaded" else event.at_ms
-            yield begun_ms - early, lateness.latest(event.at_ms, self.tolerance.timer) + early
+            yield begun_ms - early, lateness.latest(event.at_ms, tolerance.timer) + early
 
 
 def replay(

@@ -32,18 +32,22 @@ from reference_coordinator.classic.events import (
     Unloaded,
 )
 from reference_coordinator.classic.state import Group, State
-from reference_coordinator.replay.adoption import rename, with_member_id
-from reference_coordinator.replay.alternatives import choices_of
-from reference_coordinator.replay.armed_timers import ArmedTimers, renamed_timer
-from reference_coordinator.replay.candidates import Candidate, Mismatch, given_again, wrong_time
-from reference_coordinator.replay.clock import Clock
-from reference_coordinator.replay.comparing import differences
+from reference_coordinator.replay.candidates import (
+    Candidate,
+    Mismatch,
+    differences,
+    given_again,
+    wrong_time,
+)
+from reference_coordinator.replay.clock import ArmedTimers, Clock, renamed_timer
 from reference_coordinator.replay.conditions import Conditions
 from reference_coordinator.replay.evidence import EpochEvent, ObservedRequest
 from reference_coordinator.replay.expected_lines import expected_lines
 from reference_coordinator.replay.failed_writes import (
+    LOGGED,
     STORED,
     Outcome,
+    PendingWrites,
     awaited_outcome,
     empty_write_failed,
     failure_in,
@@ -53,13 +57,17 @@ from reference_coordinator.replay.failed_writes import (
     unobserved_outcome,
 )
 from reference_coordinator.replay.line_instants import LinesMay, keep_to_lines, printed
-from reference_coordinator.replay.output import Output, Stored
+from reference_coordinator.replay.member_ids import (
+    UnnamedMembers,
+    named,
+    rename,
+    renamed,
+    with_member_id,
+)
 from reference_coordinator.replay.outside_errors import has_of_broker, of_the_broker, of_the_group
-from reference_coordinator.replay.pending_requests import PendingRequests
-from reference_coordinator.replay.pending_writes import PendingWrites
+from reference_coordinator.replay.pending_requests import PendingRequests, choices_of
 from reference_coordinator.replay.reactions import Reactions
-from reference_coordinator.replay.result import ExpectedLine
-from reference_coordinator.replay.unnamed_members import UnnamedMembers, named, renamed
+from reference_coordinator.replay.result import ExpectedLine, Output, Stored
 
 OUT_OF_LINE = Mismatch("", 0.0, "line", "", "")
 """What speaks against an order that leaves a step no instant at which its lines were printed."""
@@ -196,7 +204,8 @@ class Hypothesis:
             case Disarm(timer=timer):
                 self.disarm(timer, cause)
             case Persist() if empty_write_failed(effect, self.clock.now_ms, self.conditions):
-                self.output.fail_empty_write()
+                self.output.bind("failed_write")
+                self.output.bind(LOGGED)
             case Persist():
                 self.output.stored.append(Stored(self.clock.now_ms, effect.record, effect.request))
                 if pending := self.pending_requests.get(effect.request or ""):
@@ -263,7 +272,7 @@ class Hypothesis:
         seen = self.pending_requests.remove(answer.request)
         if seen is None or seen.response is None:
             return None
-        self.output.answered.append(seen.id)
+        self.output.explain(seen.id)
         conditions = self.conditions
         observed = conditions.observed(seen)
         ours = conditions.as_sent(answer.response, seen.api_version)
@@ -321,7 +330,7 @@ class Hypothesis:
             return False
         if (kind := of_the_broker(cause, self.conditions.observed(cause))) is None:
             return False
-        self.output.answered.append(cause.id)
+        self.output.explain(cause.id)
         self.output.bind(kind)
         return True
 
@@ -384,7 +393,7 @@ class Hypothesis:
         waits = self.conditions.profile.answers_wait_for_writes and cause.id not in self.writes
         if waits and self._write_failed(cause, cause):
             self.pending_requests.remove(cause.id)
-            self.output.answered.append(cause.id)
+            self.output.explain(cause.id)
 
     def _write_failed(self, seen: ObservedRequest, cause: object) -> bool:
         """Tell whether an answer is the failure of a write that it had to wait for."""

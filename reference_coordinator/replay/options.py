@@ -1,14 +1,26 @@
-"""What may happen next in a stretch of evidence, the likeliest first, and what cannot."""
+"""What may happen next in a stretch of evidence, the likeliest first, and what cannot.
+
+Where no response decides what Kafka leaves open, an event is an option more than once. These are
+tried last, and only where an answer is not explained without them:
+
+- Where a static member's rejoin leaves several protocols with the most votes, Kafka picks by the
+  order of a hash map: the group keeps its protocol, or takes another and rebalances. The rejoin's
+  own response tells which, unless it is an error, because the instance rejoined once more before
+  it was sent, or of the next generation, which may have another protocol again.
+- Where the leader is not known, the member whose SyncGroup carries assignments may be it.
+"""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from operator import attrgetter
 
+from kafka_protocol.errors import Error
 from reference_coordinator.classic.events import Timer, TimerKind
-from reference_coordinator.classic.state import Service, State
-from reference_coordinator.replay.alternatives import other_leaders, other_protocols
+from reference_coordinator.classic.rebalance import allowed_protocols
+from reference_coordinator.classic.state import Group, Service, State
 from reference_coordinator.replay.candidates import LATEST_MS, Candidate, Due, Mismatch
 from reference_coordinator.replay.evidence import EpochEvent, ObservedRequest
-from reference_coordinator.replay.hints import Hints, extended
+from reference_coordinator.replay.hints import extended
 from reference_coordinator.replay.hypothesis import Hypothesis
 
 _AT_MS = attrgetter("at_ms")
@@ -16,14 +28,14 @@ _REMOVE = (TimerKind.SESSION, TimerKind.SYNC)
 
 
 def options_of(
-    hypothesis: Hypothesis, left: Sequence[Candidate], until_ms: float, hints: Hints
+    hypothesis: Hypothesis, left: Sequence[Candidate], until_ms: float
 ) -> tuple[Iterator[Candidate], float]:
     """Return what may happen next, and by when something must have.
 
     `left` is in order of its earliest times; the stretch that comes after it begins at `until_ms`.
     """
     if not left:
-        return _at_the_end(hypothesis, until_ms, hints)
+        return _at_the_end(hypothesis, until_ms)
     cutoff = float("inf")
     open_now = []
     for candidate in left:
@@ -31,17 +43,15 @@ def options_of(
             break
         cutoff = min(cutoff, candidate.latest_ms)
         open_now.append(candidate)
-    if timers := internal(hypothesis, cutoff, hints):
+    if timers := internal(hypothesis, cutoff):
         cutoff = min(cutoff, *(c.latest_ms for c in timers))
         open_now = [c for c in (*open_now, *timers) if c.earliest_ms <= cutoff]
     options = open_now if len(open_now) == 1 else _ranked(hypothesis, open_now, left)
     return _with_alternatives(hypothesis, options, cutoff), cutoff
 
 
-def _at_the_end(
-    hypothesis: Hypothesis, until_ms: float, hints: Hints
-) -> tuple[Iterator[Candidate], float]:
-    due = [c for c in internal(hypothesis, until_ms, hints) if c.earliest_ms < until_ms]
+def _at_the_end(hypothesis: Hypothesis, until_ms: float) -> tuple[Iterator[Candidate], float]:
+    due = [c for c in internal(hypothesis, until_ms) if c.earliest_ms < until_ms]
     cutoff = until_ms
     if due:
         due.sort(key=_AT_MS)
@@ -149,7 +159,7 @@ def blocked(hypothesis: Hypothesis, option: Candidate, excuse: str) -> Mismatch 
             return mismatch
         hypothesis.excused = mismatch
         hypothesis.pending_requests.remove(seen.id)
-        hypothesis.output.answered.append(seen.id)
+        hypothesis.output.explain(seen.id)
     return None
 
 
@@ -187,7 +197,7 @@ def _made_itself_leader(candidate: Candidate) -> bool:
     )
 
 
-def internal(hypothesis: Hypothesis, until_ms: float, hints: Hints) -> list[Candidate]:
+def internal(hypothesis: Hypothesis, until_ms: float) -> list[Candidate]:
     """List the timers and write outcomes that may come before a time."""
     early = hypothesis.conditions.tolerance.early
     found = []
@@ -198,7 +208,7 @@ def internal(hypothesis: Hypothesis, until_ms: float, hints: Hints) -> list[Cand
     if not hypothesis.timers.may_expire(until_ms):
         return found
     return found + [
-        _expiry(hypothesis, timer, due, hints)
+        _expiry(hypothesis, timer, due)
         for timer, due in hypothesis.timers.running.items()
         if due.earliest_ms - early <= until_ms
     ]
@@ -240,7 +250,7 @@ def _overtaken(hypothesis: Hypothesis, until_ms: float) -> list[Candidate]:
     ]
 
 
-def _expiry(hypothesis: Hypothesis, timer: Timer, due: Due, hints: Hints) -> Candidate:
+def _expiry(hypothesis: Hypothesis, timer: Timer, due: Due) -> Candidate:
     """Tell when a timer may expire."""
     conditions = hypothesis.conditions
     earliest = due.earliest_ms - conditions.tolerance.early
@@ -250,9 +260,9 @@ def _expiry(hypothesis: Hypothesis, timer: Timer, due: Due, hints: Hints) -> Can
     left = group.initial_delay_left_ms
     extends = timer.kind is TimerKind.JOIN and group.extends_delay
     if extends:
-        instant = hints.of_extension(generation, delay, left, earliest, latest)
+        instant = conditions.hints.of_extension(generation, delay, left, earliest, latest)
     else:
-        instant = hints.of_timer(timer, generation, earliest, latest)
+        instant = conditions.hints.of_timer(timer, generation, earliest, latest)
         if instant is not None:
             latest = min(latest, conditions.latest_by_line(instant))
     likely = due.at_ms
@@ -271,3 +281,38 @@ def _expiry(hypothesis: Hypothesis, timer: Timer, due: Due, hints: Hints) -> Can
         hinted=instant is not None,
         on_time_ms=conditions.on_time_expiry(due) if extends else float("inf"),
     )
+
+
+def other_protocols(group: Group, candidate: Candidate) -> Iterator[Candidate]:
+    """Yield a rejoin once for each protocol that it may turn the group to."""
+    if isinstance(candidate.cause, ObservedRequest):
+        for protocol in tied_protocols(group, candidate.cause):
+            yield candidate._replace(protocol=protocol)
+
+
+def other_leaders(group: Group, candidate: Candidate) -> Iterator[Candidate]:
+    """Yield the SyncGroup of a member that may lead; see `classic.rebalance.settle_leader`."""
+    seen = candidate.cause
+    if isinstance(seen, ObservedRequest) and seen.api == "SYNC_GROUP" and group.leader is None:
+        member_id = seen.request.get("memberId") or ""
+        if member_id in group.open_leaders:
+            yield candidate._replace(leader=member_id)
+
+
+def tied_protocols(group: Group, seen: ObservedRequest) -> list[str]:
+    """List the protocols that a Stable group may turn to when this request is acted on."""
+    body = seen.request
+    if seen.api != "JOIN_GROUP" or group.state is not State.STABLE or body.get("memberId"):
+        return []
+    old_id = group.static_ids.get(body.get("groupInstanceId") or "", "")
+    response = seen.response_fields
+    stayed = response.get("generationId") == group.generation
+    if old_id not in group.members or (stayed and response.get("errorCode") == Error.NONE):
+        return []
+    offered = tuple((p["name"], p["metadata"]) for p in body["protocols"])
+    rejoined = replace(group.members[old_id], protocols=offered)
+    after = replace(group, members=group.members.put(rejoined))
+    if not after.members.common_protocols:
+        return []
+    tied = allowed_protocols(after)
+    return sorted(tied - {group.protocol}) if group.protocol in tied else []

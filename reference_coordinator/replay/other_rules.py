@@ -19,8 +19,7 @@ from reference_coordinator.classic.records import GroupRecord
 from reference_coordinator.classic.state import Group
 from reference_coordinator.replay.hints import Hints
 from reference_coordinator.replay.hypothesis import Hypothesis
-from reference_coordinator.replay.output import Stored
-from reference_coordinator.replay.result import Mark, Outcome
+from reference_coordinator.replay.result import Mark, Output, Stored
 from reference_coordinator.replay.stretches import Stretches
 
 FOLLOWED = 48
@@ -50,7 +49,7 @@ class Trail:
 
     parts: Stretches
     hints: Hints
-    outcome: Outcome
+    outcome: Output
     stored: list[tuple[int, Stored]]
     """The records of all epochs; see `StoredRecords`."""
     record: GroupRecord | None
@@ -87,7 +86,7 @@ class Trail:
         return self.record == record and _ids(self.record) == _ids(record)
 
     def give(
-        self, outcome: Outcome, stored: list[tuple[int, Stored]], since: Place, until: Place
+        self, outcome: Output, stored: list[tuple[int, Stored]], since: Place, until: Place
     ) -> None:
         """Add what came out of this replay, from one place to the next, to that of another one."""
         outcome.add_between(self.outcome, since.mark, until.mark)

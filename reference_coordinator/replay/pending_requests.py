@@ -1,10 +1,15 @@
-"""Requests that wait for their answers, by id.
+"""Requests that wait for their answers, by id, and the choices that these answers show.
 
 In a join phase they may be hundreds, so what is needed before every event is kept up to date.
+Choices are offered to the oracle, which takes one only where the protocol allows it.
 """
 
 from kafka_protocol.errors import Error
+from reference_coordinator.classic.events import Choices
+from reference_coordinator.classic.state import Group
+from reference_coordinator.replay.candidates import Candidate
 from reference_coordinator.replay.evidence import ObservedRequest
+from reference_coordinator.replay.member_ids import UnnamedMembers
 
 
 class PendingRequests(dict[str, ObservedRequest]):
@@ -77,3 +82,30 @@ class PendingRequests(dict[str, ObservedRequest]):
 def joined(seen: ObservedRequest) -> bool:
     """Tell a JoinGroup that was answered when the join phase ended."""
     return seen.api == "JOIN_GROUP" and seen.response_fields.get("errorCode") == Error.NONE
+
+
+def choices_of(
+    group: Group,
+    pending_requests: PendingRequests,
+    unnamed: UnnamedMembers,
+    seen: ObservedRequest | None = None,
+    candidate: Candidate | None = None,
+) -> Choices:
+    """Return the choices that the response to `seen` shows, and those to pending requests.
+
+    What the candidate itself is about (`other_protocols`, `other_leaders`) goes first.
+    """
+    leader = protocol = ""
+    if first := pending_requests.joined_first():
+        leader = first.response_fields.get("leader") or ""
+        protocol = first.response_fields.get("protocolName") or ""
+    leader = unnamed.leader_in(group, leader)
+    if candidate is not None:
+        leader, protocol = candidate.leader or leader, candidate.protocol or protocol
+    if seen is None:
+        return Choices("", leader, protocol)
+    if seen.api == "JOIN_GROUP":
+        return Choices(seen.response_fields.get("memberId") or "", leader, protocol)
+    described = (seen.response_fields.get("groups") or [{}])[0]
+    as_described = described.get("groupState") or "", described.get("protocolType") or ""
+    return Choices("", leader, protocol, as_described)

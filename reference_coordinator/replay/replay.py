@@ -8,16 +8,13 @@ up again from the census.
 """
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import repeat
 
-from reference_coordinator.classic import CLASSIC, ClassicProtocol
-from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.records import GroupRecord
 from reference_coordinator.classic.state import Service, State
 from reference_coordinator.replay.adoption import from_census, latest_joins, next_census
-from reference_coordinator.replay.alternatives import GivenIds
 from reference_coordinator.replay.backtracking import (
     FURTHEST_BACK,
     excuse_one,
@@ -29,20 +26,17 @@ from reference_coordinator.replay.candidates import Candidate, Due, Mismatch
 from reference_coordinator.replay.clock import Clock
 from reference_coordinator.replay.conditions import Conditions
 from reference_coordinator.replay.coordinator_epochs import CoordinatorEpoch, StoredRecords
-from reference_coordinator.replay.evidence import Evidence, ObservedRequest, Tolerance
+from reference_coordinator.replay.evidence import Evidence, ObservedRequest
 from reference_coordinator.replay.fast_path import fast_forward
 from reference_coordinator.replay.hints import Hints, hinted
 from reference_coordinator.replay.hypothesis import Hypothesis
 from reference_coordinator.replay.lateness import Lateness
 from reference_coordinator.replay.other_rules import Place, Trail
-from reference_coordinator.replay.output import Output
 from reference_coordinator.replay.overdue import overdue_line
 from reference_coordinator.replay.reactions import Reactions
-from reference_coordinator.replay.result import Checked, Outcome
+from reference_coordinator.replay.result import Checked, Output
 from reference_coordinator.replay.search import Search, explain
 from reference_coordinator.replay.stretches import Stretches
-
-_EXPLAINED = partial(tuple.__new__, Checked)  # `Checked(request, True)` takes three times as long
 
 SEPARATE_WRONG_ANSWERS = 3
 """Up to so many wrong answers before the next census are violations of their own."""
@@ -53,28 +47,32 @@ class EvidenceToComeError(Exception):
 
 
 @dataclass(slots=True)
-class Replayer:
-    """The replay of one coordinator epoch; it adds its output to `outcome` and `records`.
+class EpochReplay:
+    """The replay of one coordinator epoch, as far as it has come.
 
-    `everything` is the evidence of all epochs, `stored_record` the record that this one loads.
+    It adds its output to `outcome` and `records`. `rules` and `evidence` are of the whole group,
+    the latter without requests; `joins` are all of its JoinGroups. `wanted` requests are waited
+    for.
     """
 
-    everything: Evidence
     epoch: CoordinatorEpoch
-    profile: Profile
-    tolerance: Tolerance
-    outcome: Outcome
+    rules: Conditions
+    evidence: Evidence
+    joins: Sequence[ObservedRequest]
     records: StoredRecords
-    stored_record: GroupRecord | None
-    first_alone: bool = False
-    protocol: ClassicProtocol = CLASSIC
-    given_ids: GivenIds = field(default_factory=GivenIds)
-    hints: Hints = field(default_factory=Hints)
+    first_alone: bool
+    wanted: int
+    outcome: Output = field(default_factory=Output)
+    begun: bool = False
+    ended: bool = False
+    stored_record: GroupRecord | None = None
+    """What the coordinator loaded, once this has begun."""
+    conditions: Conditions = field(init=False)
     checkpoints: deque[Place] = field(default_factory=lambda: deque(maxlen=FURTHEST_BACK))
     certain: bool = True
     """Whether all that is unexplained so far is known to have no explanation."""
     hypothesis: Hypothesis | None = None
-    """What is known before `epoch`, if that is the rest of an epoch."""
+    """What is known before what is left of the epoch."""
     goes_on: bool = False
     """Whether more evidence of the epoch is to come."""
     reads_before: int = 0
@@ -82,17 +80,33 @@ class Replayer:
     trail: Trail | None = None
     """What it leaves for a second replay, if such rules are noted."""
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing can come of the epoch: it has no requests, and loads no group."""
+        loads = self.epoch.serves or self.epoch.loaded_ms < float("inf")
+        return not (loads or self.epoch.requests or self.begun)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the broker gave the group up, and stores no record of it any more."""
+        hypothesis = self.hypothesis
+        return hypothesis is not None and (
+            hypothesis.group.service is Service.ABSENT and not hypothesis.timers.running
+        )
+
     def run(self, first: Trail | None = None) -> None:
         """Replay the epoch, or what is left of it, to its end; `first` is what another one left."""
         usable = first is not None and first.begins_with(self.stored_record) and self._is_at_begin
         if first is None or first.end is None or not usable:
-            self._end(self._explain(self.epoch.end_ms + 3 * self.tolerance.early))
+            end_ms = self.epoch.last_ms + 3 * self.rules.tolerance.early
+            self._end(self._explain(end_ms))
             return
-        self.hints, place = first.hints, first.begin
+        self._look_at(first.hints)
+        place = first.begin
         while (start := first.next_start(place.stretch)) is not None:
             first.give(self.outcome, self.records.stored, place, start)
             hypothesis = start.hypothesis.fork()
-            hypothesis.conditions, hypothesis.reactions = self._conditions(), Reactions()
+            hypothesis.conditions, hypothesis.reactions = self.conditions, Reactions()
             place_or_end = self._go_on(first.parts, start.stretch, hypothesis, first)
             if isinstance(place_or_end, Hypothesis):
                 self._end(place_or_end)
@@ -112,13 +126,13 @@ class Replayer:
     def _end(self, hypothesis: Hypothesis) -> None:
         """Let timers expire after the last stretch, and close what is open."""
         hypothesis = self._expire_last_timers(hypothesis)
-        if self.hints.by_key and not self.records.uncertain:
+        if self.conditions.hints.by_key and not self.records.uncertain:
             overdue = overdue_line(hypothesis, self.epoch)
             self.outcome.expected_lines += [] if overdue is None else [overdue]
         hypothesis.output.close("open", hypothesis.clock.now_ms)
         hypothesis = self._commit(hypothesis)
         if self.trail is not None:
-            reads = self.profile.reads - self.reads_before
+            reads = self.rules.profile.reads - self.reads_before
             self.trail.ended(self._place(len(self.trail.parts), hypothesis), reads)
 
     def run_to(self, end_ms: float, quiet_ms: float) -> bool:
@@ -151,15 +165,22 @@ class Replayer:
 
         The last stretch is the end at `end_ms`. It is explained too, unless the evidence goes on.
         """
-        self.hints = Hints.of(self.epoch.hints)
-        requests, lateness = hinted(self.epoch.requests, self.hints), Lateness.of(self.epoch.stalls)
-        events, end = self.epoch.epoch_events, _end(end_ms)
-        parts = Stretches.of(requests, events, self.tolerance, lateness, end)
+        self._look_at(Hints.of(self.epoch.hints))
+        conditions = self.conditions
+        requests, events = hinted(self.epoch.requests, conditions.hints), self.epoch.epoch_events
+        parts = Stretches.of(
+            requests, events, conditions.tolerance, conditions.lateness, _end(end_ms)
+        )
         index, hypothesis = self._begin(parts)
-        if self.profile.differing and self._is_at_begin and not self.goes_on:
+        if conditions.profile.differing and self._is_at_begin and not self.goes_on:
             begin = self._place(index, hypothesis)
             self.trail = Trail(
-                parts, self.hints, self.outcome, self.records.stored, self.stored_record, begin
+                parts,
+                conditions.hints,
+                self.outcome,
+                self.records.stored,
+                self.stored_record,
+                begin,
             )
         after = self._go_on(parts, index, hypothesis)
         assert isinstance(after, Hypothesis)
@@ -170,20 +191,21 @@ class Replayer:
     ) -> Hypothesis | Place:
         """Explain what is left; return the last hypothesis, or where it is one of the first's."""
         to_come, begun = int(self.goes_on), index
+        profile, has_lines = self.rules.profile, bool(self.conditions.hints.by_key)
         while index < len(parts) - to_come:
             index = fast_forward(hypothesis, parts, index, len(parts) - 1)
-            if hypothesis.output.answered:
+            if hypothesis.output.checked:
                 self._commit(hypothesis)
             if index == len(parts) - to_come:
                 break
             if first is not None and index > begun and (met := first.meets(index, hypothesis)):
                 return met
-            reads = self.profile.reads
-            until_ms = parts.next_if_any_ms(index)
-            search = explain_part(hypothesis, parts[index], until_ms, self.hints)
+            reads = profile.reads
+            search = explain_part(hypothesis, parts, index)
             if self.trail is not None:
-                self.trail.explained(self._place(index, hypothesis), self.profile.reads - reads)
-            if search.hypothesis is None or not self.hints.by_key:  # else nothing is tried again
+                reads = profile.reads - reads
+                self.trail.explained(self._place(index, hypothesis), reads)
+            if search.hypothesis is None or not has_lines:  # else nothing is tried again
                 place = self._place(index, hypothesis)
                 if search.hypothesis is None:
                     place = self._look_back(parts, place, search)
@@ -209,14 +231,13 @@ class Replayer:
 
     def _begin(self, parts: Stretches) -> tuple[int, Hypothesis]:
         """Return the first stretch to explain, and what is known before it."""
-        conditions = self._conditions()
         if self.hypothesis is not None:
-            self.hypothesis.conditions = conditions
+            self.hypothesis.conditions = self.conditions
             return 0, self.hypothesis
-        group = self.protocol.new_group(self.everything.group)
+        group = self.rules.protocol.new_group(self.evidence.group)
         if not self.epoch.serves:
             group = replace(group, service=Service.ABSENT)
-        hypothesis = Hypothesis.of(conditions, group)
+        hypothesis = Hypothesis.of(self.conditions, group)
         if not self.records.uncertain or self.epoch.incarnation == 0:
             return 0, hypothesis
         return self._resume(hypothesis, parts, 0, self._next_census(self.epoch.loaded_ms))
@@ -230,7 +251,7 @@ class Replayer:
     def _look_back(self, parts: Stretches, failed: Place, search: Search) -> Place:
         """Try other explanations of earlier stretches; return from which on there is one."""
         places = [*self.checkpoints, failed]
-        first = look_back(places, parts, search, self.hints, self.tolerance)
+        first = look_back(places, parts, search)
         if first is None:
             return failed
         self.outcome.back_to(places[first].mark)
@@ -238,23 +259,25 @@ class Replayer:
         self.checkpoints = deque(places[:first], FURTHEST_BACK)
         return places[first]
 
-    def _conditions(self) -> Conditions:
-        stalls = self.everything.stalls
-        return Conditions(
-            self.profile,
-            self.tolerance,
-            self.stored_record,
-            self.epoch.incarnation,
-            Lateness.of(self.epoch.stalls),
-            Lateness.of([*self.epoch.stalls, *(stall for stall in stalls if stall.proven)]),
-            Lateness.of(stalls),
-            self.epoch.requests,
-            self.everything.outages,
-            self.epoch.loads_closed,
-            self.hints,
-            self.protocol,
-            self.everything.epoch_events,
-            self.given_ids,
+    def end(self) -> None:
+        """Forget all but what came out of it."""
+        self.ended, self.begun, self.hypothesis = True, False, None
+        self.checkpoints.clear()
+        self.epoch.requests, self.epoch.hints = [], []
+
+    def _look_at(self, hints: Hints) -> None:
+        """Take what is known of the broker in the evidence of the epoch that has come in."""
+        epoch, stalls = self.epoch, self.evidence.stalls
+        self.conditions = replace(
+            self.rules,
+            stored_record=self.stored_record,
+            incarnation=epoch.incarnation,
+            lateness=Lateness.of(epoch.stalls),
+            answer_lateness=Lateness.of([*epoch.stalls, *(one for one in stalls if one.proven)]),
+            anywhere=Lateness.of(stalls),
+            requests=epoch.requests,
+            loads_closed=epoch.loads_closed,
+            hints=hints,
         )
 
     def _expire_last_timers(self, hypothesis: Hypothesis) -> Hypothesis:
@@ -266,20 +289,14 @@ class Replayer:
         if hypothesis.group.state is not State.STABLE or hypothesis.unanswered:
             return hypothesis
         end = [_end(self.epoch.ended_ms)]
-        return explain(hypothesis, end, float("-inf"), self.hints).hypothesis or hypothesis
+        return explain(hypothesis, end, float("-inf")).hypothesis or hypothesis
 
     def _commit(self, hypothesis: Hypothesis, *, reordered: bool = False) -> Hypothesis:
         """Add the output of a hypothesis to the outcome; it keeps the rebalance under way."""
-        outcome, output = self.outcome, hypothesis.output
-        outcome.checked += map(_EXPLAINED, zip(output.answered, repeat(True)))
-        outcome.rows += output.rows
-        outcome.expected_lines += output.expected_lines
-        outcome.transitions += output.transitions
-        for kind, times in output.bound.items():
-            outcome.bound[kind] += times
-        outcome.bound["order"] += reordered
-        self.records.stored += zip(repeat(self.epoch.incarnation), output.stored)
-        hypothesis.output = Output(row=output.row)
+        self.outcome.add(hypothesis.output)
+        self.outcome.bind("order", reordered)
+        self.records.stored += zip(repeat(self.epoch.incarnation), hypothesis.output.stored)
+        hypothesis.output = Output(row=hypothesis.output.row)
         return hypothesis
 
     def _go_on_after_violation(
@@ -294,7 +311,7 @@ class Replayer:
             self.outcome.violations.append(failed.violation(float("inf")))
             return len(parts), failed.furthest or hypothesis
         if self.epoch.may_load_otherwise(failed.mismatch.at_ms):
-            self.outcome.bound["unseen_takeover"] += 1
+            self.outcome.bind("unseen_takeover")
             return self._resume(hypothesis, parts, index, self.epoch.first_census)
         census = self._next_census(failed.mismatch.at_ms)
         if failed.exhausted:
@@ -336,21 +353,18 @@ class Replayer:
         until = census.answered_ms if census else float("inf")
         search = failed
         for _ in range(SEPARATE_WRONG_ANSWERS):
-            until_ms = parts.next_if_any_ms(index)
-            found = excuse_one(hypothesis, parts[index], until_ms, search, self.hints)
+            found = excuse_one(hypothesis, parts, index, search)
             if found is None or found.hypothesis is None or found.hypothesis.excused is None:
                 return None
             excused = found.hypothesis.excused
             found.hypothesis.excused = None
-            found.hypothesis.output.answered.remove(excused.request)
+            found.hypothesis.output.checked.remove(Checked(excused.request, True))
             hypothesis = self._commit(found.hypothesis)
             self.outcome.checked.append(Checked(excused.request, False))
             self.outcome.violations.append(search.violation(excused.at_ms, excused))
             index += 1
             while index < len(parts) and parts.earliest_ms[parts.cuts[index]] <= until:
-                search = explain_part(
-                    hypothesis, parts[index], parts.next_if_any_ms(index), self.hints
-                )
+                search = explain_part(hypothesis, parts, index)
                 if search.hypothesis is None:
                     break
                 hypothesis = self._commit(search.hypothesis)
@@ -384,10 +398,8 @@ class Replayer:
         self.records.skip()
         if census is None:
             return len(parts), Hypothesis.of(hypothesis.conditions, hypothesis.group)
-        outcome.bound["census"] += 1
-        group, timers = from_census(
-            self.everything.group, census, *latest_joins(self.everything.requests, until)
-        )
+        outcome.bind("census")
+        group, timers = from_census(self.evidence.group, census, *latest_joins(self.joins, until))
         fresh = Hypothesis.of(hypothesis.conditions, group, Clock(until, until))
         fresh.timers.running = {t: Due(at_ms, at_ms, at_ms) for t, at_ms in timers.items()}
         fresh.timers.first_ms = min(timers.values(), default=until)

@@ -13,12 +13,10 @@ from reference_coordinator.classic.events import Timer
 from reference_coordinator.replay.candidates import Candidate, Mismatch
 from reference_coordinator.replay.evidence import ObservedRequest
 from reference_coordinator.replay.fast_path import likely_order
-from reference_coordinator.replay.hints import Hints
 from reference_coordinator.replay.hypothesis import OUT_OF_LINE, Hypothesis
 from reference_coordinator.replay.line_instants import LinesMay
 from reference_coordinator.replay.options import blocked, options_of
 from reference_coordinator.replay.result import Violation
-from reference_coordinator.replay.subsumption import covers, same_state, widen
 
 
 @dataclass(slots=True)
@@ -134,7 +132,6 @@ def explain(
     hypothesis: Hypothesis,
     stretch: Sequence[Candidate],
     until_ms: float,
-    hints: Hints,
     excuse: str = "",
 ) -> Search:
     """Find an order in which every answer of a stretch is what the oracle answers.
@@ -144,15 +141,13 @@ def explain(
     """
     search = Search()
     if not excuse:
-        search.hypothesis, search.steps = likely_order(hypothesis, stretch, until_ms, hints)
+        search.hypothesis, search.steps = likely_order(hypothesis, stretch, until_ms)
     if search.hypothesis is None:
-        search.hypothesis = next(
-            explanations(search, hypothesis, stretch, until_ms, hints, excuse), None
-        )
+        search.hypothesis = next(explanations(search, hypothesis, stretch, until_ms, excuse), None)
     before = hypothesis.lines_may
     if search.hypothesis is None and search.out_of_line and before < LinesMay.LACK:
         freer = replace(hypothesis, lines_may=LinesMay(before + 1))
-        search = explain(freer, stretch, until_ms, hints, excuse)
+        search = explain(freer, stretch, until_ms, excuse)
         if search.hypothesis is not None:
             search.hypothesis.lines_may = before
     return search
@@ -163,15 +158,12 @@ def explanations(
     hypothesis: Hypothesis,
     stretch: Sequence[Candidate],
     until_ms: float,
-    hints: Hints,
     excuse: str = "",
 ) -> Iterator[Hypothesis]:
     """Yield the hypotheses that orders of a stretch lead to, the likeliest first; see `explain`."""
     frontier = Frontier()
     by_time = tuple(sorted(stretch, key=lambda candidate: candidate.earliest_ms))
-    frontier.add(
-        SearchNode(hypothesis, by_time, *options_of(hypothesis, by_time, until_ms, hints)), 0
-    )
+    frontier.add(SearchNode(hypothesis, by_time, *options_of(hypothesis, by_time, until_ms)), 0)
     while (place := frontier.pop()) is not None:
         node, departures = place
         option = next(node.options, None)
@@ -205,7 +197,7 @@ def explanations(
             left = tuple(c for c in node.left if c.cause is not option.cause)
             if departures and frontier.is_known(forked, left):
                 continue
-            options = options_of(forked, left, until_ms, hints)
+            options = options_of(forked, left, until_ms)
             frontier.add(SearchNode(forked, left, *options, node.depth + 1), departures)
 
 
@@ -217,3 +209,31 @@ def _left_no_trace(hypothesis: Hypothesis, option: Candidate, before: Hypothesis
     if isinstance(cause, ObservedRequest):  # without a response it may have been acted on later
         return cause.response is not None and cause.id not in hypothesis.pending_requests
     return cause not in hypothesis.timers.running
+
+
+def same_state(one: Hypothesis, other: Hypothesis) -> bool:
+    """Tell whether two hypotheses differ only in times, and in requests without a response."""
+    if one.group.state is not other.group.state:
+        return False
+    return (
+        one.timers.running.keys() == other.timers.running.keys()
+        and one.pending_requests.keys() == other.pending_requests.keys()
+        and one.writes.keys() == other.writes.keys()
+        and one.unnamed.names == other.unnamed.names
+        and one.excused == other.excused
+        and one.group == other.group
+    )
+
+
+def covers(hypothesis: Hypothesis, other: Hypothesis) -> bool:
+    """Tell whether a hypothesis's windows contain those of another with the same state."""
+    return hypothesis.clock.covers(other.clock) and hypothesis.timers.covers(other.timers)
+
+
+def widen(hypothesis: Hypothesis, other: Hypothesis, *, without_end: bool = False) -> None:
+    """Let a hypothesis's windows contain those of another with the same state.
+
+    Timers' windows that grow have no end then, if they are to be `without_end`.
+    """
+    hypothesis.timers.widen(other.timers, without_end=without_end)
+    hypothesis.clock.widen(other.clock)

@@ -1,7 +1,7 @@
 """The evidence of a coordinator epoch in the likely order, cut into stretches.
 
 A stretch ends wherever no window reaches across. Most stretches are one request that only restarts
-a timer, and are taken many at a time (`steady_runs`). So the evidence stands in columns, one place
+a timer, and are taken many at a time (`fast_path`). So the evidence stands in columns, one place
 for each request and epoch event, and `Candidate`s are made when a stretch is looked at by itself.
 """
 

@@ -17,7 +17,7 @@ from reference_coordinator.classic.mutants.form import Outcome, Step, answering,
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.state import Group, State
 from reference_coordinator.classic.step import step
-from reference_coordinator.replay.adoption import with_member_id
+from reference_coordinator.replay.member_ids import with_member_id
 
 LAST_WITHOUT_SKIP_ASSIGNMENT = 8
 

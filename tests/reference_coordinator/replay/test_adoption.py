@@ -8,14 +8,8 @@ from reference_coordinator.classic.effects import HeartbeatResponse, JoinRespons
 from reference_coordinator.classic.events import Timer, TimerKind
 from reference_coordinator.classic.members import Members
 from reference_coordinator.classic.state import Group, State
-from reference_coordinator.replay.adoption import (
-    from_census,
-    is_census,
-    latest_joins,
-    next_census,
-    rename,
-    with_member_id,
-)
+from reference_coordinator.replay.adoption import from_census, is_census, latest_joins, next_census
+from reference_coordinator.replay.member_ids import rename, with_member_id
 from tests.reference_coordinator.replay.conftest import (
     IDS,
     REBALANCE_MS,

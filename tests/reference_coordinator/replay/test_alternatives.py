@@ -6,16 +6,11 @@ from typing import Any
 from kafka_protocol.errors import Error
 from reference_coordinator.classic.members import Members
 from reference_coordinator.classic.state import Group, State
-from reference_coordinator.replay.alternatives import (
-    choices_of,
-    other_leaders,
-    other_protocols,
-    tied_protocols,
-)
 from reference_coordinator.replay.candidates import Candidate
 from reference_coordinator.replay.evidence import ObservedRequest
-from reference_coordinator.replay.pending_requests import PendingRequests
-from reference_coordinator.replay.unnamed_members import UnnamedMembers
+from reference_coordinator.replay.member_ids import UnnamedMembers
+from reference_coordinator.replay.options import other_leaders, other_protocols, tied_protocols
+from reference_coordinator.replay.pending_requests import PendingRequests, choices_of
 from tests.reference_coordinator.replay.conftest import IDS, Scenario
 from tests.reference_coordinator.replay.test_armed_timers import member
 

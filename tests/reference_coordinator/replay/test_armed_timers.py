@@ -7,9 +7,8 @@ import pytest
 from reference_coordinator.classic.events import Timer, TimerKind
 from reference_coordinator.classic.members import Members
 from reference_coordinator.classic.state import Group, Member
-from reference_coordinator.replay.armed_timers import ArmedTimers, renamed_timer
 from reference_coordinator.replay.candidates import Candidate, Due
-from reference_coordinator.replay.clock import Clock
+from reference_coordinator.replay.clock import ArmedTimers, Clock, renamed_timer
 from tests.reference_coordinator.replay.conftest import START
 
 A, B = (Timer(TimerKind.SESSION, member_id) for member_id in "ab")

@@ -12,7 +12,7 @@ from reference_coordinator.classic.effects import (
     Response,
     SyncResponse,
 )
-from reference_coordinator.replay.comparing import differences
+from reference_coordinator.replay.candidates import differences
 
 JOINED = JoinResponse(
     0, "a", 1, "consumer", skip_assignment=True, members=frozenset({("a", "i", "m")})

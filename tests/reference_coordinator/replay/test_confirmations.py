@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from kafka_protocol.errors import Error
-from reference_coordinator.replay.confirmations import Confirmations
+from reference_coordinator.replay.conditions import Confirmations
 from tests.reference_coordinator.replay.conftest import PROFILE, START, Scenario, stable
 
 

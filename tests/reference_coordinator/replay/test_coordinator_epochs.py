@@ -7,7 +7,7 @@ from kafka_protocol.errors import Error
 from reference_coordinator.classic.releases import PROFILES
 from reference_coordinator.replay import EpochEvent, Hint, HintKind, Outage, Stall
 from reference_coordinator.replay.coordinator_epochs import StoredRecords
-from reference_coordinator.replay.output import Stored
+from reference_coordinator.replay.result import Stored
 from tests.reference_coordinator.replay.conftest import (
     IDS,
     PROFILE,

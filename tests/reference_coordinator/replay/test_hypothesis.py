@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from reference_coordinator.classic.events import Timer, TimerKind
 from reference_coordinator.classic.state import Group, State
+from reference_coordinator.replay import Checked
 from reference_coordinator.replay.candidates import Candidate, Mismatch
 from reference_coordinator.replay.conditions import Conditions
 from reference_coordinator.replay.evidence import EpochEvent, ObservedRequest, Tolerance
@@ -46,7 +47,10 @@ def test_answers_are_compared_when_the_oracle_gives_them() -> None:
     hypothesis = fresh()
     assert take(hypothesis, stable(), 2) is None
     assert hypothesis.group.state is State.COMPLETING_REBALANCE
-    assert sorted(hypothesis.output.answered) == ["JOIN_GROUP:a:0", "JOIN_GROUP:b:20"]
+    assert sorted(hypothesis.output.checked) == [
+        Checked("JOIN_GROUP:a:0", True),
+        Checked("JOIN_GROUP:b:20", True),
+    ]
     assert not hypothesis.pending_requests
 
 

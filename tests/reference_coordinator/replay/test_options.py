@@ -16,12 +16,11 @@ from tests.reference_coordinator.replay.conftest import START, Scenario
 from tests.reference_coordinator.replay.test_hypothesis import JOIN, candidate, fresh
 
 SESSION = Timer(TimerKind.SESSION, "a")
-NO_HINTS = Hints()
 
 
 def causes(hypothesis: Hypothesis, left: list[Candidate], until_ms: float) -> list[object]:
     by_time = sorted(left, key=lambda each: each.earliest_ms)
-    options, _ = options_of(hypothesis, by_time, until_ms, NO_HINTS)
+    options, _ = options_of(hypothesis, by_time, until_ms)
     return [option.cause for option in options]
 
 
@@ -80,7 +79,8 @@ def test_an_initial_delay_that_a_line_shows_by_then_comes_before_the_end(
     hypothesis.timers.running[JOIN] = Due(START, START + 11, START + 20)
     hypothesis.timers.first_ms = START
     hints = Hints.of([Hint(START + shown, HintKind.JOIN_PHASE_ENDED, "", generation=1)])
-    options, _ = options_of(hypothesis, [], START + 100, hints)
+    hypothesis.conditions = replace(hypothesis.conditions, hints=hints)
+    options, _ = options_of(hypothesis, [], START + 100)
     assert [option.cause for option in options] == order
 
 
@@ -90,7 +90,8 @@ def test_a_session_may_end_after_a_heartbeat_that_was_logged_after_its_line(show
     hypothesis.timers.running[SESSION] = Due(START, START + 11, START + 20)
     hypothesis.timers.first_ms = START
     hints = Hints.of([Hint(START + shown, HintKind.SESSION_EXPIRED, "a")])
-    options, _ = options_of(hypothesis, [], START + 100, hints)
+    hypothesis.conditions = replace(hypothesis.conditions, hints=hints)
+    options, _ = options_of(hypothesis, [], START + 100)
     assert [option.cause for option in options] == [None, SESSION]
 
 
@@ -115,8 +116,8 @@ def test_timers_that_cannot_expire_yet_are_no_options() -> None:
     hypothesis = fresh()
     hypothesis.timers.running[SESSION] = Due(START, START, START)
     hypothesis.timers.first_ms = START
-    assert internal(hypothesis, START - 100, NO_HINTS) == []
-    (expiry,) = internal(hypothesis, START, NO_HINTS)
+    assert internal(hypothesis, START - 100) == []
+    (expiry,) = internal(hypothesis, START)
     assert (expiry.cause, expiry.hinted) == (SESSION, False)
     assert expiry.latest_ms == START + hypothesis.conditions.tolerance.timer
 

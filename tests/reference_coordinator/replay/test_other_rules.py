@@ -28,7 +28,7 @@ from reference_coordinator.replay.conditions import Conditions
 from reference_coordinator.replay.hints import Hints
 from reference_coordinator.replay.hypothesis import Hypothesis
 from reference_coordinator.replay.other_rules import Place, Trail, is_same
-from reference_coordinator.replay.result import Outcome
+from reference_coordinator.replay.result import Output
 from reference_coordinator.replay.stretches import Stretches
 from reports.judgement.group import differing
 from tests.recorded.logs import HERE, HISTORIES, RECORDINGS, recordings
@@ -187,8 +187,8 @@ def test_a_remembered_reaction_that_read_such_a_rule_leaves_nothing() -> None:
     for reads in (0, 1):
         end = hypothesis()
         end.reactions.reads = reads
-        place = Place(0, end, Outcome().mark(), 0, 0)
-        trail = Trail(Stretches([], [], [], []), Hints(), Outcome(), [], None, place)
+        place = Place(0, end, Output().mark(), 0, 0)
+        trail = Trail(Stretches([], [], [], []), Hints(), Output(), [], None, place)
         trail.ended(place, 0)
         assert (trail.end is None) == (reads > 0)
 

@@ -3,7 +3,7 @@
 from reference_coordinator.classic.effects import AssignmentReceived, Reason, Transition
 from reference_coordinator.classic.state import State
 from reference_coordinator.replay.candidates import Candidate
-from reference_coordinator.replay.output import Output
+from reference_coordinator.replay.result import Output
 
 CAUSE = Candidate(90, 100, 110, None)
 
@@ -64,7 +64,7 @@ def test_counts_are_by_kind_and_a_fork_has_its_own() -> None:
     output.bind("member_id")
     forked = output.fork()
     forked.bind("member_id", 2)
-    forked.answered.append("1")
+    forked.explain("1")
     forked.close("open", 1)
     assert (output.bound, forked.bound) == ({"member_id": 1}, {"member_id": 3})
-    assert (output.answered, output.rows) == ([], [])
+    assert (output.checked, output.rows) == ([], [])

@@ -8,8 +8,7 @@ from kafka_protocol.errors import Error
 from reference_coordinator.replay.clock import Clock
 from reference_coordinator.replay.conditions import Conditions
 from reference_coordinator.replay.evidence import ObservedRequest, Outage, Tolerance
-from reference_coordinator.replay.failed_writes import STORED, outcome_of
-from reference_coordinator.replay.pending_writes import PendingWrites
+from reference_coordinator.replay.failed_writes import STORED, PendingWrites, outcome_of
 from tests.reference_coordinator.replay.conftest import PROFILE, START, Scenario
 
 ALWAYS = (Outage(0, 1e12),)

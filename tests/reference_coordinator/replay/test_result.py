@@ -1,6 +1,6 @@
 """A replay's result, as it comes together and is taken back."""
 
-from reference_coordinator.replay.result import Checked, Outcome, Replay, Violation
+from reference_coordinator.replay.result import Checked, Output, Replay, Violation
 
 
 def violation(*, searched: bool) -> Violation:
@@ -8,13 +8,13 @@ def violation(*, searched: bool) -> Violation:
 
 
 def test_rows_after_a_mark_are_rolled_back() -> None:
-    outcome = Outcome()
+    outcome = Output()
     outcome.checked.append(Checked("1", True))
-    outcome.bound["order"] += 1
+    outcome.bind("order")
     mark = outcome.mark()
     outcome.checked.append(Checked("2", False))
     outcome.violations.append(violation(searched=True))
-    outcome.bound["order"] += 1
+    outcome.bind("order")
     outcome.back_to(mark)
     result = outcome.result()
     assert result.checked == (Checked("1", True),)

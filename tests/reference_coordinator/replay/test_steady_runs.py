@@ -6,10 +6,10 @@ import pytest
 
 from kafka_protocol.errors import Error
 from reference_coordinator.classic.events import SESSION_TIMER, Timer
-from reference_coordinator.replay import Tolerance, fast_path, replay
+from reference_coordinator.replay import Checked, Tolerance, fast_path, replay
 from reference_coordinator.replay.candidates import Candidate, Due
+from reference_coordinator.replay.fast_path import take_steady_run
 from reference_coordinator.replay.hypothesis import Hypothesis
-from reference_coordinator.replay.steady_runs import take_steady_run
 from reference_coordinator.replay.stretches import Stretches
 from tests.reference_coordinator.replay.conftest import IDS, SESSION_MS, START, Scenario
 from tests.reference_coordinator.replay.steady_groups import steady_group
@@ -70,7 +70,7 @@ def test_a_timer_has_the_window_of_the_last_request_that_restarts_it() -> None:
     assert (clock.earliest_ms, clock.now_ms, clock.latest_ms) == (
         START + 2_245, START + 2_250, START + 2_253,
     )  # fmt: skip
-    assert hypothesis.output.answered[-4:] == [seen.id for seen in scenario.requests]
+    assert hypothesis.output.checked[-4:] == [Checked(seen.id, True) for seen in scenario.requests]
 
 
 def test_a_run_ends_before_the_first_timer_that_runs_may_expire() -> None:
@@ -110,7 +110,9 @@ def test_what_differs_ends_a_run_before_its_stretch(altered: dict[str, object]) 
     scenario.requests[3] = replace(scenario.requests[3], **altered)  # type: ignore[arg-type]
     count, hypothesis = taken(scenario)
     assert count == 1
-    assert hypothesis.output.answered[-2:] == [seen.id for seen in scenario.requests[:2]]
+    assert hypothesis.output.checked[-2:] == [
+        Checked(seen.id, True) for seen in scenario.requests[:2]
+    ]
     assert hypothesis.clock.now_ms == scenario.requests[1].at_ms
 
 

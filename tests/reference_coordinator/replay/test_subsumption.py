@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from reference_coordinator.classic.events import Timer, TimerKind
 from reference_coordinator.replay.candidates import Due
-from reference_coordinator.replay.subsumption import covers, same_state, widen
+from reference_coordinator.replay.search import covers, same_state, widen
 from tests.reference_coordinator.replay.test_hypothesis import fresh, stable, take
 
 TIMER = Timer(TimerKind.SESSION, "a")

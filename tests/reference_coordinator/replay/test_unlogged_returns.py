@@ -8,7 +8,7 @@ import pytest
 
 from kafka_protocol.errors import Error
 from reference_coordinator.replay import EpochEvent, Evidence, ObservedRequest, Replay, replay
-from reference_coordinator.replay.unlogged_returns import AS_MEMBER
+from reference_coordinator.replay.member_ids import AS_MEMBER
 from tests.recorded.logs import RECORDINGS
 
 NAMES = ("kafka-3.9.1-java", "kafka-3.9.1-scala", "kafka-4.3.0")

@@ -6,7 +6,7 @@ from reference_coordinator.classic.effects import JoinResponse
 from reference_coordinator.classic.members import Members
 from reference_coordinator.classic.records import GroupRecord
 from reference_coordinator.classic.state import Group
-from reference_coordinator.replay.unnamed_members import UnnamedMembers, named, renamed
+from reference_coordinator.replay.member_ids import UnnamedMembers, named, renamed
 from tests.reference_coordinator.replay.test_armed_timers import member
 
 MADE, GIVEN = "c?1", "c-0000"
