@@ -17,7 +17,7 @@ from reports.ingest import parquet
 from reports.ingest.reading import SUMMARY, unpacked
 from reports.ingest.storing import RESULT, Files
 from reports.judgement.buckets import ALL_TABLES, Buckets
-from reports.judgement.collector import collector_paused
+from reports.judgement.collector import collector_spared
 
 ROWS_OF_PARTITION = 50_000
 """How many rows a partition has, about: some seconds of judging. Small evidence has smaller ones,
@@ -66,7 +66,7 @@ def judged(
 
     def judge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         files = Files(folder, stored, kept)
-        with collector_paused():
+        with collector_spared():
             buckets.judged(unpacked(batches), files.add)
         yield files.end()
 

@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 
 from reports.ingest import log_files
 from reports.ingest.sources import Count, Range, changed, lines_in, ranges_of
-from reports.judgement.collector import collector_paused
+from reports.judgement.collector import collector_spared
 from reports.judgement.errors import EvidenceError
 from reports.judgement.log import reading
 from reports.judgement.log.log_places import Split, log_file
@@ -216,7 +216,7 @@ def _reading(
     lines: Lines, how: Reading
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with collector_paused():  # millions of rows are made, and no cycles among them
+        with collector_spared():  # millions of rows are made, and no cycles among them
             for split, texts, count in lines(batches):
                 yield from _packed(split, how.read(split, texts), count)
 
