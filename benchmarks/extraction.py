@@ -67,7 +67,7 @@ def by_spark(folder: Path) -> Json:
 
     from reports.ingest import log_files  # noqa: PLC0415
     from reports.ingest.places import uri_of  # noqa: PLC0415
-    from reports.ingest.spark import session  # noqa: PLC0415
+    from reports.ingest.spark import SparkOptions, session  # noqa: PLC0415
 
     run = RunFolder(folder)
     parser = Parser(run.grammar, run.numbered_lines)
@@ -84,7 +84,7 @@ def by_spark(folder: Path) -> Json:
             yield pa.RecordBatch.from_pylist([{"count": count, "length": length}])
 
     size = logs_bytes(folder)
-    with session("local[*]", size, folder / "spark.log") as spark:
+    with session(SparkOptions("local[*]"), size, folder / "spark.log") as spark:
         lines = log_files.lines(spark, uri_of(folder), parser.folder)
         return _rounds(
             folder,

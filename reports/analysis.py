@@ -10,7 +10,7 @@ from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import NEWEST, promised_by
 from reports.ingest import places, results, tables
 from reports.ingest.failures import explained
-from reports.ingest.spark import session
+from reports.ingest.spark import SparkOptions, session
 from reports.judgement import costs, counterexample, verdict
 from reports.judgement.judging import Rules
 from reports.judgement.run.rules import profile_of
@@ -32,7 +32,8 @@ def analyse_folder(folder: Path, progress: Progress, master: str = "local[*]") -
     """
     _read(RunFolder(folder), places.uri_of(folder))  # errors come before Spark starts
     progress("starting Spark")
-    with explained(master), session(master, logs_bytes(folder), folder / "spark.log") as spark:
+    size, log = logs_bytes(folder), folder / "spark.log"
+    with explained(master), session(SparkOptions(master), size, log) as spark:
         return analyse(spark, folder, progress=progress)
 
 

@@ -12,8 +12,8 @@ from groupquake.console import Console, json_lines
 from groupquake.exits import Exit
 from reports import EvidenceError
 from reports.ingest.archive import cache_folder
-from reports.ingest.cluster import SparkOptions, session
 from reports.ingest.failures import explained
+from reports.ingest.spark import SparkOptions, session
 from reports.many_runs import measures
 
 Json = dict[str, Any]

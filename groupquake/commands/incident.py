@@ -13,8 +13,8 @@ from chaos.clusters.java import find_java
 from groupquake.console import Console
 from groupquake.exits import Exit
 from reports.ingest.archive import cache_folder
-from reports.ingest.cluster import SparkOptions, session
 from reports.ingest.failures import explained
+from reports.ingest.spark import SparkOptions, session
 from reports.page.wording import REASONS, counted
 from scenarios.durations import parse_positive_ms
 from scenarios.regular_files import open_regular

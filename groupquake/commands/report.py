@@ -16,10 +16,10 @@ from groupquake.console import Console
 from groupquake.exits import OF_VERDICT, Exit
 from groupquake.signals import SIGNALS
 from groupquake.summary import summary
-from reports import EvidenceError, ExecutionError, analyse, rehearsal
+from reports import EvidenceError, ExecutionError, analyse
 from reports.ingest.archive import cache_folder
-from reports.ingest.cluster import SparkOptions, session
 from reports.ingest.failures import explained
+from reports.ingest.spark import SparkOptions, prepare, session
 from reports.judgement.run.run_folder import logs_bytes
 from reports.many_runs import run_tables
 
@@ -172,7 +172,8 @@ def judge(folder: Path, master: str, console: Console) -> Exit:
         with SIGNALS.handling(_leave_at_once), _in_session(options, [str(folder)]) as judge_one:
             return judge_one(str(folder))
     find_java()
-    rehearsal.start(folder, master)
+    if size := logs_bytes(folder):
+        prepare(master, size, folder / "spark.log")
     from reports.analysis import analyse_folder  # noqa: PLC0415 (the JVM starts meanwhile)
 
     with SIGNALS.handling(_leave_at_once):
