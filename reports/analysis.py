@@ -12,6 +12,7 @@ from reports.ingest import places, results, tables
 from reports.ingest.failures import explained
 from reports.ingest.spark import SparkOptions, session
 from reports.judgement import costs, counterexample, verdict
+from reports.judgement.costs import HubGaps
 from reports.judgement.judging import Rules
 from reports.judgement.run.rules import profile_of
 from reports.judgement.run.run_folder import RunFolder, logs_bytes
@@ -71,7 +72,7 @@ def analyse(
                 run, computed.evidence(group), profile, data.places
             ):
                 judged["counterexample"], texts = shortest
-        costs.add(judged, computed.hub_gaps, data.digests)
+        costs.add(judged, HubGaps.of(computed.read.late_ms), data.digests)
         drawn = drawn_groups.collected(found.drawn, found.joins, found.heard)
         progress("drawing the report")
         texts |= {

@@ -17,7 +17,7 @@ from groupquake.exits import OF_VERDICT, Exit
 from groupquake.signals import SIGNALS
 from groupquake.summary import summary
 from reports import EvidenceError, ExecutionError, analyse
-from reports.ingest.archive import cache_folder
+from reports.ingest import cache
 from reports.ingest.failures import explained
 from reports.ingest.spark import SparkOptions, prepare, session
 from reports.judgement.run.run_folder import logs_bytes
@@ -140,7 +140,7 @@ def _in_session(
     console.progress("starting Spark")
     with (
         explained(spark.remote or spark.master or "Spark"),
-        session(spark, _size(runs), cache_folder() / "spark.log") as opened,
+        session(spark, _size(runs), cache.folder() / "spark.log") as opened,
     ):
 
         def judge_in_session(run: str) -> Exit:

@@ -6,9 +6,8 @@ Each line is read, and parsed, once. Few rows go through Spark: one for each buc
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, groupby
+from itertools import chain
 from math import inf
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
-from reports.ingest import log_files
+from reports.ingest import log_files, storing
 from reports.ingest.sources import Count, Range, changed, lines_in, ranges_of
 from reports.judgement.collector import collector_spared
 from reports.judgement.errors import EvidenceError
@@ -52,10 +51,7 @@ COLUMNS = """
     data BINARY
 """
 """What a split gives: its blobs, each packed and compressed, and its summary."""
-_SCHEMA = pa.schema([
-    ("file", pa.string()), ("start", pa.int64()), ("bucket", pa.int32()), ("group", pa.string()),
-    ("rows", pa.int64()), ("since_ms", pa.float64()), ("size", pa.int64()), ("data", pa.binary()),
-])  # fmt: skip
+_SCHEMA = storing.schema(COLUMNS)
 _CODEC = pa.Codec("zstd", 1)
 BATCH_BYTES = 64 << 20
 """After so many bytes of rows, not yet compressed, blobs are given out."""
@@ -66,12 +62,12 @@ Lines = Callable[[Iterator[pa.RecordBatch]], Iterator[tuple[Split, Iterable[byte
 
 @dataclass(frozen=True)
 class Source:
-    """Logs of a run: what gives a DataFrame whose tasks read their splits, and how these do it.
+    """Logs of a run: rows whose tasks read splits, and how these do it.
 
     `ranges` are those of files on paths.
     """
 
-    frame: Callable[[Sequence[Split] | None], DataFrame]
+    rows: DataFrame
     lines: Lines
     ranges: Sequence[Range] = ()
 
@@ -87,14 +83,7 @@ def on_paths(spark: SparkSession, files: Sequence[Path], split_bytes: int) -> So
             count = Count()
             yield ranges[number].split, lines_in(ranges[number], count), count
 
-    def frame(wanted: Sequence[Split] | None) -> DataFrame:
-        if wanted is None:
-            return spark.range(0, len(ranges), 1, max(len(ranges), 1))
-        some = [str(n) for n, one in enumerate(ranges) if one.split in {*wanted}]
-        rows = spark.range(0, len(ranges), 1, max(len(ranges), 1))
-        return rows.where(f"id IN ({', '.join(some)})")
-
-    return Source(frame, lines, ranges)
+    return Source(spark.range(0, len(ranges), 1, max(len(ranges), 1)), lines, ranges)
 
 
 def by_spark(rows: DataFrame) -> Source:
@@ -103,10 +92,9 @@ def by_spark(rows: DataFrame) -> Source:
     def lines(
         batches: Iterator[pa.RecordBatch],
     ) -> Iterator[tuple[Split, Iterable[bytes], Count | None]]:
-        for split, of_split in groupby(log_files.values(batches), key=itemgetter(0)):
-            yield split, chain.from_iterable(map(itemgetter(1), of_split)), None
+        return ((split, of_split, None) for split, of_split in log_files.by_split(batches))
 
-    return Source(lambda _: rows, lines)
+    return Source(rows, lines)
 
 
 def buckets_for(size: int) -> int:
@@ -158,7 +146,7 @@ def read_lines(source: Source, place: str, how: Reading) -> ReadLines:
 
     Raises EvidenceError where its logs have no line, or not what is in its files was read.
     """
-    frame, counted = source.frame(None), Observation()
+    frame, counted = source.rows, Observation()
     if not source.ranges:
         frame = frame.observe(counted, F.count(F.lit(1)).alias("lines"))
     found = frame.mapInArrow(_reading(source.lines, how), COLUMNS).persist()
@@ -234,7 +222,7 @@ def _packed(
             rows.append((*split, *one[:4], len(one.data), _CODEC.compress(one.data, asbytes=True)))
             size += len(one.data)
             if size >= BATCH_BYTES:
-                yield _batch(rows)
+                yield storing.batch_of(rows, _SCHEMA)
                 rows, size = [], 0
             continue
         if count is not None and one.lines != count.lines:
@@ -244,13 +232,7 @@ def _packed(
             )
         read_bytes = 0 if count is None else count.size
         rows.append((*split, SUMMARY, "", 0, 0.0, read_bytes, msgspec.msgpack.encode(one)))
-    yield _batch(rows)
-
-
-def _batch(rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
-    columns = zip(*rows, strict=True)
-    arrays = [pa.array(of, field.type) for of, field in zip(columns, _SCHEMA, strict=True)]
-    return pa.record_batch(arrays, schema=_SCHEMA)
+    yield storing.batch_of(rows, _SCHEMA)
 
 
 def _looks(source: Source, how: Reading) -> Looks:
@@ -259,13 +241,12 @@ def _looks(source: Source, how: Reading) -> Looks:
     def looks(wanted: Mapping[Split, Wanted]) -> Mapping[Split, Look]:
         def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for split, texts, _ in lines(batches):
-                if split in wanted:
+                if split in wanted:  # of the others, no byte is read
                     found = look(texts, how.parser, how.how, wanted[split])
                     row = {"file": split.file, "start": split.start, "data": encode(found)}
                     yield pa.RecordBatch.from_pylist([row])
 
-        frame = source.frame([*wanted])
-        found = frame.mapInArrow(read, "file STRING, start LONG, data BINARY").toArrow()
+        found = source.rows.mapInArrow(read, "file STRING, start LONG, data BINARY").toArrow()
         decode = msgspec.msgpack.Decoder(Look).decode
         return {Split(row["file"], row["start"]): decode(row["data"]) for row in found.to_pylist()}
 

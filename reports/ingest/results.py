@@ -1,5 +1,6 @@
 """Results: stored tables in; the few rows that the verdict and the page need, out."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -10,14 +11,24 @@ from typing import Any, TypeVar
 import pyarrow as pa
 from pyspark.sql import functions as F
 
-from reports.ingest.tables import Asked, Tables, rows_of
+from reports.ingest.tables import Asked, Tables
 from reports.judgement import findings
+from reports.judgement.buckets import GAPS
 from reports.judgement.coordinators import elections
 from reports.judgement.coordinators.unplanned_elections import Election, unplanned_elections
 from reports.judgement.costs import Costs
 from reports.judgement.digest import Digest
+from reports.judgement.log.broker_log import COLUMNS
 from reports.judgement.log.processes import ends_of_brokers, line_counts
-from reports.judgement.missing.gaps import missing, possible_deletion, unlogged, unreadable
+from reports.judgement.missing.gaps import (
+    ENDS_OF_GROUPS,
+    ENDS_OF_OFFSETS,
+    REMOVED_NONE,
+    missing,
+    possible_deletion,
+    unlogged,
+    unreadable,
+)
 from reports.judgement.run.run_folder import HISTORY
 from reports.judgement.run_context import RunContext
 from reports.judgement.verdict import Results
@@ -69,8 +80,10 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose, partitions: 
     wrong = _within_limit(digests, drawn)
     shown = list(dict.fromkeys([*planned, *drawn]))
     rows = _rows_that_show(tables, digests, shown, drawn, wrong, partitions)
+    merged = tables.read.merged
+    lost = _first(dict(zip(COLUMNS["lost"], row, strict=True)) for row in merged.lost)
     starts = Counter[str]()
-    for process in tables.merged.processes:
+    for process in merged.processes:
         starts[process["broker"]] += process["process"] > 0
     due = (("comparison", "expected_started_ms"), ("member_lines", "due_ms"))
     before = _places(
@@ -95,22 +108,22 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose, partitions: 
         bound=bound,
         checks={row["group"]: (row["requests"], row["explained"]) for row in with_requests},
         groups={row["group"]: row for row in with_requests},
-        line_counts=line_counts(tables.merged.processes),
+        line_counts=line_counts(merged.processes),
         starts=starts,
         partitions={row["group"]: row["partitions"] for row in groups},
         gaps=[
-            *map(unreadable, tables.rejected),
-            *map(missing, tables.lost),
+            *map(unreadable, _first(small["rejected"])),
+            *map(missing, lost),
             *map(unlogged, sorted(small["unlogged"], key=itemgetter("broker", "line"))),
-            *map(possible_deletion, tables.ends_of_groups),
+            *map(possible_deletion, _first(filter(_ends_groups, merged.of_all_groups))),
         ],
         standstills=tables.standstills,
-        ended_ms=ends_of_brokers(tables.merged.processes, tables.lost),
+        ended_ms=ends_of_brokers(merged.processes, lost),
         tells_bytes=context.grammar.tells_bytes,
-        places=tables.merged.places,
+        places=merged.places,
         elections=list(elections.doubts(context.epochs, context.stalls)),
         moved={row["group"]: moved for row in with_requests if (moved := _moved(context, row))},
-        altered_history=tables.history.doubts(HISTORY),
+        altered_history=tables.read.history.doubts(HISTORY),
         left_out=sum(of.wrong for group, of in digests.items() if wrong and group not in wrong),
     )
     return Found(
@@ -121,6 +134,20 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose, partitions: 
         rows["heard"],
         Costs.of_rows(rows),
     )
+
+
+def _first(rows: Iterable[Json]) -> list[Json]:
+    """Return the first rows of lines in order of time, at most GAPS: by brokers and lines."""
+    at = lambda row: float("-inf") if row["at_ms"] is None else row["at_ms"]
+    first = sorted(rows, key=lambda row: (at(row), row["broker"], row["line"]))[:GAPS]
+    return sorted(first, key=itemgetter("broker", "line"))
+
+
+def _ends_groups(row: Row) -> bool:
+    """Tell whether a line is about groups that were deleted, or about offsets."""
+    if row["template"] in ENDS_OF_OFFSETS:
+        return re.search(REMOVED_NONE, row["message"]) is None
+    return row["template"] in ENDS_OF_GROUPS
 
 
 def _witnesses(tap: Tap, digests: Iterable[Digest]) -> Mapping[str, int]:
@@ -202,7 +229,7 @@ def _places(tables: Tables, rows: Iterable[tuple[str, float]]) -> Before:
         due = tables.spark.createDataFrame(named)
         last = F.max(F.struct("at_ms", "line", "broker")).alias("last")
         up_to = lines.join(due, "group").where("at_ms <= due_ms")
-        found = rows_of(up_to.groupBy("group", "due_ms").agg(last))
+        found = up_to.groupBy("group", "due_ms").agg(last).toArrow().to_pylist()
         before = {(row["group"], row["due_ms"]): row["last"] for row in found}
     return lambda group, at_ms: [before[group, at_ms]] if (group, at_ms) in before else []
 

@@ -1,26 +1,18 @@
 """From log files to tables: the two passes of a run, in a row, and its tables read back."""
 
-import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial, reduce
-from operator import itemgetter
 from typing import Any, NamedTuple
 
-from pyspark.sql import DataFrame, SparkSession
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from reference_coordinator.replay import Evidence
-from reports.ingest import (
-    judging,
-    log_files,
-    parquet,
-    places,
-    sources,
-    storing,
-)
+from reports.ingest import judging, log_files, places, sources, storing
 from reports.ingest.reading import (
     Reading,
     ReadLines,
@@ -31,24 +23,20 @@ from reports.ingest.reading import (
     read_lines,
 )
 from reports.judgement import buckets, group
-from reports.judgement.buckets import GAPS, Buckets
-from reports.judgement.costs import HubGaps
+from reports.judgement.buckets import Buckets
 from reports.judgement.group import check_group, evidence_of
 from reports.judgement.judging import Rules, context_of, spans_of
 from reports.judgement.log import broker_log
-from reports.judgement.log.broker_log import COLUMNS as LINE_COLUMNS
 from reports.judgement.log.broker_log import Placing
 from reports.judgement.log.log_places import LOG
 from reports.judgement.log.merging import Merged
 from reports.judgement.log.parsing import Parser, number
 from reports.judgement.log.processes import line_counts
 from reports.judgement.log.split_rows import How
-from reports.judgement.missing.gaps import ENDS_OF_GROUPS, ENDS_OF_OFFSETS, REMOVED_NONE
 from reports.judgement.run import deliveries
 from reports.judgement.run.deliveries import ACTED, NOTHING_HELD, Deliveries
 from reports.judgement.run.evidence_level import Level
 from reports.judgement.run.history import reader_of
-from reports.judgement.run.json_form import Account
 from reports.judgement.run.machine_log import Standstill
 from reports.judgement.run.run_folder import HISTORY, RunFolder, logs_bytes
 from reports.judgement.run_context import RunContext
@@ -91,88 +79,54 @@ class Asked(NamedTuple):
         return (self.differing is None or of in self.differing) and row["outcome"] != "match"
 
     @property
-    def condition(self) -> str:
-        """The same in SQL."""
-        of_groups = among("group", self.groups)
+    def condition(self) -> Column:
+        """The same for Spark."""
+        of_groups = _among(self.groups)
         if self.below is not None:
-            partition = "CAST(substring_index(partition, '-', -1) AS LONG)"
-            return f"{of_groups} AND (overlap_ms > 0 OR {partition} < {self.below})"
+            partition = F.substring_index("partition", "-", -1).cast("long")
+            return of_groups & ((F.col("overlap_ms") > 0) | (partition < self.below))
         if self.differing is not None and not self.differing:
             return of_groups
-        return f"{of_groups} OR outcome != 'match' AND {among('group', self.differing)}"
+        return of_groups | ((F.col("outcome") != "match") & _among(self.differing))
+
+
+def _among(groups: Collection[str] | None) -> Column:
+    return F.lit(True) if groups is None else F.col("group").isin([*groups])
 
 
 @dataclass(frozen=True)
 class Tables:
     """The tables of a run, stored at a URI (`output`), and the few results that are not stored.
 
-    `kept` are the rows of some tables.
+    `read` is what was read of the logs, `kept` are the rows of some tables, and `standstills` tell
+    when brokers stood still, proven, and by no fault of the journal.
     """
 
     spark: SparkSession
     run: RunFolder
     output: str
-    merged: Merged
+    read: ReadLines
     kept: Mapping[str, list[Json]]
     context: RunContext
-    standstills: Sequence[Standstill] = ()
-    """When brokers stood still, proven, and by no fault of the journal."""
-    history: Account = field(default_factory=Account)
-    """What of the lines of the client history is understood."""
-    hub_gaps: HubGaps | None = None
-    """How late gevent's hub ran, if the history tells it."""
+    standstills: Sequence[Standstill]
 
     def frame(self, name: str) -> DataFrame:
         """Return a stored table, with the columns that `COLUMNS` names."""
-        return parquet.stored(self.spark, COLUMNS[name], name, self.output)
+        return storing.stored(self.spark, COLUMNS[name], name, self.output)
 
     def rows(self, name: str, asked: Asked) -> list[Json]:
-        """Read rows of a table, in a total order."""
+        """Read rows of a table, in a total order: nothing depends on their partitions."""
         if name in self.kept:
             found = [row for row in self.kept[name] if asked.wants(row)]
         else:
-            found = rows_of(self.frame(name).where(asked.condition))
-        return sorted(found, key=_by_all_columns)
-
-    @property
-    def rejected(self) -> list[Json]:
-        """Rows of `coverage` of lines that are not understood, at most GAPS."""
-        return _first(self.kept.get("rejected", ()))
-
-    @property
-    def lost(self) -> list[Json]:
-        """Rows of `lost`, at most GAPS."""
-        rows = (dict(zip(LINE_COLUMNS["lost"], row, strict=True)) for row in self.merged.lost)
-        return _first(rows)
-
-    @property
-    def ends_of_groups(self) -> list[Json]:
-        """Rows of `transitions` about groups and offsets that were deleted, at most GAPS."""
-        return _first(
-            row
-            for row in self.merged.of_all_groups
-            if row["template"] in ENDS_OF_GROUPS
-            or (row["template"] in ENDS_OF_OFFSETS and not _REMOVED_NONE.search(row["message"]))
-        )
+            found = self.frame(name).where(asked.condition).toArrow().to_pylist()
+        return sorted(found, key=lambda row: [(value is not None, value) for value in row.values()])
 
     def evidence(self, name: str) -> Evidence:
         """Return a group's evidence, as the oracle was given it."""
-        return evidence_of(self.context, name, self.rows_of_group(name))
-
-    def rows_of_group(self, name: str) -> list[Json]:
-        """Read the rows of `requests` and `transitions` about a group, for `evidence_of`."""
         requests = [row | {"template": None} for row in self.rows("requests", Asked([name]))]
-        return [*requests, *self.rows("transitions", Asked([name]))]
-
-
-_REMOVED_NONE = re.compile(REMOVED_NONE)
-
-
-def _first(rows: Iterable[Json]) -> list[Json]:
-    """Return the first rows in order of time, at most GAPS: by brokers and lines."""
-    at = lambda row: float("-inf") if row["at_ms"] is None else row["at_ms"]
-    first = sorted(rows, key=lambda row: (at(row), row["broker"], row["line"]))[:GAPS]
-    return sorted(first, key=itemgetter("broker", "line"))
+        lines = self.rows("transitions", Asked([name]))
+        return evidence_of(self.context, name, [*requests, *lines])
 
 
 def build(
@@ -198,8 +152,7 @@ def build(
         tap = None if seen is None else _tap(run, read, seen)
         context, standstills = context_of(run, rules, read.merged, held, tap)
         kept = _judged([read] if seen is None else [read, seen], context, output)
-    gaps = HubGaps.of(read.late_ms)
-    return Tables(spark, run, output, read.merged, kept, context, standstills, read.history, gaps)
+    return Tables(spark, run, output, read, kept, context, standstills)
 
 
 def store_lines(spark: SparkSession, run: RunFolder, source: str, output: str) -> Merged:
@@ -216,7 +169,6 @@ def _read(
     """Read the lines of a run's logs and, beside those that are judged, its client history."""
     is_second = parser.on_wire and run.level is not Level.WIRE
     of_history = reader_of(run) if run.has_history and not is_second else None
-    lines = _source_of(spark, source, parser, with_history=of_history is not None)
     apis = compared_apis(tells_bytes=run.grammar.tells_bytes)
     how = How(
         buckets_for(sum(run.elsewhere.values()) or logs_bytes(run.path)),
@@ -224,6 +176,7 @@ def _read(
         NOTHING_HELD if is_second else held,
         frozenset(apis if run.level is not Level.WIRE else ()),
     )
+    lines = _source_of(spark, source, parser, with_history=of_history is not None)
     read = read_lines(lines, source, Reading(parser, how, of_history))
     try:
         yield read
@@ -252,7 +205,7 @@ def _has_tap(spark: SparkSession, run: RunFolder, source: str) -> bool:
         return False
     if path is not None and path.is_dir():
         return any(path.glob(f"{Level.WIRE.folder}/*/{LOG}*"))
-    return log_files.are_there(spark, source, Level.WIRE.folder)
+    return bool(log_files.listed(spark, source, Level.WIRE.folder))
 
 
 def _tap(run: RunFolder, logged: ReadLines, seen: ReadLines) -> Tap:
@@ -274,7 +227,6 @@ def _judged(
     reads: Sequence[ReadLines], context: RunContext | None, output: str
 ) -> Mapping[str, list[Json]]:
     """Judge and store what was read, by the brokers' logs first; return the rows of some tables."""
-    spark = reads[0].blobs.sparkSession
     placings = {
         split: Placing(place, read.how.parser, beside=f"{Level.WIRE}/" if number else "")
         for number, read in enumerate(reads)
@@ -284,31 +236,26 @@ def _judged(
     of_buckets = Buckets(placings, check, reads[0].large.union(*(read.large for read in reads)))
     rows = sum((read.rows for read in reads), Counter())
     blobs = judging.placed(reduce(DataFrame.unionAll, (read.blobs for read in reads)), rows)
-    stored = [*OF_LINES, *(OF_GROUPS if context is not None else ())]
-    stored += OF_TAP if len(reads) > 1 else ()
-    kept = ALWAYS_KEPT if rows.total() > FEW_ROWS else tuple({*OF_GROUPS, *ALWAYS_KEPT})
     lost = {"lost": reads[0].merged.lost}
     lost |= {f"{Level.WIRE}/lost": read.merged.lost for read in reads[1:]}
+    stored = [*OF_LINES, *lost, *(OF_GROUPS if context is not None else ())]
+    stored += OF_TAP if len(reads) > 1 else ()
     folder = places.local_path(output)
-    if folder is None:
-        made = judging.judged(blobs, of_buckets, None, (), {*stored, *ALWAYS_KEPT}).persist()
-        try:
-            judging.written(made, stored, output)
-            for name, of_table in lost.items():
-                frame = spark.createDataFrame(storing.table_of(name, of_table))
-                parquet.write(frame, name, output)
-            return storing.rows_in(made.where(made["name"].isin(*ALWAYS_KEPT)).toArrow())
-        finally:
-            made.unpersist()
-    storing.begin(folder)
+    if folder is not None:
+        kept = {*ALWAYS_KEPT, *(OF_GROUPS if rows.total() <= FEW_ROWS else ())}
+        with storing.attempts(folder):
+            made = judging.judged(blobs, of_buckets, folder, stored, kept).toArrow()
+            results = pa.concat_tables([made, storing.told(folder, lost)])
+            storing.commit(folder, stored, results)
+        return storing.rows_in(results)
+    of_lost = blobs.sparkSession.createDataFrame(storing.told(None, lost))
+    made = judging.judged(blobs, of_buckets, None, (), {*stored, *ALWAYS_KEPT})
+    told = made.unionAll(of_lost).persist()
     try:
-        results = judging.judged(blobs, of_buckets, folder, stored, kept).toArrow()
-        storing.commit(folder, stored, results)
-        for name, of_table in lost.items():
-            storing.write(folder, name, of_table)
+        storing.write(told, stored, output)
+        return storing.rows_in(told.where(told["name"].isin(*ALWAYS_KEPT)).toArrow())
     finally:
-        storing.end(folder)
-    return storing.rows_in(results)
+        told.unpersist()
 
 
 def _deliveries(spark: SparkSession, source: str, run: RunFolder) -> Deliveries:
@@ -318,26 +265,3 @@ def _deliveries(spark: SparkSession, source: str, run: RunFolder) -> Deliveries:
     lines = log_files.lines(spark, source, Level.WIRE.folder)
     ruled = lines.select(F.col("value").cast("string")).where(F.col("value").contains(ACTED))
     return deliveries.read(sorted(ruled.toArrow()["value"].to_pylist()))
-
-
-def rows_of(frame: DataFrame) -> list[Json]:
-    """Bring the rows of a table to the driver, in one job."""
-    found: list[Json] = frame.toArrow().to_pylist()
-    return found
-
-
-def _by_all_columns(row: Json) -> list[tuple[bool, Any]]:
-    """Order rows of one table so that nothing depends on the partitions they came in."""
-    return [(value is not None, value) for value in row.values()]
-
-
-def among(column: str, values: Iterable[str] | None) -> str:
-    """Write the condition that a column holds one of some values, or any (None), as SQL."""
-    if values is None:
-        return "true"
-    quoted = ", ".join(f"'{_escaped(value)}'" for value in values)
-    return f"{column} IN ({quoted})" if quoted else "false"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("'", "\\'")

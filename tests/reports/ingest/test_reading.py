@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 from pyspark.sql import SparkSession
@@ -107,13 +108,13 @@ def test_splits_and_rotated_files_give_the_rows_of_the_whole(
     found = read(source_of(small_splits, tmp_path))
     merged = found.merged
     assert len(merged.starts) > 8
-    storing.begin(tmp_path)
     names = ["requests", "transitions", "coverage"]
     of = Buckets({split: Placing(place, PARSER) for split, place in merged.starts.items()})
     placed = judging.placed(found.blobs, found.rows)
-    found_in = judging.judged(placed, of, tmp_path, names, []).toArrow()
-    storing.commit(tmp_path, names, found_in)
-    storing.write(tmp_path, "lost", merged.lost)
+    with storing.attempts(tmp_path):
+        tables = judging.judged(placed, of, tmp_path, names, []).toArrow()
+        results = pa.concat_tables([tables, storing.told(tmp_path, {"lost": merged.lost})])
+        storing.commit(tmp_path, [*names, "lost"], results)
     found.blobs.unpersist()
     expected = read_logs(
         {Split(f"brokers/{b}/group.log", 0): [line.encode() for line in logs[b]] for b in logs},
