@@ -12,7 +12,7 @@ from reports.ingest import places, results, tables
 from reports.ingest.failures import explained
 from reports.ingest.spark import SparkOptions, session
 from reports.judgement import costs, counterexample, verdict
-from reports.judgement.costs import HubGaps
+from reports.judgement.costs import Costs, HubGaps
 from reports.judgement.judging import Rules
 from reports.judgement.run.rules import profile_of
 from reports.judgement.run.run_folder import RunFolder, logs_bytes
@@ -63,8 +63,8 @@ def analyse(
         computed = tables.build(spark, run, source, target, of_run, progress)
         progress("judging")
         found = results.results(computed, planned, drawn_groups.chosen, PARTITIONS)
-        data, kip_848 = found.data, found.kip_848
-        judged = verdict.judge(run, data, kip_848, named)
+        data, rows = found.data, found.rows
+        judged = verdict.judge(run, data, found.kip_848, named)
         texts: dict[str, str] = {}
         if (group := counterexample.group_of(judged, data.violations)) is not None:
             progress(f"reducing the evidence of {group} to its first wrong response")
@@ -73,12 +73,12 @@ def analyse(
             ):
                 judged["counterexample"], texts = shortest
         costs.add(judged, HubGaps.of(computed.read.late_ms), data.digests)
-        drawn = drawn_groups.collected(found.drawn, found.joins, found.heard)
+        drawn = drawn_groups.collected(found.drawn, rows["joins"], rows["heard"])
         progress("drawing the report")
         texts |= {
             "verdict.json": verdict.to_json(judged),
             "junit.xml": junit.render(judged),
-            "report.html": report.render(run, judged, data, drawn, found.costs),
+            "report.html": report.render(run, judged, data, drawn, Costs.of_rows(rows)),
         }
         places.write_texts(spark, target, texts)
     return judged

@@ -10,7 +10,6 @@ import hashlib
 import io
 import os
 import sys
-import sysconfig
 import tarfile
 from collections.abc import Iterator
 from contextlib import suppress
@@ -112,15 +111,10 @@ def _files() -> Iterator[tuple[str, Path]]:
 
 
 def _key() -> str:
-    """Return a digest of what the archive would hold, without reading the dependencies' files."""
-    digest = hashlib.sha256("\0".join((RELEASE, sysconfig.get_platform(), START, *UNUSED)).encode())
-    ours = set(PACKAGES)
-    for name, path in _files():
-        if name.partition("/")[0] in ours:
-            digest.update(name.encode() + b"\0" + path.read_bytes())
-    for name in DISTRIBUTIONS:
-        digest.update((distribution(name).read_text("RECORD") or "").encode())
-    return digest.hexdigest()[:16]
+    """Return a digest of what the archive would hold, without reading the files."""
+    files = [(name, path.stat()) for name, path in _files()]
+    state = [(name, stat.st_size, stat.st_mtime_ns) for name, stat in files]
+    return hashlib.sha256(repr((RELEASE, START, state)).encode()).hexdigest()[:16]
 
 
 def _add(archive: tarfile.TarFile, name: str, content: bytes, mode: int) -> None:

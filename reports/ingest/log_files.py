@@ -46,21 +46,13 @@ def lines(spark: SparkSession, source: str, folder: str) -> DataFrame:
 
     `folder` of the run has a folder for each broker. Raises EvidenceError where there is no log.
     """
-    files = listed(spark, source, folder)
-    if not files:
-        raise EvidenceError(
-            f"{source}: no {folder}/<id>/group.log; give the folder of a run, such as runs/latest"
-        )
-    return read(spark, files)
-
-
-def listed(spark: SparkSession, source: str, folder: str) -> list[str]:
-    """List the logs of the run at a URI that are in a folder of it, by their globs."""
     try:
         files = spark.read.text(f"{literal(source)}/{folder}/*/{NAMES}").inputFiles()
-    except AnalysisException:
-        return []
-    return [literal(unquote(file)) for file in files]
+    except AnalysisException as error:
+        raise EvidenceError(
+            f"{source}: no {folder}/<id>/group.log; give the folder of a run, such as runs/latest"
+        ) from error
+    return read(spark, [literal(unquote(file)) for file in files])
 
 
 def read(spark: SparkSession, files: Sequence[str]) -> DataFrame:

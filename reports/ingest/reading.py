@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from math import inf
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +34,7 @@ from reports.judgement.log.merging import (
 )
 from reports.judgement.log.parsing import Parser
 from reports.judgement.log.split_rows import Blob, How, SplitSummary
-from reports.judgement.run import history_rows
-from reports.judgement.run.history import FILE, Read
+from reports.judgement.run.history import FILE
 from reports.judgement.run.history_rows import HistorySummary
 from reports.judgement.run.json_form import Account
 from reports.judgement.witnesses import Connection
@@ -56,19 +56,20 @@ _CODEC = pa.Codec("zstd", 1)
 BATCH_BYTES = 64 << 20
 """After so many bytes of rows, not yet compressed, blobs are given out."""
 Summary = SplitSummary | HistorySummary
-Lines = Callable[[Iterator[pa.RecordBatch]], Iterator[tuple[Split, Iterable[bytes], Count | None]]]
-"""Gives the lines of the splits that a task reads."""
+Found = Iterator[Blob | Summary]
+Lines = Iterator[tuple[Split, Iterable[bytes], Count | None]]
+"""The lines of some splits and, of files on paths, what is counted beside them."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """Logs of a run: rows whose tasks read splits, and how these do it.
+    """Files of a run: rows whose tasks read splits, and what gives these their lines.
 
     `ranges` are those of files on paths.
     """
 
     rows: DataFrame
-    lines: Lines
+    lines: Callable[[Iterator[pa.RecordBatch]], Lines]
     ranges: Sequence[Range] = ()
 
 
@@ -76,9 +77,7 @@ def on_paths(spark: SparkSession, files: Sequence[Path], split_bytes: int) -> So
     """Return the source of files that executors read themselves."""
     ranges = ranges_of(files, split_bytes)
 
-    def lines(
-        batches: Iterator[pa.RecordBatch],
-    ) -> Iterator[tuple[Split, Iterable[bytes], Count | None]]:
+    def lines(batches: Iterator[pa.RecordBatch]) -> Lines:
         for number in chain.from_iterable(batch.column(0).to_pylist() for batch in batches):
             count = Count()
             yield ranges[number].split, lines_in(ranges[number], count), count
@@ -89,9 +88,7 @@ def on_paths(spark: SparkSession, files: Sequence[Path], split_bytes: int) -> So
 def by_spark(rows: DataFrame) -> Source:
     """Return the source of the lines that Spark reads, as `log_files.read` does."""
 
-    def lines(
-        batches: Iterator[pa.RecordBatch],
-    ) -> Iterator[tuple[Split, Iterable[bytes], Count | None]]:
+    def lines(batches: Iterator[pa.RecordBatch]) -> Lines:
         return ((split, of_split, None) for split, of_split in log_files.by_split(batches))
 
     return Source(rows, lines)
@@ -104,41 +101,43 @@ def buckets_for(size: int) -> int:
 
 @dataclass(frozen=True)
 class Reading:
-    """How the lines of a run are read: those of its logs, and those of its client history."""
+    """How a run is read: the logs in each of its folders, and its client history."""
 
-    parser: Parser
-    how: How
-    of_history: Read | None = None
+    logs: Mapping[str, tuple[Parser, How]]
+    history: Callable[[Iterable[bytes]], Found] | None = None
 
-    def read(self, split: Split, lines: Iterable[bytes]) -> Iterator[Blob | Summary]:
+    def read(self, split: Split, lines: Iterable[bytes]) -> Found:
         """Read a split."""
         if _is_history(split):
-            assert self.of_history is not None
-            return history_rows.read(lines, self.of_history, self.how.buckets)
-        return reading.read(lines, log_file(split.file).broker, self.parser, self.how)
+            assert self.history is not None
+            return self.history(lines)
+        return reading.read(lines, log_file(split.file).broker, *self.logs[_folder(split)])
 
 
 def _is_history(split: Split) -> bool:
     return split.file.endswith(FILE)
 
 
+def _folder(split: Split) -> str:
+    return log_file(split.file).name.partition("/")[0]
+
+
 @dataclass(frozen=True)
 class ReadLines:
     """The blobs of a run, kept by Spark (`COLUMNS`), and what its splits tell together.
 
-    `history` is the account of the client history, `late_ms` counts how late gevent's hub ran.
-    `rows` counts rows by bucket, `large` names the groups with blobs of their own. `connections`
-    are those that the tap is compared on.
+    `merged` is that by folder of logs, as `connections`, on which the tap is compared. `history` is
+    the account of the client history, `late_ms` counts how late gevent's hub ran. `rows` counts
+    rows by bucket, `large` names the groups with blobs of their own.
     """
 
-    how: Reading
     blobs: DataFrame
-    merged: Merged
+    merged: Mapping[str, Merged]
+    connections: Mapping[str, frozenset[Connection]]
     history: Account
     late_ms: Counter[float]
     rows: Counter[int]
     large: frozenset[str]
-    connections: frozenset[Connection]
 
 
 def read_lines(source: Source, place: str, how: Reading) -> ReadLines:
@@ -149,71 +148,69 @@ def read_lines(source: Source, place: str, how: Reading) -> ReadLines:
     frame, counted = source.rows, Observation()
     if not source.ranges:
         frame = frame.observe(counted, F.count(F.lit(1)).alias("lines"))
-    found = frame.mapInArrow(_reading(source.lines, how), COLUMNS).persist()
+    found = frame.mapInArrow(_reading(source, how), COLUMNS).persist()
     of_summaries = found.where(F.col("bucket") == SUMMARY)
     rows = of_summaries.select("file", "start", "size", "data").toArrow().to_pylist()
-    summaries = {Split(row["file"], row["start"]): _summary(row) for row in rows}
-    logs = {split: one for split, one in summaries.items() if isinstance(one, SplitSummary)}
-    lines = sum(one.lines for one in summaries.values())
-    if not any(one.lines for one in logs.values()):
-        raise EvidenceError(
-            f"{place}: every {how.parser.folder}/*/group.log is empty;"
-            " read brokers/*/stdout.log for the reason"
-        )
+    logs: dict[str, dict[Split, SplitSummary]] = {folder: {} for folder in how.logs}
+    summaries: list[Summary] = []
+    history, late_ms = Account(), Counter[float]()
     read: Counter[str] = Counter()
-    for row in rows:
-        read[row["file"]] += row["size"]
+    for row in sorted(rows, key=itemgetter("file", "start")):
+        split = Split(row["file"], row["start"])
+        read[split.file] += row["size"]
+        if _is_history(split):
+            of_history = msgspec.msgpack.decode(row["data"], type=HistorySummary)
+            history.merge(of_history.account)
+            late_ms.update(of_history.late_ms)
+            summaries.append(of_history)
+        else:
+            of_log = msgspec.msgpack.decode(row["data"], type=SplitSummary)
+            logs[_folder(split)][split] = of_log
+            summaries.append(of_log)
+    for folder, of_folder in logs.items():
+        if not any(one.lines for one in of_folder.values()):
+            raise EvidenceError(
+                f"{place}: every {folder}/*/group.log is empty;"
+                " read brokers/*/stdout.log for the reason"
+            )
     for listed in source.ranges:
         if read[listed.split.file] != listed.size:
             raise changed(listed.path)
-    if not source.ranges and lines != counted.get["lines"]:
+    if not source.ranges and sum(one.lines for one in summaries) != counted.get["lines"]:
         raise changed(place)
+    looks = _looks(source, how)
     try:
-        merged = merge(logs, how.parser, _looks(source, how))
+        merged = {name: merge(logs[name], parser, looks) for name, (parser, _) in how.logs.items()}
     except TailTooShortError:
         found.unpersist()
-        return read_lines(source, place, replace(how, how=replace(how.how, tail_ms=inf)))
-    history, late_ms = Account(), Counter[float]()
-    for _, one in sorted(summaries.items()):
-        if isinstance(one, HistorySummary):
-            history.merge(one.account)
-            late_ms.update(one.late_ms)
-    return ReadLines(
-        how,
-        found,
-        merged,
-        history,
-        late_ms,
-        sum((Counter(one.rows) for one in summaries.values()), Counter()),
-        frozenset(chain.from_iterable(one.large for one in summaries.values())),
-        frozenset(
-            Connection.of(log_file(split.file).broker, connection, client)
-            for split, one in logs.items()
-            for connection, client in one.clients
-        ),
-    )
-
-
-def _summary(row: Mapping[str, Any]) -> Summary:
-    if _is_history(Split(row["file"], 0)):
-        return msgspec.msgpack.decode(row["data"], type=HistorySummary)
-    return msgspec.msgpack.decode(row["data"], type=SplitSummary)
+        longer = {name: (of, replace(one, tail_ms=inf)) for name, (of, one) in how.logs.items()}
+        return read_lines(source, place, replace(how, logs=longer))
+    connections = {
+        folder: frozenset(
+            Connection.of(log_file(split.file).broker, *client)
+            for split, one in of_folder.items()
+            for client in one.clients
+        )
+        for folder, of_folder in logs.items()
+    }
+    counts = sum((Counter(one.rows) for one in summaries), Counter())
+    large = frozenset(chain.from_iterable(one.large for one in summaries))
+    return ReadLines(found, merged, connections, history, late_ms, counts, large)
 
 
 def _reading(
-    lines: Lines, how: Reading
+    source: Source, how: Reading
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with collector_spared():  # millions of rows are made, and no cycles among them
             for split, texts, count in lines(batches):
                 yield from _packed(split, how.read(split, texts), count)
 
+    lines = source.lines  # a task has no session
     return read
 
 
-def _packed(
-    split: Split, found: Iterable[Blob | Summary], count: Count | None
-) -> Iterator[pa.RecordBatch]:
+def _packed(split: Split, found: Found, count: Count | None) -> Iterator[pa.RecordBatch]:
     """Yield what was read of a split as rows; `count` is what was counted beside it."""
     rows: list[tuple[Any, ...]] = []
     size = 0
@@ -242,7 +239,7 @@ def _looks(source: Source, how: Reading) -> Looks:
         def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for split, texts, _ in lines(batches):
                 if split in wanted:  # of the others, no byte is read
-                    found = look(texts, how.parser, how.how, wanted[split])
+                    found = look(texts, *how.logs[_folder(split)], wanted[split])
                     row = {"file": split.file, "start": split.start, "data": encode(found)}
                     yield pa.RecordBatch.from_pylist([row])
 
@@ -250,7 +247,7 @@ def _looks(source: Source, how: Reading) -> Looks:
         decode = msgspec.msgpack.Decoder(Look).decode
         return {Split(row["file"], row["start"]): decode(row["data"]) for row in found.to_pylist()}
 
-    lines, encode = source.lines, msgspec.msgpack.encode  # a task has no session
+    lines, encode = source.lines, msgspec.msgpack.encode
     return looks
 
 

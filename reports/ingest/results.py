@@ -4,9 +4,8 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, TypeVar
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import functions as F
@@ -16,7 +15,6 @@ from reports.judgement import findings
 from reports.judgement.buckets import GAPS
 from reports.judgement.coordinators import elections
 from reports.judgement.coordinators.unplanned_elections import Election, unplanned_elections
-from reports.judgement.costs import Costs
 from reports.judgement.digest import Digest
 from reports.judgement.log.broker_log import COLUMNS
 from reports.judgement.log.processes import ends_of_brokers, line_counts
@@ -38,27 +36,21 @@ FINDINGS = 10_000
 """How many rows that show a difference are read; see `_within_limit`."""
 Json = dict[str, Any]
 Row = Mapping[str, Any]
-T = TypeVar("T")
-Before = Callable[[str, float], list[Json]]
-"""Gives the lines about a group up to a time, or the last of them."""
 Choose = Callable[[Mapping[str, Digest]], Sequence[str]]
 """Chooses groups by what is counted of them."""
 
 
-@dataclass(frozen=True)
-class Found:
-    """What verdict and page need: few rows, however many groups and rebalances there are."""
+class Found(NamedTuple):
+    """What verdict and page need: few rows, however many groups and rebalances there are.
+
+    `kip_848` are the groups that use the KIP-848 protocol, and `drawn` those to draw. `rows` are
+    those of tables that the page shows.
+    """
 
     data: Results
     kip_848: list[str]
-    """The groups that use the KIP-848 protocol."""
     drawn: Sequence[str]
-    """The groups to draw."""
-    joins: list[Json]
-    """The rows of the table `joins` about them."""
-    heard: list[Json]
-    """The rows of the table `heard` about them."""
-    costs: Costs
+    rows: Mapping[str, list[Json]]
 
 
 def results(tables: Tables, planned: Sequence[str], choose: Choose, partitions: int) -> Found:
@@ -73,25 +65,22 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose, partitions: 
     for row in sorted(small["bound"], key=itemgetter("group", "name")):
         bound[row["group"]][row["name"]] = row["count"]
     groups = sorted(small["groups"], key=itemgetter("group"))
-    with_requests = [
-        row | {"brokers": row["brokers"].split(",")} for row in groups if row["requests"]
-    ]
+    with_requests = {
+        row["group"]: row | {"brokers": row["brokers"].split(",")}
+        for row in groups
+        if row["requests"]
+    }
     drawn = choose(digests)
     wrong = _within_limit(digests, drawn)
     shown = list(dict.fromkeys([*planned, *drawn]))
     rows = _rows_that_show(tables, digests, shown, drawn, wrong, partitions)
-    merged = tables.read.merged
+    merged = tables.merged
     lost = _first(dict(zip(COLUMNS["lost"], row, strict=True)) for row in merged.lost)
     starts = Counter[str]()
     for process in merged.processes:
         starts[process["broker"]] += process["process"] > 0
-    due = (("comparison", "expected_started_ms"), ("member_lines", "due_ms"))
-    before = _places(
-        tables,
-        [(row["group"], row[at]) for name, at in due for row in rows[name] if row["line"] is None],
-    )
-    compared, member_lines = (
-        [findings.located(row, at, before) for row in rows[name]] for name, at in due
+    compared, member_lines = _located(
+        tables, (rows["comparison"], "expected_started_ms"), (rows["member_lines"], "due_ms")
     )
     context = tables.context
     data = Results(
@@ -106,8 +95,8 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose, partitions: 
         departures=sorted(rows["departures"], key=itemgetter("at_ms", "group")),
         client_findings=sorted(rows["client_findings"], key=itemgetter("at_ms", "client_id")),
         bound=bound,
-        checks={row["group"]: (row["requests"], row["explained"]) for row in with_requests},
-        groups={row["group"]: row for row in with_requests},
+        checks={name: (row["requests"], row["explained"]) for name, row in with_requests.items()},
+        groups=with_requests,
         line_counts=line_counts(merged.processes),
         starts=starts,
         partitions={row["group"]: row["partitions"] for row in groups},
@@ -122,18 +111,11 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose, partitions: 
         tells_bytes=context.grammar.tells_bytes,
         places=merged.places,
         elections=list(elections.doubts(context.epochs, context.stalls)),
-        moved={row["group"]: moved for row in with_requests if (moved := _moved(context, row))},
+        moved={name: moved for name in with_requests if (moved := _moved(context, name))},
         altered_history=tables.read.history.doubts(HISTORY),
         left_out=sum(of.wrong for group, of in digests.items() if wrong and group not in wrong),
     )
-    return Found(
-        data,
-        [row["group"] for row in groups if row["kip_848"]],
-        drawn,
-        rows["joins"],
-        rows["heard"],
-        Costs.of_rows(rows),
-    )
+    return Found(data, [row["group"] for row in groups if row["kip_848"]], drawn, rows)
 
 
 def _first(rows: Iterable[Json]) -> list[Json]:
@@ -158,9 +140,9 @@ def _witnesses(tap: Tap, digests: Iterable[Digest]) -> Mapping[str, int]:
     return {"tap_lines": tap.lines, **dict(sorted(counts.items()))}
 
 
-def _moved(context: RunContext, row: Row) -> list[Election]:
+def _moved(context: RunContext, group: str) -> list[Election]:
     """Return the elections of a group's partition that no fault explains."""
-    partition = context.epochs.partition_of(row["group"])
+    partition = context.epochs.partition_of(group)
     known = context.outages, context.stalls, context.grown_ms[1]
     return unplanned_elections(context.epochs, partition, *known)
 
@@ -219,10 +201,13 @@ def _within_limit(digests: Mapping[str, Digest], drawn: Iterable[str]) -> set[st
     return read
 
 
-def _places(tables: Tables, rows: Iterable[tuple[str, float]]) -> Before:
-    """Return what gives the last line about a group up to a time, for some groups and times."""
+def _located(tables: Tables, *of_tables: tuple[Sequence[Json], str]) -> list[list[Json]]:
+    """Return rows of tables, each with the column of its time, with the places of their lines."""
+    missing = {
+        (row["group"], row[at]) for rows, at in of_tables for row in rows if row["line"] is None
+    }
     before: dict[tuple[str, float], Json] = {}
-    if asked := sorted(set(rows)):
+    if asked := sorted(missing):
         lines = tables.frame("transitions")
         groups, times = zip(*asked, strict=True)
         named = pa.table({"group": groups, "due_ms": pa.array(times, pa.float64())})
@@ -231,7 +216,8 @@ def _places(tables: Tables, rows: Iterable[tuple[str, float]]) -> Before:
         up_to = lines.join(due, "group").where("at_ms <= due_ms")
         found = up_to.groupBy("group", "due_ms").agg(last).toArrow().to_pylist()
         before = {(row["group"], row["due_ms"]): row["last"] for row in found}
-    return lambda group, at_ms: [before[group, at_ms]] if (group, at_ms) in before else []
+    last_line = lambda *at: [before[at]] if at in before else []
+    return [[findings.located(row, at, last_line) for row in rows] for rows, at in of_tables]
 
 
 def _broken_promises(rows: Iterable[Row]) -> Mapping[str, Sequence[str]]:

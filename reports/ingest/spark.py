@@ -110,6 +110,8 @@ _started: list[jvm.Jvm] = []
 """This process's JVM, once there is one."""
 _rehearsed: list[_Session] = []
 """The session that is opened already, until `session` takes it."""
+_stopping: list[threading.Thread] = []
+"""What stops the last session."""
 
 
 def prepare(master: str, size: int, log: Path, *, rehearsal: bool = False) -> None:
@@ -151,10 +153,16 @@ def session(options: SparkOptions, size: int, log: Path) -> "Iterator[SparkSessi
             archive.ship(spark, archive.cached())
         yield spark
     finally:
-        spark.stop()
+        if options.plain:  # it takes a second, and the JVM ends with this process
+            _stopping.append(threading.Thread(target=spark.stop, daemon=True))
+            _stopping[0].start()
+        else:
+            spark.stop()
 
 
 def _running() -> "SparkSession | None":
+    while _stopping:
+        _stopping.pop().join()
     if "pyspark.sql" not in sys.modules:
         return None
     from pyspark.sql import SparkSession  # noqa: PLC0415 (it is imported already)

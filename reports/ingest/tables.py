@@ -1,8 +1,7 @@
 """From log files to tables: the two passes of a run, in a row, and its tables read back."""
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Any, NamedTuple
@@ -16,24 +15,23 @@ from reports.ingest import judging, log_files, places, sources, storing
 from reports.ingest.reading import (
     Reading,
     ReadLines,
-    Source,
     buckets_for,
     by_spark,
     on_paths,
     read_lines,
 )
 from reports.judgement import buckets, group
-from reports.judgement.buckets import Buckets
+from reports.judgement.buckets import Buckets, Check
 from reports.judgement.group import check_group, evidence_of
 from reports.judgement.judging import Rules, context_of, spans_of
 from reports.judgement.log import broker_log
 from reports.judgement.log.broker_log import Placing
-from reports.judgement.log.log_places import LOG
+from reports.judgement.log.log_places import LOG, Split
 from reports.judgement.log.merging import Merged
-from reports.judgement.log.parsing import Parser, number
-from reports.judgement.log.processes import line_counts
+from reports.judgement.log.parsing import number
+from reports.judgement.log.processes import Lost, line_counts
 from reports.judgement.log.split_rows import How
-from reports.judgement.run import deliveries
+from reports.judgement.run import deliveries, history_rows
 from reports.judgement.run.deliveries import ACTED, NOTHING_HELD, Deliveries
 from reports.judgement.run.evidence_level import Level
 from reports.judgement.run.history import reader_of
@@ -110,6 +108,11 @@ class Tables:
     context: RunContext
     standstills: Sequence[Standstill]
 
+    @property
+    def merged(self) -> Merged:
+        """What the splits of the logs that are judged tell together."""
+        return self.read.merged[self.run.parser.folder]
+
     def frame(self, name: str) -> DataFrame:
         """Return a stored table, with the columns that `COLUMNS` names."""
         return storing.stored(self.spark, COLUMNS[name], name, self.output)
@@ -143,106 +146,103 @@ def build(
     """
     progress("reading the lines")
     held = _deliveries(spark, source, run)
+    how = _reading(run, held)
     output = f"{target}/tables"
-    with ExitStack() as stack:
-        reading = lambda parser: stack.enter_context(_read(spark, run, source, parser, held))
-        read = reading(run.parser)
-        seen = reading(run.tap_parser) if _has_tap(spark, run, source) else None
+    with _read(spark, source, how) as read:
         progress("replaying every request through the reference coordinator")
-        tap = None if seen is None else _tap(run, read, seen)
-        context, standstills = context_of(run, rules, read.merged, held, tap)
-        kept = _judged([read] if seen is None else [read, seen], context, output)
+        merged, tap = read.merged[run.parser.folder], _tap(run, read)
+        context, standstills = context_of(run, rules, merged, held, tap)
+        kept = _judged(read, how, partial(check_group, context), output)
     return Tables(spark, run, output, read, kept, context, standstills)
 
 
 def store_lines(spark: SparkSession, run: RunFolder, source: str, output: str) -> Merged:
     """Read the logs of a run at a URI and store the tables of their lines at another."""
-    with _read(spark, run, source, run.parser, NOTHING_HELD) as read:
-        _judged([read], None, output)
-    return read.merged
+    how = _reading(run, NOTHING_HELD)
+    with _read(spark, source, how) as read:
+        _judged(read, how, None, output)
+    return read.merged[run.parser.folder]
+
+
+def _reading(run: RunFolder, held: Deliveries) -> Reading:
+    """Return how a run is read; the logs that are judged come first."""
+    buckets = buckets_for(sum(run.elsewhere.values()) or logs_bytes(run.path))
+    compared = run.level is not Level.WIRE
+    apis = frozenset(compared_apis(tells_bytes=run.grammar.tells_bytes) if compared else ())
+    logs = {run.parser.folder: (run.parser, How(buckets, spans_of(run), held, apis))}
+    if _has_tap(run):
+        logs[run.tap_parser.folder] = (run.tap_parser, How(buckets, apis=apis))
+    if not run.has_history:
+        return Reading(logs)
+    return Reading(logs, partial(history_rows.read, of_line=reader_of(run), buckets=buckets))
+
+
+def _has_tap(run: RunFolder) -> bool:
+    """Tell whether a run has logs of the tap beside those of its brokers."""
+    folder = Level.WIRE.folder
+    there = any(run.path.glob(f"{folder}/*/{LOG}*"))
+    elsewhere = any(name.startswith(f"{folder}/") for name in run.elsewhere)
+    return run.level is Level.REQUESTS and (there or elsewhere)
 
 
 @contextmanager
-def _read(
-    spark: SparkSession, run: RunFolder, source: str, parser: Parser, held: Deliveries
-) -> Iterator[ReadLines]:
-    """Read the lines of a run's logs and, beside those that are judged, its client history."""
-    is_second = parser.on_wire and run.level is not Level.WIRE
-    of_history = reader_of(run) if run.has_history and not is_second else None
-    apis = compared_apis(tells_bytes=run.grammar.tells_bytes)
-    how = How(
-        buckets_for(sum(run.elsewhere.values()) or logs_bytes(run.path)),
-        () if is_second else spans_of(run),
-        NOTHING_HELD if is_second else held,
-        frozenset(apis if run.level is not Level.WIRE else ()),
-    )
-    lines = _source_of(spark, source, parser, with_history=of_history is not None)
-    read = read_lines(lines, source, Reading(parser, how, of_history))
+def _read(spark: SparkSession, source: str, how: Reading) -> Iterator[ReadLines]:
+    """Read the logs of a run at a URI, and its client history."""
+    path = places.local_path(source)
+    if path is not None and path.is_dir():
+        logs = [file for folder in how.logs for file in sources.logs_of(path, folder)]
+        history = [path / HISTORY] if how.history else []
+        lines = on_paths(spark, [*logs, *history], log_files.split_bytes(spark))
+    else:
+        rows = [log_files.lines(spark, source, folder) for folder in how.logs]
+        if how.history:
+            rows.append(log_files.bounded(spark, [log_files.literal(f"{source}/{HISTORY}")]))
+        lines = by_spark(reduce(DataFrame.unionAll, rows))
+    read = read_lines(lines, source, how)
     try:
         yield read
     finally:
         read.blobs.unpersist()
 
 
-def _source_of(spark: SparkSession, source: str, parser: Parser, *, with_history: bool) -> Source:
-    """Return the source of the logs of a run at a URI, and of its history."""
-    path = places.local_path(source)
-    if path is not None and path.is_dir():
-        history = [path / HISTORY] if with_history else []
-        logs = sources.logs_of(path, parser.folder)
-        return on_paths(spark, [*logs, *history], log_files.split_bytes(spark))
-    rows = log_files.lines(spark, source, parser.folder)
-    if with_history:
-        history_uri = log_files.literal(f"{source}/{HISTORY}")
-        rows = rows.unionAll(log_files.bounded(spark, [history_uri]))
-    return by_spark(rows)
-
-
-def _has_tap(spark: SparkSession, run: RunFolder, source: str) -> bool:
-    """Tell whether a run has logs of the tap beside those of its brokers."""
-    path = places.local_path(source)
-    if run.level is not Level.REQUESTS:
-        return False
-    if path is not None and path.is_dir():
-        return any(path.glob(f"{Level.WIRE.folder}/*/{LOG}*"))
-    return bool(log_files.listed(spark, source, Level.WIRE.folder))
-
-
-def _tap(run: RunFolder, logged: ReadLines, seen: ReadLines) -> Tap:
-    """Return what is known of the tap over the whole run."""
-    counts = line_counts(seen.merged.processes)
+def _tap(run: RunFolder, read: ReadLines) -> Tap | None:
+    """Return what is known of the tap over the whole run, if it is a second witness."""
+    if len(read.merged) == 1:
+        return None
+    logged, seen = read.merged.values()
+    counts = line_counts(seen.processes)
+    of_brokers, of_tap = read.connections.values()
     return Tap(
-        seen.connections,
-        hidden_by_nat(logged.connections, seen.connections),
-        (logged.merged.places, seen.merged.places),
+        of_tap,
+        hidden_by_nat(of_brokers, of_tap),
+        (logged.places, seen.places),
         run.killed_between,
-        {one["broker"]: one["last_ms"] for one in seen.merged.processes},
-        whole=not counts["rejected"] and not seen.merged.lost,
+        {one["broker"]: one["last_ms"] for one in seen.processes},
+        whole=not counts["rejected"] and not seen.lost,
         tells_bytes=run.grammar.tells_bytes,
         lines=counts.total(),
     )
 
 
 def _judged(
-    reads: Sequence[ReadLines], context: RunContext | None, output: str
+    read: ReadLines, how: Reading, check: Check | None, output: str
 ) -> Mapping[str, list[Json]]:
-    """Judge and store what was read, by the brokers' logs first; return the rows of some tables."""
-    placings = {
-        split: Placing(place, read.how.parser, beside=f"{Level.WIRE}/" if number else "")
-        for number, read in enumerate(reads)
-        for split, place in read.merged.starts.items()
-    }
-    check = None if context is None else partial(check_group, context)
-    of_buckets = Buckets(placings, check, reads[0].large.union(*(read.large for read in reads)))
-    rows = sum((read.rows for read in reads), Counter())
-    blobs = judging.placed(reduce(DataFrame.unionAll, (read.blobs for read in reads)), rows)
-    lost = {"lost": reads[0].merged.lost}
-    lost |= {f"{Level.WIRE}/lost": read.merged.lost for read in reads[1:]}
-    stored = [*OF_LINES, *lost, *(OF_GROUPS if context is not None else ())]
-    stored += OF_TAP if len(reads) > 1 else ()
+    """Judge and store what was read; return the rows of some tables.
+
+    The tables of logs beside those that are judged have their folder in their names.
+    """
+    placings, lost = dict[Split, Placing](), dict[str, list[Lost]]()
+    for name, merged in read.merged.items():
+        beside = f"{Level.WIRE}/" if lost else ""
+        parser, _ = how.logs[name]
+        placings |= {split: Placing(at, parser, beside) for split, at in merged.starts.items()}
+        lost[f"{beside}lost"] = merged.lost
+    blobs = judging.placed(read.blobs, read.rows)
+    of_buckets = Buckets(placings, check, read.large)
+    stored = [*OF_LINES, *lost, *(OF_GROUPS if check else ()), *(OF_TAP if len(lost) > 1 else ())]
     folder = places.local_path(output)
     if folder is not None:
-        kept = {*ALWAYS_KEPT, *(OF_GROUPS if rows.total() <= FEW_ROWS else ())}
+        kept = {*ALWAYS_KEPT, *(OF_GROUPS if read.rows.total() <= FEW_ROWS else ())}
         with storing.attempts(folder):
             made = judging.judged(blobs, of_buckets, folder, stored, kept).toArrow()
             results = pa.concat_tables([made, storing.told(folder, lost)])

@@ -56,7 +56,8 @@ def lines(spark: SparkSession, folder: Path) -> Source:
 
 
 def read(source: Source) -> ReadLines:
-    return reading.read_lines(source, "the run", Reading(PARSER, How(buckets=5)))
+    how = Reading({"brokers": (PARSER, How(buckets=5))})
+    return reading.read_lines(source, "the run", how)
 
 
 def stored(tables: Path, name: str) -> list[Row]:
@@ -106,7 +107,7 @@ def test_splits_and_rotated_files_give_the_rows_of_the_whole(
     (tmp_path / "brokers/3").mkdir()
     (tmp_path / "brokers/3/group.log").write_bytes(b"")
     found = read(source_of(small_splits, tmp_path))
-    merged = found.merged
+    merged = found.merged["brokers"]
     assert len(merged.starts) > 8
     names = ["requests", "transitions", "coverage"]
     of = Buckets({split: Placing(place, PARSER) for split, place in merged.starts.items()})
