@@ -21,7 +21,6 @@ from reports.ingest import cache
 from reports.ingest.failures import explained
 from reports.ingest.spark import SparkOptions, prepare, session
 from reports.judgement.run.run_folder import logs_bytes
-from reports.many_runs import run_tables
 
 LARGE = 1_000_000_000
 """The size that evidence elsewhere is taken to have: a session is opened for it, in bytes."""
@@ -44,7 +43,7 @@ WORST_FIRST = (Exit.FAIL, Exit.INTERNAL, Exit.USAGE, Exit.UNKNOWN, Exit.PASS)
 @click.option(
     "--table-format",
     metavar="NAME",
-    default=run_tables.PARQUET,
+    default="parquet",
     show_default=True,
     help="Format of --tables; another one, such as delta, where Spark has it.",
 )
@@ -132,9 +131,11 @@ def _alone(spark: SparkOptions) -> Iterator[Callable[[str], Exit]]:
 @contextmanager
 def _in_session(
     spark: SparkOptions, runs: Sequence[str], output: str | None = None,
-    tables: str | None = None, table_format: str = run_tables.PARQUET,
+    tables: str | None = None, table_format: str = "parquet",
 ) -> Iterator[Callable[[str], Exit]]:  # fmt: skip
     """Give what judges runs in one session, and appends their tables to those of many runs."""
+    from reports.many_runs import run_tables  # noqa: PLC0415 (`judge` starts a JVM before Spark)
+
     find_java()  # Spark needs Java too, and its own error has forty lines
     console = Console()
     console.progress("starting Spark")

@@ -6,6 +6,7 @@ Each line is read, and parsed, once. Few rows go through Spark: one for each buc
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from math import inf
 from operator import itemgetter
@@ -51,6 +52,8 @@ COLUMNS = """
     data BINARY
 """
 """What a split gives: its blobs, each packed and compressed, and its summary."""
+LOOK = "file STRING, start LONG, data BINARY"
+"""What a split gives that is read again."""
 _SCHEMA = storing.schema(COLUMNS)
 _CODEC = pa.Codec("zstd", 1)
 BATCH_BYTES = 64 << 20
@@ -71,6 +74,17 @@ class Source:
     rows: DataFrame
     lines: Callable[[Iterator[pa.RecordBatch]], Lines]
     ranges: Sequence[Range] = ()
+
+    def mapped(self, work: Callable[..., Iterator[pa.RecordBatch]], columns: str) -> DataFrame:
+        """Let tasks work on splits (`Lines`); return the rows that they give."""
+        lines = self.lines  # a task has no session
+
+        def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            with collector_spared():  # millions of rows are made, and no cycles among them
+                for split in lines(batches):
+                    yield from work(*split)
+
+        return self.rows.mapInArrow(task, columns)
 
 
 def on_paths(spark: SparkSession, files: Sequence[Path], split_bytes: int) -> Source:
@@ -145,10 +159,11 @@ def read_lines(source: Source, place: str, how: Reading) -> ReadLines:
 
     Raises EvidenceError where its logs have no line, or not what is in its files was read.
     """
-    frame, counted = source.rows, Observation()
+    observed, counted = source, Observation()
     if not source.ranges:
-        frame = frame.observe(counted, F.count(F.lit(1)).alias("lines"))
-    found = frame.mapInArrow(_reading(source, how), COLUMNS).persist()
+        rows_read = source.rows.observe(counted, F.count(F.lit(1)).alias("lines"))
+        observed = replace(source, rows=rows_read)
+    found = observed.mapped(partial(_packed, how), COLUMNS).persist()
     of_summaries = found.where(F.col("bucket") == SUMMARY)
     rows = of_summaries.select("file", "start", "size", "data").toArrow().to_pylist()
     logs: dict[str, dict[Split, SplitSummary]] = {folder: {} for folder in how.logs}
@@ -198,23 +213,13 @@ def read_lines(source: Source, place: str, how: Reading) -> ReadLines:
     return ReadLines(found, merged, connections, history, late_ms, counts, large)
 
 
-def _reading(
-    source: Source, how: Reading
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with collector_spared():  # millions of rows are made, and no cycles among them
-            for split, texts, count in lines(batches):
-                yield from _packed(split, how.read(split, texts), count)
-
-    lines = source.lines  # a task has no session
-    return read
-
-
-def _packed(split: Split, found: Found, count: Count | None) -> Iterator[pa.RecordBatch]:
-    """Yield what was read of a split as rows; `count` is what was counted beside it."""
+def _packed(
+    how: Reading, split: Split, lines: Iterable[bytes], count: Count | None
+) -> Iterator[pa.RecordBatch]:
+    """Read a split: yield its rows (`COLUMNS`); `count` is what is counted beside it."""
     rows: list[tuple[Any, ...]] = []
     size = 0
-    for one in found:
+    for one in how.read(split, lines):
         if isinstance(one, Blob):
             rows.append((*split, *one[:4], len(one.data), _CODEC.compress(one.data, asbytes=True)))
             size += len(one.data)
@@ -236,18 +241,16 @@ def _looks(source: Source, how: Reading) -> Looks:
     """Return what reads some splits again, in a job of its own."""
 
     def looks(wanted: Mapping[Split, Wanted]) -> Mapping[Split, Look]:
-        def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            for split, texts, _ in lines(batches):
-                if split in wanted:  # of the others, no byte is read
-                    found = look(texts, *how.logs[_folder(split)], wanted[split])
-                    row = {"file": split.file, "start": split.start, "data": encode(found)}
-                    yield pa.RecordBatch.from_pylist([row])
+        def read(split: Split, lines: Iterable[bytes], _: Count | None) -> Iterator[pa.RecordBatch]:
+            if split in wanted:  # of the others, no byte is read
+                found = look(lines, *how.logs[_folder(split)], wanted[split])
+                row = *split, msgspec.msgpack.encode(found)
+                yield storing.batch_of([row], storing.schema(LOOK))
 
-        found = source.rows.mapInArrow(read, "file STRING, start LONG, data BINARY").toArrow()
+        rows = source.mapped(read, LOOK).toArrow().to_pylist()
         decode = msgspec.msgpack.Decoder(Look).decode
-        return {Split(row["file"], row["start"]): decode(row["data"]) for row in found.to_pylist()}
+        return {Split(row["file"], row["start"]): decode(row["data"]) for row in rows}
 
-    lines, encode = source.lines, msgspec.msgpack.encode
     return looks
 
 

@@ -62,12 +62,14 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose, partitions: 
     small = defaultdict[str, list[Json]](list, tables.kept)
     digests = {row["group"]: Digest.from_json(row["digest"]) for row in small["digests"]}
     bound: dict[str, dict[str, int]] = defaultdict(dict)
-    for row in sorted(small["bound"], key=itemgetter("group", "name")):
+    for row in small["bound"]:
         bound[row["group"]][row["name"]] = row["count"]
-    groups = sorted(small["groups"], key=itemgetter("group"))
+    broken: dict[str, list[str]] = defaultdict(list)
+    for row in small["broken"]:
+        broken[row["group"]].append(row["promise"])
     with_requests = {
         row["group"]: row | {"brokers": row["brokers"].split(",")}
-        for row in groups
+        for row in small["groups"]
         if row["requests"]
     }
     drawn = choose(digests)
@@ -91,7 +93,7 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose, partitions: 
         violations=rows["violations"],
         breaches=rows["breaches"],
         witnesses=None if context.tap is None else _witnesses(context.tap, digests.values()),
-        broken_promises=_broken_promises(small["broken"]),
+        broken_promises=broken,
         departures=sorted(rows["departures"], key=itemgetter("at_ms", "group")),
         client_findings=sorted(rows["client_findings"], key=itemgetter("at_ms", "client_id")),
         bound=bound,
@@ -99,7 +101,7 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose, partitions: 
         groups=with_requests,
         line_counts=line_counts(merged.processes),
         starts=starts,
-        partitions={row["group"]: row["partitions"] for row in groups},
+        partitions={row["group"]: row["partitions"] for row in small["groups"]},
         gaps=[
             *map(unreadable, _first(small["rejected"])),
             *map(missing, lost),
@@ -115,7 +117,8 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose, partitions: 
         altered_history=tables.read.history.doubts(HISTORY),
         left_out=sum(of.wrong for group, of in digests.items() if wrong and group not in wrong),
     )
-    return Found(data, [row["group"] for row in groups if row["kip_848"]], drawn, rows)
+    kip_848 = [row["group"] for row in small["groups"] if row["kip_848"]]
+    return Found(data, kip_848, drawn, rows)
 
 
 def _first(rows: Iterable[Json]) -> list[Json]:
@@ -218,13 +221,6 @@ def _located(tables: Tables, *of_tables: tuple[Sequence[Json], str]) -> list[lis
         before = {(row["group"], row["due_ms"]): row["last"] for row in found}
     last_line = lambda *at: [before[at]] if at in before else []
     return [[findings.located(row, at, last_line) for row in rows] for rows, at in of_tables]
-
-
-def _broken_promises(rows: Iterable[Row]) -> Mapping[str, Sequence[str]]:
-    found: dict[str, list[str]] = defaultdict(list)
-    for row in rows:
-        found[row["group"]].append(row["promise"])
-    return {group: sorted(names) for group, names in sorted(found.items())}
 
 
 def _by_start(rows: Iterable[Json]) -> list[Json]:

@@ -12,7 +12,7 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -85,31 +85,10 @@ class SparkOptions:
         return local and not (configured or self.conf or self.archive)
 
 
-class _Session:
-    """A session that opens once, whichever thread asks for it first."""
-
-    def __init__(self, options: SparkOptions, size: int, log: Path) -> None:
-        self._given = options, size, log
-        self._opening = threading.Lock()
-        self._opened: SparkSession | None = None
-
-    def opened(self) -> "SparkSession":
-        """Return the session, once it is open."""
-        with self._opening:
-            if self._opened is None:
-                self._opened = _open(*self._given)
-            return self._opened
-
-    def rehearse(self) -> None:
-        """Let a task on each core import what other tasks need; errors do not count."""
-        with suppress(Exception):
-            self.opened().range(1_000).mapInArrow(_imported, "id LONG").toArrow()
-
-
 _started: list[jvm.Jvm] = []
 """This process's JVM, once there is one."""
-_rehearsed: list[_Session] = []
-"""The session that is opened already, until `session` takes it."""
+_rehearsing: list[threading.Thread] = []
+"""What opens a session already, for `session` to take."""
 _stopping: list[threading.Thread] = []
 """What stops the last session."""
 
@@ -122,15 +101,22 @@ def prepare(master: str, size: int, log: Path, *, rehearsal: bool = False) -> No
     here, `session` runs into it, and says so.
     """
     options = SparkOptions(master)
-    if _rehearsed or not options.plain or _running() is not None:
+    if _rehearsing or not options.plain or _running() is not None:
         return
     with suppress(OSError):
         _start_jvm(log, niced=rehearsal)
         if rehearsal:
             import pyspark.sql  # noqa: F401, PLC0415 (two threads that import it at once both fail)
 
-            _rehearsed.append(_Session(options, size, log))
-            threading.Thread(target=_rehearsed[0].rehearse, daemon=True).start()
+            given = options, size, log
+            _rehearsing.append(threading.Thread(target=_rehearse, args=given, daemon=True))
+            _rehearsing[0].start()
+
+
+def _rehearse(options: SparkOptions, size: int, log: Path) -> None:
+    """Open a session, and let a task on each core import what other tasks need."""
+    with suppress(Exception):
+        _open(options, size, log).range(1_000).mapInArrow(_imported, "id LONG").toArrow()
 
 
 @contextmanager
@@ -140,22 +126,23 @@ def session(options: SparkOptions, size: int, log: Path) -> "Iterator[SparkSessi
     Spark's own output goes to `log`. Raises EvidenceError where the cluster cannot be reached, and
     ExecutionError where a JVM does not start.
     """
-    if not _rehearsed and (running := _running()) is not None:
+    if _rehearsing:
+        _rehearsing.pop().join()
+    elif (running := _running()) is not None:
         yield running
         return
-    of_ours = _rehearsed.pop() if _rehearsed else _Session(options, size, log)
-    spark = of_ours.opened()
+    spark = _open(options, size, log)  # that of a rehearsal, if it is there
     try:
         if options.archive is not None:
             if options.archive != NONE:
                 archive.ship(spark, options.archive)
-        elif options.remote is not None or not _on_this_machine(spark):
+        elif options.remote or not (spark.conf.get("spark.master") or "").startswith("local"):
             archive.ship(spark, archive.cached())
         yield spark
     finally:
         if options.plain:  # it takes a second, and the JVM ends with this process
             _stopping.append(threading.Thread(target=spark.stop, daemon=True))
-            _stopping[0].start()
+            _stopping[-1].start()
         else:
             spark.stop()
 
@@ -186,7 +173,9 @@ def _open(options: SparkOptions, size: int, log: Path) -> "SparkSession":
     if (master or "").startswith("local"):
         os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
         settings = CONF | LOCAL | (SMALL if size <= SMALL_BYTES else {})
-    with _sigint_kept(), _our_jvm(log) if options.plain else stderr_to(log):
+    if options.plain:
+        _connect(log)
+    with _sigint_kept(), nullcontext() if options.plain else stderr_to(log):
         return builder.config(map={**settings, **options.conf}).getOrCreate()
 
 
@@ -197,14 +186,15 @@ def _start_jvm(log: Path, *, niced: bool = False) -> jvm.Jvm:
     return _started[0]
 
 
-@contextmanager
-def _our_jvm(log: Path) -> Iterator[None]:
-    """Let PySpark find our JVM, whose address it takes from variables alone."""
+def _connect(log: Path) -> None:
+    """Let PySpark connect to our JVM; it takes the address from variables alone."""
+    from pyspark import SparkContext  # noqa: PLC0415 (the JVM starts meanwhile)
+
     port, secret = _start_jvm(log).address
     address = {"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret}
     os.environ |= address
     try:
-        yield
+        SparkContext.getSystemProperty("java.version")  # the first call connects
     finally:  # other processes of ours are not to find it
         for name in address:
             del os.environ[name]
@@ -215,10 +205,6 @@ def _imported(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]"
     from reports.ingest import judging  # noqa: F401, PLC0415 (this module loads without Spark)
 
     return batches
-
-
-def _on_this_machine(spark: "SparkSession") -> bool:
-    return (spark.conf.get("spark.master") or "").startswith("local")
 
 
 @contextmanager

@@ -118,14 +118,19 @@ def _as_bytes(batch: pa.RecordBatch) -> bytes:
     return found
 
 
+def in_order(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows of a table in a total order: nothing depends on their partitions."""
+    return sorted(rows, key=lambda row: [(value is not None, value) for value in row.values()])
+
+
 def rows_in(results: pa.Table) -> dict[str, list[dict[str, Any]]]:
-    """Return the rows of the tables that tasks kept."""
+    """Return the rows of the tables that tasks kept, in order."""
     found: dict[str, list[dict[str, Any]]] = {}
     for row in results.to_pylist():
         if row["data"] is not None:
             rows = pa.ipc.open_stream(row["data"]).read_all().to_pylist()
             found.setdefault(row["name"], []).extend(rows)
-    return found
+    return {name: in_order(rows) for name, rows in found.items()}
 
 
 @contextmanager

@@ -118,12 +118,10 @@ class Tables:
         return storing.stored(self.spark, COLUMNS[name], name, self.output)
 
     def rows(self, name: str, asked: Asked) -> list[Json]:
-        """Read rows of a table, in a total order: nothing depends on their partitions."""
+        """Read rows of a table, in order."""
         if name in self.kept:
-            found = [row for row in self.kept[name] if asked.wants(row)]
-        else:
-            found = self.frame(name).where(asked.condition).toArrow().to_pylist()
-        return sorted(found, key=lambda row: [(value is not None, value) for value in row.values()])
+            return [row for row in self.kept[name] if asked.wants(row)]
+        return storing.in_order(self.frame(name).where(asked.condition).toArrow().to_pylist())
 
     def evidence(self, name: str) -> Evidence:
         """Return a group's evidence, as the oracle was given it."""

@@ -17,6 +17,7 @@ from reports.ingest.jvm import Jvm
 EARLY = """
 import sys
 from pathlib import Path
+from pyspark.sql import SparkSession
 from reports.ingest import spark
 
 def failing(batches):
@@ -25,7 +26,8 @@ def failing(batches):
 spark._imported = failing
 log, options = Path(sys.argv[1]), spark.SparkOptions("local[1]")
 spark.prepare("local[1]", 0, log, rehearsal=True)
-early = spark._rehearsed[0].opened()
+spark._rehearsing[0].join()
+early = SparkSession.builder.getOrCreate()
 with spark.session(options, 0, log) as opened:
     print(opened is early and opened.range(3).count())
 with spark.session(options, 0, log) as again:
