@@ -45,8 +45,8 @@ BUCKET_BYTES = 8 << 20
 LEAST_BUCKETS = 16
 """How many buckets there are at least, so that there is work for some cores."""
 SUMMARY = -1
-"""Stands as bucket in the row of a summary: `rows` is the number of its lines, and `size` that of
-their bytes, counted without regard to lines."""
+"""Stands as bucket in the row of a summary: `size` is the number of bytes that were read, counted
+without regard to lines."""
 COLUMNS = """
     file STRING, start LONG, bucket INT, group STRING, rows LONG, since_ms DOUBLE, size LONG,
     data BINARY
