@@ -67,15 +67,15 @@ def by_spark(folder: Path) -> Json:
 
     from reports.ingest import log_files  # noqa: PLC0415
     from reports.ingest.places import uri_of  # noqa: PLC0415
-    from reports.ingest.spark import session  # noqa: PLC0415
+    from reports.ingest.spark import SparkOptions, session  # noqa: PLC0415
 
     run = RunFolder(folder)
     parser = Parser(run.grammar, run.numbered_lines)
 
     def extract(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for _, texts in log_files.texts(batches):
+        for _, lines in log_files.by_split(batches):
             count = length = 0
-            for text in texts:
+            for text in (line.decode("utf-8", "replace") for line in lines):
                 if COMPLETED in text:
                     parts = parser.split(text)
                     found = parse_request(parts.body)
@@ -84,7 +84,7 @@ def by_spark(folder: Path) -> Json:
             yield pa.RecordBatch.from_pylist([{"count": count, "length": length}])
 
     size = logs_bytes(folder)
-    with session("local[*]", size, folder / "spark.log") as spark:
+    with session(SparkOptions("local[*]"), size, folder / "spark.log") as spark:
         lines = log_files.lines(spark, uri_of(folder), parser.folder)
         return _rounds(
             folder,

@@ -95,16 +95,15 @@ def same_work(run: RunFolder, logs: ReadLogs) -> Found:
     """Judge each group, and write all tables into the folder `same-work` of the run."""
     rules, folder = rules_of(run), run.path / "same-work"
     shutil.rmtree(folder, ignore_errors=True)
-    storing.begin(folder)
-    stored = (*OF_LINES, *OF_GROUPS)
-    files = storing.Files(folder, stored, (*ALWAYS_KEPT, "violations"))
+    stored = (*OF_LINES, "lost", *OF_GROUPS)
     rules_by = Rules(rules, promised_by(rules), rules)
     context = context_of(run, rules_by, logs.merged, NOTHING_HELD)
-    _judge(logs, partial(check_group, context), files.add)
-    results = pa.Table.from_batches([files.end()])
-    storing.commit(folder, stored, results)
-    storing.write(folder, "lost", logs.merged.lost)
-    storing.end(folder)
+    with storing.attempts(folder):
+        files = storing.Files(folder, stored, (*ALWAYS_KEPT, "violations"))
+        files.add("lost", logs.merged.lost)
+        _judge(logs, partial(check_group, context), files.add)
+        results = pa.Table.from_batches([files.end()])
+        storing.commit(folder, stored, results)
     rows = storing.rows_in(results)
     explained = sum(group["explained"] for group in rows["groups"])
     return _found(logs, explained, len(rows.get("violations", ())))

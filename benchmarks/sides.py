@@ -39,12 +39,12 @@ class Stages:
 def by_pipeline(folder: Path, cores: str = "*") -> Json:
     """Judge a run folder with a session on this machine: tables, verdict and page."""
     from reports import analyse  # noqa: PLC0415 (the other sides do without)
-    from reports.ingest.spark import session  # noqa: PLC0415
+    from reports.ingest.spark import SparkOptions, session  # noqa: PLC0415
 
     stages = Stages()
     stages("start-up")
     size = logs_bytes(folder)
-    with session(f"local[{cores}]", size, folder / "spark.log") as spark:
+    with session(SparkOptions(f"local[{cores}]"), size, folder / "spark.log") as spark:
         stages("preparing")
         verdict = analyse(spark, folder, progress=stages)
         stages("ending the session")
@@ -64,11 +64,11 @@ def ingest(folder: Path) -> Json:
     """Read the logs of a run folder into the tables of their lines, on the disk."""
     from reports.ingest import tables  # noqa: PLC0415
     from reports.ingest.places import uri_of  # noqa: PLC0415
-    from reports.ingest.spark import session  # noqa: PLC0415
+    from reports.ingest.spark import SparkOptions, session  # noqa: PLC0415
 
     run = RunFolder(folder)
     size = logs_bytes(folder)
-    with session("local[*]", size, folder / "spark.log") as spark:
+    with session(SparkOptions("local[*]"), size, folder / "spark.log") as spark:
         began = time.perf_counter()
         output = f"{uri_of(folder)}/ingested"
         merged = tables.store_lines(spark, run, uri_of(folder), output)

@@ -10,8 +10,9 @@ from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import NEWEST, promised_by
 from reports.ingest import places, results, tables
 from reports.ingest.failures import explained
-from reports.ingest.spark import session
+from reports.ingest.spark import SparkOptions, session
 from reports.judgement import costs, counterexample, verdict
+from reports.judgement.costs import Costs, HubGaps
 from reports.judgement.judging import Rules
 from reports.judgement.run.run_folder import RunFolder, logs_bytes
 from reports.page import drawn_groups, junit, report
@@ -31,7 +32,8 @@ def analyse_folder(folder: Path, progress: Progress, master: str = "local[*]") -
     """
     _read(RunFolder(folder), places.uri_of(folder))  # errors come before Spark starts
     progress("starting Spark")
-    with explained(master), session(master, logs_bytes(folder), folder / "spark.log") as spark:
+    size, log = logs_bytes(folder), folder / "spark.log"
+    with explained(master), session(SparkOptions(master), size, log) as spark:
         return analyse(spark, folder, progress=progress)
 
 
@@ -60,8 +62,8 @@ def analyse(
         computed = tables.build(spark, run, source, target, of_run, progress)
         progress("judging")
         found = results.results(computed, planned, drawn_groups.chosen, PARTITIONS)
-        data, kip_848 = found.data, found.kip_848
-        judged = verdict.judge(run, data, kip_848, named)
+        data, rows = found.data, found.rows
+        judged = verdict.judge(run, data, found.kip_848, named)
         texts: dict[str, str] = {}
         if (group := counterexample.group_of(judged, data.violations)) is not None:
             progress(f"reducing the evidence of {group} to its first wrong response")
@@ -69,13 +71,13 @@ def analyse(
                 run, computed.evidence(group), profile, data.places
             ):
                 judged["counterexample"], texts = shortest
-        costs.add(judged, computed.hub_gaps, data.digests)
-        drawn = drawn_groups.collected(found.drawn, found.joins, found.heard)
+        costs.add(judged, HubGaps.of(computed.read.late_ms), data.digests)
+        drawn = drawn_groups.collected(found.drawn, rows["joins"], rows["heard"])
         progress("drawing the report")
         texts |= {
             "verdict.json": verdict.to_json(judged),
             "junit.xml": junit.render(judged),
-            "report.html": report.render(run, judged, data, drawn, found.costs),
+            "report.html": report.render(run, judged, data, drawn, Costs.of_rows(rows)),
         }
         places.write_texts(spark, target, texts)
     return judged

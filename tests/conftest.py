@@ -137,11 +137,11 @@ def brokers(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[ProcessCluste
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
     """One Spark session a worker, which `analyse` finds open and leaves open."""
-    from reports.ingest import spark as spark_module  # noqa: PLC0415 (most tests need no Spark)
+    from reports.ingest.spark import SparkOptions, session  # noqa: PLC0415 (most tests need none)
 
     log = tmp_path_factory.mktemp("spark") / "spark.log"
-    with spark_module.session("local[2]", 0, log) as session:
-        yield session
+    with session(SparkOptions("local[2]"), 0, log) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="session")

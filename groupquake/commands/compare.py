@@ -11,9 +11,9 @@ from groupquake.commands.options import spark_options
 from groupquake.console import Console, json_lines
 from groupquake.exits import Exit
 from reports import EvidenceError
-from reports.ingest.archive import cache_folder
-from reports.ingest.cluster import SparkOptions, session
+from reports.ingest import cache
 from reports.ingest.failures import explained
+from reports.ingest.spark import SparkOptions, session
 from reports.many_runs import measures
 
 Json = dict[str, Any]
@@ -39,7 +39,7 @@ def compare(
     if len(set(names)) < max(len(names), 2):
         raise click.UsageError("give two or more runs of different names")
     find_java()
-    with session(spark, 0, cache_folder() / "spark.log") as opened, explained(tables or runs[0]):
+    with session(spark, 0, cache.folder() / "spark.log") as opened, explained(tables or runs[0]):
         if tables is None:
             found = measures.of_runs(opened, runs)
         else:

@@ -12,9 +12,9 @@ import click
 from chaos.clusters.java import find_java
 from groupquake.console import Console
 from groupquake.exits import Exit
-from reports.ingest.archive import cache_folder
-from reports.ingest.cluster import SparkOptions, session
+from reports.ingest import cache
 from reports.ingest.failures import explained
+from reports.ingest.spark import SparkOptions, session
 from reports.page.wording import REASONS, counted
 from scenarios.durations import parse_positive_ms
 from scenarios.regular_files import open_regular
@@ -116,7 +116,7 @@ def report_logs(
     target = places.uri_of(output or OUTPUT)
     with (
         explained(spark.remote or spark.master or "Spark"),
-        session(spark, _size(logs), cache_folder() / "spark.log") as opened,
+        session(spark, _size(logs), cache.folder() / "spark.log") as opened,
     ):
         if output is not None:
             places.refuse_results(opened, target, ("tables", *analysis.FILES))

@@ -48,7 +48,7 @@ def spark_options(command: Callable[..., Any]) -> Callable[..., Any]:
         archive: str | None,
         **others: Any,
     ) -> Any:
-        from reports.ingest.cluster import SparkOptions  # noqa: PLC0415 (Spark loads slowly)
+        from reports.ingest.spark import SparkOptions  # noqa: PLC0415 (Spark loads slowly)
 
         if master is not None and remote is not None:
             raise click.UsageError("give --master or --remote (or SPARK_REMOTE), not both")

@@ -16,12 +16,11 @@ from groupquake.console import Console
 from groupquake.exits import OF_VERDICT, Exit
 from groupquake.signals import SIGNALS
 from groupquake.summary import summary
-from reports import EvidenceError, ExecutionError, analyse, rehearsal
-from reports.ingest.archive import cache_folder
-from reports.ingest.cluster import SparkOptions, session
+from reports import EvidenceError, ExecutionError, analyse
+from reports.ingest import cache
 from reports.ingest.failures import explained
+from reports.ingest.spark import SparkOptions, prepare, session
 from reports.judgement.run.run_folder import logs_bytes
-from reports.many_runs import run_tables
 
 LARGE = 1_000_000_000
 """The size that evidence elsewhere is taken to have: a session is opened for it, in bytes."""
@@ -44,7 +43,7 @@ WORST_FIRST = (Exit.FAIL, Exit.INTERNAL, Exit.USAGE, Exit.UNKNOWN, Exit.PASS)
 @click.option(
     "--table-format",
     metavar="NAME",
-    default=run_tables.PARQUET,
+    default="parquet",
     show_default=True,
     help="Format of --tables; another one, such as delta, where Spark has it.",
 )
@@ -132,15 +131,17 @@ def _alone(spark: SparkOptions) -> Iterator[Callable[[str], Exit]]:
 @contextmanager
 def _in_session(
     spark: SparkOptions, runs: Sequence[str], output: str | None = None,
-    tables: str | None = None, table_format: str = run_tables.PARQUET,
+    tables: str | None = None, table_format: str = "parquet",
 ) -> Iterator[Callable[[str], Exit]]:  # fmt: skip
     """Give what judges runs in one session, and appends their tables to those of many runs."""
+    from reports.many_runs import run_tables  # noqa: PLC0415 (`judge` starts a JVM before Spark)
+
     find_java()  # Spark needs Java too, and its own error has forty lines
     console = Console()
     console.progress("starting Spark")
     with (
         explained(spark.remote or spark.master or "Spark"),
-        session(spark, _size(runs), cache_folder() / "spark.log") as opened,
+        session(spark, _size(runs), cache.folder() / "spark.log") as opened,
     ):
 
         def judge_in_session(run: str) -> Exit:
@@ -172,7 +173,8 @@ def judge(folder: Path, master: str, console: Console) -> Exit:
         with SIGNALS.handling(_leave_at_once), _in_session(options, [str(folder)]) as judge_one:
             return judge_one(str(folder))
     find_java()
-    rehearsal.start(folder, master)
+    if size := logs_bytes(folder):
+        prepare(master, size, folder / "spark.log")
     from reports.analysis import analyse_folder  # noqa: PLC0415 (the JVM starts meanwhile)
 
     with SIGNALS.handling(_leave_at_once):

@@ -30,8 +30,9 @@ from groupquake.load_workers import WorkerOptions, worker_options
 from groupquake.recovery import recover_all
 from groupquake.runner import Runner
 from groupquake.signals import SIGNALS
-from reports import EvidenceError, ExecutionError, rehearsal
-from reports.ingest.cluster import reach
+from reports import EvidenceError, ExecutionError
+from reports.ingest.spark import prepare, reach
+from reports.judgement.run.run_folder import logs_bytes
 from scenarios.client_properties import without_tls
 from scenarios.fields import BIG_SEED
 
@@ -212,7 +213,7 @@ def _begin_analysis(folder: Path, master: str, *, soon: bool) -> None:
     """
     if soon:
         with suppress(Exception):
-            rehearsal.rehearse(folder, master)
+            prepare(master, logs_bytes(folder), folder / "spark.log", rehearsal=True)
 
 
 def _gather(runner: Runner, attach: int | None, console: Console) -> None:

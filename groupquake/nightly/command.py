@@ -84,11 +84,12 @@ def _draw_trend(directory: Path, folder: Path, record: Json, console: Console) -
         return
     from groupquake.nightly import trend  # noqa: PLC0415 (Spark is imported when it is used)
     from reports.ingest.failures import explained  # noqa: PLC0415
-    from reports.ingest.spark import session  # noqa: PLC0415
+    from reports.ingest.spark import SparkOptions, session  # noqa: PLC0415
 
     console.progress("computing the trend over all nights")
     try:
-        with explained(str(folder)), session("local[*]", 0, folder / "spark.log") as spark:
+        options = SparkOptions("local[*]")
+        with explained(str(folder)), session(options, 0, folder / "spark.log") as spark:
             _put(directory / TREND, trend.add(spark, directory, folder, judged))
     except (EvidenceError, ExecutionError) as error:
         console.error(f"the trend lacks this night: {error}")

@@ -6,7 +6,7 @@ Executors read and parse the lines, and tell of each group.
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import tzinfo
-from itertools import chain, groupby, islice
+from itertools import groupby, islice
 from operator import itemgetter
 from typing import Any
 from urllib.parse import unquote
@@ -70,8 +70,8 @@ def read(spark: SparkSession, files: Iterable[str], zone: tzinfo) -> DataFrame:
     """Return the rows `FOUND` of some files."""
 
     def read_splits(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for split, of_split in groupby(log_files.texts(batches), key=itemgetter(0)):
-            texts = chain.from_iterable(map(itemgetter(1), of_split))
+        for split, lines in log_files.by_split(batches):
+            texts = (line.decode("utf-8", "replace").rstrip("\r\n") for line in lines)
             yield from batched(_rows(unquote(split.file), split.start, texts, zone), FOUND)
 
     lines = log_files.read(spark, [literal(file) for file in files])

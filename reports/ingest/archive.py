@@ -10,12 +10,11 @@ import hashlib
 import io
 import os
 import sys
-import sysconfig
 import tarfile
 from collections.abc import Iterator
 from contextlib import suppress
 from fnmatch import fnmatch
-from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from importlib.metadata import distribution
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
@@ -58,17 +57,18 @@ def build(file: Path) -> None:
 
     The same content makes the same bytes. Raises EvidenceError if it cannot be written.
     """
-    temporary = file.with_name(f".{file.name}.{os.getpid()}")
+    content = io.BytesIO()
+    with (
+        gzip.GzipFile("", "wb", 6, content, mtime=0) as packed,
+        tarfile.open(fileobj=packed, mode="w", format=tarfile.GNU_FORMAT) as archive,
+    ):
+        _add(archive, "bin/python", START.encode(), 0o755)
+        for name, path in _files():
+            _add(archive, f"lib/{name}", path.read_bytes(), 0o644)
+    temporary = file.with_name(f".{file.name}.{os.getpid()}")  # others may build it, too
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        with (
-            temporary.open("wb") as raw,
-            gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed,
-            tarfile.open(fileobj=packed, mode="w", format=tarfile.GNU_FORMAT) as archive,
-        ):
-            _add(archive, "bin/python", START.encode(), 0o755)
-            for name, path in _files():
-                _add(archive, f"lib/{name}", path.read_bytes(), 0o644)
+        temporary.write_bytes(content.getvalue())
         temporary.replace(file)
     except OSError as error:
         with suppress(OSError):
@@ -80,24 +80,11 @@ def build(file: Path) -> None:
 
 def cached() -> Path:
     """Return the archive in the user's cache folder; it is built when something in it changed."""
-    folder = cache_folder()
-    file = folder / f"spark-{_key()}.tar.gz"
+    file = cache.folder() / f"spark-{_key()}.tar.gz"
     if not file.exists():
         build(file)
     cache.use(file, "spark-*.tar.gz")
     return file
-
-
-def cache_folder() -> Path:
-    """Return the folder, made if need be, that groupquake keeps in the user's cache folder."""
-    folder = cache.place()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise EvidenceError(
-            f"{folder}: cannot be made ({error.strerror}); set XDG_CACHE_HOME to another folder"
-        ) from error
-    return folder
 
 
 def ship(spark: "SparkSession", archive: str | Path) -> None:
@@ -118,28 +105,16 @@ def _files() -> Iterator[tuple[str, Path]]:
         for path in sorted(folder.rglob("*.py")):
             yield str(PurePosixPath(package, path.relative_to(folder))), path
     for name in DISTRIBUTIONS:
-        for file in sorted(_distribution(name).files or ()):
+        for file in sorted(distribution(name).files or ()):
             if not any(fnmatch(str(file), unused) for unused in UNUSED):
                 yield str(file), Path(str(file.locate()))
 
 
 def _key() -> str:
-    """Return a digest of what the archive would hold, without reading the dependencies' files."""
-    digest = hashlib.sha256("\0".join((RELEASE, sysconfig.get_platform(), START, *UNUSED)).encode())
-    ours = set(PACKAGES)
-    for name, path in _files():
-        if name.partition("/")[0] in ours:
-            digest.update(name.encode() + b"\0" + path.read_bytes())
-    for name in DISTRIBUTIONS:
-        digest.update((_distribution(name).read_text("RECORD") or "").encode())
-    return digest.hexdigest()[:16]
-
-
-def _distribution(name: str) -> Distribution:
-    try:
-        return distribution(name)
-    except PackageNotFoundError as error:
-        raise EvidenceError(f"{name} is not installed here; install groupquake again") from error
+    """Return a digest of what the archive would hold, without reading the files."""
+    files = [(name, path.stat()) for name, path in _files()]
+    state = [(name, stat.st_size, stat.st_mtime_ns) for name, stat in files]
+    return hashlib.sha256(repr((RELEASE, START, state)).encode()).hexdigest()[:16]
 
 
 def _add(archive: tarfile.TarFile, name: str, content: bytes, mode: int) -> None:

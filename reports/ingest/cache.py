@@ -1,9 +1,11 @@
-"""Where files are kept that can be made again: archives for Spark."""
+"""Where files are kept that can be made again: archives for Spark, and its log."""
 
 import os
 import time
 from contextlib import suppress
 from pathlib import Path
+
+from reports.judgement.errors import EvidenceError
 
 KEPT_S = 7 * 86_400
 """How long a file that nobody uses stays."""
@@ -13,6 +15,18 @@ def place() -> Path:
     """Return groupquake's folder in the user's cache folder; it need not be there."""
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return base / "groupquake"
+
+
+def folder() -> Path:
+    """Return that folder, made if need be."""
+    made = place()
+    try:
+        made.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise EvidenceError(
+            f"{made}: cannot be made ({error.strerror}); set XDG_CACHE_HOME to another folder"
+        ) from error
+    return made
 
 
 def use(file: Path, others: str) -> None:

@@ -5,19 +5,17 @@ tables; of these, few and small ones come back.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from reports.ingest import parquet
 from reports.ingest.reading import SUMMARY, unpacked
 from reports.ingest.storing import RESULT, Files
-from reports.judgement.buckets import ALL_TABLES, Buckets
-from reports.judgement.collector import collector_paused
+from reports.judgement.buckets import Buckets
+from reports.judgement.collector import collector_spared
 
 ROWS_OF_PARTITION = 50_000
 """How many rows a partition has, about: some seconds of judging. Small evidence has smaller ones,
@@ -66,26 +64,8 @@ def judged(
 
     def judge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         files = Files(folder, stored, kept)
-        with collector_paused():
+        with collector_spared():
             buckets.judged(unpacked(batches), files.add)
         yield files.end()
 
     return blobs.mapInArrow(judge, RESULT)
-
-
-def written(results: DataFrame, names: Iterable[str], output: str) -> None:
-    """Let Spark write the tables of some names, whose rows were kept, to a URI.
-
-    They are written side by side: Spark fills its cores, however small each of them is.
-    """
-
-    def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for data in (one for batch in batches for one in batch.column(0).to_pylist()):
-            yield from pa.ipc.open_stream(data)
-
-    def write(name: str) -> None:
-        of_table = results.where(F.col("name") == name).select("data")
-        parquet.write(of_table.mapInArrow(rows, ALL_TABLES[name]), name, output)
-
-    with ThreadPoolExecutor() as threads:
-        list(threads.map(write, names))

@@ -9,7 +9,9 @@ files of a broker.
 import re
 from collections.abc import Iterator, Sequence
 from functools import reduce
-from itertools import islice
+from itertools import groupby, islice
+from operator import itemgetter
+from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -51,16 +53,6 @@ def lines(spark: SparkSession, source: str, folder: str) -> DataFrame:
             f"{source}: no {folder}/<id>/group.log; give the folder of a run, such as runs/latest"
         ) from error
     return read(spark, [literal(unquote(file)) for file in files])
-
-
-def are_there(spark: SparkSession, source: str, folder: str) -> bool:
-    """Tell whether the run at a URI has logs in a folder."""
-    try:
-        # Spark Connect looks for the files when it is asked for what they hold
-        _ = spark.read.text(f"{literal(source)}/{folder}/*/{NAMES}").schema
-    except AnalysisException:
-        return False
-    return True
 
 
 def read(spark: SparkSession, files: Sequence[str]) -> DataFrame:
@@ -114,47 +106,13 @@ def _unpacked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             yield pa.record_batch(columns, ["value", "file", "start"])
 
 
-def texts(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Split, list[str]]]:
-    """Yield the texts of the rows of `read`, those of a batch that are of one split at once.
-
-    Bytes that are not UTF-8 become replacement characters.
-    """
-    return ((split, _decoded(of_split)) for split, of_split in _by_split(batches))
-
-
-def values(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Split, list[bytes]]]:
-    """Yield the lines of the rows of `read`, as `texts`."""
-    return ((split, of_split.to_pylist()) for split, of_split in _by_split(batches))
+def by_split(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Split, Iterator[bytes]]]:
+    """Yield the splits that rows of `read` are of, each with its lines."""
+    rows = (row for batch in batches for row in zip(*map(_values, batch.columns), strict=True))
+    for (file, start), of_split in groupby(rows, key=itemgetter(1, 2)):
+        yield Split(file, start), map(itemgetter(0), of_split)
 
 
-def _by_split(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Split, pa.Array]]:
-    for batch in batches:
-        begin = 0
-        for end, split in _ends(batch):
-            yield split, batch.column(0).slice(begin, end - begin)
-            begin = end
-
-
-def _ends(batch: pa.RecordBatch) -> Iterator[tuple[int, Split]]:
-    """Yield where the rows of a split end, and the split; rows of one split follow each other."""
-    count, files, starts = batch.num_rows, batch.column(1), batch.column(2)
-    at = 0
-    while at < count:
-        split = Split(files[at].as_py(), starts[at].as_py())
-        low, high = at + 1, count
-        while low < high:  # the first row of another split, by bisection
-            middle = (low + high) // 2
-            if (files[middle].as_py(), starts[middle].as_py()) == split:
-                low = middle + 1
-            else:
-                high = middle
-        yield low, split
-        at = low
-
-
-def _decoded(values: pa.Array) -> list[str]:
-    try:
-        found = values.cast(pa.string()).to_pylist()
-    except (pa.ArrowInvalid, UnicodeDecodeError):
-        found = [value.decode("utf-8", "replace") for value in values.to_pylist()]
-    return [text.rstrip("\r\n") for text in found]
+def _values(column: pa.Array) -> list[Any]:
+    found: list[Any] = column.to_pylist()
+    return found

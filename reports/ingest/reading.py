@@ -5,8 +5,9 @@ Each line is read, and parsed, once. Few rows go through Spark: one for each buc
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain, groupby
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -16,17 +17,16 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
-from reports.ingest import log_files
+from reports.ingest import log_files, storing
 from reports.ingest.sources import Count, Range, changed, lines_in, ranges_of
-from reports.judgement.collector import collector_paused
+from reports.judgement.collector import collector_spared
 from reports.judgement.errors import EvidenceError
 from reports.judgement.log import reading
 from reports.judgement.log.log_places import Split, log_file
 from reports.judgement.log.merging import Merged, merge
 from reports.judgement.log.parsing import Parser
 from reports.judgement.log.split_rows import Blob, How, SplitSummary
-from reports.judgement.run import history_rows
-from reports.judgement.run.history import FILE, Read
+from reports.judgement.run.history import FILE
 from reports.judgement.run.history_rows import HistorySummary
 from reports.judgement.run.json_form import Account
 from reports.judgement.witnesses import Connection
@@ -36,60 +36,63 @@ BUCKET_BYTES = 8 << 20
 LEAST_BUCKETS = 16
 """How many buckets there are at least, so that there is work for some cores."""
 SUMMARY = -1
-"""Stands as bucket in the row of a summary: `rows` is the number of its lines, and `size` that of
-their bytes, counted without regard to lines."""
+"""Stands as bucket in the row of a summary: `size` is the number of bytes that were read, counted
+without regard to lines."""
 COLUMNS = """
     file STRING, start LONG, bucket INT, group STRING, rows LONG, since_ms DOUBLE, size LONG,
     data BINARY
 """
 """What a split gives: its blobs, each packed and compressed, and its summary."""
-_SCHEMA = pa.schema([
-    ("file", pa.string()), ("start", pa.int64()), ("bucket", pa.int32()), ("group", pa.string()),
-    ("rows", pa.int64()), ("since_ms", pa.float64()), ("size", pa.int64()), ("data", pa.binary()),
-])  # fmt: skip
+_SCHEMA = storing.schema(COLUMNS)
 _CODEC = pa.Codec("zstd", 1)
 BATCH_BYTES = 64 << 20
 """After so many bytes of rows, not yet compressed, blobs are given out."""
 Summary = SplitSummary | HistorySummary
-Lines = Callable[[Iterator[pa.RecordBatch]], Iterator[tuple[Split, Iterable[bytes], Count | None]]]
-"""Gives the lines of the splits that a task reads."""
+Found = Iterator[Blob | Summary]
+Lines = Iterator[tuple[Split, Iterable[bytes], Count | None]]
+"""The lines of some splits and, of files on paths, what is counted beside them."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """Logs of a run: a DataFrame whose tasks read their splits, and how these do it.
+    """Files of a run: rows whose tasks read splits, and what gives these their lines.
 
     `ranges` are those of files on paths.
     """
 
-    frame: DataFrame
-    lines: Lines
+    rows: DataFrame
+    lines: Callable[[Iterator[pa.RecordBatch]], Lines]
     ranges: Sequence[Range] = ()
+
+    def mapped(self, work: Callable[..., Iterator[pa.RecordBatch]], columns: str) -> DataFrame:
+        """Let tasks work on splits (`Lines`); return the rows that they give."""
+        lines = self.lines  # a task has no session
+
+        def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            with collector_spared():  # millions of rows are made, and no cycles among them
+                for split in lines(batches):
+                    yield from work(*split)
+
+        return self.rows.mapInArrow(task, columns)
 
 
 def on_paths(spark: SparkSession, files: Sequence[Path], split_bytes: int) -> Source:
     """Return the source of files that executors read themselves."""
     ranges = ranges_of(files, split_bytes)
 
-    def lines(
-        batches: Iterator[pa.RecordBatch],
-    ) -> Iterator[tuple[Split, Iterable[bytes], Count | None]]:
+    def lines(batches: Iterator[pa.RecordBatch]) -> Lines:
         for number in chain.from_iterable(batch.column(0).to_pylist() for batch in batches):
             count = Count()
             yield ranges[number].split, lines_in(ranges[number], count), count
 
-    frame = spark.range(0, len(ranges), 1, max(len(ranges), 1))
-    return Source(frame, lines, ranges)
+    return Source(spark.range(0, len(ranges), 1, max(len(ranges), 1)), lines, ranges)
 
 
 def by_spark(rows: DataFrame) -> Source:
     """Return the source of the lines that Spark reads, as `log_files.read` does."""
 
-    def lines(
-        batches: Iterator[pa.RecordBatch],
-    ) -> Iterator[tuple[Split, Iterable[bytes], Count | None]]:
-        for split, of_split in groupby(log_files.values(batches), key=itemgetter(0)):
-            yield split, chain.from_iterable(map(itemgetter(1), of_split)), None
+    def lines(batches: Iterator[pa.RecordBatch]) -> Lines:
+        return ((split, of_split, None) for split, of_split in log_files.by_split(batches))
 
     return Source(rows, lines)
 
@@ -101,41 +104,43 @@ def buckets_for(size: int) -> int:
 
 @dataclass(frozen=True)
 class Reading:
-    """How the lines of a run are read: those of its logs, and those of its client history."""
+    """How a run is read: the logs in each of its folders, and its client history."""
 
-    parser: Parser
-    how: How
-    of_history: Read | None = None
+    logs: Mapping[str, tuple[Parser, How]]
+    history: Callable[[Iterable[bytes]], Found] | None = None
 
-    def read(self, split: Split, lines: Iterable[bytes]) -> Iterator[Blob | Summary]:
+    def read(self, split: Split, lines: Iterable[bytes]) -> Found:
         """Read a split."""
         if _is_history(split):
-            assert self.of_history is not None
-            return history_rows.read(lines, self.of_history, self.how.buckets)
-        return reading.read(lines, log_file(split.file).broker, self.parser, self.how)
+            assert self.history is not None
+            return self.history(lines)
+        return reading.read(lines, log_file(split.file).broker, *self.logs[_folder(split)])
 
 
 def _is_history(split: Split) -> bool:
     return split.file.endswith(FILE)
 
 
+def _folder(split: Split) -> str:
+    return log_file(split.file).name.partition("/")[0]
+
+
 @dataclass(frozen=True)
 class ReadLines:
     """The blobs of a run, kept by Spark (`COLUMNS`), and what its splits tell together.
 
-    `history` is the account of the client history, `late_ms` counts how late gevent's hub ran.
-    `rows` counts rows by bucket, `large` names the groups with blobs of their own. `connections`
-    are those that the tap is compared on.
+    `merged` is that by folder of logs, as `connections`, on which the tap is compared. `history` is
+    the account of the client history, `late_ms` counts how late gevent's hub ran. `rows` counts
+    rows by bucket, `large` names the groups with blobs of their own.
     """
 
-    how: Reading
     blobs: DataFrame
-    merged: Merged
+    merged: Mapping[str, Merged]
+    connections: Mapping[str, frozenset[Connection]]
     history: Account
     late_ms: Counter[float]
     rows: Counter[int]
     large: frozenset[str]
-    connections: frozenset[Connection]
 
 
 def read_lines(source: Source, place: str, how: Reading) -> ReadLines:
@@ -143,79 +148,66 @@ def read_lines(source: Source, place: str, how: Reading) -> ReadLines:
 
     Raises EvidenceError where its logs have no line, or not what is in its files was read.
     """
-    frame, counted = source.frame, Observation()
+    observed, counted = source, Observation()
     if not source.ranges:
-        frame = frame.observe(counted, F.count(F.lit(1)).alias("lines"))
-    found = frame.mapInArrow(_reading(source.lines, how), COLUMNS).persist()
+        rows_read = source.rows.observe(counted, F.count(F.lit(1)).alias("lines"))
+        observed = replace(source, rows=rows_read)
+    found = observed.mapped(partial(_packed, how), COLUMNS).persist()
     of_summaries = found.where(F.col("bucket") == SUMMARY)
     rows = of_summaries.select("file", "start", "size", "data").toArrow().to_pylist()
-    summaries = {Split(row["file"], row["start"]): _summary(row) for row in rows}
-    logs = {split: one for split, one in summaries.items() if isinstance(one, SplitSummary)}
-    lines = sum(one.lines for one in summaries.values())
-    if not any(one.lines for one in logs.values()):
-        raise EvidenceError(
-            f"{place}: every {how.parser.folder}/*/group.log is empty;"
-            " read brokers/*/stdout.log for the reason"
-        )
+    logs: dict[str, dict[Split, SplitSummary]] = {folder: {} for folder in how.logs}
+    summaries: list[Summary] = []
+    history, late_ms = Account(), Counter[float]()
     read: Counter[str] = Counter()
-    for row in rows:
-        read[row["file"]] += row["size"]
+    for row in sorted(rows, key=itemgetter("file", "start")):
+        split = Split(row["file"], row["start"])
+        read[split.file] += row["size"]
+        if _is_history(split):
+            of_history = msgspec.msgpack.decode(row["data"], type=HistorySummary)
+            history.merge(of_history.account)
+            late_ms.update(of_history.late_ms)
+            summaries.append(of_history)
+        else:
+            of_log = msgspec.msgpack.decode(row["data"], type=SplitSummary)
+            logs[_folder(split)][split] = of_log
+            summaries.append(of_log)
+    for folder, of_folder in logs.items():
+        if not any(one.lines for one in of_folder.values()):
+            raise EvidenceError(
+                f"{place}: every {folder}/*/group.log is empty;"
+                " read brokers/*/stdout.log for the reason"
+            )
     for listed in source.ranges:
         if read[listed.split.file] != listed.size:
             raise changed(listed.path)
-    if not source.ranges and lines != counted.get["lines"]:
+    if not source.ranges and sum(one.lines for one in summaries) != counted.get["lines"]:
         raise changed(place)
-    merged = merge(logs, how.parser)
-    history, late_ms = Account(), Counter[float]()
-    for _, one in sorted(summaries.items()):
-        if isinstance(one, HistorySummary):
-            history.merge(one.account)
-            late_ms.update(one.late_ms)
-    return ReadLines(
-        how,
-        found,
-        merged,
-        history,
-        late_ms,
-        sum((Counter(one.rows) for one in summaries.values()), Counter()),
-        frozenset(chain.from_iterable(one.large for one in summaries.values())),
-        frozenset(
-            Connection.of(log_file(split.file).broker, connection, client)
-            for split, one in logs.items()
-            for connection, client in one.clients
-        ),
-    )
-
-
-def _summary(row: Mapping[str, Any]) -> Summary:
-    if _is_history(Split(row["file"], 0)):
-        return msgspec.msgpack.decode(row["data"], type=HistorySummary)
-    return msgspec.msgpack.decode(row["data"], type=SplitSummary)
-
-
-def _reading(
-    lines: Lines, how: Reading
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with collector_paused():  # millions of rows are made, and no cycles among them
-            for split, texts, count in lines(batches):
-                yield from _packed(split, how.read(split, texts), count)
-
-    return read
+    merged = {name: merge(logs[name], parser) for name, (parser, _) in how.logs.items()}
+    connections = {
+        folder: frozenset(
+            Connection.of(log_file(split.file).broker, *client)
+            for split, one in of_folder.items()
+            for client in one.clients
+        )
+        for folder, of_folder in logs.items()
+    }
+    counts = sum((Counter(one.rows) for one in summaries), Counter())
+    large = frozenset(chain.from_iterable(one.large for one in summaries))
+    return ReadLines(found, merged, connections, history, late_ms, counts, large)
 
 
 def _packed(
-    split: Split, found: Iterable[Blob | Summary], count: Count | None
+    how: Reading, split: Split, lines: Iterable[bytes], count: Count | None
 ) -> Iterator[pa.RecordBatch]:
-    """Yield what was read of a split as rows; `count` is what was counted beside it."""
+    """Read a split: yield its rows (`COLUMNS`); `count` is what is counted beside it."""
     rows: list[tuple[Any, ...]] = []
     size = 0
-    for one in found:
+    for one in how.read(split, lines):
         if isinstance(one, Blob):
             rows.append((*split, *one[:4], len(one.data), _CODEC.compress(one.data, asbytes=True)))
             size += len(one.data)
             if size >= BATCH_BYTES:
-                yield _batch(rows)
+                yield storing.batch_of(rows, _SCHEMA)
                 rows, size = [], 0
             continue
         if count is not None and one.lines != count.lines:
@@ -225,13 +217,7 @@ def _packed(
             )
         read_bytes = 0 if count is None else count.size
         rows.append((*split, SUMMARY, "", 0, 0.0, read_bytes, msgspec.msgpack.encode(one)))
-    yield _batch(rows)
-
-
-def _batch(rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
-    columns = zip(*rows, strict=True)
-    arrays = [pa.array(of, field.type) for of, field in zip(columns, _SCHEMA, strict=True)]
-    return pa.record_batch(arrays, schema=_SCHEMA)
+    yield storing.batch_of(rows, _SCHEMA)
 
 
 def unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Split, Blob]]:

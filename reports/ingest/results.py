@@ -1,20 +1,28 @@
 """Results: stored tables in; the few rows that the verdict and the page need, out."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, TypeVar
+from typing import Any, NamedTuple
 
 from reports.ingest.tables import Asked, Tables
 from reports.judgement import findings
+from reports.judgement.buckets import GAPS
 from reports.judgement.coordinators import elections
-from reports.judgement.costs import Costs
 from reports.judgement.digest import Digest
 from reports.judgement.disturbances import of_brokers
 from reports.judgement.log.processes import ends_of_brokers, line_counts
-from reports.judgement.missing.gaps import missing, possible_deletions, unlogged, unreadable
+from reports.judgement.missing.gaps import (
+    ENDS_OF_GROUPS,
+    ENDS_OF_OFFSETS,
+    REMOVED_NONE,
+    missing,
+    possible_deletions,
+    unlogged,
+    unreadable,
+)
 from reports.judgement.run.run_folder import HISTORY
 from reports.judgement.verdict import Results
 from reports.judgement.witnesses import Tap
@@ -23,25 +31,21 @@ FINDINGS = 10_000
 """How many rows that show a difference are read; see `_within_limit`."""
 Json = dict[str, Any]
 Row = Mapping[str, Any]
-T = TypeVar("T")
 Choose = Callable[[Mapping[str, Digest]], Sequence[str]]
 """Chooses groups by what is counted of them."""
 
 
-@dataclass(frozen=True)
-class Found:
-    """What verdict and page need: few rows, however many groups and rebalances there are."""
+class Found(NamedTuple):
+    """What verdict and page need: few rows, however many groups and rebalances there are.
+
+    `kip_848` are the groups that use the KIP-848 protocol, and `drawn` those to draw. `rows` are
+    those of tables that the page shows.
+    """
 
     data: Results
     kip_848: list[str]
-    """The groups that use the KIP-848 protocol."""
     drawn: Sequence[str]
-    """The groups to draw."""
-    joins: list[Json]
-    """The rows of the table `joins` about them."""
-    heard: list[Json]
-    """The rows of the table `heard` about them."""
-    costs: Costs
+    rows: Mapping[str, list[Json]]
 
 
 def results(tables: Tables, planned: Sequence[str], choose: Choose, partitions: int) -> Found:
@@ -53,18 +57,24 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose, partitions: 
     small = defaultdict[str, list[Json]](list, tables.kept)
     digests = {row["group"]: Digest.from_json(row["digest"]) for row in small["digests"]}
     bound: dict[str, dict[str, int]] = defaultdict(dict)
-    for row in sorted(small["bound"], key=itemgetter("group", "name")):
+    for row in small["bound"]:
         bound[row["group"]][row["name"]] = row["count"]
-    groups = sorted(small["groups"], key=itemgetter("group"))
-    with_requests = [
-        row | {"brokers": row["brokers"].split(",")} for row in groups if row["requests"]
-    ]
+    broken: dict[str, list[str]] = defaultdict(list)
+    for row in small["broken"]:
+        broken[row["group"]].append(row["promise"])
+    with_requests = {
+        row["group"]: row | {"brokers": row["brokers"].split(",")}
+        for row in small["groups"]
+        if row["requests"]
+    }
     drawn = choose(digests)
     wrong = _within_limit(digests, drawn)
     shown = list(dict.fromkeys([*planned, *drawn]))
     rows = _rows_that_show(tables, digests, shown, drawn, wrong, partitions)
+    merged = tables.merged
+    lost = _first(small["lost"])
     starts = Counter[str]()
-    for process in tables.merged.processes:
+    for process in merged.processes:
         starts[process["broker"]] += process["process"] > 0
     context = tables.context
     data = Results(
@@ -77,37 +87,47 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose, partitions: 
         violations=rows["violations"],
         breaches=rows["breaches"],
         witnesses=None if context.tap is None else _witnesses(context.tap, digests.values()),
-        broken_promises=_broken_promises(small["broken"]),
+        broken_promises=broken,
         departures=sorted(rows["departures"], key=itemgetter("at_ms", "group")),
         client_findings=sorted(rows["client_findings"], key=itemgetter("at_ms", "client_id")),
         bound=bound,
-        checks={row["group"]: (row["requests"], row["explained"]) for row in with_requests},
-        groups={row["group"]: row for row in with_requests},
-        line_counts=line_counts(tables.merged.processes),
+        checks={name: (row["requests"], row["explained"]) for name, row in with_requests.items()},
+        groups=with_requests,
+        line_counts=line_counts(merged.processes),
         starts=starts,
-        partitions={row["group"]: row["partitions"] for row in groups},
+        partitions={row["group"]: row["partitions"] for row in small["groups"]},
         gaps=[
-            *map(unreadable, tables.rejected),
-            *map(missing, tables.lost),
+            *map(unreadable, _first(small["rejected"])),
+            *map(missing, lost),
             *map(unlogged, sorted(small["unlogged"], key=itemgetter("broker", "line"))),
-            *possible_deletions(tables.ends_of_groups, context.deleted),
+            *possible_deletions(
+                _first(filter(_ends_groups, merged.of_all_groups)), context.deleted
+            ),
         ],
-        of_brokers=[*of_brokers(context, (row["group"] for row in with_requests))],
-        ended_ms=ends_of_brokers(tables.merged.processes, tables.lost),
+        of_brokers=[*of_brokers(context, with_requests)],
+        ended_ms=ends_of_brokers(merged.processes, lost),
         tells_bytes=context.grammar.tells_bytes,
-        places=tables.merged.places,
+        places=merged.places,
         elections=list(elections.doubts(context.epochs, context.stalls)),
-        altered_history=tables.history.doubts(HISTORY),
+        altered_history=tables.read.history.doubts(HISTORY),
         left_out=sum(of.wrong for group, of in digests.items() if wrong and group not in wrong),
     )
-    return Found(
-        data,
-        [row["group"] for row in groups if row["kip_848"]],
-        drawn,
-        rows["joins"],
-        rows["heard"],
-        Costs.of_rows(rows),
-    )
+    kip_848 = [row["group"] for row in small["groups"] if row["kip_848"]]
+    return Found(data, kip_848, drawn, rows)
+
+
+def _first(rows: Iterable[Json]) -> list[Json]:
+    """Return the first rows of lines in order of time, at most GAPS: by brokers and lines."""
+    at = lambda row: float("-inf") if row["at_ms"] is None else row["at_ms"]
+    first = sorted(rows, key=lambda row: (at(row), row["broker"], row["line"]))[:GAPS]
+    return sorted(first, key=itemgetter("broker", "line"))
+
+
+def _ends_groups(row: Row) -> bool:
+    """Tell whether a line is about groups that were deleted, or about offsets."""
+    if row["template"] in ENDS_OF_OFFSETS:
+        return re.search(REMOVED_NONE, row["message"]) is None
+    return row["template"] in ENDS_OF_GROUPS
 
 
 def _witnesses(tap: Tap, digests: Iterable[Digest]) -> Mapping[str, int]:
@@ -170,13 +190,6 @@ def _within_limit(digests: Mapping[str, Digest], drawn: Iterable[str]) -> set[st
             read.add(group)
             left -= count
     return read
-
-
-def _broken_promises(rows: Iterable[Row]) -> Mapping[str, Sequence[str]]:
-    found: dict[str, list[str]] = defaultdict(list)
-    for row in rows:
-        found[row["group"]].append(row["promise"])
-    return {group: sorted(names) for group, names in sorted(found.items())}
 
 
 def _by_start(rows: Iterable[Json]) -> list[Json]:

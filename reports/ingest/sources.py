@@ -35,23 +35,17 @@ class Range(NamedTuple):
         """What it is called."""
         return Split(Path(self.path).as_uri(), self.start)
 
-    @property
-    def is_packed(self) -> bool:
-        """Whether its bytes have to be unpacked."""
-        return self.path.endswith(tuple(FORMS))
-
 
 def ranges_of(files: Iterable[Path], split_bytes: int) -> list[Range]:
     """List the splits of some files, of at most so many bytes; a packed file is one."""
-    return [found for file in files for found in _ranges(file, split_bytes)]
-
-
-def _ranges(file: Path, split_bytes: int) -> Iterator[Range]:
-    stat = file.stat()
-    step = stat.st_size if file.suffix in FORMS else split_bytes
-    for start in range(0, stat.st_size, step or 1):
-        end = min(start + step, stat.st_size)
-        yield Range(str(file), start, end, stat.st_size, stat.st_mtime_ns)
+    found = []
+    for file in files:
+        stat = file.stat()
+        step = stat.st_size if file.suffix in FORMS else split_bytes
+        for start in range(0, stat.st_size, step or 1):
+            end = min(start + step, stat.st_size)
+            found.append(Range(str(file), start, end, stat.st_size, stat.st_mtime_ns))
+    return found
 
 
 def logs_of(folder: Path, kind: str) -> list[Path]:
@@ -99,7 +93,7 @@ def lines_in(one: Range, count: Count) -> Iterator[bytes]:
     """
     with Path(one.path).open("rb") as file:
         _refuse_change(file.fileno(), one)
-        if one.is_packed:
+        if one.path.endswith(tuple(FORMS)):
             damage: list[str] = []
             content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             yield from lines_of(count.of(unpacked_pieces(content, one.path, damage)))

@@ -1,92 +1,155 @@
-"""The Spark session: on this machine, on another master, or one that is open already."""
+"""A session of the user's choice: on this machine, a cluster's, or one of Spark Connect.
+
+On this machine its JVM is ours (`jvm`), unless the user configures Spark: it may start before
+PySpark is imported, and even before the evidence is complete. PySpark has one JVM a process and one
+session at a time: the JVM stays for the next session.
+"""
 
 import os
+import re
+import signal
+import socket
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
-from reports.ingest import local_session
-from reports.ingest.jvm import JvmError, spark_home
-from reports.ingest.local_session import LocalSession
+from reports.ingest import archive, jvm
+from reports.judgement.errors import EvidenceError
 from scenarios.regular_files import append_regular
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import SparkSession
 
-COMMON = {
-    "spark.app.name": "groupquake",
-    "spark.sql.session.timeZone": "UTC",
+NONE = "none"
+"""As an archive: the executors have our packages already."""
+CONNECT_CONF = {"spark.sql.session.timeZone": "UTC"}
+"""The settings that a session of Spark Connect can change; those of the user count more."""
+CONF = {
+    **CONNECT_CONF,
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
 }
+CLUSTER = {"spark.speculation": "true"}
+LOCAL = {
+    "spark.ui.enabled": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.sql.files.maxPartitionBytes": "32m",  # some splits for each core, however few logs
+}
+SMALL = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "2",
+}
+SMALL_BYTES = 100_000_000
+"""Up to this size of evidence, a session on this machine is set up for a short life."""
 CONFIGURED_BY = (
     *("SPARK_HOME", "SPARK_CONF_DIR", "HADOOP_CONF_DIR", "PYSPARK_SUBMIT_ARGS"),
     *("PYSPARK_GATEWAY_PORT", "SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED", "SPARK_API_MODE"),
 )
-"""Variables by which users configure Spark."""
+"""Variables by which users configure Spark; a process of `spark-submit` has some of them."""
+CONNECT_PORT = 15002
+REACHED_WITHIN_S = 10
+_ADDRESS = re.compile(r"(?:local(?:\[.+\]|-cluster\[.+\])?|yarn)$|(?:spark|sc|k8s)://.")
+"""What Spark takes for a master, and the address of a Connect server."""
 
-_prepared: list[LocalSession] = []
-"""The session that `prepare` began to start, until `session` takes it."""
 
+@dataclass(frozen=True)
+class SparkOptions:
+    """Where Spark runs.
 
-def prepare(
-    master: str,
-    size: int,
-    log: Path,
-    rehearsal: "Callable[[SparkSession], None] | None" = None,
-) -> None:
-    """Start a session on this machine in the background, for `session` to take.
-
-    With a rehearsal the session opens and runs that job, niced: brokers may still run. Nothing is
-    started for another master, or where the user configures Spark.
+    `remote` is the address of a Spark Connect server (`sc://HOST:PORT`), `conf` Spark's settings.
+    `archive` is the archive for executors (see `archive`), a path or a URI, or `NONE`; without one
+    it is made, where executors are not on this machine. Without `master` and `remote`, it is
+    `spark-submit`'s master in a process that this started, else this machine.
     """
-    if _prepared or not _plain(master) or _running() is not None:
+
+    master: str | None = None
+    remote: str | None = None
+    conf: Mapping[str, str] = field(default_factory=dict)
+    archive: str | None = None
+
+    @property
+    def plain(self) -> bool:
+        """Whether Spark runs on this machine and nothing is set."""
+        local = self.remote is None and (self.master or "local[*]").startswith("local")
+        configured = any(name in os.environ for name in CONFIGURED_BY)
+        configured |= (jvm.spark_home() / "conf").exists()
+        return local and not (configured or self.conf or self.archive)
+
+
+_started: list[jvm.Jvm] = []
+"""This process's JVM, once there is one."""
+_rehearsing: list[threading.Thread] = []
+"""What opens a session already, for `session` to take."""
+_stopping: list[threading.Thread] = []
+"""What stops the last session."""
+
+
+def prepare(master: str, size: int, log: Path, *, rehearsal: bool = False) -> None:
+    """Start the JVM of a session on this machine in the background, for `session` to take.
+
+    With a rehearsal the session opens, too, and its workers start, niced: brokers may still run.
+    Nothing is started for another master, or where the user configures Spark. Whatever goes wrong
+    here, `session` runs into it, and says so.
+    """
+    options = SparkOptions(master)
+    if _rehearsing or not options.plain or _running() is not None:
         return
-    with suppress(JvmError):
-        given = {**COMMON, "spark.master": master}
-        starting = LocalSession(given, size, log, niced=rehearsal is not None)
-        if rehearsal is not None:
-            starting.rehearse(rehearsal)
-        _prepared.append(starting)
+    with suppress(OSError):
+        _start_jvm(log, niced=rehearsal)
+        if rehearsal:
+            import pyspark.sql  # noqa: F401, PLC0415 (two threads that import it at once both fail)
+
+            given = options, size, log
+            _rehearsing.append(threading.Thread(target=_rehearse, args=given, daemon=True))
+            _rehearsing[0].start()
+
+
+def _rehearse(options: SparkOptions, size: int, log: Path) -> None:
+    """Open a session, and let a task on each core import what other tasks need."""
+    with suppress(Exception):
+        _open(options, size, log).range(1_000).mapInArrow(_imported, "id LONG").toArrow()
 
 
 @contextmanager
-def session(master: str, size: int, log: Path) -> "Iterator[SparkSession]":
-    """Open a session for evidence of `size` bytes; a session that is open is used as it is.
+def session(options: SparkOptions, size: int, log: Path) -> "Iterator[SparkSession]":
+    """Open a session for evidence of `size` bytes; an open session is used as it is.
 
-    Spark's own output goes to `log`.
+    Spark's own output goes to `log`. Raises EvidenceError where the cluster cannot be reached, and
+    ExecutionError where a JVM does not start.
     """
-    if not _prepared and (running := _running()) is not None:
+    if _rehearsing:
+        _rehearsing.pop().join()
+    elif (running := _running()) is not None:
         yield running
         return
-    prepare(master, size, log)
-    if _prepared:
-        own = _prepared.pop()
-        with suppress(JvmError):  # then Spark says itself what is wrong
-            spark = own.session()
-            try:
-                yield spark
-            finally:
-                own.close()
-            return
-    with stderr_to(log):
-        spark = _submitted(master, size)
+    spark = _open(options, size, log)  # that of a rehearsal, if it is there
     try:
+        if options.archive is not None:
+            if options.archive != NONE:
+                archive.ship(spark, options.archive)
+        elif options.remote or not (spark.conf.get("spark.master") or "").startswith("local"):
+            archive.ship(spark, archive.cached())
         yield spark
     finally:
-        spark.stop()
-
-
-def _plain(master: str) -> bool:
-    """Say whether a session on this machine needs nothing that only `spark-submit` does."""
-    configured = any(name in os.environ for name in CONFIGURED_BY)
-    return master.startswith("local") and not configured and not (spark_home() / "conf").exists()
+        if options.plain:  # it takes a second, and the JVM ends with this process
+            _stopping.append(threading.Thread(target=spark.stop, daemon=True))
+            _stopping[-1].start()
+        else:
+            spark.stop()
 
 
 def _running() -> "SparkSession | None":
-    LocalSession.await_stop()
+    while _stopping:
+        _stopping.pop().join()
     if "pyspark.sql" not in sys.modules:
         return None
     from pyspark.sql import SparkSession  # noqa: PLC0415 (it is imported already)
@@ -94,19 +157,63 @@ def _running() -> "SparkSession | None":
     return SparkSession.getActiveSession()
 
 
-def _submitted(master: str, size: int) -> "SparkSession":
-    """Open a session by `spark-submit`, which heeds every setting of the user's."""
+def _open(options: SparkOptions, size: int, log: Path) -> "SparkSession":
     from pyspark.sql import SparkSession  # noqa: PLC0415 (it loads slowly)
 
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    options: dict[str, Any] = COMMON
-    if master.startswith("local"):
-        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-        java = {"spark.driver.extraJavaOptions": " ".join(local_session.java_options(size))}
-        options = options | local_session.settings(size) | java
-    builder = SparkSession.builder.master(master).config(map=options)
-    with local_session.sigint_kept():
-        return builder.getOrCreate()
+    builder = SparkSession.builder.appName("groupquake")
+    if options.remote is not None:
+        reach(options.remote)
+        builder = builder.remote(options.remote)
+        return builder.config(map={**CONNECT_CONF, **options.conf}).getOrCreate()
+    master = "local[*]" if options.plain and options.master is None else options.master
+    if master is not None:
+        reach(master)
+        builder = builder.master(master)
+    settings = {**CONF, **CLUSTER}
+    if (master or "").startswith("local"):
+        os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+        settings = CONF | LOCAL | (SMALL if size <= SMALL_BYTES else {})
+    if options.plain:
+        _connect(log)
+    with _sigint_kept(), nullcontext() if options.plain else stderr_to(log):
+        return builder.config(map={**settings, **options.conf}).getOrCreate()
+
+
+def _start_jvm(log: Path, *, niced: bool = False) -> jvm.Jvm:
+    if not _started:
+        options = [*jvm.QUICK, *jvm.archive_options()]
+        _started.append(jvm.Jvm(options, log, niced=niced))
+    return _started[0]
+
+
+def _connect(log: Path) -> None:
+    """Let PySpark connect to our JVM; it takes the address from variables alone."""
+    from pyspark import SparkContext  # noqa: PLC0415 (the JVM starts meanwhile)
+
+    port, secret = _start_jvm(log).address
+    address = {"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret}
+    os.environ |= address
+    try:
+        SparkContext.getSystemProperty("java.version")  # the first call connects
+    finally:  # other processes of ours are not to find it
+        for name in address:
+            del os.environ[name]
+
+
+def _imported(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+    """Import in a task what the tasks of a comparison need."""
+    from reports.ingest import judging  # noqa: F401, PLC0415 (this module loads without Spark)
+
+    return batches
+
+
+@contextmanager
+def _sigint_kept() -> Iterator[None]:
+    """Keep the handler of SIGINT while a session opens: PySpark installs its own."""
+    interrupted = signal.getsignal(signal.SIGINT)
+    yield
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, interrupted)
 
 
 @contextmanager
@@ -121,3 +228,24 @@ def stderr_to(log: Path) -> Iterator[None]:
     finally:
         os.dup2(ours, 2)
         os.close(ours)
+
+
+def reach(address: str) -> None:
+    """Raise EvidenceError unless a master or server can be reached: Spark tries for minutes."""
+    if not _ADDRESS.match(address):
+        raise EvidenceError(
+            f"{address}: no master of Spark; give local[*], spark://HOST:PORT, yarn or k8s://URL"
+        )
+    url = urlsplit(address)
+    if url.scheme not in ("spark", "sc"):
+        return
+    reasons = []
+    for server in url.netloc.split(","):
+        host, _, port = server.partition(":")
+        try:
+            socket.create_connection((host, int(port or CONNECT_PORT)), REACHED_WITHIN_S).close()
+        except (OSError, ValueError) as error:
+            reasons.append(f"{server}: {getattr(error, 'strerror', None) or error}")
+        else:
+            return
+    raise EvidenceError(f"{address}: Spark cannot be reached there ({'; '.join(reasons)})")

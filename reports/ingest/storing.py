@@ -2,22 +2,30 @@
 
 A task may run twice, or not to its end. So it writes files of its attempt, and the driver moves
 those alone that came back in a result: a table is whole, or it is not there. Elsewhere than on a
-path Spark writes (`judging.written`).
+path Spark writes.
 """
 
 import shutil
 import uuid
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
-from reports.ingest.parquet import schema
+from reports.ingest.log_files import literal
 from reports.judgement.buckets import ALL_TABLES
 from reports.judgement.log.split_rows import Row
 
+TYPES = {
+    "STRING": pa.string(), "BINARY": pa.binary(), "DOUBLE": pa.float64(), "INT": pa.int32(),
+    "LONG": pa.int64(), "BOOLEAN": pa.bool_(),
+}  # fmt: skip
 ATTEMPTS = ".attempts"
 """The folder, beside the tables, of what tasks write."""
 SUCCESS = "_SUCCESS"
@@ -25,34 +33,44 @@ ROWS = 20_000
 """How many rows of a table a task holds before it writes them."""
 RESULT = "name STRING, file STRING, data BINARY"
 """What a task tells: the name of a file of a table, or a kept table's rows (Arrow's format)."""
-_RESULT = pa.schema([("name", pa.string()), ("file", pa.string()), ("data", pa.binary())])
-_SCHEMAS = {name: schema(columns) for name, columns in ALL_TABLES.items()}
-_WRITTEN: dict[str, Any] = {
+BY_SPARK = {"compression": "zstd", "parquet.enable.dictionary": "false"}
+"""How Spark writes tables: most texts stand in one row, so that dictionaries of them cost as much
+processor time as all the rest."""
+BY_ARROW: dict[str, Any] = {
     "compression": "zstd", "compression_level": 1, "use_dictionary": False,
     "write_statistics": ["group"],
 }  # fmt: skip
-"""As `parquet.STORED`, for Arrow's writer."""
+"""How Arrow does."""
 
 
-def table_of(name: str, rows: Sequence[Row]) -> pa.Table:
-    """Return rows of a table, its columns in their order, as Arrow has them."""
-    columns = zip(*rows, strict=True) if rows else [[] for _ in _SCHEMAS[name]]
-    fields = _SCHEMAS[name]
+def schema(columns: str) -> pa.Schema:
+    """Return the Arrow schema of columns in SQL's form (`name TYPE, …`)."""
+    pairs = (column.split() for column in columns.split(","))
+    return pa.schema([(name, TYPES[kind]) for name, kind in pairs])
+
+
+def batch_of(rows: Sequence[Row], fields: pa.Schema) -> pa.RecordBatch:
+    """Return rows, each with its values in the order of the columns, as Arrow has them."""
+    columns = zip(*rows, strict=True) if rows else [[] for _ in fields]
     arrays = [pa.array(column, field.type) for column, field in zip(columns, fields, strict=True)]
-    return pa.table(arrays, schema=fields)
+    return pa.record_batch(arrays, schema=fields)
+
+
+_SCHEMAS = {name: schema(columns) for name, columns in ALL_TABLES.items()}
+_RESULT = schema(RESULT)
 
 
 class Files:
     """Takes the rows of a task's tables: writes those of some to files, and keeps some as well."""
 
     def __init__(self, folder: Path | None, stored: Collection[str], kept: Collection[str]) -> None:
-        """Write below a folder of tables, if there is one: the driver has made ATTEMPTS in it."""
+        """Write below a folder of tables, if there is one: its `attempts` are made."""
         self._folder = Path() if folder is None else folder / ATTEMPTS
         self._stored, self._kept = stored if folder else (), kept
         self._attempt = uuid.uuid4().hex
         self._rows: dict[str, list[Row]] = {name: [] for name in ALL_TABLES}
         self._writers: dict[str, pq.ParquetWriter] = {}
-        self._tables: dict[str, list[pa.Table]] = {name: [] for name in kept}
+        self._told: list[Row] = []
 
     def add(self, name: str, more: Iterable[Row]) -> None:
         """Take rows of a table."""
@@ -61,57 +79,69 @@ class Files:
         if len(rows) >= ROWS:
             self._write(name)
 
-    def _file(self, name: str) -> Path:
-        return self._folder / f"{name.replace('/', '-')}-{self._attempt}.parquet"
-
     def _write(self, name: str) -> None:
-        table = table_of(name, self._rows[name])
+        batch = batch_of(self._rows[name], _SCHEMAS[name])
         self._rows[name] = []
         if name in self._kept:
-            self._tables[name].append(table)
+            self._told.append((name, None, _as_bytes(batch)))
         if name in self._stored:
             if name not in self._writers:
-                made = pq.ParquetWriter(self._file(name), table.schema, **_WRITTEN)
+                file = f"{name.replace('/', '-')}-{self._attempt}.parquet"
+                made = pq.ParquetWriter(self._folder / file, batch.schema, **BY_ARROW)
                 self._writers[name] = made
-            self._writers[name].write_table(table)
+                self._told.append((name, file, None))
+            self._writers[name].write_batch(batch)
 
     def end(self) -> pa.RecordBatch:
         """Close the files; return what the driver learns (`RESULT`)."""
         for name, rows in self._rows.items():
             if rows:
                 self._write(name)
-        found: list[tuple[str, str | None, bytes | None]] = []
-        for name, writer in self._writers.items():
+        for writer in self._writers.values():
             writer.close()
-            found.append((name, self._file(name).name, None))
-        for name, tables in self._tables.items():
-            found += ((name, None, _as_bytes(table)) for table in tables)
-        columns = zip(*found, strict=True) if found else [[], [], []]
-        arrays = [pa.array(of, field.type) for of, field in zip(columns, _RESULT, strict=True)]
-        return pa.record_batch(arrays, schema=_RESULT)
+        return batch_of(self._told, _RESULT)
 
 
-def _as_bytes(table: pa.Table) -> bytes:
+def told(folder: Path | None, tables: Mapping[str, Sequence[Row]]) -> pa.Table:
+    """Write and keep tables that the driver has, without a folder keep them; return `RESULT`."""
+    files = Files(folder, tables, tables)
+    for name, rows in tables.items():
+        files.add(name, rows)
+    return pa.Table.from_batches([files.end()])
+
+
+def _as_bytes(batch: pa.RecordBatch) -> bytes:
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as stream:
-        stream.write_table(table)
+    with pa.ipc.new_stream(sink, batch.schema) as stream:
+        stream.write_batch(batch)
     found: bytes = sink.getvalue().to_pybytes()
     return found
 
 
+def in_order(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows of a table in a total order: nothing depends on their partitions."""
+    return sorted(rows, key=lambda row: [(value is not None, value) for value in row.values()])
+
+
 def rows_in(results: pa.Table) -> dict[str, list[dict[str, Any]]]:
-    """Return the rows of the tables that tasks kept."""
+    """Return the rows of the tables that tasks kept, in order."""
     found: dict[str, list[dict[str, Any]]] = {}
     for row in results.to_pylist():
         if row["data"] is not None:
             rows = pa.ipc.open_stream(row["data"]).read_all().to_pylist()
             found.setdefault(row["name"], []).extend(rows)
-    return found
+    return {name: in_order(rows) for name, rows in found.items()}
 
 
-def begin(folder: Path) -> None:
-    """Make a folder for what tasks write."""
-    (folder / ATTEMPTS).mkdir(parents=True, exist_ok=True)
+@contextmanager
+def attempts(folder: Path) -> Iterator[None]:
+    """Make a folder for what tasks write, and remove what no result names."""
+    made = folder / ATTEMPTS
+    made.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
 
 
 def commit(folder: Path, names: Iterable[str], results: pa.Table) -> None:
@@ -123,26 +153,39 @@ def commit(folder: Path, names: Iterable[str], results: pa.Table) -> None:
     for row in results.to_pylist():
         if row["file"] is not None:
             files[row["name"]].append(row["file"])
-    attempts = folder / ATTEMPTS
+    made = folder / ATTEMPTS
     for name, of_table in files.items():
-        whole = attempts / "whole"
+        whole = made / "whole"
         whole.mkdir()
         for number, file in enumerate(of_table):
-            (attempts / file).rename(whole / f"part-{number:05}-{file}")
+            (made / file).rename(whole / f"part-{number:05}-{file}")
         if not of_table:
-            pq.write_table(table_of(name, []), whole / "part-00000.parquet", **_WRITTEN)
+            nothing = _SCHEMAS[name].empty_table()
+            pq.write_table(nothing, whole / "part-00000.parquet", **BY_ARROW)
         (whole / SUCCESS).touch()
         (folder / name).parent.mkdir(exist_ok=True)
         whole.rename(folder / name)
 
 
-def write(folder: Path, name: str, rows: Sequence[Row]) -> None:
-    """Write a small table from here."""
-    files = Files(folder, [name], [])
-    files.add(name, rows)
-    commit(folder, [name], pa.Table.from_batches([files.end()]))
+def write(results: DataFrame, names: Iterable[str], output: str) -> None:
+    """Let Spark write the tables of some names, whose rows were kept, to a URI.
+
+    They are written side by side: Spark fills its cores, however small each of them is.
+    """
+
+    def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for data in (one for batch in batches for one in batch.column(0).to_pylist()):
+            yield from pa.ipc.open_stream(data)
+
+    def write_one(name: str) -> None:
+        kept = results.where(F.col("name") == name).select("data")
+        table = kept.mapInArrow(rows, ALL_TABLES[name])
+        table.write.mode("overwrite").options(**BY_SPARK).parquet(f"{output}/{name}")
+
+    with ThreadPoolExecutor() as threads:
+        list(threads.map(write_one, names))
 
 
-def end(folder: Path) -> None:
-    """Remove what no result names."""
-    shutil.rmtree(folder / ATTEMPTS, ignore_errors=True)
+def stored(spark: SparkSession, columns: str, name: str, output: str) -> DataFrame:
+    """Read a table that was written, with columns in SQL's form: it may have no file with a row."""
+    return spark.read.schema(columns).parquet(f"{literal(output)}/{name}")

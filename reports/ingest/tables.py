@@ -1,53 +1,40 @@
 """From log files to tables: the two passes of a run, in a row, and its tables read back."""
 
-import re
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial, reduce
-from operator import itemgetter
 from typing import Any, NamedTuple
 
-from pyspark.sql import DataFrame, SparkSession
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from reference_coordinator.replay import Evidence
-from reports.ingest import (
-    judging,
-    log_files,
-    parquet,
-    places,
-    sources,
-    storing,
-)
+from reports.ingest import judging, log_files, places, sources, storing
 from reports.ingest.reading import (
     Reading,
     ReadLines,
-    Source,
     buckets_for,
     by_spark,
     on_paths,
     read_lines,
 )
 from reports.judgement import buckets, group
-from reports.judgement.buckets import GAPS, Buckets
-from reports.judgement.costs import HubGaps
+from reports.judgement.buckets import Buckets, Check
 from reports.judgement.group import check_group, evidence_of
 from reports.judgement.judging import Rules, context_of
 from reports.judgement.log import broker_log
-from reports.judgement.log.broker_log import COLUMNS as LINE_COLUMNS
-from reports.judgement.log.log_places import LOG
+from reports.judgement.log.broker_log import Place
+from reports.judgement.log.log_places import LOG, Split
 from reports.judgement.log.merging import Merged
-from reports.judgement.log.parsing import Parser, number
-from reports.judgement.log.processes import line_counts
+from reports.judgement.log.parsing import number
+from reports.judgement.log.processes import Lost, line_counts
 from reports.judgement.log.split_rows import How
-from reports.judgement.missing.gaps import ENDS_OF_GROUPS, ENDS_OF_OFFSETS, REMOVED_NONE
-from reports.judgement.run import deliveries
+from reports.judgement.run import deliveries, history_rows
 from reports.judgement.run.deliveries import ACTED, NOTHING_HELD, Deliveries
 from reports.judgement.run.evidence_level import Level
 from reports.judgement.run.history import reader_of
-from reports.judgement.run.json_form import Account
 from reports.judgement.run.run_folder import HISTORY, RunFolder, logs_bytes
 from reports.judgement.run_context import RunContext
 from reports.judgement.standstills import spans_of
@@ -60,12 +47,10 @@ COLUMNS = {**broker_log.TABLES, **group.TABLES}
 OF_LINES = ("requests", "transitions", "coverage")
 OF_TAP = tuple(name for name in buckets.OF_TAP if not name.endswith("lost"))
 """The tables of lines that the tap wrote beside the brokers' logs."""
-LOST = ("lost", f"{Level.WIRE}/lost")
-"""The tables of what lines are lost: of the brokers' logs, and of the tap's beside them."""
 OF_GROUPS = tuple(name for name in group.TABLES if name != "digests")
 STORED = (*broker_log.TABLES, *OF_GROUPS)
 """The tables that are stored: all but what is counted of each group."""
-ALWAYS_KEPT = ("digests", "groups", "bound", "broken", "unlogged", "rejected", *LOST)
+ALWAYS_KEPT = ("digests", "groups", "bound", "broken", "unlogged", "rejected", "lost")
 """The tables that are given to the driver as a whole."""
 FEW_ROWS = 50_000
 """Up to so many requests and lines, so are all tables of groups: they are not read again."""
@@ -92,85 +77,55 @@ class Asked(NamedTuple):
         return (self.differing is None or of in self.differing) and row["outcome"] != "match"
 
     @property
-    def condition(self) -> str:
-        """The same in SQL."""
-        of_groups = among("group", self.groups)
+    def condition(self) -> Column:
+        """The same for Spark."""
+        of_groups = _among(self.groups)
         if self.below is not None:
-            partition = "CAST(substring_index(partition, '-', -1) AS LONG)"
-            return f"{of_groups} AND (overlap_ms > 0 OR {partition} < {self.below})"
+            partition = F.substring_index("partition", "-", -1).cast("long")
+            return of_groups & ((F.col("overlap_ms") > 0) | (partition < self.below))
         if self.differing is not None and not self.differing:
             return of_groups
-        return f"{of_groups} OR outcome != 'match' AND {among('group', self.differing)}"
+        return of_groups | ((F.col("outcome") != "match") & _among(self.differing))
+
+
+def _among(groups: Collection[str] | None) -> Column:
+    return F.lit(True) if groups is None else F.col("group").isin([*groups])
 
 
 @dataclass(frozen=True)
 class Tables:
     """The tables of a run, stored at a URI (`output`), and the few results that are not stored.
 
-    `kept` are the rows of some tables.
+    `read` is what was read of the logs, and `kept` are the rows of some tables.
     """
 
     spark: SparkSession
     run: RunFolder
     output: str
-    merged: Merged
+    read: ReadLines
     kept: Mapping[str, list[Json]]
     context: RunContext
-    history: Account = field(default_factory=Account)
-    """What of the lines of the client history is understood."""
-    hub_gaps: HubGaps | None = None
-    """How late gevent's hub ran, if the history tells it."""
+
+    @property
+    def merged(self) -> Merged:
+        """What the splits of the logs that are judged tell together."""
+        return self.read.merged[self.run.parser.folder]
 
     def frame(self, name: str) -> DataFrame:
         """Return a stored table, with the columns that `COLUMNS` names."""
-        return parquet.stored(self.spark, COLUMNS[name], name, self.output)
+        return storing.stored(self.spark, COLUMNS[name], name, self.output)
 
     def rows(self, name: str, asked: Asked) -> list[Json]:
-        """Read rows of a table, in a total order."""
+        """Read rows of a table, in order."""
         if name in self.kept:
-            found = [row for row in self.kept[name] if asked.wants(row)]
-        else:
-            found = rows_of(self.frame(name).where(asked.condition))
-        return sorted(found, key=_by_all_columns)
-
-    @property
-    def rejected(self) -> list[Json]:
-        """Rows of `coverage` of lines that are not understood, at most GAPS."""
-        return _first(self.kept.get("rejected", ()))
-
-    @property
-    def lost(self) -> list[Json]:
-        """Rows of `lost`, at most GAPS."""
-        return _first(self.kept["lost"])
-
-    @property
-    def ends_of_groups(self) -> list[Json]:
-        """Rows of `transitions` about groups and offsets that were deleted, at most GAPS."""
-        return _first(
-            row
-            for row in self.merged.of_all_groups
-            if row["template"] in ENDS_OF_GROUPS
-            or (row["template"] in ENDS_OF_OFFSETS and not _REMOVED_NONE.search(row["message"]))
-        )
+            return [row for row in self.kept[name] if asked.wants(row)]
+        return storing.in_order(self.frame(name).where(asked.condition).toArrow().to_pylist())
 
     def evidence(self, name: str) -> Evidence:
         """Return a group's evidence, as the oracle was given it."""
-        return evidence_of(self.context, name, self.rows_of_group(name))
-
-    def rows_of_group(self, name: str) -> list[Json]:
-        """Read the rows of `requests` and `transitions` about a group, for `evidence_of`."""
         requests = [row | {"template": None} for row in self.rows("requests", Asked([name]))]
-        return [*requests, *self.rows("transitions", Asked([name]))]
-
-
-_REMOVED_NONE = re.compile(REMOVED_NONE)
-
-
-def _first(rows: Iterable[Json]) -> list[Json]:
-    """Return the first rows in order of time, at most GAPS: by brokers and lines."""
-    at = lambda row: float("-inf") if row["at_ms"] is None else row["at_ms"]
-    first = sorted(rows, key=lambda row: (at(row), row["broker"], row["line"]))[:GAPS]
-    return sorted(first, key=itemgetter("broker", "line"))
+        lines = self.rows("transitions", Asked([name]))
+        return evidence_of(self.context, name, [*requests, *lines])
 
 
 def build(
@@ -187,141 +142,113 @@ def build(
     """
     progress("reading the lines")
     held = _deliveries(spark, source, run)
+    how = _reading(run, held)
     output = f"{target}/tables"
-    with ExitStack() as stack:
-        reading = lambda parser: stack.enter_context(_read(spark, run, source, parser, held))
-        read = reading(run.parser)
-        seen = reading(run.tap_parser) if _has_tap(spark, run, source) else None
+    with _read(spark, source, how) as read:
         progress("replaying every request through the reference coordinator")
-        tap = None if seen is None else _tap(run, read, seen)
-        context = context_of(run, rules, read.merged, held, tap)
-        kept = _judged([read] if seen is None else [read, seen], context, output)
-    gaps = HubGaps.of(read.late_ms)
-    return Tables(spark, run, output, read.merged, kept, context, read.history, gaps)
+        merged, tap = read.merged[run.parser.folder], _tap(run, read)
+        context = context_of(run, rules, merged, held, tap)
+        kept = _judged(read, partial(check_group, context), output)
+    return Tables(spark, run, output, read, kept, context)
 
 
 def store_lines(spark: SparkSession, run: RunFolder, source: str, output: str) -> Merged:
     """Read the logs of a run at a URI and store the tables of their lines at another."""
-    with _read(spark, run, source, run.parser, NOTHING_HELD) as read:
-        _judged([read], None, output)
-    return read.merged
+    how = _reading(run, NOTHING_HELD)
+    with _read(spark, source, how) as read:
+        _judged(read, None, output)
+    return read.merged[run.parser.folder]
+
+
+def _reading(run: RunFolder, held: Deliveries) -> Reading:
+    """Return how a run is read; the logs that are judged come first."""
+    buckets = buckets_for(sum(run.elsewhere.values()) or logs_bytes(run.path))
+    compared = run.level is not Level.WIRE
+    apis = frozenset(compared_apis(tells_bytes=run.grammar.tells_bytes) if compared else ())
+    logs = {run.parser.folder: (run.parser, How(buckets, spans_of(run), held, apis))}
+    if _has_tap(run):
+        logs[run.tap_parser.folder] = (run.tap_parser, How(buckets, apis=apis))
+    if not run.has_history:
+        return Reading(logs)
+    return Reading(logs, partial(history_rows.read, of_line=reader_of(run), buckets=buckets))
+
+
+def _has_tap(run: RunFolder) -> bool:
+    """Tell whether a run has logs of the tap beside those of its brokers."""
+    folder = Level.WIRE.folder
+    there = any(run.path.glob(f"{folder}/*/{LOG}*"))
+    elsewhere = any(name.startswith(f"{folder}/") for name in run.elsewhere)
+    return run.level is Level.REQUESTS and (there or elsewhere)
 
 
 @contextmanager
-def _read(
-    spark: SparkSession, run: RunFolder, source: str, parser: Parser, held: Deliveries
-) -> Iterator[ReadLines]:
-    """Read the lines of a run's logs and, beside those that are judged, its client history."""
-    is_second = parser.on_wire and run.level is not Level.WIRE
-    of_history = reader_of(run) if run.has_history and not is_second else None
-    lines = _source_of(spark, source, parser, with_history=of_history is not None)
-    apis = compared_apis(tells_bytes=run.grammar.tells_bytes)
-    how = How(
-        buckets_for(sum(run.elsewhere.values()) or logs_bytes(run.path)),
-        () if is_second else spans_of(run),
-        NOTHING_HELD if is_second else held,
-        frozenset(apis if run.level is not Level.WIRE else ()),
-    )
-    read = read_lines(lines, source, Reading(parser, how, of_history))
+def _read(spark: SparkSession, source: str, how: Reading) -> Iterator[ReadLines]:
+    """Read the logs of a run at a URI, and its client history."""
+    path = places.local_path(source)
+    if path is not None and path.is_dir():
+        logs = [file for folder in how.logs for file in sources.logs_of(path, folder)]
+        history = [path / HISTORY] if how.history else []
+        lines = on_paths(spark, [*logs, *history], log_files.split_bytes(spark))
+    else:
+        rows = [log_files.lines(spark, source, folder) for folder in how.logs]
+        if how.history:
+            rows.append(log_files.bounded(spark, [log_files.literal(f"{source}/{HISTORY}")]))
+        lines = by_spark(reduce(DataFrame.unionAll, rows))
+    read = read_lines(lines, source, how)
     try:
         yield read
     finally:
         read.blobs.unpersist()
 
 
-def _source_of(spark: SparkSession, source: str, parser: Parser, *, with_history: bool) -> Source:
-    """Return the source of the logs of a run at a URI, and of its history."""
-    path = places.local_path(source)
-    if path is not None and path.is_dir():
-        history = [path / HISTORY] if with_history else []
-        logs = sources.logs_of(path, parser.folder)
-        return on_paths(spark, [*logs, *history], log_files.split_bytes(spark))
-    rows = log_files.lines(spark, source, parser.folder)
-    if with_history:
-        history_uri = log_files.literal(f"{source}/{HISTORY}")
-        rows = rows.unionAll(log_files.bounded(spark, [history_uri]))
-    return by_spark(rows)
-
-
-def _has_tap(spark: SparkSession, run: RunFolder, source: str) -> bool:
-    """Tell whether a run has logs of the tap beside those of its brokers."""
-    path = places.local_path(source)
-    if run.level is not Level.REQUESTS:
-        return False
-    if path is not None and path.is_dir():
-        return any(path.glob(f"{Level.WIRE.folder}/*/{LOG}*"))
-    return log_files.are_there(spark, source, Level.WIRE.folder)
-
-
-def _tap(run: RunFolder, logged: ReadLines, seen: ReadLines) -> Tap:
-    """Return what is known of the tap over the whole run."""
-    counts = line_counts(seen.merged.processes)
+def _tap(run: RunFolder, read: ReadLines) -> Tap | None:
+    """Return what is known of the tap over the whole run, if it is a second witness."""
+    if len(read.merged) == 1:
+        return None
+    logged, seen = read.merged.values()
+    counts = line_counts(seen.processes)
+    of_brokers, of_tap = read.connections.values()
     return Tap(
-        seen.connections,
-        hidden_by_nat(logged.connections, seen.connections),
-        (logged.merged.places, seen.merged.places),
+        of_tap,
+        hidden_by_nat(of_brokers, of_tap),
+        (logged.places, seen.places),
         run.killed_between,
-        {one["broker"]: one["last_ms"] for one in seen.merged.processes},
-        whole=not counts["rejected"] and not seen.merged.lost,
+        {one["broker"]: one["last_ms"] for one in seen.processes},
+        whole=not counts["rejected"] and not seen.lost,
         tells_bytes=run.grammar.tells_bytes,
         lines=counts.total(),
     )
 
 
-def _judged(
-    reads: Sequence[ReadLines], context: RunContext | None, output: str
-) -> Mapping[str, list[Json]]:
-    """Judge and store what was read, by the brokers' logs first; return the rows of some tables."""
-    spark = reads[0].blobs.sparkSession
-    starts = {
-        split: place._replace(beside=f"{Level.WIRE}/" if number else "")
-        for number, read in enumerate(reads)
-        for split, place in read.merged.starts.items()
-    }
-    check = None if context is None else partial(check_group, context)
-    of_buckets = Buckets(starts, check, reads[0].large.union(*(read.large for read in reads)))
-    rows = sum((read.rows for read in reads), Counter())
-    blobs = judging.placed(reduce(DataFrame.unionAll, (read.blobs for read in reads)), rows)
-    stored = [*OF_LINES, *(OF_GROUPS if context is not None else ())]
-    stored += OF_TAP if len(reads) > 1 else ()
-    kept = ALWAYS_KEPT if rows.total() > FEW_ROWS else tuple({*OF_GROUPS, *ALWAYS_KEPT})
-    folder = places.local_path(output)
-    if folder is None:
-        made = judging.judged(blobs, of_buckets, None, (), {*stored, *ALWAYS_KEPT}).persist()
-        try:
-            judging.written(made, stored, output)
-            rows_kept = storing.rows_in(made.where(made["name"].isin(*ALWAYS_KEPT)).toArrow())
-            for name, of_table in _lost(reads, rows_kept).items():
-                frame = spark.createDataFrame(storing.table_of(name, of_table))
-                parquet.write(frame, name, output)
-            return rows_kept
-        finally:
-            made.unpersist()
-    storing.begin(folder)
-    try:
-        results = judging.judged(blobs, of_buckets, folder, stored, kept).toArrow()
-        storing.commit(folder, stored, results)
-        rows_kept = storing.rows_in(results)
-        for name, of_table in _lost(reads, rows_kept).items():
-            storing.write(folder, name, of_table)
-    finally:
-        storing.end(folder)
-    return rows_kept
+def _judged(read: ReadLines, check: Check | None, output: str) -> Mapping[str, list[Json]]:
+    """Judge and store what was read; return the rows of some tables.
 
-
-def _lost(
-    reads: Sequence[ReadLines], kept: dict[str, list[Json]]
-) -> Mapping[str, Sequence[tuple[Any, ...]]]:
-    """Return the tables of lost lines: what whole logs tell, and what single lines do.
-
-    The rows of the brokers' logs are `kept`, too.
+    The tables of logs beside those that are judged have their folder in their names.
     """
-    found = {}
-    for name, read in zip(LOST, reads, strict=False):
-        told = (tuple(row.values()) for row in kept.get(name, ()))
-        found[name] = sorted([*read.merged.lost, *told])
-    kept["lost"] = [dict(zip(LINE_COLUMNS["lost"], row, strict=True)) for row in found["lost"]]
-    return found
+    starts, lost = dict[Split, Place](), dict[str, list[Lost]]()
+    for merged in read.merged.values():
+        beside = f"{Level.WIRE}/" if lost else ""
+        starts |= {split: at._replace(beside=beside) for split, at in merged.starts.items()}
+        lost[f"{beside}lost"] = merged.lost
+    blobs = judging.placed(read.blobs, read.rows)
+    of_buckets = Buckets(starts, check, read.large)
+    stored = [*OF_LINES, *lost, *(OF_GROUPS if check else ()), *(OF_TAP if len(lost) > 1 else ())]
+    folder = places.local_path(output)
+    if folder is not None:
+        kept = {*ALWAYS_KEPT, *(OF_GROUPS if read.rows.total() <= FEW_ROWS else ())}
+        with storing.attempts(folder):
+            made = judging.judged(blobs, of_buckets, folder, stored, kept).toArrow()
+            results = pa.concat_tables([made, storing.told(folder, lost)])
+            storing.commit(folder, stored, results)
+        return storing.rows_in(results)
+    of_lost = blobs.sparkSession.createDataFrame(storing.told(None, lost))
+    made = judging.judged(blobs, of_buckets, None, (), {*stored, *ALWAYS_KEPT})
+    told = made.unionAll(of_lost).persist()
+    try:
+        storing.write(told, stored, output)
+        return storing.rows_in(told.where(told["name"].isin(*ALWAYS_KEPT)).toArrow())
+    finally:
+        told.unpersist()
 
 
 def _deliveries(spark: SparkSession, source: str, run: RunFolder) -> Deliveries:
@@ -331,26 +258,3 @@ def _deliveries(spark: SparkSession, source: str, run: RunFolder) -> Deliveries:
     lines = log_files.lines(spark, source, Level.WIRE.folder)
     ruled = lines.select(F.col("value").cast("string")).where(F.col("value").contains(ACTED))
     return deliveries.read(sorted(ruled.toArrow()["value"].to_pylist()))
-
-
-def rows_of(frame: DataFrame) -> list[Json]:
-    """Bring the rows of a table to the driver, in one job."""
-    found: list[Json] = frame.toArrow().to_pylist()
-    return found
-
-
-def _by_all_columns(row: Json) -> list[tuple[bool, Any]]:
-    """Order rows of one table so that nothing depends on the partitions they came in."""
-    return [(value is not None, value) for value in row.values()]
-
-
-def among(column: str, values: Iterable[str] | None) -> str:
-    """Write the condition that a column holds one of some values, or any (None), as SQL."""
-    if values is None:
-        return "true"
-    quoted = ", ".join(f"'{_escaped(value)}'" for value in values)
-    return f"{column} IN ({quoted})" if quoted else "false"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("'", "\\'")

@@ -20,3 +20,16 @@ def collector_paused() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
+
+
+@contextmanager
+def collector_spared() -> Iterator[None]:
+    """Switch the collector off in a task of Spark, and leave out of its later searches what is old.
+
+    PySpark's worker searches all its objects for cycles after each task (`pyspark/daemon.py`). What
+    its modules hold takes 0.1 s of processor time each time, a fifth of a small task. That search
+    has ended when the next task begins, so that no cycle is kept.
+    """
+    gc.freeze()
+    with collector_paused():
+        yield

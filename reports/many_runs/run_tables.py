@@ -16,9 +16,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from reports.ingest import parquet, places
+from reports.ingest import places, storing
 from reports.ingest.log_files import literal
-from reports.ingest.tables import COLUMNS, STORED, among
+from reports.ingest.tables import COLUMNS, STORED
 from reports.judgement.errors import EvidenceError
 from reports.judgement.run.run_folder import RunFolder
 
@@ -37,7 +37,7 @@ def about(run: RunFolder, verdict: Mapping[str, Any], night: str | None = None) 
     """Return the row of `RUNS` about a judged run."""
     began = {phase: float(at_ms) for phase, at_ms in run.phases}
     return {
-        **{name: run.environment.get(name) for name in parquet.schema(RUNS).names},
+        **{name: run.environment.get(name) for name in storing.schema(RUNS).names},
         "run": run.name,
         "night": night,
         "experiment": run.experiment.name,
@@ -62,7 +62,7 @@ def of_run(
     source = places.uri_of(output)
     with places.run_folder(spark, source) as run:
         row = about(run, _verdict(spark, source), night)
-    stored = lambda name: parquet.stored(spark, COLUMNS[name], name, f"{source}/tables")
+    stored = lambda name: storing.stored(spark, COLUMNS[name], name, f"{source}/tables")
     return row, {name: stored(name) for name in names}
 
 
@@ -95,7 +95,7 @@ def append(
 
 def listed(spark: SparkSession, row: Mapping[str, Any]) -> DataFrame:
     """Return the table `RUNS` with one row."""
-    return spark.createDataFrame([tuple(row[name] for name in parquet.schema(RUNS).names)], RUNS)
+    return spark.createDataFrame([tuple(row[name] for name in storing.schema(RUNS).names)], RUNS)
 
 
 def _write(rows: DataFrame, run: str, uri: str, table_format: str) -> None:
@@ -105,7 +105,8 @@ def _write(rows: DataFrame, run: str, uri: str, table_format: str) -> None:
         return
     writer = rows.withColumn("run", F.lit(run)).write.format(table_format).partitionBy("run")
     if table_format == "delta":
-        writer.mode("overwrite").option("replaceWhere", among("run", [run])).save(uri)
+        name = run.replace("\\", "\\\\").replace("'", "\\'")
+        writer.mode("overwrite").option("replaceWhere", f"run = '{name}'").save(uri)
     else:
         writer.mode("append").save(uri)
 

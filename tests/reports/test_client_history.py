@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from reports.ingest import parquet
+from reports.ingest import storing
 from reports.judgement.breaches import Breach
 from reports.judgement.clients.ownership import OWNERSHIP
 from reports.judgement.run.run_folder import HISTORY
@@ -105,5 +105,5 @@ def test_a_run_without_a_history_says_so(judge: Judge, tmp_path: Path) -> None:
     assert verdict["groups"]["static"]["clients"] is None
     assert verdict["groups"]["static"]["partitions_moved"] is None
     owned = pq.read_table(folder / "tables" / "ownership")
-    assert (owned.num_rows, owned.column_names) == (0, [*parquet.schema(OWNERSHIP).names])
+    assert (owned.num_rows, owned.column_names) == (0, [*storing.schema(OWNERSHIP).names])
     assert "There is no client history" in (folder / "report.html").read_text()

@@ -87,7 +87,7 @@ def test_a_log_that_workers_do_not_see(spark: SparkSession, tmp_path: Path) -> N
     log.write_text("a line\n")
     source = on_paths(spark, [log], 1_000)
     log.unlink()
-    how = Reading(Parser(JAVA, numbered=True), How())
+    how = Reading({"brokers": (Parser(JAVA, numbered=True), How())})
     line = fails(EvidenceError, lambda: read_lines(source, "the run", how))
     assert line.startswith(f"{log}: no such file or folder; check it, and that Spark's driver")
 

@@ -28,9 +28,7 @@ def itself(file: Path) -> Path:
 
 
 def start_jvm(file: Path) -> None:
-    started = Jvm(["-Xmx1k"], file)
-    started.wait(60)
-    started.close()
+    Jvm(["-Xmx1k"], file).process.wait(60)
 
 
 def redirect(file: Path) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 from pyspark.sql import SparkSession
@@ -55,7 +56,8 @@ def lines(spark: SparkSession, folder: Path) -> Source:
 
 
 def read(source: Source) -> ReadLines:
-    return reading.read_lines(source, "the run", Reading(PARSER, How(buckets=5)))
+    how = Reading({"brokers": (PARSER, How(buckets=5))})
+    return reading.read_lines(source, "the run", how)
 
 
 def stored(tables: Path, name: str) -> list[Row]:
@@ -105,15 +107,15 @@ def test_splits_and_rotated_files_give_the_rows_of_the_whole(
     (tmp_path / "brokers/3").mkdir()
     (tmp_path / "brokers/3/group.log").write_bytes(b"")
     found = read(source_of(small_splits, tmp_path))
-    merged = found.merged
+    merged = found.merged["brokers"]
     assert len(merged.starts) > 8
-    storing.begin(tmp_path)
     names = ["requests", "transitions", "coverage"]
     of = Buckets(merged.starts)
     placed = judging.placed(found.blobs, found.rows)
-    found_in = judging.judged(placed, of, tmp_path, names, []).toArrow()
-    storing.commit(tmp_path, names, found_in)
-    storing.write(tmp_path, "lost", merged.lost)
+    with storing.attempts(tmp_path):
+        tables = judging.judged(placed, of, tmp_path, names, []).toArrow()
+        results = pa.concat_tables([tables, storing.told(tmp_path, {"lost": merged.lost})])
+        storing.commit(tmp_path, [*names, "lost"], results)
     found.blobs.unpersist()
     expected = read_logs(
         {Split(f"brokers/{b}/group.log", 0): [line.encode() for line in logs[b]] for b in logs},

@@ -11,18 +11,17 @@ from reports.ingest.storing import Files
 
 def test_a_task_that_ran_twice_counts_once(tmp_path: Path) -> None:
     """A third attempt ended in the middle of its file."""
-    storing.begin(tmp_path)
     attempts = []
-    for _ in range(2):
-        files = Files(tmp_path, ["bound", "broken"], ["bound"])
-        files.add("bound", [("g", "name", 1), ("h", "name", 2)])
-        files.add("digests", [("g", "{}")])
-        attempts.append(files.end())
-    dying = Files(tmp_path, ["bound"], [])
-    dying.add("bound", [("g", "other", 1)] * storing.ROWS)
-    results = pa.Table.from_batches(attempts[:1])
-    storing.commit(tmp_path, ["bound", "broken"], results)
-    storing.end(tmp_path)
+    with storing.attempts(tmp_path):
+        for _ in range(2):
+            files = Files(tmp_path, ["bound", "broken"], ["bound"])
+            files.add("bound", [("g", "name", 1), ("h", "name", 2)])
+            files.add("digests", [("g", "{}")])
+            attempts.append(files.end())
+        dying = Files(tmp_path, ["bound"], [])
+        dying.add("bound", [("g", "other", 1)] * storing.ROWS)
+        results = pa.Table.from_batches(attempts[:1])
+        storing.commit(tmp_path, ["bound", "broken"], results)
     assert {place.name for place in tmp_path.iterdir()} == {"bound", "broken"}
     stored = {
         name: ds.dataset(tmp_path / name, format="parquet").to_table().to_pylist()
