@@ -6,7 +6,7 @@ from typing import Any
 
 from reference_coordinator.event_files.reading import FORMAT, EventSequence, read
 from reference_coordinator.replay import ObservedRequest
-from reports.judgement.logged import observed
+from reports.judgement.logged import observed as seen_of
 from reports.judgement.recording import Line, Recording
 from tests.reference_coordinator.replay.conftest import START, Scenario
 
@@ -61,7 +61,7 @@ def from_log(recording: Recording, group: str, lines: Iterable[Line]) -> list[st
     """Turn the lines about a group into an event file, those of one coordinator epoch."""
     broker, loaded_ms = coordinator_of(recording, group)
     observed = [
-        (line.at_ms - line.request["totalTimeMs"] - EARLY_MS, line.at_ms, observed(line.row))
+        (line.at_ms - line.request["totalTimeMs"] - EARLY_MS, line.at_ms, seen_of(line.row))
         for line in lines
         if line.request is not None and line.broker == broker
     ]
