@@ -7,6 +7,7 @@ import pytest
 
 from reports.judgement import verdict
 from reports.judgement.disturbances import of_standstills
+from reports.judgement.missing.gaps import gap
 from reports.judgement.run.disturbance import Disturbance, Source
 from reports.judgement.run.run_folder import MACHINE, RunFolder
 from tests.reports.page_run import made_up
@@ -207,3 +208,11 @@ def test_a_count_proves_nothing_of_a_group_that_got_another_coordinator(
     doubtful = doubtful and after_ms > 0
     assert result["verdict"] == ("unknown" if doubtful else "fail")
     assert any(lost.cause in why for why in result["unknown_because"]) == doubtful
+
+
+def test_disturbances_are_listed_in_one_order(made):
+    """However the gaps of two brokers come, which say the same at one time."""
+    gaps = [gap(broker, 5, made.recovery_ms - 1_000, "line not understood: x") for broker in "21"]
+    one, other = (judged(made, gaps=order)["disturbances"] for order in (gaps, gaps[::-1]))
+    assert [each["broker"] for each in one if each["source"] == Source.LOG] == ["1", "2"]
+    assert one == other
