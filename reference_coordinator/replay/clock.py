@@ -191,21 +191,12 @@ class ArmedTimers:
         A window that grows ends never then, if it is to be `without_end`.
         """
         for timer, due in _unequal(self, other):
-            also = other.running[timer]
-            latest_ms = max(due.latest_ms, also.latest_ms)
-            if without_end and latest_ms > also.latest_ms:
-                latest_ms = _NEVER
-            earliest_ms = min(due.earliest_ms, also.earliest_ms)
-            on_time_ms = max(due.on_time_ms, also.on_time_ms)
-            self.running[timer] = due._replace(
-                earliest_ms=earliest_ms, latest_ms=latest_ms, on_time_ms=on_time_ms
-            )
+            both = _containing(due, other.running[timer])
+            if without_end and both.latest_ms > other.running[timer].latest_ms:
+                both = both._replace(latest_ms=_NEVER)
+            self.running[timer] = both
         for timer, due in other.overtaken.items():
-            also = self.overtaken.get(timer, due)
-            both = due._replace(
-                earliest_ms=min(due.earliest_ms, also.earliest_ms),
-                latest_ms=max(due.latest_ms, also.latest_ms),
-            )
+            both = _containing(due, self.overtaken.get(timer, due))
             self.overtaken = {**self.overtaken, timer: both}
         self.first_ms = min(self.first_ms, other.first_ms)
 
@@ -230,4 +221,13 @@ def _within(inner: Due, outer: Due) -> bool:
         outer.earliest_ms <= inner.earliest_ms
         and outer.latest_ms >= inner.latest_ms
         and outer.on_time_ms >= inner.on_time_ms
+    )
+
+
+def _containing(one: Due, other: Due) -> Due:
+    """Return the first of two windows, as wide as it takes to contain both."""
+    return one._replace(
+        earliest_ms=min(one.earliest_ms, other.earliest_ms),
+        latest_ms=max(one.latest_ms, other.latest_ms),
+        on_time_ms=max(one.on_time_ms, other.on_time_ms),
     )

@@ -1,19 +1,16 @@
 """What stays the same for all hypotheses about one coordinator epoch."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Self
 
 from kafka_protocol.errors import Error
 from reference_coordinator.classic import CLASSIC, ClassicProtocol
-from reference_coordinator.classic.effects import Effect, Response
-from reference_coordinator.classic.events import Event
+from reference_coordinator.classic.effects import Response
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.records import GroupRecord
-from reference_coordinator.classic.state import Group
-from reference_coordinator.protocol import Body
 from reference_coordinator.replay.candidates import Due
 from reference_coordinator.replay.evidence import EpochEvent, ObservedRequest, Outage, Tolerance
 from reference_coordinator.replay.hints import Hints
@@ -101,7 +98,7 @@ class Conditions:
 
     The `step` of `protocol` is the coordinator that the broker is compared with. `stored_record` is
     the group record that the broker loads; `loads_closed` says that it loads before it takes
-    requests. What every event needs of the bundle is bound once.
+    requests.
     """
 
     profile: Profile
@@ -124,17 +121,9 @@ class Conditions:
     of_partition: Sequence[EpochEvent] = ()
     """What all brokers logged of the group's partition."""
     given_ids: GivenIds = field(default_factory=GivenIds)
-    step: Callable[[Group, Event, Profile], tuple[Group, tuple[Effect, ...]]] = field(init=False)
-    bodies: Mapping[str, Body[Event, Response]] = field(init=False)
-    as_sent: Callable[[Response, int], Response] = field(init=False)
     _observed: dict[str, Response] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
-
-    def __post_init__(self) -> None:
-        """Bind what every event needs of the bundle."""
-        for name in ("step", "bodies", "as_sent"):
-            object.__setattr__(self, name, getattr(self.protocol, name))
 
     def may_find_dead(self, seen: ObservedRequest, ours: Response, theirs: Response) -> bool:
         """Tell whether a refusal differs because the group was unloaded while the broker was at it.
@@ -200,6 +189,10 @@ class Conditions:
             if seen.answered_ms - seen.started_ms >= long_ms
         )
 
+    def is_broken(self, from_ms: float, until_ms: float) -> bool:
+        """Tell whether there was an outage at some time in a span."""
+        return any(one.from_ms <= until_ms and one.until_ms >= from_ms for one in self.outages)
+
     def latest_expiry(self, due_ms: float) -> float:
         """Return until when a timer that is due at `due_ms` may expire."""
         return self.lateness.latest(due_ms, self.tolerance.timer)
@@ -239,6 +232,13 @@ class Conditions:
     def latest_write(self, begun_ms: float) -> float:
         """Return until when a write that was begun may be done, unless it timed out before."""
         return self.answer_lateness.latest(begun_ms, self.profile.settings.commit_timeout_ms)
+
+    def is_late(self, seen: ObservedRequest, due_ms: float) -> bool:
+        """Tell whether an answer that is due at `due_ms` came later than a broker may be."""
+        if seen.answered_ms <= self.latest_answer(due_ms):
+            return False
+        latest_ms = self.latest_answer(self.latest_write(due_ms))
+        return not self.waits_for_write(seen) or seen.answered_ms > latest_ms
 
     def waits_for_write(self, seen: ObservedRequest) -> bool:
         """Tell whether an answer that leaves the group as it is may have waited for a write.

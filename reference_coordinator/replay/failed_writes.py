@@ -65,13 +65,10 @@ def awaited_outcome(
     `under_way` are the requests of the group whose writes were, `unobserved` says that one of these
     may have timed out after its request was answered.
     """
-    error = failure_in(seen, conditions)
-    if error is NO_ERROR:
-        return STORED
-    held_up = _was_held_up(seen, under_way, conditions, unobserved=unobserved)
-    if held_up and _timed_out(seen, error, conditions):
-        return Outcome(error, TIMED_OUT)
-    return _append_failed(seen, error, conditions)
+    outcome = outcome_of(seen, conditions)
+    if outcome.why != TIMED_OUT or _was_held_up(seen, under_way, conditions, unobserved=unobserved):
+        return outcome
+    return _append_failed(seen, outcome.error, conditions)
 
 
 def unobserved_time_out(
@@ -89,11 +86,7 @@ def unobserved_time_out(
         at_ms = conditions.hints.of_failed_write(member_id, due_ms, latest_ms)
         around_ms = conditions.tolerance.line
         return None if at_ms is None else (at_ms - around_ms, at_ms + around_ms)
-    broken = any(
-        outage.from_ms <= due_ms and outage.until_ms >= seen.earliest_ms
-        for outage in conditions.outages
-    )
-    return (due_ms, latest_ms) if broken else None
+    return (due_ms, latest_ms) if conditions.is_broken(seen.earliest_ms, due_ms) else None
 
 
 def unobserved_outcome(conditions: Conditions) -> Outcome:
@@ -198,10 +191,7 @@ def _is_left_unconfirmed(
 def _append_failed(seen: ObservedRequest, error: Error, conditions: Conditions) -> Outcome:
     """Return what bears out that a write failed with an error before its time was over."""
     kinds = [k for k in AppendError if error in conditions.profile.answers_to(k, seen.api)]
-    broken = any(
-        outage.from_ms <= seen.answered_ms and outage.until_ms >= seen.earliest_ms
-        for outage in conditions.outages
-    )
+    broken = conditions.is_broken(seen.earliest_ms, seen.answered_ms)
     if not conditions.has_lines:
         return Outcome(error, IN_OUTAGE) if broken and kinds else STORED
     for kind, at_ms in _printed(seen, conditions):
@@ -223,7 +213,7 @@ def empty_write_failed(write: Persist, at_ms: float, conditions: Conditions) -> 
     a later commit is confirmed.
     """
     empty = write.request is None and write.record is not None and not write.record.members
-    if not (empty and conditions.requests and any(o.has(at_ms) for o in conditions.outages)):
+    if not (empty and conditions.requests and conditions.is_broken(at_ms, at_ms)):
         return False
     tolerance, broker = conditions.tolerance, conditions.requests[0].broker
     return any(

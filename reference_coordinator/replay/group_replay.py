@@ -114,13 +114,9 @@ class GroupReplay:
     @property
     def fullest_record(self) -> GroupRecord | None:
         """The last of the group's records with the most members; None if none was written."""
-        found = None
-        for one in self._replays.values():
-            for _, stored in one.records.stored:
-                record = stored.record
-                if record and (found is None or len(record.members) >= len(found.members)):
-                    found = record
-        return found
+        written = (stored for one in self._replays.values() for _, stored in one.records.stored)
+        records = [stored.record for stored in written if stored.record is not None]
+        return max(reversed(records), key=lambda record: len(record.members), default=None)
 
     def checked(self) -> list[Checked]:
         """Give out the responses that were checked since the last time."""

@@ -145,8 +145,8 @@ class Hypothesis:
         match candidate.cause:
             case ObservedRequest() as seen:
                 self.pending_requests.add(seen)
-                body = self.conditions.bodies[seen.api]
-                event = body.event(seen, at_ms, self._choices(seen, candidate))
+                choices = self._choices(seen, candidate)
+                event = self.conditions.protocol.event_of(seen, at_ms, choices)
             case Timer() as timer:
                 if not candidate.overtaken:
                     self.timers.expire(timer, candidate)
@@ -166,7 +166,7 @@ class Hypothesis:
         self, event: Event, candidate: Candidate, until_ms: float, excuse: str
     ) -> Mismatch | None:
         before, conditions = self.group, self.conditions
-        self.group, effects = conditions.step(before, event, conditions.profile)
+        self.group, effects = conditions.protocol.step(before, event, conditions.profile)
         if self.group is before:  # then search tries no other place for it; see `search.explain`
             self.clock.latest_ms = candidate.latest_ms
         else:
@@ -275,7 +275,7 @@ class Hypothesis:
         self.output.explain(seen.id)
         conditions = self.conditions
         observed = conditions.observed(seen)
-        ours = conditions.as_sent(answer.response, seen.api_version)
+        ours = conditions.protocol.as_sent(answer.response, seen.api_version)
         if self.unnamed.prefixes:
             ours = self._name(ours, observed)
         unequal = () if ours == observed else differences(ours, observed)
@@ -304,7 +304,7 @@ class Hypothesis:
             mismatch = wrong_time(seen, "answered_early", cause.earliest_ms)
         elif seen.answered_ms < decided[0]:
             mismatch = wrong_time(seen, "answered_early", decided[0])
-        elif self._is_late(seen, cause.latest_ms if unequal else decided[1]):
+        elif conditions.is_late(seen, cause.latest_ms if unequal else decided[1]):
             mismatch = wrong_time(seen, "answered_late", decided[1])
         else:
             self.clock.happened_by(seen.answered_ms + tolerance.early)
@@ -314,15 +314,6 @@ class Hypothesis:
             self.group = rename(self.group, answer.response, observed)
             return None
         return mismatch
-
-    def _is_late(self, seen: ObservedRequest, due_ms: float) -> bool:
-        """Tell whether an answer that is due at `due_ms` came later than a broker may be."""
-        conditions = self.conditions
-        if seen.answered_ms <= conditions.latest_answer(due_ms):
-            return False
-        return not conditions.waits_for_write(seen) or seen.answered_ms > conditions.latest_answer(
-            conditions.latest_write(due_ms)
-        )
 
     def _came_to_nothing(self, cause: object) -> bool:
         """Let a request pass that the broker answered without its coordinator."""

@@ -3,51 +3,44 @@
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Self
 
 from reference_coordinator.replay.evidence import Stall
 
+_BEGIN_MS, _END_MS = itemgetter(0), itemgetter(1)
+
 
 @dataclass(frozen=True, slots=True)
 class Lateness:
-    """The stalls that may hold something up, proven or possible, and the time that they take.
+    """The stalls that may hold something up: those that are `proven`, and the time of all.
 
-    `spans` are the times in which any of them lasts, in order and apart from each other,
-    `begins_ms` and `ends_ms` their begins and ends. A stall excuses lateness of its own length and
-    no more: it does not begin the slack anew, and time in two stalls counts once.
+    `spans` are the times in which any of them lasts, in order and apart from each other. A stall
+    excuses lateness of its own length and no more: it does not begin the slack anew, and time in
+    two stalls counts once.
     """
 
     proven: tuple[Stall, ...] = ()
     spans: tuple[tuple[float, float], ...] = ()
-    ends_ms: tuple[float, ...] = ()
-    begins_ms: tuple[float, ...] = ()
 
     @classmethod
     def of(cls, stalls: Iterable[Stall]) -> Self:
         """Sort stalls, and merge those that overlap."""
-        in_order = sorted(stalls, key=attrgetter("from_ms", "until_ms"))
-        if not in_order:
-            return cls()
         spans: list[tuple[float, float]] = []
+        in_order = sorted(stalls, key=attrgetter("from_ms", "until_ms"))
         for stall in in_order:
             if spans and stall.from_ms <= spans[-1][1]:
                 spans[-1] = spans[-1][0], max(spans[-1][1], stall.until_ms)
             else:
                 spans.append((stall.from_ms, stall.until_ms))
-        return cls(
-            tuple(stall for stall in in_order if stall.proven),
-            tuple(spans),
-            tuple(until_ms for _, until_ms in spans),
-            tuple(from_ms for from_ms, _ in spans),
-        )
+        return cls(tuple(stall for stall in in_order if stall.proven), tuple(spans))
 
     def latest(self, due_ms: float, slack_ms: float) -> float:
         """Return until when something due at `due_ms` may happen."""
         limit_ms = due_ms + slack_ms
         if not self.spans:
             return limit_ms
-        for from_ms, until_ms in self.spans[bisect_right(self.ends_ms, due_ms) :]:
+        for from_ms, until_ms in self.spans[bisect_right(self.spans, due_ms, key=_END_MS) :]:
             if from_ms >= limit_ms:
                 break
             limit_ms += until_ms - max(from_ms, due_ms)
@@ -58,7 +51,8 @@ class Lateness:
         limit_ms = at_ms - slack_ms
         if not self.spans:
             return limit_ms
-        for from_ms, until_ms in reversed(self.spans[: bisect_right(self.begins_ms, at_ms)]):
+        begun = bisect_right(self.spans, at_ms, key=_BEGIN_MS)
+        for from_ms, until_ms in reversed(self.spans[:begun]):
             if until_ms <= limit_ms:
                 break
             limit_ms -= min(until_ms, at_ms) - from_ms

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from reference_coordinator.classic.records import GroupRecord
 from reference_coordinator.classic.state import Group
-from reference_coordinator.replay.hints import Hints
+from reference_coordinator.replay.conditions import Conditions
 from reference_coordinator.replay.hypothesis import Hypothesis
 from reference_coordinator.replay.result import Mark, Output, Stored
 from reference_coordinator.replay.stretches import Stretches
@@ -48,12 +48,10 @@ class Trail:
     """
 
     parts: Stretches
-    hints: Hints
+    conditions: Conditions
     outcome: Output
     stored: list[tuple[int, Stored]]
     """The records of all epochs; see `StoredRecords`."""
-    record: GroupRecord | None
-    """The record that the epoch began with."""
     begin: Place
     end: Place | None = None
     """None where nothing can be taken over."""
@@ -77,13 +75,14 @@ class Trail:
     def ended(self, end: Place, reads: int) -> None:
         """Note the end of the epoch, and how often rules that differ were read for all of it."""
         noted = reads == self.reads and not end.hypothesis.reactions.reads
-        can_go_on = bool(self.hints.by_key) and self.timers <= MOST_KEPT
+        can_go_on = bool(self.conditions.hints.by_key) and self.timers <= MOST_KEPT
         if noted and (can_go_on or not self.starts):
             self.end = end
 
     def begins_with(self, record: GroupRecord | None) -> bool:
         """Tell whether the epoch began with a record, to the order of its members."""
-        return self.record == record and _ids(self.record) == _ids(record)
+        first = self.conditions.stored_record
+        return first == record and _ids(first) == _ids(record)
 
     def give(
         self, outcome: Output, stored: list[tuple[int, Stored]], since: Place, until: Place

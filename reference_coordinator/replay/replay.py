@@ -68,6 +68,7 @@ class EpochReplay:
     stored_record: GroupRecord | None = None
     """What the coordinator loaded, once this has begun."""
     conditions: Conditions = field(init=False)
+    parts: Stretches = field(default_factory=Stretches.none)
     checkpoints: deque[Place] = field(default_factory=lambda: deque(maxlen=FURTHEST_BACK))
     certain: bool = True
     """Whether all that is unexplained so far is known to have no explanation."""
@@ -101,13 +102,13 @@ class EpochReplay:
             end_ms = self.epoch.last_ms + 3 * self.rules.tolerance.early
             self._end(self._explain(end_ms))
             return
-        self._look_at(first.hints)
-        place = first.begin
+        self._look_at(first.conditions.hints)
+        self.parts, place = first.parts, first.begin
         while (start := first.next_start(place.stretch)) is not None:
             first.give(self.outcome, self.records.stored, place, start)
             hypothesis = start.hypothesis.fork()
             hypothesis.conditions, hypothesis.reactions = self.conditions, Reactions()
-            place_or_end = self._go_on(first.parts, start.stretch, hypothesis, first)
+            place_or_end = self._go_on(start.stretch, hypothesis, first)
             if isinstance(place_or_end, Hypothesis):
                 self._end(place_or_end)
                 return
@@ -124,8 +125,14 @@ class EpochReplay:
         return Place(index, hypothesis, outcome.mark(), outcome.steps, kept)
 
     def _end(self, hypothesis: Hypothesis) -> None:
-        """Let timers expire after the last stretch, and close what is open."""
-        hypothesis = self._expire_last_timers(hypothesis)
+        """Let timers expire after the last stretch, and close what is open.
+
+        They expire up to the last line of the broker, in a Stable group alone: in another a request
+        may wait that is in no log, and that keeps its member's session from ending.
+        """
+        if hypothesis.group.state is State.STABLE and not hypothesis.unanswered:
+            end = [_end(self.epoch.ended_ms)]
+            hypothesis = explain(hypothesis, end, float("-inf")).hypothesis or hypothesis
         if self.conditions.hints.by_key and not self.records.uncertain:
             overdue = overdue_line(hypothesis, self.epoch)
             self.outcome.expected_lines += [] if overdue is None else [overdue]
@@ -168,29 +175,21 @@ class EpochReplay:
         self._look_at(Hints.of(self.epoch.hints))
         conditions = self.conditions
         requests, events = hinted(self.epoch.requests, conditions.hints), self.epoch.epoch_events
-        parts = Stretches.of(
-            requests, events, conditions.tolerance, conditions.lateness, _end(end_ms)
-        )
-        index, hypothesis = self._begin(parts)
+        tolerance, lateness = conditions.tolerance, conditions.lateness
+        self.parts = Stretches.of(requests, events, tolerance, lateness, _end(end_ms))
+        index, hypothesis = self._begin()
         if conditions.profile.differing and self._is_at_begin and not self.goes_on:
             begin = self._place(index, hypothesis)
-            self.trail = Trail(
-                parts,
-                conditions.hints,
-                self.outcome,
-                self.records.stored,
-                self.stored_record,
-                begin,
-            )
-        after = self._go_on(parts, index, hypothesis)
+            self.trail = Trail(self.parts, conditions, self.outcome, self.records.stored, begin)
+        after = self._go_on(index, hypothesis)
         assert isinstance(after, Hypothesis)
         return after
 
     def _go_on(
-        self, parts: Stretches, index: int, hypothesis: Hypothesis, first: Trail | None = None
+        self, index: int, hypothesis: Hypothesis, first: Trail | None = None
     ) -> Hypothesis | Place:
         """Explain what is left; return the last hypothesis, or where it is one of the first's."""
-        to_come, begun = int(self.goes_on), index
+        parts, to_come, begun = self.parts, int(self.goes_on), index
         profile, has_lines = self.rules.profile, bool(self.conditions.hints.by_key)
         while index < len(parts) - to_come:
             index = fast_forward(hypothesis, parts, index, len(parts) - 1)
@@ -208,12 +207,10 @@ class EpochReplay:
             if search.hypothesis is None or not has_lines:  # else nothing is tried again
                 place = self._place(index, hypothesis)
                 if search.hypothesis is None:
-                    place = self._look_back(parts, place, search)
+                    place = self._look_back(place, search)
                 if search.hypothesis is None:
                     self.outcome.steps += search.steps
-                    index, hypothesis = self._go_on_after_violation(
-                        hypothesis, parts, index, search
-                    )
+                    index, hypothesis = self._go_on_after_violation(hypothesis, index, search)
                     self.checkpoints.clear()
                     self.trail = first = None
                     continue
@@ -229,7 +226,7 @@ class EpochReplay:
             index += 1
         return hypothesis
 
-    def _begin(self, parts: Stretches) -> tuple[int, Hypothesis]:
+    def _begin(self) -> tuple[int, Hypothesis]:
         """Return the first stretch to explain, and what is known before it."""
         if self.hypothesis is not None:
             self.hypothesis.conditions = self.conditions
@@ -240,7 +237,7 @@ class EpochReplay:
         hypothesis = Hypothesis.of(self.conditions, group)
         if not self.records.uncertain or self.epoch.incarnation == 0:
             return 0, hypothesis
-        return self._resume(hypothesis, parts, 0, self._next_census(self.epoch.loaded_ms))
+        return self._resume(hypothesis, 0, self._next_census(self.epoch.loaded_ms))
 
     def _next_census(self, after_ms: float) -> ObservedRequest | None:
         census = next_census(self.epoch.requests, after_ms)
@@ -248,10 +245,10 @@ class EpochReplay:
             raise EvidenceToComeError
         return census
 
-    def _look_back(self, parts: Stretches, failed: Place, search: Search) -> Place:
+    def _look_back(self, failed: Place, search: Search) -> Place:
         """Try other explanations of earlier stretches; return from which on there is one."""
         places = [*self.checkpoints, failed]
-        first = look_back(places, parts, search)
+        first = look_back(places, self.parts, search)
         if first is None:
             return failed
         self.outcome.back_to(places[first].mark)
@@ -262,6 +259,7 @@ class EpochReplay:
     def end(self) -> None:
         """Forget all but what came out of it."""
         self.ended, self.begun, self.hypothesis = True, False, None
+        self.conditions, self.parts = self.rules, Stretches.none()
         self.checkpoints.clear()
         self.epoch.requests, self.epoch.hints = [], []
 
@@ -280,17 +278,6 @@ class EpochReplay:
             hints=hints,
         )
 
-    def _expire_last_timers(self, hypothesis: Hypothesis) -> Hypothesis:
-        """Let timers expire after the group's last line, up to the last line of its broker.
-
-        Only in a Stable group: in another a request may wait that is in no log, and that keeps its
-        member's session from ending.
-        """
-        if hypothesis.group.state is not State.STABLE or hypothesis.unanswered:
-            return hypothesis
-        end = [_end(self.epoch.ended_ms)]
-        return explain(hypothesis, end, float("-inf")).hypothesis or hypothesis
-
     def _commit(self, hypothesis: Hypothesis, *, reordered: bool = False) -> Hypothesis:
         """Add the output of a hypothesis to the outcome; it keeps the rebalance under way."""
         self.outcome.add(hypothesis.output)
@@ -300,27 +287,27 @@ class EpochReplay:
         return hypothesis
 
     def _go_on_after_violation(
-        self, hypothesis: Hypothesis, parts: Stretches, index: int, failed: Search
+        self, hypothesis: Hypothesis, index: int, failed: Search
     ) -> tuple[int, Hypothesis]:
         """Go on after a stretch without explanation."""
         before, kept = self.outcome.mark(), len(self.records.stored)
         if failed.mismatch is None:
-            failed.mismatch = self._unexplained(parts[index][0])
+            failed.mismatch = self._unexplained(self.parts[index][0])
         failed.exhausted = self.certain = failed.exhausted and self.certain
         if self.first_alone:
             self.outcome.violations.append(failed.violation(float("inf")))
-            return len(parts), failed.furthest or hypothesis
+            return len(self.parts), failed.furthest or hypothesis
         if self.epoch.may_load_otherwise(failed.mismatch.at_ms):
             self.outcome.bind("unseen_takeover")
-            return self._resume(hypothesis, parts, index, self.epoch.first_census)
+            return self._resume(hypothesis, index, self.epoch.first_census)
         census = self._next_census(failed.mismatch.at_ms)
+        until = census.answered_ms if census else float("inf")
         if failed.exhausted:
-            resumed = self._excuse(hypothesis, parts, index, failed, census)
+            resumed = self._excuse(hypothesis, index, failed, until)
             if resumed is not None:
                 return resumed
             self.outcome.back_to(before)
             del self.records.stored[kept:]
-        until = census.answered_ms if census else float("inf")
         self.outcome.violations.append(failed.violation(until))
         if failed.furthest is not None:  # the timeline is that of the order that came furthest
             reached = failed.furthest.output
@@ -330,7 +317,7 @@ class EpochReplay:
                 rows=reached.rows,
                 expected_lines=reached.expected_lines,
             )
-        return self._resume(hypothesis, parts, index, census)
+        return self._resume(hypothesis, index, census)
 
     def _unexplained(self, first: Candidate) -> Mismatch:
         """Name what could not even be tried."""
@@ -342,16 +329,10 @@ class EpochReplay:
         return Mismatch(seen.id, first.at_ms, "unexplained", "an order of events", "none found")
 
     def _excuse(
-        self,
-        hypothesis: Hypothesis,
-        parts: Stretches,
-        index: int,
-        failed: Search,
-        census: ObservedRequest | None,
+        self, hypothesis: Hypothesis, index: int, search: Search, until: float
     ) -> tuple[int, Hypothesis] | None:
         """Try to explain everything up to the census with a few answers assumed to be wrong."""
-        until = census.answered_ms if census else float("inf")
-        search = failed
+        parts = self.parts
         for _ in range(SEPARATE_WRONG_ANSWERS):
             found = excuse_one(hypothesis, parts, index, search)
             if found is None or found.hypothesis is None or found.hypothesis.excused is None:
@@ -374,14 +355,10 @@ class EpochReplay:
         return None
 
     def _resume(
-        self,
-        hypothesis: Hypothesis,
-        parts: Stretches,
-        index: int,
-        census: ObservedRequest | None,
+        self, hypothesis: Hypothesis, index: int, census: ObservedRequest | None
     ) -> tuple[int, Hypothesis]:
         """Skip everything up to the census, and take the group up from there."""
-        outcome = self.outcome
+        outcome, parts = self.outcome, self.parts
         until = census.answered_ms if census else float("inf")
         hypothesis.output.close("unsure", hypothesis.clock.now_ms)
         outcome.rows += hypothesis.output.rows

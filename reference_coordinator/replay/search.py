@@ -5,9 +5,11 @@ connections allow are searched best first (`Frontier`), within a budget. No wind
 of a stretch, so the search stays within the stretch.
 """
 
+import heapq
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 
 from reference_coordinator.classic.events import Timer
 from reference_coordinator.replay.candidates import Candidate, Mismatch
@@ -95,7 +97,8 @@ class Frontier:
     departures, the latest comes first.
     """
 
-    nodes: list[list[SearchNode]] = field(default_factory=list)
+    nodes: list[tuple[int, int, SearchNode]] = field(default_factory=list)
+    numbers: "count[int]" = field(default_factory=count)
     known: dict[frozenset[int], list[Hypothesis]] = field(default_factory=dict)
     widened: Counter[frozenset[int]] = field(default_factory=Counter)
 
@@ -116,16 +119,7 @@ class Frontier:
 
     def add(self, node: SearchNode, departures: int) -> None:
         """Remember a place."""
-        while len(self.nodes) <= departures:
-            self.nodes.append([])
-        self.nodes[departures].append(node)
-
-    def pop(self) -> tuple[SearchNode, int] | None:
-        """Return the place to go on from, and its departures; None if there is none left."""
-        for departures, nodes in enumerate(self.nodes):
-            if nodes:
-                return nodes.pop(), departures
-        return None
+        heapq.heappush(self.nodes, (departures, -next(self.numbers), node))
 
 
 def explain(
@@ -157,15 +151,18 @@ def explanations(
     search: Search,
     hypothesis: Hypothesis,
     stretch: Sequence[Candidate],
-    until_ms: float,
+    next_ms: float | None,
     excuse: str = "",
 ) -> Iterator[Hypothesis]:
-    """Yield the hypotheses that orders of a stretch lead to, the likeliest first; see `explain`."""
-    frontier = Frontier()
+    """Yield the hypotheses that orders of a stretch lead to, the likeliest first; see `explain`.
+
+    The next stretch, if there is one, begins at `next_ms`.
+    """
+    frontier, until_ms = Frontier(), float("-inf") if next_ms is None else next_ms
     by_time = tuple(sorted(stretch, key=lambda candidate: candidate.earliest_ms))
     frontier.add(SearchNode(hypothesis, by_time, *options_of(hypothesis, by_time, until_ms)), 0)
-    while (place := frontier.pop()) is not None:
-        node, departures = place
+    while frontier.nodes:
+        departures, _, node = heapq.heappop(frontier.nodes)
         option = next(node.options, None)
         if option is None:
             continue

@@ -45,6 +45,11 @@ class Stretches(Sequence[list[Candidate]]):
         self._cut(0)
 
     @classmethod
+    def none(cls) -> "Stretches":
+        """Return those of no evidence."""
+        return cls([], [], [], [])
+
+    @classmethod
     def of(
         cls,
         requests: Sequence[ObservedRequest],

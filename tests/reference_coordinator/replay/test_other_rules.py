@@ -25,7 +25,6 @@ from reference_coordinator.replay import (
     replay,
 )
 from reference_coordinator.replay.conditions import Conditions
-from reference_coordinator.replay.hints import Hints
 from reference_coordinator.replay.hypothesis import Hypothesis
 from reference_coordinator.replay.other_rules import Place, Trail, is_same
 from reference_coordinator.replay.result import Output
@@ -188,7 +187,7 @@ def test_a_remembered_reaction_that_read_such_a_rule_leaves_nothing() -> None:
         end = hypothesis()
         end.reactions.reads = reads
         place = Place(0, end, Output().mark(), 0, 0)
-        trail = Trail(Stretches([], [], [], []), Hints(), Output(), [], None, place)
+        trail = Trail(Stretches.none(), end.conditions, Output(), [], place)
         trail.ended(place, 0)
         assert (trail.end is None) == (reads > 0)
 
