@@ -70,7 +70,7 @@ class Files:
         self._attempt = uuid.uuid4().hex
         self._rows: dict[str, list[Row]] = {name: [] for name in ALL_TABLES}
         self._writers: dict[str, pq.ParquetWriter] = {}
-        self._told: list[Row] = []
+        self._results: list[Row] = []
 
     def add(self, name: str, more: Iterable[Row]) -> None:
         """Take rows of a table."""
@@ -83,13 +83,13 @@ class Files:
         batch = batch_of(self._rows[name], _SCHEMAS[name])
         self._rows[name] = []
         if name in self._kept:
-            self._told.append((name, None, _as_bytes(batch)))
+            self._results.append((name, None, _as_bytes(batch)))
         if name in self._stored:
             if name not in self._writers:
                 file = f"{name.replace('/', '-')}-{self._attempt}.parquet"
                 made = pq.ParquetWriter(self._folder / file, batch.schema, **BY_ARROW)
                 self._writers[name] = made
-                self._told.append((name, file, None))
+                self._results.append((name, file, None))
             self._writers[name].write_batch(batch)
 
     def end(self) -> pa.RecordBatch:
@@ -99,10 +99,10 @@ class Files:
                 self._write(name)
         for writer in self._writers.values():
             writer.close()
-        return batch_of(self._told, _RESULT)
+        return batch_of(self._results, _RESULT)
 
 
-def told(folder: Path | None, tables: Mapping[str, Sequence[Row]]) -> pa.Table:
+def of_driver(folder: Path | None, tables: Mapping[str, Sequence[Row]]) -> pa.Table:
     """Write and keep tables that the driver has, without a folder keep them; return `RESULT`."""
     files = Files(folder, tables, tables)
     for name, rows in tables.items():

@@ -238,17 +238,17 @@ def _judged(read: ReadLines, check: Check | None, output: str) -> Mapping[str, l
         kept = {*ALWAYS_KEPT, *(OF_GROUPS if read.rows.total() <= FEW_ROWS else ())}
         with storing.attempts(folder):
             made = judging.judged(blobs, of_buckets, folder, stored, kept).toArrow()
-            results = pa.concat_tables([made, storing.told(folder, lost)])
+            results = pa.concat_tables([made, storing.of_driver(folder, lost)])
             storing.commit(folder, stored, results)
         return storing.rows_in(results)
-    of_lost = blobs.sparkSession.createDataFrame(storing.told(None, lost))
+    of_lost = blobs.sparkSession.createDataFrame(storing.of_driver(None, lost))
     made = judging.judged(blobs, of_buckets, None, (), {*stored, *ALWAYS_KEPT})
-    told = made.unionAll(of_lost).persist()
+    every = made.unionAll(of_lost).persist()
     try:
-        storing.write(told, stored, output)
-        return storing.rows_in(told.where(told["name"].isin(*ALWAYS_KEPT)).toArrow())
+        storing.write(every, stored, output)
+        return storing.rows_in(every.where(every["name"].isin(*ALWAYS_KEPT)).toArrow())
     finally:
-        told.unpersist()
+        every.unpersist()
 
 
 def _deliveries(spark: SparkSession, source: str, run: RunFolder) -> Deliveries:

@@ -277,7 +277,7 @@ class _Reader:
         process, placed = self.process, sorted(self.placed)
         process.counts = dict(self.counts)
         process.apart_us = dict(self.apart_us)
-        process.requests = {of: array("i", told).tobytes() for of, told in self.requests.items()}
+        process.requests = {of: array("i", lines).tobytes() for of, lines in self.requests.items()}
         if placed:
             process.lines = self.placed[0][1], self.placed[-1][1]
             process.runs = list(runs(placed))

@@ -74,8 +74,8 @@ class Generations:
                 members = (member["memberId"] for member in response["members"])
                 self._named |= {response["leader"] or "", *members}
             if response.get("errorCode") == Error.NONE and seen.api in ("JOIN_GROUP", "SYNC_GROUP"):
-                told = response if seen.api == "JOIN_GROUP" else seen.request
-                place = self.incarnation(seen.broker, seen.answered_ms), told["generationId"]
+                naming = response if seen.api == "JOIN_GROUP" else seen.request
+                place = self.incarnation(seen.broker, seen.answered_ms), naming["generationId"]
                 first = self._first.setdefault(place, {})
                 for what in (seen.api, LED) if response.get("members") else (seen.api,):
                     if what not in first or seen.answered_ms < first[what].answered_ms:
