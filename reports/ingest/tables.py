@@ -206,7 +206,6 @@ def _tap(run: RunFolder, read: ReadLines) -> Tap | None:
     if len(read.merged) == 1:
         return None
     logged, seen = read.merged.values()
-    counts = line_counts(seen.processes)
     of_brokers, of_tap = read.connections.values()
     return Tap(
         of_tap,
@@ -214,9 +213,9 @@ def _tap(run: RunFolder, read: ReadLines) -> Tap | None:
         (logged.places, seen.places),
         run.killed_between,
         {one["broker"]: one["last_ms"] for one in seen.processes},
-        whole=not counts["rejected"] and not seen.lost,
+        whole=seen.is_whole,
         tells_bytes=run.grammar.tells_bytes,
-        lines=counts.total(),
+        lines=line_counts(seen.processes).total(),
     )
 
 
@@ -240,7 +239,7 @@ def _judged(read: ReadLines, check: Check | None, output: str) -> Mapping[str, l
             made = judging.judged(blobs, of_buckets, folder, stored, kept).toArrow()
             results = pa.concat_tables([made, storing.of_driver(folder, lost)])
             storing.commit(folder, stored, results)
-        return storing.rows_in(results)
+        return {name: of for name, of in storing.rows_in(results).items() if name in kept}
     of_lost = blobs.sparkSession.createDataFrame(storing.of_driver(None, lost))
     made = judging.judged(blobs, of_buckets, None, (), {*stored, *ALWAYS_KEPT})
     every = made.unionAll(of_lost).persist()

@@ -32,9 +32,6 @@ from reports.judgement.run.run_folder import RunFolder
 Json = dict[str, Any]
 SHOWN = 20
 """How many rejected or missing lines a verdict quotes."""
-CHECKED_WITHIN = 1.5
-"""After how many times `replica.lag.time.max.ms` a replica that has stopped is out of sync at the
-latest: its leader looks for such replicas each half of that (`ReplicaManager.startup`)."""
 
 
 @dataclass(frozen=True, slots=True)

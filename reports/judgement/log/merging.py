@@ -32,6 +32,7 @@ from reports.judgement.log.processes import (
     Lost,
     Run,
     doubled,
+    line_counts,
     missing,
 )
 from reports.judgement.log.reading import read
@@ -54,9 +55,9 @@ class Merged:
     """What all splits of a run's logs tell together.
 
     `processes` has a row for each process (`broker`, `process`, `last_ms`, `partition`, numbers of
-    lines by `STATUSES`). `lost` are rows of that table, but for those that single lines tell
-    (`Place.tables`), `of_all_groups` rows of `transitions`. `signs` are, by broker, the times of
-    lines within the spans that were asked for, in order.
+    lines by `STATUSES`). `lost` are rows of the table `lost`, but for those that single lines tell
+    (`Place.tables`): a place that may have such lines is `doubtful`. `of_all_groups` are rows of
+    `transitions`, `signs`, by broker, the times of lines within the spans asked for, in order.
     """
 
     starts: Mapping[Split, Place]
@@ -65,6 +66,12 @@ class Merged:
     lost: list[Lost] = field(default_factory=list)
     of_all_groups: list[Json] = field(default_factory=list)
     signs: Mapping[str, Sequence[float]] = field(default_factory=dict)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether no line is rejected, or may be missing, doubled or of a wrong time."""
+        doubtful = any(place.doubtful for place in self.starts.values())
+        return not (line_counts(self.processes)["rejected"] or self.lost or doubtful)
 
 
 @dataclass(frozen=True, slots=True)

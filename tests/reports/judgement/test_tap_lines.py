@@ -1,8 +1,11 @@
 """Lines of the tap: requests without an answer, and those that were sent twice."""
 
 import json
+import lzma
+import re
 from collections.abc import Callable
 from copy import deepcopy
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -13,9 +16,12 @@ from kafka_protocol.log_line import Event, numbered
 from kafka_protocol.request_log import COMPLETED, LOGGER
 from reports.judgement.log import reading
 from reports.judgement.log.broker_log import Place, tables_of
+from reports.judgement.log.log_places import Split
+from reports.judgement.log.merging import read_logs
 from reports.judgement.log.parsing import Parser
 from reports.judgement.log.reading import COPIED
 from reports.judgement.log.split_rows import Blob, ProcessSummary, SplitSummary
+from reports.judgement.run.run_folder import RunFolder
 
 CONTENT: dict[str, Any] = {
     "requestHeader": {
@@ -157,3 +163,24 @@ def test_the_second_of_a_request_that_was_sent_twice_is_no_repeated_line() -> No
     assert status(log) == ["used", "used"]
     assert second["connection"] == f"{first['connection']}-copy"
     assert completed(tap={"copy": True})[1].endswith(COPIED)
+
+
+TAPPED = Path(__file__).parents[2] / "recorded/tapped/held-and-doubled-4.3.0"
+
+
+def is_whole(lines: list[bytes]) -> bool:
+    """Tell whether the tap's log of broker 1 counts as whole."""
+    split = Split("/run/tap/1/group.log", 0)
+    return read_logs({split: lines}, RunFolder(TAPPED).tap_parser).merged.is_whole
+
+
+def test_a_damaged_log_of_the_tap_is_not_whole() -> None:
+    """A whole log proves that what it lacks was not sent."""
+    lines = lzma.decompress((TAPPED / "tap/1/group.log.xz").read_bytes()).splitlines()
+    assert is_whole(lines)
+    number, at, tick, body = lines[20].split(b" ", 3)
+    other = re.sub(rb'"correlationId":\d+', b'"correlationId":99999', lines[20], count=1)
+    shifted = b" ".join((number, at, str(int(tick) + 10**12).encode(), body))
+    assert not is_whole([*lines[:22], other, *lines[22:]]), "a number stands twice"
+    assert not is_whole([*lines[:20], shifted, *lines[21:]]), "a clock is off"
+    assert not is_whole([*lines[:20], *lines[21:]]), "a line is missing"
