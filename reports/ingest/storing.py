@@ -102,9 +102,11 @@ class Files:
         return batch_of(self._results, _RESULT)
 
 
-def of_driver(folder: Path | None, tables: Mapping[str, Sequence[Row]]) -> pa.Table:
-    """Write and keep tables that the driver has, without a folder keep them; return `RESULT`."""
-    files = Files(folder, tables, tables)
+def of_driver(
+    folder: Path | None, tables: Mapping[str, Sequence[Row]], kept: Collection[str]
+) -> pa.Table:
+    """Write tables that the driver has, as tasks write theirs; return `RESULT`."""
+    files = Files(folder, tables, kept)
     for name, rows in tables.items():
         files.add(name, rows)
     return pa.Table.from_batches([files.end()])

@@ -237,10 +237,10 @@ def _judged(read: ReadLines, check: Check | None, output: str) -> Mapping[str, l
         kept = {*ALWAYS_KEPT, *(OF_GROUPS if read.rows.total() <= FEW_ROWS else ())}
         with storing.attempts(folder):
             made = judging.judged(blobs, of_buckets, folder, stored, kept).toArrow()
-            results = pa.concat_tables([made, storing.of_driver(folder, lost)])
+            results = pa.concat_tables([made, storing.of_driver(folder, lost, kept)])
             storing.commit(folder, stored, results)
-        return {name: of for name, of in storing.rows_in(results).items() if name in kept}
-    of_lost = blobs.sparkSession.createDataFrame(storing.of_driver(None, lost))
+        return storing.rows_in(results)
+    of_lost = blobs.sparkSession.createDataFrame(storing.of_driver(None, lost, lost))
     made = judging.judged(blobs, of_buckets, None, (), {*stored, *ALWAYS_KEPT})
     every = made.unionAll(of_lost).persist()
     try:

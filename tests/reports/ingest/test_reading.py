@@ -114,7 +114,7 @@ def test_splits_and_rotated_files_give_the_rows_of_the_whole(
     placed = judging.placed(found.blobs, found.rows)
     with storing.attempts(tmp_path):
         tables = judging.judged(placed, of, tmp_path, names, []).toArrow()
-        results = pa.concat_tables([tables, storing.of_driver(tmp_path, {"lost": merged.lost})])
+        results = pa.concat_tables([tables, storing.of_driver(tmp_path, {"lost": merged.lost}, ())])
         storing.commit(tmp_path, [*names, "lost"], results)
     found.blobs.unpersist()
     expected = read_logs(
