@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from groupquake import room
+from groupquake import folders
 from groupquake.background import Background
 
 FILE = "machine.jsonl"
@@ -77,13 +77,13 @@ class MachineSampler(Background):
                 ticks = _Ticks(out, self.brokers)
                 while not self._over.wait(TICK_S):
                     ticks.tick()
-                    room.require(folder, room.TO_GO_ON_MB)
+                    folders.require_room(folder, folders.TO_GO_ON_MB)
                 ticks.tick()
                 ticks.end()
         except OSError as error:
             self.full(
                 f"evidence: no space left on {folder} ({error.strerror});"
-                f" free {room.TO_BEGIN_MB} MB or give another --runs"
+                f" free {folders.TO_BEGIN_MB} MB or give another --runs"
             )
 
 

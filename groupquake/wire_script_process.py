@@ -36,7 +36,8 @@ class WireScripts:
     """
 
     names: tuple[WireScript, ...]
-    process: subprocess.Popen[bytes]
+    process: subprocess.Popen[bytes] | None
+    """None without a script."""
     log: Path
     journal: Journal
     progress: Progress
@@ -51,7 +52,7 @@ class WireScripts:
     def finish(self) -> None:
         """Wait for the end of all scripts, unless they are stopped."""
         self._wait(lambda: self._not_yet(FINISHED, self.names) or ["their end"], END_S)
-        code = self.process.poll()
+        code = self._poll()
         if code == 0:
             return
         if code is None:
@@ -72,7 +73,7 @@ class WireScripts:
         """Wait until nothing is missing, the process ends, `stop` is called or the limit passes."""
         began = time.monotonic()
         shown_s = 0.0
-        while self.process.poll() is None and not self.stopped and (names := missing()):
+        while self._poll() is None and not self.stopped and (names := missing()):
             waited_s = time.monotonic() - began
             if waited_s > limit_s:
                 return
@@ -82,6 +83,9 @@ class WireScripts:
                     f"waiting for the wire scripts: {', '.join(names)} ({waited_s:.0f} s)"
                 )
             time.sleep(LOOK_UP_S)
+
+    def _poll(self) -> int | None:
+        return 0 if self.process is None else self.process.poll()
 
     def _not_yet(self, state: str, names: Sequence[str]) -> list[str]:
         """List the scripts, of those named, that have not printed a state yet."""
@@ -100,16 +104,16 @@ def running(
     seed: int,
     journal: Journal,
     progress: Progress,
-) -> Iterator[WireScripts | None]:
-    """Run the experiment's wire scripts beside the block; yields None if it has none.
+) -> Iterator[WireScripts]:
+    """Run the experiment's wire scripts, if it has some, beside the block.
 
     All scripts that need a kill of their coordinator are ready for it when the block begins.
     """
     names = experiment.workload.wire_scripts
-    if not names:
-        yield None
-        return
     log = folder.resolve() / "wire_scripts.log"
+    if not names:
+        yield WireScripts((), None, log, journal, progress)
+        return
     command = [
         *dying_with_parent(signal.SIGKILL), "-m", "loadtest.wire_scripts",
         "--bootstrap", bootstrap, "--seed", str(seed),

@@ -38,13 +38,13 @@ def plan(
     name: str,
     kafka: str | None,
     coordinator: str | None,
-    settings: tuple[str, ...],
+    set_: tuple[str, ...],
     seed: int,
     *,
     as_json: bool,
 ) -> Exit:
     """Print the fault schedule of an experiment and a seed; starts nothing."""
-    made = make_plan(resolve(name, kafka, coordinator, settings), seed)
+    made = make_plan(resolve(name, kafka, coordinator, set_), seed)
     Console.result(*json_lines(made.as_dict()) if as_json else made.describe())
     return Exit.PASS
 

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from groupquake import machine_sampler, room
+from groupquake import folders, machine_sampler
 from groupquake.machine_sampler import MachineSampler
 from tests.chaos.fakes import until
 
@@ -170,7 +170,7 @@ def test_a_full_disk_is_told_of_once(tmp_path, monkeypatch):
     file.symlink_to("/dev/full")
     with MachineSampler(file, dict, said.append):
         until(lambda: said)
-    monkeypatch.setattr(room, "TO_GO_ON_MB", 1 << 40)
+    monkeypatch.setattr(folders, "TO_GO_ON_MB", 1 << 40)
     with MachineSampler(tmp_path / "other.jsonl", dict, said.append):
         until(lambda: len(said) == 2)
     assert said[0].startswith(f"evidence: no space left on {tmp_path} (No space left on device); ")

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from reports.incident.group_incident import Storm, storms
-from reports.incident.rebalances import Ending, Rebalance, Rebalances, client_of
+from reports.incident.rebalances import Rebalance, Rebalances, client_of
 from reports.incident.static_estimate import absences, spared
 from reports.incident.stock_lines import Line
 
@@ -48,7 +48,7 @@ def bounced(member: str, again: str, at_s: float, down_s: float) -> list[Line]:
 
 def test_a_rebalance_lasts_from_preparing_to_the_assignment() -> None:
     [one] = taken([preparing(1, "leader_rejoin", id_of("a")), *done(3.5)]).found
-    assert (one.took_ms, one.size, one.ending) == (2500.0, 2, Ending.ASSIGNED)
+    assert (one.took_ms, one.size, one.ending) == (2500.0, 2, "assigned")
     assert one.clients == ["a"]
 
 
@@ -110,8 +110,11 @@ def test_how_rebalances_end() -> None:
     ]
     found = taken(lines).found
     assert [one.ending for one in found] == [
-        Ending.AGAIN, Ending.EMPTY, Ending.MOVED, Ending.OPEN,
-    ]  # fmt: skip
+        "the next one began",
+        "the group became empty",
+        "the coordinator gave the group up",
+        "no end in the logs",
+    ]
     assert found[-1].took_ms is None
 
 
