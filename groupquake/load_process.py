@@ -62,8 +62,8 @@ def running(
     token = secrets.token_hex(16)
     control_file = folder / "control.json"
     log = folder / "locust.log"
-    command = [
-        *dying_with_parent(signal.SIGKILL), "-m", "locust", "-f", str(locustfile()),
+    arguments = [
+        "locust", "-f", str(locustfile()),
         "--headless", "--only-summary",
         "--users", str(len(experiment.members()) + len(experiment.workload.producers)),
         "--spawn-rate", str(spawn_rate(kind_of(member.client) for member in experiment.members())),
@@ -74,37 +74,44 @@ def running(
         *(("--otel",) if otel else ()),
         *workers.options,
     ]  # fmt: skip
+    exported = otel_variables(folder.name, experiment.name) if otel else {}
+    variables = {**exported, **security, TOKEN_VARIABLE: token, RUN_FOLDER: str(folder)}
+    try:
+        with child(arguments, log, variables) as process:
+            workers.announce(str(locustfile()))
+            members = Members(_await_port(process, control_file, log, workers.start_s), token)
+            within_s = workers.quit_s
+            try:
+                yield members
+                within_s = closing_s(len(experiment.members()))
+            finally:
+                if within_s:
+                    _quit(process, members, within_s)
+    finally:
+        end_members(folder)
+        control_file.unlink(missing_ok=True)
+
+
+@contextmanager
+def child(
+    arguments: Sequence[str], log: Path, variables: Mapping[str, str] = {}
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a module of Python in the folder of its log; it is killed after the block, or with us."""
     with log.open("wb") as output:
         process = subprocess.Popen(
-            command,
-            cwd=folder,  # no locust.conf and no package of a user's folder gets into the load
-            env={
-                **environment(),
-                **(otel_variables(folder.name, experiment.name) if otel else {}),
-                **security,
-                TOKEN_VARIABLE: token,
-                RUN_FOLDER: str(folder),
-            },
+            [*dying_with_parent(signal.SIGKILL), "-m", *arguments],
+            cwd=log.parent,  # no locust.conf and no package of a user's folder gets into it
+            env={**environment(), **variables},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,  # Ctrl-C is the runner's to handle
         )
-    workers.announce(str(locustfile()))
     try:
-        members = Members(_await_port(process, control_file, log, workers.start_s), token)
-        within_s = workers.quit_s
-        try:
-            yield members
-            within_s = closing_s(len(experiment.members()))
-        finally:
-            if within_s:
-                _quit(process, members, within_s)
+        yield process
     finally:
         process.kill()
         exit_code(process)
-        end_members(folder)
-        control_file.unlink(missing_ok=True)
 
 
 def end_members(folder: Path) -> tuple[int, ...]:

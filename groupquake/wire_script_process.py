@@ -1,6 +1,5 @@
 """Wire scripts as a child process: started after the steady state, awaited after the last phase."""
 
-import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -8,10 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from chaos.interruptible_wait import LOOK_UP_S, exit_code
+from chaos.interruptible_wait import LOOK_UP_S
 from chaos.journal import Journal
-from groupquake.load_process import environment
-from loadtest.dies_with_parent import dying_with_parent
+from groupquake.load_process import child
 from loadtest.wire_scripts import FINISHED, READY_FOR_KILL
 from scenarios import Experiment
 from scenarios.wire_scripts import NEEDS, WireScript
@@ -114,25 +112,11 @@ def running(
     if not names:
         yield WireScripts((), None, log, journal, progress)
         return
-    command = [
-        *dying_with_parent(signal.SIGKILL), "-m", "loadtest.wire_scripts",
-        "--bootstrap", bootstrap, "--seed", str(seed),
-        "--history", str(folder.resolve() / "history.jsonl"), *names,
+    arguments = [
+        "loadtest.wire_scripts", "--bootstrap", bootstrap, "--seed", str(seed),
+        "--history", str(log.with_name("history.jsonl")), *names,
     ]  # fmt: skip
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            command,
-            cwd=folder,
-            env=environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,  # the runner handles Ctrl-C
-        )
-    try:
+    with child(arguments, log) as process:
         wire_scripts = WireScripts(names, process, log, journal, progress)
         wire_scripts.await_ready()
         yield wire_scripts
-    finally:
-        process.kill()
-        exit_code(process)
