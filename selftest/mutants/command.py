@@ -1,4 +1,4 @@
-"""`groupquake dev mutants`: whether the oracle catches a coordinator with any one rule broken."""
+"""`python -m selftest mutants`: whether the oracle catches a coordinator with any one rule broken."""
 
 from dataclasses import asdict
 from pathlib import Path

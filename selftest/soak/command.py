@@ -1,4 +1,4 @@
-"""`groupquake dev soak`: run after run, and one table of what grew."""
+"""`python -m selftest soak`: run after run, and one table of what grew."""
 
 import json
 import subprocess

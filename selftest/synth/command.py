@@ -1,4 +1,4 @@
-"""`groupquake dev synth`: evidence of any size, simulated."""
+"""`python -m selftest synth`: evidence of any size, simulated."""
 
 import re
 from pathlib import Path

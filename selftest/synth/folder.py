@@ -121,7 +121,7 @@ def _files(run: Run, planted: list[dict[str, Any]], killed_lines: int | None) ->
         "cluster": "process",
         "seed": order.seed,
         "broker_config": order.mix.broker_config,
-        "repeat_command": f"groupquake dev synth --groups {order.groups} --size"
+        "repeat_command": f"python -m selftest synth --groups {order.groups} --size"
         f" {order.bytes:.0f}B --mix {order.mix_name} --seed {order.seed}"
         f" --plant {order.plant} --kafka {order.kafka} --output FOLDER",
     }

@@ -1,4 +1,4 @@
-"""Keeps what `groupquake dev mutants` needs of runs and of fuzzed sequences, for the repository.
+"""Keeps what `make mutants` needs of runs and of fuzzed sequences, for the repository.
 
 python -m tests.recorded.keep runs RUNS        run folders, into one archive an experiment
 python -m tests.recorded.keep traces EVENTS…   of event files, the smallest sequence that catches
