@@ -1,4 +1,4 @@
-"""`python -m selftest explore`: every course of events of a small group, by the rules of a release."""
+"""`selftest explore`: every course of events of a small group, by the rules of a release."""
 
 import time
 from dataclasses import dataclass

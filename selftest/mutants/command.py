@@ -1,4 +1,4 @@
-"""`python -m selftest mutants`: whether the oracle catches a coordinator with any one rule broken."""
+"""`selftest mutants`: whether the oracle catches a coordinator with any one rule broken."""
 
 from dataclasses import asdict
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What answers alone show of mutants and lies: a sample of `python -m selftest mutants --level wire`."""
+"""What answers alone show of mutants and lies: a sample of `selftest mutants --level wire`."""
 
 from dataclasses import replace
 
