@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from reference_coordinator.assignors import Assignment, TopicPartition
+from kafka_protocol.consumer_protocol import Assignment, TopicPartition
 from reference_coordinator.replay import Outage
 from reports.judgement.breaches import Breach
 from reports.judgement.group import check_rows

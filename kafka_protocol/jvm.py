@@ -1,17 +1,9 @@
-"""Orders of the JVM's collections, where an assignor or a coordinator depends on them.
+"""What Kafka's coordinators inherit from Java and Scala: the hash of a string, the order of a set.
 
-Strings compare by UTF-16 code units. Java's `HashMap` and `HashSet` iterate bucket by bucket, in a
-bucket in the order of insertion; buckets that Java turns into trees (eight entries, in a table of
-64) are not modelled. Scala's sets are those of scala-library 2.13, which Kafka's jars are for.
+Scala's sets are those of scala-library 2.13, which Kafka's jars are for.
 """
 
-from collections.abc import Callable, Iterable
-from struct import iter_unpack
-from typing import TypeVar
-
-from reference_coordinator.assignors.consumer_protocol import TopicPartition
-
-K = TypeVar("K")
+from collections.abc import Iterable
 
 _FIRST_TABLE = 16
 _LOAD = 0.75
@@ -23,36 +15,12 @@ _TRIE_BITS = 5
 _HASH_BITS = 32
 
 
-def units(text: str) -> bytes:
-    """Return what Java compares strings by."""
-    return text.encode("utf-16-be", "surrogatepass")
-
-
 def string_hash(text: str) -> int:
     """Return `String.hashCode`, unsigned."""
     value = 0
-    for (unit,) in iter_unpack(">H", units(text)):
+    for unit in memoryview(text.encode("utf-16-le", "surrogatepass")).cast("H"):
         value = (31 * value + unit) & _INT
     return value
-
-
-def partition_hash(partition: TopicPartition) -> int:
-    """Return `TopicPartition.hashCode`, unsigned."""
-    return (31 * (31 + partition.partition) + string_hash(partition.topic)) & _INT
-
-
-def bucket(value: int, size: int) -> int:
-    """Return the bucket of a hash, in a table that has held at most `size` entries."""
-    table = _FIRST_TABLE
-    while size > table * _LOAD:
-        table *= 2
-    return (value ^ value >> 16) & (table - 1)
-
-
-def in_hash_order(keys: Iterable[K], hash_of: Callable[[K], int]) -> list[K]:
-    """Return keys in the order in which a `HashMap` iterates them after one insertion each."""
-    unique = list(dict.fromkeys(keys))
-    return sorted(unique, key=lambda key: bucket(hash_of(key), len(unique)))
 
 
 def in_scala_set_order(texts: Iterable[str]) -> list[str]:
