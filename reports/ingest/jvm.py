@@ -27,6 +27,7 @@ from pathlib import Path
 
 from reports.ingest import cache
 from reports.judgement.errors import ExecutionError
+from reports.timing import JVM_START_S
 from scenarios.regular_files import append_regular
 
 GATEWAY = "org.apache.spark.api.python.PythonGatewayServer"
@@ -59,7 +60,6 @@ HEADER = 4
 """The bytes of an archive that tell its kind; a JVM writes them last, zeros before."""
 NICENESS = 10
 """Of a JVM that starts while brokers run."""
-START_S = 60.0
 
 
 class Jvm:
@@ -100,7 +100,7 @@ class Jvm:
     @cached_property
     def address(self) -> tuple[int, str]:
         """The port of the gateway, once it is open, and its secret. Raises ExecutionError."""
-        deadline = time.monotonic() + START_S
+        deadline = time.monotonic() + JVM_START_S
         while not self._address.exists():
             if (ended := self.process.poll()) is not None:
                 raise ExecutionError(
@@ -108,7 +108,7 @@ class Jvm:
                 )
             if time.monotonic() > deadline:
                 raise ExecutionError(
-                    f"Spark's JVM did not start within {START_S:g} s; see {self._log}"
+                    f"Spark's JVM did not start within {JVM_START_S:g} s; see {self._log}"
                 )
             time.sleep(0.01)
         content = self._address.read_bytes()  # written under another name, then renamed

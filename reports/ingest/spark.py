@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 
 from reports.ingest import archive, jvm
 from reports.judgement.errors import EvidenceError
+from reports.timing import REACHED_WITHIN_S
 from scenarios.regular_files import append_regular
 
 if TYPE_CHECKING:
@@ -56,7 +57,6 @@ CONFIGURED_BY = (
 )
 """Variables by which users configure Spark; a process of `spark-submit` has some of them."""
 CONNECT_PORT = 15002
-REACHED_WITHIN_S = 10
 _ADDRESS = re.compile(r"(?:local(?:\[.+\]|-cluster\[.+\])?|yarn)$|(?:spark|sc|k8s)://.")
 """What Spark takes for a master, and the address of a Connect server."""
 

@@ -31,14 +31,13 @@ from reports.judgement.members import Members, Pace
 from reports.judgement.run_context import RunContext
 from reports.judgement.timelines import compare, member_lines, timeline, wire_timeline
 from reports.judgement.timelines.wire_timeline import Generations
+from reports.timing import NEVER_MS
 
 Json = dict[str, Any]
 Named = tuple[str, Json]
 """A row of a table, behind the table's name."""
 Tables = Mapping[str, Sequence[Json]]
 """What rules expect of a group beside what was observed: rows without the group, by table."""
-NEVER_MS = 1e15
-"""Stands for the time of what never comes: infinity, which neither JSON nor SQL has."""
 PLACE = ("broker", "file", "line", "api", "client_id", "arrived_ms")
 """The columns of `VIOLATIONS` that tell of the request."""
 _ID = REQUEST.index("id")

@@ -18,18 +18,15 @@ from reports.judgement import doubtful
 from reports.judgement.breaches import LATE, OF_CLIENTS, Breach
 from reports.judgement.coordinators.elections import unplanned_elections
 from reports.judgement.findings import LENGTH_ALONE, Finding, possible_metadata_changes
-from reports.judgement.run.disturbance import CATCHING_UP_MS, Disturbance, Source
+from reports.judgement.run.disturbance import Disturbance, Source
 from reports.judgement.run.faults import outage_of
 from reports.judgement.run.run_folder import RunFolder
 from reports.judgement.run_context import RunContext
-from reports.judgement.timelines.member_lines import OF_LOADS, WRITES_FAIL_MS
+from reports.judgement.timelines.member_lines import OF_LOADS
+from reports.timing import AROUND_BUSY_MS, CATCHING_UP_MS, MATTERS_MS, WRITES_FAIL_MS
 
 Json = dict[str, Any]
 
-AROUND_MS = 1_000.0
-"""How far from a busy time a machine may be busy, too: it is sampled once a second."""
-MATTERS_MS = 250.0
-"""A standstill that is shorter is not worth telling of: half of the slack of a timer."""
 MOST_GAPS = 1_000
 """From so many gaps on there may be more behind the last one that was read."""
 
@@ -179,7 +176,7 @@ def of_pressure(busy: Iterable[Disturbance]) -> Iterator[Disturbance]:
     """Yield when brokers may have got no CPU; times next to each other are one."""
     spans: dict[str, Disturbance] = {}
     for one in sorted(busy, key=lambda one: (one.from_ms, one.until_ms)):
-        from_ms, until_ms = one.from_ms - AROUND_MS, one.until_ms + AROUND_MS
+        from_ms, until_ms = one.from_ms - AROUND_BUSY_MS, one.until_ms + AROUND_BUSY_MS
         last = spans.get(one.broker)
         if last is not None and from_ms <= last.until_ms:
             spans[one.broker] = replace(last, until_ms=max(last.until_ms, until_ms))

@@ -17,6 +17,7 @@ from reports.judgement.disturbances import Disturbances
 from reports.judgement.run.disturbance import Disturbance, Source
 from reports.judgement.run.evidence_level import Level
 from reports.judgement.run.run_folder import RunFolder
+from reports.timing import PARTITIONS_NOTICED_MS
 from scenarios import Experiment
 from scenarios.members import members_of
 from scenarios.model import ExpectedVerdict, Range
@@ -25,9 +26,6 @@ Json = dict[str, Any]
 
 UNOWNED = "partitions without owner"
 """What is counted where an experiment expects owners."""
-NOTICED_MS = 5_000.0
-"""How long clients that run may take to notice new partitions, and to be assigned them; or five
-times as long as they may keep metadata. Measured: 1,864 ms at most, where they keep it for 1 s."""
 HELD_UP = (Source.PRESSURE, Source.STANDSTILL, Source.ELECTION)
 """What may change how often a group rebalances."""
 MISSING = (Source.LOG, Source.REQUESTS, Source.CLOCK)
@@ -111,7 +109,7 @@ def had_time(item: Shortfall, ran_ms: float | None, experiment: Experiment) -> b
         return False
     groups = (group for group in experiment.workload.groups if group.name == item.group)
     needs_ms = (5 * group.metadata_max_age_ms for group in groups)
-    return ran_ms >= max((NOTICED_MS, *needs_ms))
+    return ran_ms >= max((PARTITIONS_NOTICED_MS, *needs_ms))
 
 
 @dataclass(frozen=True)

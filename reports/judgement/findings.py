@@ -12,16 +12,14 @@ from typing import Any
 
 from reports.judgement.breaches import Breach
 from reports.judgement.run.disturbance import Disturbance
-from reports.judgement.timelines.compare import LATE_MS
 from reports.judgement.timelines.member_lines import DOUBTFUL, OF_LOADS, time_of
+from reports.timing import SAME_MOMENT_MS, TIMER_SLACK_MS
 
 Row = Mapping[str, Any]
 Json = dict[str, Any]
 LENGTH_ALONE = "whether a member's metadata changed is not in the log, their length is"
 """Why a rebalance for metadata proves nothing before 2.8."""
 
-SAME_MOMENT_MS = 5.0
-"""The lines of one event lie within this time."""
 
 NO_LINE = "no such line"
 STEPS = tuple(
@@ -153,7 +151,7 @@ def _from_comparison(row: Row) -> Finding:
         _described(row, "observed"),
         until_ms=max(at_ms, joined_ms, row["expected_joined_ms"] or 0.0),
         since_ms=min(times),
-        seen_ms=max(times) + LATE_MS * (outcome == "missing"),
+        seen_ms=max(times) + TIMER_SLACK_MS * (outcome == "missing"),
     )
 
 
@@ -165,7 +163,7 @@ def _from_line(row: Row) -> Finding:
         time_of(row),
         *_said_of_line(row),
         since_ms=min(times),
-        seen_ms=max(times) + LATE_MS * (row["at_ms"] is None),
+        seen_ms=max(times) + TIMER_SLACK_MS * (row["at_ms"] is None),
         proven=row["outcome"] != DOUBTFUL,
         about=row["kind"],
     )
@@ -243,7 +241,7 @@ def _rooted(found: list[Finding]) -> list[Finding]:
             continue
         else:
             root = place
-        roots[finding.group] = root, max(reach_ms, finding.until_ms + LATE_MS)
+        roots[finding.group] = root, max(reach_ms, finding.until_ms + TIMER_SLACK_MS)
         linked.append(finding)
     return linked
 

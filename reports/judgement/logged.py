@@ -19,8 +19,8 @@ from kafka_protocol.apis import GROUP_APIS, OFFSET_FETCH
 from kafka_protocol.errors import Error
 from reference_coordinator.replay import ObservedRequest, Stall
 from reference_coordinator.replay.lateness import NEVER_LATE, Lateness
-from reports.judgement.log.parsing import HANDLING_DELAY_MS
 from reports.judgement.run.history import ClientEvent
+from reports.timing import HANDLING_DELAY_MS, LOGGED_WITHIN_MS
 
 Json = dict[str, Any]
 LoggedRow = Mapping[str, Any]
@@ -47,9 +47,6 @@ _OF_RESPONSE = itemgetter(
 FENCED = re.compile(rf'"errorCode":{Error.FENCED_INSTANCE_ID}[,}}]')
 """FENCED_INSTANCE_ID (KIP-345) of a response, or of one of its members or partitions."""
 _REQUEST_OF: Callable[[LoggedRow], tuple[Any, ...]] = itemgetter(*REQUEST)
-
-LOGGED_WITHIN_MS = 100.0
-"""How soon a broker that goes on writes the line of a request that it had answered before."""
 
 
 @dataclass(frozen=True, slots=True)

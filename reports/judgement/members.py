@@ -10,6 +10,7 @@ from kafka_protocol.errors import Error
 from kafka_protocol.group_record import host_in
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.logged import Chunk, Requests
+from reports.timing import PACE_MS
 
 Json = dict[str, Any]
 
@@ -31,9 +32,6 @@ EVICTED = "session_expired"
 _ANSWERED_MS = attrgetter("answered_ms")
 
 
-PACE_MS = 2_000.0
-"""How long a client that runs may send nothing. Heartbeats come every 500 to 700 ms, commits every
-second, in the experiments that add partitions."""
 CHANGES = ("JOIN_GROUP", "SYNC_GROUP", "LEAVE_GROUP")
 """Requests that show that the group is about to change."""
 LEAVES = "LEAVE_GROUP"

@@ -10,10 +10,9 @@ from reports.judgement import as_json
 from reports.judgement.findings import Finding
 from reports.judgement.run.disturbance import Disturbance, Source, clock
 from reports.judgement.run.run_folder import RunFolder
+from reports.timing import NEVER_ENDS_MS
 
 Json = dict[str, Any]
-NEVER_ENDS_MS = 4e12
-"""Later than any run."""
 LISTED_ALREADY = (Source.LOG, Source.REQUESTS, Source.CLOCK, Source.HISTORY, Source.UNREAD)
 """Where a disturbance is a doubt in itself, which the verdict has anyway."""
 FEW = 5

@@ -16,9 +16,9 @@ from reports.judgement.disturbances import Disturbances
 from reports.judgement.findings import of_group
 from reports.judgement.group import check_rows
 from reports.judgement.missing.gaps import unlogged
-from reports.judgement.missing.unseen import WAITS_MS
 from reports.judgement.recording import Recording
 from reports.judgement.timelines.member_lines import OF_LOADS
+from reports.timing import WAITS_MS
 from tests.recorded.logs import RECORDINGS
 from tests.reports.alter import compared
 

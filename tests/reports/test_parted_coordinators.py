@@ -22,8 +22,8 @@ from reports.judgement.findings import Finding, of_group, proven_roots
 from reports.judgement.group import check_rows
 from reports.judgement.missing.gaps import unlogged
 from reports.judgement.recording import Row
-from reports.judgement.run.faults import REPLICATES_MS
 from reports.judgement.run_context import RunContext
+from reports.timing import REPLICATES_MS
 from tests.recorded.logs import RECORDINGS
 from tests.reports.explained import explains
 from tests.reports.test_unplanned_elections import GROUP, SUCCESSOR_LASTS_MS, last_sync

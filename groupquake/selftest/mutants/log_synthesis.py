@@ -44,10 +44,10 @@ from reference_coordinator.classic.state import Group, Service, State
 from reference_coordinator.replay import EpochEvent, ObservedRequest
 from reference_coordinator.replay.expected_lines import DueLine, expected_lines
 from reference_coordinator.replay.hints import Hints, hinted
-from reports.judgement.log.parsing import ARRIVAL_ERROR_MS
 from reports.judgement.recording import Line, Recording
 from reports.judgement.timelines.fenced_lines import fencings
 from reports.judgement.timelines.said import OPERATIONS
+from reports.timing import ARRIVAL_ERROR_MS
 
 WRITE_MS = 2.0
 """How long a synthesized broker takes to store a record."""

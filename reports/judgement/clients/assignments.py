@@ -29,6 +29,7 @@ from reference_coordinator.replay import ObservedRequest, Outage
 from reports.judgement.breaches import Breach, breach
 from reports.judgement.logged import Requests
 from reports.judgement.run.deleted_topics import Deletions
+from reports.timing import TOPIC_KNOWN_MS
 
 Json = dict[str, Any]
 Row = Mapping[str, Any]
@@ -39,9 +40,6 @@ COOPERATIVE = ("cooperative-sticky",)
 SHOWN = 5
 """How many partitions a breach names."""
 
-KNOWN_MS = 10_000.0
-"""How long after the first JoinGroup of a group a leader's broker may not know a topic: it was
-created just before, on a machine that may be busy. A topic is known with all its partitions."""
 
 ASSIGNED = """
     group STRING, generation INT, at_ms DOUBLE, topics STRING, partitions STRING
@@ -68,9 +66,9 @@ class Assignments:
     """The assignments that a group's coordinator accepted, as its requests come in.
 
     `partitions` is the number of partitions that each topic has had all the time. In an outage a
-    leader may not know its topics: nothing is missing then. In the first KNOWN_MS of the group it
-    may not know one at all: that is not proven. A topic that is `deleted` is not due from then on;
-    members of some clients go on to subscribe to it.
+    leader may not know its topics: nothing is missing then. In the first TOPIC_KNOWN_MS of the
+    group it may not know one at all: that is not proven. A topic that is `deleted` is not due from
+    then on; members of some clients go on to subscribe to it.
     """
 
     partitions: Mapping[str, int] = field(default_factory=dict)
@@ -157,7 +155,7 @@ class Assignments:
         missing = [one for one in due if one not in given and one not in withheld]
         if missing:
             names = {one.topic for one in missing}
-            early = seen.answered_ms <= self._first_ms + KNOWN_MS
+            early = seen.answered_ms <= self._first_ms + TOPIC_KNOWN_MS
             yield row(
                 Breach.NOT_ASSIGNED,
                 proven=not (early and names.isdisjoint(one.topic for one in given)),

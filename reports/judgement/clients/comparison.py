@@ -20,7 +20,6 @@ from reference_coordinator.replay import ObservedRequest, Outage
 from reports.judgement.breaches import AboutClient, Breach, breach
 from reports.judgement.clients.assignments import COOPERATIVE
 from reports.judgement.clients.client_answers import (
-    SEEN_MS,
     Answer,
     Client,
     Fits,
@@ -35,10 +34,10 @@ from reports.judgement.clients.client_answers import (
 from reports.judgement.clients.client_rules.findings import about_client
 from reports.judgement.clients.offsets import Offsets, stored
 from reports.judgement.clients.owners import Owners
-from reports.judgement.log.parsing import ARRIVAL_ERROR_MS
 from reports.judgement.run.deleted_topics import Deletions
 from reports.judgement.run.deliveries import NOTHING_HELD, Deliveries, InOrder
 from reports.judgement.run.history import ClientEvent
+from reports.timing import ARRIVAL_ERROR_MS, GOES_ON_MS, LOOKED_FOR_MS, SEEN_MS, UNLOGGED_MS
 
 Json = dict[str, Any]
 Request = tuple[ObservedRequest, int | None, float]
@@ -47,13 +46,6 @@ Request = tuple[ObservedRequest, int | None, float]
 CLIENTS = "group STRING, name STRING, count LONG"
 """How much of each kind was compared, and what is counted beside it (`Clients.counts`)."""
 
-LOOKED_FOR_MS = 2_000.0
-"""How long after an event its answer is looked for before the event is judged."""
-UNLOGGED_MS = 2_000.0
-"""How long after the journal announces a fault on a broker a client may tell of what that broker
-answered, and never logged."""
-GOES_ON_MS = 1_000.0
-"""How long after an answer that fences it a client may be answered something else."""
 UNDELIVERED = "undelivered"
 """Counts the answers that never reached their client, as the tap's lines have it."""
 TWICE = "told_twice"

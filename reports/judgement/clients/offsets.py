@@ -25,6 +25,7 @@ from reference_coordinator.replay import ObservedRequest
 from reports.judgement.breaches import AboutClient, Breach, breach
 from reports.judgement.coordinators.coordinator_epochs import CoordinatorEpochs
 from reports.judgement.run.deleted_topics import Deletions, of_partition
+from reports.timing import LOAD_LINE_LATE_MS, RETENTION_MS
 
 Json = dict[str, Any]
 Stored = Sequence[tuple[str, int]]
@@ -53,10 +54,6 @@ NOT_STORED = (
     Error.COORDINATOR_LOAD_IN_PROGRESS,
 )
 """The answers to commits that the coordinator refused before it wrote anything."""
-LOADED_MS = 50.0
-"""How much later than the first answers of a coordinator its line about the load may be."""
-RETENTION_MS = 60_000.0
-"""The shortest `offsets.retention.minutes`, after which offsets of an empty group are deleted."""
 KEPT = 64
 """How many commits of a partition are remembered for fetches to come."""
 
@@ -311,6 +308,6 @@ class FetchedOffsets:
 
     def _epoch(self, seen: ObservedRequest, partition: int | None) -> int | None:
         loads = () if partition is None else self.epochs.loads.get(partition, ())
-        until_ms = seen.answered_ms + LOADED_MS
+        until_ms = seen.answered_ms + LOAD_LINE_LATE_MS
         mine = [one for one in loads if one.broker == seen.broker and one.at_ms <= until_ms]
         return mine[-1].epoch if mine else None

@@ -23,12 +23,8 @@ from reports.judgement.log.split_rows import (
     unpacked,
 )
 from reports.judgement.run.skews import Skew
+from reports.timing import CLOCK_AHEAD_MS, CLOCK_BEHIND_MS
 
-CLOCK_MS = 50.0
-"""How far a printed time may be ahead of the nano clock; more is not this broker's."""
-PAUSE_MS = 1_000.0
-"""How far a printed time may be behind the nano clock: log4j 2 reads the time first, then the nano
-clock, and the thread may be suspended between (`MutableLogEvent.initTime`, log4j-core 2.25.3)."""
 NOT_ITS_OWN = "the time it shows is not its broker's"
 
 REQUESTS = """
@@ -70,7 +66,9 @@ def offset_ms(apart_us: Mapping[int, int]) -> float:
     ordered = sorted(apart_us)
     up_to = list(accumulate(map(apart_us.__getitem__, ordered)))
     median_us = ordered[bisect_left(up_to, (up_to[-1] + 1) // 2)]
-    reach_us = range(median_us - int(PAUSE_MS * 1_000), median_us + int(CLOCK_MS * 1_000) + 1)
+    reach_us = range(
+        median_us - int(CLOCK_BEHIND_MS * 1_000), median_us + int(CLOCK_AHEAD_MS * 1_000) + 1
+    )
     agree = sum(apart_us[us] for us in ordered if us in reach_us)
     return (median_us + 0.5) / 1_000 + 0.5 if 2 * agree >= up_to[-1] else nan
 
@@ -121,7 +119,11 @@ class Place(NamedTuple):
             return float(ms)
         exact = tick / 1e6 + offset
         shown = self._shown_on_right_clock(exact, ms) if self.skews else ms
-        return min(exact, shown + 1.0) if -CLOCK_MS <= exact - shown <= PAUSE_MS else exact
+        return (
+            min(exact, shown + 1.0)
+            if -CLOCK_AHEAD_MS <= exact - shown <= CLOCK_BEHIND_MS
+            else exact
+        )
 
     def _shown_on_right_clock(self, exact: float, logged: float) -> float:
         """Return the time that a line shows, as the right clock would have had it.
@@ -199,7 +201,7 @@ class Place(NamedTuple):
             return True
         exact = tick / 1e6 + offset
         shown = self._shown_on_right_clock(exact, ms) if self.skews else ms
-        return not -CLOCK_MS <= exact - shown <= PAUSE_MS
+        return not -CLOCK_AHEAD_MS <= exact - shown <= CLOCK_BEHIND_MS
 
     def _head(self, line: int, process: int, sn: int | None) -> tuple[Any, ...]:
         if not self.numbered and not process and sn is not None:

@@ -14,15 +14,7 @@ from operator import attrgetter
 from typing import Any
 
 from reports.judgement.errors import EvidenceError
-from reports.judgement.log.broker_log import (
-    CLOCK_MS,
-    COLUMNS,
-    PAUSE_MS,
-    TABLES,
-    Place,
-    offset_ms,
-    tables_of,
-)
+from reports.judgement.log.broker_log import COLUMNS, TABLES, Place, offset_ms, tables_of
 from reports.judgement.log.log_places import LogPlaces, Split, in_order, log_file
 from reports.judgement.log.parsing import Parser
 from reports.judgement.log.processes import (
@@ -46,6 +38,7 @@ from reports.judgement.log.split_rows import (
     Time,
 )
 from reports.judgement.run.skews import UNPLACED, of_broker
+from reports.timing import CLOCK_AHEAD_MS, CLOCK_BEHIND_MS
 
 Json = dict[str, Any]
 
@@ -174,7 +167,10 @@ class _Part:
         offset = self.place.offsets.get(self.number)
         if offset is None or isnan(offset):
             return offset is not None
-        latest_us, earliest_us = (offset + CLOCK_MS) * 1_000, (offset - PAUSE_MS) * 1_000
+        latest_us, earliest_us = (
+            (offset + CLOCK_AHEAD_MS) * 1_000,
+            (offset - CLOCK_BEHIND_MS) * 1_000,
+        )
         return any(not earliest_us < us < latest_us - 1 for us in self.process.apart_us)
 
 

@@ -44,6 +44,7 @@ from reports.judgement.missing.gaps import ENDS_OF_GROUPS, ENDS_OF_OFFSETS
 from reports.judgement.run.deliveries import COPY
 from reports.judgement.run.skews import of_broker
 from reports.judgement.timelines.said import FENCED
+from reports.timing import SHOWN_OFF_MS
 
 COPIED = f"{tap_lines.COPY}}}}}"
 """What the line of a request ends with that the tap sent a second time: it has the number of the
@@ -51,8 +52,6 @@ first one."""
 _COPIED = f"{COPIED} ({REQUEST_LOGGER})".encode()
 TEXT_SHOWN = 300
 """How many characters of a line the table `coverage` keeps."""
-OFF_MS = 1_200.0
-"""How far the time that a line shows may be from its own, about (`broker_log`)."""
 OF_ALL_GROUPS = frozenset((*LINES, FENCED, *ENDS_OF_GROUPS, *ENDS_OF_OFFSETS))
 """The templates of lines that a summary holds, since every group is judged by them."""
 BLOCK = 32 << 20
@@ -85,7 +84,7 @@ class _Reader:
         """Start before the first line."""
         self.broker, self.parser, self.how = broker, parser, how
         self.skews = of_broker(parser.skews, broker)
-        self.early_ms = OFF_MS + max((abs(skew.by_ms) for skew in self.skews), default=0.0)
+        self.early_ms = SHOWN_OFF_MS + max((abs(skew.by_ms) for skew in self.skews), default=0.0)
         self.ruled = bool(how.deliveries.by_request) and not parser.on_wire
         self.span_ends = [until_ms + self.early_ms for _, until_ms in how.spans]
         self.rows: dict[str | None, Rows] = {}

@@ -15,6 +15,7 @@ from reports.judgement.log.log_places import LogPlaces, log_of
 from reports.judgement.log.processes import END_MISSING, START_MISSING
 from reports.judgement.run.disturbance import Disturbance, Source
 from reports.judgement.run.evidence_level import Level
+from reports.timing import CLOCK_OFF_MS, KILL_NOTED_MS
 
 if TYPE_CHECKING:  # executors have no experiments
     from reports.judgement.run.run_folder import RunFolder
@@ -37,12 +38,6 @@ _TOPIC = re.compile(r"name=([^],]+)")
 _PARTITION = re.compile(r"([A-Za-z0-9._-]+)-[0-9]+(?=[],]|$)")
 """A deleted topic, or else one of its partitions, in such a line."""
 NOT_UNDERSTOOD, NUL = "line not understood", "\0"
-CLOCK_OFF_MS = 1_000.0
-"""How far a broker's clock may be from the journal's. Where both run on one machine they are the
-same; in the recorded runs brokers end 25 to 10,000 ms after the teardown began, and at most 250 ms
-after it was noted as over."""
-KILL_MS = 1_000.0
-"""How long after the journal's entry of a kill a broker's last line may be stamped."""
 
 
 def gap(broker: str, line: int, at_ms: float | None, what: str) -> Disturbance:
@@ -164,7 +159,7 @@ def without_kills(
     """
     left = list(gaps)
     for (broker, killed_ms), lines in sorted(log_lines.items()):
-        by_ms = killed_ms + KILL_MS
+        by_ms = killed_ms + KILL_NOTED_MS
         ends = _missing_ends(left, broker)
         left = _without_last(left, [e for e in ends if e.from_ms <= by_ms and lines <= _line(e)])
     return left

@@ -16,13 +16,10 @@ from reports.judgement.logged import LoggedRow
 from reports.judgement.missing.gaps import unlogged_row
 from reports.judgement.run.disturbance import Kill
 from reports.judgement.timelines.member_lines import ENTERED, OF_LOADS
+from reports.timing import HANDLED_MS, WAITS_MS
 
 Json = dict[str, Any]
 
-WAITS_MS = 5_000.0
-"""How long a request may wait that waits for no member: `offsets.commit.timeout.ms`."""
-HANDLED_MS = 1_000.0
-"""How long before a step the request may have come that it follows from."""
 BEGINS, ENDS = "preparing", ("assignment", "empty")
 
 

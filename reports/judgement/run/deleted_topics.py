@@ -8,12 +8,9 @@ from collections.abc import Iterable, Mapping
 from math import inf
 from typing import Any, NamedTuple
 
-from reference_coordinator.replay.coordinator_epochs import LEARNS_MS
-from reports.judgement.timelines.compare import LATE_MS
+from reports.timing import METADATA_KNOWN_MS
 
 DELETED = "topic.delete"
-KNOWN_MS = LEARNS_MS + LATE_MS
-"""How long a coordinator may take to learn that a topic was deleted."""
 
 
 class Deletion(NamedTuple):
@@ -33,7 +30,9 @@ Deletions = Mapping[str, Deletion]
 def deletions(faults: Iterable[Mapping[str, Any]]) -> dict[str, Deletion]:
     """Return the deletions of topics, by their names; a topic is deleted once."""
     return {
-        fault["target"]: Deletion(fault["meant_at_ms"], (fault["injected_at_ms"] or inf) + KNOWN_MS)
+        fault["target"]: Deletion(
+            fault["meant_at_ms"], (fault["injected_at_ms"] or inf) + METADATA_KNOWN_MS
+        )
         for fault in faults
         if fault["name"] == DELETED
     }

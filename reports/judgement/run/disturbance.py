@@ -9,9 +9,6 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import NamedTuple
 
-CATCHING_UP_MS = 10_000
-"""How long after a broker is back writes may fail because too few replicas are in sync."""
-
 
 class Source(StrEnum):
     """Where a disturbance is known from; what it may explain is `disturbances.EXPLAINS`."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from reports.judgement.errors import EvidenceError
 from reports.judgement.run.json_form import Account, Entry, Form, entry
+from reports.timing import JOURNAL_BACK_MS
 
 Fault = dict[str, Any]
 """A fault as the verdict lists it; times in ms, None for what the journal does not have."""
@@ -36,8 +37,6 @@ _FORMS: dict[str, Form] = {
     "ended": {"member": str, "group": str, "error": str, "seen_at_ms": int | float},
 }
 """The fields that are read, by event; of other events none is."""
-BACK_MS = 3_600_000.0
-"""How far the clock may go back between two entries: they are written in the order of time."""
 
 
 def read(name: str, content: bytes) -> tuple[Entry, ...]:
@@ -49,7 +48,7 @@ def read(name: str, content: bytes) -> tuple[Entry, ...]:
     account = Account()
     found = tuple(account.entries(lines, partial(entry, every=_EVERY, forms=_FORMS)))
     for number, (before, after) in enumerate(pairwise(found), 1):
-        if after["at_ms"] < before["at_ms"] - BACK_MS and not account.damaged:
+        if after["at_ms"] < before["at_ms"] - JOURNAL_BACK_MS and not account.damaged:
             account.damaged, account.first, account.why = 1, number, "'at_ms' is after the next one"
     if account.damaged:
         raise EvidenceError(
@@ -60,7 +59,7 @@ def read(name: str, content: bytes) -> tuple[Entry, ...]:
 
 def span(journal: Sequence[Entry], off_ms: float = 0.0, *, completed: bool) -> tuple[float, float]:
     """Return between when a run's evidence was written, by clocks that are off by so much."""
-    times, about_ms = [entry["at_ms"] for entry in journal], BACK_MS + off_ms
+    times, about_ms = [entry["at_ms"] for entry in journal], JOURNAL_BACK_MS + off_ms
     last_ms = max(times, default=inf) if completed else inf
     return min(times, default=-inf) - about_ms, last_ms + about_ms
 

@@ -10,10 +10,8 @@ from dataclasses import dataclass, replace
 
 from reports.judgement.run.disturbance import Disturbance
 from reports.judgement.run.journal import Fault, healed_ms
+from reports.timing import CLOCK_OFF_MS
 
-NOTICED_MS = 1_000.0
-"""How long before and after what the journal has a line may show the other time: its clock may be
-so far from the broker's (`gaps.CLOCK_OFF_MS`)."""
 UNPLACED = "its clock was set off by a fault, and its lines have no other that is known"
 
 
@@ -32,7 +30,7 @@ class Skew:
 
     def lasts_at(self, at_ms: float) -> bool:
         """Whether the clock may be off at a time."""
-        return self.from_ms - NOTICED_MS <= at_ms <= self.to_ms + NOTICED_MS
+        return self.from_ms - CLOCK_OFF_MS <= at_ms <= self.to_ms + CLOCK_OFF_MS
 
 
 def skews(faults: Iterable[Fault]) -> Iterator[Skew]:

@@ -10,12 +10,9 @@ from kafka_protocol.bodies import generation_in
 from reference_coordinator.replay import ObservedRequest
 from reference_coordinator.replay.evidence import ONLY_RESTART_TIMERS
 from reports.judgement.run.history import ENDS, ClientEvent
+from reports.timing import SEEN_MS, WIRE_LATE_MS
 
 CREATED = "created"
-CREATED_LATE_MS = 250.0
-"""How much earlier than its history says the first request of a process may seem to come."""
-LATE_MS = 1_000.0
-"""How long after a fault on the wire what that held up may still arrive."""
 Span = tuple[float, float]
 """From when until when, in ms."""
 
@@ -106,7 +103,7 @@ class Life:
         """
         sent_ms = later.arrived_ms
         was_read = sent_ms > answer.answered_ms + for_ms and for_ms < later.idle_ms < inf
-        return was_read and not self.is_excused(sent_ms - LATE_MS, sent_ms)
+        return was_read and not self.is_excused(sent_ms - WIRE_LATE_MS, sent_ms)
 
     def goes_on(self, until_ms: float) -> Sent | None:
         """Return what it sent first after a time, which shows that it was still up."""
@@ -176,13 +173,13 @@ class Client:
     def lives(self, excused: Sequence[Span], heartbeat_ms: float | None) -> Iterator[Life]:
         """Cut what it sent into processes: where its history says so, or else where it looks so."""
         sent = sorted(self.sent, key=lambda one: one.arrived_ms)
-        created = [one.at_ms - CREATED_LATE_MS for one in self.events if one.event == CREATED]
+        created = [one.at_ms - SEEN_MS for one in self.events if one.event == CREATED]
         cuts = created[1:] if created else _new_connections(sent)
         for from_ms, until_ms in pairwise([-inf, *cuts, inf]):
             ends = {
                 one.event: one.at_ms
                 for one in self.events
-                if one.event in ENDS and from_ms + CREATED_LATE_MS <= one.at_ms < until_ms
+                if one.event in ENDS and from_ms + SEEN_MS <= one.at_ms < until_ms
             }
             is_clean = "closed" in ends and ends.keys().isdisjoint(("killed", "fenced"))
             yield Life(

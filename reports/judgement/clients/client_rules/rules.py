@@ -7,29 +7,22 @@ from math import inf
 from kafka_protocol.errors import NOT_SERVED_YET, Error, name_of
 from reports.judgement.clients.client_rules import Broken, rule
 from reports.judgement.clients.client_rules.lives import Life, Sent, last_ms
+from reports.timing import AFTER_MS, CLOSES_MS, LEARNED_MS, LOOP_MS, UNASKED_MS
 
-AFTER_MS = 100.0
-"""How long after an answer a request may still arrive that was sent before it."""
-NOTICED_MS = 1_000.0
-"""How long a client may take until all its threads know of an answer."""
 SHOWN = 3
 """How many requests of a kind a finding names."""
 OUT = (Error.UNKNOWN_MEMBER_ID, Error.FENCED_INSTANCE_ID)
 """The answers that say to a client that it is no member any more."""
 IN_GENERATION = ("HEARTBEAT", "SYNC_GROUP", "OFFSET_COMMIT")
 """The requests of a member that has joined."""
-LOOP, LOOP_MS = 16, 1_000.0
-"""So many JoinGroups in this time are a loop: Kafka's client waits 100 ms between two."""
-UNASKED, UNASKED_MS = 3, 10_000.0
-"""A client that sends so many JoinGroups in this time without a cause sends them needlessly."""
+LOOP, UNASKED = 16, 3
+"""So many JoinGroups are a loop within LOOP_MS, and sent needlessly within UNASKED_MS."""
 ASKED = (Error.REBALANCE_IN_PROGRESS, Error.ILLEGAL_GENERATION, Error.UNKNOWN_MEMBER_ID)
 """The answers that ask a client to join again."""
 FEW_BEATS = 6
 """From how many heartbeats in a row on their interval is judged."""
 OFF = 2.0
 """How many times rarer or denser heartbeats may be than configured."""
-CLOSES_MS = 1_000.0
-"""How much earlier than its history says a clean close may begin."""
 
 
 # joining
@@ -69,7 +62,7 @@ def syncs(life: Life) -> Iterator[Broken]:
 
 
 def _deadline_ms(life: Life, at: int) -> float:
-    return life.sent[at].answered_ms + life.timeout_ms(at) + NOTICED_MS
+    return life.sent[at].answered_ms + life.timeout_ms(at) + LEARNED_MS
 
 
 def _goes_on_without(life: Life, at: int, *apis: str) -> Sent | None:
@@ -244,7 +237,7 @@ def gives_up_what_it_lost(life: Life) -> Iterator[Broken]:
             for other in life.sent
             if other.member_id == lost
             and other.api in IN_GENERATION
-            and life.knew(one, other, NOTICED_MS)
+            and life.knew(one, other, LEARNED_MS)
         ]
         if len(later) > 1:
             reported.add(lost)
@@ -304,7 +297,7 @@ def leaves_when_dynamic(life: Life) -> Iterator[Broken]:
         return
     last = before[-1]
     is_member = last.api in IN_GENERATION and last.is_heard and not last.error
-    if is_member and not life.is_excused(last.answered_ms, life.closes_ms + NOTICED_MS):
+    if is_member and not life.is_excused(last.answered_ms, life.closes_ms + LEARNED_MS):
         yield Broken(
             life.closes_ms,
             "a dynamic member closes and sends no LEAVE_GROUP: its partitions wait for its session"

@@ -13,9 +13,7 @@ from reports.judgement.group import check_rows
 from reports.judgement.logged import Chunk, HeldUp, LoggedRow, Requests
 from reports.judgement.recording import Recording
 from reports.judgement.timelines.fenced_lines import (
-    LATE_MS,
     MOST,
-    UNLOGGED_MS,
     FencedLines,
     Fencings,
     fenced_lines,
@@ -23,6 +21,7 @@ from reports.judgement.timelines.fenced_lines import (
     fits,
 )
 from reports.judgement.timelines.said import FENCED
+from reports.timing import FENCED_LATE_MS, UNLOGGED_MS
 from tests.recorded.logs import HISTORIES, RECORDINGS
 
 ALL = pytest.mark.parametrize("recording", RECORDINGS.values(), ids=RECORDINGS)
@@ -185,7 +184,7 @@ def test_who_has_the_instance(recording: Recording, holder: str, outcomes: list[
 def test_when_a_line_is_printed(recording: Recording, by_ms: float) -> None:
     group, seen, line = of_heartbeat(recording)
     wrong = [MISSING, UNEXPECTED]
-    late = altered(recording, line, at_ms=seen.answered_ms + LATE_MS + by_ms)
+    late = altered(recording, line, at_ms=seen.answered_ms + FENCED_LATE_MS + by_ms)
     assert found(recording, group, late) == (wrong if by_ms > 0 else [])
     earliest_ms = seen.earliest_ms - SEEMS_AFTER_LINE_MS
     early = altered(recording, line, at_ms=earliest_ms + by_ms)
