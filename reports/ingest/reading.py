@@ -26,9 +26,8 @@ from reports.judgement.log.log_places import Split, log_file
 from reports.judgement.log.merging import Merged, merge
 from reports.judgement.log.parsing import Parser
 from reports.judgement.log.split_rows import Blob, How, SplitSummary
-from reports.judgement.run.history import FILE
-from reports.judgement.run.history_rows import HistorySummary
-from reports.judgement.run.json_form import Account
+from reports.judgement.run.history import FILE, HistorySummary
+from reports.judgement.run.journal import Account
 from reports.judgement.witnesses import Connection
 
 BUCKET_BYTES = 8 << 20

@@ -13,7 +13,7 @@ from reports.judgement.buckets import GAPS
 from reports.judgement.coordinators import elections
 from reports.judgement.digest import Digest
 from reports.judgement.disturbances import of_brokers
-from reports.judgement.log.processes import ends_of_brokers, line_counts
+from reports.judgement.log.split_rows import ends_of_brokers, line_counts
 from reports.judgement.missing.gaps import (
     ENDS_OF_GROUPS,
     ENDS_OF_OFFSETS,

@@ -202,7 +202,7 @@ def _connect(log: Path) -> None:
 
 def _imported(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
     """Import in a task what the tasks of a comparison need."""
-    from reports.ingest import judging  # noqa: F401, PLC0415 (this module loads without Spark)
+    from reports.ingest import tables  # noqa: F401, PLC0415 (this module loads without Spark)
 
     return batches
 

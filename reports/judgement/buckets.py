@@ -13,8 +13,8 @@ from operator import attrgetter, itemgetter
 from typing import Any
 
 from reference_coordinator.replay.group_replay import CHUNK
-from reports.judgement.case import Named
 from reports.judgement.group import TABLES
+from reports.judgement.group_evidence import Named
 from reports.judgement.log import broker_log
 from reports.judgement.log.broker_log import COLUMNS, Place
 from reports.judgement.log.log_places import Split

@@ -5,12 +5,12 @@ observation. If that meets a disturbance which may explain such a difference, th
 unknown, and names it. Every other difference is proven.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
-from math import inf
+from math import inf, isfinite
 from operator import attrgetter
 from typing import Any, Self
 
@@ -29,6 +29,9 @@ Json = dict[str, Any]
 
 MOST_GAPS = 1_000
 """From so many gaps on there may be more behind the last one that was read."""
+
+SHOWN = 20
+"""How many disturbances a verdict lists that explain nothing."""
 
 IS_BREACH: frozenset[str] = frozenset(Breach)
 ACROSS_CLOCKS = OF_CLIENTS | {Breach.SENT_WHILE_DOWN}
@@ -127,6 +130,32 @@ class Disturbances:
         for one in self._of(group):
             if one.source in wanted and one.meets(from_ms, until_ms):
                 yield one
+
+    def as_json(
+        self, run: RunFolder, found: Iterable[Finding], changed: Iterable[Disturbance]
+    ) -> list[Json]:
+        """List them as `verdict.json` does: those that make a finding, or a count, unknown first.
+
+        And some of the others, of the time of the run. None stands for no begin or end.
+        """
+        used = Counter(one.may_be for one in found if one.may_be is not None and one.root is None)
+        used.update(changed)
+        began = dict(run.phases)
+        of_run = min(began.values(), default=-inf), began.get("teardown", inf)
+        others = [one for one in self.listed if one not in used and one.meets(*of_run)]
+        ms = lambda at_ms: round(at_ms) if isfinite(at_ms) else None
+        return [
+            {
+                "source": one.source,
+                "broker": one.broker or None,
+                "groups": None if one.groups is None else sorted(one.groups),
+                "from_ms": ms(one.from_ms),
+                "until_ms": ms(one.until_ms),
+                "because": one.because,
+                "explains": used[one],
+            }
+            for one in [*used, *others[:SHOWN]]
+        ]
 
     @cached_property
     def _by_group(self) -> Mapping[str | None, Sequence[Disturbance]]:

@@ -4,13 +4,14 @@ A root is the first difference of its group in log order. Differences that follo
 knows the group's state again, are linked to it as consequences.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
 from reports.judgement.breaches import Breach
+from reports.judgement.log.log_places import LogPlaces
 from reports.judgement.run.disturbance import Disturbance
 from reports.judgement.timelines.member_lines import DOUBTFUL, OF_LOADS, time_of
 from reports.timing import SAME_MOMENT_MS, TIMER_SLACK_MS
@@ -22,6 +23,8 @@ LENGTH_ALONE = "whether a member's metadata changed is not in the log, their len
 
 
 NO_LINE = "no such line"
+FEW = 5
+"""So many findings of one cause are listed each."""
 STEPS = tuple(
     f"{side}_{step}_ms"
     for side in ("observed", "expected")
@@ -259,3 +262,48 @@ def possible_metadata_changes(comparison: Sequence[Row]) -> dict[str, float]:
             group, at_ms = row["group"], row["observed_started_ms"]
             first[group] = min(first.get(group, at_ms), at_ms)
     return first
+
+
+def listed(found: Sequence[Finding], places: LogPlaces) -> list[Json]:
+    """Write findings as `verdict.json` has them, each with its place in a log.
+
+    Of many of a group that one cause explains the first stands for all, `times`.
+    """
+    alike = lambda one: (one.group, one.kind, one.may_be)
+    counts = Counter(alike(one) for one in found if one.root is None and not one.proven)
+    numbers: dict[int, int] = {}
+    entries: list[Json] = []
+    told = set[object]()
+    for place, one in enumerate(found):
+        times = counts[alike(one)] if one.root is None and not one.proven else 1
+        if one.root is None:
+            if times > FEW and alike(one) in told:
+                continue
+            told.add(alike(one))
+        elif one.root not in numbers:
+            continue
+        numbers[place] = len(entries) + 1
+        entries.append(
+            {
+                "number": len(entries) + 1,
+                "kind": one.kind,
+                "root": one.root is None,
+                "follows_from": None if one.root is None else numbers[one.root],
+                "proven": one.proven,
+                "group": one.group,
+                "at_ms": round(one.at_ms, 3),
+                "expected": one.expected,
+                "observed": one.observed,
+                "log": _place(one, places),
+                **({"history": one.history} if one.history else {}),
+                **({"may_be": one.may_be.because} if one.may_be else {}),
+                **({"times": times} if times > FEW else {}),
+            }
+        )
+    return entries
+
+
+def _place(one: Finding, places: LogPlaces) -> Json:
+    """Tell where a line stands; a difference without a line has no broker."""
+    file, number = places.place(one.broker, one.line) if one.broker else ("", 0)
+    return {"broker": one.broker, "file": file, "line": number}

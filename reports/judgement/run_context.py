@@ -12,8 +12,7 @@ from reports.judgement.coordinators.coordinator_epochs import CoordinatorEpochs
 from reports.judgement.coordinators.wire_epochs import Restart
 from reports.judgement.digest import Digester
 from reports.judgement.missing.correlation_ids import NO_CLIENTS, KnownClients
-from reports.judgement.run.deleted_topics import Deletions
-from reports.judgement.run.disturbance import BrokenWire, Disturbance, Kill
+from reports.judgement.run.disturbance import BrokenWire, Deletions, Disturbance, Kill
 from reports.judgement.timelines.fenced_lines import FencedLines
 from reports.judgement.witnesses import Tap
 

@@ -11,19 +11,22 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reports.judgement import (
-    as_json,
     doubtful,
     findings,
-    no_members,
     record_size,
-    unknown,
 )
 from reports.judgement.clients.client_rules.findings import about_clients
 from reports.judgement.digest import Digest, Digester, with_total
 from reports.judgement.disturbances import Disturbances
-from reports.judgement.expectations import Counted, expected_verdict, in_words, unmet
+from reports.judgement.expectations import (
+    Counted,
+    expected_verdict,
+    in_words,
+    missing_members,
+    unmet,
+)
 from reports.judgement.log.log_places import LogPlaces
-from reports.judgement.log.processes import STATUSES
+from reports.judgement.log.split_rows import STATUSES
 from reports.judgement.missing import gaps as missing
 from reports.judgement.run.disturbance import Disturbance, Source
 from reports.judgement.run.evidence_level import CANNOT_SEE, Level
@@ -81,9 +84,9 @@ class Results:
     altered_history: Sequence[str] = ()  # what of it is not understood, in words
 
 
-def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | None) -> Json:
-    """Build `verdict.json`."""
-    apart = list(no_members.breaches_of(run, data.digests))
+def evaluate(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | None) -> Json:
+    """Build `verdict.json`; `judged_as`, `foretold` and `came_true` are its keys of before."""
+    apart = list(missing_members(run, data.digests))
     data = replace(_with_unexplained_gaps(run, data), breaches=[*data.breaches, *apart])
     disturbances = Disturbances.of_run(
         run,
@@ -115,21 +118,28 @@ def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | 
     if found or any(one.group in open_counts for one in short):
         doubts += doubtful.assumed(run)
     doubts += dict.fromkeys(
-        f"what was expected of group {one.group} is not met, but {unknown.described(by)}"
+        f"what was expected of group {one.group} is not met, but {doubtful.described(by)}"
         for one, by in changed.items()
-        if by.source not in unknown.LISTED_ALREADY
+        if by.source not in doubtful.LISTED_ALREADY
     )
-    doubts += unknown.doubts(found)
+    doubts += doubtful.of_findings(found)
     if run.stopped and (doubts or short):
         doubts.insert(0, "the run was stopped before its time was over")
     open_ = doubts or found or short
     verdict = "fail" if proven or certain else "unknown" if open_ else "pass"
-    shown, times = unknown.first_of_each(found)
     members = Counter((one.group, one.kind) for one in run.experiment.members())
     groups = {
         name: _group(run, data, name, members) | {"unowned": left.get(name)}
         for name in _group_names(run, data)
     }
+    expected = expected_verdict(
+        None if run.rules else run.experiment.expected_verdict,
+        verdict,
+        data.broken_promises,
+        [one.group for one in proven],
+        counted,
+        findings.unanswered(proven),
+    )
     return {
         "verdict": verdict,
         "experiment": run.experiment.name,
@@ -139,25 +149,17 @@ def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | 
         "profile": profile,
         "seed": run.environment["seed"],
         "judge": run.experiment.judge,
-        "judged_as": run.judged_as,
-        "foretold": expected_verdict(
-            None if run.judged_as else run.experiment.expected_verdict,
-            verdict,
-            data.broken_promises,
-            [one.group for one in proven],
-            counted,
-            findings.unanswered(proven),
-        ),
+        "rules": run.rules,
+        "judged_as": run.rules,
+        "expected_verdict": expected,
+        "foretold": expected,
         "broken_promises": data.broken_promises,
         "evidence_level": run.level,
         **({"cannot_see": list(CANNOT_SEE)} if run.level is Level.WIRE else {}),
         "groups": groups,
         "phases": [{"phase": name, "began_at_ms": at_ms} for name, at_ms in run.phases],
         "faults": list(run.faults),
-        "findings": [
-            as_json.finding(number, one, data.places, times.get(number - 1, 1))
-            for number, one in enumerate(shown, 1)
-        ],
+        "findings": findings.listed(found, data.places),
         **({"findings_left_out": data.left_out} if data.left_out else {}),
         "expectations_unmet": [
             item.as_json
@@ -168,12 +170,25 @@ def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | 
         **({"notes": doubts} if verdict == "fail" and doubts else {}),
         **({"unsure": list(run.outside.unsure)} if run.outside else {}),
         "counterexample": None,
-        "departures": [as_json.departure(row, data.places) for row in data.departures[:SHOWN]],
+        "departures": [_departure(row, data.places) for row in data.departures[:SHOWN]],
         **about_clients(data.client_findings, data.digests.values(), data.places, run.busy),
         "coverage": _coverage(data),
         **({"witnesses": data.witnesses} if data.witnesses else {}),
-        "disturbances": unknown.listed(run, disturbances.listed, found, changed.values()),
+        "disturbances": disturbances.as_json(run, found, changed.values()),
         "repeat_command": run.environment["repeat_command"],
+    }
+
+
+def _departure(row: Json, places: LogPlaces) -> Json:
+    """Write a departure from KIP-345."""
+    file, line = places.place(row["broker"], row["line"])
+    return {
+        "group": row["group"],
+        "at_ms": round(row["at_ms"], 3),
+        "request": f"{row['api']} of {row['client_id']}",
+        "promised": row["expected"],
+        "observed": row["observed"],
+        "log": {"broker": row["broker"], "file": file, "line": line},
     }
 
 

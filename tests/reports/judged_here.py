@@ -11,7 +11,7 @@ from reports.judgement.coordinators import elections
 from reports.judgement.digest import Digest, Digester
 from reports.judgement.disturbances import of_brokers
 from reports.judgement.group import check_rows
-from reports.judgement.log.processes import STATUSES, ends_of_brokers
+from reports.judgement.log.split_rows import STATUSES, ends_of_brokers
 from reports.judgement.missing.gaps import (
     ENDS_OF_GROUPS,
     ENDS_OF_OFFSETS,
@@ -33,7 +33,7 @@ def judged_here(folder: Path) -> Json:
     run.require_regular()
     data, kip_848 = _results(recording)
     profile = recording.profile.name
-    return verdict.judge(run, data, kip_848, profile)
+    return verdict.evaluate(run, data, kip_848, profile)
 
 
 def _results(recording: Recording) -> tuple[Results, list[str]]:

@@ -94,7 +94,7 @@ class MadeUpRun:
             (self.folder / name).write_text(text)
         run = RunFolder(self.folder)
         data = self._collected(run)
-        judged = verdict.judge(run, data, self.kip_848, "4.3")
+        judged = verdict.evaluate(run, data, self.kip_848, "4.3")
         costs.add(judged, None, data.digests)
         drawn = DrawnGroups(("dynamic", "static"), tuple(self.joins), self.last_ms)
         return run, judged, data, drawn, self.costs

@@ -6,7 +6,7 @@ from dataclasses import replace
 from groupquake.selftest.lies.group_lines import GroupLines, Lie, Lines, middle
 from groupquake.selftest.lies.lines import MOVED_MS, Tell, changed
 from groupquake.selftest.mutants.log_synthesis import SynthesizedLine
-from reports.judgement.timelines.said import FENCED
+from reports.judgement.timelines.line_fields import FENCED
 
 RUNS = ("duplicate-instance-id", "static")
 """Runs with such lines, and their group."""

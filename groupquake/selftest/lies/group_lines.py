@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from groupquake.selftest.mutants.log_synthesis import SynthesizedLine
 from kafka_protocol.request_log import COMPLETED
 from reports.judgement.recording import Line, Recording
-from reports.judgement.timelines.said import FENCED
+from reports.judgement.timelines.line_fields import FENCED
 
 Json = dict[str, Any]
 Lines = list[SynthesizedLine]

@@ -46,7 +46,7 @@ from reference_coordinator.replay.expected_lines import DueLine, expected_lines
 from reference_coordinator.replay.hints import Hints, hinted
 from reports.judgement.recording import Line, Recording
 from reports.judgement.timelines.fenced_lines import fencings
-from reports.judgement.timelines.said import OPERATIONS
+from reports.judgement.timelines.line_fields import OPERATIONS
 from reports.timing import ARRIVAL_ERROR_MS
 
 WRITE_MS = 2.0

@@ -28,7 +28,7 @@ from reference_coordinator.assignors import (
 from reference_coordinator.replay import ObservedRequest, Outage
 from reports.judgement.breaches import Breach, breach
 from reports.judgement.logged import Requests
-from reports.judgement.run.deleted_topics import Deletions
+from reports.judgement.run.disturbance import Deletions
 from reports.timing import TOPIC_KNOWN_MS
 
 Json = dict[str, Any]

@@ -34,8 +34,8 @@ from reports.judgement.clients.client_answers import (
 from reports.judgement.clients.client_rules.findings import about_client
 from reports.judgement.clients.offsets import Offsets, stored
 from reports.judgement.clients.owners import Owners
-from reports.judgement.run.deleted_topics import Deletions
 from reports.judgement.run.deliveries import NOTHING_HELD, Deliveries, InOrder
+from reports.judgement.run.disturbance import Deletions
 from reports.judgement.run.history import ClientEvent
 from reports.timing import ARRIVAL_ERROR_MS, GOES_ON_MS, LOOKED_FOR_MS, SEEN_MS, UNLOGGED_MS
 

@@ -24,7 +24,7 @@ from kafka_protocol.errors import NO_ERROR, Error
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.breaches import AboutClient, Breach, breach
 from reports.judgement.coordinators.coordinator_epochs import CoordinatorEpochs
-from reports.judgement.run.deleted_topics import Deletions, of_partition
+from reports.judgement.run.disturbance import Deletions, of_partition
 from reports.timing import LOAD_LINE_LATE_MS, RETENTION_MS
 
 Json = dict[str, Any]

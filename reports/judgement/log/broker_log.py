@@ -12,17 +12,17 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from reports.judgement.log.parsing import times_of, times_on_wire
-from reports.judgement.log.processes import Lost
 from reports.judgement.log.split_rows import (
     GOES_ON,
     LINE_ROW,
     REQUEST_ROW,
     Blob,
+    Lost,
     Row,
     Rows,
     unpacked,
 )
-from reports.judgement.run.skews import Skew
+from reports.judgement.run.disturbance import Skew
 from reports.timing import CLOCK_AHEAD_MS, CLOCK_BEHIND_MS
 
 NOT_ITS_OWN = "the time it shows is not its broker's"

@@ -17,27 +17,25 @@ from reports.judgement.errors import EvidenceError
 from reports.judgement.log.broker_log import COLUMNS, TABLES, Place, offset_ms, tables_of
 from reports.judgement.log.log_places import LogPlaces, Split, in_order, log_file
 from reports.judgement.log.parsing import Parser
-from reports.judgement.log.processes import (
+from reports.judgement.log.reading import read
+from reports.judgement.log.split_rows import (
     END_MISSING,
+    GOES_ON,
     START_MISSING,
     STATUSES,
+    WHOLE,
+    Blob,
+    How,
     Lost,
+    ProcessSummary,
     Run,
+    SplitSummary,
+    Time,
     doubled,
     line_counts,
     missing,
 )
-from reports.judgement.log.reading import read
-from reports.judgement.log.split_rows import (
-    GOES_ON,
-    WHOLE,
-    Blob,
-    How,
-    ProcessSummary,
-    SplitSummary,
-    Time,
-)
-from reports.judgement.run.skews import UNPLACED, of_broker
+from reports.judgement.run.disturbance import UNPLACED, of_broker
 from reports.timing import CLOCK_AHEAD_MS, CLOCK_BEHIND_MS
 
 Json = dict[str, Any]

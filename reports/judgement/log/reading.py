@@ -27,23 +27,25 @@ from reports.judgement.log.parsing import (
     parse_request,
     parse_unanswered,
 )
-from reports.judgement.log.processes import Placed, runs
 from reports.judgement.log.split_rows import (
+    BLOCK,
     GOES_ON,
     REQUEST_ROW,
     WHOLE,
     Blob,
     How,
     Packing,
+    Placed,
     ProcessSummary,
     Rows,
     SplitSummary,
     Time,
+    runs,
 )
 from reports.judgement.missing.gaps import ENDS_OF_GROUPS, ENDS_OF_OFFSETS
 from reports.judgement.run.deliveries import COPY
-from reports.judgement.run.skews import of_broker
-from reports.judgement.timelines.said import FENCED
+from reports.judgement.run.disturbance import of_broker
+from reports.judgement.timelines.line_fields import FENCED
 from reports.timing import SHOWN_OFF_MS
 
 COPIED = f"{tap_lines.COPY}}}}}"
@@ -54,8 +56,8 @@ TEXT_SHOWN = 300
 """How many characters of a line the table `coverage` keeps."""
 OF_ALL_GROUPS = frozenset((*LINES, FENCED, *ENDS_OF_GROUPS, *ENDS_OF_OFFSETS))
 """The templates of lines that a summary holds, since every group is judged by them."""
-BLOCK = 32 << 20
-"""After so many bytes of lines the rows are given out."""
+
+
 _API, _CLIENT, _CONNECTION = map(REQUEST_ROW.index, ("api", "client_id", "connection"))
 
 

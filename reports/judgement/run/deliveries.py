@@ -17,7 +17,7 @@ from kafka_protocol.log_line import NUMBERED
 from kafka_protocol.request_log import COMPLETED
 from kafka_protocol.tap_lines import UNANSWERED
 from reference_coordinator.replay import ObservedRequest
-from reports.judgement.run.json_form import parse
+from reports.judgement.run.journal import parse
 from reports.timing import SAME_ANSWER_MS
 
 COPY = "-copy"

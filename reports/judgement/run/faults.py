@@ -7,8 +7,7 @@ from math import inf
 
 from reference_coordinator.replay import Outage, Parting, Stall
 from reports.judgement.run.disturbance import BrokenWire
-from reports.judgement.run.journal import Fault, healed_ms, read
-from reports.judgement.run.json_form import Entry
+from reports.judgement.run.journal import Entry, Fault, healed_ms, read
 from reports.judgement.run.run_files import RunFiles
 from reports.timing import CATCHING_UP_MS, REPLICATES_MS
 from scenarios.faults import about

@@ -11,7 +11,7 @@ from functools import partial
 from math import inf
 
 from reports.judgement.run.disturbance import Disturbance, Source
-from reports.judgement.run.json_form import LARGEST, Account, Entry, Form, entry
+from reports.judgement.run.journal import LARGEST, Account, Entry, Form, entry
 from reports.timing import SAMPLED_UNTIL_MS, STANDSTILL_MS
 
 BUSY_WAITING = 0.8

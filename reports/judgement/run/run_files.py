@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from reports.judgement.errors import EvidenceError
-from reports.judgement.run.json_form import Form, lacks, parse
+from reports.judgement.run.journal import Form, lacks, parse
 from scenarios.regular_files import open_regular, read_regular
 
 EVIDENCE = ("*.json*", "*.yaml", "*/*/group.log*", "*/*/jvm-*.log")

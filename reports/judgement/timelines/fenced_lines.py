@@ -18,6 +18,7 @@ from kafka_protocol.coordinator_lines import Grammar
 from kafka_protocol.errors import NO_ERROR, Error
 from reference_coordinator.replay import EpochEvent, ExpectedLine, ObservedRequest
 from reference_coordinator.replay.conditions import SEEMS_AFTER_LINE_MS
+from reports.judgement.timelines.line_fields import ALIKE, FENCED, differences
 from reports.judgement.timelines.member_lines import (
     DOUBTFUL,
     FINE,
@@ -27,7 +28,6 @@ from reports.judgement.timelines.member_lines import (
     Outcome,
     differing,
 )
-from reports.judgement.timelines.said import ALIKE, FENCED, differences
 from reports.timing import FENCED_LATE_MS, UNLOGGED_MS
 
 Json = dict[str, Any]

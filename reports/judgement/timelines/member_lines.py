@@ -15,7 +15,7 @@ from kafka_protocol.coordinator_lines import Grammar
 from reference_coordinator.classic.state import State
 from reference_coordinator.replay import ExpectedLine, Outage, Stall
 from reference_coordinator.replay.failed_writes import TIMED_OUT
-from reports.judgement.timelines.said import BEGUN, FENCED, FIELDS, SUBJECTS, differences
+from reports.judgement.timelines.line_fields import BEGUN, FENCED, FIELDS, SUBJECTS, differences
 from reports.judgement.timelines.timeline import Line
 from reports.timing import CATCHING_UP_MS, EARLY_MS, TIMER_SLACK_MS, WRITES_FAIL_MS
 

@@ -14,7 +14,7 @@ from typing import Any
 from kafka_protocol.errors import Error
 from reference_coordinator.classic.effects import Reason
 from reference_coordinator.replay import ObservedRequest
-from reports.judgement.timelines.said import UUID
+from reports.judgement.timelines.line_fields import UUID
 from reports.judgement.timelines.timeline import NOTHING
 
 Row = dict[str, Any]

@@ -12,7 +12,7 @@ import pytest
 from kafka_protocol.errors import Error
 from reference_coordinator.classic.releases import promised_by
 from reference_coordinator.replay import GroupReplay, Stall
-from reports.judgement import case
+from reports.judgement import group_evidence
 from reports.judgement.group import check_group, check_rows
 from reports.judgement.logged import Chunk, LoggedRow, Requests
 from reports.judgement.run_context import RunContext
@@ -75,7 +75,7 @@ def test_the_rows_are_those_of_the_group_as_a_whole(
     for each in (rows, altered(rows)):
         whole = by_table(check_rows(context, group, each))
         with monkeypatch.context() as patched:
-            patched.setattr(case, "GroupReplay", partial(GroupReplay, chunk=1))
+            patched.setattr(group_evidence, "GroupReplay", partial(GroupReplay, chunk=1))
             assert by_table(check_group(context, group, chunks(each, size))) == whole
 
 
@@ -86,7 +86,7 @@ def test_stalls_reach_across_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     stalls = tuple(Stall(row, middle_ms, middle_ms + 400.0) for row in {r["broker"] for r in rows})
     context = replace(context_of("kafka-4.3.0"), stalls=stalls)
     whole = by_table(check_rows(context, "static", rows))
-    monkeypatch.setattr(case, "GroupReplay", partial(GroupReplay, chunk=1))
+    monkeypatch.setattr(group_evidence, "GroupReplay", partial(GroupReplay, chunk=1))
     assert by_table(check_group(context, "static", chunks(rows, 10))) == whole
 
 
@@ -98,9 +98,9 @@ def test_like_bodies_are_one_object_that_nothing_changes() -> None:
     beats = [seen for seen in requests.observed if seen.api == "HEARTBEAT"]
     assert len({id(seen.request) for seen in beats}) < len(beats) / 2
     context = context_of("kafka-4.3.0")
-    group = case.Case(context, "static")
+    group = group_evidence.GroupEvidence(context, "static")
     part = group.add(chunk)
-    judgement = case.Judgement(group, context.profile)
+    judgement = group_evidence.GroupCheck(group, context.profile)
     judgement.add(part)
     judgement.compared()
     texts = {row["id"]: (row["request"], row["response"]) for row in rows if "request" in row}

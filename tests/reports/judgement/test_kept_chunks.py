@@ -5,8 +5,7 @@ from math import inf
 
 import pytest
 
-from reports.judgement.kept_chunks import KeptChunks
-from reports.judgement.logged import Chunk
+from reports.judgement.logged import Chunk, KeptChunks
 from reports.judgement.run.history import ClientEvent
 from tests.recorded.logs import HISTORIES
 from tests.reports.judgement.test_chunks import chunks

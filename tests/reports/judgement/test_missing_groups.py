@@ -17,7 +17,7 @@ def judged(recording: Recording, groups: dict[str, int]) -> dict[str, Any]:
     """Judge a run as if only these groups had requests, so many, all of them explained."""
     checks = {group: (count, count) for group, count in groups.items()}
     nothing = Results({}, [], [], [], [], [], {}, {}, checks, {}, {}, {}, {}, [])
-    return verdict.judge(recording.run, nothing, [], "4.3")
+    return verdict.evaluate(recording.run, nothing, [], "4.3")
 
 
 def test_the_run_has_groups_of_real_clients_and_of_wire_scripts() -> None:

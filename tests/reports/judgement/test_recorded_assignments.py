@@ -19,7 +19,7 @@ from reports.judgement.breaches import Breach
 from reports.judgement.group import check_rows
 from reports.judgement.logged import LoggedRow
 from reports.judgement.recording import Recording
-from reports.judgement.run.deleted_topics import Deletion
+from reports.judgement.run.disturbance import Deletion
 from tests.recorded.logs import RECORDINGS
 
 GROUP = "static"

@@ -3,7 +3,7 @@
 import pytest
 
 from reports.judgement import verdict
-from reports.judgement.log.processes import END_MISSING, ends_of_brokers
+from reports.judgement.log.split_rows import END_MISSING, ends_of_brokers
 from reports.judgement.missing.gaps import wrong_clocks
 from reports.judgement.recording import Recording
 from reports.judgement.verdict import Results
@@ -40,7 +40,7 @@ def test_nothing_is_proven_then(recording: Recording) -> None:
     rows = {name: {"max_rebalance_timeout_ms": 3_000.0, "brokers": ["1"]} for name in groups}
     nothing = Results({}, [], [], [], [], [], {}, {}, groups, rows, {}, dict(recording.run.starts),
                       {}, [], ended_ms=ends(recording, 5_000))  # fmt: skip
-    judged = verdict.judge(recording.run, nothing, [], "4.3")
+    judged = verdict.evaluate(recording.run, nothing, [], "4.3")
     assert judged["verdict"] == "unknown"  # though the experiment's counts are not met
     assert "ahead of that of the journal" in " ".join(judged["unknown_because"])
 

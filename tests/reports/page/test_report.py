@@ -11,7 +11,7 @@ from reports.judgement import costs
 from reports.judgement.costs import Costs, HubGaps
 from reports.judgement.missing.gaps import gap
 from reports.judgement.run.run_folder import RunFolder
-from reports.judgement.verdict import Results, judge
+from reports.judgement.verdict import Results, evaluate
 from reports.page import report
 from reports.page.drawn_groups import DrawnGroups, Join
 from tests.reports.page_run import IMPACT_MS, ZERO_MS, made_up
@@ -210,7 +210,7 @@ def test_an_unmet_expectation_is_distinguished_from_wrong_brokers(tmp_path):
 def test_a_run_without_evidence_still_gives_a_page(tmp_path):
     run, *_ = made_up(tmp_path).finish()
     data = Results({}, [], [], [], [], [], {}, {}, {}, {}, {}, {}, {}, [])
-    judged = judge(run, data, [], None)
+    judged = evaluate(run, data, [], None)
     costs.add(judged, None, {})
     empty = Page(report.render(run, judged, data, DrawnGroups((), (), {}), Costs()))
     assert "PASS" not in empty.text

@@ -10,8 +10,14 @@ from reference_coordinator.replay import ObservedRequest, Outage, Stall
 from reports.judgement.breaches import Breach
 from reports.judgement.clients.absences import Absence
 from reports.judgement.clients.client_answers import as_delivered
-from reports.judgement.clients.client_rules import Rule, rules
-from reports.judgement.clients.client_rules.lives import CREATED, Client, Span, last_ms
+from reports.judgement.clients.client_rules import rules
+from reports.judgement.clients.client_rules.client_processes import (
+    CREATED,
+    Client,
+    Rule,
+    Span,
+    last_ms,
+)
 from reports.judgement.clients.offsets import stored
 from reports.judgement.digest import Digest
 from reports.judgement.log.log_places import LogPlaces
@@ -105,9 +111,9 @@ class ClientRules:
     def rows(self) -> Iterator[Json]:
         """Yield rows of `CLIENT_FINDINGS`, without the group."""
         for name, client in sorted(self._clients.items()):
-            for life in client.lives(self._excused(name), self.heartbeat_ms.get(name)):
+            for process in client.processes(self._excused(name), self.heartbeat_ms.get(name)):
                 for rule in RULES.values():
-                    for one in rule.breaks(life):
+                    for one in rule.breaks(process):
                         yield {
                             "client_id": name,
                             "rule": rule.name,

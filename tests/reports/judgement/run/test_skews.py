@@ -9,9 +9,15 @@ from kafka_protocol.coordinator_lines import JAVA, SCALA
 from reports.judgement.log.log_places import Split
 from reports.judgement.log.merging import read_logs
 from reports.judgement.log.parsing import Parser
-from reports.judgement.run.disturbance import Disturbance, Source
+from reports.judgement.run.disturbance import (
+    UNPLACED,
+    Disturbance,
+    Skew,
+    Source,
+    on_right_clock,
+    skews,
+)
 from reports.judgement.run.faults import faults_of, outage_of
-from reports.judgement.run.skews import UNPLACED, Skew, on_right_clock, skews
 from reports.timing import CLOCK_OFF_MS
 
 ZERO_MS = 1_790_000_000_000
