@@ -167,5 +167,3 @@ REACHED_WITHIN_S = 10
 """How long a master of Spark may take to accept a connection: Spark itself tries for minutes."""
 CACHED_S = 7 * 86_400
 """How long a file that nobody uses stays."""
-JVM_START_S = 60.0
-"""How long Spark's JVM may take to open its port: 6 s on two busy cores."""

@@ -54,7 +54,7 @@ def test_what_is_bound_and_a_doubt(tmp_path: Path, kind: str, why: str) -> None:
     made = made_up(tmp_path / "run")
     run, _, data, *_ = made.finish()
     data.bound["static"][kind] = 2
-    judged = verdict.evaluate(run, data, [], "4.3")
+    judged = verdict.evaluate(run, data, "4.3")
     (because,) = judged["unknown_because"]
     assert judged["verdict"] == "unknown"
     assert f"group static: {why}" in because

@@ -6,7 +6,7 @@ import pytest
 
 from reports.judgement import verdict
 from reports.judgement.recording import Recording
-from reports.judgement.verdict import Results
+from reports.judgement.results import Results
 from tests.recorded.logs import RECORDINGS
 
 RUN = RECORDINGS["kafka-4.3.0"].folder.parent / "leaders" / "skip-assignment-4.3.0"
@@ -15,9 +15,9 @@ GROUPS = {"static", "java", "leader_returns", "leader_misses"}
 
 def judged(recording: Recording, groups: dict[str, int]) -> dict[str, Any]:
     """Judge a run as if only these groups had requests, so many, all of them explained."""
-    checks = {group: (count, count) for group, count in groups.items()}
-    nothing = Results({}, [], [], [], [], [], {}, {}, checks, {}, {}, {}, {}, [])
-    return verdict.evaluate(recording.run, nothing, [], "4.3")
+    rows = {group: {"requests": count, "explained": count} for group, count in groups.items()}
+    nothing = Results(groups=rows)
+    return verdict.evaluate(recording.run, nothing, "4.3")
 
 
 def test_the_run_has_groups_of_real_clients_and_of_wire_scripts() -> None:

@@ -6,7 +6,7 @@ from reports.judgement import verdict
 from reports.judgement.log.split_rows import END_MISSING, ends_of_brokers
 from reports.judgement.missing.gaps import wrong_clocks
 from reports.judgement.recording import Recording
-from reports.judgement.verdict import Results
+from reports.judgement.results import Results
 from tests.recorded.logs import RECORDINGS
 
 every_recording = pytest.mark.parametrize("recording", RECORDINGS.values(), ids=RECORDINGS)
@@ -36,11 +36,13 @@ def test_the_bound_is_exact(recording: Recording, beside_ms: float, wrong: int) 
 
 @every_recording
 def test_nothing_is_proven_then(recording: Recording) -> None:
-    groups = dict.fromkeys(recording.run.experiment.group_names, (1, 1))
-    rows = {name: {"max_rebalance_timeout_ms": 3_000.0, "brokers": ["1"]} for name in groups}
-    nothing = Results({}, [], [], [], [], [], {}, {}, groups, rows, {}, dict(recording.run.starts),
-                      {}, [], ended_ms=ends(recording, 5_000))  # fmt: skip
-    judged = verdict.evaluate(recording.run, nothing, [], "4.3")
+    row = {"requests": 1, "explained": 1, "max_rebalance_timeout_ms": 3_000.0, "brokers": ["1"]}
+    nothing = Results(
+        groups=dict.fromkeys(recording.run.experiment.group_names, row),
+        starts=dict(recording.run.starts),
+        ended_ms=ends(recording, 5_000),
+    )
+    judged = verdict.evaluate(recording.run, nothing, "4.3")
     assert judged["verdict"] == "unknown"  # though the experiment's counts are not met
     assert "ahead of that of the journal" in " ".join(judged["unknown_because"])
 
