@@ -27,8 +27,7 @@ NAMES = "{group.log,group.log.gz,group.log.[0-9]*}"
 """The files of a broker's log, as a glob."""
 PACKED = (*FORMS, *OTHERS)
 FILE = "_metadata.file_path"
-ROWS = 1_000
-"""How many lines of a packed file are given out at once."""
+ROWS = 1_000  # how many lines of a packed file are given out at once
 _MOST = "mapreduce.input.linerecordreader.line.maxlength"
 """Hadoop's option for the longest line, in bytes."""
 _SIZE, _UNITS = re.compile(r"(\d+)([kmgt]?)"), ("", "k", "m", "g", "t")

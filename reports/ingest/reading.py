@@ -30,8 +30,7 @@ from reports.judgement.run.history import FILE, HistorySummary
 from reports.judgement.run.journal import Account
 from reports.judgement.witnesses import Connection
 
-BUCKET_BYTES = 8 << 20
-"""How many bytes of lines make a bucket, about."""
+BUCKET_BYTES = 8 << 20  # how many bytes of lines make a bucket, about
 LEAST_BUCKETS = 16
 """How many buckets there are at least, so that there is work for some cores."""
 SUMMARY = -1
@@ -40,8 +39,7 @@ without regard to lines."""
 COLUMNS = """
     file STRING, start LONG, bucket INT, group STRING, rows LONG, since_ms DOUBLE, size LONG,
     data BINARY
-"""
-"""What a split gives: its blobs, each packed and compressed, and its summary."""
+"""  # what a split gives: its blobs, each packed and compressed, and its summary
 _SCHEMA = storing.schema(COLUMNS)
 _CODEC = pa.Codec("zstd", 1)
 BATCH_BYTES = 64 << 20

@@ -10,8 +10,7 @@ from reports.judgement.digest import Digest
 from reports.judgement.results import Results, gathered
 from reports.judgement.run.run_folder import HISTORY
 
-FINDINGS = 10_000
-"""How many rows that show a difference are read; see `_within_limit`."""
+FINDINGS = 10_000  # how many rows that show a difference are read; see `_within_limit`
 Json = dict[str, Any]
 Choose = Callable[[Mapping[str, Digest]], Sequence[str]]
 """Chooses groups by what is counted of them."""

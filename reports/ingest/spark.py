@@ -34,15 +34,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-NONE = "none"
-"""As an archive: the executors have our packages already."""
+NONE = "none"  # as an archive: the executors have our packages already
 CONNECT_CONF = {"spark.sql.session.timeZone": "UTC"}
 """The settings that a session of Spark Connect can change; those of the user count more."""
-CONF = {
-    **CONNECT_CONF,
-    "spark.ui.showConsoleProgress": "false",
-    "spark.log.level": "ERROR",
-}
+CONF = {**CONNECT_CONF, "spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
 CLUSTER = {"spark.speculation": "true"}
 LOCAL = {
     "spark.ui.enabled": "false",
@@ -63,8 +58,7 @@ UNSAID = "-Xlog:cds*=off"
 """Keeps a line for each class that no archive can hold out of the JVM's log."""
 HEADER = 4
 """The bytes of an archive of classes that tell its kind; a JVM writes them last, zeros before."""
-NICENESS = 10
-"""Of a session that opens while brokers run."""
+NICENESS = 10  # of a session that opens while brokers run
 SMALL_BYTES = 100_000_000
 """Up to this size of evidence, a session on this machine is set up for a short life."""
 CONFIGURED_BY = (
@@ -101,12 +95,10 @@ class SparkOptions:
         return local and not (configured or self.conf or self.archive)
 
 
-_gateways: list[Any] = []
-"""PySpark's gateway to this process's JVM, once there is one."""
+_gateways: list[Any] = []  # PySpark's gateway to this process's JVM, once there is one
 _rehearsing: list[threading.Thread] = []
 """What opens a session already, for `session` to take."""
-_stopping: list[threading.Thread] = []
-"""What stops the last session."""
+_stopping: list[threading.Thread] = []  # what stops the last session
 
 
 def prepare(master: str, size: int, log: Path, *, rehearsal: bool = False) -> None:

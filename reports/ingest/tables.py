@@ -47,8 +47,7 @@ from reports.judgement.witnesses import Tap, compared_apis, hidden_by_nat
 
 Progress = Callable[[str], None]
 Json = dict[str, Any]
-COLUMNS = {**broker_log.TABLES, **group.TABLES}
-"""The tables and their columns."""
+COLUMNS = {**broker_log.TABLES, **group.TABLES}  # the tables and their columns
 OF_LINES = ("requests", "transitions", "coverage")
 OF_TAP = tuple(name for name in buckets.OF_TAP if not name.endswith("lost"))
 """The tables of lines that the tap wrote beside the brokers' logs."""
@@ -134,12 +133,7 @@ class Tables:
 
 
 def build(
-    spark: SparkSession,
-    run: RunFolder,
-    source: str,
-    target: str,
-    rules: Rules,
-    progress: Progress,
+    spark: SparkSession, run: RunFolder, source: str, target: str, rules: Rules, progress: Progress
 ) -> Tables:
     """Compute every table of a run whose evidence is at `source`, and store it under `target`.
 

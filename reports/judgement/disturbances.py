@@ -30,8 +30,7 @@ Json = dict[str, Any]
 MOST_GAPS = 1_000
 """From so many gaps on there may be more behind the last one that was read."""
 
-SHOWN = 20
-"""How many disturbances a verdict lists that explain nothing."""
+SHOWN = 20  # how many disturbances a verdict lists that explain nothing
 
 IS_BREACH: frozenset[str] = frozenset(Breach)
 ACROSS_CLOCKS = OF_CLIENTS | {Breach.SENT_WHILE_DOWN}
@@ -48,8 +47,7 @@ EXPLAINS: Mapping[Source, Callable[[Finding], bool]] = {
     Source.CLOCK: lambda _: True,
     Source.HISTORY: lambda one: one.kind in OF_CLIENTS,
     Source.UNREAD: lambda _: True,
-}
-"""Which differences a disturbance may explain, by where it is known from."""
+}  # which differences a disturbance may explain, by where it is known from
 LOSES_STATE = (Source.WRITES, Source.ELECTION, Source.LOG, Source.REQUESTS, Source.UNSEEN)
 """After these a group's state is not known for as long as its timers run."""
 
@@ -239,7 +237,6 @@ def of_standstills(standstills: Iterable[Disturbance]) -> Iterator[Disturbance]:
 
 
 def _faults(run: RunFolder) -> Iterator[Disturbance]:
-    """Yield the faults of brokers, with the time to catch up afterwards."""
     for fault in run.faults:
         if outage := outage_of(fault):
             cause = f"fault {fault['name']} on {fault['target']}, and what it takes to catch up"

@@ -22,8 +22,7 @@ DOUBTFUL = {
     "unseen_takeover": "times a coordinator answered as one that had loaded something else than"
     " answers tell of",
     TWICE: "events stand twice in history.jsonl",
-}
-"""What is a doubt where it was bound from observation, or counted of clients, in words."""
+}  # what is a doubt where it was bound from observation, or counted of clients, in words
 CHECKED_WITHIN = 1.5
 """After how many times `replica.lag.time.max.ms` a replica is out of sync at the latest: the leader
 looks for such replicas each half of it (`ReplicaManager.startup`)."""

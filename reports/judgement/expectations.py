@@ -27,10 +27,8 @@ from scenarios.model import ExpectedVerdict, Range
 Json = dict[str, Any]
 
 FENCES = "member.duplicate-instance"  # for its targets a fence is fatal (KIP-345): they may end
-SHOWN = 5
-"""How many members a finding names."""
-UNOWNED = "partitions without owner"
-"""What is counted where an experiment expects owners."""
+SHOWN = 5  # how many members a finding names
+UNOWNED = "partitions without owner"  # what is counted where an experiment expects owners
 HELD_UP = (Source.PRESSURE, Source.STANDSTILL, Source.ELECTION)
 """What may change how often a group rebalances."""
 MISSING = (Source.LOG, Source.REQUESTS, Source.CLOCK)
@@ -47,8 +45,7 @@ class Shortfall:
     expected: str
     observed: int
     too_many: bool
-    most: float = inf
-    """The most that was expected."""
+    most: float = inf  # the most that was expected
     reason: str | None = None
     """The reason of the rebalances that are counted, if not all are."""
     proven: bool = True

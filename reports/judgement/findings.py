@@ -23,14 +23,12 @@ LENGTH_ALONE = "whether a member's metadata changed is not in the log, their len
 
 
 NO_LINE = "no such line"
-FEW = 5
-"""So many findings of one cause are listed each."""
+FEW = 5  # so many findings of one cause are listed each
 STEPS = tuple(
     f"{side}_{step}_ms"
     for side in ("observed", "expected")
     for step in ("started", "joined", "assigned")
-)
-"""When the steps of a rebalance were, and were due; columns of the comparison."""
+)  # when the steps of a rebalance were, and were due; columns of the comparison
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +57,7 @@ class Finding:
     since_ms: float | None = None
     seen_ms: float = 0.0
     about: str = ""
-    may_be: Disturbance | None = None
-    """What may explain it, so that it is not proven."""
+    may_be: Disturbance | None = None  # what may explain it, so that it is not proven
 
     @property
     def window(self) -> tuple[float, float]:
@@ -206,7 +203,6 @@ def _said_of_line(row: Row) -> tuple[str, str]:
 
 
 def _described(row: Row, side: str) -> str:
-    """Describe one side of a row of the comparison."""
     of = lambda name: row[f"{side}_{name}"]
     if of("started_ms") is None:
         if of("joined_ms") is None:

@@ -45,8 +45,7 @@ VIOLATIONS = """
     group STRING, at_ms DOUBLE, until_ms DOUBLE, request STRING, rule STRING, expected STRING,
     observed STRING, searched BOOLEAN, broker STRING, file STRING, line LONG, api STRING,
     client_id STRING, arrived_ms DOUBLE
-"""
-"""Responses that the rules do not explain, each with its request."""
+"""  # responses that the rules do not explain, each with its request
 GROUPS = """
     group STRING, requests LONG, explained LONG, first_ms DOUBLE, last_ms DOUBLE,
     max_rebalance_timeout_ms DOUBLE, max_session_timeout_ms DOUBLE,
@@ -97,10 +96,7 @@ def evidence_of(context: RunContext, group: str, rows: Iterable[LoggedRow]) -> E
 
 
 def check_rows(
-    context: RunContext,
-    group: str,
-    rows: Iterable[LoggedRow],
-    events: Sequence[ClientEvent] = (),
+    context: RunContext, group: str, rows: Iterable[LoggedRow], events: Sequence[ClientEvent] = ()
 ) -> Iterator[Named]:
     """Judge a group; yield the rows of `TABLES`, each with the name of its table.
 

@@ -33,8 +33,7 @@ from reports.judgement.timelines.wire_timeline import Generations
 from reports.timing import NEVER_MS
 
 Json = dict[str, Any]
-Named = tuple[str, Json]
-"""A row of a table, behind the table's name."""
+Named = tuple[str, Json]  # a row of a table, behind the table's name
 Tables = Mapping[str, Sequence[Json]]
 """What rules expect of a group beside what was observed: rows without the group, by table."""
 PLACE = ("broker", "file", "line", "api", "client_id", "arrived_ms")
@@ -77,12 +76,9 @@ class GroupEvidence:
     members: Members = field(init=False)
     generations: Generations = field(init=False)
     held_up: HeldUp = field(init=False)
-    outages: tuple[Outage, ...] = field(init=False)
-    """When writes may have failed."""
-    lines: list[LoggedRow] = field(default_factory=list)
-    """Those about the group."""
-    is_wrong: bool = False
-    """Whether the replay found a difference."""
+    outages: tuple[Outage, ...] = field(init=False)  # when writes may have failed
+    lines: list[LoggedRow] = field(default_factory=list)  # those about the group
+    is_wrong: bool = False  # whether the replay found a difference
     _partitions: set[int] = field(default_factory=set)
     """Those of `__consumer_offsets` that its lines name."""
     _has_requests: bool = False
@@ -90,7 +86,6 @@ class GroupEvidence:
     _last: Batch | None = None
 
     def __post_init__(self) -> None:
-        """Begin with no row."""
         context, epochs = self.context, self.context.epochs
         incarnation = NO_EPOCHS.incarnation if self.wire is None else self.wire.incarnation
         self.generations = Generations(self.group, incarnation)

@@ -152,7 +152,6 @@ def observed(row: LoggedRow) -> ObservedRequest:
 
 
 def _decode(body: str) -> Json:
-    """Decode the JSON of a body."""
     try:
         found: Json = msgspec.json.decode(body)
     except msgspec.DecodeError:  # `json` also takes NaN and lone surrogates
@@ -164,7 +163,6 @@ class HeldUp:
     """Widens the windows of requests by what stalls of their brokers explain."""
 
     def __init__(self, stalls: Sequence[Stall]) -> None:
-        """Take the stalls of all brokers."""
         self._lateness: dict[str, Lateness] = {}
         self._ends: dict[str, list[tuple[float, float]]] = {}
         for broker in {stall.broker for stall in stalls}:
@@ -227,11 +225,9 @@ class KeptChunks:
             yield chunk
 
     def __len__(self) -> int:
-        """Count them."""
         return len(self._first) + len(self._sizes)
 
     def __iter__(self) -> Iterator[Chunk]:
-        """Yield those that were kept."""
         yield from self._first
         if self._file is not None:
             self._file.seek(0)

@@ -17,8 +17,7 @@ Json = dict[str, Any]
 JOINS = """
     group STRING, client_id STRING, member_id STRING, generation INT, answered_ms DOUBLE,
     static BOOLEAN
-"""
-"""Every JoinGroup with the response NONE."""
+"""  # every JoinGroup with the response NONE
 HEARD = "group STRING, member_id STRING, last_ms DOUBLE"
 """When a response last accepted a member id."""
 EXPULSIONS = "group STRING, at_ms DOUBLE, subject STRING, api STRING"
@@ -101,20 +100,17 @@ class Members:
     """What a group's requests tell of its members, as they come in."""
 
     pace: Pace = field(default_factory=Pace)
-    requests: int = 0
-    """How many readable requests there are."""
+    requests: int = 0  # how many readable requests there are
     first_ms: float | None = None
     last_ms: float | None = None
     brokers: set[str] = field(default_factory=set)
-    has_statics: bool = False
-    """Whether the group has a static member."""
+    has_statics: bool = False  # whether the group has a static member
     max_rebalance_timeout_ms: float | None = None
     """The longest rebalance timeout of a request."""
     max_session_timeout_ms: float = 0.0
     hosts: dict[str, str] = field(default_factory=dict)
     """The hosts from which clients joined, by client id, as the group's record has them."""
-    joiners: set[str] = field(default_factory=set)
-    """The client.ids that asked to join."""
+    joiners: set[str] = field(default_factory=set)  # the client.ids that asked to join
     _heard_ms: dict[str | None, float] = field(default_factory=dict)
 
     def add(self, requests: Requests) -> Iterator[Json]:

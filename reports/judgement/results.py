@@ -42,8 +42,7 @@ class Results:
     """The promises of KIP-345 that are broken, by group."""
     partitions: dict[str, int] = field(default_factory=dict)
     """How many partitions of `__consumer_offsets` the lines of each group name."""
-    kip_848: Sequence[str] = ()
-    """The groups that use the KIP-848 protocol."""
+    kip_848: Sequence[str] = ()  # the groups that use the KIP-848 protocol
     observed: Sequence[Json] = ()
     """The observed rebalances of the groups that the page shows, in order of time."""
     comparison: Sequence[Json] = ()

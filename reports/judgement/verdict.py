@@ -10,11 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from reports.judgement import (
-    doubtful,
-    findings,
-    record_size,
-)
+from reports.judgement import doubtful, findings, record_size
 from reports.judgement.clients.client_rules.findings import about_clients
 from reports.judgement.digest import Digest, Digester, with_total
 from reports.judgement.disturbances import Disturbances
@@ -34,8 +30,7 @@ from reports.judgement.run.evidence_level import CANNOT_SEE, Level
 from reports.judgement.run.run_folder import RunFolder
 
 Json = dict[str, Any]
-SHOWN = 20
-"""How many rejected or missing lines a verdict quotes."""
+SHOWN = 20  # how many rejected or missing lines a verdict quotes
 
 
 def evaluate(run: RunFolder, data: Results, profile: str | None) -> Json:
@@ -134,7 +129,6 @@ def evaluate(run: RunFolder, data: Results, profile: str | None) -> Json:
 
 
 def _departure(row: Json, places: LogPlaces) -> Json:
-    """Write a departure from KIP-345."""
     file, line = places.place(row["broker"], row["line"])
     return {
         "group": row["group"],

@@ -50,8 +50,7 @@ SIDE = (
     "answered_ms", "request", "response",
 )  # fmt: skip
 _SIDE: Callable[[tuple[Any, ...]], tuple[Any, ...]] = itemgetter(*map(REQUEST.index, SIDE))
-NOT_COMPARED = "throttleTimeMs"
-"""A client waits for this time; the tap does not."""
+NOT_COMPARED = "throttleTimeMs"  # a client waits for this time; the tap does not
 
 
 class Doubt(StrEnum):
@@ -113,7 +112,6 @@ class Pairs:
     """The pairs of one group; `counts` are those of `WITNESSES`."""
 
     def __init__(self, tap: Tap) -> None:
-        """Begin with no request."""
         self.counts = Counter[str]()
         self._tap = tap
         self._apis = compared_apis(tells_bytes=tap.tells_bytes)

@@ -112,7 +112,6 @@ class Absent:
     another, and when the last was answered."""
 
     def __post_init__(self) -> None:
-        """Sort absences by client, and stalls by broker."""
         for one in sorted(self.absences, key=_FROM_MS):
             self._left[one.client].append(one)
         for broker in {stall.broker for stall in self.stalls}:

@@ -37,8 +37,7 @@ Blob = TypeVar("Blob", Subscription, Assignment)
 
 COOPERATIVE = ("cooperative-sticky",)
 """The assignors of the cooperative protocol (KIP-429), under librdkafka as under Java."""
-SHOWN = 5
-"""How many partitions a breach names."""
+SHOWN = 5  # how many partitions a breach names
 
 
 ASSIGNED = """
@@ -55,8 +54,7 @@ class Subscribed:
     topics: set[str] = field(default_factory=set)
     owned: set[TopicPartition] = field(default_factory=set)
     assignor: str = ""
-    broker: str = ""
-    """Which coordinator it joined."""
+    broker: str = ""  # which coordinator it joined
     is_assigned: bool = False
     """Whether its leader's assignment was accepted: the coordinator ignores any later one."""
 
@@ -75,10 +73,8 @@ class Assignments:
     outages: tuple[Outage, ...] = ()
     deleted: Deletions = field(default_factory=dict)
     _subscribed: dict[int, Subscribed] = field(default_factory=lambda: defaultdict(Subscribed))
-    _last: tuple[Json, Subscribed] | None = None
-    """The last assignment that was accepted."""
-    _first_ms: float = inf
-    """When the first JoinGroup was answered."""
+    _last: tuple[Json, Subscribed] | None = None  # the last assignment that was accepted
+    _first_ms: float = inf  # when the first JoinGroup was answered
 
     def add(self, requests: Requests) -> Iterator[tuple[str, Json]]:
         """Take requests; yield rows of `breaches` and `assigned`, each with its table's name."""

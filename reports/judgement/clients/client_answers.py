@@ -75,13 +75,11 @@ class Answers:
 
     answers: list[Answer] = field(default_factory=list)
     waiting: list[Waiting] = field(default_factory=list)
-    tells_of_all: bool = False
-    """Whether the client tells of each answer that reaches it."""
+    tells_of_all: bool = False  # whether the client tells of each answer that reaches it
     _said_ms: float = -inf
     _silent_from_ms: float = -inf
     """The last event, and the last before the client was silent for longer than OLD_ANSWER_MS."""
-    _connection: str = ""
-    """That of the answer which it reported last."""
+    _connection: str = ""  # that of the answer which it reported last
 
     def take(self, at_ms: float, fits: Fits) -> tuple[Answer | None, list[Answer]]:
         """Take the answer that an event tells of; return it, and those before it.
@@ -144,14 +142,11 @@ class Client:
             "committed": Answers(tells_of_all=True),
             "fenced": Answers(),
         }
-    )
-    """What it was answered, by the event that reports it."""
-    last_commit: Any = None
-    """The offsets of the commit that it reported last."""
+    )  # what it was answered, by the event that reports it
+    last_commit: Any = None  # the offsets of the commit that it reported last
     ids: deque[str] = field(default_factory=lambda: deque(maxlen=KEPT))
     """The last member ids that brokers gave it, in order."""
-    joined_ms: float = -inf
-    """When it was last answered a JoinGroup that a log has."""
+    joined_ms: float = -inf  # when it was last answered a JoinGroup that a log has
     connections: set[str] = field(default_factory=set)
     """Those on which its process was answered something that it reported."""
     said: set[str] = field(default_factory=set)

@@ -65,18 +65,15 @@ class Clients:
     """
 
     outages: Sequence[Outage] = ()
-    has_history: bool = True
-    """Whether events may come at all."""
+    has_history: bool = True  # whether events may come at all
     members: Mapping[str, str] = field(default_factory=dict)
     """The kinds of the clients that a history has to have, by their names."""
     deliveries: Deliveries = NOTHING_HELD
     """The answers that the tap did not hand to clients at once."""
-    deleted: Deletions = field(default_factory=dict)
-    """The topics that faults delete."""
+    deleted: Deletions = field(default_factory=dict)  # the topics that faults delete
     counts: Counter[str] = field(default_factory=Counter)
     """How many events were compared, by their names, and what `Owners` and `Offsets` count."""
-    about_clients: list[Json] = field(default_factory=list)
-    """Rows of `CLIENT_FINDINGS`."""
+    about_clients: list[Json] = field(default_factory=list)  # rows of `CLIENT_FINDINGS`
     _found: list[Json] = field(default_factory=list)
     _clients: dict[str, Client] = field(default_factory=lambda: defaultdict(Client))
     _assignors: dict[int, str] = field(default_factory=dict)
@@ -87,7 +84,6 @@ class Clients:
     _unanswered: Unanswered = field(default_factory=Unanswered)
 
     def __post_init__(self) -> None:
-        """Begin without owners and offsets."""
         self._owners = Owners(self.counts)
         self._offsets = Offsets(self.counts, self._is_well_known, self.deleted)
         self._handed_on = InOrder(self.deliveries)

@@ -25,8 +25,7 @@ Json = dict[str, Any]
 
 UNTIL_ANSWERED = "owned_twice_until_answered"
 """Counts the partitions that a member which is out goes on to own beside their new owner."""
-REMEMBERED = 8
-"""How many generations and answers of a member are remembered."""
+REMEMBERED = 8  # how many generations and answers of a member are remembered
 
 
 @dataclass(slots=True)

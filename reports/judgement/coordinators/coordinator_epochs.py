@@ -26,8 +26,7 @@ EPOCH_EVENTS = {
     "loaded": "loaded",
     "load_failed": "unloaded",
     "unload_started": "unloaded",
-}
-"""What these lines say of a partition, as the kind of an epoch event."""
+}  # what these lines say of a partition, as the kind of an epoch event
 GIVEN_UP = ("unloaded", "ended")
 """The events by which a broker coordinates a partition no more."""
 FAILED_WRITES = ("write_failed", "batch_too_large", "commit_failed", "metadata_failed")
@@ -44,8 +43,7 @@ class Load:
 
     broker: str
     at_ms: float
-    epoch: int | None
-    """The leader epoch, from 2.8 on."""
+    epoch: int | None  # the leader epoch, from 2.8 on
     line: int
     scheduled_ms: float
     """When the broker scheduled it; on Java, whose loads give way to unloads, as `at_ms`."""
@@ -72,8 +70,7 @@ class CoordinatorEpochs:
     loading: list[Stall] = field(default_factory=list)
     """When the one thread of a Scala broker that loads and unloads was at a load: what it has to
     unload waits for that (`GroupMetadataManager.scheduler`)."""
-    partings: tuple[Parting, ...] = ()
-    """When faults cut brokers off from the others."""
+    partings: tuple[Parting, ...] = ()  # when faults cut brokers off from the others
 
     @property
     def hindered(self) -> Sequence[Stall]:

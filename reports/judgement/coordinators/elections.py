@@ -185,7 +185,6 @@ def _known_ms(epochs: CoordinatorEpochs, load: Load, late: Lateness) -> float:
 
 
 def _started(epochs: CoordinatorEpochs, broker: str, from_ms: float, until_ms: float) -> bool:
-    """Tell whether a broker was started within a time."""
     return any(
         (event.broker, event.kind) == (broker, "started") and from_ms < event.at_ms < until_ms
         for event in epochs.of_brokers

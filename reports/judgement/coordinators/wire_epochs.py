@@ -155,12 +155,7 @@ def _is_served(seen: ObservedRequest) -> bool:
 
 
 def marks_of(
-    at_ms: float,
-    broker: str,
-    says: str,
-    earliest_ms: float,
-    latest_ms: float,
-    answered_ms: float,
+    at_ms: float, broker: str, says: str, earliest_ms: float, latest_ms: float, answered_ms: float
 ) -> Iterator[Mark]:
     """Yield what an answer shows: a request that waited is accepted at once, and answered later."""
     if says in (LOADS, ABSENT):

@@ -42,8 +42,7 @@ TRANSITIONS = """
 COVERAGE = """
     broker STRING, file STRING, line LONG, process LONG, serial_number LONG, at_ms DOUBLE,
     status STRING, text STRING
-"""
-"""The lines that are not used: `irrelevant` or `rejected`."""
+"""  # the lines that are not used: `irrelevant` or `rejected`
 GAPS = "broker STRING, process LONG, at_ms DOUBLE, line LONG, what STRING"
 TABLES = {
     "requests": REQUESTS, "transitions": TRANSITIONS, "coverage": COVERAGE, "lost": GAPS,
@@ -171,7 +170,6 @@ class Place(NamedTuple):
         ]
 
     def _repeated(self, requests: Iterable[Row]) -> Iterable[Row]:
-        """Yield rows of `coverage`."""
         for line, process, sn, ms, tick, api, _, _, connection, serial, *_ in requests:
             if line in self.repeated:
                 text = f"{api} {serial} of connection {connection} stands twice"

@@ -8,13 +8,11 @@ from typing import Any, BinaryIO
 
 LONGEST = 16 << 20
 """How many bytes a line of evidence may have: several times what a request with its answer has."""
-SHOWN = 300
-"""How many bytes are left of a longer one."""
+SHOWN = 300  # how many bytes are left of a longer one
 TOO_LONG, DAMAGED = b"\0longer than 16 MiB: ", b"\0the rest of the file is not there: "
 """What stands before them, and a line that ends a damaged file: no line of evidence begins so, so
 that its reader rejects and counts it as any other that was altered."""
-_PIECE = 1 << 20
-"""How many bytes are unpacked at once."""
+_PIECE = 1 << 20  # how many bytes are unpacked at once
 
 
 class _Gzip:

@@ -246,7 +246,6 @@ def _repeated(parts: Iterable[_Part]) -> Iterator[tuple[Split, int]]:
 
 
 def _row(broker: str, number: int, parts: Iterable[_Part], counts: Mapping[str, int]) -> Json:
-    """Return the row of a process."""
     named = [part.process.partition for part in parts if part.process.partition is not None]
     return {
         "broker": broker,

@@ -52,8 +52,7 @@ COPIED = f"{tap_lines.COPY}}}}}"
 """What the line of a request ends with that the tap sent a second time: it has the number of the
 first one."""
 _COPIED = f"{COPIED} ({REQUEST_LOGGER})".encode()
-TEXT_SHOWN = 300
-"""How many characters of a line the table `coverage` keeps."""
+TEXT_SHOWN = 300  # how many characters of a line the table `coverage` keeps
 OF_ALL_GROUPS = frozenset((*LINES, FENCED, *ENDS_OF_GROUPS, *ENDS_OF_OFFSETS))
 """The templates of lines that a summary holds, since every group is judged by them."""
 
@@ -83,7 +82,6 @@ class _Reader:
     """
 
     def __init__(self, broker: str, parser: Parser, how: How) -> None:
-        """Start before the first line."""
         self.broker, self.parser, self.how = broker, parser, how
         self.skews = of_broker(parser.skews, broker)
         self.early_ms = SHOWN_OFF_MS + max((abs(skew.by_ms) for skew in self.skews), default=0.0)

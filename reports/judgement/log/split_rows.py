@@ -13,8 +13,7 @@ import msgspec
 
 from reports.judgement.run.deliveries import NOTHING_HELD, Deliveries
 
-BLOCK = 32 << 20
-"""After so many bytes of lines the rows are given out."""
+BLOCK = 32 << 20  # after so many bytes of lines the rows are given out
 APART = 2_000
 """From so many rows of a block on, a group has a blob to itself: a large one is never whole in
 memory."""
@@ -150,13 +149,10 @@ END_MISSING = "the log's end is missing"
 """The gap of a process whose lines do not end with the last line of a coordinator, or the tap."""
 START_MISSING = "the log's start is missing"
 """The gap of a broker process whose first lines are not in the log."""
-STATUSES = ("used", "irrelevant", "rejected")
-"""What a line counts as."""
+STATUSES = ("used", "irrelevant", "rejected")  # what a line counts as
 
-Placed = tuple[int, int, Any]
-"""Serial number, line and time of a line that has all three."""
-Lost = tuple[str, int, float, int, str]
-"""A row of the table `lost`."""
+Placed = tuple[int, int, Any]  # serial number, line and time of a line that has all three
+Lost = tuple[str, int, float, int, str]  # a row of the table `lost`
 
 
 class Run(msgspec.Struct, array_like=True, gc=False):
@@ -251,8 +247,7 @@ class ProcessSummary(msgspec.Struct, array_like=True):
     partition: int | None = None
     ended: bool = False
     lines: tuple[int, int] | None = None
-    times: list[Time] = []
-    """The least and the greatest times of lines, by either clock."""
+    times: list[Time] = []  # the least and the greatest times of lines, by either clock
     runs: list[Run] = []
     requests: dict[str, bytes] = {}
     """The readable requests of each connection: an array ("i") of correlation ids and lines."""
@@ -283,8 +278,7 @@ class SplitSummary(msgspec.Struct, array_like=True):
     signs: list[tuple[int, int | None, int | None, float]] = []
     rows: dict[int, int] = {}
     large: list[str] = []
-    clients: list[tuple[str, str]] = []
-    """Connections, each with its client."""
+    clients: list[tuple[str, str]] = []  # connections, each with its client
 
     @property
     def lines(self) -> int:

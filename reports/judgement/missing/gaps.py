@@ -240,10 +240,7 @@ def in_flight(kill: Kill, lines: Sequence[LoggedRow], longest_ms: float) -> Iter
 
 
 def unreplicated(
-    partings: Sequence[Parting],
-    loads: Sequence[Load],
-    lines: Sequence[LoggedRow],
-    timers_ms: float,
+    partings: Sequence[Parting], loads: Sequence[Load], lines: Sequence[LoggedRow], timers_ms: float
 ) -> Iterator[Json]:
     """Yield when a broker took over that may lack what the one before wrote as it was cut off.
 

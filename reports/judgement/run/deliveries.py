@@ -22,13 +22,11 @@ from reports.timing import SAME_ANSWER_MS
 
 COPY = "-copy"
 """The end of the name of a connection that stands for the second of a request sent twice."""
-ACTED = '"tap":{'
-"""Stands in the line of each request that the tap did not just pass on."""
+ACTED = '"tap":{'  # stands in the line of each request that the tap did not just pass on
 _LINE = re.compile(NUMBERED)
 _ENDS = re.compile(r"(.+:\d+-.+:\d+)(?:-\d+)+")
 
-Key = tuple[str, str, int]
-"""Client, API and correlation id."""
+Key = tuple[str, str, int]  # client, API and correlation id
 
 
 class Delivery(NamedTuple):

@@ -13,8 +13,7 @@ from reports.timing import CATCHING_UP_MS, REPLICATES_MS
 from scenarios.faults import about
 
 JOURNAL = "journal.jsonl"
-ON_WIRE = "net."
-"""What the names of faults on the wire begin with."""
+ON_WIRE = "net."  # what the names of faults on the wire begin with
 CLOCK_SKEW = "clock.skew"
 
 

@@ -19,17 +19,14 @@ from collections.abc import Iterator
 from reports.judgement.log.split_rows import BLOCK, Blob, Packing, Rows, unpacked
 from reports.judgement.run.journal import Account
 
-FILE = "history.jsonl"
-"""Its name in the run folder."""
+FILE = "history.jsonl"  # its name in the run folder
 EVENTS = (
     "fenced", "closing", "revoked", "lost", "killed", "closed", "created", "assigned", "committed",
     "unanswered",
 )  # fmt: skip
 """The events about members that are judged; those of one instant happen in this order."""
-HUB_LAG = "hub_lag"
-"""The event that tells how late gevent's hub ran, in `max_ms`."""
-ENDS = ("fenced", "closing", "closed", "killed")
-"""The events with which a process ends."""
+HUB_LAG = "hub_lag"  # the event that tells how late gevent's hub ran, in `max_ms`
+ENDS = ("fenced", "closing", "closed", "killed")  # the events with which a process ends
 _OF_OWNER = ("member", "group", "partitions")
 NEEDED: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("error", "produced", HUB_LAG, "leased", "worker_lost"), ()),
@@ -38,8 +35,7 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
     "ended": ("member",),
     "committed": ("member", "group", "offsets"),
     "unanswered": ("member", "group", "api", "sent_at_ms"),
-}
-"""All events that `loadtest.history` writes, and what a line of each cannot be without."""
+}  # all events that `loadtest.history` writes, and what a line of each cannot be without
 Time = Annotated[float, msgspec.Meta(ge=0.0, le=253_402_300_799_000)]
 Name = Annotated[str, msgspec.Meta(min_length=1)]
 Partition = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9._-]+-(0|[1-9][0-9]{0,9})\Z")]
@@ -154,8 +150,7 @@ class HistorySummary(msgspec.Struct, array_like=True):
     """The account of a split's lines; `rows` and `large` as of a log's (`SplitSummary`)."""
 
     account: Account
-    late_ms: dict[float, int] = {}
-    """How late gevent's hub ran, and how often so."""
+    late_ms: dict[float, int] = {}  # how late gevent's hub ran, and how often so
     rows: dict[int, int] = {}
     large: list[str] = []
 

@@ -17,10 +17,8 @@ Form = Mapping[str, type | UnionType]
 """Fields and their types; a field that may be null may be missing."""
 Entry = dict[str, Any]
 T = TypeVar("T")
-LARGEST = 1e300
-"""Of numbers: with larger ones Python cannot compute."""
-_LAST_MS = 253_402_300_799_000
-"""The end of the year 9999, the last valid time."""
+LARGEST = 1e300  # of numbers: with larger ones Python cannot compute
+_LAST_MS = 253_402_300_799_000  # the end of the year 9999, the last valid time
 
 
 def parse(text: str | bytes) -> Any:
@@ -116,8 +114,7 @@ _FORMS: dict[str, Form] = {
     "borrowed": {"offsets_leaders": list},
     "cut_short": {"broker": int, "log_bytes": int},
     "ended": {"member": str, "group": str, "error": str, "seen_at_ms": int | float},
-}
-"""The fields that are read, by event; of other events none is."""
+}  # the fields that are read, by event; of other events none is
 
 
 def read(name: str, content: bytes) -> tuple[Entry, ...]:

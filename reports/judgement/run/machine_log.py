@@ -18,8 +18,7 @@ BUSY_WAITING = 0.8
 """The share of an interval in which something waited for a CPU, from which on brokers may, too."""
 BUSY_STOLEN = 0.25
 """The share of the CPU time that the hypervisor gave to others, from which on the same goes."""
-BUSY_THROTTLED = 0.25
-"""The share of an interval for which a control group was throttled."""
+BUSY_THROTTLED = 0.25  # the share of an interval for which a control group was throttled
 
 _NUMBER = int | float
 _EVERY: Form = {"event": str, "at_ms": _NUMBER}
@@ -32,8 +31,7 @@ _FORMS: dict[str, Form] = {
         "cpu_stolen": _NUMBER | None,
         "throttled_ms": dict | None,
     },
-}
-"""The fields that are read, by event."""
+}  # the fields that are read, by event
 _SAFEPOINT = re.compile(r'\[(\d+)ms\]\[safepoint *\] Safepoint "(\w+)".* Total: *(\d+) ns')
 _PAUSE = re.compile(r"\[(\d+)ms\]\[gc *\] GC\(\d+\) (Pause [\w ]+?) \(.* (\d+\.\d+)ms$")
 

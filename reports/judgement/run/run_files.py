@@ -13,8 +13,7 @@ from scenarios.regular_files import open_regular, read_regular
 EVIDENCE = ("*.json*", "*.yaml", "*/*/group.log*", "*/*/jvm-*.log")
 """The files of a run that are read, as globs."""
 OF_A_RUN = ("environment.json", "experiment.yaml", "plan.json", "journal.jsonl")
-LARGEST = 256 << 20
-"""How many bytes a file of a run may have that is read as a whole."""
+LARGEST = 256 << 20  # how many bytes a file of a run may have that is read as a whole
 
 
 @dataclass(frozen=True)

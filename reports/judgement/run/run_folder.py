@@ -34,10 +34,8 @@ from reports.judgement.run.faults import JOURNAL, RunFaults
 from reports.judgement.run.journal import PHASES, Account, Entry, Form, lacks, phase_of, span
 from scenarios import Experiment, ScenarioError, load
 
-HISTORY = history.FILE
-"""The client history."""
-MACHINE = "machine.jsonl"
-"""What `groupquake.machine_sampler` noted; older runs have none."""
+HISTORY = history.FILE  # the client history
+MACHINE = "machine.jsonl"  # what `groupquake.machine_sampler` noted; older runs have none
 GROWTH = "topic.add-partitions"
 ENVIRONMENT: Form = {
     "kafka_version": str,
@@ -55,8 +53,7 @@ def logs_bytes(folder: Path) -> int:
     return sum(log.stat().st_size for log in folder.glob(f"*/*/{LOG}*") if log.is_file())
 
 
-BORROWED = "borrowed"
-"""The event of the journal that names what the run created."""
+BORROWED = "borrowed"  # the event of the journal that names what the run created
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,7 +336,6 @@ class RunFolder(RunFaults):
 
     @cached_property
     def _steps(self) -> list[Mapping[str, Any]]:
-        """The plan's steps."""
         steps: list[Mapping[str, Any]] = self._json("plan.json", {"steps": list})["steps"]
         for step in steps:
             if wrong := lacks(step, {"id": str}):

@@ -18,8 +18,7 @@ from reports.timing import EARLY_MS, LINE_LATE_MS, PAIR_MS, TIMER_SLACK_MS
 
 Row = Mapping[str, Any]
 Json = dict[str, Any]
-Rows = Mapping[int, Row]
-"""Rows by their places."""
+Rows = Mapping[int, Row]  # rows by their places
 Candidates = Callable[[Rows, Rows], Iterable[tuple[int, int]]]
 """Says which observed and expected rows may be the same rebalance, by their places."""
 

@@ -20,8 +20,7 @@ from reports.judgement.timelines.timeline import Line
 from reports.timing import CATCHING_UP_MS, EARLY_MS, TIMER_SLACK_MS, WRITES_FAIL_MS
 
 Json = dict[str, Any]
-About = tuple[str, str | None]
-"""A kind of lines, and their subject."""
+About = tuple[str, str | None]  # a kind of lines, and their subject
 Outcome = tuple[str, str]
 """What is wrong with a line, and which field; empty texts where nothing is."""
 FINE: Outcome = ("", "")

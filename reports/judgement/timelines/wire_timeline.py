@@ -18,8 +18,7 @@ from reports.judgement.timelines.line_fields import UUID
 from reports.judgement.timelines.timeline import NOTHING
 
 Row = dict[str, Any]
-Place = tuple[int, int]
-"""Incarnation and generation."""
+Place = tuple[int, int]  # incarnation and generation
 BY_TIMERS = (Reason.SESSION_EXPIRED, Reason.PENDING_SYNC)
 """The reasons of rebalances that no request begins."""
 LED, REJOIN = "led", "rejoin"

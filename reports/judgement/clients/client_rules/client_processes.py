@@ -13,8 +13,7 @@ from reports.judgement.run.history import ENDS, ClientEvent
 from reports.timing import SEEN_MS, WIRE_LATE_MS
 
 CREATED = "created"
-Span = tuple[float, float]
-"""From when until when, in ms."""
+Span = tuple[float, float]  # from when until when, in ms
 
 
 @dataclass(slots=True)
@@ -39,7 +38,6 @@ class Sent:
     apart: tuple[ObservedRequest, ObservedRequest] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Begin with one request."""
         self.api, self.arrived_ms = self.seen.api, self.seen.earliest_ms
         self.member_id = self.seen.request.get("memberId") or ""
         self.instance_id = self.seen.request.get("groupInstanceId")

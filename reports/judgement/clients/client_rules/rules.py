@@ -14,8 +14,7 @@ from reports.judgement.clients.client_rules.client_processes import (
 )
 from reports.timing import AFTER_MS, CLOSES_MS, LEARNED_MS, LOOP_MS, UNASKED_MS
 
-SHOWN = 3
-"""How many requests of a kind a finding names."""
+SHOWN = 3  # how many requests of a kind a finding names
 OUT = (Error.UNKNOWN_MEMBER_ID, Error.FENCED_INSTANCE_ID)
 """The answers that say to a client that it is no member any more."""
 IN_GENERATION = ("HEARTBEAT", "SYNC_GROUP", "OFFSET_COMMIT")
@@ -24,10 +23,8 @@ LOOP, UNASKED = 16, 3
 """So many JoinGroups are a loop within LOOP_MS, and sent needlessly within UNASKED_MS."""
 ASKED = (Error.REBALANCE_IN_PROGRESS, Error.ILLEGAL_GENERATION, Error.UNKNOWN_MEMBER_ID)
 """The answers that ask a client to join again."""
-FEW_BEATS = 6
-"""From how many heartbeats in a row on their interval is judged."""
-OFF = 2.0
-"""How many times rarer or denser heartbeats may be than configured."""
+FEW_BEATS = 6  # from how many heartbeats in a row on their interval is judged
+OFF = 2.0  # how many times rarer or denser heartbeats may be than configured
 
 
 # joining
