@@ -12,15 +12,9 @@ from groupquake.selftest.mutants.judging import found
 from groupquake.selftest.mutants.synthesized_run import SynthesizedRun
 from reports.judgement.findings import Finding
 from reports.judgement.recording import Recording
-from tests.recorded.logs import RECORDINGS
 from tests.reports.alter import Copy
 
 FRESH = "01234567-89ab-cdef-0123-456789abcdef"
-
-
-@pytest.fixture(params=RECORDINGS)
-def recording(request: pytest.FixtureRequest) -> Recording:
-    return RECORDINGS[request.param]
 
 
 def given_ids(copy: Copy, member: str) -> list[str]:

@@ -20,11 +20,6 @@ REBALANCE, NONE = '"errorCode":27', '"errorCode":0'
 Answer = tuple[str, str, int]
 
 
-@pytest.fixture(params=RECORDINGS)
-def recording(request: pytest.FixtureRequest) -> Recording:
-    return RECORDINGS[request.param]
-
-
 def wrong(recording: Recording, group: str, instead: dict[int, Row]) -> list[str]:
     """The differences in a group some rows of which have others in their place, by line number."""
     rows = [instead.get(row["line"], row) for row in recording.rows_by_group[group]]
