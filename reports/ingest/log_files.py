@@ -99,7 +99,7 @@ def split_bytes(spark: SparkSession) -> int:
 
 def _unpacked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for content, file in (row for batch in batches for row in zip(*batch.columns, strict=True)):
-        found = unpacked(content.as_buffer(), file.as_py())
+        found = unpacked(pa.BufferReader(content.as_buffer()), file.as_py())
         while some := [*islice(found, ROWS)]:
             columns = [pa.array(some, pa.binary()), [file.as_py()] * len(some), [0] * len(some)]
             yield pa.record_batch(columns, ["value", "file", "start"])

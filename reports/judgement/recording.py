@@ -4,6 +4,7 @@ Lines are read as for a report, by the same functions, and the rows are those of
 mutants and the tests use it.
 """
 
+import io
 import json
 import re
 from collections import defaultdict
@@ -219,4 +220,4 @@ class Recording:
 
 
 def _texts(log: Path) -> Iterator[bytes]:
-    return (line.rstrip(b"\r") for line in unpacked(log.read_bytes(), log.name))
+    return (line.rstrip(b"\r") for line in unpacked(io.BytesIO(log.read_bytes()), log.name))
