@@ -6,12 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from chaos.clusters.broker_network import BrokerNetwork
-from chaos.clusters.clock import Clock
-from chaos.clusters.hooks import LOG, command_of, hooks_of, run, undo_of
-from chaos.clusters.interface import BrokerInfo, ClusterError, CutShort, Verb
-from chaos.clusters.log_collection import NAME, collect
-from chaos.clusters.volume import Volume
+from chaos.clusters import GROUP_LOG, BrokerInfo, Cluster, CutShort
+from chaos.clusters.interface import Verb
+from chaos.errors import ClusterError
+from chaos.external.hooks import LOG, command_of, hooks_of, run, undo_of
+from chaos.external.log_collection import collect
 from scenarios.external import Hooks, Logs
 from scenarios.external import Verb as HookVerb
 
@@ -34,10 +33,11 @@ class Target:
     client_properties: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
-class ExternalCluster:
+class ExternalCluster(Cluster):
     """A `Cluster` that exists; `start` begins to collect its logs, `stop` ends that.
 
-    `folder` gets a folder for each broker, with what is collected of its log.
+    Its brokers are those that it had when it was asked. `folder` gets a folder for each, with what
+    is collected of its log.
     """
 
     kind = "external"
@@ -46,56 +46,32 @@ class ExternalCluster:
         self._target = target
         self._folder = folder
         self._collecting = ExitStack()
-
-    @property
-    def bootstrap(self) -> str:
-        """What the user gave."""
-        return self._target.bootstrap
-
-    @property
-    def brokers(self) -> tuple[BrokerInfo, ...]:
-        """All brokers that the cluster had when it was asked, ordered by id."""
-        return tuple(
+        self.bootstrap = target.bootstrap
+        self.client_properties = target.client_properties
+        self.logs_shutdowns = target.logs is not None
+        self.brokers = tuple(
             BrokerInfo(
                 node,
                 port,
-                self._folder / str(node) / NAME,
-                self._folder / str(node) / "server.log",
+                folder / str(node) / GROUP_LOG,
+                folder / str(node) / "server.log",
                 host,
-                self.client_properties,
+                target.client_properties,
             )
-            for node, (host, port) in sorted(self._target.brokers.items())
+            for node, (host, port) in sorted(target.brokers.items())
         )
-
-    @property
-    def process_ids(self) -> Mapping[int, int]:
-        """None: its processes are not ours to look at."""
-        return {}
-
-    @property
-    def client_properties(self) -> Mapping[str, str]:
-        """What the user's file says; it may hold secrets."""
-        return self._target.client_properties
-
-    @property
-    def logs_shutdowns(self) -> bool:
-        """Whether its logs are collected."""
-        return self._target.logs is not None
 
     def undo(self, verb: Verb, broker_id: int) -> Mapping[str, Any]:
         """Return the hook that starts or resumes a broker."""
         folder = self._folder / str(broker_id)
-        return {
-            "do": f"{verb}-broker",
-            "broker": broker_id,
-            "hook": undo_of(self._target.hooks, broker_id, verb, folder),
-        }
+        hook = undo_of(self._target.hooks, broker_id, verb, folder)
+        return {**super().undo(verb, broker_id), "hook": hook}
 
     def start(self) -> None:
         """Begin to collect the logs. Raises ClusterError if one is not there."""
         if self._target.logs is not None:
-            for node in self._target.brokers:
-                source = collect(self._target.logs, node, self._folder / str(node))
+            for info in self.brokers:
+                source = collect(self._target.logs, info.id, self._folder / str(info.id))
                 self._collecting.callback(source.end)
 
     def stop(self) -> tuple[CutShort, ...]:
@@ -123,18 +99,6 @@ class ExternalCluster:
     def start_broker(self, broker_id: int) -> None:
         """Run the hook `start`."""
         self._hook(broker_id, "start")
-
-    def volume(self, broker_id: int) -> Volume:
-        """Raise ClusterError: the disks of such a cluster are not ours."""
-        raise ClusterError(f"the disk of broker {broker_id} is not groupquake's to break")
-
-    def network(self) -> BrokerNetwork:
-        """Raise ClusterError: the network of such a cluster is not ours."""
-        raise ClusterError("the network of this cluster is not groupquake's to break")
-
-    def clock(self, broker_id: int) -> Clock:
-        """Raise ClusterError: the clocks of such a cluster are not ours."""
-        raise ClusterError(f"the clock of broker {broker_id} is not groupquake's to set")
 
     def pause(self, broker_id: int) -> None:
         """Run the hook `pause`."""

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from chaos.clusters import commands
-from chaos.clusters.interface import ClusterError
-from chaos.errors import ChaosError
+from chaos.errors import ChaosError, ClusterError
 from scenarios.external import BROKER, Hooks, Verb
 
 LOG = "hooks.log"

@@ -1,14 +1,60 @@
-"""Frames that wait on one way of a connection."""
+"""However a stream is cut, its frames come out byte for byte; and frames that wait on their way."""
 
 import asyncio
+import struct
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from chaos.tap.exchange import Exchange
-from chaos.tap.frames import Head
 from chaos.tap.lane import Lane
+from chaos.tap.messages import (
+    Exchange,
+    FrameBuffer,
+    FrameError,
+    Head,
+    correlation_id_of,
+    head_of,
+)
 from chaos.tap.rules import Rule, RuleTable
 from kafka_protocol.apis import ApiKey
+
+
+def framed(payload: bytes) -> bytes:
+    return struct.pack(">i", len(payload)) + payload
+
+
+@given(st.lists(st.binary(max_size=40), max_size=12), st.data())
+def test_frames_come_out_as_they_went_in(payloads, data):
+    frames = [framed(payload) for payload in payloads]
+    stream = b"".join(frames)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=8)))
+    buffer, out = FrameBuffer(), []
+    for start, end in zip([0, *cuts], [*cuts, len(stream)], strict=True):
+        out += buffer.feed(stream[start:end])
+    assert out == frames
+
+
+def test_heads_of_requests_and_of_an_answer():
+    for client_id in ("member-1", "", None, "café"):
+        text = (client_id or "").encode()
+        length = -1 if client_id is None else len(text)
+        frame = framed(struct.pack(">hhih", 12, 4, 77, length) + text + b"\0rest")
+        assert head_of(frame) == Head(12, 4, 77, client_id)
+    assert correlation_id_of(framed(struct.pack(">i", -3) + b"more")) == -3
+    for read in (head_of, correlation_id_of):
+        with pytest.raises(FrameError):
+            read(framed(b"\0\1"))
+
+
+def test_other_protocols_are_named():
+    for data, what in (
+        (b"\x16\x03\x01\x02\x00\x01", "TLS"),
+        (b"GET / HTTP/1.1", "bytes"),
+        (b"\xff" * 4, "-1"),
+    ):
+        with pytest.raises(FrameError, match=what):
+            list(FrameBuffer().feed(data))
 
 
 def exchange(number: int) -> Exchange:

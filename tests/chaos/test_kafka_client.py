@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from chaos.client_properties import PropertiesError, for_kafka_python, read
+from chaos.kafka_client import for_kafka_python
+from scenarios.client_properties import PropertiesError, read
 
 SASL = "security.protocol=SASL_SSL\nsasl.mechanism=PLAIN\nsasl.username=me\nsasl.password=a=b\n"
 
@@ -27,39 +28,30 @@ def test_a_file_of_known_properties_becomes_client_arguments(file: Path, tmp_pat
     }
 
 
-@pytest.mark.parametrize(
-    ("line", "complaint"),
-    [
+def test_a_bad_line_is_named_with_the_way_out(file: Path) -> None:
+    for line, complaint in (
         ("sasl.mechanisms=PLAIN", "did you mean 'sasl.mechanism'?"),
         ("security.protocol=TLS", "'TLS' is not known; "),
         ("security.protocol", "no property; write key=value"),
         ("ssl.ca.location=/nowhere/ca.pem", "no such file: /nowhere/ca.pem"),
         ("sasl.username=a\nsasl.username=b", "given twice; remove one of the two"),
-    ],
-)
-def test_a_bad_line_is_named_with_the_way_out(line: str, complaint: str, file: Path) -> None:
-    file.write_text(f"# first\n{line}\n")
-    with pytest.raises(PropertiesError) as caught:
-        read(file)
-    assert str(caught.value).startswith(f"{file}:{2 + line.count(chr(10))}: ")
-    assert complaint in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
-def test_a_file_that_is_no_text(file: Path) -> None:
+    ):
+        file.write_text(f"# first\n{line}\n")
+        with pytest.raises(PropertiesError) as caught:
+            read(file)
+        assert str(caught.value).startswith(f"{file}:{2 + line.count(chr(10))}: ")
+        assert complaint in str(caught.value)
+        assert "\n" not in str(caught.value)
     file.write_bytes(b"\xff\xfe")
     with pytest.raises(PropertiesError, match="cannot be read"):
         read(file)
 
 
-@pytest.mark.parametrize("left_out", ["sasl.mechanism", "sasl.username", "sasl.password"])
-def test_sasl_needs_mechanism_name_and_password(left_out: str, file: Path) -> None:
+def test_properties_that_do_not_go_together_are_an_error(file: Path) -> None:
     file.write_text(SASL)
-    some = {key: value for key, value in read(file).items() if key != left_out}
-    with pytest.raises(PropertiesError, match=r"sasl\.mechanism, sasl\.username and"):
-        for_kafka_python(some)
-
-
-def test_credentials_that_would_not_be_used_are_an_error() -> None:
+    for left_out in ("sasl.mechanism", "sasl.username", "sasl.password"):
+        some = {key: value for key, value in read(file).items() if key != left_out}
+        with pytest.raises(PropertiesError, match=r"sasl\.mechanism, sasl\.username and"):
+            for_kafka_python(some)
     with pytest.raises(PropertiesError, match=r"sasl\.username: needs security\.protocol SASL"):
         for_kafka_python({"sasl.username": "me"})

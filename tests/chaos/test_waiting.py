@@ -9,7 +9,7 @@ from time import sleep
 
 import pytest
 
-from chaos.interruptible_wait import exit_code, wait_interruptibly
+from chaos.waiting import exit_code, wait_interruptibly
 
 
 class CameError(Exception):

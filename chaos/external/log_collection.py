@@ -13,19 +13,18 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-from chaos.clusters import commands
-from chaos.clusters.interface import ClusterError
+from chaos.clusters import GROUP_LOG, commands
+from chaos.errors import ClusterError
+from chaos.timing import (
+    LOG_COMMAND_AGAIN_S,
+    LOG_END_S,
+    LOG_LIVE_S,
+    LOG_POLL_S,
+    LOG_QUIET_S,
+)
 from kafka_protocol.log_line import written_ms
 from scenarios.external import BROKER, Logs
 
-NAME = "group.log"
-_POLL_S = 0.1
-_AGAIN_S = 1.0
-_QUIET_S = 1.5
-"""The lines of a request come this soon after its answer; a command may be slower than a file."""
-_END_S = 10.0
-_LIVE_S = 3.0
-"""A command that follows a log has printed by then what was there before."""
 _REMEMBERED = 100_000
 """How many lines a command may print again."""
 _CUT = b"groupquake: the log was truncated in place; lines may be missing here\n"
@@ -40,7 +39,7 @@ def collect(logs: Logs, broker: int, into: Path) -> "FileSource | CommandSource"
     assert logs.folder is not None, "the file was checked"
     named = BROKER in logs.folder
     folder = Path(logs.folder.replace(BROKER, str(broker)))
-    file = (folder if named else folder / str(broker)) / NAME
+    file = (folder if named else folder / str(broker)) / GROUP_LOG
     if not file.is_file():
         raise ClusterError(
             f"{file}: no such log of broker {broker}; `groupquake doctor` says how to switch it on,"
@@ -54,7 +53,7 @@ class _Source:
 
     def __init__(self, into: Path) -> None:
         self._began_ms = time.time() * 1000
-        self._out = (into / NAME).open("ab")
+        self._out = (into / GROUP_LOG).open("ab")
         self._over = threading.Event()
         self._wrote_s = time.monotonic()
         self._error: OSError | None = None
@@ -71,10 +70,10 @@ class _Source:
         Raises ClusterError if lines could not be copied.
         """
         asked_s = time.monotonic()
-        while time.monotonic() - max(self._wrote_s, asked_s) < _QUIET_S:
-            if time.monotonic() - asked_s > _END_S:
+        while time.monotonic() - max(self._wrote_s, asked_s) < LOG_QUIET_S:
+            if time.monotonic() - asked_s > LOG_END_S:
                 break
-            time.sleep(_POLL_S)
+            time.sleep(LOG_POLL_S)
         self._over.set()
         self._interrupt()
         self._thread.join()
@@ -122,7 +121,7 @@ class FileSource(_Source):
         self._begin()
 
     def _run(self) -> None:
-        while not self._over.wait(_POLL_S):
+        while not self._over.wait(LOG_POLL_S):
             self._copy()
         self._copy()
         self._file.close()
@@ -194,7 +193,7 @@ class CommandSource(_Source):
                 with self._lock:  # a process that was waited for must not be signalled
                     self._code = process.wait()
                     self._process = None
-            self._over.wait(began_s + _AGAIN_S - time.monotonic())
+            self._over.wait(began_s + LOG_COMMAND_AGAIN_S - time.monotonic())
         if not self._written and (why := self._nothing()):
             self._write(f"groupquake: {why}\n".encode())
 
@@ -237,7 +236,7 @@ class CommandSource(_Source):
                 self._last_ms = at_ms or self._last_ms
                 self._written.append((hash(line), self._last_ms))
                 self._write(line)
-            elif at_ms is not None and time.monotonic() - began_s > _LIVE_S:
+            elif at_ms is not None and time.monotonic() - began_s > LOG_LIVE_S:
                 self._late_ms = time.time() * 1000 - at_ms
 
 
