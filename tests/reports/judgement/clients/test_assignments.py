@@ -13,7 +13,7 @@ from reference_coordinator.replay import Outage
 from reports.judgement.breaches import Breach
 from reports.judgement.clients.assignments import Assignments, unowned
 from reports.judgement.logged import REQUEST, Requests
-from reports.judgement.run.deleted_topics import Deletion
+from reports.judgement.run.disturbance import Deletion
 from tests.reports.page_run import ZERO_MS, MadeUpRun, made_up
 
 Json = dict[str, Any]

@@ -1,23 +1,19 @@
-"""Lives: one process of a client each, with what it sent and was answered, in order of arrival."""
+"""The processes of a client, each with what it sent and was answered, in order of arrival."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 from kafka_protocol.bodies import generation_in
 from reference_coordinator.replay import ObservedRequest
 from reference_coordinator.replay.evidence import ONLY_RESTART_TIMERS
 from reports.judgement.run.history import ENDS, ClientEvent
+from reports.timing import SEEN_MS, WIRE_LATE_MS
 
 CREATED = "created"
-CREATED_LATE_MS = 250.0
-"""How much earlier than its history says the first request of a process may seem to come."""
-LATE_MS = 1_000.0
-"""How long after a fault on the wire what that held up may still arrive."""
-Span = tuple[float, float]
-"""From when until when, in ms."""
+Span = tuple[float, float]  # from when until when, in ms
 
 
 @dataclass(slots=True)
@@ -42,7 +38,6 @@ class Sent:
     apart: tuple[ObservedRequest, ObservedRequest] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Begin with one request."""
         self.api, self.arrived_ms = self.seen.api, self.seen.earliest_ms
         self.member_id = self.seen.request.get("memberId") or ""
         self.instance_id = self.seen.request.get("groupInstanceId")
@@ -81,7 +76,7 @@ def _membership(seen: ObservedRequest) -> tuple[Any, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Life:
+class ClientProcess:
     """One process of a client in a group.
 
     `closes_ms` is when its clean close begins, `ends_ms` when it begins to end anyhow, both
@@ -106,7 +101,7 @@ class Life:
         """
         sent_ms = later.arrived_ms
         was_read = sent_ms > answer.answered_ms + for_ms and for_ms < later.idle_ms < inf
-        return was_read and not self.is_excused(sent_ms - LATE_MS, sent_ms)
+        return was_read and not self.is_excused(sent_ms - WIRE_LATE_MS, sent_ms)
 
     def goes_on(self, until_ms: float) -> Sent | None:
         """Return what it sent first after a time, which shows that it was still up."""
@@ -173,19 +168,21 @@ class Client:
         else:
             self._going_on.clear()
 
-    def lives(self, excused: Sequence[Span], heartbeat_ms: float | None) -> Iterator[Life]:
+    def processes(
+        self, excused: Sequence[Span], heartbeat_ms: float | None
+    ) -> Iterator[ClientProcess]:
         """Cut what it sent into processes: where its history says so, or else where it looks so."""
         sent = sorted(self.sent, key=lambda one: one.arrived_ms)
-        created = [one.at_ms - CREATED_LATE_MS for one in self.events if one.event == CREATED]
+        created = [one.at_ms - SEEN_MS for one in self.events if one.event == CREATED]
         cuts = created[1:] if created else _new_connections(sent)
         for from_ms, until_ms in pairwise([-inf, *cuts, inf]):
             ends = {
                 one.event: one.at_ms
                 for one in self.events
-                if one.event in ENDS and from_ms + CREATED_LATE_MS <= one.at_ms < until_ms
+                if one.event in ENDS and from_ms + SEEN_MS <= one.at_ms < until_ms
             }
             is_clean = "closed" in ends and ends.keys().isdisjoint(("killed", "fenced"))
-            yield Life(
+            yield ClientProcess(
                 [one for one in sent if from_ms <= one.arrived_ms < until_ms],
                 ends.get("closing", inf) if is_clean else inf,
                 min(ends.values(), default=inf),
@@ -202,3 +199,45 @@ def _new_connections(sent: Iterable[Sent]) -> Iterator[float]:
         if known and connection not in known and one.api == "JOIN_GROUP" and not one.member_id:
             yield one.arrived_ms
         known.add(connection)
+
+
+class Broken(NamedTuple):
+    """A rule that a client breaks: when, how, and the requests that show it.
+
+    `by_order` is set where their order alone shows it, however slow the machine was: a client
+    sends no second JoinGroup, say, before it has the answer to the first.
+    """
+
+    at_ms: float
+    what: str
+    shown: Sequence[ObservedRequest]
+    by_order: bool = False
+
+
+Breaks = Callable[[ClientProcess], Iterator[Broken]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What clients owe: what it `demands`, in words, its source, and what finds where it is broken.
+
+    What rests `on_time` is about what a client does in time, or once it can be expected to know an
+    answer. `breaks` finds nothing where another module judges.
+    """
+
+    name: str
+    demands: str
+    source: str
+    on_time: bool = False
+    breaks: Breaks = lambda _: iter(())
+
+
+def rule(source: str, *, on_time: bool = False) -> Callable[[Breaks], Rule]:
+    """Declare a rule by what finds where it is broken; its docstring says what the rule demands."""
+    return lambda breaks: Rule(
+        breaks.__name__.replace("_", "-"),
+        " ".join((breaks.__doc__ or "").split()),
+        source,
+        on_time,
+        breaks,
+    )

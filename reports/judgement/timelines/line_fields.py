@@ -11,8 +11,7 @@ from operator import eq
 
 from reference_coordinator.replay import Says
 
-UNNAMED = "-?"
-"""Stands in the placeholder of a member id that no response names."""
+UNNAMED = "-?"  # stands in the placeholder of a member id that no response names
 UUID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 """Stands behind the client's id, or the instance's, in a member id."""
 NOT_GIVEN = ("", "null", "None", "Some(null)", "not provided")
@@ -27,8 +26,7 @@ OPERATIONS = {
     "LEAVE_GROUP": ("leave-group",),
     # Scala until 2.6 and later; Java calls every commit so
     "OFFSET_COMMIT": ("commit-offsets", "offset-commit", "txn-offset-commit"),
-}
-"""What lines call the APIs; seen on 2.6.0, 3.9.1 and 4.3.0."""
+}  # what lines call the APIs; seen on 2.6.0, 3.9.1 and 4.3.0
 
 
 def _given(due: str, observed: str) -> bool:

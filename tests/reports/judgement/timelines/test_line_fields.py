@@ -13,13 +13,11 @@ from reports.judgement.disturbances import Disturbances
 from reports.judgement.findings import collect
 from reports.judgement.recording import Recording
 from reports.judgement.run.disturbance import Disturbance, Source
-from reports.judgement.timelines.said import differences
-from tests.recorded.logs import RECORDINGS
+from reports.judgement.timelines.line_fields import differences
 from tests.reports.alter import compared
 
 Row = dict[str, Any]
 Lie = Callable[[str], str]
-every_recording = pytest.mark.parametrize("recording", RECORDINGS.values(), ids=RECORDINGS)
 
 
 def swapped(pattern: str, instead: str) -> Lie:
@@ -72,7 +70,6 @@ LIES: list[tuple[str, Lie, str]] = [
 ]  # fmt: skip
 
 
-@every_recording
 @pytest.mark.parametrize(("template", "lie", "field"), LIES)
 def test_a_lie_in_a_field_is_found(
     recording: Recording, template: str, lie: Lie, field: str
@@ -86,7 +83,6 @@ def test_a_lie_in_a_field_is_found(
         ), group
 
 
-@every_recording
 @pytest.mark.parametrize("template", ["static_added", "static_replaced", "pending_joins"])
 def test_a_state_is_that_of_the_group_s_line_before(recording: Recording, template: str) -> None:
     """Every other state that a group can be in is a lie."""
@@ -95,13 +91,11 @@ def test_a_state_is_that_of_the_group_s_line_before(recording: Recording, templa
         assert wrong(recording, group, altered), state
 
 
-@every_recording
 def test_unaltered_lines_are_as_they_are_due(recording: Recording) -> None:
     for group, rows in recording.rows_by_group.items():
         assert wrong(recording, group, list(rows)) == []
 
 
-@every_recording
 @pytest.mark.parametrize(
     "template",
     ["absent_dynamic_removed", "unsynced_removed", "group_loaded", "static_added"],
@@ -117,7 +111,6 @@ def test_a_line_that_is_missing_is_found(recording: Recording, template: str) ->
     assert {outcome for outcome, _ in found} & {"missing_line", "doubtful_line"}
 
 
-@every_recording
 def test_a_set_has_no_order(recording: Recording) -> None:
     turned = lambda message: re.sub(r"(?<=[(\[])(\S+), (\S+)(?=[\])])", r"\2, \1", message)
     for group, rows in said(recording, "unsynced_removed", turned):
@@ -131,7 +124,6 @@ def failed_at(recording: Recording, at_ms: float) -> list[Row]:
     return [*rows, {**line, "template": "persist_failed", "at_ms": at_ms}]
 
 
-@every_recording
 @pytest.mark.parametrize(
     ("since_ms", "found"), [(-100, True), (-1, True), (1, False), (100, False)]
 )
@@ -146,7 +138,6 @@ def test_a_failed_write_needs_an_outage(
         assert outcomes == (["doubtful_line"] if found else [])
 
 
-@every_recording
 @pytest.mark.parametrize(
     ("after_ms", "found"),
     [(-3_010, True), (-2_990, False), (9_990, False), (10_010, True), (30_000, True)],
@@ -165,7 +156,6 @@ def test_a_failed_write_needs_a_standstill(
     assert outcomes == (["doubtful_line"] if found else [])
 
 
-@every_recording
 @pytest.mark.parametrize(("since_ms", "proven"), [(-1, False), (0, False), (1, True), (500, True)])
 def test_what_is_loaded_is_proven_unless_a_fault_is_near(
     recording: Recording, since_ms: float, *, proven: bool
@@ -183,7 +173,6 @@ def test_what_is_loaded_is_proven_unless_a_fault_is_near(
     assert all(one.proven for one in Disturbances([fault], {}).judged(others))
 
 
-@every_recording
 def test_a_join_phase_that_nobody_joined_is_due_or_not(recording: Recording) -> None:
     rows = list(recording.rows_by_group["static"])
     line = next(row for row in rows if row.get("template") == "stabilized")

@@ -1,4 +1,4 @@
-"""One group's case: its logged rows as they come in, and its replays by some rules."""
+"""One group's evidence: its logged rows as they come in, and its replays by some rules."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,20 +25,17 @@ from reports.judgement.collector import collector_paused
 from reports.judgement.coordinators.coordinator_epochs import Unsure
 from reports.judgement.coordinators.elections import of_shutdown
 from reports.judgement.coordinators.wire_epochs import NO_EPOCHS, TOLERANCE, WireEpochs, in_turn
-from reports.judgement.kept_chunks import KeptChunks
-from reports.judgement.logged import REQUEST, Chunk, HeldUp, LoggedRow, Requests
+from reports.judgement.logged import REQUEST, Chunk, HeldUp, KeptChunks, LoggedRow, Requests
 from reports.judgement.members import Members, Pace
 from reports.judgement.run_context import RunContext
 from reports.judgement.timelines import compare, member_lines, timeline, wire_timeline
 from reports.judgement.timelines.wire_timeline import Generations
+from reports.timing import NEVER_MS
 
 Json = dict[str, Any]
-Named = tuple[str, Json]
-"""A row of a table, behind the table's name."""
+Named = tuple[str, Json]  # a row of a table, behind the table's name
 Tables = Mapping[str, Sequence[Json]]
 """What rules expect of a group beside what was observed: rows without the group, by table."""
-NEVER_MS = 1e15
-"""Stands for the time of what never comes: infinity, which neither JSON nor SQL has."""
 PLACE = ("broker", "file", "line", "api", "client_id", "arrived_ms")
 """The columns of `VIOLATIONS` that tell of the request."""
 _ID = REQUEST.index("id")
@@ -46,7 +43,7 @@ _PLACE = itemgetter(*map(REQUEST.index, PLACE))
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Batch:
     """A chunk of a group's rows, and what the oracle sees of it: requests in `seen`, and hints."""
 
     chunk: Chunk
@@ -65,7 +62,7 @@ class Part:
 
 
 @dataclass
-class Case:
+class GroupEvidence:
     """What is known of a group of a run; chunks of its rows come in order of time.
 
     Other replays read them again, as they are `kept`.
@@ -79,20 +76,16 @@ class Case:
     members: Members = field(init=False)
     generations: Generations = field(init=False)
     held_up: HeldUp = field(init=False)
-    outages: tuple[Outage, ...] = field(init=False)
-    """When writes may have failed."""
-    lines: list[LoggedRow] = field(default_factory=list)
-    """Those about the group."""
-    is_wrong: bool = False
-    """Whether the replay found a difference."""
+    outages: tuple[Outage, ...] = field(init=False)  # when writes may have failed
+    lines: list[LoggedRow] = field(default_factory=list)  # those about the group
+    is_wrong: bool = False  # whether the replay found a difference
     _partitions: set[int] = field(default_factory=set)
     """Those of `__consumer_offsets` that its lines name."""
     _has_requests: bool = False
     _kip_848: bool = False
-    _last: Part | None = None
+    _last: Batch | None = None
 
     def __post_init__(self) -> None:
-        """Begin with no row."""
         context, epochs = self.context, self.context.epochs
         incarnation = NO_EPOCHS.incarnation if self.wire is None else self.wire.incarnation
         self.generations = Generations(self.group, incarnation)
@@ -102,19 +95,19 @@ class Case:
         shutdown = of_shutdown(epochs, partition, context.stalls, end_ms)
         self.outages = (*context.outages, *shutdown)
 
-    def add(self, chunk: Chunk) -> Part:
+    def add(self, chunk: Chunk) -> Batch:
         """Take the next rows."""
-        self._last = part = self._part(chunk)
+        self._last = batch = self._batch(chunk)
         self.lines += chunk.lines
         self._partitions |= {line["partition"] for line in chunk.lines} - {None}
         self._has_requests |= bool(chunk.requests)
         self._kip_848 |= not chunk.apis.isdisjoint(KIP_848_APIS)
         if self.wire is not None:
-            self.generations.add_unanswered(part.unanswered.observed)
-            self.generations.add(part.requests.observed)
-        return part
+            self.generations.add_unanswered(batch.unanswered.observed)
+            self.generations.add(batch.requests.observed)
+        return batch
 
-    def in_the_end(self, explained: int, record_bytes: int | None) -> Iterator[Named]:
+    def final_rows(self, explained: int, record_bytes: int | None) -> Iterator[Named]:
         """Yield the rows of tables about all requests; so many of them are explained.
 
         The group's record had `record_bytes`, if one was written.
@@ -195,11 +188,11 @@ class Case:
         return timeline.observed(self.group, self.lines, self.context.grammar, incarnation)
 
     @property
-    def parts(self) -> Iterable[Part]:
-        """All that came in, part by part; the only one is not decoded again."""
+    def batches(self) -> Iterable[Batch]:
+        """All that came in, batch by batch; the only one is not decoded again."""
         if len(self.kept) == 1 and self._last is not None:
             return (self._last,)
-        return map(self._part, self.kept)
+        return map(self._batch, self.kept)
 
     def placed(self, violations: Sequence[Violation]) -> list[Json]:
         """Return rows of `VIOLATIONS`, without the group."""
@@ -209,7 +202,7 @@ class Case:
         places = {name: dict(zip(PLACE, _PLACE(row), strict=True)) for name, row in rows.items()}
         return [{**places[found.request], **_fields(found)} for found in violations]
 
-    def _part(self, chunk: Chunk) -> Part:
+    def _batch(self, chunk: Chunk) -> Batch:
         requests = Requests.of(chunk)
         hints = timeline.hints(chunk.lines, self.context.grammar)
         hints.sort(key=attrgetter("at_ms", "kind", "subject", "broker"))
@@ -218,18 +211,18 @@ class Case:
         if self.wire is not None:
             seen = self.wire.all_placed(seen)
         known_ms = chunk.known_ms - self.held_up.most_ms
-        return Part(chunk, requests, chunk.unanswered, seen, hints, known_ms)
+        return Batch(chunk, requests, chunk.unanswered, seen, hints, known_ms)
 
 
 @dataclass
-class Judgement:
-    """A case judged by some rules; its parts come in, then it is compared with what was observed.
+class GroupCheck:
+    """A group judged by some rules: batches come in, then it is compared with what was observed.
 
     `first_alone` ends the replay at the first wrong response. `explained` counts the responses that
     the rules explain, so far.
     """
 
-    case: Case
+    evidence: GroupEvidence
     profile: Profile
     first_alone: bool = False
     first: GroupReplay | None = None
@@ -240,25 +233,25 @@ class Judgement:
     def replay(self) -> GroupReplay:
         """Its replay."""
         return GroupReplay(
-            self.case.beforehand,
+            self.evidence.beforehand,
             self.profile,
-            Tolerance() if self.case.wire is None else TOLERANCE,
+            Tolerance() if self.evidence.wire is None else TOLERANCE,
             first_alone=self.first_alone,
             first=self.first,
         )
 
-    def add(self, part: Part) -> None:
-        """Replay one more part, as far as that is possible."""
+    def add(self, batch: Batch) -> None:
+        """Replay one more batch, as far as that is possible."""
         with collector_paused():
-            self.replay.add(part.replayed, part.hints, part.known_ms)
-        if part.known_ms > -inf:
+            self.replay.add(batch.replayed, batch.hints, batch.known_ms)
+        if batch.known_ms > -inf:
             self.explained += sum(checked.explained for checked in self.replay.checked())
 
     @property
     def record_bytes(self) -> int | None:
         """The size of the group's record with the most members, as the rules have it."""
         record = self.replay.fullest_record
-        name, hosts = self.case.group, self.case.members.hosts
+        name, hosts = self.evidence.group, self.evidence.members.hosts
         return None if record is None else record.batch_bytes(name, hosts)
 
     def finish(self) -> Replay:
@@ -270,29 +263,29 @@ class Judgement:
 
     def compared(self) -> Tables:
         """Replay the rest, and compare rebalances and lines with those observed."""
-        result, case = self.finish(), self.case
-        instead = case.context.grammar.reasons_instead
-        expected = [{"group": case.group} | _expected(row, instead) for row in result.rows]
-        observed, violations = case.observed, case.placed(result.violations)
+        result, evidence = self.finish(), self.evidence
+        instead = evidence.context.grammar.reasons_instead
+        expected = [{"group": evidence.group} | _expected(row, instead) for row in result.rows]
+        observed, violations = evidence.observed, evidence.placed(result.violations)
         bound, lines = dict(result.bound), list[Json]()
-        if case.wire is not None:
-            if unseen := case.generations.unseen_members:
+        if evidence.wire is not None:
+            if unseen := evidence.generations.unseen_members:
                 bound["unseen_member"] = unseen
             certain = not violations and not bound.get("census")
-            expected = case.generations.forced(expected)
+            expected = evidence.generations.forced(expected)
             observed = wire_timeline.new(observed, expected)
             comparison = compare.compare_generations(observed, expected, certain=certain)
         else:
-            compared = compare.compare(observed, expected, case.context.stalls)
-            comparison = [*case.unsure.without(result.rows, compared)]
+            compared = compare.compare(observed, expected, evidence.context.stalls)
+            comparison = [*evidence.unsure.without(result.rows, compared)]
             lines = member_lines.compare(
-                case.lines,
+                evidence.lines,
                 result.expected_lines,
-                case.context.grammar,
-                case.outages,
-                case.context.stalls,
-                case.members.join_timer_ms,
-                case.unsure.may_be_missing,
+                evidence.context.grammar,
+                evidence.outages,
+                evidence.context.stalls,
+                evidence.members.join_timer_ms,
+                evidence.unsure.may_be_missing,
             )
         return {
             "bound": [{"name": name, "count": bound[name]} for name in sorted(bound)],
