@@ -7,16 +7,16 @@ Kafka's tests at that release's tag and its source, never from what the oracle d
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 from kafka_protocol.releases import number
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import PROFILES
+from tests.reference_coordinator.classic.releases import under
 
 FIRST, LAST = "2.4", "4.4"
 PROPOSALS = {"kip-345", "kip-423"}
@@ -93,22 +93,16 @@ def case(
         if any(CASES[name].applies(profile) for name in names)
         and number(release_of(profile)[0]) >= number(since)
     ]
-    rows = {profile.name: _row(profile, expected) for profile in profiles}
+    rows = [
+        (profile, {name: _value(profile, values) for name, values in expected.items()})
+        for profile in profiles
+    ]
 
     def mark(test: Callable[..., None]) -> Callable[..., None]:
-        STANDS.append(Stand(test, names, frozenset(rows)))
-        parametrized = pytest.mark.parametrize(
-            ("profile", *expected),
-            [pytest.param(PROFILES[name], *rows[name], id=name) for name in _distinct(rows)],
-            indirect=["profile"],
-        )
-        return parametrized(pytest.mark.usefixtures("profile")(test))
+        STANDS.append(Stand(test, names, frozenset(profile.name for profile in profiles)))
+        return under(rows)(test)
 
     return mark
-
-
-def _row(profile: Profile, expected: Mapping[str, Mapping[str, Any]]) -> tuple[Any, ...]:
-    return tuple(_value(profile, values) for values in expected.values())
 
 
 def _value(profile: Profile, values: Mapping[str, Any]) -> Any:
@@ -119,15 +113,3 @@ def _value(profile: Profile, values: Mapping[str, Any]) -> Any:
         return values[coordinator]
     releases = [key for key in values if re.fullmatch(r"[\d.]+", key)]
     return values[max((r for r in releases if number(r) <= number(release)), key=number)]
-
-
-def _distinct(rows: Mapping[str, tuple[Any, ...]]) -> list[str]:
-    """Leave out profiles of which nothing but the name is new, what is expected included."""
-    kept: list[str] = []
-    seen: list[tuple[Profile, tuple[Any, ...]]] = []
-    for name, row in rows.items():
-        looks = replace(PROFILES[name], name=""), row
-        if looks not in seen:
-            seen.append(looks)
-            kept.append(name)
-    return kept

@@ -5,7 +5,7 @@ import pytest
 from kafka_protocol.errors import Error
 from reference_coordinator.classic.effects import JoinResponse, Reason
 from reference_coordinator.classic.state import State
-from tests.reference_coordinator.classic.conformance.checklist import case
+from tests.reference_coordinator.classic.checklist import case
 from tests.reference_coordinator.classic.playbook import REBALANCE_MS, SESSION_MS, Playbook, statics
 
 LONG_MS = 100_000

@@ -6,7 +6,7 @@ from kafka_protocol.errors import Error
 from reference_coordinator.classic.effects import JoinResponse, Reason, SyncResponse
 from reference_coordinator.classic.events import Choices
 from reference_coordinator.classic.state import State
-from tests.reference_coordinator.classic.conformance.checklist import case
+from tests.reference_coordinator.classic.checklist import case
 from tests.reference_coordinator.classic.playbook import (
     INITIAL_DELAY_MS,
     REBALANCE_MS,

@@ -5,13 +5,16 @@ import pytest
 from kafka_protocol.errors import Error
 from reference_coordinator.classic.effects import JoinResponse, Reason
 from reference_coordinator.classic.state import State
-from tests.reference_coordinator.classic.conformance.checklist import case
+from tests.reference_coordinator.classic.checklist import case
 from tests.reference_coordinator.classic.playbook import (
     INITIAL_DELAY_MS,
     REBALANCE_MS,
     Playbook,
     statics,
 )
+from tests.reference_coordinator.classic.releases import EVERY_RELEASE
+
+pytestmark = EVERY_RELEASE
 
 
 @case("staticMemberRejoinWithLeaderIdAndKnownMemberId")
@@ -151,3 +154,72 @@ def test_join_group_from_unchanged_leader_should_rebalance():
     again = play.join(first.answer.member_id, client="a")
     assert (again.error, again.answer.generation) == (Error.NONE, 2)
     assert play.rebalances == [Reason.NEW_MEMBER, Reason.LEADER_REJOIN]
+
+
+@pytest.mark.parametrize("state", [State.STABLE, State.COMPLETING_REBALANCE])
+def test_join_group_from_changed_follower_triggers_rebalance(state):
+    """Other metadata under the same protocol names counts as a change."""
+    play = Playbook()
+    leader, follower = statics(play, "L", "F")
+    if state is State.COMPLETING_REBALANCE:
+        play.join(leader, instance="L")
+        play.join(follower, instance="F")
+    assert play.state is state
+    again = play.join(follower, instance="F", subscription="orders,payments")
+    assert again.pending
+    assert play.rebalances[-1] is Reason.MEMBER_METADATA
+
+
+def test_join_group_from_leader_in_completing_rebalance_lists_the_members():
+    """Java and Scala: a leader that lost its response receives the members again."""
+    play = Playbook()
+    leader, follower = play.join(instance="L"), play.join(instance="F")
+    play.after(2 * INITIAL_DELAY_MS)
+    assert play.join("L-1", instance="L").answer == leader.answer
+    assert play.join("F-1", instance="F").answer == follower.answer
+    assert len(leader.answer.members) == 2
+    assert follower.answer.members == frozenset()
+
+
+def test_two_processes_of_one_instance_fence_each_other_without_a_rebalance():
+    """8.3: an endless ping-pong, and the coordinator's log is silent about it."""
+    play = Playbook()
+    statics(play, "L", "F")
+    old = play.id_of("F")
+    for _ in range(4):
+        new = play.join(instance="F").answer.member_id
+        assert play.heartbeat(old, instance="F") is Error.FENCED_INSTANCE_ID
+        old = new
+    assert (play.rebalances, play.generation) == ([Reason.NEW_MEMBER], 1)
+
+
+def test_silent_member_that_wakes_after_its_session_is_unknown_not_fenced():
+    """8.3: with the member its mapping went, so the way back is a rebalance."""
+    play = Playbook()
+    leader, follower = statics(play, "L", "F")
+    play.after(11_000, alive=[leader])
+    play.join(leader, instance="L")
+    assert play.heartbeat(follower, instance="F") is Error.UNKNOWN_MEMBER_ID
+    assert play.join(instance="F").pending
+    assert play.rebalances[-1] is Reason.NEW_MEMBER
+
+
+def test_rolling_change_of_the_protocol_order_rebalances_once():
+    """8.3: each member that returns moves one vote; only the vote that decides rebalances."""
+    play = Playbook()
+    names = ("a", "b", "c")
+    statics(play, *names)
+    for name in names:
+        back = play.join(instance=name, protocols=("roundrobin", "range"))
+        if back.pending:
+            for other in set(names) - {name}:
+                play.join(play.id_of(other), instance=other, protocols=order_of(play, other))
+            play.sync_everyone()
+        assert back.error is Error.NONE
+    assert play.rebalances == [Reason.NEW_MEMBER, Reason.PROTOCOL_CHANGE]
+    assert play.group.protocol == "roundrobin"
+
+
+def order_of(play: Playbook, instance: str) -> tuple[str, ...]:
+    """Return the protocols a member offered last, in its order."""
+    return tuple(name for name, _ in play.member(instance).protocols)
