@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from chaos.interruptible_wait import LOOK_UP_S
 from chaos.journal import Journal
+from chaos.timing import INTERRUPTIBLE_S
 from groupquake.load_process import child
 from loadtest.wire_scripts import FINISHED, READY_FOR_KILL
 from scenarios import Experiment
@@ -80,7 +80,7 @@ class WireScripts:
                 self.progress(
                     f"waiting for the wire scripts: {', '.join(names)} ({waited_s:.0f} s)"
                 )
-            time.sleep(LOOK_UP_S)
+            time.sleep(INTERRUPTIBLE_S)
 
     def _poll(self) -> int | None:
         return 0 if self.process is None else self.process.poll()

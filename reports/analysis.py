@@ -62,7 +62,7 @@ def analyse(
         progress("judging")
         found = results.results(computed, planned, chosen, PARTITIONS)
         data = found.data
-        judged = verdict.judge(run, data, found.kip_848, named)
+        judged = verdict.evaluate(run, data, named)
         texts: dict[str, str] = {}
         if (group := counterexample.group_of(judged, data.violations)) is not None:
             progress(f"reducing the evidence of {group} to its first wrong response")

@@ -14,17 +14,15 @@ import click
 from kafka.admin import AlterConfigOp, ConfigResource, ConfigResourceType, KafkaAdminClient
 from kafka.errors import ClusterAuthorizationFailedError, KafkaError
 
-from chaos.client_properties import KEYS
 from chaos.clusters.releases import release_of
 from chaos.errors import ChaosError
+from groupquake.access import NEEDED, Right, connected, is_allowed
 from groupquake.commands.options import servers
-from groupquake.connecting import connected
 from groupquake.console import Console, json_lines
 from groupquake.exits import Exit, NotAuthorizedError
 from groupquake.external import PROTOCOLS, coordinator_of, settings_of
-from groupquake.rights import NEEDED, Right, is_allowed
 from kafka_protocol.request_log import COMPLETED, LOGGER
-from scenarios.client_properties import read_checked
+from scenarios.client_properties import KEYS, read_checked
 
 COORDINATOR_LOGGERS = {
     "java": "org.apache.kafka.coordinator.group",

@@ -3,7 +3,6 @@
 import secrets
 import shlex
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -172,19 +171,18 @@ def _runner(
 ) -> Runner:
     """Ask an external cluster or a build what it is, and make the run folder."""
     recover_all(console.progress)  # before the cluster is asked: brokers of it may be broken
-    outside: dict[str, object] = {}
+    outside: dict[str, Any] = {}
     release = (options.kafka, options.coordinator)
     if place.kind == EXTERNAL:
-        resolved = external.resolve(
-            experiment, external.Chosen(*release, options.allow_faults), console.progress
+        experiment, place, outside = external.resolve(
+            experiment, place, *release, options.allow_faults, console.progress
         )
-        experiment, outside = resolved.experiment, resolved.environment
-        place = replace(place, external=resolved.target)
-        properties = resolved.target.client_properties
+        properties = place.external.client_properties if place.external else {}
         programs.require_able(experiment, without_tls(properties) if tap else properties)
-    named = own_builds.Chosen(*release, options.profile)
-    own = own_builds.resolve(experiment, place, named, console.progress)
-    experiment, place, outside = own.experiment, own.place, outside | own.environment
+    experiment, place, built = own_builds.resolve(
+        experiment, place, *release, options.profile, console.progress
+    )
+    outside |= built
     seed = secrets.randbelow(BIG_SEED) if options.seed is None else options.seed
     plan = make_plan(experiment, seed)
     console.progress(*plan.describe())

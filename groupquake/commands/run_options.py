@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from chaos.clusters.docker import DockerCluster
-from chaos.clusters.external import ExternalCluster
 from chaos.clusters.factory import OWN, Place
+from chaos.external.cluster import ExternalCluster
 from groupquake.commands.options import resolve
 from groupquake.load_workers import WorkerOptions
 from scenarios import Experiment

@@ -61,7 +61,6 @@ NUMBERS_IN = (
     ("doctor", "--bootstrap=127.0.0.1:{}"),
     ("oracle", "replay", "-", "--effort={}"),
     ("dev", "fuzz", "--at=127.0.0.1:{}"),
-    ("dev", "synth", "--output=x", "--size={}TB"),
 )
 
 
