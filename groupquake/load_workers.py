@@ -7,15 +7,10 @@ import click
 
 from chaos.clusters.ports import HOST, free_ports
 from groupquake.commands.options import is_port
+from groupquake.timing import LOAD_START_S, WORKERS_ELSEWHERE_S, WORKERS_QUIT_S
 from loadtest.client_configs import PORTABLE
 from scenarios import Experiment
 from scenarios.clients import kind_of
-
-START_S = 60.0
-ELSEWHERE_S = 600.0
-"""How long the user has to start workers elsewhere."""
-QUIT_S = 10.0
-"""How long workers elsewhere may take to end with a failed load; others are killed with it."""
 
 EVERYWHERE = ("0.0.0.0", "*")  # noqa: S104 (the user chose it)
 PLACEHOLDER = "ADDRESS_OF_THIS_MACHINE"
@@ -30,7 +25,7 @@ class Workers:
     """Options of Locust that make its workers, and how long these may take."""
 
     options: tuple[str, ...] = ()
-    start_s: float = START_S
+    start_s: float = LOAD_START_S
     quit_s: float = 0.0
     """How long the load may take to close its members if it fails; 0: they are killed at once."""
     announce: Callable[[str], object] = lambda _: None
@@ -99,7 +94,7 @@ class WorkerOptions:
             progress(f"start {noun}: locust -f {locustfile} {to_it}")
 
         expect = ("--master", f"--expect-workers={self.elsewhere}")
-        return Workers((*expect, *at), ELSEWHERE_S, QUIT_S, announce)
+        return Workers((*expect, *at), WORKERS_ELSEWHERE_S, WORKERS_QUIT_S, announce)
 
 
 def listen_address(_: click.Context, __: click.Parameter, text: str | None) -> str | None:

@@ -37,13 +37,11 @@ from groupquake.clients import programs
 from groupquake.exits import AbortedError, NotHealedError, NotSteadyError
 from groupquake.machine_sampler import MachineSampler
 from groupquake.signals import Signals
+from groupquake.timing import HISTORIES_S
 from groupquake.wire_script_process import WireScripts
 from loadtest.client_configs import closing_s
 from loadtest.experiment import configs_in
 from scenarios import Experiment
-
-HISTORIES_S = 40.0
-"""How long the histories of workers may take to come once all members are closed."""
 
 Load = Callable[[Path, str, Experiment, Mapping[str, str]], AbstractContextManager[Members]]
 """Runs the load of an experiment, given run folder, bootstrap servers and variables of its

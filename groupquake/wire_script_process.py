@@ -10,17 +10,10 @@ from pathlib import Path
 from chaos.journal import Journal
 from chaos.timing import INTERRUPTIBLE_S
 from groupquake.load_process import child
+from groupquake.timing import SCRIPTS_END_S, SCRIPTS_READY_S, SCRIPTS_START_S, WAITING_SHOWN_S
 from loadtest.wire_scripts import FINISHED, READY_FOR_KILL
 from scenarios import Experiment
 from scenarios.wire_scripts import NEEDS, WireScript
-
-READY_S = 120.0
-"""How long scripts may take until they are ready for the kill of their coordinator."""
-START_S = 60.0
-"""How long the process may take until it prints its first line."""
-END_S = 180.0
-"""How long scripts may run on after the last phase."""
-_PROGRESS_EVERY_S = 5.0
 
 Progress = Callable[[str], None]
 
@@ -43,18 +36,18 @@ class WireScripts:
 
     def await_ready(self) -> None:
         """Wait for the start, then until every script that needs a kill is ready for it."""
-        self._wait(lambda: [] if self._printed() else ["their start"], START_S)
+        self._wait(lambda: [] if self._printed() else ["their start"], SCRIPTS_START_S)
         killed = [name for name in self.names if NEEDS[name].killed]
-        self._wait(lambda: self._not_yet(READY_FOR_KILL, killed), READY_S)
+        self._wait(lambda: self._not_yet(READY_FOR_KILL, killed), SCRIPTS_READY_S)
 
     def finish(self) -> None:
         """Wait for the end of all scripts, unless they are stopped."""
-        self._wait(lambda: self._not_yet(FINISHED, self.names) or ["their end"], END_S)
+        self._wait(lambda: self._not_yet(FINISHED, self.names) or ["their end"], SCRIPTS_END_S)
         code = self._poll()
         if code == 0:
             return
         if code is None:
-            why = "stopped early" if self.stopped else f"not finished within {END_S:g} s"
+            why = "stopped early" if self.stopped else f"not finished within {SCRIPTS_END_S:g} s"
             error = f"{', '.join(self._not_yet(FINISHED, self.names))} {why}"
             self.progress(f"wire scripts: {error}")
         else:
@@ -75,7 +68,7 @@ class WireScripts:
             waited_s = time.monotonic() - began
             if waited_s > limit_s:
                 return
-            if waited_s - shown_s >= _PROGRESS_EVERY_S:
+            if waited_s - shown_s >= WAITING_SHOWN_S:
                 shown_s = waited_s
                 self.progress(
                     f"waiting for the wire scripts: {', '.join(names)} ({waited_s:.0f} s)"

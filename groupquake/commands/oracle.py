@@ -12,6 +12,7 @@ import click
 from groupquake import folders
 from groupquake.console import Console, json_lines
 from groupquake.exits import Exit
+from groupquake.timing import REDUCTION_S, REPLAY_SHOWN_S
 from reference_coordinator.classic import CLASSIC
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import KIP_345, PROFILE_NAMES, promised_by
@@ -26,9 +27,6 @@ from scenarios.regular_files import open_regular
 
 EXITS = {"violation": Exit.FAIL, "unknown": Exit.UNKNOWN, "explained": Exit.PASS}
 """Exit codes of the verdicts, the worst first."""
-PROGRESS_S = 2.0
-EFFORT_S = 30
-"""How long the first violation is reduced, where --effort does not say."""
 UNLIMITED = 10**12
 """Steps of a reduction that only time ends."""
 LONGEST_LINE = 64 << 20
@@ -104,7 +102,7 @@ def oracle() -> None:
     "effort_s",
     metavar="SECONDS",
     type=click.IntRange(0, 86_400),
-    default=EFFORT_S,
+    default=REDUCTION_S,
     show_default=True,
     help="How long to reduce the first violation at most. What is left then is printed.",
 )
@@ -186,7 +184,7 @@ def _judge_all(
         results.append(judged.as_dict())
         if first is None and judged.verdict == "violation":
             first = judged
-        if time.monotonic() - shown_s > PROGRESS_S:
+        if time.monotonic() - shown_s > REPLAY_SHOWN_S:
             console.progress(_summary(results))
             shown_s = time.monotonic()
     return results, first
