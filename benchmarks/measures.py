@@ -21,7 +21,7 @@ import click
 
 from benchmarks import oracle, verdict
 from benchmarks.evidence import RECORDED, multiply
-from benchmarks.group import STEADY, Simulation
+from benchmarks.group import STEADY, SteadyGroup
 from benchmarks.process import Watched, watch
 from kafka_protocol.request_log import COMPLETED
 from reference_coordinator.classic.releases import NEWEST, profile_for
@@ -242,7 +242,7 @@ def planted(work: Path, megabytes: float) -> Series:
 def oracles(_work: Path, _: float) -> Series:
     """Replay steady groups of 5 and of 500 members, and the recorded storm, on one core."""
     steady = {
-        size: oracle.replayed([Simulation(size, NEWEST, STEADY).run(50_000)], NEWEST, 3, 1)
+        size: oracle.replayed([SteadyGroup(size, NEWEST, STEADY).run_until(50_000)], NEWEST, 3, 1)
         for size in (oracle.SMALL, oracle.BIG)
     }
     storm_s = oracle.recorded(50_000, 3)["requests_per_s"]

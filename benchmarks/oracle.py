@@ -24,7 +24,7 @@ from typing import Any
 import click
 
 from benchmarks.evidence import multiply
-from benchmarks.group import GROUP, RESTARTED, STEADY, Simulation
+from benchmarks.group import GROUP, RESTARTED, STEADY, SteadyGroup
 from benchmarks.table import table
 from reference_coordinator.classic.events import Event
 from reference_coordinator.classic.profiles import Profile
@@ -85,8 +85,8 @@ def recorded(requests: int, rounds: int) -> Json:
 def _simulated(size: int, cycle: tuple[str, ...], requests: int, rounds: int) -> Json:
     """Step through, and replay, the events of a group of `size` static members."""
     profile = NEWEST
-    simulation = Simulation(size, profile, cycle)
-    evidence = simulation.run(requests)
+    simulation = SteadyGroup(size, profile, cycle)
+    evidence = simulation.run_until(requests)
     events = simulation.events
     seconds = _seconds(lambda: _step_through(events, profile), rounds)
     return {

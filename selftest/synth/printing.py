@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from kafka_protocol.apis import ApiKey
 from kafka_protocol.request_log import LOGGER, PARTS_MS, printed
 from reference_coordinator.classic.effects import Response
-from selftest.mutants.wordings import body
+from reference_coordinator.driving.bodies import response_body as body
 from selftest.synth.clients import Client
 
 Json = dict[str, Any]
