@@ -36,6 +36,8 @@ class Exchange(Asked):
     serial: int
     ended_ms: float = float("inf")
     """When its client had the response, or gave it up."""
+    note: Any = None
+    """What the simulation notes with it."""
 
     def observed(
         self, response: Response, earliest_ms: float, at_ms: float, latest_ms: float,
