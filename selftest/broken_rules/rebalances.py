@@ -1,0 +1,339 @@
+"""Rules of rebalances and failovers switched off: who is awaited and how long, what is loaded."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from kafka_protocol.errors import Error
+from kafka_protocol.versions import FIRST_TWO_STEP_JOIN
+from reference_coordinator.classic.effects import (
+    Answer,
+    Effect,
+    HeartbeatResponse,
+    JoinResponse,
+    Persist,
+    Reason,
+    Response,
+    SyncResponse,
+    Transition,
+)
+from reference_coordinator.classic.events import (
+    CommitReceived,
+    Event,
+    HeartbeatReceived,
+    JoinReceived,
+    Loaded,
+    RecordWritten,
+    SyncReceived,
+    TimerFired,
+    TimerKind,
+)
+from reference_coordinator.classic.profiles import Profile
+from reference_coordinator.classic.rebalance import generation_response, member_list
+from reference_coordinator.classic.records import GroupRecord
+from reference_coordinator.classic.state import Group, Member, Service, State
+from reference_coordinator.classic.step import Step, step
+from selftest.broken_rules.form import (
+    CLASSIC,
+    Outcome,
+    Rule,
+    always,
+    answered,
+    answering,
+    answering_at_once,
+    as_if,
+    configured,
+    ignoring,
+    rebalancing,
+    returns,
+    sooner,
+    taking,
+    without_sessions,
+)
+
+UNLIMITED = 1_000_000_000
+
+# The join phase.
+
+
+def _ends_join_phase(group: Group, event: Event) -> bool:
+    return (
+        isinstance(event, TimerFired)
+        and event.timer.kind is TimerKind.JOIN
+        and group.previous_state is not State.EMPTY
+    )
+
+
+def _with_absent_as_dynamic(group: Group, _event: Event) -> Group:
+    """Take static members that have not joined for dynamic ones."""
+
+    def as_dynamic(member: Member) -> Member:
+        return member if member.join is not None else replace(member, group_instance_id=None)
+
+    members = group.members.each(as_dynamic)
+    kept = {i: m for i, m in group.static_ids.items() if members[m].is_static}
+    return replace(group, members=members, static_ids=kept)
+
+
+def keeps_absent_dynamic(group: Group, event: Event, profile: Profile) -> Outcome:
+    """Keep dynamic members that miss the join phase, as if they were static."""
+    if not _ends_join_phase(group, event):
+        return step(group, event, profile)
+
+    def as_waiting(member: Member) -> Member:
+        kept = member.is_static or member.join is not None
+        return member if kept else replace(member, join="")
+
+    members = group.members.each(as_waiting)
+    after, effects = step(replace(group, members=members), event, profile)
+    return after, tuple(e for e in effects if not isinstance(e, Answer) or e.request)
+
+
+def does_not_wait_for_the_pending(group: Group, event: Event, profile: Profile) -> Outcome:
+    """End the join phase without those that were given an id and have to come back with it."""
+    if not isinstance(event, JoinReceived):
+        return step(group, event, profile)
+    hidden = group.pending_joins - {event.member_id}
+    seen = replace(group, pending_joins=group.pending_joins - hidden)
+    after, effects = step(seen, event, profile)
+    return replace(after, pending_joins=after.pending_joins | hidden), effects
+
+
+def _end_of_pending(group: Group, event: Event) -> bool:
+    return isinstance(event, TimerFired) and event.timer.member_id in group.pending_joins
+
+
+def _in_one_step(_group: Group, event: JoinReceived) -> Event:
+    """Take the first join of a dynamic member for one of a version before KIP-394."""
+    if event.member_id or event.group_instance_id is not None:
+        return event
+    return replace(event, api_version=FIRST_TWO_STEP_JOIN - 1)
+
+
+def _all_is_well(response: Response) -> Response:
+    told = HeartbeatResponse(Error.REBALANCE_IN_PROGRESS)
+    return HeartbeatResponse(Error.NONE) if response == told else response
+
+
+# What begins a rebalance.
+
+
+def _rejoins(group: Group, event: Event) -> bool:
+    return isinstance(event, JoinReceived) and event.member_id in group.members
+
+
+def _with_other_protocols(group: Group, event: Event) -> Group:
+    """Let the member that rejoins have had one more protocol."""
+    assert isinstance(event, JoinReceived)
+    member = group.members[event.member_id]
+    other = replace(member, protocols=(*member.protocols, ("another", "")))
+    return replace(group, members=group.members.put(other))
+
+
+def lets_leader_rejoin_quietly(group: Group, event: Event, profile: Profile) -> Outcome:
+    """Answer a leader that joins again from what is known."""
+    if (
+        isinstance(event, JoinReceived)
+        and group.state is State.STABLE
+        and event.member_id == group.leader
+    ):
+        answer = generation_response(group, event.member_id, member_list(group))
+        return group, (Answer(event.request, answer),)
+    return step(group, event, profile)
+
+
+# The next generation.
+
+
+def _starts_generation(effects: tuple[Effect, ...]) -> bool:
+    """Tell whether a join phase ended with somebody in the group."""
+    return any(isinstance(e, Transition) and e.after is State.COMPLETING_REBALANCE for e in effects)
+
+
+def keeps_generation(group: Group, event: Event, profile: Profile) -> Outcome:
+    """Do not count a rebalance."""
+    after, effects = step(group, event, profile)
+    if _starts_generation(effects) and group.generation > 0:
+        return step(replace(group, generation=group.generation - 1), event, profile)
+    return after, effects
+
+
+def picks_another_leader(group: Group, event: Event, profile: Profile) -> Outcome:
+    """Take the lead from a leader that rejoined."""
+    after, effects = step(group, event, profile)
+    others = frozenset(after.members) - {after.leader}
+    if _starts_generation(effects) and group.generation > 0 and others:
+        other = replace(group, leader=None, open_leaders=frozenset({min(others)}))
+        return step(other, event, profile)
+    return after, effects
+
+
+def _alone(response: Response) -> Response:
+    """List only the leader itself in its JoinGroup response."""
+    if not isinstance(response, JoinResponse):
+        return response
+    own = frozenset(member for member in response.members if member[0] == response.member_id)
+    return replace(response, members=own)
+
+
+def _of_now(group: Group, event: HeartbeatReceived | CommitReceived) -> Event:
+    """Take a request for one of the generation; a simple commit has none."""
+    counts = isinstance(event, HeartbeatReceived) or event.generation >= 0
+    return replace(event, generation=group.generation) if counts else event
+
+
+def takes_commits_while_completing(group: Group, event: Event, profile: Profile) -> Outcome:
+    """Accept commits in CompletingRebalance."""
+    if isinstance(event, CommitReceived) and group.state is State.COMPLETING_REBALANCE:
+        _, effects = step(replace(group, state=State.STABLE), event, profile)
+        return group, effects
+    return step(group, event, profile)
+
+
+# The assignment.
+
+
+def answers_follower_before_leader(group: Group, event: Event, profile: Profile) -> Outcome:
+    """Answer a follower's SyncGroup at once, with nothing, instead of waiting for the leader."""
+    after, effects = step(group, event, profile)
+    if isinstance(event, SyncReceived) and not any(isinstance(e, Answer) for e in effects):
+        member = after.members[event.member_id]
+        if after.leader != event.member_id and member.sync == event.request:
+            members = after.members.put(replace(member, sync=None))
+            nothing = SyncResponse(Error.NONE, after.protocol_type, after.protocol)
+            return replace(after, members=members), (*effects, Answer(event.request, nothing))
+    return after, effects
+
+
+def gives_everyone_the_leaders_share(group: Group, event: Event, profile: Profile) -> Outcome:
+    """Hand out one share of the assignment to all."""
+    after, effects = step(group, event, profile)
+    leader = after.members.get(after.leader or "")
+    if not isinstance(event, RecordWritten) or leader is None:
+        return after, effects
+
+    def same(response: Response) -> Response:
+        if isinstance(response, SyncResponse) and response.error == Error.NONE:
+            return replace(response, assignment=leader.assignment)
+        return response
+
+    return after, answered(effects, same)
+
+
+# What a new coordinator loads.
+
+
+def _of_members(change: Callable[[Member], Member | None]) -> Callable[[GroupRecord], GroupRecord]:
+    """Change each member of a record; leave those out for which the change is None."""
+    return lambda record: replace(
+        record, members=tuple(new for member in record.members if (new := change(member)))
+    )
+
+
+def _loading(change: Callable[[GroupRecord], GroupRecord | None]) -> Step:
+    return taking(
+        Loaded, lambda _, event: replace(event, record=event.record and change(event.record))
+    )
+
+
+def does_not_store_new_id(group: Group, event: Event, profile: Profile) -> Outcome:
+    """Give a returning static member an id that no successor will know (KAFKA-10284)."""
+    after, effects = step(group, event, profile)
+    if not isinstance(event, JoinReceived) or not returns(group, event):
+        return after, effects
+    instance_id = event.group_instance_id
+    old = group.static_ids[instance_id or ""]
+    as_before = _of_members(
+        lambda member: (
+            replace(member, member_id=old) if member.group_instance_id == instance_id else member
+        )
+    )
+    return after, tuple(
+        replace(e, record=as_before(e.record))
+        if isinstance(e, Persist) and e.record is not None
+        else e
+        for e in effects
+    )
+
+
+DUPLICATES, FORMING = ("duplicate-instance-id", "static"), ("protocol-corners", "forming")
+ABSENT, PENDING = ("protocol-corners", "absent"), ("protocol-corners", "pending")
+MIXED, FULL = ("protocol-corners", "mixed"), ("protocol-corners", "full")
+LEADING, SESSIONS = ("protocol-corners", "leading"), ("protocol-corners", "sessions")
+RETURNING, SILENT = ("protocol-corners", "returning"), ("protocol-corners", "silent")
+FAILOVER, LOSSES = ("coordinator-failover", "static"), ("failover-with-losses", "mixed")
+ELSEWHERE = ("protocol-corners", "elsewhere")
+KIP_62, KIP_134, KIP_389, KIP_394 = "KIP-62", "KIP-134", "KIP-389", "KIP-394"
+EVICTION = "KAFKA-12890"
+
+RULES: Mapping[str, Rule] = {
+    "has_no_initial_delay": Rule(
+        *DUPLICATES, KIP_134, configured(lambda s: replace(s, initial_rebalance_delay_ms=0))
+    ),
+    "does_not_extend_initial_delay": Rule(
+        *FORMING, KIP_134, as_if(always, lambda group, _: replace(group, new_member_added=False))
+    ),
+    "drops_absent_static": Rule(
+        *ABSENT, "KIP-345", as_if(_ends_join_phase, _with_absent_as_dynamic)
+    ),
+    "keeps_absent_dynamic": Rule(*ABSENT, KIP_62, keeps_absent_dynamic),
+    "waits_for_ever": Rule(*ABSENT, KIP_62, ignoring(_ends_join_phase)),
+    "waits_too_briefly": Rule(
+        *ABSENT, KIP_62, sooner(TimerKind.JOIN, lambda group, _: group.state is not State.EMPTY)
+    ),
+    "does_not_wait_for_the_pending": Rule(*PENDING, KIP_394, does_not_wait_for_the_pending),
+    "waits_for_the_pending_for_ever": Rule(*PENDING, KIP_394, ignoring(_end_of_pending)),
+    "gives_no_id_first": Rule(*MIXED, KIP_394, taking(JoinReceived, _in_one_step)),
+    "has_no_max_size": Rule(*FULL, KIP_389, configured(lambda s: replace(s, max_size=UNLIMITED))),
+    "counts_one_too_many": Rule(
+        *FULL, KIP_389, configured(lambda s: replace(s, max_size=s.max_size - 1))
+    ),
+    "does_not_tell_of_rebalances": Rule(*LEADING, CLASSIC, answering(_all_is_well)),
+    "rebalances_for_unchanged_follower": Rule(
+        *LEADING, CLASSIC, as_if(_rejoins, _with_other_protocols)
+    ),
+    "lets_leader_rejoin_quietly": Rule(*LEADING, CLASSIC, lets_leader_rejoin_quietly),
+    "keeps_generation": Rule(*LEADING, CLASSIC, keeps_generation),
+    "picks_another_leader": Rule(*LEADING, CLASSIC, picks_another_leader),
+    "tells_leader_of_itself_alone": Rule(*DUPLICATES, CLASSIC, answering(_alone)),
+    "takes_heartbeats_of_old_generations": Rule(
+        *SESSIONS, CLASSIC, taking(HeartbeatReceived, _of_now)
+    ),
+    "takes_commits_of_old_generations": Rule(*SESSIONS, CLASSIC, taking(CommitReceived, _of_now)),
+    "takes_commits_while_completing": Rule(*RETURNING, CLASSIC, takes_commits_while_completing),
+    "answers_follower_before_leader": Rule(*LEADING, CLASSIC, answers_follower_before_leader),
+    "gives_everyone_the_leaders_share": Rule(*FULL, CLASSIC, gives_everyone_the_leaders_share),
+    "never_evicts_the_unsynced": Rule(
+        *SILENT,
+        EVICTION,
+        ignoring(lambda _, e: isinstance(e, TimerFired) and e.timer.kind is TimerKind.SYNC),
+    ),
+    "evicts_the_unsynced_early": Rule(*SILENT, EVICTION, sooner(TimerKind.SYNC)),
+    "forgets_the_group": Rule(*FAILOVER, CLASSIC, _loading(lambda _: None)),
+    "forgets_instance_ids": Rule(
+        *FAILOVER, "KIP-345", _loading(_of_members(lambda m: replace(m, group_instance_id=None)))
+    ),
+    "forgets_assignments": Rule(
+        *FAILOVER, CLASSIC, _loading(_of_members(lambda m: replace(m, assignment="")))
+    ),
+    "forgets_dynamic_members": Rule(
+        *LOSSES, CLASSIC, _loading(_of_members(lambda m: m if m.is_static else None))
+    ),
+    "forgets_the_generation": Rule(
+        *FAILOVER, CLASSIC, _loading(lambda record: replace(record, generation=0))
+    ),
+    "starts_no_sessions": Rule(*LOSSES, CLASSIC, without_sessions(Loaded)),
+    "rebalances_what_it_loads": Rule(
+        *FAILOVER, CLASSIC, rebalancing(Loaded, Reason.LEADER_REJOIN, lambda g: g.leader or "")
+    ),
+    "does_not_store_new_id": Rule(*LOSSES, "KAFKA-10284", does_not_store_new_id),
+    "speaks_without_office": Rule(
+        *ELSEWHERE,
+        CLASSIC,
+        answering_at_once(
+            HeartbeatReceived,
+            lambda group, _: group.service is Service.ABSENT,
+            HeartbeatResponse(Error.NONE),
+        ),
+    ),
+}
+"""By what a coordinator without the rule does wrong."""
