@@ -42,10 +42,10 @@ from reference_coordinator.classic.state import Group, Service, State
 from reference_coordinator.replay import EpochEvent, ObservedRequest
 from reference_coordinator.replay.expected_lines import DueLine, expected_lines
 from reference_coordinator.replay.hints import Hints, hinted
-from reports.judgement.log.parsing import ARRIVAL_ERROR_MS
 from reports.judgement.recording import Line, Recording
 from reports.judgement.timelines.fenced_lines import fencings
-from reports.judgement.timelines.said import OPERATIONS
+from reports.judgement.timelines.line_fields import OPERATIONS
+from reports.timing import ARRIVAL_ERROR_MS
 from selftest.broken_rules import Step
 from selftest.mutants.wordings import Wording, body
 

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
 
+from kafka_protocol.consumer_protocol import Assignment, Subscription, TopicPartition
 from kafka_protocol.errors import Error
-from reference_coordinator.assignors import Assignment, Subscription
-from reference_coordinator.assignors.consumer_protocol import TopicPartition
 from reference_coordinator.classic.effects import JoinResponse, Response, SyncResponse
 
 Json = dict[str, Any]
