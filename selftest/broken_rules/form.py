@@ -1,6 +1,6 @@
 """What broken rules have in common: their form, and the ways to break one."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
@@ -29,6 +29,11 @@ class Rule(NamedTuple):
     group: str
     source: str
     broken: Step
+
+
+def caught(experiment: str, group: str, rules: Mapping[str, tuple[str, Step]]) -> dict[str, Rule]:
+    """Say which evidence reveals broken rules, given by source and broken step."""
+    return {name: Rule(experiment, group, *of) for name, of in rules.items()}
 
 
 CLASSIC = "the classic protocol"
@@ -72,6 +77,15 @@ def as_if(when: When, instead: Callable[[Group, Event], Group]) -> Step:
 
     def broken(group: Group, event: Event, profile: Profile) -> Outcome:
         return step(instead(group, event) if when(group, event) else group, event, profile)
+
+    return broken
+
+
+def by(**rules: bool) -> Step:
+    """Go by other values of rules that differ between releases."""
+
+    def broken(group: Group, event: Event, profile: Profile) -> Outcome:
+        return step(group, event, replace(profile, **rules))
 
     return broken
 

@@ -39,6 +39,8 @@ from selftest.broken_rules.form import (
     answering,
     answering_at_once,
     as_if,
+    by,
+    caught,
     ignoring,
     rebalancing,
     returns,
@@ -47,6 +49,7 @@ from selftest.broken_rules.form import (
     without_sessions,
 )
 
+HEARTBEAT_TAKEN, COMMIT_TAKEN = HeartbeatResponse(Error.NONE), CommitResponse(Error.NONE)
 LAST_WITHOUT_SKIP_ASSIGNMENT = 8
 """The last version of JoinGroup that cannot tell a returning leader of its lead."""
 
@@ -103,16 +106,6 @@ def _unknown(response: Response) -> Response:
         response.error == Error.FENCED_INSTANCE_ID
     )
     return replace(response, error=Error.UNKNOWN_MEMBER_ID) if fenced else response
-
-
-def replaces_without_rebalance_while_completing(
-    group: Group, event: Event, profile: Profile
-) -> Outcome:
-    """Do in CompletingRebalance what is right in Stable alone (KAFKA-9801)."""
-    if returns(group, event) and group.state is State.COMPLETING_REBALANCE:
-        after, effects = step(replace(group, state=State.STABLE), event, profile)
-        return replace(after, state=group.state), effects
-    return step(group, event, profile)
 
 
 def _in_old_version(group: Group, event: JoinReceived) -> Event:
@@ -209,54 +202,55 @@ def removes_no_sooner_than_sessions_end(group: Group, event: Event, profile: Pro
     return step(group, event, profile)
 
 
-DUPLICATES = ("duplicate-instance-id", "static")
-FENCING, REMOVAL = ("protocol-corners", "fencing"), ("protocol-corners", "removal")
-RETURNING, SESSIONS = ("protocol-corners", "returning"), ("protocol-corners", "sessions")
-ABSENT, BATCH = ("protocol-corners", "absent"), ("batch-removal", "static")
+CORNERS = "protocol-corners"
 KIP_345 = "KIP-345"
-NO_ERROR = HeartbeatResponse(Error.NONE)
-
 RULES: Mapping[str, Rule] = {
-    "rebalances_on_static_replacement": Rule(
-        *DUPLICATES, KIP_345, rebalances_on_static_replacement
-    ),
-    "takes_returning_static_for_new": Rule(*DUPLICATES, KIP_345, as_if(returns, _without_instance)),
-    "keeps_old_member_id": Rule(*DUPLICATES, KIP_345, keeps_old_member_id),
-    "does_not_fence_heartbeats": Rule(*DUPLICATES, KIP_345, taking(HeartbeatReceived, _as_owner)),
-    "does_not_fence_syncs": Rule(*FENCING, KIP_345, taking(SyncReceived, _as_owner)),
-    "does_not_fence_commits": Rule(*FENCING, KIP_345, taking(CommitReceived, _as_owner)),
-    "does_not_fence_joins": Rule(*FENCING, KIP_345, taking(JoinReceived, _as_owner)),
-    "does_not_fence_leaves": Rule(*REMOVAL, KIP_345, taking(LeaveReceived, _whoever_is_named)),
-    "calls_the_replaced_unknown": Rule(*RETURNING, KIP_345, answering(_unknown, returns)),
-    "replaces_without_rebalance_while_completing": Rule(
-        *RETURNING, "KAFKA-9801", replaces_without_rebalance_while_completing
-    ),
-    "does_not_tell_returning_leader": Rule(
-        *FENCING, "KIP-814", taking(JoinReceived, _in_old_version)
-    ),
-    "never_expires": Rule(*SESSIONS, CLASSIC, ignoring(_end_of_member)),
-    "expires_early": Rule(*ABSENT, CLASSIC, sooner(TimerKind.SESSION)),
-    "expires_the_waiting": Rule(*ABSENT, "KIP-62", as_if(_end_of_waiting_member, _with_new_member)),
-    "heartbeats_do_not_keep_alive": Rule(*SESSIONS, CLASSIC, without_sessions(HeartbeatReceived)),
-    "commits_do_not_keep_alive": Rule(*SESSIONS, CLASSIC, without_sessions(CommitReceived)),
-    "syncs_do_not_keep_alive": Rule(*SESSIONS, CLASSIC, without_sessions(RecordWritten)),
-    "answers_strangers_heartbeats": Rule(
-        *REMOVAL, CLASSIC, answering_at_once(HeartbeatReceived, _is_strange, NO_ERROR)
-    ),
-    "stores_strangers_commits": Rule(
-        *SESSIONS,
-        CLASSIC,
-        answering_at_once(CommitReceived, _is_strange, CommitResponse(Error.NONE)),
-    ),
-    "removes_the_first_alone": Rule(*BATCH, KIP_345, removes_the_first_alone),
-    "calls_ghosts_removed": Rule(*BATCH, KIP_345, answering(_all_removed)),
-    "knows_no_instances": Rule(*BATCH, KIP_345, knows_no_instances),
-    "rebalances_though_nobody_left": Rule(
-        *BATCH, KIP_345, rebalancing(LeaveReceived, Reason.LEAVE, lambda _: "")
-    ),
-    "does_not_rebalance_on_leave": Rule(*BATCH, CLASSIC, does_not_rebalance_on_leave),
-    "removes_no_sooner_than_sessions_end": Rule(
-        *BATCH, KIP_345, removes_no_sooner_than_sessions_end
-    ),
-}
+    **caught("duplicate-instance-id", "static", {
+        "rebalances_on_static_replacement": (KIP_345, rebalances_on_static_replacement),
+        "takes_returning_static_for_new": (KIP_345, as_if(returns, _without_instance)),
+        "keeps_old_member_id": (KIP_345, keeps_old_member_id),
+        "does_not_fence_heartbeats": (KIP_345, taking(HeartbeatReceived, _as_owner)),
+    }),
+    **caught(CORNERS, "fencing", {
+        "does_not_fence_syncs": (KIP_345, taking(SyncReceived, _as_owner)),
+        "does_not_fence_commits": (KIP_345, taking(CommitReceived, _as_owner)),
+        "does_not_fence_joins": (KIP_345, taking(JoinReceived, _as_owner)),
+        "does_not_tell_returning_leader": ("KIP-814", taking(JoinReceived, _in_old_version)),
+    }),
+    **caught(CORNERS, "removal", {
+        "does_not_fence_leaves": (KIP_345, taking(LeaveReceived, _whoever_is_named)),
+        "answers_strangers_heartbeats": (
+            CLASSIC, answering_at_once(HeartbeatReceived, _is_strange, HEARTBEAT_TAKEN)
+        ),
+    }),
+    **caught(CORNERS, "returning", {
+        "calls_the_replaced_unknown": (KIP_345, answering(_unknown, returns)),
+        "replaces_without_rebalance_while_completing": (
+            "KAFKA-9801", by(return_makes_completing_group_rebalance=False)
+        ),
+    }),
+    **caught(CORNERS, "sessions", {
+        "never_expires": (CLASSIC, ignoring(_end_of_member)),
+        "heartbeats_do_not_keep_alive": (CLASSIC, without_sessions(HeartbeatReceived)),
+        "commits_do_not_keep_alive": (CLASSIC, without_sessions(CommitReceived)),
+        "syncs_do_not_keep_alive": (CLASSIC, without_sessions(RecordWritten)),
+        "stores_strangers_commits": (
+            CLASSIC, answering_at_once(CommitReceived, _is_strange, COMMIT_TAKEN)
+        ),
+    }),
+    **caught(CORNERS, "absent", {
+        "expires_early": (CLASSIC, sooner(TimerKind.SESSION)),
+        "expires_the_waiting": ("KIP-62", as_if(_end_of_waiting_member, _with_new_member)),
+    }),
+    **caught("batch-removal", "static", {
+        "removes_the_first_alone": (KIP_345, removes_the_first_alone),
+        "calls_ghosts_removed": (KIP_345, answering(_all_removed)),
+        "knows_no_instances": (KIP_345, knows_no_instances),
+        "rebalances_though_nobody_left": (
+            KIP_345, rebalancing(LeaveReceived, Reason.LEAVE, lambda _: "")
+        ),
+        "does_not_rebalance_on_leave": (CLASSIC, does_not_rebalance_on_leave),
+        "removes_no_sooner_than_sessions_end": (KIP_345, removes_no_sooner_than_sessions_end),
+    }),
+}  # fmt: skip
 """By what a coordinator without the rule does wrong."""

@@ -41,6 +41,7 @@ from selftest.broken_rules.form import (
     answering,
     answering_at_once,
     as_if,
+    caught,
     configured,
     ignoring,
     rebalancing,
@@ -51,6 +52,7 @@ from selftest.broken_rules.form import (
 )
 
 UNLIMITED = 1_000_000_000
+NO_ERROR = HeartbeatResponse(Error.NONE)
 
 # The join phase.
 
@@ -111,7 +113,7 @@ def _in_one_step(_group: Group, event: JoinReceived) -> Event:
 
 def _all_is_well(response: Response) -> Response:
     told = HeartbeatResponse(Error.REBALANCE_IN_PROGRESS)
-    return HeartbeatResponse(Error.NONE) if response == told else response
+    return NO_ERROR if response == told else response
 
 
 # What begins a rebalance.
@@ -243,97 +245,101 @@ def does_not_store_new_id(group: Group, event: Event, profile: Profile) -> Outco
     instance_id = event.group_instance_id
     old = group.static_ids[instance_id or ""]
     as_before = _of_members(
-        lambda member: (
-            replace(member, member_id=old) if member.group_instance_id == instance_id else member
-        )
+        lambda m: replace(m, member_id=old) if m.group_instance_id == instance_id else m
     )
     return after, tuple(
-        replace(e, record=as_before(e.record))
-        if isinstance(e, Persist) and e.record is not None
-        else e
+        replace(e, record=as_before(e.record)) if isinstance(e, Persist) and e.record else e
         for e in effects
     )
 
 
-DUPLICATES, FORMING = ("duplicate-instance-id", "static"), ("protocol-corners", "forming")
-ABSENT, PENDING = ("protocol-corners", "absent"), ("protocol-corners", "pending")
-MIXED, FULL = ("protocol-corners", "mixed"), ("protocol-corners", "full")
-LEADING, SESSIONS = ("protocol-corners", "leading"), ("protocol-corners", "sessions")
-RETURNING, SILENT = ("protocol-corners", "returning"), ("protocol-corners", "silent")
-FAILOVER, LOSSES = ("coordinator-failover", "static"), ("failover-with-losses", "mixed")
-ELSEWHERE = ("protocol-corners", "elsewhere")
-KIP_62, KIP_134, KIP_389, KIP_394 = "KIP-62", "KIP-134", "KIP-389", "KIP-394"
-EVICTION = "KAFKA-12890"
+def _is_elsewhere(group: Group, _event: Event) -> bool:
+    return group.service is Service.ABSENT
 
+
+def _end_of_unsynced(_group: Group, event: Event) -> bool:
+    return isinstance(event, TimerFired) and event.timer.kind is TimerKind.SYNC
+
+
+CORNERS = "protocol-corners"
+KIP_62, KIP_134, KIP_345, KIP_389, KIP_394 = "KIP-62", "KIP-134", "KIP-345", "KIP-389", "KIP-394"
 RULES: Mapping[str, Rule] = {
-    "has_no_initial_delay": Rule(
-        *DUPLICATES, KIP_134, configured(lambda s: replace(s, initial_rebalance_delay_ms=0))
-    ),
-    "does_not_extend_initial_delay": Rule(
-        *FORMING, KIP_134, as_if(always, lambda group, _: replace(group, new_member_added=False))
-    ),
-    "drops_absent_static": Rule(
-        *ABSENT, "KIP-345", as_if(_ends_join_phase, _with_absent_as_dynamic)
-    ),
-    "keeps_absent_dynamic": Rule(*ABSENT, KIP_62, keeps_absent_dynamic),
-    "waits_for_ever": Rule(*ABSENT, KIP_62, ignoring(_ends_join_phase)),
-    "waits_too_briefly": Rule(
-        *ABSENT, KIP_62, sooner(TimerKind.JOIN, lambda group, _: group.state is not State.EMPTY)
-    ),
-    "does_not_wait_for_the_pending": Rule(*PENDING, KIP_394, does_not_wait_for_the_pending),
-    "waits_for_the_pending_for_ever": Rule(*PENDING, KIP_394, ignoring(_end_of_pending)),
-    "gives_no_id_first": Rule(*MIXED, KIP_394, taking(JoinReceived, _in_one_step)),
-    "has_no_max_size": Rule(*FULL, KIP_389, configured(lambda s: replace(s, max_size=UNLIMITED))),
-    "counts_one_too_many": Rule(
-        *FULL, KIP_389, configured(lambda s: replace(s, max_size=s.max_size - 1))
-    ),
-    "does_not_tell_of_rebalances": Rule(*LEADING, CLASSIC, answering(_all_is_well)),
-    "rebalances_for_unchanged_follower": Rule(
-        *LEADING, CLASSIC, as_if(_rejoins, _with_other_protocols)
-    ),
-    "lets_leader_rejoin_quietly": Rule(*LEADING, CLASSIC, lets_leader_rejoin_quietly),
-    "keeps_generation": Rule(*LEADING, CLASSIC, keeps_generation),
-    "picks_another_leader": Rule(*LEADING, CLASSIC, picks_another_leader),
-    "tells_leader_of_itself_alone": Rule(*DUPLICATES, CLASSIC, answering(_alone)),
-    "takes_heartbeats_of_old_generations": Rule(
-        *SESSIONS, CLASSIC, taking(HeartbeatReceived, _of_now)
-    ),
-    "takes_commits_of_old_generations": Rule(*SESSIONS, CLASSIC, taking(CommitReceived, _of_now)),
-    "takes_commits_while_completing": Rule(*RETURNING, CLASSIC, takes_commits_while_completing),
-    "answers_follower_before_leader": Rule(*LEADING, CLASSIC, answers_follower_before_leader),
-    "gives_everyone_the_leaders_share": Rule(*FULL, CLASSIC, gives_everyone_the_leaders_share),
-    "never_evicts_the_unsynced": Rule(
-        *SILENT,
-        EVICTION,
-        ignoring(lambda _, e: isinstance(e, TimerFired) and e.timer.kind is TimerKind.SYNC),
-    ),
-    "evicts_the_unsynced_early": Rule(*SILENT, EVICTION, sooner(TimerKind.SYNC)),
-    "forgets_the_group": Rule(*FAILOVER, CLASSIC, _loading(lambda _: None)),
-    "forgets_instance_ids": Rule(
-        *FAILOVER, "KIP-345", _loading(_of_members(lambda m: replace(m, group_instance_id=None)))
-    ),
-    "forgets_assignments": Rule(
-        *FAILOVER, CLASSIC, _loading(_of_members(lambda m: replace(m, assignment="")))
-    ),
-    "forgets_dynamic_members": Rule(
-        *LOSSES, CLASSIC, _loading(_of_members(lambda m: m if m.is_static else None))
-    ),
-    "forgets_the_generation": Rule(
-        *FAILOVER, CLASSIC, _loading(lambda record: replace(record, generation=0))
-    ),
-    "starts_no_sessions": Rule(*LOSSES, CLASSIC, without_sessions(Loaded)),
-    "rebalances_what_it_loads": Rule(
-        *FAILOVER, CLASSIC, rebalancing(Loaded, Reason.LEADER_REJOIN, lambda g: g.leader or "")
-    ),
-    "does_not_store_new_id": Rule(*LOSSES, "KAFKA-10284", does_not_store_new_id),
-    "speaks_without_office": Rule(
-        *ELSEWHERE,
-        CLASSIC,
-        answering_at_once(
-            HeartbeatReceived,
-            lambda group, _: group.service is Service.ABSENT,
-            HeartbeatResponse(Error.NONE),
+    **caught("duplicate-instance-id", "static", {
+        "has_no_initial_delay": (
+            KIP_134, configured(lambda s: replace(s, initial_rebalance_delay_ms=0))
         ),
-    ),
-}
+        "tells_leader_of_itself_alone": (CLASSIC, answering(_alone)),
+    }),
+    **caught(CORNERS, "forming", {
+        "does_not_extend_initial_delay": (
+            KIP_134, as_if(always, lambda group, _: replace(group, new_member_added=False))
+        ),
+    }),
+    **caught(CORNERS, "absent", {
+        "drops_absent_static": (KIP_345, as_if(_ends_join_phase, _with_absent_as_dynamic)),
+        "keeps_absent_dynamic": (KIP_62, keeps_absent_dynamic),
+        "waits_for_ever": (KIP_62, ignoring(_ends_join_phase)),
+        "waits_too_briefly": (
+            KIP_62, sooner(TimerKind.JOIN, lambda group, _: group.state is not State.EMPTY)
+        ),
+    }),
+    **caught(CORNERS, "pending", {
+        "does_not_wait_for_the_pending": (KIP_394, does_not_wait_for_the_pending),
+        "waits_for_the_pending_for_ever": (KIP_394, ignoring(_end_of_pending)),
+    }),
+    **caught(CORNERS, "mixed", {
+        "gives_no_id_first": (KIP_394, taking(JoinReceived, _in_one_step)),
+    }),
+    **caught(CORNERS, "full", {
+        "has_no_max_size": (KIP_389, configured(lambda s: replace(s, max_size=UNLIMITED))),
+        "counts_one_too_many": (
+            KIP_389, configured(lambda s: replace(s, max_size=s.max_size - 1))
+        ),
+        "gives_everyone_the_leaders_share": (CLASSIC, gives_everyone_the_leaders_share),
+    }),
+    **caught(CORNERS, "leading", {
+        "does_not_tell_of_rebalances": (CLASSIC, answering(_all_is_well)),
+        "rebalances_for_unchanged_follower": (CLASSIC, as_if(_rejoins, _with_other_protocols)),
+        "lets_leader_rejoin_quietly": (CLASSIC, lets_leader_rejoin_quietly),
+        "keeps_generation": (CLASSIC, keeps_generation),
+        "picks_another_leader": (CLASSIC, picks_another_leader),
+        "answers_follower_before_leader": (CLASSIC, answers_follower_before_leader),
+    }),
+    **caught(CORNERS, "sessions", {
+        "takes_heartbeats_of_old_generations": (CLASSIC, taking(HeartbeatReceived, _of_now)),
+        "takes_commits_of_old_generations": (CLASSIC, taking(CommitReceived, _of_now)),
+    }),
+    **caught(CORNERS, "returning", {
+        "takes_commits_while_completing": (CLASSIC, takes_commits_while_completing),
+    }),
+    **caught(CORNERS, "silent", {
+        "never_evicts_the_unsynced": ("KAFKA-12890", ignoring(_end_of_unsynced)),
+        "evicts_the_unsynced_early": ("KAFKA-12890", sooner(TimerKind.SYNC)),
+    }),
+    **caught("coordinator-failover", "static", {
+        "forgets_the_group": (CLASSIC, _loading(lambda _: None)),
+        "forgets_instance_ids": (
+            KIP_345, _loading(_of_members(lambda m: replace(m, group_instance_id=None)))
+        ),
+        "forgets_assignments": (
+            CLASSIC, _loading(_of_members(lambda m: replace(m, assignment="")))
+        ),
+        "forgets_the_generation": (CLASSIC, _loading(lambda record: replace(record, generation=0))),
+        "rebalances_what_it_loads": (
+            CLASSIC, rebalancing(Loaded, Reason.LEADER_REJOIN, lambda group: group.leader or "")
+        ),
+    }),
+    **caught("failover-with-losses", "mixed", {
+        "forgets_dynamic_members": (
+            CLASSIC, _loading(_of_members(lambda m: m if m.is_static else None))
+        ),
+        "starts_no_sessions": (CLASSIC, without_sessions(Loaded)),
+        "does_not_store_new_id": ("KAFKA-10284", does_not_store_new_id),
+    }),
+    **caught(CORNERS, "elsewhere", {
+        "speaks_without_office": (
+            CLASSIC, answering_at_once(HeartbeatReceived, _is_elsewhere, NO_ERROR)
+        ),
+    }),
+}  # fmt: skip
 """By what a coordinator without the rule does wrong."""
