@@ -13,11 +13,7 @@ from tests.reference_coordinator.classic.playbook import (
     Playbook,
     statics,
 )
-from tests.reference_coordinator.classic.releases import (
-    EVERY_RELEASE,
-    UNDER_ALL,
-    by_rule,
-)
+from tests.reference_coordinator.classic.releases import EVERY_RELEASE, UNDER_ALL, by_rule
 
 pytestmark = EVERY_RELEASE
 
@@ -263,9 +259,7 @@ def test_dynamic_member_of_old_versions_joins_in_one_step(version):
 
 
 refused_if_unknown = by_rule(
-    "unknown_instance_is_refused",
-    "error",
-    {True: Error.UNKNOWN_MEMBER_ID, False: Error.NONE},
+    "unknown_instance_is_refused", "error", {True: Error.UNKNOWN_MEMBER_ID, False: Error.NONE}
 )
 
 

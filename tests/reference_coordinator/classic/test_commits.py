@@ -7,11 +7,7 @@ import pytest
 from kafka_protocol.errors import Error
 from reference_coordinator.classic.state import State
 from tests.reference_coordinator.classic.checklist import case
-from tests.reference_coordinator.classic.playbook import (
-    INITIAL_DELAY_MS,
-    Playbook,
-    statics,
-)
+from tests.reference_coordinator.classic.playbook import INITIAL_DELAY_MS, Playbook, statics
 from tests.reference_coordinator.classic.releases import (
     EVERY_RELEASE,
     UNDER_ALL,

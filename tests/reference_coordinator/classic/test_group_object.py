@@ -65,11 +65,7 @@ def test_init_next_generation_empty_group():
 
 @pytest.mark.parametrize(
     ("protocols", "supported"),
-    [
-        (("roundrobin", "foo"), True),
-        (("range", "bar"), True),
-        (("foo", "bar"), False),
-    ],
+    [(("roundrobin", "foo"), True), (("range", "bar"), True), (("foo", "bar"), False)],
 )
 @case("testSupportsProtocols")
 def test_supports_protocols(protocols, supported):
@@ -95,10 +91,7 @@ def test_init_next_generation():
 
 @case(
     "testUpdateMember",
-    timeouts={
-        "2.4": (SESSION_MS, REBALANCE_MS),
-        "3.3.2": (2 * SESSION_MS, 2 * REBALANCE_MS),
-    },
+    timeouts={"2.4": (SESSION_MS, REBALANCE_MS), "3.3.2": (2 * SESSION_MS, 2 * REBALANCE_MS)},
 )
 def test_update_member(timeouts):
     """A rejoin updates the member; before 3.3.2 it did not update the timeouts."""

@@ -15,11 +15,7 @@ from tests.reference_coordinator.classic.playbook import (
     Playbook,
     statics,
 )
-from tests.reference_coordinator.classic.releases import (
-    EVERY_RELEASE,
-    by_coordinator,
-    by_rule,
-)
+from tests.reference_coordinator.classic.releases import EVERY_RELEASE, by_coordinator, by_rule
 
 pytestmark = EVERY_RELEASE
 
@@ -276,10 +272,7 @@ def test_newcomer_does_not_succeed_a_leader_that_left_before_it_joined():
 @by_rule(
     "pending_may_name_an_instance",
     "with_known, with_unknown",
-    {
-        True: (Error.NONE, Error.NONE),
-        False: (Error.FENCED_INSTANCE_ID, Error.UNKNOWN_SERVER_ERROR),
-    },
+    {True: (Error.NONE, Error.NONE), False: (Error.FENCED_INSTANCE_ID, Error.UNKNOWN_SERVER_ERROR)},
 )
 def test_pending_may_name_an_instance(with_known, with_unknown):
     """A pending member is dynamic; until 2.8 Kafka threw at the thought of anything else.

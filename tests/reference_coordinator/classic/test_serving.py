@@ -15,10 +15,7 @@ from tests.reference_coordinator.classic.playbook import (
     Playbook,
     statics,
 )
-from tests.reference_coordinator.classic.releases import (
-    EVERY_RELEASE,
-    by_coordinator,
-)
+from tests.reference_coordinator.classic.releases import EVERY_RELEASE, by_coordinator
 
 pytestmark = EVERY_RELEASE
 

@@ -75,9 +75,7 @@ def test_static_member_rejoin_with_unknown_member_id_and_change_of_protocol():
 
 
 @pytest.mark.parametrize(("instance", "other"), [("L", "F"), ("F", "L")])
-@case(
-    "staticMemberRejoinWithUnknownMemberIdAndChangeOfProtocolWithSelectedProtocolChanged",
-)
+@case("staticMemberRejoinWithUnknownMemberIdAndChangeOfProtocolWithSelectedProtocolChanged")
 def test_static_member_rejoin_with_unknown_member_id_and_change_of_protocol_with_selected_protocol_changed(  # noqa: E501
     instance, other
 ):
@@ -97,10 +95,7 @@ def test_static_member_rejoin_with_unknown_member_id_and_change_of_protocol_with
         protocol="roundrobin",
         leader=new,
         members=frozenset(
-            {
-                (new, instance, "roundrobin:orders"),
-                (f"{other}-1", other, "roundrobin:orders"),
-            }
+            {(new, instance, "roundrobin:orders"), (f"{other}-1", other, "roundrobin:orders")}
         ),
     )
     assert play.state is State.COMPLETING_REBALANCE
@@ -151,12 +146,7 @@ def test_static_member_rejoin_with_unknown_member_id_and_change_of_protocol_whil
     assert back.pending
     play.written(back, error)
     assert back.answer == JoinResponse(
-        error,
-        member_id="",
-        generation=1,
-        protocol_type="consumer",
-        protocol="range",
-        leader=leader,
+        error, member_id="", generation=1, protocol_type="consumer", protocol="range", leader=leader
     )
     assert (play.rebalances, play.state) == ([Reason.NEW_MEMBER], State.STABLE)
     assert play.sync(follower, instance="F").answer.assignment == f"work of {follower}"
@@ -183,10 +173,7 @@ def test_replace_static_member_in_stable_state_errors(offers, error):
     (old,) = statics(play, "I1", protocols=("range",))
     play.hold_writes = True
     back = play.join(
-        instance="I1",
-        session_ms=2 * SESSION_MS,
-        rebalance_ms=2 * REBALANCE_MS,
-        version=7,
+        instance="I1", session_ms=2 * SESSION_MS, rebalance_ms=2 * REBALANCE_MS, version=7
     )
     assert back.pending
     assert [m.member_id for m in play.records[-1].members] == ["I1-2"]
@@ -199,10 +186,7 @@ def test_replace_static_member_in_stable_state_errors(offers, error):
     assert (play.state, play.generation, play.leader) == (State.STABLE, 1, old)
 
 
-NEW_TIMEOUTS = {
-    "2.4": (SESSION_MS, REBALANCE_MS),
-    "3.3.2": (2 * SESSION_MS, 2 * REBALANCE_MS),
-}
+NEW_TIMEOUTS = {"2.4": (SESSION_MS, REBALANCE_MS), "3.3.2": (2 * SESSION_MS, 2 * REBALANCE_MS)}
 
 
 @case(
@@ -217,10 +201,7 @@ def test_static_member_rejoin_with_updated_session_and_rebalance_timeouts_and_pe
     statics(play, "L", "F")
     for instance in ("F", "L"):
         back = play.join(
-            instance=instance,
-            session_ms=2 * SESSION_MS,
-            rebalance_ms=2 * REBALANCE_MS,
-            version=5,
+            instance=instance, session_ms=2 * SESSION_MS, rebalance_ms=2 * REBALANCE_MS, version=5
         )
         assert (back.error, back.answer.generation) == (Error.NONE, 1)
         assert play.heartbeat(back.answer.member_id, instance=instance) is Error.NONE
