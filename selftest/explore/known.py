@@ -17,7 +17,7 @@ from selftest.explore.search import Broken
 from selftest.explore.turn import Turn
 from selftest.explore.waiting import Waiting
 
-CRASH, FOUND = "docs/findings/crash-before-sync.md", "docs/exploring.md"
+CRASH, FOUND = "docs/findings.md#crash-before-sync", "docs/fuzzing.md#exploring"
 KNOWN = {
     "generation_given_once: a member knows another generation of the same number": CRASH,
     "id_stays: a live process's id is replaced by a failover": CRASH,
