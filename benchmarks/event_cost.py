@@ -12,7 +12,7 @@ from statistics import median
 from locust import User
 from locust.env import Environment
 
-from loadtest.locust_statistics import locust_recorder
+from loadtest.pool import locust_report
 
 ROUNDS = 9
 EVENTS = 50_000
@@ -22,7 +22,7 @@ def measure() -> dict[str, float]:
     """Return the µs of an event, and of its statistics alone."""
     environment = Environment(user_classes=[User])
     environment.create_local_runner()
-    report = locust_recorder(environment.events, "STATIC")
+    report = locust_report(environment.events, "STATIC")
     statistics = environment.stats
     through = lambda: report("heartbeat", 1.5)
     alone = lambda: statistics.log_request("STATIC", "heartbeat", 1.5, 0)  # type: ignore[arg-type]
