@@ -24,13 +24,12 @@ from reports.ingest.reading import buckets_for
 from reports.ingest.sources import Count, Range, lines_in, logs_of, ranges_of
 from reports.ingest.tables import ALWAYS_KEPT, OF_GROUPS, OF_LINES
 from reports.judgement.buckets import Add, Buckets, Check
-from reports.judgement.case import Case, Judgement, Named
 from reports.judgement.collector import collector_paused
 from reports.judgement.group import check_group
+from reports.judgement.group_evidence import GroupCheck, GroupEvidence, Named
 from reports.judgement.judging import Rules, context_of
 from reports.judgement.log.merging import ReadLogs, read_logs
-from reports.judgement.log.processes import line_counts
-from reports.judgement.log.split_rows import How, Row
+from reports.judgement.log.split_rows import How, Row, line_counts
 from reports.judgement.logged import Chunk
 from reports.judgement.run.deliveries import NOTHING_HELD
 from reports.judgement.run.run_folder import RunFolder, logs_bytes
@@ -54,10 +53,10 @@ class Lines:
 
 def only_replay(context: RunContext, group: str, chunks: Iterable[Chunk]) -> Iterator[Named]:
     """Replay a group once: yield rows of `bound` with its explained and its wrong responses."""
-    case = Case(context, group)
-    judgement = Judgement(case, context.profile)
+    evidence = GroupEvidence(context, group)
+    judgement = GroupCheck(evidence, context.profile)
     for chunk in chunks:
-        judgement.add(case.add(chunk))
+        judgement.add(evidence.add(chunk))
     result = judgement.finish()
     yield "bound", {"name": "explained", "count": judgement.explained}
     yield "bound", {"name": "violations", "count": len(result.violations)}

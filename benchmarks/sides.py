@@ -14,7 +14,7 @@ from typing import Any
 
 from benchmarks import extraction, plain
 from reports.judgement.log.merging import ReadLogs
-from reports.judgement.log.processes import line_counts
+from reports.judgement.log.split_rows import line_counts
 from reports.judgement.run.run_folder import RunFolder, logs_bytes
 
 Json = dict[str, Any]

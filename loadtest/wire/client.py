@@ -11,20 +11,15 @@ from collections.abc import Callable, Collection, Mapping
 from random import random, uniform
 from typing import Protocol
 
+from kafka_protocol.consumer_protocol import Assignment, Subscription, TopicPartition
 from kafka_protocol.errors import NOT_SERVED, Error, name_of
 from loadtest.configs import MemberConfig
 from loadtest.history import Report
 from loadtest.timing import BACKOFF_S, LONGEST_BACKOFF_S, REFUSED_S, REQUEST_S
 from loadtest.wire.connection import WireError
 from loadtest.wire.coordinator import Coordinator, MovedError
-from loadtest.wire.leader import Topics, members_of, shares
+from loadtest.wire.leader import Member, Topics, members_of, shares
 from loadtest.wire.member import FencedError, JoinedMembers, WireMember
-from reference_coordinator.assignors import (
-    Assignment,
-    Member,
-    Subscription,
-    TopicPartition,
-)
 from scenarios.client_properties import Properties
 
 Partitions = Collection[TopicPartition]
@@ -304,7 +299,9 @@ class GroupClient:
     def _assign(self, protocol: str, joined: JoinedMembers) -> Mapping[str, str]:
         """Compute the assignment of the group (base64), by member id."""
         members = members_of(joined)
-        return shares(protocol, members, self._topics.counts_of(_topics_of(members), self._member))
+        counts = self._topics.counts_of(_topics_of(members), self._member)
+        assigned = shares(protocol, members, counts)
+        return {member_id: b64encode(share).decode() for member_id, share in assigned.items()}
 
 
 def _topics_of(members: Collection[Member]) -> set[str]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from threading import Event
 
+from kafka_protocol.consumer_protocol import Subscription
 from kafka_protocol.errors import Error
 from loadtest.timing import GROWS_WITHIN_S, HEARTBEAT_S, NOTICED_S
 from loadtest.wire.leader import members_of, shares
@@ -23,7 +24,6 @@ from loadtest.wire_scripts.members import (
     keep_alive,
     start,
 )
-from reference_coordinator.assignors import Subscription
 
 TOPIC = "orders"
 CHANGED = "cached metadata has changed"
@@ -44,7 +44,8 @@ class Client(ScriptedMember):
         self.protocols, self.assign = (("range", metadata),), self._by_range
 
     def _by_range(self, _: str, joined: JoinedMembers) -> Mapping[str, str]:
-        return shares("range", members_of(joined), self.partitions)
+        assigned = shares("range", members_of(joined), self.partitions)
+        return {member_id: b64encode(share).decode() for member_id, share in assigned.items()}
 
     def look(self) -> Mapping[str, int]:
         """Request the partition count of the topic."""

@@ -12,6 +12,7 @@ from random import Random
 from typing import Any
 
 from kafka_protocol.apis import COORDINATOR_APIS
+from kafka_protocol.consumer_protocol import Subscription
 from kafka_protocol.errors import Error
 from loadtest.timing import (
     ARRIVES_S,
@@ -23,7 +24,6 @@ from loadtest.timing import (
 )
 from loadtest.wire import Connection, negotiate
 from loadtest.wire.member import JoinedMembers, UnexpectedResponse, WireMember
-from reference_coordinator.assignors import Subscription
 
 HOST = "127.0.0.1"
 OFFSET = {("orders", 0): 1}

@@ -9,12 +9,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from kafka_protocol.consumer_protocol import Assignment, Subscription, TopicPartition
 from kafka_protocol.errors import Error
 from loadtest.configs import MemberConfig
 from loadtest.wire import WireError
 from loadtest.wire.client import GroupClient
 from loadtest.wire.member import FencedError
-from reference_coordinator.assignors import Assignment, Subscription, TopicPartition
 
 CONFIG = MemberConfig(
     name="m",
