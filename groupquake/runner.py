@@ -39,8 +39,7 @@ from groupquake.machine_sampler import MachineSampler
 from groupquake.signals import Signals
 from groupquake.timing import HISTORIES_S
 from groupquake.wire_script_process import WireScripts
-from loadtest.client_configs import closing_s
-from loadtest.experiment import configs_in
+from loadtest.configs import closing_s, configs_in
 from scenarios import Experiment
 
 Load = Callable[[Path, str, Experiment, Mapping[str, str]], AbstractContextManager[Members]]
