@@ -153,6 +153,12 @@ def test_a_static_member_is_not_spared_what_it_is_spared_already() -> None:
     assert estimated([*first, *lines], 60) == []
 
 
+def test_a_member_is_static_whose_rebalance_names_its_instance() -> None:
+    came = [preparing(1, "new_member", id_of("a", 1), instance="Some(a)"), *done(2)]
+    lines = bounced(id_of("a", 1), id_of("a", 2), at_s=10, down_s=4)
+    assert estimated([*came, *lines], 60) == []
+
+
 def test_a_rebalance_that_somebody_else_needs_stays() -> None:
     lines = bounced(id_of("a", 1), id_of("a", 2), at_s=10, down_s=4)
     newcomer = line(10.2, "dynamic_given_id", member=id_of("new"))
