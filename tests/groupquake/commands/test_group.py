@@ -22,7 +22,7 @@ from confluent_kafka.admin import (
 )
 from kafka import KafkaAdminClient
 
-from chaos import removal
+from chaos import kafka_client, removal
 from chaos.clusters.process import ProcessCluster
 from kafka_protocol.errors import Error
 from tests.groupquake.conftest import Command, Done
@@ -234,7 +234,7 @@ def test_brokers_too_old_for_it(
 ) -> None:
     """The client asks no more than what Kafka 2.3 understands; the tuples came with 2.4."""
     old = partial(KafkaAdminClient, api_version=(2, 3))
-    monkeypatch.setattr(removal, "KafkaAdminClient", old)
+    monkeypatch.setattr(kafka_client, "KafkaAdminClient", old)
     before = len(members.rebalances())
     answer = removal.remove_members(
         cluster.bootstrap, members.group, ["a"], client_id="old", config=ADMIN
