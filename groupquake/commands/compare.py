@@ -21,10 +21,9 @@ Json = dict[str, Any]
 @click.command()
 @click.argument("runs", metavar="RUN RUN…", nargs=-1, required=True)
 @click.option(
-    "--tables",
-    metavar="URI",
+    "--tables", metavar="URI",
     help="Run tables that `groupquake report --tables` wrote; each RUN is a name there.",
-)
+)  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @spark_options
 def compare(

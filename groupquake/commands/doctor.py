@@ -255,16 +255,13 @@ def _whole(release: str) -> str:
     "--bootstrap", required=True, metavar="HOST:PORT,…", callback=servers, help="Servers."
 )
 @click.option(
-    "--client-properties",
-    type=click.Path(dir_okay=False, path_type=Path),
+    "--client-properties", type=click.Path(dir_okay=False, path_type=Path),
     help=f"File of lines key=value for TLS and SASL: {', '.join(KEYS)}.",
-)
+)  # fmt: skip
 @click.option(
-    "--switch-on/--switch-off",
-    "on",
-    default=None,
+    "--switch-on/--switch-off", "on", default=None,
     help="Set the brokers' loggers of groups and requests to DEBUG, or back to what Kafka ships.",
-)
+)  # fmt: skip
 @click.option(
     "--log4j", is_flag=True, help="Print what writes group.log, for the brokers' log4j file."
 )
@@ -273,14 +270,9 @@ def _whole(release: str) -> str:
 )
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def doctor(
-    bootstrap: str,
-    client_properties: Path | None,
-    prefix: str,
-    *,
-    on: bool | None,
-    log4j: bool,
-    as_json: bool,
-) -> Exit:
+    bootstrap: str, client_properties: Path | None, prefix: str,
+    *, on: bool | None, log4j: bool, as_json: bool,
+) -> Exit:  # fmt: skip
     """Tell what a cluster of yours allows: releases, ACLs, loggers, and what is missing.
 
     Nothing is created. --switch-on changes the levels of loggers alone; lines go where the

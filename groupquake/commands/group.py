@@ -51,42 +51,28 @@ def _instance_ids(_: click.Context, __: click.Parameter, text: str | None) -> tu
 )
 @click.argument("group_id", metavar="GROUP")
 @click.option(
-    "--instances",
-    metavar="A,B,…",
-    callback=_instance_ids,
+    "--instances", metavar="A,B,…", callback=_instance_ids,
     help="The members to remove, by group.instance.id.",
-)
+)  # fmt: skip
 @click.option("--all", "everyone", is_flag=True, help="Remove every static member of the group.")
 @click.option(
     "--bootstrap", required=True, metavar="HOST:PORT,…", callback=servers, help="Servers."
 )
 @click.option(
-    "--config",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    "--config", type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help=f"File of lines key=value for TLS and SASL: {', '.join(KEYS)}.",
-)
+)  # fmt: skip
 @click.option(
-    "--timeout",
-    "timeout_ms",
-    metavar="TIME",
-    default=format_ms(round(REMOVAL_S * 1000)),
-    show_default=True,
-    callback=duration,
+    "--timeout", "timeout_ms", metavar="TIME", default=format_ms(round(REMOVAL_S * 1000)),
+    show_default=True, callback=duration,
     help="How long to wait for the cluster, and for each response.",
-)
+)  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Print who would be removed; remove nobody.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def remove_members_command(
-    group_id: str,
-    instances: tuple[str, ...],
-    bootstrap: str,
-    config: Path | None,
-    timeout_ms: int,
-    *,
-    everyone: bool,
-    dry_run: bool,
-    as_json: bool,
-) -> Exit:
+    group_id: str, instances: tuple[str, ...], bootstrap: str, config: Path | None,
+    timeout_ms: int, *, everyone: bool, dry_run: bool, as_json: bool,
+) -> Exit:  # fmt: skip
     """Remove static members from a group at once, without waiting for their session timeout.
 
     For scale-down and host replacement: one LeaveGroup request by instance ids (KIP-345). Members

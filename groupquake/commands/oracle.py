@@ -83,29 +83,22 @@ def oracle() -> None:
 )
 @click.argument("file")
 @click.option(
-    "--profile",
-    metavar="P",
+    "--profile", metavar="P",
     help="The rules: a release such as 4.3.0 or 3.9.1-scala, or kip-345, the release as KIP-345"
     " promises it. [the file's release]",
-)
+)  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.option(
-    "--counterexample",
-    "folder",
-    metavar="DIR",
+    "--counterexample", "folder", metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder for the first violation, as a text, an event file and a test."
     f" [./{FOLDER}, with a number if that exists]",
-)
+)  # fmt: skip
 @click.option(
-    "--effort",
-    "effort_s",
-    metavar="SECONDS",
-    type=click.IntRange(0, 86_400),
-    default=REDUCTION_S,
-    show_default=True,
+    "--effort", "effort_s", metavar="SECONDS", type=click.IntRange(0, 86_400),
+    default=REDUCTION_S, show_default=True,
     help="How long to reduce the first violation at most. What is left then is printed.",
-)
+)  # fmt: skip
 def replay(
     file: str, profile: str | None, folder: Path | None, effort_s: int, *, as_json: bool
 ) -> Exit:

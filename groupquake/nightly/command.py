@@ -26,13 +26,9 @@ Json = dict[str, Any]
 )
 @click.argument("name", metavar="SUITE")
 @click.option(
-    "--nights",
-    "directory",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("nights"),
-    show_default=True,
-    help="Folder of the nights and their page.",
-)
+    "--nights", "directory", type=click.Path(file_okay=False, path_type=Path),
+    default=Path("nights"), show_default=True, help="Folder of the nights and their page.",
+)  # fmt: skip
 @click.option("--check", is_flag=True, help="Check the suite and list its runs; run nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print the night as JSON at the end.")
 def nightly(name: str, directory: Path, *, check: bool, as_json: bool) -> Exit:
