@@ -67,9 +67,9 @@ class Costs:
             found[name] = ordered.assign(phase=ordered[columns[0]].map(self.run.phase_at))
         joins, expelled = found["joins"], found["expulsions"]
         joins["kind"] = np.where(joins["static"], "static", "dynamic")
-        kinds = dict(zip(joins["member_id"], joins["kind"], strict=True))
         expelled["fenced"] = expelled["api"].astype(bool)
-        expelled["kind"] = expelled["subject"].map(kinds).where(~expelled["fenced"], "static")
+        evicted = expelled["subject"].map(_by_member(joins, "kind"))
+        expelled["kind"] = evicted.where(~expelled["fenced"], "static")
         return found
 
     def of(self, name: str, group: str, phase: str | None = None) -> pd.DataFrame:
@@ -85,13 +85,11 @@ class Costs:
     @cached_property
     def clients(self) -> dict[str, str]:
         """The client of each member id."""
-        joins = self.frames["joins"]
-        return dict(zip(joins["member_id"], joins["client_id"], strict=True))
+        return _by_member(self.frames["joins"], "client_id")
 
     @cached_property
     def _kinds(self) -> dict[str, str]:
-        joins = self.frames["joins"]
-        return dict(zip(joins["member_id"], joins["kind"], strict=True))
+        return _by_member(self.frames["joins"], "kind")
 
     def kind_at(self, client: str, at_ms: float) -> str | None:
         """Return the kind a client had at its last join before a time; it may change (KIP-345)."""
@@ -122,15 +120,14 @@ class Costs:
         rebalances = sum(kind in (None, self._cause_kind(row)) for row in self._impact(group))
         nouns = sorted(faults.counted(hit).items())
         known, expelled = self.has_history(group), mine("expulsions")
+        unowned_ms = self.of("handovers", group, "impact")["unowned_ms"].sum()
         return {
             "members": mine("joins", None)["client_id"].map(identity).nunique(),
             "faults": ", ".join(counted(number, noun) for noun, number in nouns) or "0 faults",
             "rebalances": rebalances,
             "each": f"{rebalances / len(hit):.1f}" if hit else "-",
             "stops": summary(mine("stops")["stopped_ms"]) if known else None,
-            "unowned_ms": self.of("handovers", group, "impact")["unowned_ms"].sum()
-            if known
-            else None,
+            "unowned_ms": unowned_ms if known else None,
             "evictions": (~expelled["fenced"]).sum(),
             "fences": expelled["fenced"].sum(),
         }
@@ -225,6 +222,11 @@ class Costs:
         mine = expelled[expelled["fenced"] & expelled["group"].isin(groups)]
         by_client = mine.groupby(["group", "subject", "api"], sort=False)["at_ms"]
         return {key: list(times) for key, times in by_client}
+
+
+def _by_member(joins: pd.DataFrame, column: str) -> dict[str, str]:
+    """Return a column of the last join of each member id."""
+    return dict(zip(joins["member_id"], joins[column], strict=True))
 
 
 def natural(name: str) -> list[tuple[int, str]]:
