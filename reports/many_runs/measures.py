@@ -47,15 +47,17 @@ def of_runs(spark: SparkSession, outputs: Iterable[str | Path]) -> dict[str, pd.
 
     Raises EvidenceError where one is no run folder, or was not judged.
     """
-    frames: dict[str, list[pd.DataFrame]] = {name: [] for name in TABLES}
+    listed: list[dict[str, Any]] = []
+    frames: dict[str, list[pd.DataFrame]] = {name: [] for name in STORED}
     for output in outputs:
         row, found = run_tables.of_run(spark, output, STORED)
-        frames["runs"].append(pd.DataFrame([row]))
+        listed.append(row)
         for name, table in found.items():
             columns = [column.split()[0] for column in TABLES[name].split(", ")]
             rows = table.select(columns).toArrow().to_pandas()
             frames[name].append(rows.assign(run=row["run"]))
-    return {name: pd.concat(of_name, ignore_index=True) for name, of_name in frames.items()}
+    whole = {name: pd.concat(of_name, ignore_index=True) for name, of_name in frames.items()}
+    return {"runs": pd.DataFrame(listed), **whole}
 
 
 def measures(tables: Tables) -> pd.DataFrame:
