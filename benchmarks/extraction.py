@@ -73,7 +73,7 @@ def by_spark(folder: Path) -> Json:
     parser = Parser(run.grammar, run.numbered_lines)
 
     def extract(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for _, lines in log_files.by_split(batches):
+        for *_, lines in log_files.by_split(batches):
             count = length = 0
             for text in (line.decode("utf-8", "replace") for line in lines):
                 if COMPLETED in text:

@@ -21,15 +21,15 @@ from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import promised_by
 from reports.ingest import storing
 from reports.ingest.reading import buckets_for
-from reports.ingest.sources import Count, Range, lines_in, logs_of, ranges_of
+from reports.ingest.sources import Count, File, lines_in, logs_of
 from reports.ingest.tables import ALWAYS_KEPT, OF_GROUPS, OF_LINES
 from reports.judgement.buckets import Add, Buckets, Check
 from reports.judgement.collector import collector_paused
 from reports.judgement.group import check_group
 from reports.judgement.group_evidence import GroupCheck, GroupEvidence, Named
 from reports.judgement.judging import Rules, context_of
+from reports.judgement.log.log_rows import How, Row, line_counts
 from reports.judgement.log.merging import ReadLogs, read_logs
-from reports.judgement.log.split_rows import How, Row, line_counts
 from reports.judgement.logged import Chunk
 from reports.judgement.run.deliveries import NOTHING_HELD
 from reports.judgement.run.run_folder import RunFolder, logs_bytes
@@ -37,14 +37,13 @@ from reports.judgement.run_context import RunContext
 
 Found = dict[str, int]
 """What was found, by which a side is checked: `lines`, `rejected`, `explained`, `violations`."""
-SPLIT_BYTES = 32 << 20
 
 
 @dataclass(frozen=True)
 class Lines:
-    """The lines of a split; they may be read more than once."""
+    """The lines of a file; they may be read more than once."""
 
-    of: Range
+    of: File
 
     def __iter__(self) -> Iterator[bytes]:
         """Read them."""
@@ -71,8 +70,8 @@ def rules_of(run: RunFolder) -> Profile:
 
 def read(run: RunFolder) -> ReadLogs:
     """Read the logs of all brokers of a run."""
-    ranges = ranges_of(logs_of(run.path, run.parser.folder), SPLIT_BYTES)
-    lines = {one.split: Lines(one) for one in ranges}
+    logs = logs_of(run.path, run.parser.folder).values()
+    lines = {file.path: Lines(file) for files in logs for file in files}
     with collector_paused():
         return read_logs(lines, run.parser, How(buckets_for(logs_bytes(run.path))))
 
@@ -109,7 +108,7 @@ def same_work(run: RunFolder, logs: ReadLogs) -> Found:
 
 
 def _judge(logs: ReadLogs, check: Check, add: Add) -> None:
-    blobs = [(split, blob) for split, of_split in logs.blobs.items() for blob in of_split]
+    blobs = [(broker, blob) for broker, of_log in logs.blobs.items() for blob in of_log]
     blobs.sort(key=lambda one: (one[1].bucket, one[1].group, one[1].since_ms, one[0]))
     large = frozenset(blob.group for _, blob in blobs if blob.group)
     with collector_paused():

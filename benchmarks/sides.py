@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import extraction, plain
+from reports.judgement.log.log_rows import line_counts
 from reports.judgement.log.merging import ReadLogs
-from reports.judgement.log.split_rows import line_counts
 from reports.judgement.run.run_folder import RunFolder, logs_bytes
 
 Json = dict[str, Any]

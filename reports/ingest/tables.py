@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial, reduce
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +25,7 @@ from reports.ingest.reading import (
     read_lines,
     unpacked,
 )
+from reports.ingest.sources import File
 from reports.ingest.storing import RESULT, Files
 from reports.judgement import buckets, group
 from reports.judgement.buckets import Buckets, Check
@@ -32,10 +34,10 @@ from reports.judgement.group import check_group, evidence_of
 from reports.judgement.judging import Rules, context_of
 from reports.judgement.log import broker_log
 from reports.judgement.log.broker_log import Place
-from reports.judgement.log.log_places import LOG, Split
+from reports.judgement.log.log_places import LOG
+from reports.judgement.log.log_rows import How, Lost, line_counts
 from reports.judgement.log.merging import Merged
 from reports.judgement.log.parsing import number
-from reports.judgement.log.split_rows import How, Lost, line_counts
 from reports.judgement.run import deliveries, history
 from reports.judgement.run.deliveries import ACTED, NOTHING_HELD, Deliveries
 from reports.judgement.run.evidence_level import Level
@@ -112,7 +114,7 @@ class Tables:
 
     @property
     def merged(self) -> Merged:
-        """What the splits of the logs that are judged tell together."""
+        """What the logs that are judged tell together."""
         return self.read.merged[self.run.parser.folder]
 
     def frame(self, name: str) -> DataFrame:
@@ -185,9 +187,10 @@ def _read(spark: SparkSession, source: str, how: Reading) -> Iterator[ReadLines]
     """Read the logs of a run at a URI, and its client history."""
     path = places.local_path(source)
     if path is not None and path.is_dir():
-        logs = [file for folder in how.logs for file in sources.logs_of(path, folder)]
-        history = [path / HISTORY] if how.history else []
-        lines = on_paths(spark, [*logs, *history], log_files.split_bytes(spark))
+        listed = dict(chain.from_iterable(sources.logs_of(path, one).items() for one in how.logs))
+        if how.history:
+            listed[HISTORY] = [File.of(path / HISTORY)]
+        lines = on_paths(spark, listed)
     else:
         rows = [log_files.lines(spark, source, folder) for folder in how.logs]
         if how.history:
@@ -223,21 +226,22 @@ def _judged(read: ReadLines, check: Check | None, output: str) -> Mapping[str, l
 
     The tables of logs beside those that are judged have their folder in their names.
     """
-    starts, lost = dict[Split, Place](), dict[str, list[Lost]]()
-    for merged in read.merged.values():
+    starts, lost = dict[str, Place](), dict[str, list[Lost]]()
+    for folder, merged in read.merged.items():
         beside = f"{Level.WIRE}/" if lost else ""
-        starts |= {split: at._replace(beside=beside) for split, at in merged.starts.items()}
+        for broker, place in merged.starts.items():
+            starts[f"{folder}/{broker}"] = place._replace(beside=beside)
         lost[f"{beside}lost"] = merged.lost
     blobs = placed(read.blobs, read.rows)
     of_buckets = Buckets(starts, check, read.large)
     stored = [*OF_LINES, *lost, *(OF_GROUPS if check else ()), *(OF_TAP if len(lost) > 1 else ())]
-    folder = places.local_path(output)
-    if folder is not None:
+    target = places.local_path(output)
+    if target is not None:
         kept = {*ALWAYS_KEPT, *(OF_GROUPS if read.rows.total() <= FEW_ROWS else ())}
-        with storing.attempts(folder):
-            made = judged(blobs, of_buckets, folder, stored, kept).toArrow()
-            results = pa.concat_tables([made, storing.of_driver(folder, lost, kept)])
-            storing.commit(folder, stored, results)
+        with storing.attempts(target):
+            made = judged(blobs, of_buckets, target, stored, kept).toArrow()
+            results = pa.concat_tables([made, storing.of_driver(target, lost, kept)])
+            storing.commit(target, stored, results)
         return storing.rows_in(results)
     of_lost = blobs.sparkSession.createDataFrame(storing.of_driver(None, lost, lost))
     made = judged(blobs, of_buckets, None, (), {*stored, *ALWAYS_KEPT})
@@ -273,7 +277,7 @@ def placed(blobs: DataFrame, rows: Counter[int]) -> DataFrame:
     places = F.lit([place.get(bucket, 0) for bucket in range(max(place, default=0) + 1)])
     of_buckets = blobs.where(F.col("bucket") != SUMMARY)
     by_place = of_buckets.repartitionById(count, F.get(places, F.col("bucket")))
-    return by_place.sortWithinPartitions("bucket", "group", "since_ms", "file", "start")
+    return by_place.sortWithinPartitions("bucket", "group", "since_ms", "log")
 
 
 def _places_of(rows: Mapping[int, int], count: int) -> Iterator[tuple[int, int]]:

@@ -13,8 +13,8 @@ from kafka_protocol.coordinator_lines import JAVA
 from reports import EvidenceError, ExecutionError, analyse
 from reports.ingest.failures import explained, explanation
 from reports.ingest.reading import Reading, on_paths, read_lines
+from reports.judgement.log.log_rows import How
 from reports.judgement.log.parsing import Parser
-from reports.judgement.log.split_rows import How
 
 pytestmark = pytest.mark.spark
 PLACE = "file:/results"
