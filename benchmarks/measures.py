@@ -23,10 +23,6 @@ from benchmarks import oracle, verdict
 from benchmarks.evidence import RECORDED, multiply
 from benchmarks.group import STEADY, Simulation
 from benchmarks.process import Watched, watch
-from groupquake.selftest.synth.folder import make
-from groupquake.selftest.synth.mix import MIXES
-from groupquake.selftest.synth.order import Order, Run
-from groupquake.selftest.synth.planting import differences
 from kafka_protocol.request_log import COMPLETED
 from reference_coordinator.classic.releases import NEWEST, profile_for
 from reference_coordinator.replay import replay
@@ -35,6 +31,10 @@ from reports.judgement.log.log_places import LOG, log_file
 from reports.judgement.log.reading import read
 from reports.judgement.recording import Recording
 from reports.judgement.run.run_folder import logs_bytes
+from selftest.synth.folder import make
+from selftest.synth.mix import MIXES
+from selftest.synth.order import Order, Run
+from selftest.synth.planting import differences
 
 Json = dict[str, Any]
 Series = dict[str, list[float]]

@@ -189,7 +189,7 @@ def _open(options: SparkOptions, size: int, log: Path) -> "SparkSession":
             SparkContext(conf=conf.setAll([*settings.items()]), gateway=gateway(log))
             return builder.getOrCreate()
         with stderr_to(log):
-            return builder.config(map=settings).getOrCreate()
+            return builder.config(map={**settings}).getOrCreate()
 
 
 def gateway(log: Path) -> Any:

@@ -15,7 +15,6 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from groupquake.selftest.mutants.wordings import body
 from kafka_protocol import tap_lines
 from kafka_protocol.bodies import BODIES, of_version
 from kafka_protocol.errors import Error
@@ -36,6 +35,7 @@ from reference_coordinator.classic.events import (
 from reference_coordinator.classic.state import Service
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.recording import Recording
+from selftest.mutants.wordings import body
 from tests.recorded.logs import UNANSWERED
 
 TEMPLATE = UNANSWERED["join-leader-4.3.0"]

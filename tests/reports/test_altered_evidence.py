@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from groupquake.selftest.mutants.log_synthesis import SynthesizedLine
 from kafka_protocol.request_log import COMPLETED
 from reports.judgement.recording import Recording
+from selftest.mutants.log_synthesis import SynthesizedLine
 from tests.recorded.logs import RECORDINGS
 from tests.reports.alter import Copy, Log
 from tests.reports.conftest import COORDINATORS, Judge, unpacked

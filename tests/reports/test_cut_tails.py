@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from groupquake.selftest.mutants.judging import found, proven
 from reports.judgement.recording import Recording
+from selftest.mutants.judging import found, proven
 
 
 def cut(recording: Recording, folder: Path, lines: int, *, measured: bool = True) -> Recording:

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from groupquake.selftest.mutants.log_synthesis import LogSynthesis, SynthesizedLine
-from reference_coordinator.classic.mutants import MUTANTS
 from reference_coordinator.classic.step import step
 from reports.judgement.recording import Recording
 from reports.judgement.timelines.member_lines import DOUBTFUL
+from selftest.broken_rules import MUTANTS
+from selftest.mutants.log_synthesis import LogSynthesis, SynthesizedLine
 from tests.recorded.logs import RECORDINGS
 from tests.reports.conftest import COORDINATORS, Judge
 from tests.reports.synthesized_logs import with_own_ids, write_run

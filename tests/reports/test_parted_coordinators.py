@@ -12,8 +12,6 @@ from typing import Any
 
 import pytest
 
-from groupquake.selftest.mutants.log_synthesis import LogSynthesis
-from groupquake.selftest.mutants.synthesized_run import SynthesizedRun
 from reference_coordinator.classic.effects import Effect, Persist
 from reference_coordinator.classic.step import step
 from reference_coordinator.replay import ObservedRequest, Parting
@@ -24,6 +22,8 @@ from reports.judgement.missing.gaps import unlogged
 from reports.judgement.recording import Row
 from reports.judgement.run_context import RunContext
 from reports.timing import REPLICATES_MS
+from selftest.mutants.log_synthesis import LogSynthesis
+from selftest.mutants.synthesized_run import SynthesizedRun
 from tests.recorded.logs import RECORDINGS
 from tests.reports.conftest import COORDINATORS
 from tests.reports.explained import explains

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from groupquake.selftest.synth.folder import make
-from groupquake.selftest.synth.mix import MIXES
-from groupquake.selftest.synth.planting import KINDS, differences
-from tests.groupquake.selftest.synth.orders import order
+from selftest.synth.folder import make
+from selftest.synth.mix import MIXES
+from selftest.synth.planting import KINDS, differences
 from tests.reports.conftest import Judge
+from tests.selftest.synth.orders import order
 
 pytestmark = pytest.mark.spark
 Judged = tuple[Path, dict[str, Any], list[dict[str, Any]]]

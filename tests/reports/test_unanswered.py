@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from groupquake.selftest.mutants.judging import found, proven
 from kafka_protocol.errors import Error
 from reports.judgement.findings import Finding
+from selftest.mutants.judging import found, proven
 from tests.recorded.logs import UNANSWERED
 from tests.reports.forming_groups import (
     GROUP,

@@ -15,8 +15,6 @@ from typing import Any
 
 import pytest
 
-from groupquake.selftest.mutants.log_synthesis import LogSynthesis
-from groupquake.selftest.mutants.synthesized_run import SynthesizedRun
 from kafka_protocol.append_errors import AppendError
 from kafka_protocol.errors import Error
 from reference_coordinator.classic.effects import Effect, Persist
@@ -31,6 +29,8 @@ from reports.judgement.group import check_rows
 from reports.judgement.recording import Recording, Row
 from reports.judgement.run.disturbance import Disturbance
 from reports.judgement.run_context import RunContext
+from selftest.mutants.log_synthesis import LogSynthesis
+from selftest.mutants.synthesized_run import SynthesizedRun
 from tests.recorded.logs import RECORDINGS
 from tests.reports.conftest import COORDINATORS
 from tests.reports.explained import explains

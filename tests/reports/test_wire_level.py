@@ -11,10 +11,6 @@ from typing import Any
 
 import pytest
 
-from groupquake.selftest import wire_form
-from groupquake.selftest.mutants.command import KEPT
-from groupquake.selftest.mutants.evidence import runs_in
-from groupquake.selftest.mutants.judging import bound, found
 from kafka_protocol.errors import Error
 from kafka_protocol.request_log import COMPLETED
 from kafka_protocol.tap_lines import ENDED, UNANSWERED
@@ -26,6 +22,10 @@ from reports.judgement.log.log_rows import END_MISSING
 from reports.judgement.recording import Recording
 from reports.judgement.run.evidence_level import Level
 from reports.judgement.witnesses import Doubt
+from selftest.mutants import wire_form
+from selftest.mutants.command import KEPT
+from selftest.mutants.evidence import runs_in
+from selftest.mutants.judging import bound, found
 from tests.recorded.logs import FETCHES, HISTORIES, RECORDINGS, TAPPED
 from tests.reports.conftest import Judge, unpacked
 from tests.reports.page_run import made_up

@@ -18,8 +18,7 @@ from math import inf
 from operator import itemgetter
 from typing import Any, TypeVar
 
-from reference_coordinator.assignors import (
-    ASSIGNORS,
+from kafka_protocol.consumer_protocol import (
     Assignment,
     ConsumerProtocolError,
     Subscription,
@@ -35,6 +34,8 @@ Json = dict[str, Any]
 Row = Mapping[str, Any]
 Blob = TypeVar("Blob", Subscription, Assignment)
 
+ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
+"""Those of Kafka's clients, by the names under which members propose them."""
 COOPERATIVE = ("cooperative-sticky",)
 """The assignors of the cooperative protocol (KIP-429), under librdkafka as under Java."""
 SHOWN = 5  # how many partitions a breach names

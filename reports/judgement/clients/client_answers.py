@@ -7,7 +7,7 @@ from functools import lru_cache, partial
 from math import inf
 from typing import Any, NamedTuple
 
-from reference_coordinator.assignors import Assignment
+from kafka_protocol.consumer_protocol import Assignment
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.breaches import Breach, breach
 from reports.judgement.clients.assignments import listed, named, read

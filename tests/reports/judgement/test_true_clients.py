@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from kafka_protocol.consumer_protocol import Assignment, TopicPartition
 from kafka_protocol.errors import BrokerError, Error
-from reference_coordinator.assignors import Assignment, TopicPartition
 from reference_coordinator.replay import Outage
 from reports.judgement.clients.comparison import Clients
 from reports.judgement.logged import Chunk, LoggedRow, Requests

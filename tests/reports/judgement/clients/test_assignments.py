@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from kafka_protocol.consumer_protocol import Assignment, Subscription, TopicPartition
 from kafka_protocol.errors import Error
-from reference_coordinator.assignors import Assignment, Subscription, TopicPartition
 from reference_coordinator.replay import Outage
 from reports.judgement.breaches import Breach
 from reports.judgement.clients.assignments import Assignments, unowned

@@ -1,0 +1,121 @@
+"""The small scopes that are explored: which processes, from where on, with which timeouts.
+
+One instance always has two processes: a duplicate, or the next start.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from reference_coordinator.classic.profiles import Profile
+from reference_coordinator.classic.state import Group
+from reference_coordinator.classic.step import Step, step
+from selftest.explore.rules import Rules, Timeouts
+from selftest.explore.scene import (
+    GROUP,
+    JOINED,
+    JOINING,
+    OUT,
+    WAITING,
+    Action,
+    Process,
+    Scene,
+)
+from selftest.explore.search import Broken, Explored, Explorer
+from selftest.explore.trace import Trace
+from selftest.explore.turn import Turn
+from selftest.explore.waiting import next_by_itself
+
+STATIC_TWICE = (Process("a", "a"), Process("a-again", "a"))
+STATIC, DYNAMIC = Process("b", "b"), Process("d", None)
+MIXES = {
+    2: ((*STATIC_TWICE, STATIC), (*STATIC_TWICE, DYNAMIC)),
+    3: ((*STATIC_TWICE, STATIC, DYNAMIC),),
+}
+"""By the number of members: their processes."""
+TIMEOUTS = (Timeouts(30_000, 10_000), Timeouts(10_000, 30_000))
+"""Sessions that outlast a join phase, and sessions that do not."""
+
+
+class Scope(NamedTuple):
+    """One scope: `prelude` is what happened before its first scene."""
+
+    name: str
+    start: Scene
+    prelude: tuple[Action, ...]
+    empty: Scene
+    rules: Rules
+
+    def explore(self, depth: int, until_s: float = float("inf")) -> Explored:
+        """Explore it up to a depth, until a time of this process at the latest.
+
+        What broke before its first scene counts too.
+        """
+        explored = Explorer(self.start, self.rules, until_s).run(depth)
+        for what in Trace.of(self.empty, self.prelude, self.rules).breaks:
+            explored.broken[what] = Broken(what, ())
+            explored.counts[what] += 1
+        return explored
+
+    def trace(self, broken: Broken) -> Trace:
+        """Tell what broke, from the group's beginning on."""
+        return Trace.of(self.empty, (*self.prelude, *broken.course), self.rules)
+
+
+class Found(NamedTuple):
+    """What was explored of a scope."""
+
+    scope: Scope
+    explored: Explored
+
+
+def scopes(
+    profile: Profile, members: int, faults: int, coordinator: Step = step
+) -> Iterator[Scope]:
+    """Yield the scopes of a profile: a formed group first, then a group that does not exist."""
+    for formed in (True, False):
+        for processes in MIXES[members]:
+            for timeouts in TIMEOUTS:
+                rules = Rules(profile, timeouts, coordinator)
+                empty = Scene(Group(GROUP), processes, faults_left=faults)
+                start, prelude = form(empty, rules) if formed else (empty, ())
+                names = " ".join(p.name for p in processes)
+                first = "Stable" if formed else "no group"
+                lasts = "long" if timeouts is TIMEOUTS[0] else "short"
+                yield Scope(f"{names}; {first}; {lasts} sessions", start, prelude, empty, rules)
+
+
+def form(scene: Scene, rules: Rules) -> tuple[Scene, tuple[Action, ...]]:
+    """Form a Stable group of all members, one process each; return it, and what happened.
+
+    A coordinator that does not let it form ends it earlier.
+    """
+    first = [place for place, p in enumerate(scene.processes) if p is not STATIC_TWICE[1]]
+    course: list[Action] = []
+
+    def let(action: Action) -> None:
+        nonlocal scene
+        turn = Turn(scene, rules)
+        turn.take(action)
+        scene = turn.scene
+        course.append(action)
+
+    for phase, kind in ((OUT, "join"), (OUT, "join"), (JOINED, "sync")):
+        leaders_first = sorted(first, key=lambda place: not scene.processes[place].leads)
+        for place in leaders_first:
+            if scene.processes[place].phase is phase:
+                let(Action(kind, place))
+            while scene.appends:
+                let(Action("written"))
+        while (
+            phase is OUT
+            and any(scene.processes[p].phase is JOINING for p in first)
+            and all(scene.processes[p].phase in WAITING for p in first)
+            and len(course) <= LONGEST
+            and next_by_itself(scene, rules) is not None
+        ):
+            let(Action("passes"))
+    return scene, tuple(course)
+
+
+LONGEST = 20
+"""Actions that forming a group may take."""
