@@ -1,6 +1,7 @@
-"""Scala's orders, as scala-library 2.13.5 printed them."""
+"""What Java and Scala give: the orders are those that scala-library 2.13.5 printed."""
 
-from kafka_protocol.jvm import in_scala_set_order
+from kafka_protocol.jvm import in_scala_set_order, string_hash
+from kafka_protocol.offsets_topic import partition_of
 
 ORDERS = (
     [1, 0],
@@ -25,3 +26,12 @@ def test_strings_of_one_hash() -> None:
     """Whichever comes first, the walk has an end."""
     texts = ["Aa-1", "BB-1", "a", "b", "c"]
     assert sorted(in_scala_set_order(texts)) == texts
+
+
+def test_a_group_belongs_to_the_partition_that_java_s_hash_gives() -> None:
+    assert string_hash("hello") == 99_162_322
+    assert partition_of("hello", 1_000_000_000) == 99_162_322
+    assert partition_of("", 12) == 0
+    assert partition_of("polygenelubricants", 50) == 0  # its hash code is -2**31
+    assert partition_of("killed", 50) == 1_131_353_987 % 50  # its hash code is negative
+    assert partition_of("fuzz-7-83", 6) == 1_784_084_721 % 6

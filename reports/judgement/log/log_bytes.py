@@ -43,7 +43,12 @@ def unpacked(file: BinaryIO, name: str) -> Iterator[bytes]:
 
 def unpacked_pieces(file: BinaryIO, name: str, damage: list[str]) -> Iterator[bytes]:
     """Yield pieces of a file of some name, unpacked, up to a damage, which is put in words."""
-    form, opened = next((FORMS[end] for end in FORMS if name.endswith(end)), ("", lambda it: it))
+    packed = next((FORMS[end] for end in FORMS if name.endswith(end)), None)
+    if packed is None:
+        while piece := file.read(_PIECE):
+            yield piece
+        return
+    form, opened = packed
     try:
         source = opened(file)
         while piece := source.read1(_PIECE):
