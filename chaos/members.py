@@ -8,9 +8,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from chaos.errors import ChaosError, LoadGoneError, WorkerGoneError
-
-TIMEOUT_S = 30.0
-"""Closing a consumer whose JoinGroup is pending takes librdkafka about 5 s."""
+from chaos.timing import CONTROL_ANSWER_S
 
 DUPLICATE = ".duplicate"
 """What follows the name of a member in the client.id of its duplicate."""
@@ -29,7 +27,7 @@ class Members:
     LoadGoneError if the load process is gone, and ChaosError if it refuses or does not answer.
     """
 
-    def __init__(self, port: int, token: str, timeout_s: float = TIMEOUT_S) -> None:
+    def __init__(self, port: int, token: str, timeout_s: float = CONTROL_ANSWER_S) -> None:
         self._address = ("127.0.0.1", port)
         self._token = token
         self._timeout_s = timeout_s

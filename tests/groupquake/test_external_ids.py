@@ -97,6 +97,23 @@ def test_what_does_not_fit_is_bad_usage_and_is_said_in_one_line(
     assert hit(make_plan(resolved.experiment, 1)) == [0]
 
 
+def test_what_the_brokers_do_not_tell_is_assumed_and_said() -> None:
+    newest, assumptions = Offered((4, 4), (4, 4)), []
+    assert external._release("4.2.0", newest, assumptions) == "4.2.0"
+    assert external._coordinator("4.3.0", {}, assumptions) == "java", "there is no other"
+    consumer = {external.PROTOCOLS: "classic,consumer"}
+    assert external._coordinator("3.9.1", consumer, assumptions) == "java"
+    assert assumptions == []
+    assert external._release(None, newest, assumptions) == "4.4.0"
+    assert external._coordinator("3.9.1", {}, assumptions) == "scala"
+    (offered, _), (kind, matters) = assumptions
+    assert "4.4.0 or a later patch; --kafka tells it" in offered
+    assert "scala, the default, is assumed; --coordinator tells it" in kind
+    assert matters
+    with pytest.raises(UsageError, match=r"Kafka 2\.3\.0 does, which is too old"):
+        external._release(None, Offered((2, 3), (2, 3)), assumptions)
+
+
 def test_hooks_are_asked_for_by_the_ids_of_the_cluster() -> None:
     whole = Hooks(stop="s", start="t")
     addresses = dict.fromkeys((0, 7), ("h", 1))
