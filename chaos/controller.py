@@ -21,10 +21,9 @@ from queue import Empty, SimpleQueue
 
 from chaos.cluster_view import ClusterView
 from chaos.clusters import Cluster
-from chaos.conditions import await_condition
 from chaos.errors import ChaosError, LoadGoneError
+from chaos.fault_context import FaultContext
 from chaos.fault_runner import FaultRunner
-from chaos.faults import Fault, FaultContext, make
 from chaos.interruptible_wait import LOOK_UP_S
 from chaos.journal import Journal
 from chaos.members import Members
@@ -32,6 +31,7 @@ from chaos.plan import Plan, Step
 from chaos.tail import following
 from chaos.tap import RunningTap
 from scenarios import Experiment
+from scenarios.faults import Fault
 
 _POLL_S = 0.1
 
@@ -264,7 +264,7 @@ class Controller:
     def _fire(self, step: Step) -> None:
         """Hit all targets of a step at the same time, once its condition holds."""
         if step.what.when is not None:
-            met = await_condition(step.what.when, self._context)
+            met = self._context.await_condition(step.what.when)
             if met is None:
                 return
             if not met.holds:
@@ -285,7 +285,7 @@ class Controller:
         """
         announced = None
         while True:
-            faults = make(step.id, step.what, self._context)
+            faults = step.what.aimed(self._context.of_step(step.id))
             if not faults:
                 hits = step.planned.hits
                 self._progress(f"{step.id} {step.fault}: {hits} matches no member, as allowed")

@@ -3,11 +3,11 @@
 import threading
 from collections.abc import Callable, Mapping
 
-from chaos.errors import ChaosError, WorkerGoneError
-from chaos.faults import Fault, Finding, Recoverable
-from chaos.faults.one_member import WORKER_GONE
+from chaos.errors import ChaosError, GoneError, WorkerGoneError
 from chaos.journal import Journal
 from chaos.plan import Step
+from scenarios.faults import Fault
+from scenarios.faults.finding import Finding
 
 
 class FaultRunner:
@@ -73,56 +73,58 @@ class FaultRunner:
             self._carry_out(step, fault_id, fault)
         except WorkerGoneError as error:
             self._journal.write("failed", fault_id=fault_id, error=str(error))
-            self._progress(f"{fault_id} {step.fault} {fault.target}: FAILED: {error}")
+            self._progress(f"{fault_id} {step.fault} {fault.hit.target}: FAILED: {error}")
         finally:
             for one in held:
                 self._away.pop(one, None)
 
     def _carry_out(self, step: Step, fault_id: str, fault: Fault) -> None:
-        what = f"{fault_id} {step.fault} {fault.target}"
+        what = f"{fault_id} {step.fault} {fault.hit.target}"
         self._journal.write(
             "intent",
             fault_id=fault_id,
             fault=step.fault,
-            kind=fault.kind,
+            kind="one-shot" if fault.one_shot else "recoverable",
             cause=step.cause,
-            target=fault.target,
-            group=fault.group,
-            args={**step.planned.args, **fault.details},
-            undo=dict(fault.undo) if fault.kind == "recoverable" else None,
+            target=fault.hit.target,
+            group=fault.hit.group,
+            args={**step.planned.args, **fault.hit.details},
+            undo=None if fault.hit.undo is None else dict(fault.hit.undo),
         )
-        if fault.kind == "recoverable":
-            finding = self._break_and_heal(what, fault_id, fault)
-        else:
+        if fault.one_shot:
             self._inject(what, fault_id, fault)
-            finding = fault.verify(self._stop)
+            finding = _seen(fault)
+        else:
+            finding = self._break_and_heal(what, fault_id, fault)
         verified, witness = finding.holds, finding.evidence
         self._journal.write("verified", fault_id=fault_id, verified=verified, witness=witness)
         self._progress(f"{what}: {'verified' if verified else 'NOT verified'}: {witness}")
 
-    def _break_and_heal(self, what: str, fault_id: str, fault: Recoverable) -> Finding:
+    def _break_and_heal(self, what: str, fault_id: str, fault: Fault) -> Finding:
         self._open.add(fault_id)
         try:
             self._inject(what, fault_id, fault)
-            self._stop.wait(fault.lasts_ms / 1000)
-            broken = fault.verify()
+            self._stop.wait(fault.lasting_ms / 1000)
+            broken = _seen(fault)
         finally:
             how = self._heal(what, fault_id, fault)
-        if how == WORKER_GONE:
+        if how == WorkerGoneError.left:
             return Finding(False, f"{broken.evidence}, then {how}")
-        healed = fault.verify_healed(self._stop)
+        healed = fault.verify_healed()
         return Finding(broken.holds and healed.holds, f"{broken.evidence}, then {healed.evidence}")
 
     def _inject(self, what: str, fault_id: str, fault: Fault) -> None:
-        known = dict(fault.details)
+        known = dict(fault.hit.details)
         fault.inject()
-        shown = {name: value for name, value in fault.details.items() if name not in known}
+        shown = {name: value for name, value in fault.hit.details.items() if name not in known}
         self._journal.write("injected", fault_id=fault_id, **shown)
         self._progress(f"{what}: injected")
 
-    def _heal(self, what: str, fault_id: str, fault: Recoverable) -> str:
+    def _heal(self, what: str, fault_id: str, fault: Fault) -> str:
         try:
             how = fault.heal()
+        except GoneError as error:
+            how = error.left
         except ChaosError as error:
             self._journal.write("healed", fault_id=fault_id, healed=False, how=str(error))
             self._progress(f"{what}: NOT healed: {error}")
@@ -135,8 +137,14 @@ class FaultRunner:
 
 def _held_by(fault: Fault) -> tuple[str, ...]:
     """Return the broker or the members that a fault has until it is healed."""
-    if (broker := fault.details.get("broker")) is not None:
-        return (f"broker-{broker}",)
-    if fault.kind == "one-shot":
+    if fault.one_shot:
         return ()
-    return tuple(fault.details.get("members", (fault.target,)))
+    return tuple(fault.hit.details.get("members", (fault.hit.target,)))
+
+
+def _seen(fault: Fault) -> Finding:
+    """Return what the witness says; one that cannot tell has not seen it."""
+    try:
+        return fault.verify()
+    except ChaosError as error:
+        return Finding(False, str(error))

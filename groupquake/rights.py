@@ -23,8 +23,10 @@ from kafka.protocol import admin, consumer, metadata, producer
 from groupquake.exits import NotAuthorizedError
 from kafka_protocol.errors import BrokerError
 from kafka_protocol.offsets_topic import OFFSETS_TOPIC
-from scenarios import AddPartitions, CoordinatorOf, Experiment
+from scenarios import Experiment
 from scenarios.client_properties import ANONYMOUS, user_of
+from scenarios.faults.topic import AddPartitions
+from scenarios.targets import CoordinatorOf
 
 Of = Literal["topic", "group", "cluster"]
 NEEDED: Mapping[Of, tuple[str, ...]] = {

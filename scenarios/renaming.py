@@ -1,13 +1,12 @@
 """Gives the groups and topics of an experiment a prefix, as on a cluster that others use, too."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from scenarios.experiment import Experiment
+from scenarios.experiment import Experiment
 
 
-def prefixed(experiment: "Experiment", prefix: str) -> "Experiment":
+def prefixed(experiment: Experiment, prefix: str) -> Experiment:
     """Return the experiment with `prefix` before the name of each group and topic.
 
     Dynamic members are called by their group, so their names change with it. Names that begin with
@@ -42,7 +41,7 @@ def prefixed(experiment: "Experiment", prefix: str) -> "Experiment":
     return type(experiment).model_validate(document)
 
 
-def _members(experiment: "Experiment", groups: Mapping[str, str]) -> dict[str, str]:
+def _members(experiment: Experiment, groups: Mapping[str, str]) -> dict[str, str]:
     """Return the new name of each member: only dynamic ones are called by their group."""
     return {
         member.name: groups[member.group] + member.name.removeprefix(member.group)

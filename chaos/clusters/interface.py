@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
+from chaos.errors import ChaosError
+
 if TYPE_CHECKING:
     from chaos.clusters.broker_network import BrokerNetwork
     from chaos.clusters.clock import Clock
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
 Verb = Literal["start", "resume"]
 
 
-class ClusterError(Exception):
+class ClusterError(ChaosError):
     """A cluster operation failed; the message says what, where and what to do."""
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 import psutil
 
-from chaos.errors import ChaosError
+from chaos.errors import ChaosError, GoneError
 from chaos.tap.rules import Rule
 from chaos.tap.settings import TapSettings
 
@@ -32,8 +32,10 @@ _SAME_START_MS = 1_000
 _LOOK_S = 0.05
 
 
-class TapGoneError(ChaosError):
+class TapGoneError(GoneError):
     """The tap's process has ended, and with it every rule and connection through it."""
+
+    left = "the tap has ended, and its rules with it"
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ from reports.judgement.run.disturbance import Disturbance, Source
 from reports.judgement.run.evidence_level import Level
 from reports.judgement.run.run_folder import RunFolder
 from scenarios import Experiment
-from scenarios.members import members_of
 from scenarios.model import ExpectedVerdict, Range
+from scenarios.setup import members_of
 
 Json = dict[str, Any]
 

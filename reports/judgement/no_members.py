@@ -8,7 +8,7 @@ from reports.judgement.breaches import Breach, breach
 from reports.judgement.clients.ownership import DUPLICATE
 from reports.judgement.digest import Digest
 from reports.judgement.run.run_folder import RunFolder
-from scenarios.members import members_of
+from scenarios.setup import members_of
 
 FENCES = "member.duplicate-instance"  # for its targets a fence is fatal (KIP-345): they may end
 SHOWN = 5

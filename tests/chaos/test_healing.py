@@ -19,14 +19,13 @@ def heal(path):
         return healing.heal(journal)
 
 
-def test_a_duplicate_is_gone_with_the_load_process(path):
-    intend(path, do="end-duplicate", member="static-3")
-    [healed] = heal(path)
-    assert healed.healed
-    assert "its members and their duplicates with it" in healed.how
-
-
-@pytest.mark.parametrize("do", ["start-broker", "resume-broker"])
+@pytest.mark.parametrize(
+    "do",
+    [
+        *("start-broker", "resume-broker", "join-broker", "unslow-broker"),
+        *("free-disk", "thaw-disk", "set-clock"),
+    ],
+)
 def test_a_broker_is_gone_with_its_cluster(path, do):
     intend(path, do=do, broker=2)
     [healed] = heal(path)
@@ -58,7 +57,7 @@ def test_an_intent_without_an_undo_stays_open(path):
 
 
 def test_what_healing_cannot_do_stays_open(path):
-    intend(path, do="tc", device="eth0")
+    intend(path, do="reroute-broker", broker=2)
     [unknown] = heal(path)
     assert (unknown.healed, "does not know how to undo" in unknown.how) == (False, True)
     assert len(open_faults(read(path))) == 1

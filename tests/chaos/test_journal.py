@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from chaos.errors import ChaosError
-from chaos.journal import Journal, now_ms, open_faults, read
+from chaos.journal import Journal, open_faults, read
+from scenarios.durations import now_ms
 from tests.full_disk import fill, needs_root, small_disk
 
 WRITER = """

@@ -1,8 +1,8 @@
 import pytest
 
 from chaos.errors import TargetError
-from chaos.targets import brokers, in_words, resolve
-from scenarios import (
+from chaos.fault_context import brokers, resolve
+from scenarios.targets import (
     Brokers,
     BrokerTarget,
     CoordinatorOf,
@@ -10,6 +10,7 @@ from scenarios import (
     MemberTarget,
     Names,
     PartitionLeader,
+    in_words,
 )
 
 LEADERS = {"mixed": "lone"}

@@ -5,9 +5,8 @@ from click import UsageError
 
 from chaos.clusters.external import Target
 from groupquake.external import require_hooks
-from scenarios import Experiment, named
+from scenarios import Experiment, faults, named
 from scenarios.external import Hooks
-from scenarios.faults import KINDS
 
 KILLS = named("coordinator-failover")
 WHOLE = Hooks(kill="k", stop="s", start="t", pause="p", resume="r")
@@ -51,8 +50,9 @@ def breaking(fault: str) -> Experiment:
 
 
 def test_every_fault_of_brokers_is_in_the_table() -> None:
-    theirs = {name for name, kind in KINDS.items()
-              if kind.about.hits == "broker" or kind.about.moves_leaders}  # fmt: skip
+    theirs = {
+        name for name, kind in faults.FAULTS.items() if kind.hits == "broker" or kind.moves_leaders
+    }
     assert theirs == set(FAULTS)
 
 

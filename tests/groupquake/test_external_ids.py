@@ -7,12 +7,12 @@ import pytest
 from pydantic import ValidationError
 
 from chaos.clusters.external import Target
-from chaos.errors import TargetError
 from chaos.plan import Plan, make_plan
 from groupquake import external
 from groupquake.offered_release import Offered
-from scenarios import Brokers, Experiment, ScenarioError, load, named
+from scenarios import Experiment, ScenarioError, load, named
 from scenarios.external import Hooks
+from scenarios.targets import Brokers
 
 ROLLING = "{fault: broker.rolling-restart, at: 1s, every: 10s}"
 IDS = [(0, 1, 2), (1, 2, 101)]
@@ -109,7 +109,7 @@ def test_hooks_are_asked_for_by_the_ids_of_the_cluster() -> None:
 
 
 def test_no_plan_is_made_of_brokers_that_are_not_known() -> None:
-    with pytest.raises(TargetError, match=r"write cluster\.broker_ids"):
+    with pytest.raises(ScenarioError, match=r"write cluster\.broker_ids"):
         make_plan(theirs(ROLLING), 1)
     ids = "cluster.broker_ids=[5, 0, 9]"
     assert sorted(hit(make_plan(theirs(ROLLING, more=(ids,)), 1))) == [0, 5, 9]

@@ -4,18 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from chaos.faults.member_evidence import GRACE_MS
-from scenarios import (
-    Experiment,
-    GroupBounce,
-    LeaderMemberOf,
-    MemberKill,
-    MemberRestart,
-    MemberSlowPoll,
-    load,
-    named,
-    names,
-)
+from chaos.member_evidence import GRACE_MS
+from scenarios import Experiment, load, named, names
+from scenarios.faults.group import GroupBounce
+from scenarios.faults.member import MemberKill, MemberRestart, MemberSlowPoll
+from scenarios.targets import LeaderMemberOf
 
 NAMED = (
     "absent-member", "batch-removal", "big-group", "big-groups", "changed-subscription",

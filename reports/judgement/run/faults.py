@@ -10,7 +10,7 @@ from reports.judgement.run.disturbance import CATCHING_UP_MS, BrokenWire
 from reports.judgement.run.journal import Fault, healed_ms, read
 from reports.judgement.run.json_form import Entry
 from reports.judgement.run.run_files import RunFiles
-from scenarios.faults import about
+from scenarios.faults import FAULTS, NETWORKS
 
 JOURNAL = "journal.jsonl"
 ON_WIRE = "net."
@@ -120,10 +120,10 @@ class RunFaults(RunFiles):
         return tuple(filter(None, map(broken_wire_of, self.faults)))
 
     def _done(self, *what: str) -> Iterator[Fault]:
-        """Yield the faults that did one of these to the process of a broker (`About.broker`)."""
+        """Yield the faults that did one of these to the process of a broker (`Fault.process`)."""
         for fault in self.faults:
-            known = about(fault["name"])
-            if known is not None and known.broker in what:
+            known = FAULTS.get(fault["name"])
+            if known is not None and known.process in what:
                 yield fault
 
 
@@ -132,7 +132,7 @@ def outage_of(fault: Fault) -> Outage | None:
 
     A wall clock that is set off makes no write fail: Kafka's timers go by the other clock.
     """
-    known, meant_ms = about(fault["name"]), fault["meant_at_ms"]
+    known, meant_ms = FAULTS.get(fault["name"]), fault["meant_at_ms"]
     if fault["name"] == CLOCK_SKEW:
         return None
     if fault["broker"] is not None:
@@ -177,6 +177,6 @@ def _caught_up_ms(fault: Fault) -> float:
 
 
 def _done_to_network(fault: Fault) -> str | None:
-    """Return what a fault does to the network of its broker (`About.network`), if it does."""
-    known = about(fault["name"])
-    return known.network if known else None
+    """Return what a fault does to the network of its broker (`Fault.needs`), if it does."""
+    known = FAULTS.get(fault["name"])
+    return known.needs if known and known.needs in NETWORKS else None

@@ -12,7 +12,7 @@ from chaos.clusters.commands import end_under_way
 from chaos.clusters.external import ExternalCluster, Target
 from chaos.clusters.interface import ClusterError
 from chaos.errors import ChaosError
-from chaos.faults import heal_from_journal
+from chaos.healing import heal_from_journal
 from scenarios.external import Hooks
 
 

@@ -5,10 +5,10 @@ from unittest.mock import Mock
 
 import pytest
 
-from chaos.faults.member_evidence import GRACE_MS, MemberEvidence
-from chaos.journal import now_ms
+from chaos.member_evidence import GRACE_MS, MemberEvidence
 from chaos.witness import Witness
 from kafka_protocol.errors import Error
+from scenarios.durations import now_ms
 from tests.chaos.fakes import BrokerLog
 
 BEFORE_MS = 1_000

@@ -17,14 +17,12 @@ import pytest
 from chaos import tap
 from chaos.clusters.process import ProcessCluster
 from chaos.errors import ChaosError
-from chaos.faults.net import NetRule
-from chaos.faults.wire_evidence import evidence_of
 from chaos.tap import Rule
+from chaos.wire_evidence import WireRule, evidence_of
 from chaos.witness import Witness
 from kafka_protocol.errors import Error
 from kafka_protocol.tap_lines import ENDED, LOGGER
 from loadtest.wire import Connection, WireError
-from scenarios import MemberSpec
 
 pytestmark = pytest.mark.cluster
 
@@ -345,26 +343,26 @@ def test_a_tap_that_answers_late_is_not_gone(tapped, monkeypatch):
     """Its rule may be in force: it is open until the tap has removed it."""
     monkeypatch.setattr("chaos.tap.process._ANSWER_S", 0.3)
     monkeypatch.setattr("chaos.tap.process._GONE_S", 0.1)
-    fault = net_rule(tapped.tap)
+    rule = net_rule(tapped.tap)
     process = psutil.Process(tapped.tap.process_id)
     process.suspend()
     try:
         with pytest.raises(ChaosError, match="does not answer"):
-            fault.inject()
+            rule.put()
         with pytest.raises(ChaosError, match="does not answer"):
-            fault.heal()
+            rule.remove()
     finally:
         process.resume()
     monkeypatch.setattr("chaos.tap.process._ANSWER_S", 30.0)
-    assert "which hit 0 requests" in fault.heal()
+    assert "which hit 0 requests" in rule.remove()
     assert tapped.tap.counters()["rules"] == {}
 
 
 def net_rule(running):
     """A partition of a member that nobody is."""
-    rule, member = Rule("partition", ("nobody",)), MemberSpec("nobody", "g", "dynamic", None)
+    rule = Rule("partition", ("nobody",))
     shown = evidence_of(rule, "nobody", running, {}, None, threading.Event())
-    return NetRule(member, 1, rule, running, shown)
+    return WireRule(running, rule, shown)
 
 
 @pytest.mark.parametrize(("in_force", "hit"), [(True, True), (True, False), (False, False)])
