@@ -3,7 +3,7 @@ VENV ?= .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
 
-.PHONY: set-up demo test test-long test-all bench soak lint docs docs-pages format requirements clean
+.PHONY: set-up demo test test-long test-all bench mutants explore synth soak lint docs docs-pages format requirements clean
 .DEFAULT_GOAL := demo
 
 # Each of these files in the environment says that an installation was completed.
@@ -47,8 +47,17 @@ bench: $(DEVELOPMENT)  ## goals beside figures: about 25 minutes; one row: make 
 	@mkdir -p build
 	$(BIN)/python -m benchmarks.goals $(foreach row,$(ROWS),--rows $(row)) --json build/bench.json --page build/bench.md
 
+mutants: $(USE)  ## break every rule of the coordinator: is it seen? arguments: make mutants ARGS="--level wire"
+	$(BIN)/python -m selftest mutants $(ARGS)
+
+explore: $(USE)  ## every course of events of a small group, by the rules of a release
+	$(BIN)/python -m selftest explore $(ARGS)
+
+synth: $(USE)  ## evidence of any size, simulated: make synth ARGS="--output build/run --size 2GB"
+	$(BIN)/python -m selftest synth $(ARGS)
+
 soak: $(USE)  ## 300 members and a fault a minute, for an hour: do our processes grow?
-	$(BIN)/groupquake dev soak
+	$(BIN)/python -m selftest soak $(ARGS)
 
 lint: $(DEVELOPMENT)  ## what CI checks besides the tests
 	$(BIN)/ruff check .

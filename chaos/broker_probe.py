@@ -12,18 +12,16 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from chaos import timing
 from chaos.cluster_view import ClusterView
 from chaos.clusters import BrokerInfo
 from chaos.clusters.releases import SHUTDOWN_LINES
 from chaos.errors import ChaosError
-from scenarios import timing
 from scenarios.client_properties import Properties, uses_tls
 from scenarios.durations import now_ms
 from scenarios.faults.finding import Finding, await_finding
+from scenarios.timing import BROKER_BACK_MS
 
-_CONNECT_S = 2.0
-_END_POLL_S = 0.05
-_ANSWER_S = 2.0
 _SERIAL, _SERIAL_BYTES = 1, 4
 _API_VERSIONS = struct.pack(">ihhih", 10, 18, 0, _SERIAL, -1)
 """ApiVersions v0 with a correlation id and no client.id, after its length: any broker answers."""
@@ -33,7 +31,7 @@ _OURS = {
     errno.ENETUNREACH, socket.EAI_AGAIN,
 }  # fmt: skip
 """Errors of this machine, its network or its resolver, not of the broker."""
-_SHUTDOWN_LINES = tuple(line.encode() for line in SHUTDOWN_LINES)
+_SHUTDOWN_LINES = tuple(line.encode() for line in SHUTDOWN_LINES.values())
 
 
 class Question:
@@ -47,7 +45,7 @@ class Question:
     ) -> None:
         """Send the request, over TLS if `wrap` adds it. Raises OSError if nothing listens."""
         self._sent_ms = now_ms()
-        self._socket = socket.create_connection((broker.host, broker.port), _CONNECT_S)
+        self._socket = socket.create_connection((broker.host, broker.port), timing.PROBE_CONNECT_S)
         try:
             if wrap is not None:
                 self._socket = wrap(self._socket)
@@ -140,7 +138,7 @@ class BrokerProbe:
         except OSError:
             return False
         with closing(question):
-            return question.is_answered(_ANSWER_S)
+            return question.is_answered(timing.PROBE_ANSWER_S)
 
     def takes_connections(self) -> bool:
         """Return whether its port takes connections. Raises ChaosError if that is not clear."""
@@ -165,7 +163,7 @@ class BrokerProbe:
         """Wait until its port takes no connections, time is up or `stop` is set."""
         deadline = time.monotonic() + within_s
         while self.takes_connections() and time.monotonic() < deadline:
-            if stop.wait(_END_POLL_S):
+            if stop.wait(timing.POLL_S):
                 return
 
     def note_logs(self) -> None:
@@ -194,7 +192,7 @@ class BrokerProbe:
         """Wait until it answers, and every broker that answers reports it in sync."""
         return await_finding(
             self._look_for_it,
-            timing.BROKER_BACK_MS,
+            BROKER_BACK_MS,
             f"{self.address} did not answer with broker {self._broker.id} in sync",
             stop,
         )
@@ -228,7 +226,7 @@ def _refusal(broker: BrokerInfo) -> OSError | None:
     Raises ChaosError for errors that are this machine's, and tell nothing of the broker.
     """
     try:
-        socket.create_connection((broker.host, broker.port), _CONNECT_S).close()
+        socket.create_connection((broker.host, broker.port), timing.PROBE_CONNECT_S).close()
     except OSError as error:
         if error.errno in _OURS:
             raise _unclear(broker, error) from error

@@ -11,6 +11,10 @@ class TargetError(ChaosError):
     """A target selects nothing, or names what does not exist."""
 
 
+class TopicsError(ChaosError):
+    """The topics of a run could not be created."""
+
+
 class GoneError(ChaosError):
     """What a fault acted on is gone, and what the fault did with it; `left` says so."""
 
@@ -35,3 +39,11 @@ class UnreachableError(ChaosError):
 
 class RunGoesOnError(ChaosError):
     """A run that still goes on cannot be healed."""
+
+
+class ClusterError(ChaosError):
+    """A cluster operation failed."""
+
+
+class UnsupportedError(ClusterError):
+    """Clusters of that release, or with that coordinator, are not supported."""

@@ -12,14 +12,16 @@ from typing import Any, Self, TypeVar
 
 from chaos.broker_probe import BrokerProbe
 from chaos.cluster_view import ClusterView
-from chaos.clusters import Cluster, ClusterError
-from chaos.errors import ChaosError, TargetError, UnreachableError
+from chaos.clusters import Cluster
+from chaos.errors import ChaosError, ClusterError, TargetError, UnreachableError
 from chaos.member_evidence import MemberEvidence, is_open
 from chaos.members import Members
 from chaos.removal import remove_members, static_members
 from chaos.slow_disk import SlowDisk
 from chaos.tap import Rule, RunningTap
-from chaos.wire_evidence import WireRule, evidence_of
+from chaos.timing import ENDED_ANSWER_S, REMOTE_POLL_S, ROLE_S
+from chaos.wire_rules import RULES as WIRE_RULES
+from chaos.wire_rules import WireRule
 from chaos.witness import Witness
 from scenarios.faults.finding import Finding, await_finding
 from scenarios.setup import DUPLICATE, MemberSpec, Setup
@@ -31,19 +33,9 @@ from scenarios.targets import (
     MemberTarget,
     Names,
     PartitionLeader,
-    When,
     in_words,
     selected,
 )
-
-ANSWER_WITHIN_S = 30.0
-"""How long the cluster may lack a coordinator, leader or controller: after SIGKILL, a lease of
-9 s."""
-LEFT_S = 8.0
-"""What a request that is under way gets once the run is to end: nothing can interrupt it."""
-_POLL_S = 0.2
-_CONDITION_POLL_S = 0.02
-"""A state may last for some milliseconds only."""
 
 Answer = TypeVar("Answer")
 
@@ -91,12 +83,12 @@ class FaultContext:
 
         Raises ChaosError if they are not known before time is up or `stop` is set.
         """
-        deadline = time.monotonic() + ANSWER_WITHIN_S
+        deadline = time.monotonic() + ROLE_S
         while True:
             try:
                 return brokers(target, self.view)
             except ChaosError:
-                if time.monotonic() > deadline or self.stop.wait(_POLL_S):
+                if time.monotonic() > deadline or self.stop.wait(REMOTE_POLL_S):
                     raise
 
     # Witnesses
@@ -144,40 +136,10 @@ class FaultContext:
         """Return whether this machine has the client's end of a connection that a broker names."""
         return is_open(connection)
 
-    def await_condition(self, when: When) -> Finding | None:
-        """Wait until a condition holds, or its time is up; None if the run is to end.
-
-        The state is that of the latest line of a coordinator; if the logs have none of the group,
-        as on a cluster whose logs cannot be read, it is what DescribeGroups answers.
-        """
-        deadline = time.monotonic() + when.within_ms / 1000
-        while True:
-            seen, evidence = self._look(when)
-            if seen == (when.state or when.members):
-                return Finding(True, f"{when} ({evidence})")
-            if time.monotonic() >= deadline:
-                awaited = f"{when} was awaited for {when.within_ms} ms"
-                return Finding(False, f"not injected: {awaited}; {evidence}")
-            if self.stop.wait(_CONDITION_POLL_S):
-                return None
-
-    def _look(self, when: When) -> tuple[str | int | None, str]:
-        """Return what a group is or has now, and how that is known."""
-        if when.state is not None:
-            self.witness.poll()
-            if known := self.witness.state(when.group):
-                return known.state, f"{known.state} by {known.place}"
-        probe = "group.members" if when.state is None else "group.state"
-        try:
-            found = self.view.probes()[probe](when.group)
-        except ChaosError as error:
-            return None, str(error)
-        return found, f"{found} by DescribeGroups"
-
     # Acting
 
     def unless_stopped(self, ask: Callable[[], Answer]) -> Answer:
-        """Ask in another thread, and give up on it `LEFT_S` after `stop`.
+        """Ask in another thread, and give up on it `ENDED_ANSWER_S` after `stop`.
 
         Raises UnreachableError if it is given up on, and otherwise what `ask` raises.
         """
@@ -190,9 +152,9 @@ class FaultContext:
                 answer.set_exception(error)
 
         threading.Thread(target=work, name="request", daemon=True).start()
-        while not wait([answer], _POLL_S).done and not self.stop.is_set():
+        while not wait([answer], REMOTE_POLL_S).done and not self.stop.is_set():
             continue
-        if not wait([answer], LEFT_S).done:
+        if not wait([answer], ENDED_ANSWER_S).done:
             raise UnreachableError("the run was ended, and there was no answer yet")
         return answer.result()
 
@@ -231,7 +193,7 @@ class FaultContext:
         self, action: Any, member: str, nodes: tuple[int, ...] | None, keys: Mapping[str, Any]
     ) -> WireRule:
         """Return a rule of the tap for what a member sends to brokers, all without `nodes`."""
-        tap, spec = self.tap_for(action), self.experiment.member_called[member]
+        spec = self.experiment.member_called[member]
         rule = Rule(
             action,
             client_ids=(member,),
@@ -241,8 +203,8 @@ class FaultContext:
             **keys,
         )
         logs = {info.id: info.group_log for info in self.cluster.brokers}
-        evidence = evidence_of(rule, member, tap, logs, self.witness, self.stop)
-        return WireRule(tap, rule, evidence)
+        tap = self.tap_for(action)
+        return WIRE_RULES[action](tap, rule, member, logs, self.witness, self.stop)
 
 
 def resolve(

@@ -1,12 +1,19 @@
-"""Carries out one fault: intent, injection, healing, verification, each journalled at once."""
+"""Carries out one fault: intent, injection, healing, verification, each journalled at once.
+
+A run that died before it could heal its faults is healed from the journal alone.
+"""
 
 import threading
 from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
-from chaos.errors import ChaosError, GoneError, WorkerGoneError
-from chaos.journal import Journal
+from chaos.errors import ChaosError, GoneError, LoadGoneError, WorkerGoneError
+from chaos.external.hooks import run_again
+from chaos.journal import Entry, Journal, open_faults, read
 from chaos.plan import Step
-from scenarios.faults import Fault
+from chaos.tap import TapGoneError, has_ended
+from chaos.timing import TAP_ENDED_S
+from scenarios.faults import FAULTS, Fault
 from scenarios.faults.finding import Finding
 
 
@@ -49,19 +56,8 @@ class FaultRunner:
     def give_up(self, step: Step, why: str) -> None:
         """Note that a fault was not injected: the verdict cannot count it."""
         planned = step.planned
-        self._journal.write(
-            "intent",
-            fault_id=step.id,
-            fault=step.fault,
-            kind="one-shot",
-            cause=step.cause,
-            target=planned.hits,
-            group=planned.group,
-            args=dict(planned.args),
-            undo=None,
-        )
-        self._journal.write("verified", fault_id=step.id, verified=False, witness=why)
-        self._progress(f"{step.id} {step.fault} {planned.hits}: {why}")
+        self._intend(step, step.id, "one-shot", planned.hits, planned.group, planned.args)
+        self._verified(f"{step.id} {step.fault} {planned.hits}", step.id, Finding(False, why))
 
     def carry_out(self, step: Step, fault_id: str, fault: Fault) -> None:
         """Inject one fault, verify it, and heal it in any case.
@@ -79,26 +75,35 @@ class FaultRunner:
                 self._away.pop(one, None)
 
     def _carry_out(self, step: Step, fault_id: str, fault: Fault) -> None:
-        what = f"{fault_id} {step.fault} {fault.hit.target}"
-        self._journal.write(
-            "intent",
-            fault_id=fault_id,
-            fault=step.fault,
-            kind="one-shot" if fault.one_shot else "recoverable",
-            cause=step.cause,
-            target=fault.hit.target,
-            group=fault.hit.group,
-            args={**step.planned.args, **fault.hit.details},
-            undo=None if fault.hit.undo is None else dict(fault.hit.undo),
-        )
+        what, hit = f"{fault_id} {step.fault} {fault.hit.target}", fault.hit
+        args = {**step.planned.args, **hit.details}
+        kind = "one-shot" if fault.one_shot else "recoverable"
+        self._intend(step, fault_id, kind, hit.target, hit.group, args, hit.undo)
         if fault.one_shot:
             self._inject(what, fault_id, fault)
             finding = _seen(fault)
         else:
             finding = self._break_and_heal(what, fault_id, fault)
-        verified, witness = finding.holds, finding.evidence
-        self._journal.write("verified", fault_id=fault_id, verified=verified, witness=witness)
-        self._progress(f"{what}: {'verified' if verified else 'NOT verified'}: {witness}")
+        self._verified(what, fault_id, finding)
+
+    def _intend(
+        self,
+        step: Step,
+        fault_id: str,
+        kind: str,
+        target: str,
+        group: str | None,
+        args: Mapping[str, Any],
+        undo: Mapping[str, Any] | None = None,
+    ) -> None:
+        named = {"fault_id": fault_id, "fault": step.fault, "kind": kind, "cause": step.cause}
+        hit = {"target": target, "group": group, "args": dict(args)}
+        self._journal.write("intent", **named, **hit, undo=undo)
+
+    def _verified(self, what: str, fault_id: str, finding: Finding) -> None:
+        holds, witness = finding.holds, finding.evidence
+        self._journal.write("verified", fault_id=fault_id, verified=holds, witness=witness)
+        self._progress(f"{what}: {'verified' if holds else 'NOT verified'}: {witness}")
 
     def _break_and_heal(self, what: str, fault_id: str, fault: Fault) -> Finding:
         self._open.add(fault_id)
@@ -148,3 +153,58 @@ def _seen(fault: Fault) -> Finding:
         return fault.verify()
     except ChaosError as error:
         return Finding(False, str(error))
+
+
+class Healed(NamedTuple):
+    """Whether one open fault was healed, and how, or why not."""
+
+    fault_id: str
+    healed: bool
+    how: str
+
+
+def heal(journal: Journal) -> tuple[Healed, ...]:
+    """Undo every fault that the journal leaves open, the latest first, and note it there.
+
+    The load and our brokers have ended by then: nothing of them is healed one by one. Calling
+    `heal` twice does no harm. Raises ChaosError if the journal cannot be read.
+    """
+    results = tuple(map(_undo, reversed(open_faults(read(journal.path)))))
+    for result in results:
+        journal.write("healed", **result._asdict())
+    return results
+
+
+def _undo(intent: Entry) -> Healed:
+    fault_id, undo = intent["fault_id"], intent.get("undo")
+    try:
+        how = heal_from_journal(undo or {})
+    except ChaosError as error:
+        return Healed(fault_id, False, str(error))
+    if how is None:
+        return Healed(fault_id, False, f"this version does not know how to undo {undo}")
+    return Healed(fault_id, True, how)
+
+
+def heal_from_journal(undo: Mapping[str, Any]) -> str | None:
+    """Carry out an `undo` of the journal of a run that died; return how, None if no fault has it.
+
+    Members are gone with the load, rules with the tap, and our brokers end with their cluster. What
+    a user's hook did to a broker is undone by another. Raises ChaosError if it fails.
+    """
+    if undo.get("do") not in {kind.undo_name for kind in FAULTS.values() if not kind.one_shot}:
+        return None
+    match undo:
+        case {"broker": int(broker), "hook": dict(hook)}:
+            return run_again(broker, hook)
+        case {"broker": int(broker)}:
+            return f"nothing to undo: broker {broker} ends with all that is left of its cluster"
+        case {"member": str()} | {"instance_ids": dict()}:
+            return LoadGoneError.left
+        case {"pid": int(pid), "started_at_ms": int(started_ms)}:
+            if has_ended(pid, started_ms, TAP_ENDED_S):
+                return TapGoneError.left
+            raise ChaosError(
+                f"the tap (process {pid}) still runs, with its rules; end it, then heal again"
+            )
+    return None

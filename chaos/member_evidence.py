@@ -8,16 +8,11 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 
+from chaos.timing import CONNECTING_MS, SILENCE_GRACE_MS
 from chaos.witness import Request, Witness
 from scenarios.durations import now_ms
 from scenarios.faults.finding import Finding, await_finding, grouped
 from scenarios.setup import SAME, Identity
-
-GRACE_MS = 500
-"""How long after the stop a request may still arrive: it was in flight, or the broker was slow to
-log it."""
-CONNECTING_MS = 10_000
-"""How long a new consumer may take to find its coordinator, on a busy machine."""
 
 Address = IPv4Address | IPv6Address
 
@@ -49,7 +44,7 @@ class MemberEvidence:
     @property
     def least_silence_ms(self) -> int:
         """How long a member has to be silent for that to show."""
-        return 2 * self.heartbeat_interval_ms + GRACE_MS
+        return 2 * self.heartbeat_interval_ms + SILENCE_GRACE_MS
 
     def silence(self, since_ms: int) -> Finding:
         """Return whether the brokers received no request of the member from a time until now."""
@@ -58,7 +53,7 @@ class MemberEvidence:
         last = self.witness.last_request(self.member)
         if last is None:
             return Finding(False, f"no group.log ever told of {self.member}, up or down")
-        if not self.witness.silent_since(self.member, since_ms + GRACE_MS):
+        if not self.witness.silent_since(self.member, since_ms + SILENCE_GRACE_MS):
             late_ms = round(last.arrived_ms) - since_ms
             return Finding(
                 False,
@@ -76,7 +71,7 @@ class MemberEvidence:
                 False, f"{evidence}, less than two heartbeat intervals ({grouped(least_ms)} ms)"
             )
         coordinator, heard_ms = self.witness.coordinator(last.group)
-        if heard_ms <= since_ms + GRACE_MS and not self.answers(coordinator):
+        if heard_ms <= since_ms + SILENCE_GRACE_MS and not self.answers(coordinator):
             return Finding(False, f"{evidence}, but broker {coordinator} was silent altogether")
         return Finding(True, evidence)
 

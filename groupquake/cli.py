@@ -61,7 +61,7 @@ for name, place, line in (
     ("clients", "clients.command:clients", "List and build clients that members may be of."),
     ("compare", "commands.compare:compare",
      "Compare judged runs: rebalances by reason, their time, partitions without an owner."),
-    ("dev", "commands.dev:dev", "Test groupquake itself, and build what it needs."),
+    ("dev", "commands.dev:dev", "Fuzz brokers, and build archives and images."),
     ("doctor", "commands.doctor:doctor",
      "Tell what a cluster of yours allows: releases, ACLs, loggers, and what is missing."),
     ("group", "commands.group:group", "Act on a consumer group of any cluster."),
@@ -98,21 +98,27 @@ _CODES: tuple[tuple[type[Exception], Exit], ...] = (
 )
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and end the process with one of `Exit`."""
+def main(
+    arguments: Sequence[str] | None = None,
+    command: click.Command = cli,
+    name: str = "groupquake",
+) -> None:
+    """Run a command line and end the process with one of `Exit`."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # as Python does for standard error
-    code = code_of(arguments)
+    code = code_of(arguments, command, name)
     for number in ENDING:  # only the interpreter is left to end
         signal.signal(number, signal.SIG_IGN)
     sys.exit(int(code))
 
 
-def code_of(arguments: Sequence[str] | None) -> Exit:
-    """Run the command line; errors go to standard error, one line each."""
+def code_of(
+    arguments: Sequence[str] | None, command: click.Command = cli, name: str = "groupquake"
+) -> Exit:
+    """Run a command line; errors go to standard error, one line each."""
     SIGNALS.install()
     try:
-        result: Any = cli.main(arguments, prog_name="groupquake", standalone_mode=False)
+        result: Any = command.main(arguments, prog_name=name, standalone_mode=False)
     except click.ClickException as error:
         if not isinstance(error, click.exceptions.NoArgsIsHelpError):  # whose message is the help
             error = click.UsageError(printable(error.format_message()), getattr(error, "ctx", None))

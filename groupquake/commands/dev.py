@@ -1,4 +1,4 @@
-"""`groupquake dev`: tests of groupquake itself, and container images."""
+"""`groupquake dev`: the fuzzer, and what runs elsewhere need: archives and images."""
 
 from pathlib import Path
 
@@ -7,24 +7,16 @@ import click
 from chaos.clusters import image as images
 from groupquake.console import Console
 from groupquake.exits import Exit
-from groupquake.selftest.explore.command import explore
-from groupquake.selftest.fuzz.command import fuzz
-from groupquake.selftest.mutants.command import mutants
-from groupquake.selftest.soak.command import soak
-from groupquake.selftest.synth.command import synth
+from groupquake.fuzz.command import fuzz
 from scenarios.model import Cluster
 
 
 @click.group()
 def dev() -> None:
-    """Test groupquake itself, and build what it needs."""
+    """Fuzz brokers, and build archives and images."""
 
 
-dev.add_command(explore)
 dev.add_command(fuzz)
-dev.add_command(mutants)
-dev.add_command(soak)
-dev.add_command(synth)
 
 
 @dev.command()

@@ -277,7 +277,7 @@ def replay(
 
     With `first_alone` the replay ends at the first violation. The `step` of `protocol` is the
     coordinator that the brokers are compared with. A mutant takes its place by
-    `replace(CLASSIC, step=mutant)`; `classic.mutants` has them.
+    `replace(CLASSIC, step=mutant)`.
     """
     whole = GroupReplay(evidence, profile, tolerance, first_alone=first_alone, protocol=protocol)
     whole.add(evidence.requests, evidence.hints)

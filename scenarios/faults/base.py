@@ -55,7 +55,7 @@ class Hit:
 
     `target` is the member, group, topic or broker, `group` the group that is hit, if one is.
     `details` is what only shows when the fault fires, or once it is injected. `undo` is what undoes
-    the fault if the run dies (`chaos.healing`); None if there is nothing to undo.
+    the fault if the run dies (`chaos.fault_runner`); None if there is nothing to undo.
     """
 
     target: str

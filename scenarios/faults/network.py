@@ -1,6 +1,6 @@
 """Faults of the network: between brokers, and on the wire between members and brokers.
 
-The tap carries out those on the wire, `net.…`, as rules; `chaos.wire_evidence` is their witness.
+The tap carries out those on the wire, `net.…`, as rules; `chaos.wire_rules` are their witness.
 """
 
 import re
@@ -22,7 +22,7 @@ from scenarios.targets import BrokerTarget
 
 if TYPE_CHECKING:
     from chaos.fault_context import FaultContext
-    from chaos.wire_evidence import WireRule
+    from chaos.wire_rules import WireRule
 
 _RATE = "[1-9][0-9]{0,5}(kbit|mbit)"
 
@@ -193,7 +193,7 @@ class NetFault(MemberFault):
 
     def verify(self) -> Finding:
         """Return whether the rule has its effect."""
-        return self._rule.evidence.broken()
+        return self._rule.broken()
 
     def heal(self) -> str:
         """Remove the rule; what it held passes."""
@@ -201,7 +201,7 @@ class NetFault(MemberFault):
 
     def verify_healed(self) -> Finding:
         """Wait until what the witness saw is over."""
-        return self._rule.evidence.healed(self._context.stop)
+        return self._rule.healed()
 
 
 _RULE_KEYS = ("way", "latency_ms", "jitter_ms", "apis", "count", "probability", "then")

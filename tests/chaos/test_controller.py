@@ -12,10 +12,10 @@ import pytest
 
 from chaos.controller import Controller, Outcome
 from chaos.errors import LoadGoneError, TargetError
-from chaos.healing import heal
+from chaos.fault_runner import heal
 from chaos.journal import Journal, open_faults, read
-from chaos.member_evidence import GRACE_MS
 from chaos.members import Members
+from chaos.timing import SILENCE_GRACE_MS
 from scenarios import Experiment
 from scenarios.faults.member import MemberRestart
 from tests.chaos.fake_cluster import FakeCluster
@@ -165,7 +165,7 @@ def test_a_member_that_was_not_down_is_not_verified(run, load, experiment, monke
 def test_a_member_that_continues_after_its_stop_is_reported(run, load, experiment, monkeypatch):
     monkeypatch.setattr("chaos.member_evidence.CONNECTING_MS", 0)
     load.deaf.add("static-3")
-    assert run.of(experiment(ONE.replace("150ms", f"{GRACE_MS + 150}ms"))) == GOOD
+    assert run.of(experiment(ONE.replace("150ms", f"{SILENCE_GRACE_MS + 150}ms"))) == GOOD
     [verified] = run.entries("verified")
     assert verified["verified"] is False
     assert "static-3 sent HEARTBEAT " in verified["witness"]
@@ -240,6 +240,33 @@ def test_an_abort_heals_what_is_open_and_starts_nothing_new(run, load, experimen
     assert run.entries("healed")[0]["healed"] is True
     [verified] = run.entries("verified")
     assert (verified["verified"], "was not waited for" in verified["witness"]) == (False, True)
+    assert [entry["phase"] for entry in run.entries("phase")] == ["impact"]
+
+
+def test_a_stop_after_the_last_fault_ends_the_waiting_and_nothing_else(run, load, experiment):
+    outcome = run.meanwhile(
+        experiment(ONE, impact="1m", recovery="1m"),
+        lambda: run.path.exists() and run.entries("verified"),
+        lambda: run.controller.stop(),  # noqa: PLW0108 (there is none before the run)
+    )
+    assert outcome == GOOD
+    assert run.entries("verified")[0]["verified"] is True
+    assert len(run.entries("stopped")) == 1
+    assert run.entries("aborted") == []
+
+
+def test_a_stop_heals_what_is_open_and_starts_nothing_new(run, load, experiment):
+    later = ONE.replace("at: 10ms", "at: 1m").replace("static-3", "static-1")
+    load.lost.add("static-3")  # so that nobody sees it come back before the wait is given up
+    outcome = run.meanwhile(
+        experiment(LONG, later),
+        lambda: run.path.exists() and run.entries("injected"),
+        lambda: run.controller.stop(),  # noqa: PLW0108 (there is none before the run)
+    )
+    assert outcome == GOOD
+    assert load.ordered("stop") == load.ordered("start") == ["static-3"]
+    assert run.entries("healed")[0]["healed"] is True
+    assert run.entries("verified")[0]["verified"] is False
     assert [entry["phase"] for entry in run.entries("phase")] == ["impact"]
 
 

@@ -208,7 +208,7 @@ def test_all_of_an_empty_group_is_an_error(run, removed, experiment, monkeypatch
 def test_the_end_of_the_run_does_not_wait_for_an_answer_that_does_not_come(
     run, removed, experiment, monkeypatch, instances
 ):
-    monkeypatch.setattr("chaos.fault_context.LEFT_S", 0.1)
+    monkeypatch.setattr("chaos.fault_context.ENDED_ANSWER_S", 0.1)
     asked, over = threading.Event(), threading.Event()
 
     def hang(*_, **__):

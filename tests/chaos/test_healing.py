@@ -1,6 +1,6 @@
 import pytest
 
-from chaos import healing
+from chaos import fault_runner
 from chaos.journal import Journal, open_faults, read
 
 
@@ -16,7 +16,7 @@ def intend(path, **undo) -> None:
 
 def heal(path):
     with Journal(path) as journal:
-        return healing.heal(journal)
+        return fault_runner.heal(journal)
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def commands_of(text: str) -> Iterator[tuple[str, ...]]:
 
 
 def _alternatives(command: str) -> Iterator[tuple[str, ...]]:
-    """Split `dev fuzz | mutants | image build` into three commands, and name the placeholders."""
+    """Split `dev fuzz | image build` into three commands, and name the placeholders."""
     first, *others = command.split(" | ")
     words = shlex.split(first.replace("…", ""))
     last = re.search(r" ([a-z]+(?: build)?)$", first)

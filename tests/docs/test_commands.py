@@ -27,12 +27,8 @@ RUN_BY = {
     "groupquake clients list": "tests/groupquake/test_trial.py",
     "groupquake clients build": "tests/groupquake/test_trial_run.py",
     "groupquake trial": "tests/groupquake/test_trial_run.py",
-    "groupquake dev explore": "tests/groupquake/selftest/explore/test_explore.py",
-    "groupquake dev fuzz": "tests/groupquake/selftest/fuzz/test_real_broker.py",
-    "groupquake dev mutants": "tests/groupquake/selftest/mutants/test_table.py",
-    "groupquake dev soak": "tests/groupquake/selftest/soak/test_command.py",
+    "groupquake dev fuzz": "tests/groupquake/fuzz/test_real_broker.py",
     "groupquake dev spark-archive": "tests/reports/ingest/test_archive.py",
-    "groupquake dev synth": "tests/groupquake/commands/test_synth.py",
     "groupquake dev image": "tests/chaos/clusters/test_docker.py",
     "locust": "tests/loadtest/test_ui_page.py",
 }

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+import click
 import pytest
 
 from groupquake import cli
@@ -76,16 +77,20 @@ def small(tmp_path: Path) -> Path:
     return file
 
 
-def arguments(*words: object) -> list[str]:
-    return [sys.executable, "-m", "groupquake", *map(str, words)]
+def arguments(*words: object, program: str = "groupquake") -> list[str]:
+    return [sys.executable, "-m", program, *map(str, words)]
 
 
 def run_in(
-    folder: Path, *words: object, env: Mapping[str, str] | None = None, timeout_s: float = 240
+    folder: Path,
+    *words: object,
+    program: str = "groupquake",
+    env: Mapping[str, str] | None = None,
+    timeout_s: float = 240,
 ) -> Done:
     """Run a command line in a folder."""
     done = subprocess.run(
-        arguments(*words),
+        arguments(*words, program=program),
         cwd=folder,
         env={**os.environ, **(env or {})},
         capture_output=True,
@@ -102,6 +107,24 @@ def process(tmp_path: Path) -> Command:
     return partial(run_in, tmp_path)
 
 
+def run_here(
+    command: click.Command, name: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> Command:
+    """Return what runs a command line in a folder, in this process."""
+
+    def run(*words: object, env: Mapping[str, str] | None = None) -> Done:
+        out, err = io.StringIO(), io.StringIO()
+        with monkeypatch.context() as patched, redirect_stdout(out), redirect_stderr(err):
+            patched.chdir(folder)
+            patched.setattr(SIGNALS, "install", lambda: None)
+            for variable, value in (env or {}).items():
+                patched.setenv(variable, value)
+            code = cli.code_of([str(word) for word in words], command, name)
+        return Done(int(code), out.getvalue(), err.getvalue())
+
+    return run
+
+
 @pytest.fixture
 def groupquake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
     """Run a command line in an empty folder, in this process.
@@ -109,18 +132,7 @@ def groupquake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
     It saves the start of a process. Signals stay pytest's. `--ui` replaces the process: use
     `process` for it, and where the end of the process is what is tested.
     """
-
-    def run(*words: object, env: Mapping[str, str] | None = None) -> Done:
-        out, err = io.StringIO(), io.StringIO()
-        with monkeypatch.context() as patched, redirect_stdout(out), redirect_stderr(err):
-            patched.chdir(tmp_path)
-            patched.setattr(SIGNALS, "install", lambda: None)
-            for name, value in (env or {}).items():
-                patched.setenv(name, value)
-            code = cli.code_of([str(word) for word in words])
-        return Done(int(code), out.getvalue(), err.getvalue())
-
-    return run
+    return run_here(cli.cli, "groupquake", tmp_path, monkeypatch)
 
 
 def running(mark: str) -> Sequence[str]:

@@ -65,7 +65,6 @@ def test_no_number_of_the_command_line_is_without_bound() -> None:
         ("doctor", "--bootstrap=127.0.0.1:{}"),
         ("oracle", "replay", "-", "--effort"),
         ("dev", "fuzz", "--at=127.0.0.1:{}"),
-        ("dev", "synth", "--output=x", "--size={}TB"),
     ],
 )
 def test_a_number_of_the_command_line_is_too_large(

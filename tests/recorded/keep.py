@@ -1,4 +1,4 @@
-"""Keeps what `groupquake dev mutants` needs of runs and of fuzzed sequences, for the repository.
+"""Keeps what `make mutants` needs of runs and of fuzzed sequences, for the repository.
 
 python -m tests.recorded.keep runs RUNS        run folders, into one archive an experiment
 python -m tests.recorded.keep traces EVENTS…   of event files, the smallest sequence that catches
@@ -15,15 +15,15 @@ from collections.abc import Iterable, Iterator
 from io import BytesIO
 from pathlib import Path
 
-from groupquake.selftest.fuzz.judge import Verdict
-from groupquake.selftest.mutants.evidence import runs_in
-from groupquake.selftest.mutants.table import SEEDS
-from groupquake.selftest.mutants.traces import BRIEFLY, verdict
-from reference_coordinator.classic.mutants import MUTANTS
+from groupquake.fuzz.judge import Verdict
 from reference_coordinator.event_files.reading import read
 from reference_coordinator.event_files.writing import event_lines
 from reports.judgement.recording import Recording
 from reports.judgement.run.run_folder import MACHINE
+from selftest.broken_rules import MUTANTS
+from selftest.mutants.evidence import runs_in
+from selftest.mutants.table import SEEDS
+from selftest.mutants.traces import BRIEFLY, verdict
 
 HERE = Path(__file__).parent
 KEPT = ("experiment.yaml", "journal.jsonl", "plan.json")

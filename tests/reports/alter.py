@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from groupquake.selftest.mutants.log_synthesis import SynthesizedLine
 from reports.judgement.group import check_rows
 from reports.judgement.recording import Recording, Row
 from reports.judgement.run_context import RunContext
+from selftest.mutants.log_synthesis import SynthesizedLine
 
 Json = dict[str, Any]
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from groupquake.selftest.mutants.log_synthesis import SynthesizedLine
-from groupquake.selftest.mutants.synthesized_run import with_timestamps
 from reports.judgement.recording import Recording
+from selftest.mutants.log_synthesis import SynthesizedLine
+from selftest.mutants.synthesized_run import with_timestamps
 
 UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 ABOUT_NO_GROUP = frozenset({

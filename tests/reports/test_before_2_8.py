@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from groupquake.selftest.mutants.judging import found, proven
 from kafka_protocol.request_log import COMPLETED
 from reference_coordinator.classic.releases import promised_by
 from reports.judgement.findings import Finding
 from reports.judgement.recording import Recording
 from reports.judgement.run_context import RunContext
+from selftest.mutants.judging import found, proven
 from tests.reports import conftest
 
 RECORDED = Path(__file__).parents[1] / "recorded" / "before-2.8"

@@ -6,7 +6,7 @@ plan's faults is left.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -15,13 +15,10 @@ from typing import Any
 
 import pytest
 
-from groupquake.selftest.mutants.log_synthesis import LogSynthesis
-from groupquake.selftest.mutants.synthesized_run import SynthesizedRun
 from kafka_protocol.append_errors import AppendError
 from kafka_protocol.errors import Error
-from reference_coordinator.classic.effects import Effect, Persist
-from reference_coordinator.classic.events import Event, RecordWritten
 from reference_coordinator.classic.step import step
+from reference_coordinator.driving.driver import Write
 from reference_coordinator.replay import EpochEvent, ObservedRequest, Outage, Stall
 from reports.judgement.coordinators import elections
 from reports.judgement.coordinators.coordinator_epochs import CoordinatorEpochs
@@ -31,7 +28,10 @@ from reports.judgement.group import check_rows
 from reports.judgement.recording import Recording, Row
 from reports.judgement.run.disturbance import Disturbance
 from reports.judgement.run_context import RunContext
+from selftest.mutants.log_synthesis import LogSynthesis
+from selftest.mutants.synthesized_run import SynthesizedRun
 from tests.recorded.logs import RECORDINGS
+from tests.reports.conftest import COORDINATORS
 from tests.reports.explained import explains
 
 GROUP = "failover"
@@ -70,22 +70,16 @@ class FailingWrite(LogSynthesis):
     failing: str = ""
     unloads_ms: float | None = None
 
-    def _read(self) -> None:
-        super()._read()
+    def read(self) -> None:
+        super().read()
         if self.unloads_ms is not None:
             broker = self.failing.partition(":")[0]
-            self._push(self.unloads_ms, broker, EpochEvent(self.unloads_ms, broker, "unloaded"))
+            self.plan(EpochEvent(self.unloads_ms, broker, "unloaded"))
 
-    def _events(self, broker: str, item: object, at_ms: float) -> Iterator[Event]:
-        for event in super()._events(broker, item, at_ms):
-            failed = isinstance(event, RecordWritten) and event.request == self.failing
-            yield replace(event, error=Error.NOT_COORDINATOR) if failed else event
-
-    def _apply(self, broker: str, now: float, effect: Effect) -> None:
-        stored = self.stored
-        super()._apply(broker, now, effect)
-        if isinstance(effect, Persist) and effect.request == self.failing:
-            self.stored = stored
+    def outcome(self, broker: str, write: Write) -> tuple[Error, bool]:
+        if write.request != self.failing:
+            return super().outcome(broker, write)
+        return Error.NOT_COORDINATOR, False
 
 
 @dataclass(frozen=True)
@@ -145,7 +139,7 @@ def case(name: str, unloads_after_ms: float | None = 20.0, *, says_so: bool = Tr
     return Case(run, seen, epochs)
 
 
-@pytest.mark.parametrize("name", RECORDINGS)
+@pytest.mark.parametrize("name", COORDINATORS)
 def test_a_write_that_fails_at_an_election_without_a_fault_is_a_doubt(name: str) -> None:
     lost = case(name)
     assert not lost.is_explained
@@ -158,7 +152,7 @@ def test_a_write_that_fails_at_an_election_without_a_fault_is_a_doubt(name: str)
     assert cause.endswith(": a busy machine or a defect outside the coordinator")
 
 
-@pytest.mark.parametrize("name", RECORDINGS)
+@pytest.mark.parametrize("name", COORDINATORS)
 def test_the_fault_of_a_plan_explains_it(name: str) -> None:
     lost = case(name)
     judge = replace(lost.context, outages=(Outage(lost.failed.at_ms - 100, 1e15),))
@@ -166,7 +160,7 @@ def test_the_fault_of_a_plan_explains_it(name: str) -> None:
     assert unplanned_elections(lost.epochs, lost.partition, judge.outages) == []
 
 
-@pytest.mark.parametrize("name", RECORDINGS)
+@pytest.mark.parametrize("name", COORDINATORS)
 def test_without_an_election_it_is_proven_wrong(name: str) -> None:
     """The broker never gave the partition up: another one loads it after its end."""
     kept = case(name, None)
@@ -174,7 +168,7 @@ def test_without_an_election_it_is_proven_wrong(name: str) -> None:
     assert proven_roots(kept.found)
 
 
-@pytest.mark.parametrize("name", RECORDINGS)
+@pytest.mark.parametrize("name", COORDINATORS)
 @pytest.mark.parametrize(("after_ms", "may_fail"), [(20.0, True), (990.0, True), (1_010.0, False)])
 def test_an_election_explains_what_fails_shortly_before(
     name: str, after_ms: float, *, may_fail: bool
@@ -191,7 +185,7 @@ def test_an_election_explains_what_fails_shortly_before(
     assert election.meets(failed_ms, failed_ms) == (after_ms < KNOWN_MS + 40.0)
 
 
-@pytest.mark.parametrize("name", RECORDINGS)
+@pytest.mark.parametrize("name", COORDINATORS)
 @pytest.mark.parametrize("epoch", [0, None])
 def test_a_load_that_is_in_no_higher_epoch_is_no_election(name: str, epoch: int | None) -> None:
     lost = case(name)
@@ -211,7 +205,7 @@ def test_before_epochs_were_logged_the_order_of_times_tells() -> None:
     assert election.broker == loads[0].broker
 
 
-@pytest.mark.parametrize("name", RECORDINGS)
+@pytest.mark.parametrize("name", COORDINATORS)
 def test_brokers_that_are_shut_down_lose_their_leaderships(name: str) -> None:
     lost = case(name)
     unloads_ms = lost.failed.at_ms + 20.0
@@ -220,7 +214,7 @@ def test_brokers_that_are_shut_down_lose_their_leaderships(name: str) -> None:
     assert look(unloads_ms) == []
 
 
-@pytest.mark.parametrize("name", RECORDINGS)
+@pytest.mark.parametrize("name", COORDINATORS)
 @pytest.mark.parametrize(("stops_after_ms", "explained"), [(15.0, True), (25.0, False)])
 def test_writes_fail_as_a_run_shuts_its_brokers_down(
     name: str, stops_after_ms: float, *, explained: bool
@@ -232,7 +226,7 @@ def test_writes_fail_as_a_run_shuts_its_brokers_down(
     assert explains(judge, GROUP, lost.rows) == explained
 
 
-@pytest.mark.parametrize("name", RECORDINGS)
+@pytest.mark.parametrize("name", COORDINATORS)
 def test_a_broker_that_gives_nothing_up_loses_no_write_as_it_is_shut_down(name: str) -> None:
     kept = case(name, None)
     judge = replace(kept.context, grown_ms=(inf, kept.failed.at_ms - 1_000.0))

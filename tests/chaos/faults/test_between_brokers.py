@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from chaos.cluster_view import ClusterView
 from chaos.clusters import ClusterError
 from chaos.clusters.docker import DockerCluster
 from chaos.clusters.docker_engine import engine, remove_marked
 from chaos.errors import ChaosError
-from groupquake.kafka_admin import KafkaAdmin
 from tests.chaos.clusters.clients import create_topic, eventually, member
 from tests.chaos.faults.on_brokers import fault_of
 from tests.conftest import SOON_BACK
@@ -39,7 +39,7 @@ PARTITION = "fault: broker.partition, for: 1s"
 def test_a_coordinator_is_parted_and_another_takes_over(
     cluster: DockerCluster, stop: threading.Event
 ) -> None:
-    view = KafkaAdmin(cluster.bootstrap)
+    view = ClusterView(cluster.bootstrap)
     with member(cluster, "orders", "parted"):
         coordinator = view.coordinator("parted")
         others = [info for info in cluster.brokers if info.id != coordinator]
@@ -66,7 +66,7 @@ def test_what_a_broker_sends_to_the_others_is_slow(
     cluster: DockerCluster, stop: threading.Event
 ) -> None:
     keys = "fault: broker.slow-network, for: 3s, rate: 1kbit"
-    slow = fault_of(keys, 2, cluster, KafkaAdmin(cluster.bootstrap), stop)
+    slow = fault_of(keys, 2, cluster, ClusterView(cluster.bootstrap), stop)
     slow.inject()
     eventually(lambda: slow.verify().holds, "a packet that waits")
     assert "bytes at 1kbit, and had to wait" in slow.verify().evidence

@@ -90,7 +90,7 @@ def test_a_port_that_cannot_be_probed_is_not_taken_for_a_broker_that_is_down(fak
 
 def test_a_broker_with_a_full_accept_queue_is_not_awaited(fake_cluster, aim, monkeypatch):
     """So is the queue of a paused broker whose clients connect again and again."""
-    monkeypatch.setattr("chaos.broker_probe._CONNECT_S", 0.2)
+    monkeypatch.setattr("chaos.timing.PROBE_CONNECT_S", 0.2)
     fault = aim(KILL)
     fault.inject()
     fault.heal()
@@ -105,7 +105,7 @@ def test_a_broker_with_a_full_accept_queue_is_not_awaited(fake_cluster, aim, mon
 
 
 def test_a_broker_that_is_frozen_or_down_does_not_answer(fake_cluster, monkeypatch):
-    monkeypatch.setattr("chaos.broker_probe._ANSWER_S", 0.2)
+    monkeypatch.setattr("chaos.timing.PROBE_ANSWER_S", 0.2)
     probe = BrokerProbe(2, fake_cluster.brokers, fake_cluster)
     assert probe.answers()
     fake_cluster.pause(2)
@@ -142,7 +142,7 @@ def test_a_broker_that_does_not_start_is_reported(fake_cluster, aim):
 
 
 def test_a_broker_is_back_only_when_it_is_in_sync(fake_cluster, aim, monkeypatch):
-    monkeypatch.setattr("scenarios.timing.BROKER_BACK_MS", 100)
+    monkeypatch.setattr("chaos.broker_probe.BROKER_BACK_MS", 100)
     fault = aim(KILL)
     fault.inject()
     fake_cluster.lagging.add(2)
@@ -158,7 +158,7 @@ def test_a_broker_is_back_only_when_it_is_in_sync(fake_cluster, aim, monkeypatch
 def test_all_that_answer_have_to_agree_and_it_has_to_answer(
     fake_cluster, aim, monkeypatch, trouble
 ):
-    monkeypatch.setattr("scenarios.timing.BROKER_BACK_MS", 100)
+    monkeypatch.setattr("chaos.broker_probe.BROKER_BACK_MS", 100)
     fault = aim(KILL)
     fault.inject()
     [(how, who)] = trouble.items()

@@ -13,8 +13,8 @@ import pytest
 from chaos import broker_probe
 from chaos.broker_probe import BrokerProbe
 from chaos.clusters import BrokerInfo
-from chaos.clusters.external import ExternalCluster, Target
 from chaos.errors import ChaosError
+from chaos.external.cluster import ExternalCluster, Target
 from scenarios.external import Hooks
 from scenarios.faults import Fault
 from tests.chaos.fake_cluster import FakeCluster

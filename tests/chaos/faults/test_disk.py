@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from chaos.cluster_view import ClusterView
 from chaos.clusters import ClusterError, volume
 from chaos.clusters.factory import end_left_over
 from chaos.clusters.process import ProcessCluster
 from chaos.clusters.volume import Volume
-from groupquake.kafka_admin import KafkaAdmin
 from tests.chaos.clusters.clients import create_topic, member
 from tests.chaos.faults.on_brokers import fault_of
 
@@ -86,7 +86,7 @@ def test_a_disk_is_slow_then_full_and_the_broker_comes_back(tmp_path: Path, stop
         f"disk-{os.getpid()}", tmp_path / "brokers", brokers=1, config=config, volumes=True
     ) as cluster:
         create_topic(cluster, "orders")
-        view = KafkaAdmin(cluster.bootstrap)
+        view = ClusterView(cluster.bootstrap)
         with member(cluster, "orders", "readers"):
             slow = fault_of("fault: disk.slow, lasts: 2s", 1, cluster, view, stop)
             slow.inject()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from chaos.errors import ChaosError, LoadGoneError, WorkerGoneError
-from chaos.healing import heal_from_journal
+from chaos.fault_runner import heal_from_journal
 from chaos.member_evidence import is_open
 from scenarios.durations import now_ms
 from tests.chaos.fakes import until

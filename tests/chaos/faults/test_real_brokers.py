@@ -5,13 +5,13 @@ import threading
 
 import pytest
 
+from chaos.cluster_view import ClusterView
 from chaos.clusters.process import ProcessCluster
 from chaos.errors import ChaosError
 from chaos.fault_context import FaultContext
 from chaos.member_evidence import is_open
 from chaos.removal import static_members
 from chaos.witness import Witness
-from groupquake.kafka_admin import KafkaAdmin
 from scenarios import named
 from scenarios.faults.group import RemoveMembers
 from tests.chaos.clusters.clients import eventually, member
@@ -28,8 +28,8 @@ def cluster(brokers: ProcessCluster) -> ProcessCluster:
 
 
 @pytest.fixture(scope="module")
-def view(cluster) -> KafkaAdmin:
-    return KafkaAdmin(cluster.bootstrap)
+def view(cluster) -> ClusterView:
+    return ClusterView(cluster.bootstrap)
 
 
 @pytest.fixture

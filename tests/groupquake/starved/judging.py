@@ -3,8 +3,8 @@
 from enum import StrEnum
 from pathlib import Path
 
-from groupquake.selftest.mutants.judging import found, proven
 from reports.judgement.recording import Recording
+from selftest.mutants.judging import found, proven
 
 
 class Outcome(StrEnum):

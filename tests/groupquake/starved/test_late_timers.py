@@ -8,8 +8,6 @@ from dataclasses import replace
 
 import pytest
 
-from groupquake.selftest.mutants import judging
-from groupquake.selftest.mutants.judging import synthesized_run_of
 from reference_coordinator.classic.effects import Arm, Effect
 from reference_coordinator.classic.events import Event, TimerKind
 from reference_coordinator.classic.profiles import Profile
@@ -19,6 +17,8 @@ from reports.judgement.disturbances import Disturbances
 from reports.judgement.findings import Finding
 from reports.judgement.recording import Recording
 from reports.judgement.run.disturbance import Disturbance, Source
+from selftest.mutants import judging
+from selftest.mutants.judging import synthesized_run_of
 from tests.recorded.logs import RECORDINGS
 
 RECORDED = sorted(RECORDINGS)

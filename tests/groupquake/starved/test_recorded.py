@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from groupquake.selftest.mutants import judging
-from groupquake.selftest.mutants.evidence import Runs, runs_in
 from reports.judgement.recording import Recording
 from reports.judgement.run.run_folder import MACHINE
 from reports.judgement.standstills import stood_still
+from selftest.mutants import judging
+from selftest.mutants.evidence import Runs, runs_in
 from tests.groupquake.starved.judging import Outcome, outcomes
 
 HERE = Path(__file__).parent / "recorded"

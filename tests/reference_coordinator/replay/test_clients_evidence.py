@@ -6,12 +6,12 @@ and nothing of when the coordinator acted.
 
 import pytest
 
-from groupquake.selftest.mutants.judging import synthesized_run_of
-from reference_coordinator.classic.mutants import MUTANTS
 from reference_coordinator.classic.step import step
 from reference_coordinator.event_files.reading import EventSequence
 from reference_coordinator.replay import replay
 from reports.judgement.recording import Recording
+from selftest.broken_rules import MUTANTS
+from selftest.mutants.judging import synthesized_run_of
 from tests.recorded.logs import RECORDINGS
 from tests.reference_coordinator.event_files.event_lines import from_log, one
 

@@ -18,7 +18,6 @@ from reference_coordinator.classic.events import (
     TimerKind,
 )
 from reference_coordinator.classic.members import Members
-from reference_coordinator.classic.mutants import MUTANTS
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import NEWEST
 from reference_coordinator.classic.state import Group, Member, Service, State
@@ -26,6 +25,7 @@ from reference_coordinator.classic.step import Step, step
 from reference_coordinator.frozen import replace_fields
 from reference_coordinator.replay.evidence import ObservedRequest
 from reference_coordinator.replay.reactions import Reactions, Timers
+from selftest.broken_rules import MUTANTS
 
 SESSION_MS = 10_000
 

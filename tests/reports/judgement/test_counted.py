@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from groupquake.selftest.mutants.evidence import runs_in
 from reports.judgement.run.run_folder import MACHINE
+from selftest.mutants.evidence import runs_in
 from tests.reports.judged_here import judged_here
 
 RUNS = Path(__file__).parents[2] / "recorded" / "counts"

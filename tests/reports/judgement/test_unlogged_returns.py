@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from groupquake.selftest.mutants.judging import disturbances_of
 from reports.judgement.findings import Finding, of_group, proven_roots
 from reports.judgement.group import check_rows
 from reports.judgement.recording import Recording
 from reports.judgement.run_context import RunContext
+from selftest.mutants.judging import disturbances_of
 from tests.recorded.logs import RECORDINGS
 from tests.reference_coordinator.replay.test_unlogged_returns import NAMES, NEW_ID, recorded
 

@@ -1,0 +1,119 @@
+"""One client process of a fuzzed group: its identity and the state from its responses."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Any
+
+from groupquake.fuzz.script import Ref
+from kafka_protocol.errors import Error
+from loadtest.wire import Exchange
+
+
+class Phase(Enum):
+    """The next request of a well-behaved client: JoinGroup, SyncGroup, or Heartbeat."""
+
+    OUT = auto()
+    JOINED = auto()
+    IN = auto()
+
+
+@dataclass
+class Process:
+    """A client process. `member_id` and `generation` are those of the latest responses."""
+
+    client_id: str
+    instance_id: str | None
+    versions: Mapping[str, int]
+    session_ms: int
+    rebalance_ms: int
+    protocols: tuple[tuple[str, str], ...]
+    protocol_type: str = "consumer"
+    incarnation: int = 1
+    gone: bool = False
+    phase: Phase = Phase.OUT
+    member_id: Ref | str = ""
+    generation: Ref | int = -1
+    protocol: Ref | None = None
+    leader_step: int = 0
+    """The step whose response made it the leader, 0 if it is not the leader."""
+    joined: bool = False
+    stale: list[Ref] = field(default_factory=list)
+    waiting: dict[int, str] = field(default_factory=dict)
+    """APIs of the requests without a response, by step."""
+    alive_ms: float = 0.0
+    joined_ms: float = 0.0
+    pending_ms: float = 0.0
+
+    @property
+    def connection(self) -> str:
+        """The name of its connection; a restarted process has a new one."""
+        return f"{self.client_id}.{self.incarnation}"
+
+    @property
+    def busy(self) -> bool:
+        """Whether it waits for a JoinGroup or SyncGroup response."""
+        return any(api in ("JOIN_GROUP", "SYNC_GROUP") for api in self.waiting.values())
+
+    def restart(self) -> None:
+        """Restart: only the instance id stays."""
+        self.forget()
+        self.incarnation += 1
+        self.waiting.clear()
+
+    def forget(self) -> None:
+        """Forget the member id."""
+        if isinstance(self.member_id, Ref):
+            self.stale.append(self.member_id)
+        self.member_id, self.generation, self.protocol = "", -1, None
+        self.phase, self.leader_step, self.joined = Phase.OUT, 0, False
+
+    def apply(self, step: int, exchange: Exchange, at_ms: float) -> None:
+        """Apply the response to a request that it sent with its own identity."""
+        if self.waiting.pop(step, None) is None or exchange.response is None:
+            return
+        error = _error(exchange.response)
+        if error == Error.NONE:
+            self.alive_ms = at_ms
+        match exchange.api:
+            case "JOIN_GROUP":
+                self._apply_join(step, error, exchange.response, at_ms)
+            case "SYNC_GROUP" if error == Error.NONE:
+                self.phase = Phase.IN
+            case "LEAVE_GROUP" if error == Error.NONE:
+                self.forget()
+            case _:
+                self._apply_error(error)
+
+    def _apply_join(self, step: int, error: int, answer: Mapping[str, Any], at_ms: float) -> None:
+        if error == Error.NONE:
+            self.member_id = Ref(step, "memberId")
+            self.generation = Ref(step, "generationId")
+            self.protocol = Ref(step, "protocolName")
+            leads = answer["leader"] == answer["memberId"] and not answer.get("skipAssignment")
+            self.leader_step = step if leads else 0
+            self.phase, self.joined, self.joined_ms = Phase.JOINED, True, at_ms
+        elif error == Error.MEMBER_ID_REQUIRED:
+            self.member_id, self.pending_ms = Ref(step, "memberId"), at_ms
+        else:
+            self._apply_error(error)
+
+    def _apply_error(self, error: int) -> None:
+        if error in (Error.UNKNOWN_MEMBER_ID, Error.FENCED_INSTANCE_ID):
+            self.forget()
+        elif error == Error.GROUP_MAX_SIZE_REACHED:
+            self.gone = True
+        elif error == Error.INCONSISTENT_GROUP_PROTOCOL:
+            data = self.protocols[0][1]
+            self.protocols = (("range", data), ("rr", data))
+        elif error != Error.NONE:
+            self.phase = Phase.OUT
+
+
+def _error(answer: Mapping[str, Any]) -> int:
+    """Return the error code of a response, wherever the version has it."""
+    if "topics" in answer:
+        return int(answer["topics"][0]["partitions"][0]["errorCode"])
+    members = answer.get("members") or []
+    nested = [member["errorCode"] for member in members if "errorCode" in member]
+    return int(answer["errorCode"] or (nested[0] if nested else Error.NONE))

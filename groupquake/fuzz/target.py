@@ -1,0 +1,185 @@
+"""The broker under test: API versions, configuration, and readiness."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from chaos.clusters.process import ProcessCluster
+from groupquake.fuzz.offsets_partitions import OffsetsPartitions
+from groupquake.fuzz.sequence_driver import MAX_SIZE, TOPIC
+from kafka_protocol.errors import Error
+from kafka_protocol.releases import OLD_JOIN_FAILS_BESIDE_STATICS, number
+from loadtest.wire import NO_TOPIC_ID, Connection, Versions, WireError, negotiate
+
+CONFIG: Mapping[str, str | int | bool] = {
+    "group.initial.rebalance.delay.ms": 200,
+    "group.min.session.timeout.ms": 300,
+    "group.max.session.timeout.ms": 60_000,
+    "group.max.size": MAX_SIZE,
+    "message.max.bytes": 8_000,
+    "offsets.topic.num.partitions": 12,
+    "group.coordinator.append.linger.ms": 5,
+}
+"""Short timers, and limits of groups and records that sequences reach. With the append linger, the
+Java coordinator batches records, as it does by default in some releases."""
+NOT_RULES = ("offsets.topic.num.partitions", "group.coordinator.append.linger.ms")
+"""Properties that the rules do not depend on; older releases do not have all of them."""
+PARTITIONS = 3
+"""The partitions of the topic whose offsets are committed."""
+READY_WITHIN_S = 60.0
+BROKER = 4
+"""The resource type of a broker in DescribeConfigs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A broker that is ready; `topic_id` is the id of the topic whose offsets are committed.
+
+    `config` are the group settings, `largest_record` is the log's limit in bytes.
+    """
+
+    host: str
+    port: int
+    kafka: str
+    coordinator: str
+    config: Mapping[str, int]
+    versions: Versions
+    topic_id: str
+    largest_record: int
+    offsets_partitions: OffsetsPartitions
+
+    @property
+    def old_joins_know_no_statics(self) -> bool:
+        """Whether JoinGroup below v5 fails for the leader of static members (KAFKA-14422).
+
+        It leaves the group half-way through its answers, and the
+        oracle does not tell how.
+        """
+        first, mended = OLD_JOIN_FAILS_BESIDE_STATICS
+        return first <= number(self.kafka) < mended
+
+
+@contextmanager
+def own_broker(
+    kafka: str, coordinator: str, folder: Path, progress: Callable[[str], None]
+) -> Iterator[Target]:
+    """Start one real broker of a release; stop it after the block."""
+    cluster = ProcessCluster(
+        f"fuzz-{time.time():.0f}",
+        folder,
+        version=kafka,
+        coordinator=coordinator,
+        brokers=1,
+        config=CONFIG,
+        progress=progress,
+    )
+    with cluster:
+        yield ready("127.0.0.1", cluster.brokers[0].port, kafka, coordinator)
+
+
+def ready(host: str, port: int, kafka: str, coordinator: str) -> Target:
+    """Prepare a running broker, and query its properties.
+
+    Raises WireError if it does not answer, or does not coordinate groups within a minute.
+    """
+    connection = Connection(host, port, "scout")
+    try:
+        served = negotiate(connection, ("METADATA", "FIND_COORDINATOR", "DESCRIBE_CONFIGS"))
+        queries = _BrokerQueries(connection, {api: highest for api, (_, highest) in served.items()})
+        topic_id = queries.topic()
+        queries.wait_for_coordinator()
+        properties = queries.config()
+        config = {name: value for name, value in properties.items() if name.startswith("group.")}
+        versions = negotiate(connection)
+        largest = properties["message.max.bytes"]
+        offsets_partitions = OffsetsPartitions(queries.group_partitions())
+        return Target(
+            host, port, kafka, coordinator, config, versions, topic_id, largest, offsets_partitions
+        )
+    finally:
+        connection.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _BrokerQueries:
+    """Queries of the broker before the first sequence, in the newest shared versions."""
+
+    connection: Connection
+    versions: Mapping[str, int]
+
+    def topic(self) -> str:
+        """Create the topic; return its id when the broker has it (all-zero in old releases)."""
+        topic = {
+            "name": TOPIC,
+            "numPartitions": PARTITIONS,
+            "replicationFactor": 1,
+            "assignments": [],
+            "configs": [],
+        }
+        self.connection.ask(
+            "CREATE_TOPICS", 2, {"topics": [topic], "timeoutMs": 10_000, "validateOnly": False}
+        )
+        for response in self._until_ready("METADATA", self._about_topic()):
+            found = response["topics"][0]
+            if found["errorCode"] == Error.NONE:
+                return str(found.get("topicId", NO_TOPIC_ID))
+        raise AssertionError
+
+    def group_partitions(self) -> int:
+        """Return the partition count of `__consumer_offsets`."""
+        response = self.connection.ask(
+            "METADATA", self.versions["METADATA"], self._about_topic("__consumer_offsets")
+        )
+        return len(response["topics"][0]["partitions"])
+
+    def _about_topic(self, name: str = TOPIC) -> dict[str, object]:
+        return {
+            "topics": [{"name": name, "topicId": NO_TOPIC_ID}],
+            "allowAutoTopicCreation": False,
+            "includeClusterAuthorizedOperations": False,
+            "includeTopicAuthorizedOperations": False,
+        }
+
+    def wait_for_coordinator(self) -> None:
+        """Wait until the broker has created `__consumer_offsets` and coordinates groups."""
+        whose = {"key": "fuzz", "coordinatorKeys": ["fuzz"], "keyType": 0}
+        for response in self._until_ready("FIND_COORDINATOR", whose):
+            if (response.get("coordinators") or [response])[0]["errorCode"] == Error.NONE:
+                break
+        unknown = {"groupId": "fuzz", "generationId": -1, "memberId": ""}
+        for response in self._until_ready("HEARTBEAT", unknown, version=0):
+            if response["errorCode"] == Error.UNKNOWN_MEMBER_ID:
+                break
+
+    def config(self) -> dict[str, int]:
+        """Return the broker properties that the protocol depends on."""
+        names = [name for name in CONFIG if name not in NOT_RULES]
+        about = {"resourceType": BROKER, "resourceName": self._node(), "configurationKeys": names}
+        answer = self.connection.ask(
+            "DESCRIBE_CONFIGS",
+            self.versions["DESCRIBE_CONFIGS"],
+            {"resources": [about], "includeSynonyms": False, "includeDocumentation": False},
+        )
+        values = {entry["name"]: entry["value"] for entry in answer["results"][0]["configs"]}
+        missing = [name for name in names if not values.get(name)]
+        if missing:
+            raise WireError(f"DescribeConfigs returned no {', '.join(missing)}")
+        return {name: int(values[name]) for name in names}
+
+    def _node(self) -> str:
+        answer = self.connection.ask("METADATA", 1, {"topics": []})
+        return str(answer["brokers"][0]["nodeId"])
+
+    def _until_ready(
+        self, api: str, body: Mapping[str, object], version: int | None = None
+    ) -> Iterator[dict[str, Any]]:
+        """Repeat a request and yield its responses. Raises WireError after a minute."""
+        until = time.monotonic() + READY_WITHIN_S
+        while time.monotonic() < until:
+            spoken = self.versions[api] if version is None else version
+            yield self.connection.ask(api, spoken, body)
+            time.sleep(0.2)
+        raise WireError(f"the broker is not ready for groups after {READY_WITHIN_S:.0f} s")

@@ -1,0 +1,124 @@
+"""What the answers to processes must be, by what the group is."""
+
+from collections.abc import Iterator
+
+from kafka_protocol.errors import Error
+from reference_coordinator.classic.effects import (
+    Answer,
+    CommitResponse,
+    HeartbeatResponse,
+    LeaveResponse,
+    SyncResponse,
+)
+from reference_coordinator.classic.events import JoinReceived, TimerFired, TimerKind, Unloaded
+from reference_coordinator.classic.state import COMPLETING_REBALANCE, PREPARING_REBALANCE
+from reference_coordinator.driving.client import WAITING
+from selftest.explore.world import Process, Stepped
+
+MEMBERS_ONLY = (HeartbeatResponse, SyncResponse, CommitResponse)
+FINE = (Error.NONE, Error.REBALANCE_IN_PROGRESS)
+
+
+def answered_once(step: Stepped) -> Iterator[str]:
+    """Each request is answered once."""
+    asked = {*step.before.in_hand, getattr(step.event, "request", "")}
+    for effect in step.effects:
+        if isinstance(effect, Answer):
+            if effect.request not in asked:
+                yield f"an answer to {'nothing' if not effect.request else 'what is answered'}"
+            asked.discard(effect.request)
+
+
+def answered_at_unload(step: Stepped) -> Iterator[str]:
+    """Each request is answered before its broker resigns."""
+    if isinstance(step.event, Unloaded):
+        for p in step.after.processes:
+            if p.phase in WAITING:
+                yield "a broker that resigns leaves a request without a response"
+                return
+
+
+def _served(step: Stepped) -> Iterator[tuple[Process, Answer]]:
+    """Yield the answers to processes that take themselves for members, to their own requests."""
+    for effect in step.effects:
+        if isinstance(effect, Answer):
+            for p in step.before.processes:
+                if p.request == effect.request and p.has_joined:
+                    yield p, effect
+
+
+def member_is_served(step: Stepped) -> Iterator[str]:
+    """A member that the group has is not called unknown or fenced."""
+    group, event = step.before.group, step.event
+    if isinstance(event, TimerFired) and event.timer.kind is TimerKind.SESSION:
+        for p in step.before.processes:
+            beats = p.is_beating and not step.before.is_closed
+            if beats and p.member_id == event.timer.member_id and step.effects:
+                yield "its session ends though it sends heartbeats"
+    for p, answer in _served(step):
+        owner = group.static_ids.get(p.instance or "", p.member_id)
+        is_member = p.member_id in group.members and owner == p.member_id
+        own = getattr(event, "request", "") == answer.request
+        error = answer.response.error
+        if is_member and own and error in (Error.UNKNOWN_MEMBER_ID, Error.FENCED_INSTANCE_ID):
+            yield f"{Error(error).name} by {step.cause}"
+        elif error == Error.FENCED_INSTANCE_ID and not p.is_replaced:
+            if not isinstance(event, JoinReceived):
+                yield "fenced, and no other process of its instance has joined"
+        elif error == Error.UNKNOWN_MEMBER_ID and isinstance(event, JoinReceived) and not own:
+            yield "called unknown where it is replaced"
+
+
+def unknown_is_refused(step: Stepped) -> Iterator[str]:
+    """A request with ids that the group does not have is refused."""
+    group = step.before.group
+    for p, answer in _served(step):
+        if isinstance(answer.response, MEMBERS_ONLY) and answer.response.error in FINE:
+            owner = group.static_ids.get(p.instance or "", p.member_id)
+            if p.member_id not in group.members or owner != p.member_id:
+                yield f"{type(answer.response).__name__} without an error"
+
+
+def own_generation(step: Stepped) -> Iterator[str]:
+    """A request is accepted only in the generation that its sender was given."""
+    for p, answer in _served(step):
+        accepted = isinstance(answer.response, MEMBERS_ONLY) and answer.response.error == Error.NONE
+        if accepted and p.serial != step.before.serial:
+            same = p.generation == step.before.group.generation
+            what = "another of the same number" if same else "another"
+            yield f"{type(answer.response).__name__} of {what} is accepted"
+
+
+def leave_is_true(step: Stepped) -> Iterator[str]:
+    """LeaveGroup answers NONE for a member that it removes, and for no other."""
+    before = step.before.group
+    for effect in step.effects:
+        if not isinstance(effect, Answer) or not isinstance(effect.response, LeaveResponse):
+            continue
+        for member_id, instance, error in effect.response.members:
+            owner = before.static_ids.get(instance or "", member_id)
+            left = owner in before.members and owner not in step.after.group.members
+            left |= owner in before.pending_joins
+            if left != (error == Error.NONE):
+                yield f"{Error(error).name} for a member that {'left' if left else 'did not leave'}"
+
+
+def announces_rebalances(step: Stepped) -> Iterator[str]:
+    """A member learns of a rebalance that is under way."""
+    state = step.before.group.state
+    for _, answer in _served(step):
+        response = answer.response
+        if response.error == Error.NONE:
+            if isinstance(response, HeartbeatResponse) and state is PREPARING_REBALANCE:
+                yield "Heartbeat is answered NONE in PreparingRebalance"
+            if isinstance(response, CommitResponse) and state is COMPLETING_REBALANCE:
+                yield "OffsetCommit is answered NONE in CompletingRebalance"
+
+
+def share(step: Stepped) -> Iterator[str]:
+    """A member gets the share that the leader assigned."""
+    for effect in step.effects:
+        if isinstance(effect, Answer) and isinstance(effect.response, SyncResponse):
+            synced = effect.response
+            if synced.error == Error.NONE and not synced.assignment:
+                yield "SyncGroup is answered without a share"

@@ -1,0 +1,111 @@
+"""The small scopes that are explored: which processes, from where on, with which timeouts.
+
+One instance always has two processes: a duplicate, or the next start.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from reference_coordinator.classic.profiles import Profile
+from reference_coordinator.classic.step import Step, step
+from reference_coordinator.driving.client import JOINED, JOINING, OUT, WAITING
+from reference_coordinator.frozen import replace_fields
+from selftest.explore.actions import after
+from selftest.explore.search import Broken, Explored, Explorer
+from selftest.explore.trace import Trace
+from selftest.explore.waiting import next_by_itself
+from selftest.explore.world import Action, Process, World
+
+STATIC_TWICE = (Process("a", "a"), Process("a-again", "a"))
+STATIC, DYNAMIC = Process("b", "b"), Process("d", None)
+MIXES = {
+    2: ((*STATIC_TWICE, STATIC), (*STATIC_TWICE, DYNAMIC)),
+    3: ((*STATIC_TWICE, STATIC, DYNAMIC),),
+}
+"""By the number of members: their processes."""
+TIMEOUTS = {"long": (30_000, 10_000), "short": (10_000, 30_000)}
+"""Session and rebalance timeout (ms): sessions that outlast a join phase, and that do not."""
+
+
+class Scope(NamedTuple):
+    """One scope: `prelude` is what happened before its first world."""
+
+    name: str
+    start: World
+    prelude: tuple[Action, ...]
+    empty: World
+
+    def explore(self, depth: int, until_s: float = float("inf")) -> Explored:
+        """Explore it up to a depth, until a time of this process at the latest.
+
+        What broke before its first world counts too.
+        """
+        explored = Explorer(self.start, until_s).run(depth)
+        for what in Trace.of(self.empty, self.prelude).breaks:
+            explored.broken[what] = Broken(what, ())
+            explored.counts[what] += 1
+        return explored
+
+    def trace(self, broken: Broken) -> Trace:
+        """Tell what broke, from the group's beginning on."""
+        return Trace.of(self.empty, (*self.prelude, *broken.course))
+
+
+class Found(NamedTuple):
+    """What was explored of a scope."""
+
+    scope: Scope
+    explored: Explored
+
+
+def scopes(
+    profile: Profile, members: int, faults: int, coordinator: Step = step
+) -> Iterator[Scope]:
+    """Yield the scopes of a profile: a formed group first, then a group that does not exist."""
+    for formed in (True, False):
+        for named in MIXES[members]:
+            for lasts, (session_ms, rebalance_ms) in TIMEOUTS.items():
+                processes = tuple(
+                    replace_fields(p, session_ms=session_ms, rebalance_ms=rebalance_ms)
+                    for p in named
+                )
+                empty = World(processes, profile, coordinator, faults)
+                start, prelude = form(empty) if formed else (empty, ())
+                names = " ".join(p.name for p in processes)
+                first = "Stable" if formed else "no group"
+                yield Scope(f"{names}; {first}; {lasts} sessions", start, prelude, empty)
+
+
+def form(world: World) -> tuple[World, tuple[Action, ...]]:
+    """Form a Stable group of all members, one process each; return it, and what happened.
+
+    A coordinator that does not let it form ends it earlier.
+    """
+    first = [place for place, p in enumerate(world.processes) if p.name != STATIC_TWICE[1].name]
+    course: list[Action] = []
+
+    def let(action: Action) -> None:
+        nonlocal world
+        world = after(world, action)
+        course.append(action)
+
+    for phase, kind in ((OUT, "join"), (OUT, "join"), (JOINED, "sync")):
+        leaders_first = sorted(first, key=lambda place: not world.processes[place].leads)
+        for place in leaders_first:
+            if world.processes[place].phase is phase:
+                let(Action(kind, place))
+            while world.writes:
+                let(Action("written"))
+        while (
+            phase is OUT
+            and any(world.processes[p].phase is JOINING for p in first)
+            and all(world.processes[p].phase in WAITING for p in first)
+            and len(course) <= LONGEST
+            and next_by_itself(world) is not None
+        ):
+            let(Action("passes"))
+    return world, tuple(course)
+
+
+LONGEST = 20
+"""Actions that forming a group may take."""

@@ -1,0 +1,112 @@
+"""Breadth first over all worlds that actions lead to, each looked at once.
+
+Where an invariant breaks the search does not go on: what follows is a consequence.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from selftest.explore.actions import actions, after
+from selftest.explore.canonical import Form, canonical
+from selftest.explore.invariants import broken
+from selftest.explore.waiting import Waiting
+from selftest.explore.world import Action, World
+
+
+class Broken(NamedTuple):
+    """What breaks (`invariant: detail`), and the first of the shortest courses that show it."""
+
+    what: str
+    course: tuple[Action, ...]
+
+
+@dataclass
+class Explored:
+    """What was explored."""
+
+    states: int = 1
+    steps: int = 0
+    """Actions tried."""
+    depths: list[int] = field(default_factory=list)
+    """How many new worlds each depth has."""
+    left: int = 0
+    """Worlds whose actions were not tried: they are at the last depth, or time ran out."""
+    in_time: bool = True
+    broken: dict[str, Broken] = field(default_factory=dict)
+    counts: Counter[str] = field(default_factory=Counter)
+    """How many actions break what; behind them the search did not look."""
+
+
+class Explorer:
+    """Explores what follows from a world; `until_s` is in seconds of this process's own time."""
+
+    def __init__(self, start: World, until_s: float = float("inf")) -> None:
+        self.result = Explored()
+        self._until_s = until_s
+        self._parents: list[tuple[int, Action]] = [(-1, Action(""))]
+        self._seen: set[Form] = {canonical(start)}
+        self._waiting = Waiting()
+        self._frontier: list[tuple[int, World]] = [(0, start)]
+
+    def run(self, depth: int) -> Explored:
+        """Explore up to a depth."""
+        found = self.result
+        for _ in range(depth):
+            frontier, self._frontier = self._frontier, []
+            for done, (place, world) in enumerate(frontier):
+                if not time.process_time() <= self._until_s:  # also if that is no number
+                    found.in_time = False
+                    found.left = len(frontier) - done
+                    break
+                self._expand(place, world)
+            found.depths.append(len(self._frontier))
+            if not self._frontier or not found.in_time:
+                break
+        found.states = len(self._seen)
+        found.left += len(self._frontier)
+        return found
+
+    def _expand(self, place: int, world: World) -> None:
+        for action, following in taken(world):
+            self.result.steps += 1
+            breaks = breaks_in(following)
+            form = canonical(following)
+            if not breaks:
+                if form in self._seen:
+                    continue
+                breaks = [what] if (what := self._waiting.unanswered(following)) else []
+            for what in dict.fromkeys(breaks):
+                self.result.counts[what] += 1
+                if what not in self.result.broken:
+                    self.result.broken[what] = Broken(what, (*self._course(place), action))
+            if not breaks:
+                self._seen.add(form)
+                self._parents.append((place, action))
+                self._frontier.append((len(self._parents) - 1, following))
+
+    def _course(self, place: int) -> Iterator[Action]:
+        course: list[Action] = []
+        while place > 0:
+            place, action = self._parents[place]
+            course.append(action)
+        return reversed(course)
+
+
+def breaks_in(world: World) -> list[str]:
+    """Return what the last action broke."""
+    return [what for step in world.log for what in broken(step)]
+
+
+def taken(world: World) -> Iterator[tuple[Action, World]]:
+    """Yield every action that is possible, with every leader that may be picked."""
+    for action in actions(world):
+        following = after(world, action)
+        yield action, following
+        for leader in sorted(following.leaders):
+            other = action._replace(leader=leader)
+            again = after(world, other)
+            if not again.is_refused:
+                yield other, again

@@ -1,0 +1,97 @@
+"""The findings about one group of a recorded or synthesized run.
+
+They are those of `groupquake report`: the same functions judge the group, without Spark.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from reference_coordinator.classic.step import Step
+from reports.judgement import findings
+from reports.judgement.disturbances import Disturbances, of_brokers
+from reports.judgement.doubtful import DOUBTFUL
+from reports.judgement.findings import Finding
+from reports.judgement.group import check_rows
+from reports.judgement.missing.gaps import unlogged
+from reports.judgement.recording import Recording
+from reports.judgement.run_context import RunContext
+from selftest.mutants.log_synthesis import LogSynthesis
+from selftest.mutants.synthesized_run import SynthesizedRun
+
+__all__ = [
+    "DOUBTFUL", "bound", "disturbances_of", "fails", "found", "proven", "synthesized_run_of",
+]  # fmt: skip
+Tables = Mapping[str, list[dict[str, Any]]]
+"""The rows of a group's tables (`reports.judgement.group`), by table."""
+
+
+def found(recording: Recording, group: str) -> list[Finding]:
+    """Return every difference between the observed and the expected events of a group."""
+    return _differences(recording, _tables(recording.context, recording, group))
+
+
+def bound(recording: Recording, group: str) -> Mapping[str, int]:
+    """Return what was bound from observation, by kind."""
+    rows = _tables(recording.context, recording, group)["bound"]
+    return {row["name"]: row["count"] for row in rows if row["count"]}
+
+
+def fails(recording: Recording, group: str) -> bool:
+    """Return whether the evidence of a group makes the verdict `fail`."""
+    return bool(_first_wrong(recording, group) or proven(found(recording, group)))
+
+
+def _first_wrong(recording: Recording, group: str) -> list[Finding]:
+    """Return the first response that is proven wrong, if all differences before it are, too.
+
+    What follows then need not be explained.
+    """
+    brief = _tables(replace(recording.context, first_alone=True), recording, group)
+    wrong = {(row["broker"], row["line"]) for row in brief["violations"]}
+    for difference in _differences(recording, brief):
+        if not difference.proven:
+            break
+        if (difference.broker, difference.line) in wrong:
+            return [difference]
+    return []
+
+
+def _tables(context: RunContext, recording: Recording, group: str) -> Tables:
+    tables: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    rows = recording.rows_by_group.get(group, ())
+    for name, row in check_rows(context, group, rows, recording.events_by_group.get(group, ())):
+        tables[name].append({"group": group, **row})
+    return tables
+
+
+def _differences(recording: Recording, tables: Tables) -> list[Finding]:
+    """List the differences in log order, each beside the disturbances of the run."""
+    differences = findings.of_group(tables)
+    return disturbances_of(recording, tables).judged(differences)
+
+
+def disturbances_of(recording: Recording, tables: Tables) -> Disturbances:
+    """Return what may explain differences of a group with these tables."""
+    groups = {row["group"]: row for row in tables.get("groups", ()) if row["requests"]}
+    return Disturbances.of_run(
+        recording.run,
+        gaps=[*recording.gaps, *map(unlogged, tables.get("unlogged", ()))],
+        of_brokers=of_brokers(recording.context, groups),
+        groups={name: row | {"brokers": row["brokers"].split(",")} for name, row in groups.items()},
+        unread={},
+        comparison=tables.get("comparison", ()),
+        tells_bytes=recording.run.grammar.tells_bytes,
+    )
+
+
+def synthesized_run_of(coordinator: Step, recording: Recording, group: str) -> SynthesizedRun:
+    """Replace the log of a group by the one that a coordinator would have written."""
+    synthesized = LogSynthesis(recording, group, group, coordinator).run()
+    return SynthesizedRun(recording.folder, recording, group, tuple(synthesized))
+
+
+def proven(differences: Iterable[Finding]) -> list[Finding]:
+    """Return the root findings that make the verdict `fail`."""
+    return findings.proven_roots(differences)

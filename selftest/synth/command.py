@@ -1,0 +1,55 @@
+"""`python -m selftest synth`: evidence of any size, simulated."""
+
+from pathlib import Path
+
+import click
+
+from groupquake.console import Console
+from groupquake.exits import Exit
+from kafka_protocol.log_line import is_numbered
+from reference_coordinator.classic.releases import profile_for
+from scenarios.fields import BIG_SEED
+from scenarios.model import Cluster
+from selftest.synth.folder import make
+from selftest.synth.mixes import MIXES
+from selftest.synth.spec import Spec
+
+
+@click.command()
+@click.option("--groups", type=click.IntRange(1, 999_999), default=1_000, show_default=True,
+              help="Number of groups.")  # fmt: skip
+@click.option("--seconds", type=click.FloatRange(32, 999_999), default=120, show_default=True,
+              help="Length of the run. A group writes 8 KB a second in a storm.")  # fmt: skip
+@click.option("--mix", type=click.Choice(list(MIXES)), default="steady", show_default=True,
+              help="steady: heartbeats, commits, two deploys a day; storm: faults.")  # fmt: skip
+@click.option("--output", type=click.Path(path_type=Path), required=True, metavar="FOLDER",
+              help="The run folder to make.")  # fmt: skip
+@click.option("--seed", type=click.IntRange(0, BIG_SEED), default=0, show_default=True,
+              help="Decides everything.")  # fmt: skip
+@click.option("--kafka", metavar="VERSION", default=Cluster().version, show_default=True,
+              help="Kafka release, from 4.0 on.")  # fmt: skip
+@click.option("--plant", type=click.IntRange(0, 999_999), default=0, show_default=True,
+              help="Number of findings to plant; planted.jsonl lists them.")  # fmt: skip
+def synth(
+    groups: int, seconds: float, mix: str, output: Path, seed: int, kafka: str, plant: int
+) -> Exit:
+    """Write a run folder of simulated groups, for `groupquake report`.
+
+    The reference coordinator decides what the brokers answer, so that the report finds nothing but
+    what is planted.
+    """
+    profile = profile_for(kafka, "java")
+    if profile is None or not is_numbered(kafka):
+        raise click.UsageError(f"--kafka {kafka}: logs are simulated for releases from 4.0 on")
+    if plant > groups:
+        raise click.UsageError(f"--plant {plant}: there is one in a group, and {groups} groups")
+    if output.exists():
+        raise click.UsageError(f"{output} exists; give a folder that is to be made")
+    try:
+        spec = Spec(groups, seconds, mix, seed, kafka, profile, plant)
+        made = make(spec, output, Console().progress)
+    except OSError as error:
+        raise click.UsageError(f"{output}: cannot be written ({error.strerror})") from error
+    planted = f", {len(made.planted)} of {plant} findings planted" if plant else ""
+    Console.result(f"{output}: {made.bytes / 1e6:,.1f} MB, {made.lines:,} lines{planted}")
+    return Exit.PASS

@@ -1,0 +1,111 @@
+"""How a synthesized group's requests read in `group.log`."""
+
+import random
+from typing import Any, NamedTuple
+
+from kafka_protocol.apis import ApiKey
+from kafka_protocol.request_log import LOGGER, printed
+from reference_coordinator.classic.effects import Response
+from reference_coordinator.driving.bodies import response_body
+from reference_coordinator.driving.simulation import Exchange
+
+
+class Software(NamedTuple):
+    """A client library: the versions of its requests, and how it names itself."""
+
+    versions: dict[str, int]
+    name: str
+    version: str
+    leave_reason: str = "not provided"
+    """What it gives as the reason of a LeaveGroup, as the coordinator prints it (KIP-800)."""
+
+
+LIBRDKAFKA = Software(
+    {"JOIN_GROUP": 5, "SYNC_GROUP": 3, "HEARTBEAT": 3, "LEAVE_GROUP": 1, "OFFSET_COMMIT": 9},
+    "confluent-kafka-python", "2.16.1-rdkafka-2.16.0",
+)  # fmt: skip
+UNNAMED = Software(
+    {"JOIN_GROUP": 9, "SYNC_GROUP": 5, "HEARTBEAT": 4, "LEAVE_GROUP": 5, "OFFSET_COMMIT": 9},
+    "unknown", "unknown", "the consumer stops",
+)  # fmt: skip
+"""A client of newer versions that does not say what it is, as the tests' own."""
+
+
+class Delays(NamedTuple):
+    """How long a request takes in each part of its way, in µs, and on the network before it.
+
+    `processor` is the time in the queue of the coordinator's event processor, `write` that of a
+    record's replication.
+    """
+
+    network: int
+    queue: int
+    local: int
+    processor: int
+    write: int
+    response_queue: int
+    send: int
+
+
+def delays(dice: random.Random, count: int = 4_096) -> list[Delays]:
+    """Draw delays as on a machine that is not idle: most are short, and some a hundred times."""
+    draw = lambda typical_us, spread: 1 + int(dice.lognormvariate(0.0, spread) * typical_us)
+    return [
+        Delays(draw(120, 0.5), draw(130, 1.1), draw(90, 1.0), draw(250, 1.0), draw(3_000, 0.8),
+               draw(90, 1.1), draw(160, 0.9))
+        for _ in range(count)
+    ]  # fmt: skip
+
+
+class Served(NamedTuple):
+    """Where and how a request is served: when the broker read it, and its handler had it."""
+
+    broker: str
+    read_ms: float
+    handed_ms: float
+    took: Delays
+    connection: str
+    network_thread: int
+    software: Software
+
+
+def answered(
+    exchange: Exchange, served: Served, response: Response, at_ms: float, more_us: int
+) -> tuple[float, str]:
+    """Return when a request's line is written, and the line behind its time.
+
+    The coordinator answered at `at_ms`. The parts lose `more_us` by rounding down.
+    """
+    took, client = served.took, served.software
+    remote = max(0, int((at_ms - served.handed_ms) * 1_000))
+    total = took.queue + took.local + remote + took.response_queue + took.send
+    content: dict[str, Any] = {
+        "isForwarded": False,
+        "requestHeader": {
+            "requestApiKey": int(ApiKey[exchange.api]),
+            "requestApiVersion": exchange.api_version,
+            "correlationId": exchange.serial,
+            "clientId": exchange.client_id,
+            "requestApiKeyName": exchange.api,
+        },
+        "request": exchange.request,
+        "response": response_body(response, exchange),
+        "connection": served.connection,
+        "totalTimeMs": (total + more_us) / 1_000,
+        "requestQueueTimeMs": took.queue / 1_000,
+        "localTimeMs": took.local / 1_000,
+        "remoteTimeMs": remote / 1_000,
+        "throttleTimeMs": 0,
+        "responseQueueTimeMs": took.response_queue / 1_000,
+        "sendTimeMs": took.send / 1_000,
+        "securityProtocol": "PLAINTEXT",
+        "principal": "User:ANONYMOUS",
+        "listener": "PLAINTEXT",
+        "clientInformation": {"softwareName": client.name, "softwareVersion": client.version},
+    }
+    thread = (
+        f"data-plane-kafka-network-thread-{served.broker}-PLAINTEXT-PLAINTEXT"
+        f"-{served.network_thread}"
+    )
+    written_ms = served.read_ms + (total + more_us + 8) / 1_000
+    return written_ms, f"{thread} DEBUG {printed(content)} ({LOGGER})"

@@ -1,0 +1,150 @@
+"""A small run against a real broker, from the command line to its event file."""
+
+import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from chaos.clusters.process import ProcessCluster
+from groupquake.fuzz.campaign import event_file
+from groupquake.fuzz.judge import Verdict, judge
+from groupquake.fuzz.script import CLOSE
+from groupquake.fuzz.sequence import Played, play, play_again
+from groupquake.fuzz.target import CONFIG, NOT_RULES, Target, ready
+from kafka_protocol.apis import COORDINATOR_APIS
+from kafka_protocol.errors import Error
+from loadtest.wire.schemas import known
+from reference_coordinator.classic.releases import NEWEST
+
+pytestmark = pytest.mark.cluster
+
+PlayedBySeed = dict[tuple[int, int], Played]
+
+
+@pytest.fixture(scope="module")
+def target(tmp_path_factory: pytest.TempPathFactory) -> Target:
+    folder = tmp_path_factory.mktemp("fuzz") / "brokers"
+    with ProcessCluster("fuzz-test", folder, brokers=1, config=CONFIG) as cluster:
+        yield ready("127.0.0.1", cluster.brokers[0].port, "4.3.0", "java")
+
+
+@pytest.fixture(scope="module")
+def played(target: Target) -> PlayedBySeed:
+    """Random sequences by seed and number, played at the same time: each takes up to 12 s."""
+    wanted = [(5, 3), (6, 3), *((1, number) for number in range(4)), (2, 0), (2, 1), (2, 2)]
+    with ThreadPoolExecutor(len(wanted)) as threads:
+        return dict(zip(wanted, threads.map(lambda one: play(target, *one), wanted), strict=True))
+
+
+def fuzz(*options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "groupquake", "dev", "fuzz", *options]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+
+
+def test_a_target_has_the_configuration_and_versions_of_its_broker(target: Target) -> None:
+    groups = {k: v for k, v in CONFIG.items() if k.startswith("group.") and k not in NOT_RULES}
+    assert target.config == groups
+    assert target.largest_record == CONFIG["message.max.bytes"]
+    assert target.versions == {api: known(api) for api in COORDINATOR_APIS}
+
+
+def test_a_run_is_explained_and_says_what_it_covered(target: Target, tmp_path: Path) -> None:
+    done = fuzz(f"--at={target.host}:{target.port}", "--sequences=5", f"--out={tmp_path}")
+    assert done.returncode == 0, done.stderr
+    events = (tmp_path / "latest" / "events.jsonl").read_text()
+    headers = [json.loads(line) for line in events.splitlines() if '"format"' in line]
+    assert sorted(header["sequence"] for header in headers) == list(range(5))
+    assert {header["kafka"] for header in headers} == {"4.3.0"}
+    assert events.count('"end":true') == 5
+    assert "5 sequences, " in done.stdout
+    assert "5 explained, 0 unexplained, 0 unknown" in done.stdout
+    assert "Empty -> PreparingRebalance (new_member)" in done.stdout
+    assert "JOIN_GROUP NONE" in done.stdout
+    assert "heartbeats_count_while_completing=false: " in done.stdout
+
+
+def test_the_same_seed_begins_alike(target: Target, played: PlayedBySeed) -> None:
+    one, other = played[5, 3], play(target, 5, 3)
+    first, second = (
+        (step.client_id, step.api, step.version, step.body)
+        for step in (one.steps[0], other.steps[0])
+    )
+    assert first == second
+    another = played[6, 3].steps[0]
+    assert (another.client_id, another.api, another.version, another.body) != first
+
+
+def test_steps_played_again_speak_of_the_new_answers(target: Target, played: PlayedBySeed) -> None:
+    first = next(
+        candidate
+        for number in range(20)
+        if ids_in_responses(candidate := played.get((1, number)) or play(target, 1, number))
+        and not lost(candidate)
+    )
+    again = play_again(target, first.steps, "again", 0, bulky=first.bulky)
+    assert [step.number for step in again.steps] == [step.number for step in first.steps]
+    assert ids_in_responses(again)
+    assert not ids_in_responses(again) & ids_in_responses(first)
+    assert requests_with_ids(again) <= ids_in_responses(again) | {"", "nobody"}
+    assert judge(event_file(target, again), NEWEST).verdict is Verdict.EXPLAINED
+
+
+def ids_in_responses(played: Played) -> set[str]:
+    return {
+        said.response["memberId"]
+        for said in played.log.exchanges
+        if said.api == "JOIN_GROUP" and said.response and said.response["memberId"]
+    } - {"nobody"}
+
+
+def requests_with_ids(played: Played) -> set[str]:
+    return {said.request.get("memberId") or "" for said in played.log.exchanges}
+
+
+def lost(played: Played) -> bool:
+    return any(step.api == CLOSE for step in played.steps)
+
+
+def test_an_altered_response_is_unexplained(target: Target, played: PlayedBySeed) -> None:
+    """One error that the broker did not answer with, in one sequence after the other."""
+    rng = Random(3)
+    caught = 0
+    for number in range(3):
+        lines = [json.loads(line) for line in event_file(target, played[2, number]).splitlines()]
+        answered = [
+            line
+            for line in lines
+            if line.get("response", {}).get("errorCode")
+            in (0, Error.UNKNOWN_MEMBER_ID, Error.REBALANCE_IN_PROGRESS, Error.FENCED_INSTANCE_ID)
+        ]
+        lie = rng.choice(answered)
+        joined = lie["api"] == "JOIN_GROUP"
+        other = Error.COORDINATOR_NOT_AVAILABLE if joined else Error.ILLEGAL_GENERATION
+        lie["response"]["errorCode"] = other
+        text = "".join(json.dumps(line) + "\n" for line in lines)
+        caught += judge(text, NEWEST).verdict is not Verdict.EXPLAINED
+    assert caught == 3
+
+
+def test_bad_options_are_one_error_line(tmp_path: Path) -> None:
+    for options, error_line in (
+        (["--at=nowhere"], "'nowhere' is not an address; write 127.0.0.1:9092"),
+        (["--kafka=1.0.0"], "the oracle has no rules for Kafka 1.0.0"),
+        (
+            ["--kafka=4.3.0", "--coordinator=scala"],
+            "no rules for Kafka 4.3.0 with coordinator scala",
+        ),
+    ):
+        done = fuzz(f"--out={tmp_path}", *options)
+        assert done.returncode == 64
+        assert error_line in done.stderr
+
+
+def test_a_broker_that_is_not_there_is_unavailable(tmp_path: Path) -> None:
+    done = fuzz("--at=127.0.0.1:1", f"--out={tmp_path}")
+    assert done.returncode == 69
+    assert "no broker answers at 127.0.0.1:1" in done.stderr

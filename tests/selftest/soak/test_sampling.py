@@ -1,0 +1,86 @@
+"""Real processes that leak are found, and one that does not is flat."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from selftest.soak.command import BOUNDS, allowed
+from selftest.soak.sampling import Sampler, name_of, within, without
+from selftest.soak.slopes import slope_of
+
+SAMPLES = 100
+LEAKS = {
+    "threads": "threading.Thread(target=threading.Event().wait, daemon=True).start()",
+    "descriptors": "kept.append(socket.socket())",
+    "memory MB": "kept.append(bytearray(1_000_000))",
+}
+PROGRAM = """
+import socket, sys, threading, time
+kept = []
+print("up", flush=True)
+while True:
+    {leak}
+    time.sleep(0.02)
+"""
+
+
+@contextmanager
+def process(leak: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a program that is called as the load is, and does one thing again and again."""
+    command = [sys.executable, "-c", PROGRAM.format(leak=leak), "locust"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as started:
+        assert started.stdout is not None
+        started.stdout.readline()
+        yield started
+        started.kill()
+
+
+@pytest.mark.parametrize("leak", ["pass", *LEAKS.values()])
+def test_a_planted_leak_is_found_by_its_kind_alone(leak: str) -> None:
+    with process(leak) as started, Sampler(started.pid, every_s=0.02) as sampler:
+        deadline = time.monotonic() + 60
+        while len(sampler.series["Locust", "threads"]) < SAMPLES:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+    found = {
+        kind: slope_of(sampler.series["Locust", kind][10:])
+        for kind in BOUNDS
+        if kind != "memory MB" or leak == LEAKS[kind]  # threads and sockets take memory, too
+    }
+    times = [at_s for at_s, _ in sampler.series["Locust", "threads"]]
+    grows = {
+        kind
+        for kind, slope in found.items()
+        if slope and not slope.is_flat(allowed(kind, times[-1] - times[10]))
+    }
+    assert grows == {kind for kind, planted in LEAKS.items() if planted == leak}
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        (["python", "-m", "groupquake", "run", "x"], "runner"),
+        (["python", "-m", "locust", "-f", "x"], "Locust"),
+        (["/v/python", "/v/bin/groupquake", "run", "x"], "runner"),
+        (["python", "-m", "chaos.tap"], "tap"),
+        (["python", "-I", "-S", "/v/chaos/clusters/guard.py", "processes", "x"], "guard"),
+        (["java", "-Xmx256m", "kafka.Kafka", "x"], "brokers"),
+        (["java", "org.apache.spark.deploy.SparkSubmit"], None),
+    ],
+)
+def test_processes_are_known_by_their_command_lines(command: list[str], name: str | None) -> None:
+    assert name_of(command) == name
+
+
+def test_only_the_time_asked_for_counts() -> None:
+    series = {("tap", "threads"): [(1.0, 5.0), (2.0, 6.0), (3.0, 7.0)]}
+    assert within(series, 2.0, 3.0) == {("tap", "threads"): [(2.0, 6.0)]}
+
+
+def test_the_times_of_faults_are_left_out() -> None:
+    series = {("tap", "threads"): [(1.0, 5.0), (2.0, 6.0), (3.0, 7.0)]}
+    assert without(series, [(1.0, 2.0), (3.0, 9.0)]) == {("tap", "threads"): [(2.0, 6.0)]}
