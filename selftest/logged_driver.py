@@ -1,7 +1,5 @@
 """A driver whose coordinator writes lines about its group, as brokers do."""
 
-from reports.judgement.timelines.said import OPERATIONS
-
 from kafka_protocol.errors import Error
 from reference_coordinator.classic.effects import (
     Answer,
@@ -16,6 +14,7 @@ from reference_coordinator.classic.state import Group, State
 from reference_coordinator.driving.driver import Driver
 from reference_coordinator.protocol import Observed
 from reference_coordinator.replay.expected_lines import DueLine, expected_lines
+from reports.judgement.timelines.line_fields import OPERATIONS
 from selftest.mutants.wordings import Wording
 
 OF_STATES = {

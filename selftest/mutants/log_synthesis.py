@@ -23,7 +23,7 @@ from reference_coordinator.protocol import Observed
 from reference_coordinator.replay import EpochEvent, ObservedRequest
 from reference_coordinator.replay.hints import Hints, hinted
 from reports.judgement.recording import Line, Recording
-from selftest.broken_rules import Step
+from reports.timing import ARRIVAL_ERROR_MS
 from selftest.logged_driver import LoggedDriver
 from selftest.mutants.wordings import Wording
 
