@@ -6,7 +6,7 @@ on what `chaos` hands it, a `FaultContext`: reading an experiment needs neither 
 """
 
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, get_args
 
@@ -201,12 +201,20 @@ class Fault(Part):
         Raises TargetError if there is no target, and ChaosError if its brokers are not known
         before time is up or the run ends.
         """
-        raise NotImplementedError
+        return tuple(self.model_copy().aim(context, hit) for hit in self.hits_now(context))
 
     def aim(self, context: "FaultContext", hit: Hit) -> Self:
         """Give this copy its target."""
         self._context, self._hit = context, hit
+        self.prepare()
         return self
+
+    def hits_now(self, context: "FaultContext") -> Iterable[Hit]:
+        """Return the targets that it hits now; raises as `aimed`."""
+        raise NotImplementedError
+
+    def prepare(self) -> None:
+        """Note what is needed of the target, before it is broken."""
 
     @property
     def hit(self) -> Hit:

@@ -18,7 +18,6 @@ from scenarios.targets import Brokers
 
 if TYPE_CHECKING:
     from chaos.broker_probe import Question
-    from chaos.fault_context import FaultContext
 
 
 class BrokerDown(BrokerFault):
@@ -29,8 +28,8 @@ class BrokerDown(BrokerFault):
 
     _is_down: bool = False
 
-    def _undo(self, context: "FaultContext") -> Mapping[str, Any]:
-        return context.cluster.undo("start", self._broker)
+    def _undo(self) -> Mapping[str, Any]:
+        return self._context.cluster.undo("start", self._broker)
 
     def inject(self) -> None:
         """Take the broker down; its process is gone when this returns."""
@@ -159,8 +158,8 @@ class BrokerPause(BrokerAway):
 
     _question: "Question | None" = None
 
-    def _undo(self, context: "FaultContext") -> Mapping[str, Any]:
-        return context.cluster.undo("resume", self._broker)
+    def _undo(self) -> Mapping[str, Any]:
+        return self._context.cluster.undo("resume", self._broker)
 
     def inject(self) -> None:
         """Freeze the broker and send it a request: the kernel accepts the connection."""

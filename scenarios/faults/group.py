@@ -1,9 +1,9 @@
 """Faults of a group: bounce, remove-members, scaling, and the move of its coordinator."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import count
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -124,10 +124,10 @@ class MembersScale(OneMember):
         """Return what it hits, as the plan shows it."""
         return f"{self.group}, to {self.to} members"
 
-    def aimed(self, context: "FaultContext") -> tuple[Self, ...]:
-        """Return a copy for each member that goes as the group is scaled down."""
+    def hits_now(self, context: "FaultContext") -> Iterable[Hit]:
+        """Return the members that go as the group is scaled down."""
         group = [one for one in context.experiment.members() if one.group == self.group]
-        return tuple(self.of_member(one, context) for one in group[self.to :])
+        return map(self.hit_of, group[self.to :])
 
 
 def _instances(value: object) -> object:
@@ -171,11 +171,10 @@ class RemoveMembers(Fault):
         listed = "all static members" if is_all else ", ".join(self.instances)
         return f"{listed} of {self.group}"
 
-    def aimed(self, context: "FaultContext") -> tuple[Self, ...]:
-        """Return one copy. Raises TargetError if `all` static members are to leave and none is."""
+    def hits_now(self, context: "FaultContext") -> Iterable[Hit]:
+        """Return all as one. Raises TargetError if `all` static members leave and none is."""
         ids = context.static_members(self.group) if self.instances == "all" else self.instances
-        hit = Hit(", ".join(ids), self.group, {"instances": list(ids)})
-        return (self.model_copy().aim(context, hit),)
+        yield Hit(", ".join(ids), self.group, {"instances": list(ids)})
 
     def inject(self) -> None:
         """Send the request; it is answered when this returns."""
@@ -250,9 +249,10 @@ class CoordinatorMove(Fault):
         to = "another broker" if self.to is None else f"broker-{self.to}"
         return f"{self.group}, to {to}"
 
-    def aimed(self, context: "FaultContext") -> tuple[Self, ...]:
-        """Return one copy."""
-        return (self.model_copy().aim(context, Hit(self.group, self.group)),)
+    def hits_now(self, context: "FaultContext") -> Iterable[Hit]:
+        """Return the group."""
+        _ = context
+        yield Hit(self.group, self.group)
 
     def inject(self) -> None:
         """Elect the new leader; the controller has elected it when this returns."""

@@ -4,8 +4,8 @@ All act over the control channel of the load. The witness is what the brokers' l
 member.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Literal, Self
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Literal
 
 from scenarios.durations import PositiveMs, format_ms, now_ms
 from scenarios.faults.base import Fault, Hit, Planned
@@ -52,12 +52,10 @@ class MemberRestart(MemberAway):
                 return row._replace(undo=f"{row.undo} as a dynamic member")
         return row
 
-    def aimed(self, context: "FaultContext") -> tuple[Self, ...]:
-        """Return a copy for each member; `{n}` of its new id is its position in its group."""
-        return tuple(
-            self.of_member(one, context, self._new_identity(one, context.experiment))
-            for one in self._targets(context)
-        )
+    def hits_now(self, context: "FaultContext") -> Iterable[Hit]:
+        """Return the members; `{n}` of a new id is the position of each in its group."""
+        for member in self._targets(context):
+            yield self.hit_of(member, self._new_identity(member, context.experiment))
 
     def _new_identity(self, member: MemberSpec, experiment: Setup) -> Identity:
         match self.becomes:
@@ -237,13 +235,11 @@ class DuplicateInstance(MemberFault):
                 f"{dynamic[0]} is dynamic and has no instance id to duplicate; choose static ones",
             )
 
-    def of_member(
-        self, member: MemberSpec, context: "FaultContext", identity: Identity = SAME
-    ) -> Self:
-        """Return a copy for a member, whose duplicate the journal names."""
-        copy = super().of_member(member, context, identity)
-        copy.hit.details["duplicate"] = member.name + DUPLICATE
-        return copy
+    def hit_of(self, member: MemberSpec, identity: Identity = SAME) -> Hit:
+        """Return a member as a target, and its duplicate."""
+        hit = super().hit_of(member, identity)
+        hit.details["duplicate"] = member.name + DUPLICATE
+        return hit
 
     def inject(self) -> None:
         """Start the duplicate; it has not joined yet when this returns."""
@@ -325,20 +321,17 @@ class SwapInstance(Fault):
         """Return what it hits, as the plan shows it."""
         return " and ".join(self.members)
 
-    def aimed(self, context: "FaultContext") -> tuple[Self, ...]:
-        """Return one copy, for both."""
+    def hits_now(self, context: "FaultContext") -> Iterable[Hit]:
+        """Return both as one target."""
         pair = [one for one in context.experiment.members() if one.name in self.members]
         names = [one.name for one in pair]
         ids = {one.name: str(one.instance_id) for one in pair}
         undo = {"do": self.undo_name, "instance_ids": ids}
-        hit = Hit(", ".join(names), pair[0].group, {"members": names}, undo)
-        return (self.model_copy().aim(context, hit),)
+        yield Hit(", ".join(names), pair[0].group, {"members": names}, undo)
 
-    def aim(self, context: "FaultContext", hit: Hit) -> Self:
-        """Give this copy its two members, and the instance id of each."""
-        assert hit.undo is not None
-        self._own = hit.undo["instance_ids"]
-        return super().aim(context, hit)
+    def prepare(self) -> None:
+        """Note the instance id of each."""
+        self._own = (self._hit.undo or {})["instance_ids"]
 
     def inject(self) -> None:
         """Close both, and start each with the id of the other; they have not joined yet."""

@@ -4,8 +4,8 @@ The tap carries out those on the wire, `net.…`, as rules; `chaos.wire_rules` a
 """
 
 import re
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self, get_args
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, get_args
 
 from pydantic import AfterValidator, Field
 
@@ -166,26 +166,21 @@ class NetFault(MemberFault):
         if brokers is not None:
             yield from broker_checks(brokers, experiment, (*path, "brokers"))
 
-    def aimed(self, context: "FaultContext") -> tuple[Self, ...]:
-        """Return a copy for each member that it hits now. Raises ChaosError without a tap."""
+    def hits_now(self, context: "FaultContext") -> Iterable[Hit]:
+        """Return the members that it hits now. Raises ChaosError without a tap."""
         tap, brokers = context.tap_for(self.fault), getattr(self, "brokers", None)
         undo = {"do": self.undo_name, "pid": tap.process_id, "started_at_ms": tap.started_at_ms}
         members = self._targets(context)
         nodes = [] if brokers is None else list(context.brokers_at(brokers))
-        # `members` are those that no other fault may hit meanwhile: a rule goes beside any of them
-        return tuple(
-            self.model_copy().aim(
-                context, Hit(one.name, one.group, {"brokers": nodes, "members": []}, undo)
-            )
-            for one in members
-        )
+        for one in members:
+            # `members` are those that no other fault may hit meanwhile: a rule goes beside any
+            yield Hit(one.name, one.group, {"brokers": nodes, "members": []}, undo)
 
-    def aim(self, context: "FaultContext", hit: Hit) -> Self:
-        """Give this copy its member, and the rule for it."""
+    def prepare(self) -> None:
+        """Make the rule for the member."""
         keys = {name: getattr(self, name) for name in _RULE_KEYS if hasattr(self, name)}
-        nodes = tuple(hit.details["brokers"]) or None
-        self._rule = context.wire_rule(self.action, hit.target, nodes, keys)
-        return super().aim(context, hit)
+        nodes = tuple(self._hit.details["brokers"]) or None
+        self._rule = self._context.wire_rule(self.action, self._hit.target, nodes, keys)
 
     def inject(self) -> None:
         """Put the rule in force."""

@@ -1,7 +1,7 @@
 """What faults of one member, and of one broker, have in common: keys, targets, checks, undoing."""
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator
 
@@ -39,18 +39,14 @@ class OneMember(Fault):
     _began_ms: int = 0
     _healing_ms: int = 0
 
-    def of_member(
-        self, member: MemberSpec, context: "FaultContext", identity: Identity = SAME
-    ) -> Self:
-        """Return a copy for a member, which starts again with an identity."""
+    def hit_of(self, member: MemberSpec, identity: Identity = SAME) -> Hit:
+        """Return a member as a target, and the identity that it starts again with."""
         undo = {"do": self.undo_name, "member": member.name, **identity}
-        hit = Hit(member.name, member.group, dict(identity), undo)
-        return self.model_copy().aim(context, hit)
+        return Hit(member.name, member.group, dict(identity), undo)
 
-    def aim(self, context: "FaultContext", hit: Hit) -> Self:
-        """Give this copy its target, and what the brokers' logs tell of it."""
-        self._evidence = context.evidence(hit.target)
-        return super().aim(context, hit)
+    def prepare(self) -> None:
+        """Note what the brokers' logs tell of the member."""
+        self._evidence = self._context.evidence(self._hit.target)
 
     @property
     def _identity(self) -> Identity:
@@ -136,9 +132,9 @@ class MemberFault(OneMember):
         """Return the members that it hits now."""
         return context.targets_of(self.target, self.group, allow_empty=self.allow_empty)
 
-    def aimed(self, context: "FaultContext") -> tuple[Self, ...]:
-        """Return a copy for each member that it hits now."""
-        return tuple(self.of_member(one, context) for one in self._targets(context))
+    def hits_now(self, context: "FaultContext") -> Iterable[Hit]:
+        """Return the members that it hits now."""
+        return map(self.hit_of, self._targets(context))
 
 
 class MemberAway(MemberFault):
@@ -216,24 +212,20 @@ class BrokerFault(Fault):
         """Check that the targets exist."""
         yield from broker_checks(self.target, experiment, (*path, "target"))
 
-    def aimed(self, context: "FaultContext") -> tuple[Self, ...]:
-        """Return a copy for each broker that it hits now, and the group they are chosen for."""
+    def hits_now(self, context: "FaultContext") -> Iterable[Hit]:
+        """Return the brokers that it hits now, and the group that they are chosen for."""
         group = self.target.group if isinstance(self.target, CoordinatorOf) else None
-        return tuple(
-            self.model_copy().aim(context, Hit(f"broker-{broker}", group, {"broker": broker}))
-            for broker in context.brokers_at(self.target)
-        )
+        for broker in context.brokers_at(self.target):
+            yield Hit(f"broker-{broker}", group, {"broker": broker})
 
-    def aim(self, context: "FaultContext", hit: Hit) -> Self:
-        """Give this copy its target, what is seen of it from outside, and what undoes the fault."""
-        self._broker = hit.details["broker"]
-        self._probe = context.probe(self._broker)
-        hit.undo = self._undo(context)
-        return super().aim(context, hit)
+    def prepare(self) -> None:
+        """Note what is seen of the broker from outside, and what undoes the fault."""
+        self._broker = self._hit.details["broker"]
+        self._probe = self._context.probe(self._broker)
+        self._hit.undo = self._undo()
 
-    def _undo(self, context: "FaultContext") -> Mapping[str, Any]:
+    def _undo(self) -> Mapping[str, Any]:
         """Return what undoes it from the journal alone."""
-        _ = context
         return {"do": self.undo_name, "broker": self._broker}
 
     def verify_healed(self) -> Finding:

@@ -1,6 +1,6 @@
 """Faults of a topic: it gets more partitions, or it is deleted. Nothing undoes either."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import takewhile
 from typing import TYPE_CHECKING, Literal, Self
 
@@ -31,9 +31,14 @@ class TopicFault(Fault):
         if self.every_ms is not None and self.repeat != 1:
             yield Problem((*path, "every"), "cannot be done again; remove `every` and `repeat`")
 
-    def aimed(self, context: "FaultContext") -> tuple[Self, ...]:
-        """Return one copy."""
-        return (self.model_copy().aim(context, Hit(self.topic)),)
+    def hits_now(self, context: "FaultContext") -> Iterable[Hit]:
+        """Return the topic."""
+        _ = context
+        yield Hit(self.topic)
+
+    def hits_in_words(self) -> str:
+        """Return what it hits, as the plan shows it."""
+        return self.topic
 
     def _earlier(self, experiment: Setup) -> list[Self]:
         """Return those of its kind and topic that are due before it, or stand before it."""
@@ -105,10 +110,6 @@ class TopicDelete(TopicFault):
         yield from super().checks(experiment, path)
         if self._earlier(experiment):
             yield Problem((*path, "topic"), f"topic '{self.topic}' is deleted by then; remove this")
-
-    def hits_in_words(self) -> str:
-        """Return what it hits, as the plan shows it."""
-        return self.topic
 
     def inject(self) -> None:
         """Delete the topic; the controller has deleted it when this returns."""
