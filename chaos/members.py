@@ -9,15 +9,7 @@ from typing import Any
 
 from chaos.errors import ChaosError, LoadGoneError, WorkerGoneError
 from chaos.timing import CONTROL_ANSWER_S
-
-DUPLICATE = ".duplicate"
-"""What follows the name of a member in the client.id of its duplicate."""
-
-Identity = Mapping[str, str | None]
-"""The identity that a member starts with: `instance_id` of a static member, None of a dynamic one;
-an empty mapping keeps its identity."""
-
-SAME: Identity = {}
+from scenarios.setup import SAME, Identity
 
 
 class Members:
@@ -45,6 +37,26 @@ class Members:
         """Give a member a fresh consumer, unless it has one; returns before it has joined."""
         self._ask("start", member=member, **identity)
 
+    def restart_as(self, instance_ids: Mapping[str, str]) -> tuple[str, ...]:
+        """Close members, then start each with an instance id: no id is used twice in between.
+
+        Returns those that are lost with their worker. Raises WorkerGoneError if all are.
+        """
+        lost: dict[str, WorkerGoneError] = {}
+
+        def each(do: Callable[[str], object]) -> None:
+            for member in (one for one in instance_ids if one not in lost):
+                try:
+                    do(member)
+                except WorkerGoneError as error:
+                    lost[member] = error
+
+        each(self.stop)
+        each(lambda member: self.start(member, {"instance_id": instance_ids[member]}))
+        if len(lost) == len(instance_ids):
+            raise next(iter(lost.values()))
+        return tuple(lost)
+
     def kill(self, member: str) -> None:
         """End a member's consumer as a crash does; its sockets are gone when this returns."""
         self._ask("kill", member=member)
@@ -61,13 +73,12 @@ class Members:
         """Undo `pause` and `stop_polling`, if the member is up."""
         self._ask("resume", member=member)
 
-    def duplicate(self, member: str) -> str:
-        """Start a process that joins under a member's instance id; return its client.id.
+    def duplicate(self, member: str) -> None:
+        """Start a process that joins under a member's instance id; it has not joined yet.
 
-        The client.id is the member's name and `DUPLICATE`; it has not joined yet.
+        Its client.id is the member's name and `DUPLICATE`.
         """
-        client_id: str = self._ask("duplicate", member=member)["client_id"]
-        return client_id
+        self._ask("duplicate", member=member)
 
     def end_duplicate(self, member: str) -> None:
         """End the process that duplicates a member."""

@@ -36,8 +36,10 @@ from chaos.kafka_client import kafka_python
 from groupquake.exits import NotAuthorizedError
 from kafka_protocol.errors import BrokerError
 from kafka_protocol.offsets_topic import OFFSETS_TOPIC
-from scenarios import AddPartitions, CoordinatorOf, Experiment
+from scenarios import Experiment
 from scenarios.client_properties import ANONYMOUS, PropertiesError, user_of
+from scenarios.faults.topic import AddPartitions
+from scenarios.targets import CoordinatorOf
 
 ANSWER_S = 6.0
 CONNECT_S = 20.0

@@ -38,6 +38,7 @@ from groupquake.signals import Signals
 from groupquake.wire_script_process import WireScripts
 from loadtest.configs import closing_s
 from scenarios import Experiment
+from scenarios.faults import NETWORKS
 
 HISTORIES_S = 40.0
 """How long the histories of workers may take to come once all members are closed."""
@@ -133,9 +134,9 @@ class Runner:
             brokers=cluster.brokers,
             config=cluster.config,
             heap_mb=cluster.heap_mb,
-            volumes=any(fault.about.needs_volume for fault in self.experiment.faults),
-            networks={one.about.network for one in self.experiment.faults if one.about.network},
-            clocks=any(fault.about.needs_clock for fault in self.experiment.faults),
+            volumes="volume" in self.experiment.needs,
+            networks=[kind for kind in NETWORKS if kind in self.experiment.needs],
+            clocks="clock" in self.experiment.needs,
             progress=self.progress,
         )
 

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 import psutil
 
-from chaos.errors import ChaosError
+from chaos.errors import ChaosError, GoneError
 from chaos.tap.rules import Rule
 from chaos.tap.settings import TapSettings
 from chaos.timing import SAME_START_MS, TAP_ANSWER_S, TAP_END_S, TAP_GONE_S, TAP_START_S
@@ -26,8 +26,10 @@ from chaos.waiting import until
 LOG = "tap.log"
 
 
-class TapGoneError(ChaosError):
+class TapGoneError(GoneError):
     """The tap's process has ended, and with it every rule and connection through it."""
+
+    left = "the tap has ended, and its rules with it"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from chaos.clusters.factory import KINDS, OWN, Place
 from chaos.external.cluster import ExternalCluster
 from groupquake.commands.options import is_port, servers
 from scenarios import Experiment
+from scenarios.faults import IN_CONTAINERS
 
 EXTERNAL = ExternalCluster.kind
 
@@ -47,7 +48,8 @@ class Where:
     def place(self, experiment: Experiment) -> Place:
         """Return the place of an experiment. Raises UsageError if the options do not fit it."""
         outside = experiment.cluster.kind == EXTERNAL
-        usual = DockerCluster.kind if experiment.needs_containers else OWN[0]
+        in_containers = [one.fault for one in experiment.faults if one.needs in IN_CONTAINERS]
+        usual = DockerCluster.kind if in_containers else OWN[0]
         kind = self.kind or (EXTERNAL if outside else usual)
         if outside and kind in OWN:
             raise click.UsageError(
@@ -57,11 +59,11 @@ class Where:
             raise click.UsageError(
                 "cluster.bootstrap: missing; write HOST:PORT of some brokers, or give --bootstrap"
             )
-        if experiment.needs_containers and kind == OWN[0]:
-            first = next(each.fault for each in experiment.faults if each.about.in_containers)
+        if in_containers and kind == OWN[0]:
             raise click.UsageError(
-                f"{first} needs brokers with a network and a clock of their own, and processes"
-                " share those of this machine; use --cluster docker, or leave the fault out"
+                f"{in_containers[0]} needs brokers with a network and a clock of their own,"
+                " and processes share those of this machine; use --cluster docker, or leave the"
+                " fault out"
             )
         count, ports = experiment.cluster.brokers, self.ports
         if ports and kind not in OWN:
@@ -97,7 +99,7 @@ def implies_tap(experiment: Experiment) -> bool:
     """Whether only the tap can carry out its faults, or tell what its brokers answer."""
     cluster = experiment.cluster
     unseen = cluster.kind == EXTERNAL and cluster.logs in (None, "tap")
-    return unseen or experiment.needs_tap
+    return unseen or "tap" in experiment.needs
 
 
 def _ports(_: click.Context, __: click.Parameter, text: str | None) -> tuple[int, ...] | None:

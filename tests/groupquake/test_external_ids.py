@@ -8,15 +8,15 @@ from click import UsageError
 from pydantic import ValidationError
 
 from chaos.clusters.factory import Place
-from chaos.errors import TargetError
 from chaos.external.cluster import Target
 from chaos.plan import Plan, make_plan
 from groupquake import external
 from groupquake.external import require_hooks
 from groupquake.offered_release import Offered
-from scenarios import Brokers, Experiment, ScenarioError, load, named
+from scenarios import Experiment, ScenarioError, load, named
 from scenarios.external import Hooks
-from scenarios.faults import KINDS
+from scenarios.faults import FAULTS
+from scenarios.targets import Brokers
 
 ROLLING = "{fault: broker.rolling-restart, at: 1s, every: 10s}"
 IDS = [(0, 1, 2), (1, 2, 101)]
@@ -127,7 +127,7 @@ def test_hooks_are_asked_for_by_the_ids_of_the_cluster() -> None:
 
 
 def test_no_plan_is_made_of_brokers_that_are_not_known() -> None:
-    with pytest.raises(TargetError, match=r"write cluster\.broker_ids"):
+    with pytest.raises(ScenarioError, match=r"write cluster\.broker_ids"):
         make_plan(theirs(ROLLING), 1)
     ids = "cluster.broker_ids=[5, 0, 9]"
     assert sorted(hit(make_plan(theirs(ROLLING, more=(ids,)), 1))) == [0, 5, 9]
@@ -168,7 +168,7 @@ def test_a_fault_needs_its_hook_and_the_one_that_undoes_it_for_each_broker() -> 
         require_hooks(KILLS, target(**hooks), "their-id")
 
 
-FAULTS = {
+BREAKING = {
     "broker.kill": "target: controller, down_for: 1s",
     "broker.stop": "target: controller, down_for: 1s",
     "broker.pause": "target: controller, down_for: 1s",
@@ -185,18 +185,17 @@ FAULTS = {
 
 
 def breaking(fault: str) -> Experiment:
-    return named("demo").override([f"faults=[{{fault: {fault}, at: 1s, {FAULTS[fault]}}}]"])
+    return named("demo").override([f"faults=[{{fault: {fault}, at: 1s, {BREAKING[fault]}}}]"])
 
 
 def test_every_fault_of_brokers_is_in_the_table() -> None:
-    theirs = {name for name, kind in KINDS.items()
-              if kind.about.hits == "broker" or kind.about.moves_leaders}  # fmt: skip
-    assert theirs == set(FAULTS)
+    theirs = {name for name, kind in FAULTS.items() if kind.hits == "broker" or kind.moves_leaders}
+    assert theirs == set(BREAKING)
 
 
 def test_no_fault_of_brokers_goes_unasked() -> None:
     hooks = target(any=Hooks(stop="s", start="t"))
-    for fault in FAULTS:
+    for fault in BREAKING:
         with pytest.raises(UsageError, match=r"--allow-faults their-id|leave it out"):
             require_hooks(breaking(fault), hooks, None)
 
