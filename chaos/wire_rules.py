@@ -119,7 +119,7 @@ class WireRule:
 
     def hits(self) -> int:
         """Return how many requests it has hit so far."""
-        counted: int = self.tap.counters()["rules"].get(self.id, 0)
+        counted: int = self.tap.hits().get(self.id, 0)
         return counted
 
 

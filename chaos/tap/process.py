@@ -72,10 +72,10 @@ class RunningTap:
         hits: int = self._ask({"do": "remove", "rule": rule})
         return hits
 
-    def counters(self) -> dict[str, Any]:
-        """Return `rules`: how many requests each rule in force has hit, by its id."""
-        counters: dict[str, Any] = self._ask({"do": "counters"})
-        return counters
+    def hits(self) -> dict[str, int]:
+        """Return how many requests each rule in force has hit, by its id."""
+        hits: dict[str, int] = self._ask({"do": "hits"})
+        return hits
 
     def _ask(self, request: dict[str, Any]) -> Any:
         port, token = self._control

@@ -152,7 +152,7 @@ def test_partition_holds_both_ways_and_lets_pass_afterwards(tapped):
         asked = beat(fresh)
         assert not answered_within(fresh, asked, SOON_S)
         assert heartbeat(outside) == Error.UNKNOWN_MEMBER_ID
-        assert tapped.tap.counters()["rules"][name] == 2
+        assert tapped.tap.hits()[name] == 2
         before = tapped.logged("parted")
     assert answered_within(inside, sent, WITHIN_S)
     assert answered_within(fresh, asked, WITHIN_S)
@@ -274,7 +274,7 @@ def test_brokers_and_shares_are_chosen(tapped):
     with tapped.rule("duplicate", ("share",), apis=("HEARTBEAT",), probability=0.5, seed=3) as name:
         for _ in range(40):
             member.wait(beat(member))
-        hits = tapped.tap.counters()["rules"][name]
+        hits = tapped.tap.hits()[name]
     assert 5 < hits < 35
     again = tap.rules.ActiveRule("r", Rule("duplicate", probability=0.5, seed=3))
     drawn = sum(again._random.random() < 0.5 for _ in range(40))
@@ -292,7 +292,7 @@ def test_a_rule_that_is_removed_first_never_comes_into_force(tapped):
     assert tapped.tap.remove(name) == 0
     with pytest.raises(ChaosError, match=f"rule {name} was used before"):
         tapped.tap.add(name, Rule("partition", ("nobody",)))
-    assert name not in tapped.tap.counters()["rules"]
+    assert name not in tapped.tap.hits()
 
 
 def test_the_tap_ends_with_its_parent(tapped, tmp_path):
@@ -336,7 +336,7 @@ def test_without_the_token_nothing_is_done(tapped):
     running = tapped.tap
     other = replace(running, _control=(port, "wrong"))
     with pytest.raises(ChaosError, match="ended the connection"):
-        other.counters()
+        other.hits()
 
 
 def test_a_tap_that_answers_late_is_not_gone(tapped, monkeypatch):
@@ -355,7 +355,7 @@ def test_a_tap_that_answers_late_is_not_gone(tapped, monkeypatch):
         process.resume()
     monkeypatch.setattr("chaos.tap.process.TAP_ANSWER_S", 30.0)
     assert "which hit 0 requests" in rule.remove()
-    assert tapped.tap.counters()["rules"] == {}
+    assert tapped.tap.hits() == {}
 
 
 def seen(running, rule, member, witness=None) -> WireRule:
