@@ -37,8 +37,10 @@ from groupquake.exits import NotAuthorizedError
 from groupquake.timing import ANSWER_POLL_S, ANSWER_S, CONNECT_S
 from kafka_protocol.errors import BrokerError
 from kafka_protocol.offsets_topic import OFFSETS_TOPIC
-from scenarios import AddPartitions, CoordinatorOf, Experiment
+from scenarios import Experiment
 from scenarios.client_properties import ANONYMOUS, PropertiesError, user_of
+from scenarios.faults.topic import AddPartitions
+from scenarios.targets import CoordinatorOf
 
 _ALL_DOWN = KafkaError._ALL_BROKERS_DOWN  # noqa: SLF001 (librdkafka's own codes begin with _)
 _DECISIVE = (KafkaError._AUTHENTICATION, KafkaError._SSL)  # noqa: SLF001

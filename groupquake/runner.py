@@ -41,6 +41,7 @@ from groupquake.timing import HISTORIES_S
 from groupquake.wire_script_process import WireScripts
 from loadtest.configs import closing_s, configs_in
 from scenarios import Experiment
+from scenarios.faults import NETWORKS
 
 Load = Callable[[Path, str, Experiment, Mapping[str, str]], AbstractContextManager[Members]]
 """Runs the load of an experiment, given run folder, bootstrap servers and variables of its
@@ -133,9 +134,9 @@ class Runner:
             brokers=cluster.brokers,
             config=cluster.config,
             heap_mb=cluster.heap_mb,
-            volumes=any(fault.about.needs_volume for fault in self.experiment.faults),
-            networks={one.about.network for one in self.experiment.faults if one.about.network},
-            clocks=any(fault.about.needs_clock for fault in self.experiment.faults),
+            volumes="volume" in self.experiment.needs,
+            networks=[kind for kind in NETWORKS if kind in self.experiment.needs],
+            clocks="clock" in self.experiment.needs,
             progress=self.progress,
         )
 

@@ -13,6 +13,7 @@ from chaos.external.cluster import ExternalCluster
 from groupquake.commands.options import resolve
 from groupquake.load_workers import WorkerOptions
 from scenarios import Experiment
+from scenarios.faults import IN_CONTAINERS
 
 EXTERNAL = ExternalCluster.kind
 RELEASE = ("kafka", "coordinator")
@@ -87,7 +88,8 @@ class RunOptions:
     def place(self, experiment: Experiment) -> Place:
         """Return where an experiment runs. Raises UsageError if the options do not fit it."""
         outside = experiment.cluster.kind == EXTERNAL
-        usual = DockerCluster.kind if experiment.needs_containers else OWN[0]
+        in_containers = [one.fault for one in experiment.faults if one.needs in IN_CONTAINERS]
+        usual = DockerCluster.kind if in_containers else OWN[0]
         kind = self.cluster or (EXTERNAL if outside else usual)
         if outside and kind in OWN:
             raise click.UsageError(
@@ -97,11 +99,11 @@ class RunOptions:
             raise click.UsageError(
                 "cluster.bootstrap: missing; write HOST:PORT of some brokers, or give --bootstrap"
             )
-        if experiment.needs_containers and kind == OWN[0]:
-            first = next(each.fault for each in experiment.faults if each.about.in_containers)
+        if in_containers and kind == OWN[0]:
             raise click.UsageError(
-                f"{first} needs brokers with a network and a clock of their own, and processes"
-                " share those of this machine; use --cluster docker, or leave the fault out"
+                f"{in_containers[0]} needs brokers with a network and a clock of their own,"
+                " and processes share those of this machine; use --cluster docker, or leave the"
+                " fault out"
             )
         count = experiment.cluster.brokers
         ports = tuple(map(int, self.ports.split(","))) if self.ports else None
@@ -124,7 +126,7 @@ class RunOptions:
         """
         cluster = experiment.cluster
         unseen = cluster.kind == EXTERNAL and cluster.logs in (None, "tap")
-        return self.tap or unseen or experiment.needs_tap
+        return self.tap or unseen or "tap" in experiment.needs
 
     def require_page_alone(self) -> None:
         """Raise UsageError for options that --ui cannot have beside it."""

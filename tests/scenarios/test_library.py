@@ -4,18 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from chaos.faults.member_evidence import GRACE_MS
-from scenarios import (
-    Experiment,
-    GroupBounce,
-    LeaderMemberOf,
-    MemberKill,
-    MemberRestart,
-    MemberSlowPoll,
-    load,
-    named,
-    names,
-)
+from chaos.timing import SILENCE_GRACE_MS
+from scenarios import Experiment, load, named, names
+from scenarios.faults.group import GroupBounce
+from scenarios.faults.member import MemberKill, MemberRestart, MemberSlowPoll
+from scenarios.targets import LeaderMemberOf
 
 NAMED = (
     "absent-member", "batch-removal", "big-group", "big-groups", "changed-subscription",
@@ -105,7 +98,7 @@ def test_every_absence_is_long_enough_to_be_witnessed(name: str) -> None:
     heartbeat_ms = max(group.heartbeat_interval_ms for group in experiment.workload.groups)
     for fault in experiment.faults:
         if isinstance(fault, MemberRestart | MemberKill | GroupBounce):
-            assert fault.down_for_ms >= 2 * heartbeat_ms + GRACE_MS
+            assert fault.down_for_ms >= 2 * heartbeat_ms + SILENCE_GRACE_MS
 
 
 def test_only_the_session_expiry_keeps_a_member_away_for_longer_than_its_session() -> None:

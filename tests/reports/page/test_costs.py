@@ -148,7 +148,7 @@ def test_a_broker_fault_is_counted_with_every_group_and_lies_over_all(tmp_path):
     axes = [shown.figure["layout"][axis]["ticktext"] for axis in ("yaxis", "yaxis2")]
     assert all("broker-2" in axis for axis in axes)
     hovers = str(shown.figures)
-    assert "ended with SIGKILL, then started again" in hovers
+    assert "Ends the brokers with SIGKILL, and starts them again." in hovers
 
 
 def test_one_request_has_nothing_to_heal(tmp_path):
