@@ -23,7 +23,7 @@ from groupquake.live_view import LiveView
 from groupquake.load_process import end_members
 from groupquake.runner import Runner
 from loadtest.configs import closing_s
-from loadtest.control_protocol import TOKEN_VARIABLE
+from loadtest.members.settings import TOKEN_VARIABLE
 from scenarios import Experiment
 
 EVERY_S = 1.0

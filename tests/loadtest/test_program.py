@@ -13,7 +13,7 @@ import pytest
 from groupquake import load_process
 from groupquake.access import require_allowed
 from groupquake.exits import NotAuthorizedError
-from tests.loadtest.scripts import run_script
+from tests.loadtest.loads import run_script
 
 STAND_IN = """
 import json, os, signal, sys, time

@@ -7,7 +7,7 @@ import sys
 import psutil
 import pytest
 
-from tests.loadtest.experiments import of_one_group
+from tests.loadtest.loads import of_one_group
 from tests.process_family import below
 
 pytestmark = pytest.mark.cluster
