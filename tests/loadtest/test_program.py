@@ -397,12 +397,6 @@ def test_a_paused_program_goes_on_and_a_paused_one_can_be_closed(run):
     assert [event for event, *_ in events_seen][-3:] == ["closing", "revoked", "closed"]
 
 
-def test_signals_reach_what_a_shell_started(run):
-    program = f"{sys.executable} stand_in.py"
-    _, events_seen = run(CLOSES, ["sh", "-c", SHELL.format(program=program)])
-    assert ("revoked", ["t-1"], "static") in events_seen
-
-
 @pytest.mark.parametrize("shell", [SHELL, "{program}; echo over"])
 def test_a_clean_close_waits_for_what_a_shell_started(run, shell):
     """A shell ends at once, the program takes a second to leave."""
