@@ -24,7 +24,7 @@ from groupquake.load_process import end_members
 from groupquake.runner import Runner
 from groupquake.timing import PAGE_S
 from loadtest.configs import closing_s
-from loadtest.control_protocol import TOKEN_VARIABLE
+from loadtest.members.settings import TOKEN_VARIABLE
 from scenarios import Experiment
 
 

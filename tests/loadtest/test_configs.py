@@ -45,13 +45,7 @@ def test_errors_of_an_experiment_file_are_reported(tmp_path):
         configs_of(str(broken))
 
 
-@pytest.mark.parametrize(
-    ("clients", "rate"),
-    [
-        (["librdkafka"] * 5_000, 20),
-        (["wire"] * 5_000, 250),
-        (["wire"] * 100 + ["librdkafka"] * 900, 20),
-    ],
-)
-def test_thousands_of_members_start_within_twenty_seconds_if_they_are_cheap(clients, rate):
-    assert spawn_rate(clients) == rate
+def test_thousands_of_members_start_within_twenty_seconds_if_they_are_cheap():
+    assert spawn_rate(["librdkafka"] * 5_000) == 20
+    assert spawn_rate(["wire"] * 5_000) == 250
+    assert spawn_rate(["wire"] * 100 + ["librdkafka"] * 900) == 20
