@@ -1,9 +1,9 @@
 """The controller: carries out the plan, and heals every fault, however the run ends.
 
 The faults of the file run in parallel, each in a thread of its own; the steps of one fault run one
-after the other. Those threads wait on one event, which ends every wait at once. All events of the
-run go through one queue to the thread that is in `run`. It is a queue because a signal handler may
-put into it at any moment; a lock could block there for ever.
+after the other. Those threads wait on one event, which ends every wait at once. What happens is put
+as a call into one queue, for the thread that is in `run`. It is a queue because a signal handler
+may put into it at any moment; a lock could block there for ever.
 """
 
 import itertools
@@ -21,19 +21,17 @@ from queue import Empty, SimpleQueue
 
 from chaos.cluster_view import ClusterView
 from chaos.clusters import Cluster
-from chaos.conditions import await_condition
 from chaos.errors import ChaosError, LoadGoneError
 from chaos.fault_runner import FaultRunner
 from chaos.faults import Fault, FaultContext, make
-from chaos.interruptible_wait import LOOK_UP_S
 from chaos.journal import Journal
 from chaos.members import Members
 from chaos.plan import Plan, Step
+from chaos.steady import await_condition
 from chaos.tail import following
 from chaos.tap import RunningTap
+from chaos.timing import INTERRUPTIBLE_S, POLL_S, SOON_S
 from scenarios import Experiment
-
-_POLL_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,31 +45,6 @@ class Outcome:
     aborted: str | None
     error: Exception | None
     unhealed: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Abort:
-    signal: str
-
-
-class _Stop:
-    """The user ends the run early, and wants its result."""
-
-
-@dataclass(frozen=True, slots=True)
-class _LoadEnded:
-    error: LoadGoneError
-
-
-class _FaultDone:
-    """All steps of a fault of the file are done."""
-
-
-_Event = _Abort | _Stop | _LoadEnded | _FaultDone | Exception
-
-
-SOON_S = 5.0
-"""How long before the end of a plan what comes next may begin to start."""
 
 
 class Controller:
@@ -104,7 +77,7 @@ class Controller:
         self._journal = journal
         self._progress = progress
         self._history = history
-        self._events: SimpleQueue[_Event] = SimpleQueue()
+        self._events: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._stop = threading.Event()
         self._context = FaultContext(experiment, cluster, members, view, self._stop, tap, plan.seed)
         self._runner = FaultRunner(journal, progress, self._stop)
@@ -133,14 +106,14 @@ class Controller:
 
         May be called at any time, from any thread and from a signal handler.
         """
-        self._events.put(_Abort(signal))
+        self._events.put(partial(self._abort, signal))
 
     def stop(self) -> None:
         """End the plan as `abort` does, but so that the run is analysed.
 
         May be called whenever `abort` may.
         """
-        self._events.put(_Stop())
+        self._events.put(self._end_plan)
 
     def run(self) -> Outcome:
         """Carry out the plan; return when it has ended and every fault is healed that can be.
@@ -154,7 +127,7 @@ class Controller:
         return Outcome(self._aborted, self._error, self._runner.unhealed)
 
     def _load_ended(self, error: LoadGoneError) -> None:
-        self._events.put(_LoadEnded(error))
+        self._events.put(partial(self._fail, error, None))
         self._lose(str(error))
 
     def _lose(self, what: str) -> None:
@@ -216,36 +189,34 @@ class Controller:
             if left_s <= 0 and not self._running:
                 return
             try:
-                wait_s = min(left_s, LOOK_UP_S) if left_s > 0 else LOOK_UP_S
-                self._handle(self._events.get(timeout=wait_s))
+                wait_s = min(left_s, INTERRUPTIBLE_S) if left_s > 0 else INTERRUPTIBLE_S
+                self._events.get(timeout=wait_s)()
             except Empty:
                 continue
 
     def _handle_waiting(self) -> None:
         while not self._events.empty():
-            self._handle(self._events.get())
+            self._events.get()()
 
-    def _handle(self, event: _Event) -> None:
-        match event:
-            case _FaultDone():
-                self._running -= 1
-            case _Stop():
-                self._stop.set()
-                self._journal.write("stopped")
-            case _Abort(signal):
-                self._stop.set()
-                if self._aborted is None:
-                    self._aborted = signal
-                    self._journal.write("aborted", signal=signal)
-            case _LoadEnded(error):
-                self._journal.write("failed", fault_id=None, error=str(error))
-                self._fail(error)
-            case error:
-                self._fail(error)
+    def _end_plan(self) -> None:
+        self._stop.set()
+        self._journal.write("stopped")
 
-    def _fail(self, error: Exception) -> None:
+    def _abort(self, signal: str) -> None:
+        self._stop.set()
+        if self._aborted is None:
+            self._aborted = signal
+            self._journal.write("aborted", signal=signal)
+
+    def _fail(self, error: Exception, fault_id: str | None) -> None:
         self._stop.set()
         self._error = self._error or error
+        with suppress(ChaosError):  # the journal itself may be what failed
+            self._journal.write("failed", fault_id=fault_id, error=str(error))
+
+    def _done(self) -> None:
+        """Note that all steps of a fault of the file are done."""
+        self._running -= 1
 
     def _run_steps(self, steps: Sequence[Step]) -> None:
         """Run the steps of one fault, each when it is due and the one before is done."""
@@ -255,11 +226,9 @@ class Controller:
                     return
                 self._fire(step)
         except Exception as error:  # noqa: BLE001 (`run` has to know of any error)
-            self._events.put(error)
-            with suppress(ChaosError):  # the journal itself may be what failed
-                self._journal.write("failed", fault_id=step.id, error=str(error))
+            self._events.put(partial(self._fail, error, step.id))
         finally:
-            self._events.put(_FaultDone())
+            self._events.put(self._done)
 
     def _fire(self, step: Step) -> None:
         """Hit all targets of a step at the same time, once its condition holds."""
@@ -300,5 +269,5 @@ class Controller:
             if blocked != announced:
                 self._progress(f"{step.id} {step.fault}: waits: {blocked}")
                 announced = blocked
-            if self._stop.wait(_POLL_S):
+            if self._stop.wait(POLL_S):
                 return {}

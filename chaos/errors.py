@@ -9,6 +9,10 @@ class TargetError(ChaosError):
     """A target selects nothing, or names what does not exist."""
 
 
+class TopicsError(ChaosError):
+    """The topics of a run could not be created."""
+
+
 class LoadGoneError(ChaosError):
     """The load process has ended, and with it every member that it ran."""
 
@@ -23,3 +27,11 @@ class UnreachableError(ChaosError):
 
 class RunGoesOnError(ChaosError):
     """A run that still goes on cannot be healed."""
+
+
+class ClusterError(Exception):
+    """A cluster operation failed."""
+
+
+class UnsupportedError(ClusterError):
+    """Clusters of that release, or with that coordinator, are not supported."""

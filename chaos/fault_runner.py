@@ -1,12 +1,16 @@
-"""Carries out one fault: intent, injection, healing, verification, each journalled at once."""
+"""Carries out one fault: intent, injection, healing, verification, each journalled at once.
+
+A run that died before it could heal its faults is healed from the journal alone.
+"""
 
 import threading
 from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 from chaos.errors import ChaosError, WorkerGoneError
-from chaos.faults import Fault, Finding, Recoverable
+from chaos.faults import Fault, Finding, Recoverable, heal_from_journal
 from chaos.faults.one_member import WORKER_GONE
-from chaos.journal import Journal
+from chaos.journal import Entry, Journal, open_faults, read
 from chaos.plan import Step
 
 
@@ -49,19 +53,8 @@ class FaultRunner:
     def give_up(self, step: Step, why: str) -> None:
         """Note that a fault was not injected: the verdict cannot count it."""
         planned = step.planned
-        self._journal.write(
-            "intent",
-            fault_id=step.id,
-            fault=step.fault,
-            kind="one-shot",
-            cause=step.cause,
-            target=planned.hits,
-            group=planned.group,
-            args=dict(planned.args),
-            undo=None,
-        )
-        self._journal.write("verified", fault_id=step.id, verified=False, witness=why)
-        self._progress(f"{step.id} {step.fault} {planned.hits}: {why}")
+        self._intend(step, step.id, "one-shot", planned.hits, planned.group, planned.args)
+        self._verified(f"{step.id} {step.fault} {planned.hits}", step.id, Finding(False, why))
 
     def carry_out(self, step: Step, fault_id: str, fault: Fault) -> None:
         """Inject one fault, verify it, and heal it in any case.
@@ -80,25 +73,34 @@ class FaultRunner:
 
     def _carry_out(self, step: Step, fault_id: str, fault: Fault) -> None:
         what = f"{fault_id} {step.fault} {fault.target}"
-        self._journal.write(
-            "intent",
-            fault_id=fault_id,
-            fault=step.fault,
-            kind=fault.kind,
-            cause=step.cause,
-            target=fault.target,
-            group=fault.group,
-            args={**step.planned.args, **fault.details},
-            undo=dict(fault.undo) if fault.kind == "recoverable" else None,
-        )
+        args = {**step.planned.args, **fault.details}
+        undo = fault.undo if fault.kind == "recoverable" else None
+        self._intend(step, fault_id, fault.kind, fault.target, fault.group, args, undo)
         if fault.kind == "recoverable":
             finding = self._break_and_heal(what, fault_id, fault)
         else:
             self._inject(what, fault_id, fault)
             finding = fault.verify(self._stop)
-        verified, witness = finding.holds, finding.evidence
-        self._journal.write("verified", fault_id=fault_id, verified=verified, witness=witness)
-        self._progress(f"{what}: {'verified' if verified else 'NOT verified'}: {witness}")
+        self._verified(what, fault_id, finding)
+
+    def _intend(
+        self,
+        step: Step,
+        fault_id: str,
+        kind: str,
+        target: str,
+        group: str | None,
+        args: Mapping[str, Any],
+        undo: Mapping[str, Any] | None = None,
+    ) -> None:
+        named = {"fault_id": fault_id, "fault": step.fault, "kind": kind, "cause": step.cause}
+        hit = {"target": target, "group": group, "args": dict(args)}
+        self._journal.write("intent", **named, **hit, undo=undo)
+
+    def _verified(self, what: str, fault_id: str, finding: Finding) -> None:
+        holds, witness = finding.holds, finding.evidence
+        self._journal.write("verified", fault_id=fault_id, verified=holds, witness=witness)
+        self._progress(f"{what}: {'verified' if holds else 'NOT verified'}: {witness}")
 
     def _break_and_heal(self, what: str, fault_id: str, fault: Recoverable) -> Finding:
         self._open.add(fault_id)
@@ -140,3 +142,34 @@ def _held_by(fault: Fault) -> tuple[str, ...]:
     if fault.kind == "one-shot":
         return ()
     return tuple(fault.details.get("members", (fault.target,)))
+
+
+class Healed(NamedTuple):
+    """Whether one open fault was healed, and how, or why not."""
+
+    fault_id: str
+    healed: bool
+    how: str
+
+
+def heal(journal: Journal) -> tuple[Healed, ...]:
+    """Undo every fault that the journal leaves open, the latest first, and note it there.
+
+    The load and our brokers have ended by then: nothing of them is healed one by one. Calling
+    `heal` twice does no harm. Raises ChaosError if the journal cannot be read.
+    """
+    results = tuple(map(_undo, reversed(open_faults(read(journal.path)))))
+    for result in results:
+        journal.write("healed", **result._asdict())
+    return results
+
+
+def _undo(intent: Entry) -> Healed:
+    fault_id, undo = intent["fault_id"], intent.get("undo")
+    try:
+        how = heal_from_journal(undo or {})
+    except ChaosError as error:
+        return Healed(fault_id, False, str(error))
+    if how is None:
+        return Healed(fault_id, False, f"this version does not know how to undo {undo}")
+    return Healed(fault_id, True, how)

@@ -7,8 +7,8 @@ instead of after a session timeout. The response has an error code for each memb
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -24,14 +24,13 @@ from kafka.errors import (
     for_code,
 )
 
-from chaos.client_properties import for_kafka_python
 from chaos.errors import ChaosError, UnreachableError
+from chaos.kafka_client import admin_client
+from chaos.timing import REMOTE_POLL_S, REMOVAL_S
 from kafka_protocol.errors import NOT_SERVED_YET, Error
 
 CLIENT_ID = "groupquake"
 REASON = "removed by an operator"
-TIMEOUT_S = 30.0
-_PAUSE_S = 0.2
 
 Answer = TypeVar("Answer")
 
@@ -63,22 +62,20 @@ def remove_members(
     *,
     client_id: str = CLIENT_ID,
     config: Mapping[str, str] | None = None,
-    timeout_s: float = TIMEOUT_S,
+    timeout_s: float = REMOVAL_S,
 ) -> Removal:
     """Remove static members with one LeaveGroup request to the group's coordinator.
 
     The request is sent again only if the broker did nothing, since it was not the coordinator.
-    `config` holds `chaos.client_properties`. Raises UnreachableError, PropertiesError.
+    `config` holds `scenarios.client_properties`. Raises UnreachableError, PropertiesError.
     """
     requested = tuple(dict.fromkeys(instance_ids))
     members = [MemberToRemove(group_instance_id=one, reason=REASON) for one in requested]
-
-    def remove(admin: KafkaAdminClient) -> dict[str, type[KafkaError]]:
-        answers: dict[str, type[KafkaError]] = admin.remove_group_members(group, members)
-        return answers
-
     try:
-        answers = _ask(remove, bootstrap, client_id, config, timeout_s)
+        answers: dict[str, type[KafkaError]] = _ask(
+            lambda admin: admin.remove_group_members(group, members),
+            *(bootstrap, config, timeout_s, client_id),
+        )
     except BrokerResponseError as error:
         return Removal(error.errno, ())
     # a broker that names a member by its member id alone has not answered about the instance
@@ -91,25 +88,18 @@ def static_members(
     bootstrap: str,
     group: str,
     config: Mapping[str, str] | None = None,
-    *,
-    client_id: str = CLIENT_ID,
-    timeout_s: float = TIMEOUT_S,
+    timeout_s: float = REMOVAL_S,
 ) -> tuple[str, ...]:
     """Return the instance ids of a classic group's static members, sorted.
 
     Raises GroupError (GROUP_ID_NOT_FOUND, GROUP_AUTHORIZATION_FAILED, UNSUPPORTED_VERSION, …),
     UnreachableError, PropertiesError.
     """
-    members = _members(bootstrap, group, config, client_id, timeout_s)
+    members = _members(bootstrap, group, config, timeout_s)
     return tuple(sorted(instance for _, instance in members if instance))
 
 
-def remove_everybody(
-    bootstrap: str,
-    group: str,
-    config: Mapping[str, str] | None = None,
-    timeout_s: float = TIMEOUT_S,
-) -> None:
+def remove_everybody(bootstrap: str, group: str, config: Mapping[str, str]) -> None:
     """Remove all members of a classic group, static or dynamic, with one LeaveGroup request.
 
     A dynamic member that was killed stays until its session ends, and nobody can delete the group
@@ -119,21 +109,15 @@ def remove_everybody(
         MemberToRemove(group_instance_id=instance, reason=REASON)
         if instance
         else MemberToRemove(member_id=member, reason=REASON)
-        for member, instance in _members(bootstrap, group, config, CLIENT_ID, timeout_s)
+        for member, instance in _members(bootstrap, group, config)
     ]
-    if not members:
-        return
-    try:
-        _ask(
-            lambda admin: admin.remove_group_members(group, members),
-            *(bootstrap, CLIENT_ID, config, timeout_s),
-        )
-    except BrokerResponseError as error:
-        raise GroupError(error.errno, f"group {group}: {error_name(error.errno)}") from error
+    if members:
+        with _group_errors(group):
+            _ask(lambda admin: admin.remove_group_members(group, members), bootstrap, config)
 
 
 def _members(
-    bootstrap: str, group: str, config: Mapping[str, str] | None, client_id: str, timeout_s: float
+    bootstrap: str, group: str, config: Mapping[str, str] | None, timeout_s: float = REMOVAL_S
 ) -> list[tuple[str, str | None]]:
     """Return the members of a classic group: member id, and instance id of static ones."""
 
@@ -143,22 +127,26 @@ def _members(
             raise for_code(code)
         return description
 
-    try:
-        description = _ask(describe, bootstrap, client_id, config, timeout_s)
-    except BrokerResponseError as error:
-        raise GroupError(error.errno, f"group {group}: {error_name(error.errno)}") from error
+    with _group_errors(group):
+        description = _ask(describe, bootstrap, config, timeout_s)
     code, message = _error_of(description)
     if code == Error.GROUP_ID_NOT_FOUND or description["group_state"] == "Dead":
         # up to 4.0 an unknown group is described as dead, without an error (KIP-1043)
         raise GroupError(Error.GROUP_ID_NOT_FOUND, message or f"there is no classic group {group}")
+    if code == Error.NONE and any("group_instance_id" not in it for it in description["members"]):
+        code = Error.UNSUPPORTED_VERSION  # DescribeGroups has it from v4 on, Kafka 2.4 (KIP-345)
     if code != Error.NONE:
         raise GroupError(code, f"group {group}: {error_name(code)}")
+    return [(one["member_id"], one["group_instance_id"]) for one in description["members"]]
+
+
+@contextmanager
+def _group_errors(group: str) -> Iterator[None]:
+    """Raise what the coordinator answers to a request as GroupError."""
     try:
-        return [(one["member_id"], one["group_instance_id"]) for one in description["members"]]
-    except KeyError:  # DescribeGroups has them from v4 on, Kafka 2.4 (KIP-345)
-        raise GroupError(
-            Error.UNSUPPORTED_VERSION, f"group {group}: {error_name(Error.UNSUPPORTED_VERSION)}"
-        ) from None
+        yield
+    except BrokerResponseError as error:
+        raise GroupError(error.errno, f"group {group}: {error_name(error.errno)}") from error
 
 
 def error_name(code: int) -> str:
@@ -180,32 +168,24 @@ def _error_of(description: Mapping[str, Any]) -> tuple[int, str]:
 def _ask(
     ask: Callable[[KafkaAdminClient], Answer],
     bootstrap: str,
-    client_id: str,
     config: Mapping[str, str] | None,
-    timeout_s: float,
+    timeout_s: float = REMOVAL_S,
+    client_id: str = CLIENT_ID,
 ) -> Answer:
     """Ask until there is a final response, or time is up."""
-    properties = for_kafka_python(config or {})
     deadline = time.monotonic() + timeout_s
     while True:
-        left_ms = max(1, round((deadline - time.monotonic()) * 1000))
+        left_s = deadline - time.monotonic()
         try:
             # a new client for each attempt, since a client caches the coordinator
-            admin = KafkaAdminClient(
-                bootstrap_servers=bootstrap.split(","),
-                client_id=client_id,
-                bootstrap_timeout_ms=left_ms,
-                request_timeout_ms=left_ms,
-                **properties,
-            )
-            with closing(admin):
+            with admin_client(bootstrap, config or {}, left_s, client_id=client_id) as admin:
                 return ask(admin)
         except (KafkaError, OSError) as error:
-            if not _did_nothing(error) or time.monotonic() + _PAUSE_S > deadline:
+            if not _did_nothing(error) or time.monotonic() + REMOTE_POLL_S > deadline:
                 if isinstance(error, BrokerResponseError) and not _gave_up(error):
                     raise
                 raise UnreachableError(f"no answer from {bootstrap}: {error}") from error
-            time.sleep(_PAUSE_S)
+            time.sleep(REMOTE_POLL_S)
 
 
 def _did_nothing(error: BaseException) -> bool:

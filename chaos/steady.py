@@ -1,4 +1,4 @@
-"""The steady state: what must hold before the first fault."""
+"""What a group has to be: before the first fault (the steady state), and before a single one."""
 
 import threading
 import time
@@ -8,10 +8,11 @@ from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
 from chaos.errors import ChaosError
+from chaos.faults import FaultContext, Finding
 from chaos.journal import Journal
+from chaos.timing import REMOTE_POLL_S, STATE_POLL_S
 from scenarios import Experiment
-
-_POLL_S = 0.2
+from scenarios.faults.schedule import When
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ def await_steady(
         )
         probes = declared + also()
         ok = all(probe.holds for probe in probes)
-        if ok or time.monotonic() >= deadline or abort.wait(_POLL_S):
+        if ok or time.monotonic() >= deadline or abort.wait(REMOTE_POLL_S):
             journal.write("steady_state", ok=ok, probes=[asdict(probe) for probe in probes])
             return Steady(ok, probes)
 
@@ -79,3 +80,36 @@ def _observe(function: Callable[[str], int | str], group: str) -> int | str:
         return function(group)
     except ChaosError as error:
         return str(error)
+
+
+def await_condition(when: When, context: FaultContext) -> Finding | None:
+    """Wait until the condition holds, or its time is up; None if the run is to end.
+
+    The state is that of the latest line of a coordinator; if the logs have none of the group, as on
+    a cluster whose logs cannot be read, it is what DescribeGroups answers.
+    """
+    deadline = time.monotonic() + when.within_ms / 1000
+    while True:
+        seen, evidence = _look(when, context)
+        if seen == (when.state or when.members):
+            return Finding(True, f"{when} ({evidence})")
+        if time.monotonic() >= deadline:
+            return Finding(
+                False, f"not injected: {when} was awaited for {when.within_ms} ms; {evidence}"
+            )
+        if context.stop.wait(STATE_POLL_S):
+            return None
+
+
+def _look(when: When, context: FaultContext) -> tuple[str | int | None, str]:
+    """Return what a group is or has now, and how that is known."""
+    if when.state is not None:
+        context.witness.poll()
+        if known := context.witness.state(when.group):
+            return known.state, f"{known.state} by {known.place}"
+    probe = "group.members" if when.state is None else "group.state"
+    try:
+        found = context.view.probes()[probe](when.group)
+    except ChaosError as error:
+        return None, str(error)
+    return found, f"{found} by DescribeGroups"

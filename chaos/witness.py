@@ -18,14 +18,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from chaos.line_times import LineTimes
 from chaos.tail import Tail
+from chaos.timing import CLOCK_SET_MS, LOG_CUT_MS
 from kafka_protocol import request_log
 from kafka_protocol.coordinator_lines import finder_of
 from kafka_protocol.errors import NOT_SERVED, Error
+from kafka_protocol.log_line import monotonic_ms, written_ms
 from scenarios.fields import GroupStateName
 
-_CUT_MS = 1  # the log truncates times to whole milliseconds
 _STATES: Mapping[str, GroupStateName] = {
     "preparing": "PreparingRebalance",
     "stabilized": "CompletingRebalance",
@@ -34,6 +34,39 @@ _STATES: Mapping[str, GroupStateName] = {
 }
 """The lines that say which state a group enters. One without members has no leader, either."""
 _STATE_LINES = finder_of(*_STATES)
+_SWAPPED = 100
+"""How many lines a thread may be late with its own."""
+
+
+class LineTimes:
+    """Tells when a broker wrote the lines of its log, whether its wall clock is set off or not.
+
+    They are given in the order of its log. A line shows the wall clock, and from 4.0 on the
+    monotonic clock, which nothing sets. It has no fixed zero: how far the two are apart is learned
+    from the lines of a process, until they part.
+    """
+
+    def __init__(self) -> None:
+        self._number = 0
+        self._apart_ms: float | None = None
+
+    def at_ms(self, line: str) -> int:
+        """Return when a line was written, in UTC epoch ms. Raises ValueError for half a line."""
+        shown_ms = written_ms(line)
+        if (monotonic := monotonic_ms(line)) is None:
+            return shown_ms
+        number, at_ms = monotonic
+        if number == 1 or number < self._number - _SWAPPED:
+            self._apart_ms, self._number = None, 0  # another process
+        self._number = max(number, self._number)
+        apart_ms = shown_ms - at_ms
+        if self._apart_ms is None:
+            self._apart_ms = apart_ms
+        if abs(apart_ms - self._apart_ms) > CLOCK_SET_MS:
+            return round(at_ms + self._apart_ms)
+        # The monotonic clock is read last, and the thread may be suspended before.
+        self._apart_ms = max(apart_ms, self._apart_ms)
+        return shown_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +299,7 @@ def _request(broker: int, number: int, text: str, completed_ms: int) -> Request:
         client=header["clientId"],
         api=header["requestApiKeyName"],
         group=request.get("groupId", ""),
-        arrived_ms=completed_ms + _CUT_MS - content["totalTimeMs"],
+        arrived_ms=completed_ms + LOG_CUT_MS - content["totalTimeMs"],
         completed_ms=completed_ms,
         error_code=_error_code(response),
         instance_id=request.get("groupInstanceId"),

@@ -11,9 +11,9 @@ from kafka.errors import ClusterAuthorizationFailedError, KafkaError
 
 from chaos.clusters.releases import release_of
 from chaos.errors import ChaosError
+from groupquake.access import NEEDED, Right, is_allowed
 from groupquake.exits import NotAuthorizedError
 from groupquake.external import PROTOCOLS, coordinator_of, settings_of
-from groupquake.rights import NEEDED, Right, is_allowed
 from kafka_protocol.request_log import COMPLETED, LOGGER
 
 COORDINATOR_LOGGERS = {

@@ -6,7 +6,7 @@ Nothing is written to the cluster here.
 import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +15,14 @@ from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 from kafka.errors import KafkaError
 from pydantic import ValidationError
 
-from chaos.clusters.external import Target
-from chaos.clusters.hooks import command_of
+from chaos.clusters.factory import Place
 from chaos.errors import ChaosError
+from chaos.external.cluster import Target
+from chaos.external.hooks import command_of
 from chaos.plan import make_plan
-from groupquake import rights
-from groupquake.connecting import connected
+from groupquake.access import connected, require_rights
 from groupquake.offered_release import Offered, offered
+from groupquake.own_builds import Resolved
 from kafka_protocol.offsets_topic import OFFSETS_TOPIC
 from reference_coordinator.classic.profiles import Settings
 from scenarios import Experiment
@@ -43,46 +44,23 @@ _VERBS: dict[str, tuple[Verb, Verb]] = {
 """The hooks of a fault, by what happens to the broker."""
 
 
-@dataclass(frozen=True, slots=True)
-class Resolved:
-    """An experiment as it runs on an external cluster, and what is not certain of that."""
-
-    experiment: Experiment
-    target: Target
-    unsure: tuple[str, ...]
-    assumed: bool
-    """Whether the brokers may answer otherwise than is assumed of them."""
-
-    @property
-    def environment(self) -> dict[str, Any]:
-        """Return what the run folder says of the cluster."""
-        on_wire = self.experiment.cluster.logs in (None, "tap")
-        return {
-            **({"evidence": "wire"} if on_wire else {}),
-            "cluster_id": self.target.cluster_id,
-            "broker_ids": sorted(self.target.brokers),
-            "unsure": list(self.unsure),
-            "assumed": self.assumed,
-        }
+Assumptions = list[tuple[str, bool]]
+"""What is not certain, in words, and whether the brokers' answers may depend on it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """What the command line gives; None is a default.
+def resolve(
+    experiment: Experiment,
+    place: Place,
+    kafka: str | None,
+    coordinator: str | None,
+    allow_faults: str | None,
+    progress: Callable[[str], None],
+) -> Resolved:
+    """Ask the cluster of an experiment what it is; None is the default of an option.
 
-    `allow_faults` is the id of the cluster that may be broken.
-    """
-
-    kafka: str | None
-    coordinator: str | None
-    allow_faults: str | None
-
-
-def resolve(experiment: Experiment, chosen: Chosen, progress: Callable[[str], None]) -> Resolved:
-    """Ask the cluster of an experiment what it is. Raises UsageError if it cannot run there.
-
-    Raises NotAuthorizedError if the cluster does not let the user in, or do what the run does,
-    ChaosError if it does not answer, and PropertiesError for a bad client properties file.
+    `allow_faults` is the id of the cluster that may be broken. Raises UsageError if the experiment
+    cannot run there, NotAuthorizedError if the cluster does not let the user in, or do what the run
+    does, ChaosError if it does not answer, and PropertiesError for a bad client properties file.
     """
     cluster = experiment.cluster
     assert cluster.bootstrap is not None, "the place was checked"
@@ -93,38 +71,48 @@ def resolve(experiment: Experiment, chosen: Chosen, progress: Callable[[str], No
         )
     file = Path(cluster.client_properties).resolve() if cluster.client_properties else None
     properties = read_checked(file)
+    assumptions: Assumptions = []
     with connected(cluster.bootstrap, properties) as client:
         found = Found.of(client)
         progress(
             f"cluster {found.cluster_id}: {len(found.brokers)} brokers, which offer what Kafka"
             f" {found.offers.version} does"
         )
-        assumptions = _Assumptions()
-        version = _release(chosen.kafka, found.offers, assumptions)
-        logs = cluster.logs if isinstance(cluster.logs, Logs) else None
-        brokers = {node: (host, port) for node, host, port in found.brokers}
+        version = _release(kafka, found.offers, assumptions)
         target = Target(
-            *(found.cluster_id, cluster.bootstrap, brokers, logs),
-            *(cluster.hooks or {}, file, properties),
+            found.cluster_id,
+            cluster.bootstrap,
+            {node: (host, port) for node, host, port in found.brokers},
+            cluster.logs if isinstance(cluster.logs, Logs) else None,
+            cluster.hooks or {},
+            file,
+            properties,
         )
-        coordinator = chosen.coordinator or _coordinator(version, found.settings, assumptions)
+        kind = coordinator or _coordinator(version, found.settings, assumptions)
         if found.refused:
-            assumptions.make(
+            what = (
                 f"the brokers do not tell their settings ({found.refused}); those of the experiment"
                 " and Kafka's defaults are assumed"
             )
+            assumptions.append((what, True))
         prefix = cluster.prefix or f"groupquake-{secrets.token_hex(3)}-"
         try:
-            changed = as_found(experiment, found, version, coordinator, progress)
-            on_it = prefixed(changed, prefix)
+            on_it = prefixed(as_found(experiment, found, version, kind, progress), prefix)
         except ValidationError as error:
             problems = "; ".join(map(str, found_in(error, type(experiment))))
             raise UsageError(
                 f"{experiment.name} does not fit cluster {found.cluster_id}: {problems}"
             ) from error
-        require_hooks(on_it, target, chosen.allow_faults)
-        rights.require(client, on_it, cluster.bootstrap, properties)
-    return Resolved(on_it, target, tuple(assumptions.unsure), assumptions.matter)
+        require_hooks(on_it, target, allow_faults)
+        require_rights(client, on_it, cluster.bootstrap, properties)
+    environment = {
+        **({"evidence": "wire"} if cluster.logs in (None, "tap") else {}),
+        "cluster_id": found.cluster_id,
+        "broker_ids": sorted(target.brokers),
+        "unsure": [what for what, _ in assumptions],
+        "assumed": any(matters for _, matters in assumptions),
+    }
+    return Resolved(on_it, replace(place, external=target), environment)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,20 +147,7 @@ def settings_of(client: KafkaAdminClient, broker: int) -> dict[str, str]:
     return {name: str(entry["value"]) for name, entry in found.items() if name in SETTINGS}
 
 
-@dataclass(slots=True)
-class _Assumptions:
-    """What is not certain, in words, and whether answers may depend on any of it."""
-
-    unsure: list[str] = field(default_factory=list)
-    matter: bool = False
-
-    def make(self, what: str, *, matters: bool = True) -> None:
-        """Assume something."""
-        self.unsure.append(what)
-        self.matter |= matters
-
-
-def _release(given: str | None, offers: Offered, assumptions: _Assumptions) -> str:
+def _release(given: str | None, offers: Offered, assumptions: Assumptions) -> str:
     """Return the release that the brokers are judged as."""
     if given is not None:
         line_of(given)
@@ -182,10 +157,8 @@ def _release(given: str | None, offers: Offered, assumptions: _Assumptions) -> s
             f"the brokers offer what Kafka {offers.version} does, which is too old; if that is"
             " wrong, give --kafka"
         )
-    assumptions.make(
-        f"the brokers' release is taken from what they offer: {offers.words}; --kafka tells it",
-        matters=not offers.is_certain,
-    )
+    what = f"the brokers' release is taken from what they offer: {offers.words}; --kafka tells it"
+    assumptions.append((what, not offers.is_certain))
     return offers.version
 
 
@@ -200,15 +173,16 @@ def coordinator_of(version: str, settings: Mapping[str, str]) -> Coordinator | N
     return "java" if "consumer" in settings.get(PROTOCOLS, "") else None
 
 
-def _coordinator(version: str, settings: dict[str, str], assumptions: _Assumptions) -> str:
+def _coordinator(version: str, settings: dict[str, str], assumptions: Assumptions) -> str:
     """Return which coordinator runs, or is assumed to."""
     if (found := coordinator_of(version, settings)) is not None:
         return found
     kind = default_coordinator(version)
-    assumptions.make(
+    what = (
         f"brokers of {version} do not tell which group coordinator they run; {kind}, the default,"
         " is assumed; --coordinator tells it"
     )
+    assumptions.append((what, True))
     return kind
 
 

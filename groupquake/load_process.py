@@ -19,8 +19,8 @@ from typing import NoReturn
 from chaos.clusters.commands import marked
 from chaos.clusters.ports import require_free
 from chaos.errors import ChaosError
-from chaos.interruptible_wait import exit_code
 from chaos.members import Members
+from chaos.waiting import exit_code
 from groupquake import telemetry
 from groupquake.exits import NotSteadyError
 from groupquake.load_workers import ALONE, Workers

@@ -17,8 +17,8 @@ from typing import Self
 
 from chaos.errors import ChaosError
 from chaos.journal import Entry, Journal, open_faults, read
-from groupquake.borrowed import not_given_back
 from groupquake.exits import NotHealedError
+from groupquake.external_resources import not_deleted
 from scenarios.regular_files import replace_file
 
 JOURNAL = "journal.jsonl"
@@ -132,7 +132,7 @@ def is_over(entries: Sequence[Entry]) -> bool:
         return True  # it was killed before it began
     last = entries[-1]
     ended = last["event"] == RECOVERED or last.get("phase") == "end"
-    return ended and not open_faults(entries) and not not_given_back(entries)
+    return ended and not open_faults(entries) and not not_deleted(entries)
 
 
 def _directory() -> Path:

@@ -5,15 +5,15 @@ the grammar of its lines. Its rules are never guessed: a version that is no rele
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import asdict
+from typing import Any, NamedTuple
 
 from click import UsageError
 
-from chaos.clusters.builds import Build, of_home
 from chaos.clusters.factory import Place
 from chaos.clusters.image import of_image
-from chaos.clusters.interface import ClusterError
+from chaos.clusters.jars import Build, of_home
+from chaos.errors import ClusterError
 from kafka_protocol.releases import release_in
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import (
@@ -32,18 +32,8 @@ from scenarios.releases import default_coordinator, line_of
 PROPOSAL = KIP_345.name
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """What the command line gives; None is a default."""
-
-    kafka: str | None
-    coordinator: str | None
-    profile: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Resolved:
-    """An experiment and its place, as they run; and what the run folder says of build and rules."""
+class Resolved(NamedTuple):
+    """An experiment and its place, as they run; and what the run folder says of them."""
 
     experiment: Experiment
     place: Place
@@ -51,37 +41,40 @@ class Resolved:
 
 
 def resolve(
-    experiment: Experiment, place: Place, chosen: Chosen, progress: Callable[[str], None]
+    experiment: Experiment,
+    place: Place,
+    kafka: str | None,
+    coordinator: str | None,
+    profile: str | None,
+    progress: Callable[[str], None],
 ) -> Resolved:
-    """Find what a home or image holds, and the rules for it. Raises UsageError without rules.
+    """Find what a home or image holds, and the rules for it; None is the default of an option.
 
-    Raises ClusterError if there is no Kafka.
+    Raises UsageError without rules, and ClusterError if there is no Kafka.
     """
-    named = _rules(chosen.profile)
+    named = _rules(profile)
     build = _found(place, progress)
-    if build is None and chosen.profile is None:
+    if build is None and profile is None:
         return Resolved(experiment, place, {})
-    if build is None:
-        version = experiment.cluster.version
-    else:
-        version = _release_of(build, chosen, named)
-        place = replace(place, built=build.version)
-    coordinator = chosen.coordinator or experiment.cluster.coordinator
+    version = experiment.cluster.version
+    if build is not None:
+        version = _release_of(build, kafka, coordinator, profile, named)
+    coordinator = coordinator or experiment.cluster.coordinator
     origin = origin_of(named) if named else None
     if coordinator is None:
         offered = line_of(version).coordinators
         coordinator = origin[1] if origin and origin[1] in offered else offered[0]
     if origin is not None and origin[1] != coordinator:
         raise UsageError(
-            f"--profile {chosen.profile} is of the {origin[1]} coordinator, and the brokers run"
+            f"--profile {profile} is of the {origin[1]} coordinator, and the brokers run"
             f" the {coordinator} one; choose a profile of that"
         )
     changes = [f'cluster.version="{version}"', f'cluster.coordinator="{coordinator}"']
-    if (chosen.profile or "").startswith(PROPOSAL):
+    if (profile or "").startswith(PROPOSAL):
         changes.append(f"judge={PROPOSAL}")
     rules = named or profile_for(version, coordinator) or NEWEST
     run = experiment.override(changes)
-    environment: dict[str, Any] = {"profile": rules.name} if chosen.profile else {}
+    environment: dict[str, Any] = {"profile": rules.name} if profile else {}
     if build is not None:
         progress(f"Kafka {build} in {build.place}, judged by the rules of {rules.name}")
         environment["build"] = asdict(build)
@@ -109,19 +102,24 @@ def _found(place: Place, progress: Callable[[str], None]) -> Build | None:
     return None if place.image is None else of_image(place.image, progress)
 
 
-def _release_of(build: Build, chosen: Chosen, named: Profile | None) -> str:
+def _release_of(
+    build: Build,
+    kafka: str | None,
+    coordinator: str | None,
+    profile: str | None,
+    named: Profile | None,
+) -> str:
     """Return the release that a build is run as."""
     release = release_in(build.version)
-    if chosen.kafka is not None and release != chosen.kafka:
+    if kafka is not None and release != kafka:
         raise UsageError(
-            f"{build.place} holds Kafka {build.version}, and --kafka is {chosen.kafka};"
-            " leave --kafka out"
+            f"{build.place} holds Kafka {build.version}, and --kafka is {kafka}; leave --kafka out"
         )
     if release is not None and not _is_run(release):
         release = None
-    kind = chosen.coordinator or (default_coordinator(release) if release else "java")
+    kind = coordinator or (default_coordinator(release) if release else "java")
     known = release == build.version and profile_for(build.version, kind) is not None
-    if chosen.profile is None and not known:
+    if profile is None and not known:
         nearest = nearest_to(release, kind) if release else NEWEST
         raise UsageError(
             f"{build.place} holds Kafka {build.version}, which is no release with rules of its"

@@ -11,11 +11,11 @@ from functools import partial
 from chaos.clusters import ClusterError
 from chaos.clusters.factory import end_left_over
 from chaos.errors import ChaosError, RunGoesOnError
-from chaos.healing import Healed, heal
+from chaos.fault_runner import Healed, heal
 from chaos.journal import open_faults, read
 from groupquake import open_runs
-from groupquake.borrowed import give_back_from, not_given_back
 from groupquake.exits import NotHealedError
+from groupquake.external_resources import delete, not_deleted
 from groupquake.load_process import end_members
 from groupquake.open_runs import RECOVERED, OpenRun
 
@@ -57,7 +57,7 @@ def recover(run: OpenRun, begins: Callable[[], None] = lambda: None) -> Recovery
             ended = tuple(_end(run))
         except ClusterError as error:
             raise NotHealedError(f"NOT HEALED: the rest of the cluster: {error}") from error
-        found = Recovery(heal(journal), ended, give_back_from(journal))
+        found = Recovery(heal(journal), ended, delete(journal))
         if found.ok:
             journal.write(RECOVERED)
     return found
@@ -80,7 +80,7 @@ def to_undo(run: OpenRun) -> tuple[str, ...]:
     if open_runs.is_over(entries):
         return ()
     lines = [f"{one['fault_id']}: {json.dumps(one.get('undo'))}" for one in open_faults(entries)]
-    lines += [f"delete: {json.dumps(dict(entry))}" for entry in not_given_back(entries)]
+    lines += [f"delete: {json.dumps(dict(entry))}" for entry in not_deleted(entries)]
     if run.run_id is not None:
         lines.append(f"end what carries the mark of {run.run_id} on this machine")
     return tuple(lines)

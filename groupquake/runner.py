@@ -7,26 +7,31 @@ are open, a command to the controller. However a run ends, no fault stays open a
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from chaos.cluster_view import ClusterView
 from chaos.clusters import Cluster, ClusterError
 from chaos.clusters.factory import Place, make
-from chaos.clusters.tapped import TappedCluster
 from chaos.controller import Controller, Outcome
-from chaos.errors import ChaosError, LoadGoneError
-from chaos.healing import heal
-from chaos.interruptible_wait import wait_interruptibly
+from chaos.errors import ChaosError, LoadGoneError, TopicsError
+from chaos.fault_runner import heal
 from chaos.journal import Journal
 from chaos.members import Members
 from chaos.plan import Plan
 from chaos.steady import await_steady
-from chaos.tap import RunningTap, TapGoneError
-from groupquake import load_process, machine_sampler, open_runs, tap_process, wire_script_process
-from groupquake.borrowed import GIVEN_BACK, Borrowed, require_allowed
+from chaos.tap import RunningTap, TapGoneError, TapSettings, running
+from chaos.waiting import wait_interruptibly
+from groupquake import (
+    external_resources,
+    load_process,
+    machine_sampler,
+    open_runs,
+    wire_script_process,
+)
+from groupquake.access import require_allowed
 from groupquake.clients import programs
 from groupquake.exits import AbortedError, NotHealedError, NotSteadyError
-from groupquake.kafka_admin import KafkaAdmin
 from groupquake.machine_sampler import MachineSampler
 from groupquake.producing import Producing
 from groupquake.signals import Signals
@@ -59,8 +64,6 @@ class Runner:
     prepare_analysis: Callable[[], None] = lambda: None
     """Called shortly before the plan ends, and once more as the members close: what starts slowly
     starts meanwhile."""
-    _took: list[Borrowed] = field(default_factory=list)
-    """What is to be deleted on a cluster of the user's."""
 
     def run(self) -> Outcome:
         """Run the experiment; the evidence is complete when this returns.
@@ -111,19 +114,13 @@ class Runner:
                 f"NOT HEALED: the rest of the cluster: {error};"
                 f" end it with: groupquake heal {self.folder}"
             ) from error
-        self._give_back(journal)
-
-    def _give_back(self, journal: Journal) -> None:
-        """Delete what the run created on a cluster of the user's."""
-        for borrowed in self._took:
-            self.progress("deleting the groups and topics of this run")
-            try:
-                borrowed.give_back()
-            except ChaosError as error:
-                raise NotHealedError(
-                    f"NOT HEALED: {error}; delete them with: groupquake heal {self.folder}"
-                ) from error
-            journal.write(GIVEN_BACK)
+        try:
+            if deleted := external_resources.delete(journal):
+                self.progress(f"deleted: {', '.join(deleted)}")
+        except NotHealedError as error:
+            raise NotHealedError(
+                f"{error}; delete them with: groupquake heal {self.folder}"
+            ) from error
 
     def _cluster(self, run_id: str) -> Cluster:
         cluster = self.experiment.cluster
@@ -144,21 +141,30 @@ class Runner:
 
     def _load(self, cluster: Cluster, journal: Journal) -> Outcome:
         """Run the load and the faults on the running cluster."""
-        admin = KafkaAdmin(cluster.bootstrap, cluster.client_properties)
-        if (target := self.place.external) is not None:
-            borrowed = Borrowed.of(self.experiment, target)
-            borrowed.take(journal, target.client_properties_file, admin.offsets_leaders())
-            self._took.append(borrowed)
-        admin.create_topics(self.experiment)
+        view = ClusterView(cluster.bootstrap, cluster.client_properties)
+        try:
+            if self.place.external is None:
+                view.create_topics(self.experiment)
+            else:
+                external_resources.create(self.experiment, self.place.external, view, journal)
+        except TopicsError as error:
+            raise NotSteadyError(f"{error}; see brokers/*/server.log") from error
         journal.phase("formation")
         if not self.tap:
-            return self._load_through(cluster, admin, journal)
+            return self._load_through(cluster, view, journal)
         outcome: Outcome | None = None
+        settings = TapSettings(
+            {info.id: info.address for info in cluster.brokers},
+            self.folder.resolve() / "tap",
+            cluster.client_properties,
+        )
         try:
-            with tap_process.running(self.folder, cluster, self.progress) as tap:
-                logs = None if self._has_logs else self.folder.resolve() / tap_process.FOLDER
-                seen = TappedCluster(cluster, tap.bootstrap, logs)
-                outcome = self._load_through(seen, admin, journal, tap)
+            with running(settings) as tap:
+                self.progress(f"the tap listens at {tap.bootstrap}")
+                # the logs of brokers themselves cannot be read where they log no shutdown
+                logs = None if cluster.logs_shutdowns else settings.folder
+                seen = cluster.behind_tap(tap.bootstrap, logs)
+                outcome = self._load_through(seen, view, journal, tap)
         except TapGoneError as error:
             if outcome is None:
                 raise ClusterError(str(error)) from error
@@ -167,13 +173,8 @@ class Runner:
             return replace(outcome, error=outcome.error or error)
         return outcome
 
-    @property
-    def _has_logs(self) -> bool:
-        """Whether the logs of the brokers themselves can be read."""
-        return self.place.external is None or self.place.external.logs is not None
-
     def _load_through(
-        self, cluster: Cluster, admin: KafkaAdmin, journal: Journal, tap: RunningTap | None = None
+        self, cluster: Cluster, view: ClusterView, journal: Journal, tap: RunningTap | None = None
     ) -> Outcome:
         """Run the load and the faults on the cluster as clients see it."""
         bootstrap = cluster.bootstrap
@@ -188,7 +189,7 @@ class Runner:
                 self.experiment,
                 cluster,
                 members,
-                admin,
+                view,
                 journal,
                 progress=self.progress,
                 history=self.folder / "history.jsonl",
@@ -196,7 +197,7 @@ class Runner:
                 ends_soon=self.prepare_analysis,
             )
             watching.enter_context(controller.watching())
-            self._await_steady(controller, admin, journal)
+            self._await_steady(controller, view, journal)
             with wire_script_process.running(
                 self.folder,
                 bootstrap,
@@ -221,14 +222,14 @@ class Runner:
             self._close(members, journal, outcome)
         return outcome
 
-    def _await_steady(self, controller: Controller, admin: KafkaAdmin, journal: Journal) -> None:
+    def _await_steady(self, controller: Controller, view: ClusterView, journal: Journal) -> None:
         """Return once the steady state holds. Raises NotSteadyError, at once if members go."""
         history = self.folder / "history.jsonl"
         producing = Producing(history, self.experiment)
         steady = await_steady(
-            *(self.experiment, admin.probes(), journal, controller.lost), producing.observed
+            *(self.experiment, view.probes(), journal, controller.lost), producing.observed
         )
-        for outsider in programs.outsiders(self.experiment, admin.client_ids):
+        for outsider in programs.outsiders(self.experiment, view.client_ids):
             self.progress(outsider)
         losses = controller.losses[:3]
         if missed := losses or [str(probe) for probe in steady.probes if not probe.holds]:

@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from chaos.interruptible_wait import LOOK_UP_S, exit_code
 from chaos.journal import Journal
+from chaos.timing import INTERRUPTIBLE_S
+from chaos.waiting import exit_code
 from groupquake.load_process import environment
 from loadtest.dies_with_parent import dying_with_parent
 from loadtest.wire_scripts import FINISHED, READY_FOR_KILL
@@ -81,7 +82,7 @@ class WireScripts:
                 self.progress(
                     f"waiting for the wire scripts: {', '.join(names)} ({waited_s:.0f} s)"
                 )
-            time.sleep(LOOK_UP_S)
+            time.sleep(INTERRUPTIBLE_S)
 
     def _not_yet(self, state: str, names: Sequence[str]) -> list[str]:
         """List the scripts, of those named, that have not printed a state yet."""

@@ -10,6 +10,8 @@
 | those bodies from and to kio's entities | `kio_bodies` |
 | the release at which logs or the default coordinator changed | `releases` |
 | the offsets partition of a group | `offsets_topic` |
+| hashes and orders that coordinators inherit from the JVM | `jvm` |
+| what members and leaders write: subscriptions, assignments | `consumer_protocol` |
 | the form of every line in `group.log` | `log_line` |
 | lines about completed requests, JSON (from 2.8) and text (before) | `request_log` |
 | the coordinators' lines, by coordinator and release | `coordinator_lines` |

@@ -1,5 +1,7 @@
 """The topic of the coordinators' records, and which of its partitions a group is in."""
 
+from kafka_protocol.jvm import string_hash
+
 OFFSETS_TOPIC = "__consumer_offsets"
 
 
@@ -8,9 +10,7 @@ def partition_of(group: str, partitions: int) -> int:
 
     Source: `partitionFor` of Kafka's group coordinators, the same since 0.9.
     """
-    code = 0
-    for unit in memoryview(group.encode("utf-16-le", "surrogatepass")).cast("H"):
-        code = (31 * code + unit) % 2**32
+    code = string_hash(group)
     if code >= 2**31:
         code = 2**32 - code
     return code % 2**31 % partitions  # Java has no positive 2**31, and takes 0 for it

@@ -11,6 +11,7 @@ from typing import Any
 import gevent
 from gevent.event import Event
 
+from kafka_protocol.consumer_protocol import TopicPartition
 from kafka_protocol.errors import Error, name_of
 from loadtest.base_member import BaseMember, State, names
 from loadtest.client_configs import MemberConfig
@@ -22,7 +23,6 @@ from loadtest.security import client_properties
 from loadtest.wire.client import GroupClient
 from loadtest.wire.connection import WireError
 from loadtest.wire.member import FencedError
-from reference_coordinator.assignors import TopicPartition
 from scenarios.client_properties import PropertiesError
 
 CLOSE_S = 5.0

@@ -63,7 +63,7 @@ def analyse(
         progress("judging")
         found = results.results(computed, planned, drawn_groups.chosen, PARTITIONS)
         data, rows = found.data, found.rows
-        judged = verdict.judge(run, data, found.kip_848, named)
+        judged = verdict.evaluate(run, data, named)
         texts: dict[str, str] = {}
         if (group := counterexample.group_of(judged, data.violations)) is not None:
             progress(f"reducing the evidence of {group} to its first wrong response")

@@ -1,12 +1,12 @@
-"""The network between brokers in containers: parting a broker from the others, slowing it down.
+"""The network between brokers in containers: isolating a broker from the others, slowing it down.
 
 Commands run as root in the network namespaces of the containers, which need NET_ADMIN. Clients come
 through published ports, from the network's gateway, and are not hit.
 
-A broker is parted by a wrong hardware address for each other broker, and for it in each of theirs:
-packets vanish both ways, without an error on either side, as on a network that loses them all. A
-blackhole route would tell the sender at once. A slow link is a class of `tc-htb` that filters fill
-by destination.
+A broker is isolated by a wrong hardware address for each other broker, and for it in each of
+theirs: packets vanish both ways, without an error on either side, as on a network that loses them
+all. A blackhole route would tell the sender at once. A slow link is a class of `tc-htb` that
+filters fill by destination.
 """
 
 import threading
@@ -14,7 +14,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol
 
-from chaos.clusters.interface import ClusterError
+from chaos.errors import ClusterError
+from chaos.timing import BROKER_CONNECT_S
 
 Change = Literal["part", "slow"]
 """What is done to the network of a broker."""
@@ -27,8 +28,8 @@ _DEVICE = "eth0"
 """What the engine calls the one network of a container."""
 _NOBODY = "192.0.2.1"
 """An address for documentation (RFC 5737), to try commands with."""
-_CONNECT_S, _TIMED_OUT = "1", 124
-"""How long a connection may take, and the exit code of timeout(1) if it takes longer."""
+_TIMED_OUT = 124
+"""The exit code of timeout(1) if a command takes longer."""
 _NEEDS: Mapping[Change, str] = {
     "part": "broker.partition needs ip, timeout and bash in the image",
     "slow": "broker.slow-network needs tc in the image, and a kernel with htb and u32",
@@ -71,7 +72,7 @@ class BrokerNetwork:
     """The network between brokers; `brokers` by id. Every method raises ClusterError."""
 
     brokers: Mapping[int, Runs]
-    _parted: set[int] = field(default_factory=set)
+    _isolated: set[int] = field(default_factory=set)
     _cuts: list[Cut] = field(default_factory=list)
     _changing: threading.Lock = field(default_factory=threading.Lock)
 
@@ -96,7 +97,7 @@ class BrokerNetwork:
     def part(self, broker: int) -> None:
         """Let nothing pass between a broker and the others."""
         with self._changing:
-            self._parted.add(broker)
+            self._isolated.add(broker)
             for other in self._others(broker):
                 for one, far in ((broker, other), (other, broker)):
                     cut = Cut(one, far, self.brokers[far].address)
@@ -104,16 +105,16 @@ class BrokerNetwork:
                     _cut(self.brokers[one], cut.address)
 
     def join(self, broker: int) -> None:
-        """Undo `part`, complete or not; what another broker was parted from stays cut.
+        """Undo `part`, complete or not; what another isolated broker was cut from stays cut.
 
         What cannot be mended, as in a paused container, hinders no other, and the next call tries
         it again.
         """
         errors = []
         with self._changing:
-            self._parted.discard(broker)
+            self._isolated.discard(broker)
             for cut in [one for one in self._cuts if broker in (one.broker, one.other)]:
-                if not self._parted.isdisjoint((cut.broker, cut.other)):
+                if not self._isolated.isdisjoint((cut.broker, cut.other)):
                     continue
                 try:
                     if self.brokers[cut.broker].runs:
@@ -164,43 +165,34 @@ class BrokerNetwork:
 
 def _cut(node: Runs, address: str) -> None:
     """Send what goes to an address nowhere."""
-    _ip(node, "neigh", "replace", address, "lladdr", _NOWHERE, "dev", _DEVICE, "nud", "permanent")
+    _run(node, *f"ip neigh replace {address} lladdr {_NOWHERE} dev {_DEVICE} nud permanent".split())
 
 
 def _mend(node: Runs, address: str) -> None:
     """Undo `_cut`, done or not: the next packet asks for the address again."""
-    _ip(node, "neigh", "flush", "to", address, "dev", _DEVICE, "nud", "permanent")
+    _run(node, *f"ip neigh flush to {address} dev {_DEVICE} nud permanent".split())
 
 
 def _shape(node: Runs, addresses: Collection[str], rate: str) -> None:
     """Let what goes to addresses share a rate, and pass all else by."""
     _unshape(node)
-    _tc(node, "qdisc", "add", "dev", _DEVICE, "root", "handle", "1:", "htb", "default", "0")
-    _tc(node, *f"class add dev {_DEVICE} parent 1: classid 1:1 htb rate {rate}".split())
-    for address in addresses:
-        _tc(
-            node,
-            *f"filter add dev {_DEVICE} parent 1: protocol ip prio 1 u32".split(),
-            *f"match ip dst {address}/32 flowid 1:1".split(),
-        )
+    to_addresses = f"tc filter add dev {_DEVICE} parent 1: protocol ip prio 1 u32 match ip dst"
+    for command in (
+        f"tc qdisc add dev {_DEVICE} root handle 1: htb default 0",
+        f"tc class add dev {_DEVICE} parent 1: classid 1:1 htb rate {rate}",
+        *(f"{to_addresses} {address}/32 flowid 1:1" for address in addresses),
+    ):
+        _run(node, *command.split())
 
 
 def _unshape(node: Runs) -> None:
     """Undo `_shape`, done in part or not at all."""
-    if " htb " in _tc(node, "qdisc", "show", "dev", _DEVICE):
-        _tc(node, "qdisc", "del", "dev", _DEVICE, "root")
-
-
-def _ip(node: Runs, *words: str) -> str:
-    return _run(node, "ip", *words)
-
-
-def _tc(node: Runs, *words: str) -> str:
-    return _run(node, "tc", *words)
+    if " htb " in _run(node, "tc", "qdisc", "show", "dev", _DEVICE):
+        _run(node, "tc", "qdisc", "del", "dev", _DEVICE, "root")
 
 
 def _within_time(script: str) -> tuple[str, ...]:
-    return ("timeout", _CONNECT_S, "bash", "-c", script)
+    return ("timeout", str(BROKER_CONNECT_S), "bash", "-c", script)
 
 
 def _run(node: Runs, *command: str) -> str:

@@ -10,12 +10,12 @@ import socket
 import struct
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from datetime import UTC
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
-from chaos.clusters.interface import BrokerInfo, ClusterError
+from chaos.errors import ClusterError
+from chaos.timing import CLOCK_CONNECT_S, CLOCK_LINE_S, CLOCK_POLL_S
 from kafka_protocol.stock_log import epoch_ms
 
 LIBRARY = "libfaketimeMT.so.1"
@@ -25,9 +25,6 @@ FILE = "clock"
 _TOO_LONG = struct.pack(">i", 0x7FFFFFFF)
 """The length of a request that no broker takes; each logs a line about it at once."""
 _REFUSED = re.compile(rb"^\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3})\] WARN .* Unexpected error ")
-_CONNECT_S = 2.0
-_LINE_S = 5.0
-_POLL_S = 0.01
 
 
 def variables(folder: PurePath) -> Mapping[str, str]:
@@ -55,11 +52,12 @@ class Reading(NamedTuple):
 
 
 class Clock:
-    """The clock of one broker, whose folder is `folder`."""
+    """The clock of one broker, which has a folder, a log, and a host and port for clients."""
 
-    def __init__(self, info: BrokerInfo, folder: Path) -> None:
-        self._info = info
+    def __init__(self, folder: Path, server_log: Path, address: tuple[str, int]) -> None:
         self._file = folder / FILE
+        self._log = server_log
+        self._address = address
 
     def set_off(self, by_ms: int) -> None:
         """Let it run ahead by so much from now on, or behind; 0 sets it right.
@@ -78,19 +76,16 @@ class Clock:
 
         Returns None if it writes none within 5 s, or takes no connection.
         """
-        log, read_to = self._info.server_log, 0
-        with suppress(FileNotFoundError):
-            read_to = log.stat().st_size
+        read_to = self._log.stat().st_size if self._log.exists() else 0
         sent_ms = _now_ms()
         try:
-            address = self._info.host, self._info.port
-            with socket.create_connection(address, _CONNECT_S) as connection:
+            with socket.create_connection(self._address, CLOCK_CONNECT_S) as connection:
                 connection.sendall(_TOO_LONG)
-                deadline = time.monotonic() + _LINE_S
+                deadline = time.monotonic() + CLOCK_LINE_S
                 while time.monotonic() < deadline:
-                    if (shown_ms := _stamp_ms(log, read_to)) is not None:
+                    if (shown_ms := _stamp_ms(self._log, read_to)) is not None:
                         return Reading(shown_ms - _now_ms(), shown_ms - sent_ms + 1)
-                    time.sleep(_POLL_S)
+                    time.sleep(CLOCK_POLL_S)
         except OSError:
             pass
         return None

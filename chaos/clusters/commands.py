@@ -3,19 +3,18 @@
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-from chaos.clusters.interface import ClusterError
+from chaos.errors import ClusterError
+from chaos.timing import COMMAND_ENDS_S
+from chaos.waiting import until
 
 MARK = "GROUPQUAKE_COMMAND_OF"
 """The variable that a command and what it starts have: the run's brokers' folder, and the process
 id of the command's shell."""
-_ENDS_WITHIN_S = 10.0
-_POLL_S = 0.02
 _MARKED = f'export {MARK}="$1:$$"; exec /bin/sh -c "$2"'
 
 
@@ -47,15 +46,18 @@ def end_under_way(brokers: Path) -> tuple[int, ...]:
     of_run = f"{MARK}={brokers.resolve()}:"
     under_way = {mark for pid, mark in marked(of_run) if mark.endswith(f":{pid}")}
     ended: set[int] = set()
-    deadline = time.monotonic() + _ENDS_WITHIN_S
-    while left := [pid for pid, mark in marked(of_run) if mark in under_way]:
-        if time.monotonic() > deadline:
-            raise ClusterError(f"process {left[0]} of a hook or log command does not end; end it")
+    left: list[int] = []
+
+    def none_is_left() -> bool:
+        left[:] = [pid for pid, mark in marked(of_run) if mark in under_way]
         for pid in left:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         ended.update(left)
-        time.sleep(_POLL_S)
+        return not left
+
+    if not until(none_is_left, COMMAND_ENDS_S):
+        raise ClusterError(f"process {left[0]} of a hook or log command does not end; end it")
     return tuple(sorted(ended))
 
 

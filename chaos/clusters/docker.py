@@ -1,6 +1,7 @@
 """Real Kafka brokers as containers on a network of their own.
 
-Any image gets its settings as KAFKA_* variables, as `apache/kafka` does.
+testcontainers starts them, the Docker SDK breaks them. Any image gets its settings as KAFKA_*
+variables, as `apache/kafka` does.
 The folder of a broker is mounted into its container, so that logs and data have the same place as
 those of local processes. Brokers reach each other by name, clients reach them by a fixed port of
 127.0.0.1: a port that the engine chooses would change with every start.
@@ -8,9 +9,13 @@ those of local processes. Brokers reach each other by name, clients reach them b
 
 import os
 import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import Unpack
+from typing import Any, Unpack
 
+from docker.errors import NotFound
+from docker.models.containers import Container
 from docker.types import Mount
 from testcontainers.core.config import testcontainers_config
 from testcontainers.core.container import DockerContainer
@@ -18,14 +23,16 @@ from testcontainers.core.network import Network
 
 from chaos.clusters import clock, guard
 from chaos.clusters.broker_network import BETWEEN_BROKERS, BrokerNetwork
-from chaos.clusters.config import kraft, server_properties
-from chaos.clusters.docker_broker import ContainerBroker
 from chaos.clusters.docker_engine import LABEL, engine, engine_errors, remove_marked
 from chaos.clusters.image import choose, command, require_library
-from chaos.clusters.interface import BrokerInfo, ClusterError
-from chaos.clusters.local import JVM_OPTIONS, LocalCluster, Settings
+from chaos.clusters.interface import BrokerInfo
+from chaos.clusters.java import JVM_OPTIONS
+from chaos.clusters.local import LocalCluster, Settings, new_cluster_id
+from chaos.clusters.local_broker import LocalBroker, Order
 from chaos.clusters.ports import HOST
-from chaos.clusters.releases import require_containers
+from chaos.clusters.releases import kraft, require_containers, server_properties
+from chaos.errors import ClusterError
+from chaos.waiting import until
 
 # Its reaper would be an image to pull; what a run leaves behind is found by our label instead.
 testcontainers_config.ryuk_disabled = True
@@ -37,11 +44,98 @@ _CLIENTS, _BROKERS, _CONTROLLER = 9092, BETWEEN_BROKERS, 9093
 """The ports inside a container."""
 
 
+class ContainerBroker(LocalBroker):
+    """A broker in `container`, which is created at the first launch and started again later."""
+
+    container: DockerContainer | None = None
+    _created: Container | None = None
+
+    @property
+    def exit_status(self) -> int | None:
+        """The exit status of the JVM, 137 after SIGKILL; None while it runs."""
+        state = self._state()
+        return None if state["Running"] else int(state["ExitCode"])
+
+    @property
+    def runs(self) -> bool:
+        """Whether the container runs, paused or not."""
+        return self.exit_status is None
+
+    @property
+    def process_id(self) -> int | None:
+        """The process id that the engine last reported; None if the container does not run."""
+        state = {} if self._created is None else self._created.attrs.get("State", {})
+        return state.get("Pid") or None
+
+    @property
+    def address(self) -> str:
+        """Its address on the network of the brokers. Raises ClusterError if it does not run."""
+        with self._running() as container:
+            networks = container.attrs["NetworkSettings"]["Networks"].values()
+        return str(next(iter(networks))["IPAddress"])
+
+    def execute(self, *command: str) -> tuple[int, str]:
+        """Run a command as root in the container; return exit code and output.
+
+        Raises ClusterError if the container does not run, or is paused.
+        """
+        with self._running() as container:
+            done = container.exec_run(list(command), user="root")
+        assert isinstance(done.output, bytes), "it is not streamed"
+        return done.exit_code or 0, done.output.decode(errors="replace")
+
+    def send(self, order: Order) -> None:
+        """Order it of the engine, which thaws a paused container to kill it."""
+        with self._running() as container:
+            if order in ("resume", "terminate") and container.status == "paused":
+                container.unpause()
+            if order in ("kill", "terminate"):
+                container.kill("SIGKILL" if order == "kill" else "SIGTERM")
+            elif order == "pause":
+                container.pause()
+
+    def ended_within(self, timeout_s: float) -> bool:
+        """Ask the engine until the container has exited."""
+        return until(lambda: not self.runs, timeout_s)
+
+    def forget(self) -> None:
+        """Drop the container, once it was removed."""
+        if self.container is not None:
+            self.container.get_docker_client().client.close()
+        self.container = self._created = None
+
+    def _launch(self) -> None:
+        with engine_errors():
+            if self._created is not None:
+                self._created.start()
+            elif self.container is not None:
+                self._created = self.container.start().get_wrapped_container()
+
+    @contextmanager
+    def _running(self) -> Iterator[Container]:
+        """Yield the container, which runs or is paused; errors become ClusterErrors."""
+        if self._created is None or not self.runs:
+            raise self._not_running()
+        with engine_errors():
+            yield self._created
+
+    def _state(self) -> Mapping[str, Any]:
+        """Return the state of the container from the engine."""
+        if self._created is None:
+            return {"Running": False, "ExitCode": 0}
+        with engine_errors():
+            try:
+                self._created.reload()
+            except NotFound:
+                return {"Running": False, "ExitCode": 137}  # removed: by hand, or by `heal`
+        state: Mapping[str, Any] = self._created.attrs["State"]
+        return state
+
+
 class DockerCluster(LocalCluster):
     """A `LocalCluster` of containers, from an image of that release (see `image.choose`).
 
     All containers and networks with the label of the run are removed when this process ends.
-    `built` is the version that `image` holds, if that is no release.
     """
 
     kind = "docker"
@@ -52,19 +146,17 @@ class DockerCluster(LocalCluster):
         folder: Path,
         *,
         image: str | None = None,
-        built: str | None = None,
         **settings: Unpack[Settings],
     ) -> None:
         super().__init__(run_id, folder, **settings)
         require_containers(self._version)
-        self._image, self._built = image, built or self._version
+        self._image = image
+        self._networks = settings.get("networks", ())
+        self._has_clocks = settings.get("clocks", False)
         self._labels = {LABEL: run_id}
-        self._cluster_id = self._new_id()
+        self._cluster_id = new_cluster_id()
         self._guard: guard.Guard | None = None
-        self._brokers: dict[int, ContainerBroker] = {
-            info.id: ContainerBroker(info, self._folder / str(info.id), self._words)
-            for info in self.brokers
-        }
+        self._brokers: dict[int, ContainerBroker] = self._each(ContainerBroker)
         self._between = BrokerNetwork(self._brokers)
 
     def start(self) -> None:
@@ -85,16 +177,23 @@ class DockerCluster(LocalCluster):
             raise ClusterError("the containers were started without NET_ADMIN")
         return self._between
 
+    def clock(self, broker_id: int) -> clock.Clock:
+        """Return the wall clock of a broker. Raises ClusterError without `clocks`."""
+        if not self._has_clocks:
+            raise ClusterError(f"broker {broker_id} has the clock of this machine")
+        info = self._named(broker_id).info
+        return clock.Clock(self._folder / str(info.id), info.server_log, (info.host, info.port))
+
     def _set_up(self) -> None:
         with engine() as client:
             self._guard = guard.stand_by(self._run_id, containers=True)
-            image = choose(
-                client, self._version, self._image, self._built, self._labels, self._progress
-            )
+            image = choose(client, self._version, self._image, self._progress)
             if self._has_clocks:
                 require_library(client, image, self._version, self._labels)
             started_by = command(client, image)
         self._write_files()
+        for node in self._brokers if self._has_clocks else ():
+            self.clock(node).set_off(0)
         self._progress(f"containers of {image}")
         with engine_errors():
             network = Network(docker_network_kw={"labels": self._labels})

@@ -11,13 +11,11 @@ from docker.errors import APIError, DockerException, NotFound
 from docker.models.containers import Container
 from requests.exceptions import RequestException
 
-from chaos.clusters.interface import ClusterError
+from chaos.errors import ClusterError
+from chaos.timing import ENGINE_S
 
 LABEL = "groupquake.run"
 """Every container and network of a run carries it; its value is the run's id."""
-
-_TIMEOUT_S = 300
-"""Longer than the SDK's default: an image of 400 MB is loaded in one request."""
 
 
 @contextmanager
@@ -26,7 +24,7 @@ def engine() -> Iterator[docker.DockerClient]:
     where = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
     try:
         _knock(where)
-        client = docker.from_env(timeout=_TIMEOUT_S)
+        client = docker.from_env(timeout=ENGINE_S)
     except (DockerException, RequestException, OSError) as error:
         raise ClusterError(
             f"no Docker engine answers at {where} ({getattr(error, 'strerror', None) or error});"

@@ -7,12 +7,12 @@ from typing import Unpack
 from chaos.clusters.commands import end_under_way
 from chaos.clusters.docker import DockerCluster
 from chaos.clusters.docker_engine import remove_marked
-from chaos.clusters.external import ExternalCluster, Target
 from chaos.clusters.guard import kill_marked
 from chaos.clusters.interface import Cluster
 from chaos.clusters.local import Settings
 from chaos.clusters.process import ProcessCluster
 from chaos.clusters.volume import remove_all, thaw_all
+from chaos.external.cluster import ExternalCluster, Target
 
 OWN = (ProcessCluster.kind, DockerCluster.kind)
 """The kinds that groupquake starts."""
@@ -31,8 +31,6 @@ class Place:
     kafka_home: Path | None = None
     image: str | None = None
     ports: tuple[int, ...] | None = None
-    built: str | None = None
-    """The version of that Kafka, if it is a build of the user's and no release."""
     external: Target | None = None
 
 
@@ -42,10 +40,8 @@ def make(place: Place, run_id: str, folder: Path, **settings: Unpack[Settings]) 
         return ExternalCluster(place.external, folder)
     settings["ports"] = place.ports
     if place.kind == DockerCluster.kind:
-        return DockerCluster(run_id, folder, image=place.image, built=place.built, **settings)
-    return ProcessCluster(
-        run_id, folder, kafka_home=place.kafka_home, built=place.built, **settings
-    )
+        return DockerCluster(run_id, folder, image=place.image, **settings)
+    return ProcessCluster(run_id, folder, kafka_home=place.kafka_home, **settings)
 
 
 def end_left_over(folder: Path, kind: str | None, run_id: str) -> tuple[str, ...]:

@@ -40,7 +40,7 @@ def _remove_containers(run_id: str) -> None:
     """Remove the containers and networks of a run, as far as the engine allows."""
     # imported here, so that the guard is small, and that of processes has no dependencies
     from chaos.clusters.docker_engine import remove_marked  # noqa: PLC0415
-    from chaos.clusters.interface import ClusterError  # noqa: PLC0415
+    from chaos.errors import ClusterError  # noqa: PLC0415
 
     with suppress(ClusterError):  # `groupquake heal` may still do it
         remove_marked(run_id)

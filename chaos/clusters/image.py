@@ -10,7 +10,8 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path, PurePosixPath
 
@@ -19,15 +20,14 @@ from docker.errors import APIError, BuildError, ImageNotFound, NotFound
 from docker.models.containers import Container
 
 from chaos.clusters import jars
-from chaos.clusters.builds import Build, commit_of, version_among
 from chaos.clusters.clock import LIBRARY
 from chaos.clusters.docker_engine import engine
-from chaos.clusters.interface import ClusterError
-from chaos.clusters.releases import require_containers
+from chaos.clusters.jars import Build
+from chaos.clusters.releases import TEMPLATES, require_containers
+from chaos.errors import ClusterError
 
 _LIBS = PurePosixPath("/opt/kafka/libs")
 """Where an image has the jars."""
-_TEMPLATES = Path(__file__).parent / "templates"
 _SUITE = "bookworm"
 _PACKAGES = "openjdk-17-jre-headless,iproute2,procps,libfaketime"
 _BASE = f"groupquake/java:17-{_SUITE}-faketime"
@@ -45,19 +45,14 @@ def choose(
     client: docker.DockerClient,
     version: str,
     requested: str | None,
-    built: str,
-    labels: Mapping[str, str],
     progress: Progress,
 ) -> str:
     """Return the image for a release: the requested one, else ours, else Apache Kafka's.
 
-    One that is not in the engine is pulled, except ours. Raises ClusterError if there is none, or
-    the requested one does not hold the version `built`; a container that finds that out has the
-    `labels`.
+    One that is not in the engine is pulled, except ours. Raises ClusterError if there is none.
     """
     if requested is not None:
         require(client, requested, progress)
-        _check_version(client, requested, built, labels)
         return requested
     if _is_there(client, own_name(version)):
         return own_name(version)
@@ -99,17 +94,6 @@ def require(client: docker.DockerClient, name: str, progress: Progress) -> None:
         ) from error
 
 
-def _check_version(
-    client: docker.DockerClient, name: str, version: str, labels: Mapping[str, str]
-) -> None:
-    """Refuse an image of another version: its evidence would be judged by the wrong rules."""
-    jar = f"{_LIBS}/kafka-clients-{version}.jar"
-    if not _succeeds(client, name, ["test", "-e", jar], labels):
-        raise ClusterError(
-            f"{name} does not hold Kafka {version} (no {jar}); pass its release with --kafka"
-        )
-
-
 def require_library(
     client: docker.DockerClient, name: str, version: str, labels: Mapping[str, str]
 ) -> None:
@@ -117,9 +101,10 @@ def require_library(
 
     Images of ours that were made before it was in them have none.
     """
-    there = f"ls /usr/lib/*/faketime/{LIBRARY}"
-    if _succeeds(client, name, ["sh", "-c", there], labels):
-        return
+    search = ["sh", "-c", f"ls /usr/lib/*/faketime/{LIBRARY}"]
+    with _ended(client, name, search, labels) as (_, status):
+        if status == 0:
+            return
     if name == own_name(version):
         advice = f"make the image again with `groupquake dev image build --kafka {version}`"
     else:
@@ -130,16 +115,15 @@ def require_library(
     raise ClusterError(f"{name} has no {LIBRARY}, which clock.skew needs; {advice}")
 
 
-def _succeeds(
-    client: docker.DockerClient, name: str, test: Sequence[str], labels: Mapping[str, str]
-) -> bool:
-    """Run a command in a container of an image, and return whether it ends with 0."""
-    container = client.containers.create(
-        name, entrypoint=list(test), command=[], labels=dict(labels)
-    )
+@contextmanager
+def _ended(
+    client: docker.DockerClient, name: str, command: list[str], labels: Mapping[str, str]
+) -> Iterator[tuple[Container, int]]:
+    """Run a command in a container of an image; yield the container and the exit code."""
+    container = client.containers.create(name, entrypoint=command, command=[], labels=dict(labels))
     try:
         container.start()
-        return bool(container.wait()["StatusCode"] == 0)
+        yield container, container.wait()["StatusCode"]
     finally:
         container.remove(force=True, v=True)
 
@@ -151,17 +135,12 @@ def of_image(name: str, progress: Progress) -> Build:
     """
     with engine() as client:
         require(client, name, progress)
-        container = client.containers.create(name, entrypoint=["ls", str(_LIBS)], command=[])
-        try:
-            container.start()
-            container.wait()
-            jars = container.logs(stdout=True, stderr=False).decode(errors="replace").split()
+        with _ended(client, name, ["ls", str(_LIBS)], {}) as (container, _):
+            names = container.logs(stdout=True, stderr=False).decode(errors="replace").split()
             missing = f"{name} has no kafka_2.13 jar in {_LIBS}; build it as apache/kafka is"
-            version = version_among(jars, missing)
+            version = jars.version_among(names, missing)
             clients = partial(_copied, container, _LIBS / f"kafka-clients-{version}.jar")
-            return Build(version, commit_of(clients), name)
-        finally:
-            container.remove(force=True, v=True)
+            return Build(version, jars.commit_of(clients), name)
 
 
 def _copied(container: Container, file: PurePosixPath) -> bytes:
@@ -187,13 +166,13 @@ def build(version: str, progress: Progress) -> str:
         if not _is_there(client, _BASE):
             _build_base(client, progress)
         progress(f"Kafka {version}: getting the jars (downloaded once)")
-        distribution = jars.from_maven(version)
+        class_path = jars.class_path(version)
         progress(f"building {own_name(version)}")
         with tempfile.TemporaryFile() as context:
             with tarfile.open(fileobj=context, mode="w") as tar:
                 for name in ("Dockerfile", "run-broker.sh"):
-                    tar.add(_TEMPLATES / name, name, filter=_for_everyone)
-                for jar in distribution.jars:
+                    tar.add(TEMPLATES / name, name, filter=_for_everyone)
+                for jar in class_path:
                     tar.add(jar, f"libs/{jar.name}", filter=_for_everyone)
             context.seek(0)
             try:

@@ -1,27 +1,23 @@
 """What every kind of cluster offers."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
-if TYPE_CHECKING:
-    from chaos.clusters.broker_network import BrokerNetwork
-    from chaos.clusters.clock import Clock
-    from chaos.clusters.volume import Volume
+from chaos.clusters.broker_network import BrokerNetwork
+from chaos.clusters.clock import Clock
+from chaos.clusters.ports import HOST
+from chaos.clusters.volume import Volume
+from chaos.errors import ClusterError
+from scenarios.client_properties import without_tls
+
+GROUP_LOG = "group.log"
+"""The log of a broker's group coordinator and its group requests, in the folder of the broker."""
 
 Verb = Literal["start", "resume"]
-
-
-class ClusterError(Exception):
-    """A cluster operation failed; the message says what, where and what to do."""
-
-
-class UnsupportedError(ClusterError):
-    """Clusters of that release, or with that coordinator, are not supported."""
-
-
-LOOPBACK = "127.0.0.1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +33,7 @@ class BrokerInfo:
     port: int
     group_log: Path
     server_log: Path
-    host: str = LOOPBACK
+    host: str = HOST
     security: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -53,61 +49,90 @@ class CutShort(NamedTuple):
     log_bytes: int
 
 
-class Cluster(Protocol):
-    """A Kafka cluster of a run. Every method raises `ClusterError` and blocks until done."""
+class Cluster(ABC):
+    """A Kafka cluster of a run. Every method raises `ClusterError` and blocks until done.
 
-    @property
-    def bootstrap(self) -> str:
-        """The bootstrap servers: `host:port` of every broker, comma-separated."""
+    `brokers` are all brokers, ordered by id, running or not; `bootstrap` is `host:port` of each,
+    comma-separated. `client_properties` say how clients authenticate
+    (`scenarios.client_properties`); these may hold secrets. `logs_shutdowns` says whether the last
+    line of a coordinator that shuts down is in its `group_log`.
+    """
 
-    @property
-    def brokers(self) -> tuple[BrokerInfo, ...]:
-        """All brokers, ordered by id, running or not."""
+    kind: ClassVar[str]
+    """The name of this kind, as `--cluster` takes it."""
+
+    bootstrap: str
+    brokers: tuple[BrokerInfo, ...]
+    client_properties: Mapping[str, str]
+    logs_shutdowns: bool
+
+    def behind_tap(self, bootstrap: str, logs: Path | None) -> Self:
+        """Return the same cluster as clients see it, through a tap that listens at `bootstrap`.
+
+        TLS ends at the tap. With `logs`, the tap's folder, the logs of the brokers are those that
+        the tap writes, since their own cannot be read; it does not see how coordinators end.
+        """
+        seen = copy(self)
+        seen.bootstrap = bootstrap
+        seen.client_properties = without_tls(self.client_properties)
+        if logs is not None:
+            seen.logs_shutdowns = False
+            seen.brokers = tuple(
+                replace(info, group_log=logs / str(info.id) / GROUP_LOG) for info in self.brokers
+            )
+        return seen
 
     @property
     def process_ids(self) -> Mapping[int, int]:
         """The process ids of the brokers that run on this machine, by broker id."""
-
-    @property
-    def client_properties(self) -> Mapping[str, str]:
-        """How clients authenticate (`scenarios.client_properties`); these may hold secrets."""
-
-    @property
-    def logs_shutdowns(self) -> bool:
-        """Whether the last line of a coordinator that shuts down is in its `group_log`."""
+        return {}
 
     def undo(self, verb: Verb, broker_id: int) -> Mapping[str, Any]:
-        """Return what starts or resumes a broker from the journal alone."""
+        """Return what starts or resumes a broker from the journal alone.
 
+        It only names a broker of ours: the whole cluster ends when the run has died.
+        """
+        return {"do": f"{verb}-broker", "broker": broker_id}
+
+    @abstractmethod
     def start(self) -> None:
         """Start every broker and wait until each takes requests."""
 
+    @abstractmethod
     def stop(self) -> tuple[CutShort, ...]:
         """Stop every broker that still runs, paused ones too; nothing is left behind.
 
         Returns those that had to be killed, whose logs lack the last line of a shutdown.
         """
 
+    @abstractmethod
     def kill(self, broker_id: int) -> None:
         """End a broker without a shutdown (SIGKILL)."""
 
+    @abstractmethod
     def stop_broker(self, broker_id: int) -> None:
         """Shut a broker down cleanly (SIGTERM)."""
 
+    @abstractmethod
     def start_broker(self, broker_id: int) -> None:
         """Start a broker that was killed or stopped: same ports, same data, same logs."""
 
-    def volume(self, broker_id: int) -> "Volume":
-        """Return the file system with a broker's data, if it has one of its own."""
-
-    def network(self) -> "BrokerNetwork":
-        """Return the network between the brokers, if it can be broken."""
-
-    def clock(self, broker_id: int) -> "Clock":
-        """Return the wall clock of a broker, if it can be set."""
-
+    @abstractmethod
     def pause(self, broker_id: int) -> None:
         """Freeze a broker (SIGSTOP): its sockets stay open and nothing answers."""
 
+    @abstractmethod
     def resume(self, broker_id: int) -> None:
         """Resume a paused broker (SIGCONT)."""
+
+    def volume(self, broker_id: int) -> Volume:
+        """Return the file system with a broker's data, if it has one of its own."""
+        raise ClusterError(f"the disk of broker {broker_id} is not groupquake's to break")
+
+    def network(self) -> BrokerNetwork:
+        """Return the network between the brokers, if it can be broken."""
+        raise ClusterError("the network of this cluster is not groupquake's to break")
+
+    def clock(self, broker_id: int) -> Clock:
+        """Return the wall clock of a broker, if it can be set."""
+        raise ClusterError(f"the clock of broker {broker_id} is not groupquake's to set")

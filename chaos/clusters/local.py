@@ -13,36 +13,34 @@ import base64
 import shutil
 import time
 import uuid
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, ClassVar, Self, TypedDict, Unpack
+from typing import Self, TypedDict, TypeVar, Unpack
 
 from chaos.clusters import volume
-from chaos.clusters.broker_network import BrokerNetwork, Change
-from chaos.clusters.clock import Clock
-from chaos.clusters.config import Properties
-from chaos.clusters.interface import BrokerInfo, ClusterError, CutShort, Verb
-from chaos.clusters.local_broker import LocalBroker, Words
-from chaos.clusters.ports import HOST, free_ports, require_free
-from chaos.clusters.releases import release_of
+from chaos.clusters.broker_network import Change
+from chaos.clusters.interface import GROUP_LOG, BrokerInfo, Cluster, CutShort
+from chaos.clusters.local_broker import LocalBroker, Order
+from chaos.clusters.ports import free_ports, require_free
+from chaos.clusters.releases import SHUTDOWN_LINES, Properties, choosing, release_of
 from chaos.clusters.volume import Volume
+from chaos.errors import ClusterError
+from chaos.timing import (
+    CLOSED_STOP_S,
+    NO_QUORUM_STOP_S,
+    POLL_S,
+    READY_S,
+    STOP_S,
+)
 
-READY_TIMEOUT_S = 120.0
-STOP_TIMEOUT_S = 20.0
-_POLL_S = 0.05
-_GRACE_S = 0.5
-_ALONE_S = 5.0
-"""How long the remaining brokers may take to shut down when most controllers have ended."""
-_PROGRESS_EVERY_S = 2.0
-
-# The C1 compiler alone: a broker lives for minutes, and several of them warm up on few cores
-# (measured on two: ready in 1.7 s instead of 2.8 s, for half of the CPU time).
-JVM_OPTIONS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:+ExitOnOutOfMemoryError")
 HEAP_MB = 256
+
+Broker = TypeVar("Broker", bound=LocalBroker)
 
 
 class Settings(TypedDict, total=False):
@@ -51,10 +49,10 @@ class Settings(TypedDict, total=False):
     `version` is the Kafka release [4.3.0], `coordinator` is `scala` or `java`, where the release
     has both [java]; `brokers` is their number, 1 to 5 [3]; `heap_mb` is the heap of each [256];
     `config` holds broker properties that win over ours [none]; with `volumes` the data of each is
-    on a file system of its own, and with `clocks` the wall clock of each can be set [no];
-    `networks` is what may be done to the network between them, in containers [nothing]; `ports` are
-    the client ports, one per broker [free ones]. `progress` gets a line for each thing that
-    happens.
+    on a file system of its own [no]; `ports` are the client ports, one per broker [free ones].
+    Containers alone have what follows: with `clocks` the wall clock of each can be set [no];
+    `networks` is what may be done to the network between them [nothing]. `progress` gets a line for
+    each thing that happens.
     """
 
     version: str
@@ -69,15 +67,14 @@ class Settings(TypedDict, total=False):
     progress: Callable[[str], None]
 
 
-class LocalCluster(ABC):
+class LocalCluster(Cluster):
     """A `Cluster` on this machine; as a context manager it starts and stops the brokers.
 
     `run_id` marks all processes and containers. `folder` receives one folder per broker.
     """
 
-    kind: ClassVar[str]
-    """The backend's name, as `--cluster` takes it."""
-
+    client_properties: Mapping[str, str] = {}  # its listeners are plain, on the loopback
+    logs_shutdowns = True
     _brokers: Mapping[int, LocalBroker]
 
     def __init__(self, run_id: str, folder: Path, **settings: Unpack[Settings]) -> None:
@@ -90,23 +87,25 @@ class LocalCluster(ABC):
         self._run_id = run_id
         self._folder = folder.absolute()
         self._version = settings.get("version", "4.3.0")
-        coordinator = settings.get("coordinator", "java")
-        self._release = release_of(self._version, coordinator)
-        chosen = self._release.coordinators[coordinator]
-        self._words = Words(self._release.ready, chosen.shutdown)
-        self._config = {**settings.get("config", {}), **chosen.properties}
+        self._coordinator = settings.get("coordinator", "java")
+        self._release = release_of(self._version, self._coordinator)
+        chosen = choosing(self._version, self._coordinator)
+        self._config: Properties = {**settings.get("config", {}), **chosen}
         self._heap = f"-Xmx{settings.get('heap_mb', HEAP_MB)}m"
         self._progress: Callable[[str], None] = settings.get("progress", lambda _: None)
         self._asked_ports = tuple(ports or ())
-        self._has_clocks = settings.get("clocks", False)
         self._has_volumes = settings.get("volumes", False)
-        self._networks = settings.get("networks", ())
-        clients = self._asked_ports or free_ports(count)
-        self._infos = {node: self._info(node, port) for node, port in enumerate(clients, 1)}
+        self.brokers = tuple(
+            BrokerInfo(node, port, place / GROUP_LOG, place / "server.log")
+            for node, port in enumerate(self._asked_ports or free_ports(count), 1)
+            for place in [self._folder / str(node)]
+        )
+        self.bootstrap = ",".join(info.address for info in self.brokers)
 
-    def _info(self, node: int, port: int) -> BrokerInfo:
-        folder = self._folder / str(node)
-        return BrokerInfo(node, port, folder / "group.log", folder / "server.log")
+    def _each(self, kind: type[Broker]) -> dict[int, Broker]:
+        """Return the brokers as a class of their kind, by id."""
+        lines = self._release.ready, SHUTDOWN_LINES[self._coordinator]
+        return {info.id: kind(info, *lines) for info in self.brokers}
 
     @abstractmethod
     def _set_up(self) -> None:
@@ -121,34 +120,10 @@ class LocalCluster(ABC):
         """Return the `server.properties` of one broker."""
 
     @property
-    def bootstrap(self) -> str:
-        """`127.0.0.1:port` of every broker, comma-separated."""
-        return ",".join(f"{HOST}:{broker.port}" for broker in self.brokers)
-
-    @property
-    def brokers(self) -> tuple[BrokerInfo, ...]:
-        """All brokers, ordered by id, running or not."""
-        return tuple(self._infos.values())
-
-    @property
     def process_ids(self) -> Mapping[int, int]:
         """The process ids of the brokers that run, by broker id."""
         known = {node: broker.process_id for node, broker in self._brokers.items()}
         return {node: pid for node, pid in known.items() if pid is not None}
-
-    @property
-    def client_properties(self) -> Mapping[str, str]:
-        """None: its listeners are plain, on the loopback."""
-        return {}
-
-    @property
-    def logs_shutdowns(self) -> bool:
-        """True: its brokers log what their coordinators do."""
-        return True
-
-    def undo(self, verb: Verb, broker_id: int) -> Mapping[str, Any]:
-        """Return what names the broker: its whole cluster ends when the run has died."""
-        return {"do": f"{verb}-broker", "broker": broker_id}
 
     def __enter__(self) -> Self:
         self.start()
@@ -199,30 +174,28 @@ class LocalCluster(ABC):
         """Stop brokers with SIGTERM first; the clean-up ends those that do not stop."""
         # All at the same time: a late one would find no controller quorum.
         with ThreadPoolExecutor(len(running) or 1) as pool:
-            pool.map(_terminate, running)
-        deadline = time.monotonic() + STOP_TIMEOUT_S
+            pool.map(partial(_try, order="terminate"), running)
+        deadline = time.monotonic() + STOP_S
         while True:
             alive = [broker for broker in running if broker.runs]
             if all(broker.has_closed_groups() for broker in alive):
                 break
             if 2 * len(alive) <= len(self._brokers):
-                deadline = min(deadline, time.monotonic() + _ALONE_S)
+                deadline = min(deadline, time.monotonic() + NO_QUORUM_STOP_S)
             if time.monotonic() > deadline:
                 self._progress("some brokers did not stop in time; killing them")
                 break
-            time.sleep(_POLL_S)
-        # The last controller would wait 5 s for a quorum (4.3); nothing depends on that.
+            time.sleep(POLL_S)
         for broker in running:
-            if not broker.ended_within(_GRACE_S):
-                with suppress(ClusterError):
-                    broker.kill()
-                broker.ended_within(STOP_TIMEOUT_S)
+            if not broker.ended_within(CLOSED_STOP_S):
+                _try(broker, "kill")
+                broker.ended_within(STOP_S)
 
     def kill(self, broker_id: int) -> None:
         """SIGKILL a broker, paused or not, and wait until it is gone."""
         broker = self._named(broker_id)
-        broker.kill()
-        broker.ended_within(STOP_TIMEOUT_S)
+        broker.send("kill")
+        broker.ended_within(STOP_S)
 
     def stop_broker(self, broker_id: int) -> None:
         """SIGTERM a broker and wait until it has shut down.
@@ -230,10 +203,10 @@ class LocalCluster(ABC):
         Raises ClusterError if it still runs 20 s later, as it may without a controller quorum.
         """
         broker = self._named(broker_id)
-        broker.terminate()
-        if not broker.ended_within(STOP_TIMEOUT_S):
+        broker.send("terminate")
+        if not broker.ended_within(STOP_S):
             raise ClusterError(
-                f"broker {broker_id} still runs {STOP_TIMEOUT_S:.0f} s after SIGTERM;"
+                f"broker {broker_id} still runs {STOP_S:.0f} s after SIGTERM;"
                 f" kill it instead, or see {broker.info.server_log}"
             )
 
@@ -250,26 +223,13 @@ class LocalCluster(ABC):
             raise ClusterError(f"broker {broker_id} has no file system of its own for its data")
         return Volume(self._named(broker_id).folder)
 
-    def network(self) -> BrokerNetwork:
-        """Raise ClusterError: the brokers share the network of this machine."""
-        raise ClusterError(
-            "processes share the network of this machine; use --cluster docker to break it"
-        )
-
-    def clock(self, broker_id: int) -> Clock:
-        """Return the wall clock of a broker. Raises ClusterError without `clocks`."""
-        if not self._has_clocks:
-            raise ClusterError(f"broker {broker_id} has the clock of this machine")
-        broker = self._named(broker_id)
-        return Clock(broker.info, broker.folder)
-
     def pause(self, broker_id: int) -> None:
         """Freeze a broker: its sockets stay open, nothing answers."""
-        self._named(broker_id).pause()
+        self._named(broker_id).send("pause")
 
     def resume(self, broker_id: int) -> None:
         """Let a paused broker go on."""
-        self._named(broker_id).resume()
+        self._named(broker_id).send("resume")
 
     def _named(self, broker_id: int) -> LocalBroker:
         try:
@@ -277,11 +237,6 @@ class LocalCluster(ABC):
         except KeyError:
             known = ", ".join(str(node) for node in self._brokers)
             raise ClusterError(f"there is no broker {broker_id}; brokers are {known}") from None
-
-    @staticmethod
-    def _new_id() -> str:
-        """Return a cluster id: 16 random bytes in base64, as Kafka writes them."""
-        return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
 
     def _write_files(self) -> None:
         for broker in self._brokers.values():
@@ -293,38 +248,32 @@ class LocalCluster(ABC):
                 ) from None
             if self._has_volumes:
                 Volume(broker.folder).make()
-            if self._has_clocks:
-                Clock(broker.info, broker.folder).set_off(0)
             shutil.copy(self._release.logging, broker.folder)
             (broker.folder / "server.properties").write_text(self._properties(broker.info))
 
     def _launch(self, brokers: Iterable[LocalBroker]) -> None:
+        """Launch brokers, and wait until all are ready."""
         waiting = list(brokers)
         for broker in waiting:
             broker.launch()
-        self._wait_ready(waiting)
-
-    def _wait_ready(self, waiting: list[LocalBroker]) -> None:
-        started = reported = time.monotonic()
-        while True:
-            waiting = [broker for broker in waiting if not broker.is_ready()]
-            now = time.monotonic()
-            if not waiting:
-                self._progress(f"ready after {now - started:.1f} s")
-                return
-            names = ", ".join(str(broker.info.id) for broker in waiting)
-            if now - started > READY_TIMEOUT_S:
+        started = time.monotonic()
+        while waiting := [broker for broker in waiting if not broker.is_ready()]:
+            if time.monotonic() - started > READY_S:
+                names = ", ".join(str(broker.info.id) for broker in waiting)
                 raise ClusterError(
-                    f"broker {names} not ready after {READY_TIMEOUT_S:.0f} s:"
+                    f"broker {names} not ready after {READY_S:.0f} s:"
                     f" {waiting[0].error_line()}; see {waiting[0].folder}"
                 )
-            if now - reported > _PROGRESS_EVERY_S:
-                self._progress(f"waiting for broker {names} ({now - started:.0f} s)")
-                reported = now
-            time.sleep(_POLL_S)
+            time.sleep(POLL_S)
+        self._progress(f"ready after {time.monotonic() - started:.1f} s")
 
 
-def _terminate(broker: LocalBroker) -> None:
-    """SIGTERM a broker, if it still runs."""
+def new_cluster_id() -> str:
+    """Return a cluster id: 16 random bytes in base64, as Kafka writes them."""
+    return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+
+
+def _try(broker: LocalBroker, order: Order) -> None:
+    """Order it, if the broker still runs."""
     with suppress(ClusterError):
-        broker.terminate()
+        broker.send(order)

@@ -2,34 +2,35 @@
 
 import os
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
-from chaos.clusters.error_line import error_line
-from chaos.clusters.interface import BrokerInfo, ClusterError
+from chaos.clusters.interface import BrokerInfo
+from chaos.clusters.java import error_line
+from chaos.errors import ClusterError
 
-
-@dataclass(frozen=True, slots=True)
-class Words:
-    """How the log lines end that show the state of a broker; `{}` stands for its id.
-
-    `ready` is in `server.log` once it accepts requests of clients; `shutdown` is the last line of
-    its group coordinator.
-    """
-
-    ready: str
-    shutdown: str
+Order = Literal["kill", "terminate", "pause", "resume"]
 
 
 class LocalBroker(ABC):
-    """Starts, watches and breaks one broker. Its folder holds everything it writes."""
+    """Starts, watches and breaks one broker. Its folder holds everything it writes.
 
-    def __init__(self, info: BrokerInfo, folder: Path, words: Words) -> None:
+    `ready` is in `server.log` once it accepts requests of clients; `shutdown` ends the last line of
+    its group coordinator.
+    """
+
+    def __init__(self, info: BrokerInfo, ready: str, shutdown: str) -> None:
         self.info = info
-        self.folder = folder
-        self.stdout = folder / "stdout.log"
-        self._words = words
+        self.folder = info.group_log.parent
+        self.stdout = self.folder / "stdout.log"
+        self._ready = ready.format(info.id)
+        self._shutdown = shutdown
         self._sizes_at_launch: dict[Path, int] = {}
+
+    @property
+    @abstractmethod
+    def exit_status(self) -> int | None:
+        """What it ended with, negative for a signal of a process; None while it runs."""
 
     @property
     @abstractmethod
@@ -38,29 +39,15 @@ class LocalBroker(ABC):
 
     @property
     @abstractmethod
-    def exit_status(self) -> int | None:
-        """What it ended with, None while it runs."""
-
-    @property
-    @abstractmethod
     def process_id(self) -> int | None:
         """The process id of the JVM as this machine has it; None if it is not known."""
 
     @abstractmethod
-    def kill(self) -> None:
-        """SIGKILL it, paused or not. Raises ClusterError if it does not run."""
+    def send(self, order: Order) -> None:
+        """Kill, terminate, pause or resume it. Raises ClusterError if it does not run.
 
-    @abstractmethod
-    def terminate(self) -> None:
-        """SIGTERM it, and resume it if it is paused. Raises ClusterError if it does not run."""
-
-    @abstractmethod
-    def pause(self) -> None:
-        """Freeze it. Raises ClusterError if it does not run."""
-
-    @abstractmethod
-    def resume(self) -> None:
-        """Resume it. Raises ClusterError if it does not run."""
+        SIGKILL hits one that is paused, too; before SIGTERM it is resumed.
+        """
 
     @abstractmethod
     def ended_within(self, timeout_s: float) -> bool:
@@ -91,7 +78,7 @@ class LocalBroker(ABC):
                 f"broker {self.info.id} ended with status {status} before it was"
                 f" ready: {self.error_line()}; see {self.folder}"
             )
-        return self._words.ready.format(self.info.id) in self._logged(self.info.server_log)
+        return self._ready in self._logged(self.info.server_log)
 
     @property
     def log_bytes(self) -> int:
@@ -103,8 +90,7 @@ class LocalBroker(ABC):
 
         No request is answered any more by then: the broker has closed its connections (3.9, 4.3).
         """
-        log = self.info.group_log
-        return self._words.shutdown in self._logged(log, since=self.log_bytes - 1000)
+        return self._shutdown in self._logged(self.info.group_log, since=self.log_bytes - 1000)
 
     def error_line(self) -> str:
         """Return the line that says best what went wrong since the launch of the broker."""

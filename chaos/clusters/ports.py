@@ -5,7 +5,7 @@ import socket
 from collections.abc import Iterable
 from pathlib import Path
 
-from chaos.clusters.interface import ClusterError
+from chaos.errors import ClusterError
 
 HOST = "127.0.0.1"
 _LOWEST = 10_000

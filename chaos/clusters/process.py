@@ -1,26 +1,82 @@
 """Real Kafka brokers as child processes of the runner, on the loopback."""
 
+import signal
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Unpack
 
 from chaos.clusters import guard, jars
-from chaos.clusters.broker import Broker
-from chaos.clusters.config import kraft, server_properties, with_zookeeper
-from chaos.clusters.error_line import error_line
-from chaos.clusters.interface import BrokerInfo, ClusterError
-from chaos.clusters.java import find_java
-from chaos.clusters.local import JVM_OPTIONS, LocalCluster, Settings
+from chaos.clusters.interface import BrokerInfo
+from chaos.clusters.java import JVM_OPTIONS, Process, error_line, find_java, freeze, launch
+from chaos.clusters.local import LocalCluster, Settings, new_cluster_id
+from chaos.clusters.local_broker import LocalBroker, Order
 from chaos.clusters.ports import HOST, free_ports
+from chaos.clusters.releases import kraft, server_properties, with_zookeeper
 from chaos.clusters.zookeeper import ZooKeeper
+from chaos.errors import ClusterError
+from chaos.timing import FREEZE_S
+
+_SIGNALS: Mapping[Order, tuple[signal.Signals, ...]] = {
+    "kill": (signal.SIGKILL,),
+    "terminate": (signal.SIGCONT, signal.SIGTERM),
+    "pause": (),  # `freeze` sends it
+    "resume": (signal.SIGCONT,),
+}
+
+
+class ProcessBroker(LocalBroker):
+    """A broker as a JVM of our own, which is started by `command`."""
+
+    command: tuple[str, ...] = ()
+    _process: Process | None = None
+
+    @property
+    def exit_status(self) -> int | None:
+        """The exit status, negative for a signal; None while it runs, or before."""
+        return None if self._process is None else self._process.poll()
+
+    @property
+    def runs(self) -> bool:
+        """Whether the process exists, paused or not."""
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def process_id(self) -> int | None:
+        """The process id; None while it does not run."""
+        return self._process.pid if self._process is not None and self.runs else None
+
+    def send(self, order: Order) -> None:
+        """Send a signal; after `pause` no thread runs when this returns."""
+        process = self._process
+        if process is None or process.poll() is not None:
+            raise self._not_running()
+        if order == "pause" and not freeze(process):
+            raise ClusterError(
+                f"broker {self.info.id}: process {process.pid} still runs {FREEZE_S:.0f} s after"
+                " SIGSTOP; the machine may be overloaded"
+            )
+        for number in _SIGNALS[order]:
+            process.send_signal(number)
+
+    def ended_within(self, timeout_s: float) -> bool:
+        """Wait for the process."""
+        if self._process is not None:
+            try:
+                self._process.wait(timeout_s)
+            except subprocess.TimeoutExpired:
+                return False
+        return True
+
+    def _launch(self) -> None:
+        self._process = launch(self.command, self.stdout)
 
 
 class ProcessCluster(LocalCluster):
     """A `LocalCluster` of JVMs of our own; all with the mark end when this process does.
 
     Brokers of a release that needs a ZooKeeper get one, in the folder `zookeeper` beside theirs.
-    With `kafka_home` the jars of that unpacked Kafka run; it must hold the requested version, or
-    `built`, if that is no release.
+    With `kafka_home` the jars of that unpacked Kafka run, as the version.
     """
 
     kind = "process"
@@ -31,41 +87,27 @@ class ProcessCluster(LocalCluster):
         folder: Path,
         *,
         kafka_home: Path | None = None,
-        built: str | None = None,
         **settings: Unpack[Settings],
     ) -> None:
         super().__init__(run_id, folder, **settings)
-        self._kafka_home, self._built = kafka_home, built or self._version
-        if self._has_clocks:
-            raise ClusterError(
-                "clock.skew sets the clock of a container, and processes have that of this machine;"
-                " use --cluster docker, or leave the fault out"
-            )
+        self._kafka_home = kafka_home
         self._guard: guard.Guard | None = None
+        self._brokers: dict[int, ProcessBroker] = self._each(ProcessBroker)
         clients = {info.port for info in self.brokers}
         others = [port for port in free_ports(2 * len(clients)) if port not in clients]
-        self._voters: dict[int, str] = {}
         self._zookeeper: ZooKeeper | None = None
         if self._release.zookeeper:
             self._zookeeper = ZooKeeper(self._folder / "zookeeper", others[0])
-        else:
-            self._voters = {
-                info.id: f"{HOST}:{port}" for info, port in zip(self.brokers, others, strict=False)
-            }
-        self._brokers: dict[int, Broker] = {
-            info.id: Broker(info, self._folder / str(info.id), self._words) for info in self.brokers
+        self._voters = {
+            node: f"{HOST}:{port}" for node, port in zip(self._brokers, others, strict=False)
         }
 
     def _set_up(self) -> None:
         java = find_java()
-        distribution = self._distribution()
-        jvm = (
-            str(java),
-            guard.mark(self._run_id),
-            *JVM_OPTIONS,
-            "-cp",
-            distribution.class_path,
-        )
+        if self._kafka_home is None:
+            self._progress(f"Kafka {self._version}: getting the jars (downloaded once)")
+        class_path = ":".join(map(str, jars.class_path(self._version, self._kafka_home)))
+        jvm = (str(java), guard.mark(self._run_id), *JVM_OPTIONS, "-cp", class_path)
         self._guard = guard.stand_by(self._run_id)
         self._write_files()
         if self._zookeeper is None:
@@ -82,18 +124,6 @@ class ProcessCluster(LocalCluster):
                 str(broker.folder / "server.properties"),
             )
 
-    def _distribution(self) -> jars.Distribution:
-        if self._kafka_home is None:
-            self._progress(f"Kafka {self._version}: getting the jars (downloaded once)")
-            return jars.from_maven(self._version)
-        distribution = jars.from_home(self._kafka_home, self._version)
-        if distribution.version != self._built:
-            raise ClusterError(
-                f"{self._kafka_home} is Kafka {distribution.version}, but {self._built} is"
-                " requested; leave --kafka out"
-            )
-        return distribution
-
     def start_broker(self, broker_id: int) -> None:
         """Start a stopped or killed broker, once ZooKeeper has expired its old session."""
         if self._zookeeper is not None and not self._named(broker_id).runs:
@@ -101,7 +131,7 @@ class ProcessCluster(LocalCluster):
         super().start_broker(broker_id)
 
     def _properties(self, info: BrokerInfo) -> str:
-        listeners = f"PLAINTEXT://{HOST}:{info.port}"
+        listeners = f"PLAINTEXT://{info.address}"
         if self._zookeeper is None:
             identity = kraft(info.id, self._voters)
             listeners += f",CONTROLLER://{self._voters[info.id]}"
@@ -113,29 +143,24 @@ class ProcessCluster(LocalCluster):
 
     def _format(self, jvm: tuple[str, ...]) -> None:
         """Format every broker's storage with Kafka's own tool: it knows the release's features."""
-        cluster_id = self._new_id()
+        tool = [*jvm, "kafka.tools.StorageTool", "format", f"--cluster-id={new_cluster_id()}"]
+        configs = {node: it.folder / "server.properties" for node, it in self._brokers.items()}
         tools = {
             node: subprocess.Popen(
-                [
-                    *jvm,
-                    "kafka.tools.StorageTool",
-                    "format",
-                    f"--cluster-id={cluster_id}",
-                    f"--config={broker.folder / 'server.properties'}",
-                ],
+                [*tool, f"--config={config}"],
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 text=True,
                 start_new_session=True,
             )
-            for node, broker in self._brokers.items()
+            for node, config in configs.items()
         }
         outputs = {node: tool.communicate()[0] for node, tool in tools.items()}
-        for node, tool in tools.items():
-            if tool.returncode != 0:
+        for node, process in tools.items():
+            if process.returncode != 0:
                 raise ClusterError(
                     f"broker {node}: its storage cannot be formatted: {error_line(outputs[node])};"
-                    f" check {self._brokers[node].folder / 'server.properties'}"
+                    f" check {configs[node]}"
                 )
 
     def _clean_up(self) -> None:

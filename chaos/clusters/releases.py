@@ -4,19 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
-from chaos.clusters.interface import UnsupportedError
-from kafka_protocol.coordinator_lines import GRAMMARS, JAVA, SCALA
+from chaos.errors import UnsupportedError
+from kafka_protocol.coordinator_lines import GRAMMARS
 from scenarios.releases import line_of, require_coordinator
 
-_TEMPLATES = Path(__file__).parent / "templates"
-
-
-@dataclass(frozen=True, slots=True)
-class Coordinator:
-    """One of Kafka's group coordinators: what switches it on, and its last log line."""
-
-    properties: Mapping[str, bool]
-    shutdown: str
+TEMPLATES = Path(__file__).parent / "templates"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +30,6 @@ class Release:
     log_jars: tuple[str, ...]
     logging: Path
     logging_property: str
-    coordinators: Mapping[str, Coordinator]
     zookeeper: bool = False
     ready: str = "listenerType=BROKER, nodeId={}] Enabling request processing."
     containers: bool = True
@@ -68,46 +59,33 @@ def jvm_log_option(folder: PurePath) -> str:
     return f"-Xlog:safepoint*,gc*:file={named}:timemillis,tags:filecount=0"
 
 
-SHUTDOWN_LINES = tuple(grammar.last_line_end for grammar in GRAMMARS.values())
-"""How the last log line of any coordinator ends."""
+SHUTDOWN_LINES = {name: grammar.last_line_end for name, grammar in GRAMMARS.items()}
+"""How the last log line of each coordinator ends."""
 
 _KAFKA_3_9 = Release(
     log_binding="org.slf4j:slf4j-reload4j:1.7.36",
     log_jars=("slf4j-reload4j", "reload4j"),
-    logging=_TEMPLATES / "log4j.properties",
+    logging=TEMPLATES / "log4j.properties",
     logging_property="log4j.configuration",
-    coordinators={
-        "scala": Coordinator({"group.coordinator.new.enable": False}, SCALA.last_line_end),
-        "java": Coordinator({"group.coordinator.new.enable": True}, JAVA.last_line_end),
-    },
 )
-
-_KAFKA_3_8 = replace(_KAFKA_3_9, containers=False)
-
-_KAFKA_3_3 = replace(_KAFKA_3_8, coordinators={"scala": Coordinator({}, SCALA.last_line_end)})
-
+_KAFKA_3_3 = replace(_KAFKA_3_9, containers=False)
 _KAFKA_2_8 = replace(
     _KAFKA_3_3, zookeeper=True, ready="[KafkaServer id={}] started (kafka.server.KafkaServer)"
 )
 
-# The request log is JSON from 2.8 on (KAFKA-10525).
-_KAFKA_2_4 = replace(_KAFKA_2_8, logging=_TEMPLATES / "log4j-text.properties")
-
-_KAFKA_4 = Release(
-    log_binding="org.apache.logging.log4j:log4j-slf4j-impl:2.25.3",
-    log_jars=("log4j-core", "log4j-slf4j-impl", "jackson-dataformat-yaml", "snakeyaml"),
-    logging=_TEMPLATES / "log4j2.yaml",
-    logging_property="log4j2.configurationFile",
-    coordinators={"java": Coordinator({}, JAVA.last_line_end)},
-)
-
 _RELEASES: Mapping[str, Release] = {
-    "2.4-2.7": _KAFKA_2_4,
+    # The request log is JSON from 2.8 on (KAFKA-10525).
+    "2.4-2.7": replace(_KAFKA_2_8, logging=TEMPLATES / "log4j-text.properties"),
     "2.8-3.2": _KAFKA_2_8,
     "3.3-3.7": _KAFKA_3_3,
-    "3.8": _KAFKA_3_8,
+    "3.8": _KAFKA_3_3,
     "3.9": _KAFKA_3_9,
-    "4.x": _KAFKA_4,
+    "4.x": Release(
+        log_binding="org.apache.logging.log4j:log4j-slf4j-impl:2.25.3",
+        log_jars=("log4j-core", "log4j-slf4j-impl", "jackson-dataformat-yaml", "snakeyaml"),
+        logging=TEMPLATES / "log4j2.yaml",
+        logging_property="log4j2.configurationFile",
+    ),
 }
 """By the names of `scenarios.releases.LINES`."""
 
@@ -131,3 +109,74 @@ def require_containers(version: str) -> None:
         raise UnsupportedError(
             f"Kafka {version} cannot be run in containers; use --cluster process, or {known}"
         )
+
+
+Properties = Mapping[str, str | int | bool]
+
+
+def choosing(version: str, coordinator: str) -> Properties:
+    """Return the properties that switch a coordinator on, where the release has both."""
+    both = len(line_of(version).coordinators) > 1
+    return {"group.coordinator.new.enable": coordinator == "java"} if both else {}
+
+
+def kraft(broker_id: int, voters: Mapping[int, str]) -> Properties:
+    """Return who a broker is, where each is a controller too.
+
+    `voters` holds `host:port` of the listener CONTROLLER of every broker, by broker id, as its
+    peers reach it.
+    """
+    return {
+        "node.id": broker_id,
+        "process.roles": "broker,controller",
+        "controller.listener.names": "CONTROLLER",
+        "controller.quorum.voters": ",".join(f"{node}@{at}" for node, at in voters.items()),
+    }
+
+
+def with_zookeeper(broker_id: int, address: str) -> Properties:
+    """Return who a broker is, where a ZooKeeper at `address` (`host:port`) keeps the metadata."""
+    return {
+        "broker.id": broker_id,
+        "zookeeper.connect": address,
+        # The default of 2.4. It is 18 s from 2.5 on, for the sake of clouds (KIP-537), and a killed
+        # broker cannot come back before.
+        "zookeeper.session.timeout.ms": 6_000,
+    }
+
+
+def server_properties(
+    identity: Properties, brokers: int, network: Properties, data: PurePath, overrides: Properties
+) -> str:
+    """Return the `server.properties` of one of so many brokers.
+
+    `identity` is what `kraft` or `with_zookeeper` returns. `network` holds the `listeners` and
+    whatever more the place needs, such as `advertised.listeners`. `overrides` win over all of it.
+    """
+    replicas = min(3, brokers)
+    properties: Properties = {
+        "log.dirs": str(data),
+        "auto.create.topics.enable": False,
+        "offsets.topic.replication.factor": replicas,
+        "offsets.topic.num.partitions": 6,
+        "transaction.state.log.replication.factor": replicas,
+        "transaction.state.log.min.isr": 1,
+        "transaction.state.log.num.partitions": 2,
+        # The group records of a run are evidence: nothing may compact them away. The cleaner
+        # itself cannot be switched off for ever, but its buffer need not be half of the heap.
+        "log.cleaner.min.compaction.lag.ms": 7 * 24 * 3600 * 1000,
+        "log.cleaner.dedupe.buffer.size": 2 * 1024 * 1024,
+        "num.network.threads": 2,
+        "num.io.threads": 4,
+    }
+    return as_properties({**identity, **properties, **network, **overrides})
+
+
+def as_properties(properties: Properties) -> str:
+    """Return the text of a properties file."""
+    return "".join(f"{key}={_escaped(value)}\n" for key, value in properties.items())
+
+
+def _escaped(value: str | int | bool) -> str:
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return text.replace("\\", "\\\\").replace("\n", "\\n")

@@ -8,12 +8,13 @@ import fcntl
 import os
 import re
 import subprocess
-import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from chaos.clusters.interface import ClusterError
+from chaos.errors import ClusterError
+from chaos.timing import UNMOUNT_S
+from chaos.waiting import until
 
 SIZE_MB = 128
 DATA = "data"
@@ -22,8 +23,6 @@ _IMAGE, _FILLER = "data.ext4", "filler"
 _FIFREEZE, _FITHAW = 0xC0045877, 0xC0045878
 """linux/fs.h: writes to a frozen file system wait until it is thawed."""
 _CHUNK, _BLOCK = 65_536, 4_096
-_ENDS_S = 20.0
-"""How long a process that was killed may keep the file system busy."""
 
 
 class Volume:
@@ -35,7 +34,11 @@ class Volume:
 
     def make(self) -> None:
         """Make the file system and mount it, empty."""
-        require_root()
+        if os.geteuid() != 0:
+            raise ClusterError(
+                "disk.full and disk.slow mount a file system for the data of each broker, which"
+                " needs root; run as root, or leave these faults out"
+            )
         self.path.mkdir()
         with self._image.open("wb") as image:
             image.truncate(SIZE_MB * 1024 * 1024)
@@ -77,25 +80,17 @@ class Volume:
 
     def remove(self) -> None:
         """Unmount it and delete its file, if it is there."""
-        deadline = time.monotonic() + _ENDS_S
-        while self.path.is_mount():
-            self.thaw()
-            try:
-                _run("umount", str(self.path))
-            except ClusterError:  # a process that was killed may be writing still
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(0.1)
+        if not until(self._is_unmounted, UNMOUNT_S):  # a process may be writing still
+            _run("umount", str(self.path))
         self._image.unlink(missing_ok=True)
 
-
-def require_root() -> None:
-    """Raise ClusterError unless file systems can be mounted."""
-    if os.geteuid() != 0:
-        raise ClusterError(
-            "disk.full and disk.slow mount a file system for the data of each broker, which needs "
-            "root; run as root, or leave these faults out"
-        )
+    def _is_unmounted(self) -> bool:
+        """Try to unmount it."""
+        if self.path.is_mount():
+            self.thaw()
+            with suppress(ClusterError):
+                _run("umount", str(self.path))
+        return not self.path.is_mount()
 
 
 def thaw_all(brokers: Path) -> None:

@@ -34,7 +34,7 @@ _OURS = {
     errno.ENETUNREACH, socket.EAI_AGAIN,
 }  # fmt: skip
 """Errors of this machine, its network or its resolver, not of the broker."""
-_SHUTDOWN_LINES = tuple(line.encode() for line in SHUTDOWN_LINES)
+_SHUTDOWN_LINES = tuple(line.encode() for line in SHUTDOWN_LINES.values())
 
 
 class Question:

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from typing import Any, ClassVar, Literal
 
 from chaos.clusters import Cluster, ClusterError
-from chaos.clusters.hooks import run_again
 from chaos.errors import ChaosError
+from chaos.external.hooks import run_again
 from chaos.faults.broker_probe import BrokerProbe
 from chaos.faults.interface import Finding
 

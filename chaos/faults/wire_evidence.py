@@ -16,8 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from chaos.clusters import BrokerInfo
-from chaos.clusters.log_collection import NAME
+from chaos.clusters import GROUP_LOG, BrokerInfo
 from chaos.errors import ChaosError
 from chaos.faults.broker_probe import Question
 from chaos.faults.interface import Finding
@@ -254,7 +253,7 @@ class Logs:
         names = (f'"clientId":{json.dumps(client)}', f"clientId={client},")
         api = re.compile(rf'"requestApiKeyName":"{header["requestApiKeyName"]}"'
                          rf"|apiKey={header['requestApiKeyName']},")  # fmt: skip
-        tapped = set(_addresses(self.tap.folder / str(broker) / NAME))
+        tapped = set(_addresses(self.tap.folder / str(broker) / GROUP_LOG))
         at_ends: Counter[str] = Counter()
         by_name: Counter[str] = Counter()
         is_behind_nat = True

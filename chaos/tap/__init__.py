@@ -6,10 +6,9 @@ It runs in a process of its own (`python -m chaos.tap`); it may import `kafka_pr
 
 from chaos.tap.process import RunningTap, TapGoneError, has_ended, running
 from chaos.tap.rules import Rule
-from chaos.tap.settings import BrokerTls, TapSettings
+from chaos.tap.settings import TapSettings
 
 __all__ = [
-    "BrokerTls",
     "Rule",
     "RunningTap",
     "TapGoneError",

@@ -14,8 +14,14 @@ from typing import Any, NamedTuple
 from kio.index import load_response_schema
 from kio.schema.errors import ErrorCode
 
-from chaos.tap.frames import Head
-from chaos.tap.messages import KEYS, BodyError, known_versions, response_frame, response_of
+from chaos.tap.messages import (
+    KEYS,
+    BodyError,
+    Head,
+    known_versions,
+    response_frame,
+    response_of,
+)
 from kafka_protocol.apis import LOGGED_APIS, ApiKey
 
 

@@ -11,15 +11,22 @@ from ssl import SSLContext
 from typing import NamedTuple, cast
 
 from chaos.tap.answers import Address, Listener, is_rewritten, rewritten, unsupported_handshake
-from chaos.tap.exchange import Exchange
-from chaos.tap.frames import FrameBuffer, FrameError, Head, correlation_id_of, head_of
 from chaos.tap.group_log import GroupLog, Sender
 from chaos.tap.lane import Lane
-from chaos.tap.messages import KEYS, BodyError, request_of
+from chaos.tap.messages import (
+    KEYS,
+    BodyError,
+    Exchange,
+    FrameBuffer,
+    FrameError,
+    Head,
+    correlation_id_of,
+    head_of,
+    request_of,
+)
 from chaos.tap.rules import RuleTable
 from kafka_protocol.apis import LOGGED_APIS, ApiKey
 from kafka_protocol.printable import printable
-from kafka_protocol.versions import FIRST_API_VERSIONS_WITH_SOFTWARE
 
 _LOGGED = frozenset(KEYS[name] for name in LOGGED_APIS)
 _SASL_HANDSHAKE = KEYS["SASL_HANDSHAKE"]
@@ -35,7 +42,6 @@ class Broker(NamedTuple):
     tls: SSLContext | None
     shows_certificate: bool
     log: GroupLog
-    counters: dict[str, int]
     rules: RuleTable
     listener: Listener
     connections: "set[Connection]"
@@ -121,7 +127,6 @@ class Connection:
     def protocol(self) -> asyncio.Protocol:
         """Return the client's side, for a connection that a client has opened."""
         self._broker.connections.add(self)
-        self._broker.counters["connections"] += 1
         self._connecting = asyncio.get_running_loop().create_task(self._connect())
         return self.client
 
@@ -136,7 +141,6 @@ class Connection:
                 ssl=self._broker.tls, server_hostname=name,
             )  # fmt: skip
         except OSError as error:
-            self._broker.counters["refused"] += 1
             if self._broker.tls is not None:
                 self._complain(f"no TLS with the broker: {error}")
             self._broker_lost(f"broker at {address}: {error}")
@@ -162,7 +166,6 @@ class Connection:
             self.end(f"the client sent {error}")
 
     def _request(self, frame: bytes, head: Head) -> None:
-        self._broker.counters["requests"] += 1
         if head.api_key == _SASL_HANDSHAKE:
             if head.version == 0:
                 self._complain("SaslHandshake v0 is not supported: use a client that sends v1")
@@ -170,31 +173,23 @@ class Connection:
                 return
             if not self._sender.security.startswith("SASL_"):
                 self._sender.security = f"SASL_{self._sender.security}"
-        elif head.api_key == ApiKey.JOIN_GROUP:
-            self._learn_instance(frame, head)
-        elif (
-            head.api_key == ApiKey.API_VERSIONS and head.version >= FIRST_API_VERSIONS_WITH_SOFTWARE
-        ):
-            self._learn_software(frame, head)
+        elif head.api_key in (ApiKey.JOIN_GROUP, ApiKey.API_VERSIONS):
+            self._learn(frame, head)
         logged = frame if head.api_key in _LOGGED else None
         exchange = Exchange(head, self._broker.id, self._instances, logged)
         self._last = exchange
         self._to_broker.push(exchange, frame)
 
-    def _learn_instance(self, frame: bytes, head: Head) -> None:
+    def _learn(self, frame: bytes, head: Head) -> None:
+        """Note the instance id of a JoinGroup, or the client software of an ApiVersions."""
         try:
             body = request_of(frame, head.api_key, head.version)
         except BodyError:
-            return  # its line will say so
+            return  # its line will say so, or the broker, which answers in version 0
         if instance := getattr(body, "group_instance_id", None):
             self._instances |= {instance}
-
-    def _learn_software(self, frame: bytes, head: Head) -> None:
-        try:
-            body = request_of(frame, head.api_key, head.version)
-        except BodyError:
-            return  # the broker says so: it answers in version 0
-        self._sender.software = (body.client_software_name, body.client_software_version)
+        if name := getattr(body, "client_software_name", None):
+            self._sender.software = (name, body.client_software_version)
 
     def _forward(self, exchange: Exchange, frame: bytes) -> None:
         """Send a request to the broker, twice if a rule says so."""
@@ -238,28 +233,25 @@ class Connection:
             self.end(f"the tap cannot pass on an answer: {error}")
 
     def _answer(self, frame: bytes) -> None:
-        counters = self._broker.counters
-        counters["answers"] += 1
         exchange = self._asked(correlation_id_of(frame))
         if exchange is None:
-            counters["unmatched"] += 1
             self.client.write(frame)
             return
         exchange.answered_ns = time.monotonic_ns()
         head = exchange.head
         if exchange.copy:
-            self._undelivered(exchange, frame, "the answer to a copy")
+            self._completed(exchange, frame, "the answer to a copy")
             return
         if is_rewritten(head.api_key, head.version):
             frame = rewritten(frame, head.api_key, head.version, self._broker.listener)
         if self._is_silent:
-            self._undelivered(exchange, frame, "an earlier answer was dropped")
+            self._completed(exchange, frame, "an earlier answer was dropped")
             return
         drops = self._broker.rules.dropping(exchange) if self._broker.rules else None
         if drops is None:
             self._to_client.push(exchange, frame)
             return
-        self._undelivered(exchange, frame, "dropped")
+        self._completed(exchange, frame, "dropped")
         self._is_silent = True
         if drops.then == "close":
             self.end("the tap dropped an earlier answer")
@@ -277,12 +269,11 @@ class Connection:
 
     def _deliver(self, exchange: Exchange, frame: bytes) -> None:
         delivered = self.client.write(frame)
-        if exchange.request is not None:
-            why = None if delivered else self._client_gone or "the client closed the connection"
-            self._broker.log.completed(exchange, frame, self._named(), self._sender, why)
+        why = None if delivered else self._client_gone or "the client closed the connection"
+        self._completed(exchange, frame, why)
 
-    def _undelivered(self, exchange: Exchange, frame: bytes, why: str) -> None:
-        self._broker.counters["undelivered"] += 1
+    def _completed(self, exchange: Exchange, frame: bytes, why: str | None) -> None:
+        """Write a request with its answer, which was delivered if nothing says why not."""
         if exchange.request is not None:
             self._broker.log.completed(exchange, frame, self._named(), self._sender, why)
 
@@ -307,7 +298,7 @@ class Connection:
         self._broker_gone = self._broker_gone or why
         self._give_up(why)
         for exchange, frame in self._to_client.discard():
-            self._undelivered(exchange, frame, why)
+            self._completed(exchange, frame, why)
         if self._connecting is not None:
             self._connecting.cancel()
         self.client.close()
@@ -328,7 +319,6 @@ class Connection:
 
     def _unanswered(self, exchange: Exchange, why: str) -> None:
         if exchange.request is not None:
-            self._broker.counters["unanswered"] += 1
             self._broker.log.unanswered(exchange, self._named(), self._sender, why)
 
     def _done(self) -> None:

@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from chaos.tap.exchange import Exchange
-from chaos.tap.messages import BodyError, request_of, response_of
+from chaos.tap.messages import BodyError, Exchange, request_of, response_of
 from kafka_protocol import log_line, request_log
 from kafka_protocol.kio_bodies import to_body
 from kafka_protocol.tap_lines import ENDED, LOGGER, UNANSWERED, UNREADABLE

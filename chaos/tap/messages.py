@@ -1,23 +1,100 @@
-"""Bodies of requests and responses, by kio: which versions it knows, reading, writing."""
+"""Messages of the Kafka protocol: frames, the requests and responses in them, and their exchange.
+
+A frame is a length of four bytes, then a request or a response. A request begins with its API,
+version, correlation id and client id (request header v1; v2 has the same beginning, KIP-482), a
+response with the correlation id of its request. kio reads and writes bodies.
+"""
 
 import io
-from collections.abc import Iterable, Mapping
+import struct
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from kio.index import load_request_schema, load_response_schema
 from kio.schema.index import api_key_map, schema_name_map
+from kio.schema.request_header.v1.header import RequestHeader
 from kio.serial import entity_reader, entity_writer
-
-from chaos.tap.frames import framed
 
 NAMES: Mapping[int, str] = {key: name.upper() for key, name in api_key_map.items()}
 """The names of all APIs, as the request log has them, by key."""
 KEYS: Mapping[str, int] = {name: key for key, name in NAMES.items()}
+LONGEST = 0x15FF_FFFF
+"""Of a length; Kafka's default limit (`socket.request.max.bytes`) is less than a third of it. A
+handshake of TLS begins with what would be the next one (`_TLS_HANDSHAKE`)."""
+
+_INT = struct.Struct(">i")
+_read_header = entity_reader(RequestHeader)
+_TLS_HANDSHAKE = b"\x16\x03"
+
+
+class FrameError(Exception):
+    """The bytes are not of the Kafka protocol; the message says what they look like."""
 
 
 class BodyError(Exception):
     """A body that kio cannot read; the message says of what."""
+
+
+class Head(NamedTuple):
+    """The beginning of a request; `client_id` may be null."""
+
+    api_key: int
+    version: int
+    correlation_id: int
+    client_id: str | None
+
+
+def head_of(frame: bytes) -> Head:
+    """Read the beginning of a request's frame. Raises FrameError."""
+    try:
+        header, _ = _read_header(frame, 4)
+    except Exception as error:
+        raise FrameError(f"a request whose header cannot be read ({error})") from error
+    return Head(
+        header.request_api_key,
+        header.request_api_version,
+        header.correlation_id,
+        header.client_id,
+    )
+
+
+def correlation_id_of(frame: bytes) -> int:
+    """Read to which request a response belongs. Raises FrameError."""
+    if len(frame) < 8:
+        raise FrameError(f"a response of {len(frame) - 4} bytes")
+    (correlation_id,) = _INT.unpack_from(frame, 4)
+    return int(correlation_id)
+
+
+class FrameBuffer:
+    """Cuts a stream of bytes into frames, each with its length in front."""
+
+    def __init__(self) -> None:
+        self._unread = bytearray()
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """Yield the frames that are complete with these bytes. Raises FrameError."""
+        unread = self._unread
+        if not unread and len(data) >= 4 and _INT.unpack_from(data)[0] == len(data) - 4:
+            yield data  # the usual case: one frame, one segment
+            return
+        unread += data
+        start = 0
+        while len(unread) - start >= 4:
+            (length,) = _INT.unpack_from(unread, start)
+            if not 0 <= length <= LONGEST:
+                if unread.startswith(_TLS_HANDSHAKE, start):
+                    raise FrameError("TLS where plain text is expected")
+                raise FrameError(f"a frame of {length} bytes")
+            end = start + 4 + length
+            if len(unread) < end:
+                break
+            yield bytes(unread[start:end])
+            start = end
+        del unread[:start]
 
 
 def known_versions(api_key: int) -> range:
@@ -73,4 +150,36 @@ def response_frame(header: Any, body: Any) -> bytes:
     buffer = io.BytesIO()
     entity_writer(type(header))(buffer, header)
     entity_writer(type(body))(buffer, body)
-    return framed(buffer.getvalue())
+    return _INT.pack(buffer.tell()) + buffer.getvalue()
+
+
+@dataclass(slots=True, eq=False)
+class Exchange:
+    """A request of a connection to a broker, and what has become of it and its answer so far.
+
+    Times are of the monotonic clock. `request` is its frame where that is evidence, else None.
+    `instances` are the instance ids that the connection's JoinGroups named. `decided` says which
+    rules hit it. A `copy` is the second of a request that a rule doubled: no client gets its
+    answer. It `waited` if a rule held it up, or what was before it on the connection.
+    """
+
+    head: Head
+    broker: int
+    instances: frozenset[str]
+    request: bytes | None = None
+    received_ns: int = field(default_factory=time.monotonic_ns)
+    forwarded_ns: int | None = None
+    answered_ns: int | None = None
+    decided: dict[str, bool] = field(default_factory=dict)
+    copy: bool = False
+    waited: bool = False
+
+    @property
+    def rules(self) -> list[str]:
+        """The ids of the rules that hit it."""
+        return [rule for rule, hit in self.decided.items() if hit]
+
+    @property
+    def api(self) -> str:
+        """The API's name."""
+        return NAMES.get(self.head.api_key, str(self.head.api_key))

@@ -8,10 +8,9 @@ import selectors
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +20,10 @@ import psutil
 from chaos.errors import ChaosError
 from chaos.tap.rules import Rule
 from chaos.tap.settings import TapSettings
+from chaos.timing import SAME_START_MS, TAP_ANSWER_S, TAP_END_S, TAP_GONE_S, TAP_START_S
+from chaos.waiting import until
 
 LOG = "tap.log"
-_START_S = 60.0
-_END_S = 30.0
-_ANSWER_S = 10.0
-_GONE_S = 2.0
-"""How long after its last connection the tap's process may still be there."""
-_SAME_START_MS = 1_000
-_LOOK_S = 0.05
 
 
 class TapGoneError(ChaosError):
@@ -66,7 +60,7 @@ class RunningTap:
 
     def add(self, name: str, rule: Rule) -> None:
         """Put a rule in force under an id; it is when this returns."""
-        self._ask({"do": "add", "name": name, "rule": rule.as_json()})
+        self._ask({"do": "add", "name": name, "rule": asdict(rule)})
 
     def remove(self, rule: str) -> int:
         """End a rule by its id; return how many requests it has hit, 0 if it is not in force.
@@ -77,14 +71,14 @@ class RunningTap:
         return hits
 
     def counters(self) -> dict[str, Any]:
-        """Return what has passed: `brokers` by id, and `rules`: hits of those in force."""
+        """Return `rules`: how many requests each rule in force has hit, by its id."""
         counters: dict[str, Any] = self._ask({"do": "counters"})
         return counters
 
     def _ask(self, request: dict[str, Any]) -> Any:
         port, token = self._control
         try:
-            with socket.create_connection(("127.0.0.1", port), _ANSWER_S) as connection:
+            with socket.create_connection(("127.0.0.1", port), TAP_ANSWER_S) as connection:
                 connection.sendall(f"{token}\n{json.dumps(request)}\n".encode())
                 with connection.makefile("rb") as lines:
                     line = lines.readline()
@@ -98,7 +92,7 @@ class RunningTap:
         return reply["result"]
 
     def _silent(self, what: str) -> ChaosError:
-        gone = has_ended(self.process_id, self.started_at_ms, _GONE_S)
+        gone = has_ended(self.process_id, self.started_at_ms, TAP_GONE_S)
         return TapGoneError(f"the tap has ended; see {LOG}") if gone else ChaosError(what)
 
 
@@ -107,18 +101,13 @@ def has_ended(process_id: int, started_at_ms: int, within_s: float) -> bool:
 
     One that has ended and is not waited for by its parent yet has ended.
     """
-    deadline = time.monotonic() + within_s
-    while _runs(process_id, started_at_ms):
-        if time.monotonic() >= deadline:
-            return False
-        time.sleep(_LOOK_S)
-    return True
+    return until(lambda: not _runs(process_id, started_at_ms), within_s)
 
 
 def _runs(process_id: int, started_at_ms: int) -> bool:
     try:
         process = psutil.Process(process_id)
-        if abs(process.create_time() * 1000 - started_at_ms) >= _SAME_START_MS:
+        if abs(process.create_time() * 1000 - started_at_ms) >= SAME_START_MS:
             return False
         return bool(process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
@@ -160,13 +149,13 @@ def _started(process: subprocess.Popen[bytes], settings: TapSettings, log: Path)
         process.stdin.flush()
         with selectors.DefaultSelector() as selector:
             selector.register(process.stdout, selectors.EVENT_READ)
-            if selector.select(_START_S):
+            if selector.select(TAP_START_S):
                 line = process.stdout.readline()
     except OSError:
         pass  # it has ended, and its log says why
     if not line.endswith(b"\n"):
         lines = log.read_text(errors="replace").strip().splitlines()
-        why = lines[-1] if lines else f"not ready within {_START_S:g} s"
+        why = lines[-1] if lines else f"not ready within {TAP_START_S:g} s"
         raise ChaosError(f"the tap did not start: {why}; see {log}")
     ready = json.loads(line)
     return RunningTap(
@@ -184,7 +173,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     assert process.stdout is not None
     try:
         process.stdin.close()
-        process.wait(_END_S)
+        process.wait(TAP_END_S)
     except (OSError, subprocess.TimeoutExpired):
         process.kill()
         process.wait()

@@ -1,13 +1,11 @@
 """Faults on the wire: which requests and answers a rule holds, delays, drops or doubles."""
 
 import random
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal
 
-import msgspec
-
-from chaos.tap.exchange import Exchange
+from chaos.tap.messages import Exchange
 
 Way = Literal["to-broker", "to-client"]
 
@@ -42,15 +40,6 @@ class Rule:
     probability: float = 1.0
     seed: int = 0
     then: Literal["close", "silence"] = "close"
-
-    def as_json(self) -> dict[str, Any]:
-        """Return it as the control channel carries it."""
-        return asdict(self)
-
-
-def rule_of(content: Mapping[str, Any]) -> Rule:
-    """Read a rule from the control channel. Raises ValueError."""
-    return msgspec.convert(content, Rule)
 
 
 @dataclass(slots=True)

@@ -3,10 +3,8 @@
 import asyncio
 import socket
 import sys
-from collections import Counter
 from typing import Any
 
-from chaos.tap import tls
 from chaos.tap.answers import Address
 from chaos.tap.connection import Broker, Connection
 from chaos.tap.group_log import GroupLog
@@ -23,9 +21,7 @@ class Tap:
     def __init__(self, settings: TapSettings) -> None:
         self._settings = settings
         self._rules = RuleTable()
-        wanted = settings.broker_tls
-        self._to_brokers = None if wanted is None else tls.to_brokers(wanted)
-        self._shows_certificate = wanted is not None and wanted.certificate is not None
+        self._to_brokers = settings.to_brokers()
         self._addresses: dict[int, Address] = {}
         self._listeners: dict[int, Address] = {}
         self._brokers: dict[int, Broker] = {}
@@ -58,9 +54,8 @@ class Tap:
             id=node,
             address=lambda: self._addresses[node],
             tls=self._to_brokers,
-            shows_certificate=self._shows_certificate,
+            shows_certificate=self._settings.shows_certificate,
             log=GroupLog(self._settings.folder / str(node) / "group.log", loop.call_soon),
-            counters=Counter(),
             rules=self._rules,
             listener=self.listener,
             connections=set(),
@@ -82,14 +77,8 @@ class Tap:
         return hits
 
     def counters(self) -> dict[str, Any]:
-        """Return what has passed, by broker, and how many requests each rule in force has hit."""
-        brokers = {
-            str(node): {
-                **broker.counters, "lines": broker.log.lines, "open": len(broker.connections),
-            }
-            for node, broker in self._brokers.items()
-        }  # fmt: skip
-        return {"brokers": brokers, "rules": self._rules.hits}
+        """Return `rules`: how many requests each rule in force has hit, by its id."""
+        return {"rules": self._rules.hits}
 
     def _drain(self) -> None:
         for broker in self._brokers.values():

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import groupquake
-from chaos.clusters.jars import tools
+from chaos.clusters.jars import tools_class_path
 from chaos.clusters.java import find_java
 from groupquake.exits import NotSteadyError
 from scenarios.clients import ADAPTERS, filled
@@ -120,8 +120,8 @@ def command_of(
     if name != "java":
         return command
     progress(f"Kafka {version}: getting the jars of its tools")
-    java, jars = find_java(), tools(version, kafka_home)
-    return filled(tuple(command), {"java": str(java), "class_path": jars.class_path})
+    java, jars = find_java(), tools_class_path(version, kafka_home)
+    return filled(tuple(command), {"java": str(java), "class_path": ":".join(map(str, jars))})
 
 
 def _build(adapter: Adapter, folder: Path) -> None:

@@ -4,13 +4,12 @@ from pathlib import Path
 
 import click
 
-from chaos.client_properties import KEYS
+from groupquake.access import connected
 from groupquake.commands.options import servers
-from groupquake.connecting import connected
 from groupquake.console import Console, json_lines
 from groupquake.doctor import Diagnosis, examine, snippet, switch
 from groupquake.exits import Exit
-from scenarios.client_properties import read_checked
+from scenarios.client_properties import KEYS, read_checked
 
 
 @click.command(

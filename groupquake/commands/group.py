@@ -7,14 +7,14 @@ from typing import Any
 
 import click
 
-from chaos.client_properties import KEYS
-from chaos.removal import TIMEOUT_S, GroupError, Removal, error_name, remove_members, static_members
+from chaos.removal import GroupError, Removal, error_name, remove_members, static_members
+from chaos.timing import REMOVAL_S
+from groupquake.access import require_answer
 from groupquake.commands.options import servers
-from groupquake.connecting import require_answer
 from groupquake.console import Console, json_lines
 from groupquake.exits import Exit
 from kafka_protocol.errors import Error
-from scenarios.client_properties import read_checked
+from scenarios.client_properties import KEYS, read_checked
 from scenarios.durations import format_ms, parse_positive_ms
 
 _ADVICE = {
@@ -80,7 +80,7 @@ def _duration(_: click.Context, __: click.Parameter, text: str) -> int:
     "--timeout",
     "timeout_ms",
     metavar="TIME",
-    default=format_ms(round(TIMEOUT_S * 1000)),
+    default=format_ms(round(REMOVAL_S * 1000)),
     show_default=True,
     callback=_duration,
     help="How long to wait for the cluster, and for each response.",

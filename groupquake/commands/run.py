@@ -3,9 +3,9 @@
 import secrets
 import shlex
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -134,17 +134,17 @@ def run(
             web_port, name, kafka, coordinator, seed, more, security, otel=otel
         )
     recover_all(console.progress)  # before the cluster is asked: brokers of it may be broken
-    outside: dict[str, object] = {}
+    outside: dict[str, Any] = {}
     if place.kind == EXTERNAL:
-        chosen_release = external.Chosen(kafka, coordinator, where.allow_faults)
-        resolved = external.resolve(experiment, chosen_release, console.progress)
-        experiment, outside = resolved.experiment, resolved.environment
-        place = replace(place, external=resolved.target)
-        properties = resolved.target.client_properties
+        experiment, place, outside = external.resolve(
+            experiment, place, kafka, coordinator, where.allow_faults, console.progress
+        )
+        properties = place.external.client_properties if place.external else {}
         programs.require_able(experiment, without_tls(properties) if tap else properties)
-    named = own_builds.Chosen(kafka, coordinator, profile)
-    own = own_builds.resolve(experiment, place, named, console.progress)
-    experiment, place, outside = own.experiment, own.place, outside | own.environment
+    experiment, place, built = own_builds.resolve(
+        experiment, place, kafka, coordinator, profile, console.progress
+    )
+    outside |= built
     chosen = secrets.randbelow(BIG_SEED) if seed is None else seed
     plan = make_plan(experiment, chosen)
     console.progress(*plan.describe())

@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from chaos.clusters.docker import DockerCluster
-from chaos.clusters.external import ExternalCluster
 from chaos.clusters.factory import KINDS, OWN, Place
+from chaos.external.cluster import ExternalCluster
 from groupquake.commands.options import is_port, servers
 from scenarios import Experiment
 

@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from chaos.interruptible_wait import exit_code
+from chaos.waiting import exit_code
 from groupquake import __version__
 from groupquake.exits import Exit
 from groupquake.folders import git_state

@@ -12,19 +12,14 @@ from dataclasses import dataclass, field
 from random import random, uniform
 from typing import Protocol
 
+from kafka_protocol.consumer_protocol import Assignment, Subscription, TopicPartition
 from kafka_protocol.errors import NOT_SERVED, Error, name_of
 from loadtest.client_configs import MemberConfig
 from loadtest.wire.connection import Connection, WireError
 from loadtest.wire.coordinator import Coordinator, MovedError
-from loadtest.wire.leader import members_of, shares
+from loadtest.wire.leader import Member, members_of, shares
 from loadtest.wire.member import FencedError, JoinedMembers, WireMember
 from loadtest.wire.topics import Topics
-from reference_coordinator.assignors import (
-    Assignment,
-    Member,
-    Subscription,
-    TopicPartition,
-)
 from scenarios.client_properties import Properties
 
 Partitions = Collection[TopicPartition]

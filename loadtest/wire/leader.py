@@ -1,10 +1,34 @@
-"""What a leader does: it reads the members of its group, and writes their assignments."""
+"""What a leader does: it reads the members of its group, and writes their assignments.
+
+kafka-python computes range and cooperative-sticky. Not round robin: in kafka-python 3.0 that fails
+where the members of a group subscribe to different topics.
+"""
 
 from base64 import b64decode
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
 
+from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
+from kafka.coordinator.assignors.range import RangePartitionAssignor
+from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
+
+from kafka_protocol.consumer_protocol import Assignment, Subscription, TopicPartition
 from loadtest.wire.member import JoinedMembers
-from reference_coordinator.assignors import ASSIGNORS, Assignment, Member, Subscription
+
+Shares = Mapping[str, Sequence[TopicPartition]]
+"""Partitions by member id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member, as a JoinGroup response tells its leader."""
+
+    member_id: str
+    subscription: Subscription
+    group_instance_id: str | None = None
 
 
 def members_of(joined: JoinedMembers) -> list[Member]:
@@ -21,5 +45,91 @@ def members_of(joined: JoinedMembers) -> list[Member]:
 
 def shares(assignor: str, members: Sequence[Member], counts: Mapping[str, int]) -> dict[str, bytes]:
     """Return the assignment of each member, by member id; `counts` are partitions by topic."""
-    assigned = ASSIGNORS[assignor](members, counts)
+    assigned = ASSIGNORS[assignor](_in_order(members), counts)
     return {member_id: Assignment(tuple(share)).encode() for member_id, share in assigned.items()}
+
+
+def _in_order(members: Sequence[Member]) -> list[Member]:
+    """Static members by instance id, then dynamic ones by member id (KIP-345)."""
+    return sorted(
+        members, key=lambda m: (m.group_instance_id is None, m.group_instance_id or m.member_id)
+    )
+
+
+def _round_robin(members: Sequence[Member], counts: Mapping[str, int]) -> Shares:
+    """Deal partitions in turn; a member that does not subscribe to a topic stays first in line."""
+    shares: dict[str, list[TopicPartition]] = {member.member_id: [] for member in members}
+    wanted = {topic for member in members for topic in member.subscription.topics}
+    line = deque(members)
+    for topic in sorted(wanted):
+        for number in range(counts.get(topic, 0)):
+            while topic not in line[0].subscription.topics:
+                line.rotate(-1)
+            shares[line[0].member_id].append(TopicPartition(topic, number))
+            line.rotate(-1)
+    return shares
+
+
+@dataclass(frozen=True, slots=True)
+class _Topics:
+    """What kafka-python's assignors ask of a cluster's metadata."""
+
+    counts: Mapping[str, int]
+
+    def topics(self) -> set[str]:
+        return {topic for topic, count in self.counts.items() if count}
+
+    def partitions_for_topic(self, topic: str) -> set[int] | None:
+        return set(range(self.counts[topic])) if self.counts.get(topic) else None
+
+
+def _by(assignor: Any) -> Callable[[Sequence[Member], Mapping[str, int]], Shares]:
+    """Let an assignor of kafka-python compute the shares.
+
+    Of two members that claim a partition, the one of the later generation has it, as in Java from
+    3.4.1 on (KAFKA-14639): kafka-python would withhold it from that one, too.
+    """
+
+    def assign(members: Sequence[Member], counts: Mapping[str, int]) -> Shares:
+        latest: dict[TopicPartition, int] = {}
+        for member in members:
+            said = member.subscription
+            for claimed in said.owned:
+                latest[claimed] = max(said.generation, latest.get(claimed, said.generation))
+        assigned = assignor().assign(_Topics(counts), [_known(one, latest) for one in members])
+        return {
+            member_id: [
+                TopicPartition(topic, number)
+                for topic, numbers in assignment.assigned_partitions
+                for number in numbers
+            ]
+            for member_id, assignment in assigned.items()
+        }
+
+    return assign
+
+
+def _known(member: Member, latest: Mapping[TopicPartition, int]) -> SimpleNamespace:
+    """Return a member as kafka-python's assignors know it, with the claims that count."""
+    said = member.subscription
+    metadata = ConsumerProtocolSubscription(
+        topics=list(said.topics),
+        user_data=said.user_data,
+        owned_partitions=[
+            ConsumerProtocolSubscription.TopicPartition(topic=one.topic, partitions=[one.partition])
+            for one in said.owned
+            if latest[one] == said.generation
+        ],
+        generation_id=said.generation,
+    )
+    return SimpleNamespace(
+        member_id=member.member_id, group_instance_id=member.group_instance_id, metadata=metadata
+    )
+
+
+ASSIGNORS: Mapping[str, Callable[[Sequence[Member], Mapping[str, int]], Shares]] = {
+    "range": _by(RangePartitionAssignor),
+    "roundrobin": _round_robin,
+    "cooperative-sticky": _by(CooperativeStickyAssignor),
+}
+"""All assignors of a wire member, by the names under which members propose them."""

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from kafka_protocol.consumer_protocol import Subscription
 from kafka_protocol.errors import Error
 from loadtest.wire.leader import members_of, shares
 from loadtest.wire_scripts.members import (
@@ -18,7 +19,6 @@ from loadtest.wire_scripts.members import (
     keep_alive,
 )
 from loadtest.wire_scripts.protocol_corners import Group, form_group
-from reference_coordinator.assignors import Subscription
 
 TOPIC = "orders"
 GROWS_WITHIN_S = 120

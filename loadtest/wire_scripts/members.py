@@ -11,9 +11,9 @@ from random import Random
 from typing import Any
 
 from kafka_protocol.apis import COORDINATOR_APIS
+from kafka_protocol.consumer_protocol import Subscription
 from kafka_protocol.errors import Error, name_of
 from loadtest.wire import Connection, Versions, negotiate
-from reference_coordinator.assignors import Subscription
 
 HOST = "127.0.0.1"
 APIS = (*COORDINATOR_APIS, "FIND_COORDINATOR", "METADATA")

@@ -1,8 +1,8 @@
 """The classic group protocol: `step` decides what one event does to one group.
 
 In go a group's state, an event and a profile; out come the next state and its effects.
-It knows `kafka_protocol` and the assignors, and no clock, randomness, threads, logging, network or
-Spark. `README.md` is the theory of operation; `CLASSIC` is what it brings as a group protocol.
+It knows `kafka_protocol`, and no clock, randomness, threads, logging, network or Spark.
+`README.md` is the theory of operation; `CLASSIC` is what it brings as a group protocol.
 """
 
 from reference_coordinator.classic.bodies import BODIES, as_sent

@@ -8,8 +8,8 @@ from base64 import b64decode
 from enum import StrEnum, auto
 
 from kafka_protocol.bodies import LENGTH
+from kafka_protocol.consumer_protocol import ConsumerProtocolError, Subscription
 from kafka_protocol.versions import FIRST_JOIN_WITH_REASON
-from reference_coordinator.assignors.consumer_protocol import ConsumerProtocolError, Subscription
 from reference_coordinator.classic.context import Context
 from reference_coordinator.classic.effects import Reason
 from reference_coordinator.classic.events import JoinReceived

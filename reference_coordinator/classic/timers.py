@@ -1,7 +1,7 @@
 """Timers that expired: session, join phase, pending SyncGroups (KAFKA-12890)."""
 
 from kafka_protocol.errors import Error
-from reference_coordinator.assignors.jvm_order import in_scala_set_order
+from kafka_protocol.jvm import in_scala_set_order
 from reference_coordinator.classic.context import Context
 from reference_coordinator.classic.effects import JoinResponse, Reason
 from reference_coordinator.classic.events import JOIN_TIMER, SESSION_TIMER, TimerFired

@@ -2,29 +2,40 @@
 
 A file holds sequences, each of one group: a header, a line a request in the order they were sent,
 and a line that ends it. The times are the clients': the coordinator acted at any time between.
+
+What brokers logged beside the requests stands under `logged`, where it is known, from a run: in the
+header the hints of coordinator lines, the loads and the stalls; with a request the broker and the
+window in which it was acted on.
 """
 
-import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import astuple, dataclass, field
-from typing import Any
+from collections.abc import Iterable, Iterator
+from dataclasses import astuple, dataclass, field, fields, replace
+from math import inf
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from kafka_protocol.bodies import BODIES, problems
 from reference_coordinator.classic.profiles import Settings
-from reference_coordinator.event_files.broker_evidence import (
-    LAST_MS,
-    NOTHING,
-    Logged,
-    as_logged,
-    read_logged,
+from reference_coordinator.replay.evidence import (
+    EpochEvent,
+    Evidence,
+    Hint,
+    ObservedRequest,
+    Outage,
+    Parting,
+    Stall,
 )
-from reference_coordinator.replay.evidence import Evidence, ObservedRequest, Outage
 
 FORMAT = "groupquake-events/1"
 COORDINATORS = ("java", "scala")
 MAX_SETTING = 2**31 - 1
+LAST_MS = 1e15
+"""Far beyond any clock's time, and exact to a fraction of a millisecond; it stands for never."""
 
-Line = dict[str, Any]
+Ms = Annotated[float, Meta(ge=0, le=LAST_MS)]
+Timed = TypeVar("Timed", EpochEvent, Stall, Parting)
 
 
 class EventFileError(Exception):
@@ -33,6 +44,76 @@ class EventFileError(Exception):
 
 class _Malformed(Exception):  # noqa: N818 (it becomes an EventFileError, which knows the place)
     """What is wrong with a line."""
+
+
+class Logged(Struct, frozen=True):
+    """What brokers logged of a group in addition to its requests."""
+
+    hints: tuple[Hint, ...] = ()
+    servings: tuple[EpochEvent, ...] = ()
+    stalls: tuple[Stall, ...] = ()
+    loading: tuple[Stall, ...] = ()
+    reconnects_ms: Ms = 0.0
+    partings: tuple[Parting, ...] = ()
+
+
+NOTHING = Logged()
+
+
+class Header(Struct, frozen=True):
+    """The line that begins a sequence; other keys are ignored."""
+
+    format: str
+    kafka: str
+    coordinator: str
+    config: dict[str, Any]
+    group: str
+    sequence: int
+    outages: tuple[tuple[Ms, Ms], ...] = ()
+    logged: Logged = NOTHING
+
+
+class LoggedRequest(Struct, frozen=True):
+    """Where a request was acted on, and when."""
+
+    broker: str
+    earliest_ms: Ms
+    latest_ms: Ms
+    serial: int
+    taken_ms: float = -inf
+
+
+class RequestLine(Struct, frozen=True):
+    """A request, and its answer if it has one."""
+
+    at_ms: Ms
+    id: str
+    connection: str
+    api: str
+    api_version: int
+    client_id: str
+    client_host: str
+    request: dict[str, Any]
+    answered_at_ms: Ms | UnsetType = UNSET
+    response: dict[str, Any] | UnsetType = UNSET
+    logged: LoggedRequest | UnsetType = UNSET
+
+
+class End(Struct, frozen=True):
+    """The line that ends a sequence."""
+
+    at_ms: Ms
+    end: bool
+
+
+class Kind(Struct, frozen=True):
+    """What tells which of these a line is."""
+
+    format: Any = UNSET
+    end: Any = UNSET
+
+
+_DECODERS = {kind: msgspec.json.Decoder(kind) for kind in (Kind, Header, RequestLine, End)}
 
 
 @dataclass(slots=True)
@@ -58,13 +139,32 @@ class EventSequence:
     @property
     def evidence(self) -> Evidence:
         """The sequence as the oracle takes it: with hints and loads if the file has them."""
-        logged = (self.logged.hints, self.logged.epoch_events, self.logged.stalls)
-        of_changes = self.logged.loading, self.logged.reconnects_ms, self.logged.partings
-        return Evidence(self.group, tuple(self.requests), *logged, self.outages, *of_changes)
+        logged = self.logged
+        return Evidence(
+            self.group,
+            tuple(self.requests),
+            logged.hints,
+            _endless(logged.servings),
+            _endless(logged.stalls),
+            self.outages,
+            _endless(logged.loading),
+            _never(logged.reconnects_ms),
+            _endless(logged.partings),
+        )
 
     def text(self, request: str) -> str:
         """Return a request's line."""
         return self.texts[self.places[request] - self.line]
+
+
+def _never(at_ms: float) -> float:
+    return inf if at_ms == LAST_MS else at_ms
+
+
+def _endless(times: tuple[Timed, ...]) -> tuple[Timed, ...]:
+    """Return what was logged, with times that stand for never."""
+    never = ({f.name: inf for f in fields(one) if getattr(one, f.name) == LAST_MS} for one in times)
+    return tuple(replace(one, **ends) for one, ends in zip(times, never, strict=True))
 
 
 def read(lines: Iterable[str], name: str) -> Iterator[EventSequence]:
@@ -76,18 +176,10 @@ def read(lines: Iterable[str], name: str) -> Iterator[EventSequence]:
     number = 0
     for number, text in enumerate(lines, 1):
         try:
-            line = _parsed(text)
-            if sequence is None or "format" in line:
-                _check_between(line, sequence)
-                sequence = _begun(line, number)
-            elif "end" in line:
-                _check_end(line, sequence)
-            else:
-                _add(sequence, line, number)
-            sequence.texts.append(text.rstrip("\r\n"))
+            sequence, ends = _taken(text, number, sequence)
         except _Malformed as problem:
             raise EventFileError(f"{name}:{number}: {problem}") from problem
-        if "end" in line and "format" not in line:
+        if ends:
             yield sequence
             sequence = None
     if number == 0:
@@ -99,162 +191,129 @@ def read(lines: Iterable[str], name: str) -> Iterator[EventSequence]:
         )
 
 
-def _parsed(text: str) -> Line:
+def _taken(text: str, number: int, before: EventSequence | None) -> tuple[EventSequence, bool]:
+    """Take a line; return the sequence that it belongs to, and whether it ends that."""
+    kind = _decoded(Kind, text)
+    ends = kind.format is UNSET and kind.end is not UNSET
+    if kind.format is not UNSET:
+        sequence = _begun(text, number, before)
+    elif before is None:
+        what = "an end" if ends else "a request"
+        raise _Malformed(f'{what} before a header, {{"format": "{FORMAT}", …}}')
+    else:
+        sequence = before
+        if ends:
+            _check_end(_decoded(End, text), sequence)
+        else:
+            _add(sequence, _decoded(RequestLine, text), number)
+    sequence.texts.append(text.rstrip("\r\n"))
+    return sequence, ends
+
+
+def _decoded(kind: Any, text: str) -> Any:
+    """Decode a line."""
     try:
-        line = json.loads(text, parse_constant=_not_in_json)
-        json.dumps(line, ensure_ascii=False).encode()  # half a character can be escaped, not shown
+        return _DECODERS[kind].decode(text.encode())
+    except msgspec.ValidationError as error:
+        raise _Malformed(str(error)) from error
     except (ValueError, RecursionError) as error:
         raise _Malformed(f"no JSON: {error}") from error
-    if not isinstance(line, dict):
-        raise _Malformed("no JSON object")
-    return line
 
 
-def _not_in_json(word: str) -> None:
-    raise ValueError(f"{word} is no number of JSON")
-
-
-def _check_between(line: Line, before: EventSequence | None) -> None:
+def _begun(text: str, number: int, before: EventSequence | None) -> EventSequence:
+    """Read a header."""
     if before is not None:
         raise _Malformed(
             f"a header, and the sequence that begins at line {before.line} has no end line"
         )
-    if "format" not in line:
-        what = "an end" if "end" in line else "a request"
-        raise _Malformed(f'{what} before a header, {{"format": "{FORMAT}", …}}')
-
-
-def _begun(header: Line, number: int) -> EventSequence:
-    """Read a header; other keys are ignored."""
-    if header["format"] != FORMAT:
-        raise _Malformed(f"format is {header['format']!r}; it must be {FORMAT!r}")
-    coordinator = _text(header, "coordinator")
-    if coordinator not in COORDINATORS:
-        raise _Malformed(f"coordinator is {coordinator!r}; it is one of {', '.join(COORDINATORS)}")
-    config = _of(header, "config", dict, "an object")
+    header = _decoded(Header, text)
+    if header.format != FORMAT:
+        raise _Malformed(f"format is {header.format!r}; it must be {FORMAT!r}")
+    if header.coordinator not in COORDINATORS:
+        known = ", ".join(COORDINATORS)
+        raise _Malformed(f"coordinator is {header.coordinator!r}; it is one of {known}")
     try:
-        settings = Settings.from_properties(config)
+        settings = Settings.from_properties(header.config)
     except (TypeError, ValueError, OverflowError) as error:
         raise _Malformed(f"config: {error}") from error
     if not all(0 <= value <= MAX_SETTING for value in astuple(settings)):
         raise _Malformed(f"config: a setting of a group is a number from 0 to {MAX_SETTING}")
     return EventSequence(
         line=number,
-        number=_of(header, "sequence", int, "a whole number"),
-        kafka=_text(header, "kafka"),
-        coordinator=coordinator,
-        group=_text(header, "group"),
+        number=header.sequence,
+        kafka=header.kafka,
+        coordinator=header.coordinator,
+        group=header.group,
         settings=settings,
-        outages=tuple(_outages(header)),
-        logged=_logged(header),
+        outages=tuple(Outage(*pair) for pair in header.outages),
+        logged=header.logged,
     )
 
 
-def _outages(header: Line) -> Iterator[Outage]:
-    """Read when writes may have failed, if the header tells: pairs of ms, from and until."""
-    for pair in _of({"outages": [], **header}, "outages", list, "a list of pairs [from, until]"):
-        if not isinstance(pair, list) or len(pair) != 2:
-            raise _Malformed("outages is not a list of pairs [from, until]")
-        from_ms, until_ms = (_time({"outages": at_ms}, "outages") for at_ms in pair)
-        yield Outage(from_ms, until_ms)
-
-
-def _logged(header: Line) -> Logged:
-    """Read what brokers logged in addition, if the header has it."""
-    try:
-        return read_logged(header.get("logged", {}))
-    except ValueError as error:
-        raise _Malformed(str(error)) from error
-
-
-def _check_end(line: Line, sequence: EventSequence) -> None:
-    if line["end"] is not True:
+def _check_end(line: End, sequence: EventSequence) -> None:
+    if not line.end:
         raise _Malformed("end is not true")
     answers = (seen.answered_ms for seen in sequence.requests if seen.response is not None)
     last_ms = max(answers, default=sequence.last_ms)
-    if (at_ms := _time(line, "at_ms")) < max(last_ms, sequence.last_ms):
-        raise _Malformed(f"the end at {at_ms:g} ms is before the last that happened")
+    if line.at_ms < max(last_ms, sequence.last_ms):
+        raise _Malformed(f"the end at {line.at_ms:g} ms is before the last that happened")
 
 
-def _add(sequence: EventSequence, line: Line, number: int) -> None:
-    """Read a request, and its answer if it has one."""
-    at_ms, id_ = _time(line, "at_ms"), _text(line, "id")
-    if at_ms < sequence.last_ms:
-        raise _Malformed(f"sent at {at_ms:g} ms, before the request above it")
-    if id_ in sequence.places:
-        raise _Malformed(f"id {id_!r} stands at line {sequence.places[id_]} already")
-    api, version = _text(line, "api"), _of(line, "api_version", int, "a whole number")
-    if api not in BODIES:
-        raise _Malformed(f"the api {api!r} is none of {', '.join(BODIES)}")
-    answered_ms, response = _answer(line, at_ms)
-    request = _of(line, "request", dict, "an object")
-    form = BODIES[api]
-    for name, fields, body in (
-        ("request", form.request, request),
-        ("response", form.response, response),
+def _add(sequence: EventSequence, line: RequestLine, number: int) -> None:
+    """Take a request, and its answer if it has one."""
+    if line.at_ms < sequence.last_ms:
+        raise _Malformed(f"sent at {line.at_ms:g} ms, before the request above it")
+    if line.id in sequence.places:
+        raise _Malformed(f"id {line.id!r} stands at line {sequence.places[line.id]} already")
+    if line.api not in BODIES:
+        raise _Malformed(f"the api {line.api!r} is none of {', '.join(BODIES)}")
+    form = BODIES[line.api]
+    answered_ms = _answered_ms(line)
+    for name, known, body in (
+        ("request", form.request, line.request),
+        ("response", form.response, line.response),
     ):
-        for problem in problems(fields, body, version) if body is not None else ():
-            raise _Malformed(f"{name} of {api}: {problem}")
-    if request[form.groups] not in (sequence.group, [sequence.group]):
-        raise _Malformed(
-            f"the request is about {request[form.groups]!r}; this is group {sequence.group!r}"
+        for problem in problems(known, body, line.api_version) if body is not UNSET else ():
+            raise _Malformed(f"{name} of {line.api}: {problem}")
+    about = line.request[form.groups]
+    if about not in (sequence.group, [sequence.group]):
+        raise _Malformed(f"the request is about {about!r}; this is group {sequence.group!r}")
+    logged = line.logged or LoggedRequest("", line.at_ms, min(answered_ms, LAST_MS), number)
+    latest_ms = _never(logged.latest_ms)
+    if not logged.earliest_ms <= line.at_ms <= latest_ms:
+        raise _Malformed("at_ms is not from logged.earliest_ms to logged.latest_ms")
+    sequence.requests.append(
+        ObservedRequest(
+            id=line.id,
+            broker=logged.broker,
+            api=line.api,
+            api_version=line.api_version,
+            client_id=line.client_id,
+            connection=line.connection,
+            earliest_ms=logged.earliest_ms,
+            at_ms=line.at_ms,
+            latest_ms=latest_ms,
+            answered_ms=answered_ms,
+            request=line.request,
+            response=None if line.response is UNSET else line.response,
+            serial=logged.serial,
+            client_host=line.client_host,
+            taken_ms=logged.taken_ms,
         )
-    seen = ObservedRequest(
-        id=id_,
-        broker="",
-        api=api,
-        api_version=version,
-        client_id=_text(line, "client_id"),
-        connection=_text(line, "connection"),
-        earliest_ms=at_ms,
-        at_ms=at_ms,
-        latest_ms=answered_ms,
-        answered_ms=answered_ms,
-        request=request,
-        response=response,
-        serial=number,
-        client_host=_text(line, "client_host"),
     )
-    if "logged" in line:
-        try:
-            seen = as_logged(seen, line["logged"])
-        except ValueError as error:
-            raise _Malformed(str(error)) from error
-    sequence.requests.append(seen)
-    sequence.places[id_], sequence.last_ms = number, at_ms
+    sequence.places[line.id], sequence.last_ms = number, line.at_ms
 
 
-def _answer(line: Line, at_ms: float) -> tuple[float, Mapping[str, Any] | None]:
-    """Read when an answer came, and which; never and none where none did."""
-    if "response" not in line and "answered_at_ms" not in line:
-        return float("inf"), None
-    for one, other in (("response", "answered_at_ms"), ("answered_at_ms", "response")):
-        if one not in line:
-            raise _Malformed(f"{other} stands there, but no {one}")
-    answered_ms = _time(line, "answered_at_ms")
-    if answered_ms < at_ms:
-        raise _Malformed(f"answered at {answered_ms:g} ms, before it was sent at {at_ms:g} ms")
-    return answered_ms, _of(line, "response", dict, "an object")
-
-
-def _of(line: Line, key: str, kind: type, called: str) -> Any:
-    if key not in line:
-        raise _Malformed(f"{key} is missing")
-    if type(line[key]) is not kind:
-        raise _Malformed(f"{key} is not {called}")
-    return line[key]
-
-
-def _text(line: Line, key: str) -> str:
-    return str(_of(line, key, str, "a string"))
-
-
-def _time(line: Line, key: str) -> float:
-    if key not in line:
-        raise _Malformed(f"{key} is missing")
-    value = line[key]
-    if type(value) not in (int, float):
-        raise _Malformed(f"{key} is not a number of milliseconds")
-    if not 0 <= value <= LAST_MS:
-        raise _Malformed(f"{key} is {str(value)[:20]}; times are ms from 0 to {LAST_MS:g}")
-    return float(value)
+def _answered_ms(line: RequestLine) -> float:
+    """Return when an answer came; never where none did."""
+    if (line.response is UNSET) != (line.answered_at_ms is UNSET):
+        one, other = "response", "answered_at_ms"
+        stands, lacks = (other, one) if line.response is UNSET else (one, other)
+        raise _Malformed(f"{stands} stands there, but no {lacks}")
+    if line.answered_at_ms is UNSET:
+        return inf
+    if line.answered_at_ms < line.at_ms:
+        raise _Malformed(
+            f"answered at {line.answered_at_ms:g} ms, before it was sent at {line.at_ms:g} ms"
+        )
+    return line.answered_at_ms

@@ -5,16 +5,23 @@ The test fails as long as nothing explains the evidence, and needs nothing but t
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from math import inf
 from typing import Any
 
 from kafka_protocol.printable import printable
 from reference_coordinator.classic.profiles import Profile
-from reference_coordinator.event_files.broker_evidence import LAST_MS, logged_of, logged_of_request
 from reference_coordinator.event_files.counterexample import Counterexample
-from reference_coordinator.event_files.reading import FORMAT, EventSequence
+from reference_coordinator.event_files.reading import FORMAT, LAST_MS, EventSequence
 from reference_coordinator.event_files.request_table import request_text, table
-from reference_coordinator.replay.evidence import Evidence, ObservedRequest
+from reference_coordinator.replay.evidence import (
+    EpochEvent,
+    Evidence,
+    Hint,
+    ObservedRequest,
+    Parting,
+    Stall,
+)
 
 WIDTH = 60
 """Of the column of what was expected."""
@@ -134,7 +141,7 @@ def _line(seen: ObservedRequest) -> dict[str, Any]:
         "api_version": seen.api_version,
         "client_id": seen.client_id,
         "client_host": seen.client_host,
-        "logged": logged_of_request(seen),
+        "logged": _logged_with(seen),
         "request": seen.request,
     }
     if seen.response is None:
@@ -145,7 +152,37 @@ def _line(seen: ObservedRequest) -> dict[str, Any]:
 def _broker_evidence(evidence: Evidence) -> dict[str, Any]:
     """Return the header's fields of what brokers logged in addition to requests."""
     outages = [[each.from_ms, min(each.until_ms, LAST_MS)] for each in evidence.outages]
-    return {"outages": outages, "logged": logged_of(evidence)}
+    logged = {
+        "hints": [_finite(hint) for hint in evidence.hints],
+        "servings": [_finite(serving) for serving in evidence.epoch_events],
+        "stalls": [_finite(stall) for stall in evidence.stalls],
+    }
+    of_changes: dict[str, Any] = {
+        "loading": [_finite(load) for load in evidence.loading],
+        "reconnects_ms": min(evidence.reconnects_ms, LAST_MS),
+        "partings": [_finite(parting) for parting in evidence.partings],
+    }
+    return {
+        "outages": outages,
+        "logged": logged | {key: value for key, value in of_changes.items() if value},
+    }
+
+
+def _logged_with(seen: ObservedRequest) -> dict[str, Any]:
+    """Return what brokers logged that stands with a request."""
+    keys = ("broker", "earliest_ms", "latest_ms", "serial")
+    logged = {key: getattr(seen, key) for key in keys}
+    if seen.taken_ms > seen.earliest_ms:
+        logged["taken_ms"] = seen.taken_ms
+    return logged | {"latest_ms": min(seen.latest_ms, LAST_MS)}
+
+
+def _finite(one: Hint | EpochEvent | Stall | Parting) -> dict[str, Any]:
+    """Write down what is known; `proven` stands only with what is not."""
+    known = {key: value for key, value in asdict(one).items() if value is not None}
+    if known.get("proven"):
+        del known["proven"]
+    return {key: LAST_MS if value == inf else value for key, value in known.items()}
 
 
 def _text(line: Mapping[str, Any]) -> str:

@@ -34,10 +34,8 @@ UNUSED = (
     "*flight*", "pyarrow/libarrow_s3.*",
 )  # fmt: skip
 """Files of distributions that stay here: sources, and network clients of Arrow."""
-FOLDER = "groupquake"
-"""The folder that executors unpack the archive to."""
-PYTHON = f"{FOLDER}/bin/python"
-"""The archive's Python, as an executor finds it."""
+FOLDER = "groupquake"  # the folder that executors unpack the archive to
+PYTHON = f"{FOLDER}/bin/python"  # the archive's Python, as an executor finds it
 RELEASE = f"python{sys.version_info.major}.{sys.version_info.minor}"
 START = f"""\
 #!/bin/sh
@@ -48,8 +46,7 @@ command -v {RELEASE} >/dev/null || {{
   exit 127
 }}
 PYTHONPATH="$lib${{PYTHONPATH:+:$PYTHONPATH}}" exec {RELEASE} "$@"
-"""
-"""The archive's `bin/python`."""
+"""  # the archive's `bin/python`
 
 
 def build(file: Path) -> None:

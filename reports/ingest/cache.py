@@ -6,9 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from reports.judgement.errors import EvidenceError
-
-KEPT_S = 7 * 86_400
-"""How long a file that nobody uses stays."""
+from reports.timing import CACHED_S
 
 
 def place() -> Path:
@@ -34,5 +32,5 @@ def use(file: Path, others: str) -> None:
     with suppress(OSError):  # another process may delete the same ones
         file.touch()
         for other in file.parent.glob(others):
-            if other.stat().st_mtime < time.time() - KEPT_S:
+            if other.stat().st_mtime < time.time() - CACHED_S:
                 other.unlink(missing_ok=True)

@@ -27,8 +27,7 @@ NAMES = "{group.log,group.log.gz,group.log.[0-9]*}"
 """The files of a broker's log, as a glob."""
 PACKED = (*FORMS, *OTHERS)
 FILE = "_metadata.file_path"
-ROWS = 1_000
-"""How many lines of a packed file are given out at once."""
+ROWS = 1_000  # how many lines of a packed file are given out at once
 _MOST = "mapreduce.input.linerecordreader.line.maxlength"
 """Hadoop's option for the longest line, in bytes."""
 _SIZE, _UNITS = re.compile(r"(\d+)([kmgt]?)"), ("", "k", "m", "g", "t")
@@ -100,7 +99,7 @@ def split_bytes(spark: SparkSession) -> int:
 
 def _unpacked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for content, file in (row for batch in batches for row in zip(*batch.columns, strict=True)):
-        found = unpacked(content.as_buffer(), file.as_py())
+        found = unpacked(pa.BufferReader(content.as_buffer()), file.as_py())
         while some := [*islice(found, ROWS)]:
             columns = [pa.array(some, pa.binary()), [file.as_py()] * len(some), [0] * len(some)]
             yield pa.record_batch(columns, ["value", "file", "start"])

@@ -26,13 +26,11 @@ from reports.judgement.log.log_places import Split, log_file
 from reports.judgement.log.merging import Merged, merge
 from reports.judgement.log.parsing import Parser
 from reports.judgement.log.split_rows import Blob, How, SplitSummary
-from reports.judgement.run.history import FILE
-from reports.judgement.run.history_rows import HistorySummary
-from reports.judgement.run.json_form import Account
+from reports.judgement.run.history import FILE, HistorySummary
+from reports.judgement.run.journal import Account
 from reports.judgement.witnesses import Connection
 
-BUCKET_BYTES = 8 << 20
-"""How many bytes of lines make a bucket, about."""
+BUCKET_BYTES = 8 << 20  # how many bytes of lines make a bucket, about
 LEAST_BUCKETS = 16
 """How many buckets there are at least, so that there is work for some cores."""
 SUMMARY = -1
@@ -41,8 +39,7 @@ without regard to lines."""
 COLUMNS = """
     file STRING, start LONG, bucket INT, group STRING, rows LONG, since_ms DOUBLE, size LONG,
     data BINARY
-"""
-"""What a split gives: its blobs, each packed and compressed, and its summary."""
+"""  # what a split gives: its blobs, each packed and compressed, and its summary
 _SCHEMA = storing.schema(COLUMNS)
 _CODEC = pa.Codec("zstd", 1)
 BATCH_BYTES = 64 << 20

@@ -3,7 +3,6 @@
 Where the files are not on a path, Spark reads their lines (`log_files`).
 """
 
-import mmap
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -95,8 +94,7 @@ def lines_in(one: Range, count: Count) -> Iterator[bytes]:
         _refuse_change(file.fileno(), one)
         if one.path.endswith(tuple(FORMS)):
             damage: list[str] = []
-            content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-            yield from lines_of(count.of(unpacked_pieces(content, one.path, damage)))
+            yield from lines_of(count.of(unpacked_pieces(file, one.path, damage)))
             count.damages, count.size = len(damage), one.size
             yield from (DAMAGED + what.encode() for what in damage)
         else:

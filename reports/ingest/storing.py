@@ -26,11 +26,9 @@ TYPES = {
     "STRING": pa.string(), "BINARY": pa.binary(), "DOUBLE": pa.float64(), "INT": pa.int32(),
     "LONG": pa.int64(), "BOOLEAN": pa.bool_(),
 }  # fmt: skip
-ATTEMPTS = ".attempts"
-"""The folder, beside the tables, of what tasks write."""
+ATTEMPTS = ".attempts"  # the folder, beside the tables, of what tasks write
 SUCCESS = "_SUCCESS"
-ROWS = 20_000
-"""How many rows of a table a task holds before it writes them."""
+ROWS = 20_000  # how many rows of a table a task holds before it writes them
 RESULT = "name STRING, file STRING, data BINARY"
 """What a task tells: the name of a file of a table, or a kept table's rows (Arrow's format)."""
 BY_SPARK = {"compression": "zstd", "parquet.enable.dictionary": "false"}
@@ -64,7 +62,6 @@ class Files:
     """Takes the rows of a task's tables: writes those of some to files, and keeps some as well."""
 
     def __init__(self, folder: Path | None, stored: Collection[str], kept: Collection[str]) -> None:
-        """Write below a folder of tables, if there is one: its `attempts` are made."""
         self._folder = Path() if folder is None else folder / ATTEMPTS
         self._stored, self._kept = stored if folder else (), kept
         self._attempt = uuid.uuid4().hex

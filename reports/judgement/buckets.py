@@ -13,8 +13,8 @@ from operator import attrgetter, itemgetter
 from typing import Any
 
 from reference_coordinator.replay.group_replay import CHUNK
-from reports.judgement.case import Named
 from reports.judgement.group import TABLES
+from reports.judgement.group_evidence import Named
 from reports.judgement.log import broker_log
 from reports.judgement.log.broker_log import COLUMNS, Place
 from reports.judgement.log.log_places import Split
@@ -24,8 +24,7 @@ from reports.judgement.logged import in_order as lines_in_order
 from reports.judgement.run import history
 from reports.judgement.run.history import events_of
 
-Add = Callable[[str, Iterable[Row]], None]
-"""Takes rows of a table, by its name."""
+Add = Callable[[str, Iterable[Row]], None]  # takes rows of a table, by its name
 Check = Callable[[str, Iterable[Chunk]], Iterator[Named]]
 """Judges a group, chunk by chunk: `group.check_group` in a context."""
 OF_TAP = {f"wire/{name}": columns for name, columns in broker_log.TABLES.items()}
@@ -97,7 +96,6 @@ def _timed(evidence: Evidence) -> Iterator[Timed]:
 
 
 def _cut(rows: list[Timed], size: int) -> Chunk:
-    """Cut the first chunk off."""
     chunk = chunk_of(_together(rows[:size]), known_ms=rows[size][0])
     del rows[:size]
     return chunk

@@ -1,22 +1,22 @@
-"""The checkers: what is judged of a group, each from its rows alone, part by part.
+"""The checkers: what is judged of a group, each from its rows alone, batch by batch.
 
-A checker is made for one group of a run. It takes the group's parts in order of time, and gives
+A checker is made for one group of a run. It takes the group's batches in order of time, and gives
 rows of tables, each with the name of its table. None depends on another. `CHECKERS` is the list of
-all but the replay (`case.Judgement`).
+all but the replay (`evidence.GroupCheck`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from reports.judgement import members
-from reports.judgement.case import Case, Named, Part
 from reports.judgement.clients import ownership
 from reports.judgement.clients.absences import Absent
 from reports.judgement.clients.assignments import Assignments
 from reports.judgement.clients.client_rules.findings import ClientRules
 from reports.judgement.clients.comparison import Clients
 from reports.judgement.clients.offsets import FetchedOffsets
-from reports.judgement.missing import unseen
+from reports.judgement.group_evidence import Batch, GroupEvidence, Named
+from reports.judgement.missing import gaps
 from reports.judgement.missing.correlation_ids import CorrelationIds
 from reports.judgement.run.history import ClientEvent
 from reports.judgement.run_context import RunContext
@@ -27,9 +27,9 @@ Json = dict[str, Any]
 
 
 class Checker(NamedTuple):
-    """`add` takes the next part of the group, `end` says that there is no more."""
+    """`add` takes the next batch of the group, `end` says that there is no more."""
 
-    add: Callable[[Part], Iterable[Named] | None]
+    add: Callable[[Batch], Iterable[Named] | None]
     end: Callable[[], Iterable[Named]] = tuple
 
 
@@ -43,108 +43,108 @@ def counted(table: str, counts: Mapping[str, int]) -> Iterator[Named]:
     return rows(table, ({"name": name, "count": count} for name, count in sorted(counts.items())))
 
 
-def assignments(_: Case, context: RunContext) -> Checker:
+def assignments(_: GroupEvidence, context: RunContext) -> Checker:
     """What leaders assigned, and the coordinator accepted."""
     accepted = Assignments(context.partitions, context.outages, context.deleted)
-    return Checker(lambda part: accepted.add(part.requests), accepted.end)
+    return Checker(lambda batch: accepted.add(batch.requests), accepted.end)
 
 
-def absences(case: Case, context: RunContext) -> Checker:
+def absences(evidence: GroupEvidence, context: RunContext) -> Checker:
     """Requests of members that faults had down."""
-    mine = [one for one in context.absences if one.group == case.group]
+    mine = [one for one in context.absences if one.group == evidence.group]
     if not mine:
         return Checker(lambda _: None)
     absent = Absent(mine, context.stalls)
 
-    def add(part: Part) -> Iterator[Named]:
-        requests = zip(part.seen, part.requests.arrived_ms, strict=True)
+    def add(batch: Batch) -> Iterator[Named]:
+        requests = zip(batch.seen, batch.requests.arrived_ms, strict=True)
         return rows("breaches", absent.add(requests))
 
     return Checker(add)
 
 
-def clients(case: Case, context: RunContext) -> Checker:
+def clients(evidence: GroupEvidence, context: RunContext) -> Checker:
     """What clients say beside what brokers answered, and what they owe to the protocol."""
     known = context.clients
     heard = Clients(
         context.outages, context.has_history, known.members, known.deliveries, context.deleted
     )
     owed = ClientRules(
-        [one for one in context.absences if one.group == case.group],
+        [one for one in context.absences if one.group == evidence.group],
         context.outages,
         context.stalls,
         known.intervals_ms,
-        case.group in known.wire_groups,
+        evidence.group in known.wire_groups,
         known.deliveries,
-        [one for one in context.broken_wires if one.group == case.group],
+        [one for one in context.broken_wires if one.group == evidence.group],
     )
     fetched = FetchedOffsets(context.epochs, heard.counts, context.deleted)
 
-    def add(part: Part) -> Iterator[Named]:
-        errors, events = part.requests.error_codes, part.chunk.events
-        requests = zip(part.seen, errors, part.requests.arrived_ms, strict=True)
-        yield from rows("breaches", heard.add(requests, events, part.known_ms))
-        lost = part.unanswered.observed
-        owed.add(part.seen, errors, events, lost)
-        fetches = case.held_up.widened(part.chunk.fetches.observed)
-        differ = fetched.add(part.seen, fetches, case.home, part.known_ms, lost)
+    def add(batch: Batch) -> Iterator[Named]:
+        errors, events = batch.requests.error_codes, batch.chunk.events
+        requests = zip(batch.seen, errors, batch.requests.arrived_ms, strict=True)
+        yield from rows("breaches", heard.add(requests, events, batch.known_ms))
+        lost = batch.unanswered.observed
+        owed.add(batch.seen, errors, events, lost)
+        fetches = evidence.held_up.widened(batch.chunk.fetches.observed)
+        differ = fetched.add(batch.seen, fetches, evidence.home, batch.known_ms, lost)
         yield from rows("breaches", differ)
 
     def end() -> Iterator[Named]:
-        if case.requests:
+        if evidence.requests:
             yield from rows("breaches", heard.end())
             yield from rows("client_findings", (*owed.rows(), *heard.about_clients))
-            yield from rows("breaches", fetched.end(case.home))
+            yield from rows("breaches", fetched.end(evidence.home))
             yield from counted("clients", heard.counts)
 
     return Checker(add, end)
 
 
-def owners(_: Case, __: RunContext) -> Checker:
+def owners(_: GroupEvidence, __: RunContext) -> Checker:
     """Which member owned each partition when, and when members were stopped."""
     events = list[ClientEvent]()
     return Checker(
-        lambda part: events.extend(ownership.about_members(part.chunk.events)),
+        lambda batch: events.extend(ownership.about_members(batch.chunk.events)),
         lambda: ownership.rows(events),
     )
 
 
-def expulsions(_: Case, __: RunContext) -> Checker:
+def expulsions(_: GroupEvidence, __: RunContext) -> Checker:
     """Members that were evicted or fenced."""
-    return Checker(lambda part: rows("expulsions", members.expulsions(part.chunk)))
+    return Checker(lambda batch: rows("expulsions", members.expulsions(batch.chunk)))
 
 
-def fenced(case: Case, context: RunContext) -> Checker:
+def fenced(evidence: GroupEvidence, context: RunContext) -> Checker:
     """Answers that fence beside the lines about them."""
     if context.fenced is None or context.wire is not None:
         return Checker(lambda _: None)
     fencings = Fencings(context.fenced)
     return Checker(
-        lambda part: fencings.add(part.seen, part.chunk.fenced),
-        lambda: rows("member_lines", fencings.rows(case.replaced, context.epochs.of_brokers)),
+        lambda batch: fencings.add(batch.seen, batch.chunk.fenced),
+        lambda: rows("member_lines", fencings.rows(evidence.replaced, context.epochs.of_brokers)),
     )
 
 
-def unlogged(case: Case, context: RunContext) -> Checker:
+def unlogged(evidence: GroupEvidence, context: RunContext) -> Checker:
     """Requests that no log has; those that a log may lack only where something is wrong."""
     kills = () if context.wire is not None else context.kills
-    ids = CorrelationIds(case.group, context.clients)
+    ids = CorrelationIds(evidence.group, context.clients)
 
     def end() -> Iterator[Named]:
         yield from rows("unlogged", ids.rows())
-        if case.is_wrong:
-            loads = () if case.home is None else context.epochs.loads.get(case.home, ())
-            longest_ms = case.members.max_rebalance_timeout_ms or 0.0
-            timers_ms = max(longest_ms, case.members.max_session_timeout_ms)
+        if evidence.is_wrong:
+            loads = () if evidence.home is None else context.epochs.loads.get(evidence.home, ())
+            longest_ms = evidence.members.max_rebalance_timeout_ms or 0.0
+            timers_ms = max(longest_ms, evidence.members.max_session_timeout_ms)
             for kill in kills:
-                yield from rows("unlogged", unseen.in_flight(kill, case.lines, longest_ms))
-            lost = unseen.unreplicated(context.epochs.partings, loads, case.lines, timers_ms)
+                yield from rows("unlogged", gaps.in_flight(kill, evidence.lines, longest_ms))
+            lost = gaps.unreplicated(context.epochs.partings, loads, evidence.lines, timers_ms)
             yield from rows("unlogged", lost)
 
-    return Checker(lambda part: ids.add(part.chunk.requests), end)
+    return Checker(lambda batch: ids.add(batch.chunk.requests), end)
 
 
-def witnesses(_: Case, context: RunContext) -> Checker:
+def witnesses(_: GroupEvidence, context: RunContext) -> Checker:
     """What brokers logged beside what the tap saw, where there are both."""
     if context.tap is None:
         return Checker(lambda _: None)
@@ -154,9 +154,9 @@ def witnesses(_: Case, context: RunContext) -> Checker:
         yield from rows("breaches", pairs.end())
         yield from counted("witnesses", pairs.counts)
 
-    return Checker(lambda part: pairs.add(part.chunk.requests, part.chunk.tapped), end)
+    return Checker(lambda batch: pairs.add(batch.chunk.requests, batch.chunk.tapped), end)
 
 
-CHECKERS: tuple[Callable[[Case, RunContext], Checker], ...] = (
+CHECKERS: tuple[Callable[[GroupEvidence, RunContext], Checker], ...] = (
     assignments, absences, clients, owners, expulsions, fenced, unlogged, witnesses,
 )  # fmt: skip

@@ -35,20 +35,17 @@ class Digest:
     """Observed rebalances whose begin is logged, by phase and reason (empty: none is known)."""
     expected: Counter[str] = field(default_factory=Counter)
     """Expected rebalances, by phase."""
-    generations: int = 0
-    """How many generations with members were observed."""
+    generations: int = 0  # how many generations with members were observed
     evictions: Counter[str] = field(default_factory=Counter)
     """Members whose session expired, by phase."""
     fences: Counter[str] = field(default_factory=Counter)
     """Responses FENCED_INSTANCE_ID, by phase."""
-    rows: Counter[str] = field(default_factory=Counter)
-    """The group's rows, by table."""
+    rows: Counter[str] = field(default_factory=Counter)  # the group's rows, by table
     clients: Counter[str] = field(default_factory=Counter)
     """What was compared of the client history, and what is counted beside it, by name."""
     witnesses: Counter[str] = field(default_factory=Counter)
     """The requests that brokers and tap have, by what was compared (`WITNESSES`)."""
-    different: int = 0
-    """How many rows of the comparison are no match."""
+    different: int = 0  # how many rows of the comparison are no match
     unowned: list[str] | None = None
     """The partitions without an owner when the load is stopped; None without any assignment."""
     joiners: list[str] | None = None
@@ -97,8 +94,7 @@ class Digester:
 
     phases: Sequence[tuple[str, float]]
     end_ms: float
-    topics: Mapping[str, Sequence[str]]
-    """The topics of each group of the experiment."""
+    topics: Mapping[str, Sequence[str]]  # the topics of each group of the experiment
     partitions: Mapping[str, int]
     """How many partitions each topic of the experiment has in the end, but for deleted ones."""
     level: Level = Level.REQUESTS

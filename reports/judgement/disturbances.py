@@ -5,12 +5,12 @@ observation. If that meets a disturbance which may explain such a difference, th
 unknown, and names it. Every other difference is proven.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
-from math import inf
+from math import inf, isfinite
 from operator import attrgetter
 from typing import Any, Self
 
@@ -18,20 +18,19 @@ from reports.judgement import doubtful
 from reports.judgement.breaches import LATE, OF_CLIENTS, Breach
 from reports.judgement.coordinators.elections import unplanned_elections
 from reports.judgement.findings import LENGTH_ALONE, Finding, possible_metadata_changes
-from reports.judgement.run.disturbance import CATCHING_UP_MS, Disturbance, Source
+from reports.judgement.run.disturbance import Disturbance, Source
 from reports.judgement.run.faults import outage_of
 from reports.judgement.run.run_folder import RunFolder
 from reports.judgement.run_context import RunContext
-from reports.judgement.timelines.member_lines import OF_LOADS, WRITES_FAIL_MS
+from reports.judgement.timelines.member_lines import OF_LOADS
+from reports.timing import AROUND_BUSY_MS, CATCHING_UP_MS, MATTERS_MS, WRITES_FAIL_MS
 
 Json = dict[str, Any]
 
-AROUND_MS = 1_000.0
-"""How far from a busy time a machine may be busy, too: it is sampled once a second."""
-MATTERS_MS = 250.0
-"""A standstill that is shorter is not worth telling of: half of the slack of a timer."""
 MOST_GAPS = 1_000
 """From so many gaps on there may be more behind the last one that was read."""
+
+SHOWN = 20  # how many disturbances a verdict lists that explain nothing
 
 IS_BREACH: frozenset[str] = frozenset(Breach)
 ACROSS_CLOCKS = OF_CLIENTS | {Breach.SENT_WHILE_DOWN}
@@ -48,8 +47,7 @@ EXPLAINS: Mapping[Source, Callable[[Finding], bool]] = {
     Source.CLOCK: lambda _: True,
     Source.HISTORY: lambda one: one.kind in OF_CLIENTS,
     Source.UNREAD: lambda _: True,
-}
-"""Which differences a disturbance may explain, by where it is known from."""
+}  # which differences a disturbance may explain, by where it is known from
 LOSES_STATE = (Source.WRITES, Source.ELECTION, Source.LOG, Source.REQUESTS, Source.UNSEEN)
 """After these a group's state is not known for as long as its timers run."""
 
@@ -131,6 +129,32 @@ class Disturbances:
             if one.source in wanted and one.meets(from_ms, until_ms):
                 yield one
 
+    def as_json(
+        self, run: RunFolder, found: Iterable[Finding], changed: Iterable[Disturbance]
+    ) -> list[Json]:
+        """List them as `verdict.json` does: those that make a finding, or a count, unknown first.
+
+        And some of the others, of the time of the run. None stands for no begin or end.
+        """
+        used = Counter(one.may_be for one in found if one.may_be is not None and one.root is None)
+        used.update(changed)
+        began = dict(run.phases)
+        of_run = min(began.values(), default=-inf), began.get("teardown", inf)
+        others = [one for one in self.listed if one not in used and one.meets(*of_run)]
+        ms = lambda at_ms: round(at_ms) if isfinite(at_ms) else None
+        return [
+            {
+                "source": one.source,
+                "broker": one.broker or None,
+                "groups": None if one.groups is None else sorted(one.groups),
+                "from_ms": ms(one.from_ms),
+                "until_ms": ms(one.until_ms),
+                "because": one.because,
+                "explains": used[one],
+            }
+            for one in [*used, *others[:SHOWN]]
+        ]
+
     @cached_property
     def _by_group(self) -> Mapping[str | None, Sequence[Disturbance]]:
         found: dict[str | None, list[Disturbance]] = defaultdict(list)
@@ -179,7 +203,7 @@ def of_pressure(busy: Iterable[Disturbance]) -> Iterator[Disturbance]:
     """Yield when brokers may have got no CPU; times next to each other are one."""
     spans: dict[str, Disturbance] = {}
     for one in sorted(busy, key=lambda one: (one.from_ms, one.until_ms)):
-        from_ms, until_ms = one.from_ms - AROUND_MS, one.until_ms + AROUND_MS
+        from_ms, until_ms = one.from_ms - AROUND_BUSY_MS, one.until_ms + AROUND_BUSY_MS
         last = spans.get(one.broker)
         if last is not None and from_ms <= last.until_ms:
             spans[one.broker] = replace(last, until_ms=max(last.until_ms, until_ms))
@@ -213,7 +237,6 @@ def of_standstills(standstills: Iterable[Disturbance]) -> Iterator[Disturbance]:
 
 
 def _faults(run: RunFolder) -> Iterator[Disturbance]:
-    """Yield the faults of brokers, with the time to catch up afterwards."""
     for fault in run.faults:
         if outage := outage_of(fault):
             cause = f"fault {fault['name']} on {fault['target']}, and what it takes to catch up"

@@ -1,12 +1,15 @@
 """What makes a verdict `unknown`: what the replay bound from observation, and altered evidence."""
 
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import ceil
 
 from reports.judgement.clients.comparison import TWICE
+from reports.judgement.findings import Finding
+from reports.judgement.run.disturbance import Disturbance, Source, clock
 from reports.judgement.run.evidence_level import Level
 from reports.judgement.run.run_folder import RunFolder
+from reports.timing import NEVER_ENDS_MS
 
 DOUBTFUL = {
     "unlogged_return": "members have ids that no response gave; their coordinator stored them,"
@@ -19,14 +22,17 @@ DOUBTFUL = {
     "unseen_takeover": "times a coordinator answered as one that had loaded something else than"
     " answers tell of",
     TWICE: "events stand twice in history.jsonl",
-}
-"""What is a doubt where it was bound from observation, or counted of clients, in words."""
+}  # what is a doubt where it was bound from observation, or counted of clients, in words
 CHECKED_WITHIN = 1.5
 """After how many times `replica.lag.time.max.ms` a replica is out of sync at the latest: the leader
 looks for such replicas each half of it (`ReplicaManager.startup`)."""
 HISTORY_GONE = "the client history is gone: history.jsonl"
 UNSEEN = ("unseen_member", "unseen_takeover")
 """Those that tell of what is in no evidence of the run."""
+
+
+LISTED_ALREADY = (Source.LOG, Source.REQUESTS, Source.CLOCK, Source.HISTORY, Source.UNREAD)
+"""Where a disturbance is a doubt in itself, which the verdict has anyway."""
 
 
 def assumed(run: RunFolder) -> tuple[str, ...]:
@@ -90,3 +96,27 @@ def failed_writes(run: RunFolder, bound: Mapping[str, Mapping[str, int]]) -> Ite
                 f"group {group}: {failed} failed writes were taken from the responses; with"
                 f" {each} for each member and outage there are at most {most}"
             )
+
+
+def described(one: Disturbance) -> str:
+    """Say in words what a disturbance is, and when it was."""
+    began = f" from {clock(one.from_ms)}" if one.from_ms > 0 else ""
+    ended = f" until {clock(one.until_ms)}" if one.until_ms < NEVER_ENDS_MS else ""
+    return f"{one.because}{began}{ended}{' UTC' if began or ended else ''}"
+
+
+def of_findings(found: Iterable[Finding]) -> Iterator[str]:
+    """Say why findings are not proven: one line for all of a group with one cause."""
+    causes: dict[tuple[str, str], list[Finding]] = defaultdict(list)
+    for one in found:
+        is_listed = one.may_be is not None and one.may_be.source in LISTED_ALREADY
+        if one.root is None and not one.proven and not is_listed:
+            because = (
+                f"{one.kind}, which proves nothing"
+                if one.may_be is None
+                else (f"may be due to this: {described(one.may_be)}")
+            )
+            causes[one.group, because].append(one)
+    for (group, because), mine in causes.items():
+        many = "1 finding" if len(mine) == 1 else f"{len(mine)} findings"
+        yield f"group {group}: {many}, the first at {clock(mine[0].at_ms)} UTC: {because}"

@@ -12,22 +12,23 @@ from itertools import pairwise
 from math import inf
 from typing import Any
 
+from reports.judgement.breaches import Breach, breach
+from reports.judgement.clients.ownership import DUPLICATE
 from reports.judgement.digest import Digest
 from reports.judgement.disturbances import Disturbances
 from reports.judgement.run.disturbance import Disturbance, Source
 from reports.judgement.run.evidence_level import Level
 from reports.judgement.run.run_folder import RunFolder
+from reports.timing import PARTITIONS_NOTICED_MS
 from scenarios import Experiment
 from scenarios.members import members_of
 from scenarios.model import ExpectedVerdict, Range
 
 Json = dict[str, Any]
 
-UNOWNED = "partitions without owner"
-"""What is counted where an experiment expects owners."""
-NOTICED_MS = 5_000.0
-"""How long clients that run may take to notice new partitions, and to be assigned them; or five
-times as long as they may keep metadata. Measured: 1,864 ms at most, where they keep it for 1 s."""
+FENCES = "member.duplicate-instance"  # for its targets a fence is fatal (KIP-345): they may end
+SHOWN = 5  # how many members a finding names
+UNOWNED = "partitions without owner"  # what is counted where an experiment expects owners
 HELD_UP = (Source.PRESSURE, Source.STANDSTILL, Source.ELECTION)
 """What may change how often a group rebalances."""
 MISSING = (Source.LOG, Source.REQUESTS, Source.CLOCK)
@@ -44,8 +45,7 @@ class Shortfall:
     expected: str
     observed: int
     too_many: bool
-    most: float = inf
-    """The most that was expected."""
+    most: float = inf  # the most that was expected
     reason: str | None = None
     """The reason of the rebalances that are counted, if not all are."""
     proven: bool = True
@@ -111,7 +111,7 @@ def had_time(item: Shortfall, ran_ms: float | None, experiment: Experiment) -> b
         return False
     groups = (group for group in experiment.workload.groups if group.name == item.group)
     needs_ms = (5 * group.metadata_max_age_ms for group in groups)
-    return ran_ms >= max((NOTICED_MS, *needs_ms))
+    return ran_ms >= max((PARTITIONS_NOTICED_MS, *needs_ms))
 
 
 @dataclass(frozen=True)
@@ -240,10 +240,10 @@ def expected_verdict(
     unmet: Sequence[Shortfall],
     unanswered: Collection[str] = (),
 ) -> Json | None:
-    """Return the verdict that the experiment expects and whether it came true; None without one.
+    """Return the verdict that the experiment expects and whether it is met; None without one.
 
     `broken` are the broken promises by group, `proven` the groups with a proven finding, `unmet`
-    the unmet expectations that prove something. An expected fail comes true only if the promise it
+    the unmet expectations that prove something. An expected fail is met only if the promise it
     names is the only one broken in the group it names, and nothing else is wrong in any group. For
     the reason `unowned`, all that is wrong must be partitions without owner, in that group, or in
     any group if none is named. For `unanswered`, all that is wrong must be requests that were never
@@ -254,25 +254,61 @@ def expected_verdict(
     because, group = expected.because, expected.group
     short = {item.group for item in unmet}
     wrong = {*proven, *short}
-    came_true = verdict == expected.verdict
+    met = verdict == expected.verdict
     if expected.verdict == "fail" and because == "unowned":
         ownerless = {item.group for item in unmet if item.what == UNOWNED and item.too_many}
         where = ownerless if group is None else {group}
-        came_true = came_true and not proven and short == ownerless == where
+        met = met and not proven and short == ownerless == where
     elif expected.verdict == "fail" and because == "unanswered":
-        came_true = came_true and {*unanswered} == wrong == {group}
+        met = met and {*unanswered} == wrong == {group}
     elif expected.verdict == "fail":
-        came_true = came_true and broken.get(group or "", ()) == [because] and wrong == {group}
+        met = met and broken.get(group or "", ()) == [because] and wrong == {group}
     return {
         "verdict": expected.verdict,
         "because": because,
         "group": group,
-        "came_true": came_true,
+        "met": met,
+        "came_true": met,
     }
 
 
 def described(expected: Mapping[str, Any]) -> str:
-    """Write an expected verdict (`foretold` in `verdict.json`) in words."""
+    """Write an expected verdict (`expected_verdict` in `verdict.json`) in words."""
     because = f" because of {expected['because']}" if expected["because"] else ""
     where = f" in {expected['group']}" if expected["group"] else ""
     return f"{expected['verdict']}{because}{where}"
+
+
+def missing_members(run: RunFolder, digests: Mapping[str, Digest]) -> Iterator[Json]:
+    """Yield rows of `BREACHES` about members that ended by themselves, or never came.
+
+    None is proven: their groups prove nothing without them.
+    """
+    for entry in (one for one in run.journal if one["event"] == "ended"):
+        member, at_ms = entry["member"], max(0.0, min(entry["at_ms"], entry["seen_at_ms"]))
+        if not _is_fenced(run, member, at_ms):
+            texts = f"{member} runs until it is asked to end", f"{member}: {entry['error']}"
+            place = f"history.jsonl: ended of {member} at {at_ms:.1f}"
+            row = breach(Breach.ENDED, at_ms, *texts, history=place, proven=False)
+            yield {"group": entry["group"], **row}
+    for group in run.experiment.workload.groups:
+        given = [member.name for member in members_of(group)]
+        joiners = digests.get(group.name, Digest()).joiners
+        came = {*(given if joiners is None else joiners)}
+        absent = [name for name in given if name not in came]
+        if absent and run.steady:  # before that, some may not have come yet
+            others = sorted(came.difference(given, (name + DUPLICATE for name in given)))[:SHOWN]
+            due = f"JoinGroup with the client.id of each member: {', '.join(absent[:SHOWN])}"
+            observed = f"none; others, which nobody was given: {', '.join(others) or 'none'}"
+            at_ms = next((at_ms for _, at_ms in run.phases), 0.0)
+            row = breach(Breach.ABSENT, at_ms, due, observed, proven=False)
+            yield {"group": group.name, **row}
+
+
+def _is_fenced(run: RunFolder, member: str, at_ms: float) -> bool:
+    """Whether a fault lets another process have the instance id of a member, or it is that one."""
+    return any(
+        fault["meant_at_ms"] <= at_ms <= (fault["healed_at_ms"] or inf)
+        for fault in run.faults
+        if (fault["name"], fault["target"]) == (FENCES, member.removesuffix(DUPLICATE))
+    )

@@ -4,32 +4,31 @@ A root is the first difference of its group in log order. Differences that follo
 knows the group's state again, are linked to it as consequences.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
 from reports.judgement.breaches import Breach
+from reports.judgement.log.log_places import LogPlaces
 from reports.judgement.run.disturbance import Disturbance
-from reports.judgement.timelines.compare import LATE_MS
 from reports.judgement.timelines.member_lines import DOUBTFUL, OF_LOADS, time_of
+from reports.timing import SAME_MOMENT_MS, TIMER_SLACK_MS
 
 Row = Mapping[str, Any]
 Json = dict[str, Any]
 LENGTH_ALONE = "whether a member's metadata changed is not in the log, their length is"
 """Why a rebalance for metadata proves nothing before 2.8."""
 
-SAME_MOMENT_MS = 5.0
-"""The lines of one event lie within this time."""
 
 NO_LINE = "no such line"
+FEW = 5  # so many findings of one cause are listed each
 STEPS = tuple(
     f"{side}_{step}_ms"
     for side in ("observed", "expected")
     for step in ("started", "joined", "assigned")
-)
-"""When the steps of a rebalance were, and were due; columns of the comparison."""
+)  # when the steps of a rebalance were, and were due; columns of the comparison
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +57,7 @@ class Finding:
     since_ms: float | None = None
     seen_ms: float = 0.0
     about: str = ""
-    may_be: Disturbance | None = None
-    """What may explain it, so that it is not proven."""
+    may_be: Disturbance | None = None  # what may explain it, so that it is not proven
 
     @property
     def window(self) -> tuple[float, float]:
@@ -153,7 +151,7 @@ def _from_comparison(row: Row) -> Finding:
         _described(row, "observed"),
         until_ms=max(at_ms, joined_ms, row["expected_joined_ms"] or 0.0),
         since_ms=min(times),
-        seen_ms=max(times) + LATE_MS * (outcome == "missing"),
+        seen_ms=max(times) + TIMER_SLACK_MS * (outcome == "missing"),
     )
 
 
@@ -165,7 +163,7 @@ def _from_line(row: Row) -> Finding:
         time_of(row),
         *_said_of_line(row),
         since_ms=min(times),
-        seen_ms=max(times) + LATE_MS * (row["at_ms"] is None),
+        seen_ms=max(times) + TIMER_SLACK_MS * (row["at_ms"] is None),
         proven=row["outcome"] != DOUBTFUL,
         about=row["kind"],
     )
@@ -205,7 +203,6 @@ def _said_of_line(row: Row) -> tuple[str, str]:
 
 
 def _described(row: Row, side: str) -> str:
-    """Describe one side of a row of the comparison."""
     of = lambda name: row[f"{side}_{name}"]
     if of("started_ms") is None:
         if of("joined_ms") is None:
@@ -243,7 +240,7 @@ def _rooted(found: list[Finding]) -> list[Finding]:
             continue
         else:
             root = place
-        roots[finding.group] = root, max(reach_ms, finding.until_ms + LATE_MS)
+        roots[finding.group] = root, max(reach_ms, finding.until_ms + TIMER_SLACK_MS)
         linked.append(finding)
     return linked
 
@@ -261,3 +258,48 @@ def possible_metadata_changes(comparison: Sequence[Row]) -> dict[str, float]:
             group, at_ms = row["group"], row["observed_started_ms"]
             first[group] = min(first.get(group, at_ms), at_ms)
     return first
+
+
+def listed(found: Sequence[Finding], places: LogPlaces) -> list[Json]:
+    """Write findings as `verdict.json` has them, each with its place in a log.
+
+    Of many of a group that one cause explains the first stands for all, `times`.
+    """
+    alike = lambda one: (one.group, one.kind, one.may_be)
+    counts = Counter(alike(one) for one in found if one.root is None and not one.proven)
+    numbers: dict[int, int] = {}
+    entries: list[Json] = []
+    told = set[object]()
+    for place, one in enumerate(found):
+        times = counts[alike(one)] if one.root is None and not one.proven else 1
+        if one.root is None:
+            if times > FEW and alike(one) in told:
+                continue
+            told.add(alike(one))
+        elif one.root not in numbers:
+            continue
+        numbers[place] = len(entries) + 1
+        entries.append(
+            {
+                "number": len(entries) + 1,
+                "kind": one.kind,
+                "root": one.root is None,
+                "follows_from": None if one.root is None else numbers[one.root],
+                "proven": one.proven,
+                "group": one.group,
+                "at_ms": round(one.at_ms, 3),
+                "expected": one.expected,
+                "observed": one.observed,
+                "log": _place(one, places),
+                **({"history": one.history} if one.history else {}),
+                **({"may_be": one.may_be.because} if one.may_be else {}),
+                **({"times": times} if times > FEW else {}),
+            }
+        )
+    return entries
+
+
+def _place(one: Finding, places: LogPlaces) -> Json:
+    """Tell where a line stands; a difference without a line has no broker."""
+    file, number = places.place(one.broker, one.line) if one.broker else ("", 0)
+    return {"broker": one.broker, "file": file, "line": number}

@@ -15,14 +15,13 @@ from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import PROMISES
 from reference_coordinator.replay import Evidence, GroupReplay
 from reports.judgement import breaches, checkers, members, witnesses
-from reports.judgement.case import Case, Judgement, Named, Tables, is_explained
 from reports.judgement.clients import assignments, comparison, ownership
 from reports.judgement.clients.client_rules.findings import CLIENT_FINDINGS
 from reports.judgement.coordinators import elections
 from reports.judgement.coordinators.wire_epochs import epochs_of
 from reports.judgement.digest import DIGESTS
-from reports.judgement.kept_chunks import KeptChunks
-from reports.judgement.logged import Chunk, LoggedRow
+from reports.judgement.group_evidence import GroupCheck, GroupEvidence, Named, Tables, is_explained
+from reports.judgement.logged import Chunk, KeptChunks, LoggedRow
 from reports.judgement.missing.gaps import UNLOGGED
 from reports.judgement.run.history import ClientEvent
 from reports.judgement.run_context import RunContext
@@ -46,8 +45,7 @@ VIOLATIONS = """
     group STRING, at_ms DOUBLE, until_ms DOUBLE, request STRING, rule STRING, expected STRING,
     observed STRING, searched BOOLEAN, broker STRING, file STRING, line LONG, api STRING,
     client_id STRING, arrived_ms DOUBLE
-"""
-"""Responses that the rules do not explain, each with its request."""
+"""  # responses that the rules do not explain, each with its request
 GROUPS = """
     group STRING, requests LONG, explained LONG, first_ms DOUBLE, last_ms DOUBLE,
     max_rebalance_timeout_ms DOUBLE, max_session_timeout_ms DOUBLE,
@@ -92,16 +90,13 @@ def evidence_of(context: RunContext, group: str, rows: Iterable[LoggedRow]) -> E
     """Return everything that the oracle may see of a group."""
     chunk = Chunk.of(rows)
     wire = None if context.wire is None else epochs_of([chunk], context.wire)
-    case = Case(context, group, wire)
-    part = case.add(chunk)
-    return replace(case.beforehand, requests=tuple(part.replayed), hints=tuple(part.hints))
+    evidence = GroupEvidence(context, group, wire)
+    batch = evidence.add(chunk)
+    return replace(evidence.beforehand, requests=tuple(batch.replayed), hints=tuple(batch.hints))
 
 
 def check_rows(
-    context: RunContext,
-    group: str,
-    rows: Iterable[LoggedRow],
-    events: Sequence[ClientEvent] = (),
+    context: RunContext, group: str, rows: Iterable[LoggedRow], events: Sequence[ClientEvent] = ()
 ) -> Iterator[Named]:
     """Judge a group; yield the rows of `TABLES`, each with the name of its table.
 
@@ -119,71 +114,77 @@ def check_group(context: RunContext, group: str, chunks: Iterable[Chunk]) -> Ite
         chunks, wire = kept.passing(chunks), None
         if context.wire is not None:  # all of them tell the epochs, before they are judged
             chunks, wire = kept, epochs_of(chunks, context.wire)
-        case = Case(context, group, wire, kept)
-        found, digester = _checked(case, chunks), context.digester
-        yield from digester.digested(group, found, case.members.joiners) if digester else found
+        evidence = GroupEvidence(context, group, wire, kept)
+        found, digester = _checked(evidence, chunks), context.digester
+        yield from digester.digested(group, found, evidence.members.joiners) if digester else found
 
 
-def _checked(case: Case, chunks: Iterable[Chunk]) -> Iterator[Named]:
-    context = case.context
+def _checked(evidence: GroupEvidence, chunks: Iterable[Chunk]) -> Iterator[Named]:
+    context = evidence.context
     noted = NotedRules(context.profile, differing(context.profile, context.promised))
-    judgement = Judgement(case, cast(Profile, noted), context.first_alone)
-    beside = [checker(case, context) for checker in checkers.CHECKERS]
+    judgement = GroupCheck(evidence, cast(Profile, noted), context.first_alone)
+    beside = [checker(evidence, context) for checker in checkers.CHECKERS]
     for chunk in chunks:
-        part = case.add(chunk)
-        yield from checkers.rows("joins", case.members.add(part.requests))
+        batch = evidence.add(chunk)
+        yield from checkers.rows("joins", evidence.members.add(batch.requests))
         for checker in beside:
-            yield from checker.add(part) or ()
-        judgement.add(part)
+            yield from checker.add(batch) or ()
+        judgement.add(batch)
     found = judgement.compared()
     ends = chain.from_iterable(checker.end() for checker in beside)
-    for name, row in chain(_rows_of(found), _unexpected_loads(case), ends):
+    for name, row in chain(_rows_of(found), _unexpected_loads(evidence), ends):
         if name in DUE and row["line"] is None:
-            row.update(case.last_line(row[DUE[name]]))
-        case.is_wrong |= name in DIFFERENCES and row.get("outcome") != "match"
+            row.update(evidence.last_line(row[DUE[name]]))
+        evidence.is_wrong |= name in DIFFERENCES and row.get("outcome") != "match"
         yield name, row
-    yield from case.in_the_end(judgement.explained, judgement.record_bytes)
-    if case.members.has_statics:
-        yield from _promises(case, found, noted, judgement.replay)
+    yield from evidence.final_rows(judgement.explained, judgement.record_bytes)
+    if evidence.members.has_statics:
+        yield from _promises(evidence, found, noted, judgement.replay)
 
 
 def _rows_of(tables: Tables) -> Iterator[Named]:
     return ((name, row) for name, rows in tables.items() for row in rows)
 
 
-def _unexpected_loads(case: Case) -> Iterator[Named]:
-    if case.partition is not None:
-        epochs, stalls = case.context.epochs, case.context.stalls
-        loads = elections.unexpected_loads(epochs, case.partition, stalls)
+def _unexpected_loads(evidence: GroupEvidence) -> Iterator[Named]:
+    if evidence.partition is not None:
+        epochs, stalls = evidence.context.epochs, evidence.context.stalls
+        loads = elections.unexpected_loads(epochs, evidence.partition, stalls)
         yield from checkers.rows("member_lines", loads)
 
 
-def _promises(case: Case, found: Tables, noted: NotedRules, first: GroupReplay) -> Iterator[Named]:
+def _promises(
+    evidence: GroupEvidence, found: Tables, noted: NotedRules, first: GroupReplay
+) -> Iterator[Named]:
     """Yield the departures from KIP-345, and the promises that are broken.
 
     `found` was judged by the profile as it was `noted`, in the replay `first`.
     """
-    context, kept = case.context, found
+    context, kept = evidence.context, found
     if noted.reads:
-        kept = _compared(case, context.promised, first_alone=context.first_alone, first=first)
+        kept = _compared(evidence, context.promised, first_alone=context.first_alone, first=first)
     yield from checkers.rows("departures", kept["violations"])
     if context.rules is not None and not is_explained(kept):
         known: dict[frozenset[str], frozenset[str] | None] = {frozenset(): None}
         if not differing(context.rules, context.profile):
             own = noted.read if is_explained(found) else None
             known[differing(context.rules, context.promised)] = own
-        explained = lambda rules: is_explained(_compared(case, rules, first_alone=True))
+        explained = lambda rules: is_explained(_compared(evidence, rules, first_alone=True))
         names = broken_promises(explained, context.rules, context.promised, known)
         yield from checkers.rows("broken", ({"promise": name} for name in names))
 
 
 def _compared(
-    case: Case, profile: Profile, *, first_alone: bool, first: GroupReplay | None = None
+    evidence: GroupEvidence,
+    profile: Profile,
+    *,
+    first_alone: bool,
+    first: GroupReplay | None = None,
 ) -> Tables:
-    """Judge a whole case by some rules; `first` is its replay by others, see `GroupReplay`."""
-    judgement = Judgement(case, profile, first_alone, first)
-    for part in case.parts:
-        judgement.add(part)
+    """Check all evidence by some rules; `first` is its replay by others, see `GroupReplay`."""
+    judgement = GroupCheck(evidence, profile, first_alone, first)
+    for batch in evidence.batches:
+        judgement.add(batch)
         if first_alone and judgement.is_wrong:
             break
     return judgement.compared()

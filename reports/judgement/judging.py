@@ -6,7 +6,7 @@ from reference_coordinator.classic.profiles import Profile
 from reports.judgement.coordinators.coordinator_epochs import LINES, coordinator_epochs
 from reports.judgement.digest import Digester
 from reports.judgement.log.merging import Merged
-from reports.judgement.log.processes import is_patchy
+from reports.judgement.log.split_rows import is_patchy
 from reports.judgement.missing.correlation_ids import KnownClients
 from reports.judgement.run.deliveries import NOTHING_HELD, Deliveries
 from reports.judgement.run.evidence_level import Level
@@ -14,7 +14,7 @@ from reports.judgement.run.run_folder import RunFolder
 from reports.judgement.run_context import RunContext
 from reports.judgement.standstills import as_stalls, stood_still
 from reports.judgement.timelines.fenced_lines import fenced_lines
-from reports.judgement.timelines.said import FENCED
+from reports.judgement.timelines.line_fields import FENCED
 from reports.judgement.witnesses import Tap
 from scenarios import Experiment
 from scenarios.clients import kind_of

@@ -8,10 +8,11 @@ import json
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import inf
 from operator import itemgetter
-from typing import Any
+from tempfile import TemporaryFile
+from typing import IO, Any
 
 import msgspec
 
@@ -19,8 +20,8 @@ from kafka_protocol.apis import GROUP_APIS, OFFSET_FETCH
 from kafka_protocol.errors import Error
 from reference_coordinator.replay import ObservedRequest, Stall
 from reference_coordinator.replay.lateness import NEVER_LATE, Lateness
-from reports.judgement.log.parsing import HANDLING_DELAY_MS
 from reports.judgement.run.history import ClientEvent
+from reports.timing import HANDLING_DELAY_MS, LOGGED_WITHIN_MS
 
 Json = dict[str, Any]
 LoggedRow = Mapping[str, Any]
@@ -47,9 +48,6 @@ _OF_RESPONSE = itemgetter(
 FENCED = re.compile(rf'"errorCode":{Error.FENCED_INSTANCE_ID}[,}}]')
 """FENCED_INSTANCE_ID (KIP-345) of a response, or of one of its members or partitions."""
 _REQUEST_OF: Callable[[LoggedRow], tuple[Any, ...]] = itemgetter(*REQUEST)
-
-LOGGED_WITHIN_MS = 100.0
-"""How soon a broker that goes on writes the line of a request that it had answered before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +152,6 @@ def observed(row: LoggedRow) -> ObservedRequest:
 
 
 def _decode(body: str) -> Json:
-    """Decode the JSON of a body."""
     try:
         found: Json = msgspec.json.decode(body)
     except msgspec.DecodeError:  # `json` also takes NaN and lone surrogates
@@ -166,7 +163,6 @@ class HeldUp:
     """Widens the windows of requests by what stalls of their brokers explain."""
 
     def __init__(self, stalls: Sequence[Stall]) -> None:
-        """Take the stalls of all brokers."""
         self._lateness: dict[str, Lateness] = {}
         self._ends: dict[str, list[tuple[float, float]]] = {}
         for broker in {stall.broker for stall in stalls}:
@@ -200,3 +196,45 @@ class HeldUp:
             return seen
         taken_ms = seen.started_ms
         return replace(seen, earliest_ms=earliest_ms, latest_ms=latest_ms, taken_ms=taken_ms)
+
+
+_unpacked: Callable[[bytes], Chunk] = msgspec.msgpack.Decoder(Chunk).decode
+
+
+@dataclass(slots=True)
+class KeptChunks:
+    """Chunks in the order in which they came."""
+
+    _first: list[Chunk] = field(default_factory=list)
+    _file: IO[bytes] | None = None
+    _sizes: list[int] = field(default_factory=list)
+
+    def add(self, chunk: Chunk) -> None:
+        """Keep one more: the first in memory, the others in the file."""
+        if not self._first:
+            self._first.append(chunk)
+            return
+        if self._file is None:
+            self._file = TemporaryFile()  # noqa: SIM115, `close` closes it
+        self._sizes.append(self._file.write(msgspec.msgpack.encode(chunk)))
+
+    def passing(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+        """Keep chunks, and pass them on."""
+        for chunk in chunks:
+            self.add(chunk)
+            yield chunk
+
+    def __len__(self) -> int:
+        return len(self._first) + len(self._sizes)
+
+    def __iter__(self) -> Iterator[Chunk]:
+        yield from self._first
+        if self._file is not None:
+            self._file.seek(0)
+            for size in self._sizes:
+                yield _unpacked(self._file.read(size))
+
+    def close(self) -> None:
+        """Delete the temporary file, if there is one."""
+        if self._file is not None:
+            self._file.close()

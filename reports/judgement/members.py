@@ -10,14 +10,14 @@ from kafka_protocol.errors import Error
 from kafka_protocol.group_record import host_in
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.logged import Chunk, Requests
+from reports.timing import PACE_MS
 
 Json = dict[str, Any]
 
 JOINS = """
     group STRING, client_id STRING, member_id STRING, generation INT, answered_ms DOUBLE,
     static BOOLEAN
-"""
-"""Every JoinGroup with the response NONE."""
+"""  # every JoinGroup with the response NONE
 HEARD = "group STRING, member_id STRING, last_ms DOUBLE"
 """When a response last accepted a member id."""
 EXPULSIONS = "group STRING, at_ms DOUBLE, subject STRING, api STRING"
@@ -31,9 +31,6 @@ EVICTED = "session_expired"
 _ANSWERED_MS = attrgetter("answered_ms")
 
 
-PACE_MS = 2_000.0
-"""How long a client that runs may send nothing. Heartbeats come every 500 to 700 ms, commits every
-second, in the experiments that add partitions."""
 CHANGES = ("JOIN_GROUP", "SYNC_GROUP", "LEAVE_GROUP")
 """Requests that show that the group is about to change."""
 LEAVES = "LEAVE_GROUP"
@@ -103,20 +100,17 @@ class Members:
     """What a group's requests tell of its members, as they come in."""
 
     pace: Pace = field(default_factory=Pace)
-    requests: int = 0
-    """How many readable requests there are."""
+    requests: int = 0  # how many readable requests there are
     first_ms: float | None = None
     last_ms: float | None = None
     brokers: set[str] = field(default_factory=set)
-    has_statics: bool = False
-    """Whether the group has a static member."""
+    has_statics: bool = False  # whether the group has a static member
     max_rebalance_timeout_ms: float | None = None
     """The longest rebalance timeout of a request."""
     max_session_timeout_ms: float = 0.0
     hosts: dict[str, str] = field(default_factory=dict)
     """The hosts from which clients joined, by client id, as the group's record has them."""
-    joiners: set[str] = field(default_factory=set)
-    """The client.ids that asked to join."""
+    joiners: set[str] = field(default_factory=set)  # the client.ids that asked to join
     _heard_ms: dict[str | None, float] = field(default_factory=dict)
 
     def add(self, requests: Requests) -> Iterator[Json]:

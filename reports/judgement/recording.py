@@ -4,6 +4,7 @@ Lines are read as for a report, by the same functions, and the rows are those of
 mutants and the tests use it.
 """
 
+import io
 import json
 import re
 from collections import defaultdict
@@ -29,9 +30,8 @@ from reports.judgement.missing.gaps import missing, unexplained, unreadable
 from reports.judgement.run import deliveries as handed_on
 from reports.judgement.run.deliveries import Deliveries
 from reports.judgement.run.disturbance import Disturbance
-from reports.judgement.run.history import ClientEvent, reader_of
-from reports.judgement.run.history_rows import events_by_group
-from reports.judgement.run.json_form import Account
+from reports.judgement.run.history import ClientEvent, events_by_group, reader_of
+from reports.judgement.run.journal import Account
 from reports.judgement.run.run_files import LARGEST
 from reports.judgement.run.run_folder import HISTORY, RunFolder
 from reports.judgement.run_context import RunContext
@@ -220,4 +220,4 @@ class Recording:
 
 
 def _texts(log: Path) -> Iterator[bytes]:
-    return (line.rstrip(b"\r") for line in unpacked(log.read_bytes(), log.name))
+    return (line.rstrip(b"\r") for line in unpacked(io.BytesIO(log.read_bytes()), log.name))

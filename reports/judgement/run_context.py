@@ -12,8 +12,7 @@ from reports.judgement.coordinators.coordinator_epochs import CoordinatorEpochs
 from reports.judgement.coordinators.wire_epochs import Restart
 from reports.judgement.digest import Digester
 from reports.judgement.missing.correlation_ids import NO_CLIENTS, KnownClients
-from reports.judgement.run.deleted_topics import Deletions
-from reports.judgement.run.disturbance import BrokenWire, Disturbance, Kill
+from reports.judgement.run.disturbance import BrokenWire, Deletions, Disturbance, Kill
 from reports.judgement.timelines.fenced_lines import FencedLines
 from reports.judgement.witnesses import Tap
 
@@ -39,27 +38,21 @@ class RunContext:
     outages: tuple[Outage, ...] = ()
     first_alone: bool = False
     rules: Profile | None = None
-    clients: KnownClients = NO_CLIENTS
-    """Those whose requests have to be in the logs."""
+    clients: KnownClients = NO_CLIENTS  # those whose requests have to be in the logs
     kills: tuple[Kill, ...] = ()
     digester: Digester | None = None
     """Makes the digests of groups; without it there are none."""
     partitions: Mapping[str, int] = field(default_factory=dict)
     """How many partitions each topic of the experiment has all the time."""
-    absences: tuple[Absence, ...] = ()
-    """When faults on members had clients down."""
-    broken_wires: tuple[BrokenWire, ...] = ()
-    """When faults broke the wire of clients."""
-    has_history: bool = True
-    """Whether there is a client history."""
+    absences: tuple[Absence, ...] = ()  # when faults on members had clients down
+    broken_wires: tuple[BrokenWire, ...] = ()  # when faults broke the wire of clients
+    has_history: bool = True  # whether there is a client history
     fenced: FencedLines | None = None
     """The fenced lines of all groups; None where they are not known."""
     grown_ms: tuple[float, float] = (inf, inf)
     """When topics grew last, and when the load was stopped."""
-    deleted: Deletions = field(default_factory=dict)
-    """The topics that faults delete."""
+    deleted: Deletions = field(default_factory=dict)  # the topics that faults delete
     wire: tuple[Restart, ...] | None = None
     """At level `wire`, where answers alone tell coordinator epochs: the restarts of brokers. Else
     None."""
-    tap: Tap | None = None
-    """What is known of the tap where it is a second witness."""
+    tap: Tap | None = None  # what is known of the tap where it is a second witness

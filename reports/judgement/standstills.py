@@ -14,18 +14,12 @@ from typing import TypeVar
 from reference_coordinator.replay import Stall
 from reference_coordinator.replay.lateness import Lateness
 from reports.judgement.run.disturbance import Disturbance
-from reports.judgement.run.machine_log import SHORTEST_MS
 from reports.judgement.run.run_folder import RunFolder
+from reports.timing import RESUMES_MS, SAME_PAUSE_MS, STANDSTILL_MS
 
 Signs = Mapping[str, Sequence[float]]
 """By broker id: the instants of its lines, in order; ms."""
 Still = TypeVar("Still", Stall, Disturbance)
-
-RESUMES_MS = 100.0
-"""How long before the entry that a pause is healed its broker may go on: the entry follows the
-signal, by less than a turn of the controller's loop."""
-SAME_PAUSE_MS = 5.0
-"""How far the ends of one pause may lie apart in two sources: a collection, and its safepoint."""
 
 
 def spans_of(run: RunFolder) -> Sequence[tuple[float, float]]:
@@ -61,7 +55,7 @@ def silent(said: Iterable[Still], lines: Signs, resumes_ms: float = 0.0) -> list
         from_ms, until_ms = _longest(one.from_ms, end_ms, lines.get(one.broker, ()))
         if until_ms == end_ms:
             until_ms = one.until_ms
-        if until_ms - from_ms >= SHORTEST_MS:
+        if until_ms - from_ms >= STANDSTILL_MS:
             kept.append(replace(one, from_ms=from_ms, until_ms=until_ms))
     return kept
 

@@ -7,90 +7,42 @@ every fault verified. fail beats unknown beats pass; a gap in the evidence never
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
-from reports.judgement import (
-    as_json,
-    doubtful,
-    findings,
-    no_members,
-    record_size,
-    unknown,
-)
+from reports.judgement import doubtful, findings, record_size
 from reports.judgement.clients.client_rules.findings import about_clients
 from reports.judgement.digest import Digest, Digester, with_total
 from reports.judgement.disturbances import Disturbances
-from reports.judgement.expectations import Counted, expected_verdict, in_words, unmet
+from reports.judgement.expectations import (
+    Counted,
+    expected_verdict,
+    in_words,
+    missing_members,
+    unmet,
+)
 from reports.judgement.log.log_places import LogPlaces
-from reports.judgement.log.processes import STATUSES
+from reports.judgement.log.split_rows import STATUSES
 from reports.judgement.missing import gaps as missing
+from reports.judgement.results import Results
 from reports.judgement.run.disturbance import Disturbance, Source
 from reports.judgement.run.evidence_level import CANNOT_SEE, Level
 from reports.judgement.run.run_folder import RunFolder
 
 Json = dict[str, Any]
-SHOWN = 20
-"""How many rejected or missing lines a verdict quotes."""
+SHOWN = 20  # how many rejected or missing lines a verdict quotes
 
 
-@dataclass(frozen=True, slots=True)
-class Results:
-    """What verdict and page need of the tables: digests of all groups, rows of few."""
-
-    digests: Mapping[str, Digest]
-    """What is counted of each group."""
-    observed: list[Json]
-    """The observed rebalances of the groups that the page shows, in order of time."""
-    comparison: list[Json]
-    """The comparison of the groups that the page shows, and every row that is no match."""
-    member_lines: list[Json]
-    violations: list[Json]
-    departures: list[Json]
-    broken_promises: Mapping[str, Sequence[str]]
-    """The promises of KIP-345 that are broken, by group."""
-    bound: dict[str, dict[str, int]]
-    checks: dict[str, tuple[int, int]]
-    """How many responses were checked, and how many explained, by group with requests."""
-    groups: dict[str, Json]
-    """The rows of the table `groups`, by group with requests; `brokers` is a list."""
-    line_counts: dict[str, int]
-    """How many lines were used, irrelevant and rejected."""
-    starts: Mapping[str, int]
-    """How many starts of each broker its log shows; only brokers that have a log."""
-    partitions: dict[str, int]
-    """How many partitions of `__consumer_offsets` the lines of each group name."""
-    gaps: list[Disturbance]
-    of_brokers: Sequence[Disturbance] = ()
-    """When brokers stood still, by no fault of the journal, and elections without a fault."""
-    ended_ms: Mapping[str, float] = field(default_factory=dict)
-    """When the brokers (ids) whose logs are whole wrote their last lines."""
-    tells_bytes: bool = True
-    """Whether requests are logged with the bytes of metadata and assignments, not just lengths."""
-    breaches: Sequence[Json] = ()
-    """The rows of the table `breaches` of groups whose differences are read."""
-    client_findings: Sequence[Json] = ()  # of the groups shown
-    left_out: int = 0
-    """How many differences, all of groups without any that is read, were not read."""
-    places: LogPlaces = field(default_factory=LogPlaces)
-    """Where lines stand that are shown."""
-    witnesses: Mapping[str, int] | None = None
-    """What was compared of brokers' logs and the tap's, where there are both, by kind."""
-    elections: Sequence[str] = ()
-    """Loads of offsets partitions that no log bears out, in words."""
-    altered_history: Sequence[str] = ()  # what of it is not understood, in words
-
-
-def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | None) -> Json:
-    """Build `verdict.json`."""
-    apart = list(no_members.breaches_of(run, data.digests))
+def evaluate(run: RunFolder, data: Results, profile: str | None) -> Json:
+    """Build `verdict.json`; `judged_as`, `foretold` and `came_true` are its keys of before."""
+    apart = list(missing_members(run, data.digests))
     data = replace(_with_unexplained_gaps(run, data), breaches=[*data.breaches, *apart])
     disturbances = Disturbances.of_run(
         run,
         gaps=data.gaps,
         of_brokers=data.of_brokers,
         groups=data.groups,
-        unread=_unread(run, data, kip_848),
+        unread=_unread(run, data),
         comparison=data.comparison,
         tells_bytes=data.tells_bytes,
         altered_history=data.altered_history,
@@ -103,33 +55,40 @@ def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | 
     # a count proves something only where the evidence is whole, and the oracle explains it
     whole = run.completed and not (run.aborted or run.stopped or run.failures)
     open_counts = {
-        *doubtful.unsure_counts(run, data.bound, kip_848),
+        *doubtful.unsure_counts(run, data.bound, data.kip_848),
         *(one.group for one in found if one.root is None and not one.proven),
     }
-    checked = data.checks.keys() - open_counts if whole else ()
+    checked = data.groups.keys() - open_counts if whole else ()
     counted = [one for one in short if one.proven and one.group in checked]
     known = Counted(run, disturbances, data.observed)
     changed = {one: by for one in counted if (by := known.changed_by(one)) is not None}
     certain = [one for one in counted if one not in changed]
-    doubts = [*_doubts(run, data, kip_848, profile), *_doubts_of_run(run)]
+    doubts = [*_doubts(run, data, profile), *_doubts_of_run(run)]
     if found or any(one.group in open_counts for one in short):
         doubts += doubtful.assumed(run)
     doubts += dict.fromkeys(
-        f"what was expected of group {one.group} is not met, but {unknown.described(by)}"
+        f"what was expected of group {one.group} is not met, but {doubtful.described(by)}"
         for one, by in changed.items()
-        if by.source not in unknown.LISTED_ALREADY
+        if by.source not in doubtful.LISTED_ALREADY
     )
-    doubts += unknown.doubts(found)
+    doubts += doubtful.of_findings(found)
     if run.stopped and (doubts or short):
         doubts.insert(0, "the run was stopped before its time was over")
     open_ = doubts or found or short
     verdict = "fail" if proven or certain else "unknown" if open_ else "pass"
-    shown, times = unknown.first_of_each(found)
     members = Counter((one.group, one.kind) for one in run.experiment.members())
     groups = {
         name: _group(run, data, name, members) | {"unowned": left.get(name)}
         for name in _group_names(run, data)
     }
+    expected = expected_verdict(
+        None if run.rules else run.experiment.expected_verdict,
+        verdict,
+        data.broken_promises,
+        [one.group for one in proven],
+        counted,
+        findings.unanswered(proven),
+    )
     return {
         "verdict": verdict,
         "experiment": run.experiment.name,
@@ -139,25 +98,17 @@ def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | 
         "profile": profile,
         "seed": run.environment["seed"],
         "judge": run.experiment.judge,
-        "judged_as": run.judged_as,
-        "foretold": expected_verdict(
-            None if run.judged_as else run.experiment.expected_verdict,
-            verdict,
-            data.broken_promises,
-            [one.group for one in proven],
-            counted,
-            findings.unanswered(proven),
-        ),
+        "rules": run.rules,
+        "judged_as": run.rules,
+        "expected_verdict": expected,
+        "foretold": expected,
         "broken_promises": data.broken_promises,
         "evidence_level": run.level,
         **({"cannot_see": list(CANNOT_SEE)} if run.level is Level.WIRE else {}),
         "groups": groups,
         "phases": [{"phase": name, "began_at_ms": at_ms} for name, at_ms in run.phases],
         "faults": list(run.faults),
-        "findings": [
-            as_json.finding(number, one, data.places, times.get(number - 1, 1))
-            for number, one in enumerate(shown, 1)
-        ],
+        "findings": findings.listed(found, data.places),
         **({"findings_left_out": data.left_out} if data.left_out else {}),
         "expectations_unmet": [
             item.as_json
@@ -168,22 +119,34 @@ def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | 
         **({"notes": doubts} if verdict == "fail" and doubts else {}),
         **({"unsure": list(run.outside.unsure)} if run.outside else {}),
         "counterexample": None,
-        "departures": [as_json.departure(row, data.places) for row in data.departures[:SHOWN]],
+        "departures": [_departure(row, data.places) for row in data.departures[:SHOWN]],
         **about_clients(data.client_findings, data.digests.values(), data.places, run.busy),
         "coverage": _coverage(data),
         **({"witnesses": data.witnesses} if data.witnesses else {}),
-        "disturbances": unknown.listed(run, disturbances.listed, found, changed.values()),
+        "disturbances": disturbances.as_json(run, found, changed.values()),
         "repeat_command": run.environment["repeat_command"],
     }
 
 
-def _unread(run: RunFolder, data: Results, kip_848: Sequence[str]) -> Mapping[str, str]:
+def _departure(row: Json, places: LogPlaces) -> Json:
+    file, line = places.place(row["broker"], row["line"])
+    return {
+        "group": row["group"],
+        "at_ms": round(row["at_ms"], 3),
+        "request": f"{row['api']} of {row['client_id']}",
+        "promised": row["expected"],
+        "observed": row["observed"],
+        "log": {"broker": row["broker"], "file": file, "line": line},
+    }
+
+
+def _unread(run: RunFolder, data: Results) -> Mapping[str, str]:
     """Say why nothing about some groups is proven."""
     foreign = doubtful.foreign_groups(run, data.bound)
     return {
-        **dict.fromkeys(data.digests.keys() - data.checks.keys(), "no request can be read"),
+        **dict.fromkeys(data.digests.keys() - data.groups.keys(), "no request can be read"),
         **dict.fromkeys(foreign, doubtful.DOUBTFUL["unseen_member"]),
-        **dict.fromkeys(kip_848, "the KIP-848 protocol is out of scope"),
+        **dict.fromkeys(data.kip_848, "the KIP-848 protocol is out of scope"),
     }
 
 
@@ -205,20 +168,18 @@ def _sure(data: Results) -> list[Disturbance]:
 def _group_names(run: RunFolder, data: Results) -> list[str]:
     """List the experiment's groups in its order, then other groups in the evidence."""
     known = [group.name for group in run.experiment.workload.groups]
-    others = {*run.experiment.workload.wire_scripts, *data.checks}
+    others = {*run.experiment.workload.wire_scripts, *data.groups}
     return known + sorted(others - set(known))
 
 
-def _doubts(
-    run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | None
-) -> Iterator[str]:
+def _doubts(run: RunFolder, data: Results, profile: str | None) -> Iterator[str]:
     """Say, in words, why the evidence does not allow a pass."""
     if profile is None:
         version = run.environment["kafka_version"]
         yield f"the oracle has no profile for Kafka {version}; it was replayed under the newest one"
-    for group in kip_848:
+    for group in data.kip_848:
         yield f"group {group} uses the KIP-848 protocol, which is out of scope"
-    for group in (name for name in run.experiment.group_names if name not in data.checks):
+    for group in (name for name in run.experiment.group_names if name not in data.groups):
         yield f"group {group}: no request of it in any broker's log"
     yield from _missing(data)
     yield from doubtful.altered(run, data.altered_history)
@@ -271,7 +232,7 @@ def _doubts_of_run(run: RunFolder) -> Iterator[str]:
 
 
 def _group(run: RunFolder, data: Results, name: str, members: Mapping[Any, int]) -> Json:
-    checked, explained = data.checks.get(name, (0, 0))
+    row = data.groups.get(name, {})
     digest = data.digests.get(name, Digest())
     return {
         "members_static": members[name, "static"],
@@ -280,9 +241,9 @@ def _group(run: RunFolder, data: Results, name: str, members: Mapping[Any, int])
         "rebalances_observed": with_total(digest.observed),
         "rebalances_expected": with_total(digest.expected),
         "generations": digest.generations,
-        "responses_checked": checked,
-        "responses_explained": explained,
-        "record_bytes": data.groups.get(name, {}).get("record_bytes"),
+        "responses_checked": row.get("requests", 0),
+        "responses_explained": row.get("explained", 0),
+        "record_bytes": row.get("record_bytes"),
         "record_limit_bytes": record_size.limit_bytes(run.experiment),
         "bound": data.bound.get(name, {}),
         "clients": dict(digest.clients) if run.has_history else None,

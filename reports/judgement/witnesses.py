@@ -27,6 +27,7 @@ from reports.judgement.breaches import Breach, breach
 from reports.judgement.log.log_places import LogPlaces
 from reports.judgement.logged import REQUEST
 from reports.judgement.run.disturbance import Kill
+from reports.timing import TAP_ENDS_MS, UNLOGGED_MS
 
 Json = dict[str, Any]
 Row = Mapping[str, Any]
@@ -49,12 +50,7 @@ SIDE = (
     "answered_ms", "request", "response",
 )  # fmt: skip
 _SIDE: Callable[[tuple[Any, ...]], tuple[Any, ...]] = itemgetter(*map(REQUEST.index, SIDE))
-NOT_COMPARED = "throttleTimeMs"
-"""A client waits for this time; the tap does not."""
-KILLED_MS = 2_000.0
-"""How long before a broker is killed it may have answered what it had no time to log."""
-ENDED_MS = 1_000.0
-"""How long before its last line the tap may have missed a request: both end at about one time."""
+NOT_COMPARED = "throttleTimeMs"  # a client waits for this time; the tap does not
 
 
 class Doubt(StrEnum):
@@ -107,7 +103,7 @@ class Tap:
     def is_killed(self, broker: str, answered_ms: float) -> bool:
         """Tell whether a broker may have had no time to log what it answered at a time."""
         return any(
-            killed == broker and from_ms - KILLED_MS <= answered_ms <= until_ms
+            killed == broker and from_ms - UNLOGGED_MS <= answered_ms <= until_ms
             for killed, from_ms, until_ms in self.kills
         )
 
@@ -116,7 +112,6 @@ class Pairs:
     """The pairs of one group; `counts` are those of `WITNESSES`."""
 
     def __init__(self, tap: Tap) -> None:
-        """Begin with no request."""
         self.counts = Counter[str]()
         self._tap = tap
         self._apis = compared_apis(tells_bytes=tap.tells_bytes)
@@ -225,7 +220,7 @@ def judged(
         expected, observed = f"{about}: {ours} in {at_broker}", f"{theirs} in {at_tap}"
     elif seen is None:
         expected, observed = f"{about}: a line of the tap", f"none, and a line in {at_broker}"
-        proven &= tap.whole and side["answered_ms"] < tap.ended_ms.get(broker, 0.0) - ENDED_MS
+        proven &= tap.whole and side["answered_ms"] < tap.ended_ms.get(broker, 0.0) - TAP_ENDS_MS
     elif seen["response"] is None or tap.is_killed(broker, seen["answered_ms"]):
         return
     else:

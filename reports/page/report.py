@@ -14,9 +14,10 @@ from plotly.offline import get_plotlyjs
 
 from reports.judgement import expectations, record_size
 from reports.judgement.costs import Costs, TopicGrowth, impact, topic_growths
+from reports.judgement.results import Results
 from reports.judgement.run.journal import PHASES
 from reports.judgement.run.run_folder import RunFolder
-from reports.judgement.verdict import Results, members_in_words
+from reports.judgement.verdict import members_in_words
 from reports.page import cost_charts, faults, wording
 from reports.page.charts import Block, lane, timeline
 from reports.page.cost_charts import Owned

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from reports.judgement.timelines.said import FENCED
+from reports.judgement.timelines.line_fields import FENCED
 from selftest.lies.group_lines import GroupLines, Lie, Lines, middle
 from selftest.lies.lines import MOVED_MS, Tell, changed
 from selftest.mutants.log_synthesis import SynthesizedLine

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from kafka_protocol.request_log import COMPLETED
 from reports.judgement.recording import Line, Recording
-from reports.judgement.timelines.said import FENCED
+from reports.judgement.timelines.line_fields import FENCED
 from selftest.mutants.log_synthesis import SynthesizedLine
 
 Json = dict[str, Any]

@@ -22,8 +22,8 @@ from reference_coordinator.driving.driver import Agenda, Write
 from reference_coordinator.protocol import Observed
 from reference_coordinator.replay import EpochEvent, ObservedRequest
 from reference_coordinator.replay.hints import Hints, hinted
-from reports.judgement.log.parsing import ARRIVAL_ERROR_MS
 from reports.judgement.recording import Line, Recording
+from reports.timing import ARRIVAL_ERROR_MS
 from selftest.logged_driver import LoggedDriver
 from selftest.mutants.wordings import Wording
 

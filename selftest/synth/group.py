@@ -13,9 +13,8 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from kafka_protocol.consumer_protocol import Assignment, Subscription, TopicPartition
 from kafka_protocol.offsets_topic import partition_of
-from reference_coordinator.assignors import Assignment, Subscription
-from reference_coordinator.assignors.consumer_protocol import TopicPartition
 from reference_coordinator.classic.effects import Effect, Response
 from reference_coordinator.classic.events import Event, Loaded, LoadStarted
 from reference_coordinator.classic.state import Group, Service

@@ -12,9 +12,6 @@ from benchmarks.group_log import Pairs
 from benchmarks.members import Held
 from benchmarks.table import Line, markdown, p50, p99, quantile
 
-SIZES = ("steady 5", "steady 500", "restarted 500")
-ORACLE = [*SIZES, *(f"step, {size}" for size in SIZES)]
-
 
 @pytest.mark.parametrize(
     ("counts", "share", "wanted"),
@@ -110,14 +107,14 @@ def test_members_of_wire_are_compared_with_those_of_librdkafka():
 
 
 def test_the_table_has_a_cell_for_every_column_of_its_head():
-    found = {"oracle": {"storm": 1.0, **dict.fromkeys(ORACLE, 2.0)}}
+    found = {"oracle": dict.fromkeys(goals.ORACLE_GOALS, 2.0)}
     rows = [goals.HEAD, *(line.cells for line in lines(found))]
     assert {row.count("|") for row in markdown(rows).splitlines()} == {len(goals.HEAD) + 1}
 
 
 def test_rows_of_earlier_calls_are_kept(tmp_path, monkeypatch, capsys):
     kept, page = tmp_path / "kept.json", tmp_path / "page.md"
-    kept.write_text(json.dumps({"oracle": {"storm": 1.0, **dict.fromkeys(ORACLE, 2.0)}}))
+    kept.write_text(json.dumps({"oracle": dict.fromkeys(goals.ORACLE_GOALS, 2.0)}))
     row = goals.ROWS["verdict"]
     measured = {"ratio": 1.5, "stages_s": {"analysis": 9.0}}
     monkeypatch.setattr(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from chaos import fault_runner
 from chaos.errors import ChaosError
 from chaos.journal import Journal, now_ms, open_faults, read
 from tests.full_disk import fill, needs_root, small_disk
@@ -78,15 +79,9 @@ def test_a_truncated_last_line_is_ignored_and_removed_when_the_journal_is_opened
     assert [entry["phase"] for entry in read(path)] == ["impact", "recovery"]
 
 
-def test_a_broken_line_that_is_not_the_last_is_an_error(path):
-    path.write_text('{"event": "x"}\n{"at_ms"\n{"event": "x"}\n')
-    with pytest.raises(ChaosError, match=r"journal.jsonl:2: no JSON"):
-        read(path)
-
-
-@pytest.mark.parametrize(
-    ("line", "wrong"),
-    [
+def test_a_line_that_is_no_entry_is_an_error_at_its_place(path):
+    for line, wrong in (
+        ('{"at_ms"', "no JSON"),
         ("17", "no JSON object"),
         ("[" * 100_000, "no JSON"),
         ('{"at_ms": 1}', "'event' is missing"),
@@ -94,12 +89,10 @@ def test_a_broken_line_that_is_not_the_last_is_an_error(path):
         ('{"event": "intent", "fault_id": "f1"}', "'kind' is missing"),
         ('{"event": "intent", "fault_id": {}, "kind": "recoverable"}', "'fault_id' is of the"),
         ('{"event": "healed", "fault_id": "f1", "healed": "no"}', "'healed' is of the wrong"),
-    ],
-)
-def test_json_that_is_no_entry_is_an_error_at_its_line(line, wrong, path):
-    path.write_text(f'{{"event": "x"}}\n{line}\n')
-    with pytest.raises(ChaosError, match=f"journal.jsonl:2: .*{wrong}"):
-        open_faults(read(path))
+    ):
+        path.write_text(f'{{"event": "x"}}\n{line}\n{{"event": "x"}}\n')
+        with pytest.raises(ChaosError, match=f"journal.jsonl:2: .*{wrong}"):
+            open_faults(read(path))
 
 
 def test_no_journal_is_an_error(path):
@@ -160,3 +153,50 @@ def test_a_full_disk_takes_what_happens_until_all_is_healed(tmp_path):
         assert (len(entries), open_faults(entries)) == (1_002, ()), "no line is cut off"
         (disk / "filler").unlink()
         assert os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize > 3.8 * (1 << 20)
+
+
+def intend(path, **undo) -> None:
+    with Journal(path) as journal:
+        journal.write("intent", fault_id="f1.1", kind="recoverable", undo=undo)
+
+
+def heal(path):
+    with Journal(path) as journal:
+        return fault_runner.heal(journal)
+
+
+def test_what_ends_with_the_run_needs_no_undo(path):
+    broker = "nothing to undo: broker 2 ends with all that is left of its cluster"
+    for undo, how in (
+        ({"do": "start-broker", "broker": 2}, broker),
+        ({"do": "resume-broker", "broker": 2}, broker),
+        ({"do": "end-duplicate", "member": "m"}, "its members and their duplicates with it"),
+    ):
+        intend(path, **undo)
+        [healed] = heal(path)
+        assert healed.healed
+        assert how in healed.how
+        assert open_faults(read(path)) == ()
+
+
+def test_a_load_process_that_died_too_leaves_nothing_to_undo(path):
+    with Journal(path) as journal:
+        for number in (1, 2):
+            undo = {"do": "start", "member": "static-3"}
+            journal.write("intent", fault_id=f"f1.{number}", kind="recoverable", undo=undo)
+    results = heal(path)
+    assert [(result.fault_id, result.healed) for result in results] == [
+        ("f1.2", True),
+        ("f1.1", True),
+    ]
+    assert results[0].how == ("nothing to undo: the load process is gone, and its members with it")
+    assert open_faults(read(path)) == ()
+
+
+def test_what_nobody_knows_how_to_undo_stays_open(path):
+    with Journal(path) as journal:
+        journal.write("intent", fault_id="f1.1", kind="recoverable")
+        journal.write("intent", fault_id="f1.2", kind="recoverable", undo={"do": "tc"})
+    for healed in heal(path):
+        assert (healed.healed, "does not know how to undo" in healed.how) == (False, True)
+    assert len(open_faults(read(path))) == 2

@@ -4,10 +4,8 @@ from chaos.errors import TargetError
 from chaos.targets import brokers, in_words, resolve
 from scenarios import (
     Brokers,
-    BrokerTarget,
     CoordinatorOf,
     LeaderMemberOf,
-    MemberTarget,
     Names,
     PartitionLeader,
 )
@@ -15,19 +13,20 @@ from scenarios import (
 LEADERS = {"mixed": "lone"}
 
 
-@pytest.mark.parametrize(
-    ("target", "group", "names"),
-    [
+def test_every_form_selects_members(experiment):
+    leader = LeaderMemberOf.model_validate({"leader-member-of": "mixed"})
+    for target, group, names in (
         ("all", "mixed", ["mixed-dynamic-0", "mixed-dynamic-1", "lone"]),
         ("static", "mixed", ["lone"]),
         ("dynamic", "mixed", ["mixed-dynamic-0", "mixed-dynamic-1"]),
         (Names(names=("static-3", "static-0")), None, ["static-0", "static-3"]),
-        (LeaderMemberOf.model_validate({"leader-member-of": "mixed"}), None, ["lone"]),
-    ],
-)
-def test_every_form_selects_members(experiment, target: MemberTarget, group, names):
-    found = resolve(target, group, experiment(), LEADERS.get, allow_empty=False)
-    assert [member.name for member in found] == names
+        (leader, None, ["lone"]),
+    ):
+        found = resolve(target, group, experiment(), LEADERS.get, allow_empty=False)
+        assert [member.name for member in found] == names
+    duplicate = {"mixed": "lone.duplicate"}  # which leads, and stands for its member
+    [found] = resolve(leader, None, experiment(), duplicate.get, allow_empty=False)
+    assert found.name == "lone"
 
 
 def test_a_kind_without_members_is_an_error_that_lists_the_members(experiment):
@@ -37,6 +36,7 @@ def test_a_kind_without_members_is_an_error_that_lists_the_members(experiment):
         "target dynamic of static matches no member; group static has static-0, static-1, static-2,"
         " static-3: choose from these, or set allow_empty: true"
     )
+    assert resolve("dynamic", "static", experiment(), LEADERS.get, allow_empty=True) == ()
 
 
 def test_a_group_without_a_leader_is_an_error(experiment):
@@ -45,37 +45,23 @@ def test_a_group_without_a_leader_is_an_error(experiment):
         resolve(target, None, experiment(), LEADERS.get, allow_empty=False)
 
 
-def test_an_empty_target_is_allowed_if_the_file_says_so(experiment):
-    assert resolve("dynamic", "static", experiment(), LEADERS.get, allow_empty=True) == ()
-
-
 def test_an_unknown_name_is_an_error_even_beside_known_ones(experiment):
     target = Names(names=("static-0", "statik-1"))
     with pytest.raises(TargetError, match="no member is called statik-1; there are static-0, "):
         resolve(target, None, experiment(), LEADERS.get, allow_empty=True)
 
 
-def test_a_duplicate_that_leads_stands_for_its_member(experiment):
-    target = LeaderMemberOf.model_validate({"leader-member-of": "mixed"})
-    leaders = {"mixed": "lone.duplicate"}
-    [found] = resolve(target, None, experiment(), leaders.get, allow_empty=False)
-    assert found.name == "lone"
-
-
-@pytest.mark.parametrize(
-    ("target", "ids"),
-    [
+def test_every_form_selects_brokers(fake_cluster):
+    fake_cluster.controls = 2
+    fake_cluster.coordinates["mixed"] = 3
+    fake_cluster.leads["orders", 7] = 2
+    for target, ids in (
         ("controller", (2,)),
         (CoordinatorOf.model_validate({"coordinator-of": "mixed"}), (3,)),
         (PartitionLeader.model_validate({"partition-leader": "orders/7"}), (2,)),
         (Brokers(brokers=(3, 1, 3)), (3, 1)),
-    ],
-)
-def test_every_form_selects_brokers(fake_cluster, target: BrokerTarget, ids):
-    fake_cluster.controls = 2
-    fake_cluster.coordinates["mixed"] = 3
-    fake_cluster.leads["orders", 7] = 2
-    assert brokers(target, fake_cluster) == ids
+    ):
+        assert brokers(target, fake_cluster) == ids
 
 
 def test_targets_in_words():

@@ -9,14 +9,14 @@ import pytest
 from kafka_protocol.coordinator_lines import ALL_GRAMMARS
 from kafka_protocol.coordinator_lines.template import parts_of
 from reports.judgement.coordinators import coordinator_epochs
-from reports.judgement.timelines import member_lines, said, timeline
+from reports.judgement.timelines import line_fields, member_lines, timeline
 
 PAGE = (Path(__file__).parents[2] / "docs" / "lines.md").read_text("utf-8")
 COMPARED, NOT_COMPARED = PAGE.split("## Compared")[1].split("## Not compared")
 READ = {
     *timeline.STEPS,
     *timeline.HINTS,
-    *said.FIELDS,
+    *line_fields.FIELDS,
     *member_lines.FAILED,
     *coordinator_epochs.LINES,
     *(grammar.last_template for grammar in ALL_GRAMMARS),
@@ -72,18 +72,18 @@ def test_the_lines_that_are_compared_are_those_that_are_read() -> None:
     assert listed == READ
 
 
-@pytest.mark.parametrize("name", sorted(said.FIELDS.keys() - {said.BEGUN}))
+@pytest.mark.parametrize("name", sorted(line_fields.FIELDS.keys() - {line_fields.BEGUN}))
 def test_the_fields_that_are_listed_are_those_that_a_template_declares(name: str) -> None:
     """The text of a field may be a part of another; who holds an instance is a doubt alone."""
     listed = fields(COMPARED[: COMPARED.index("| reason of `preparing`")], name)
-    declared = {*said.FIELDS[name].split(), said.SUBJECTS.get(name, "member")} - {""}
+    declared = {*line_fields.FIELDS[name].split(), line_fields.SUBJECTS.get(name, "member")} - {""}
     assert listed - {"ending", "holder"} == declared
 
 
-@pytest.mark.parametrize("reason", sorted(said.FIELDS_BY_REASON.keys() - {"over_capacity"}))
+@pytest.mark.parametrize("reason", sorted(line_fields.FIELDS_BY_REASON.keys() - {"over_capacity"}))
 def test_the_fields_of_a_reason_are_those_that_it_declares(reason: str) -> None:
     table = COMPARED[COMPARED.index("| reason of `preparing`") :]
     (row,) = [rest for names, rest in rows(table) if f"`{reason}`" in names]
-    declared = said.FIELDS_BY_REASON[reason].replace("removed", "member").split()
+    declared = line_fields.FIELDS_BY_REASON[reason].replace("removed", "member").split()
     assert set(re.findall(r"`(\w+)`", row)) == {*declared} - {"client_reason"}
     assert ("client's own reason" in row) == ("client_reason" in declared)

@@ -4,7 +4,7 @@ import pytest
 import yaml
 from click import UsageError
 
-from groupquake.borrowed import require_allowed
+from groupquake.access import require_allowed
 from groupquake.clients.programs import require_able
 from groupquake.exits import NotAuthorizedError
 from scenarios import Experiment, ScenarioError, load

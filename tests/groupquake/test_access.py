@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from chaos.cluster_view import ClusterView
 from chaos.clusters import jars
 from chaos.clusters.java import find_java
-from groupquake.kafka_admin import KafkaAdmin
 from scenarios import Experiment
 from tests.chaos.tap.certificates import Authority
 from tests.groupquake.conftest import Command, Done
@@ -164,7 +164,7 @@ def test_the_line_for_kafka_acls_allows_the_next_run(
         "allow it: (.*); then run again with (--prefix theirs-)$", refused.err.strip()
     )
     assert found is not None, refused.err
-    tools = jars.tools("4.3.0").class_path
+    tools = ":".join(map(str, jars.tools_class_path("4.3.0")))
     for command in found[1].split(" && "):
         program, *words = shlex.split(command)
         assert program == "kafka-acls"
@@ -184,13 +184,13 @@ def test_producers_that_are_refused_end_the_run_before_its_first_fault(
 ) -> None:  # fmt: skip
     """Their right is taken away after it was asked for."""
     denial = secured.denied("topic", "WRITE")
-    create = KafkaAdmin.create_topics
+    create = ClusterView.create_topics
 
-    def then_deny(self: KafkaAdmin, experiment: Experiment) -> None:
+    def then_deny(self: ClusterView, experiment: Experiment) -> None:
         create(self, experiment)
         denial.__enter__()
 
-    monkeypatch.setattr(KafkaAdmin, "create_topics", then_deny)
+    monkeypatch.setattr(ClusterView, "create_topics", then_deny)
     try:
         done = run(groupquake, secured, properties, "--set", "steady_state.within=15s")
     finally:

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from groupquake.borrowed import require_allowed
+from groupquake.access import require_allowed
 from groupquake.exits import NotAuthorizedError
 
 

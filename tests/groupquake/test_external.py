@@ -17,7 +17,7 @@ from confluent_kafka import Consumer
 from kafka.admin import KafkaAdminClient
 
 from chaos.clusters.process import ProcessCluster
-from groupquake.borrowed import Borrowed
+from groupquake.external_resources import ExternalResources
 from reports.judgement.recording import Recording
 from tests.chaos.clusters.clients import create_topic
 from tests.groupquake.conftest import Command, arguments
@@ -173,7 +173,7 @@ def test_a_group_is_deleted_whose_members_were_killed_within_a_long_session(
                 "session.timeout.ms": 300_000, **words}  # fmt: skip
     done = subprocess.run([sys.executable, "-c", code, repr(settings)], check=False, timeout=60)
     assert done.returncode == -signal.SIGKILL
-    Borrowed(theirs.bootstrap, ("long-orders",), ("long-group",)).give_back()
+    ExternalResources(theirs.bootstrap, ["long-orders"], ["long-group"], {}).delete()
     assert names(theirs) == before
 
 

@@ -3,7 +3,7 @@
 import pytest
 from click import UsageError
 
-from chaos.clusters.external import Target
+from chaos.external.cluster import Target
 from groupquake.external import require_hooks
 from scenarios import Experiment, named
 from scenarios.external import Hooks

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from chaos.clusters.external import Target
+from chaos.clusters.factory import Place
 from chaos.errors import TargetError
+from chaos.external.cluster import Target
 from chaos.plan import Plan, make_plan
 from groupquake import external
 from groupquake.offered_release import Offered
@@ -82,16 +83,16 @@ def test_what_does_not_fit_is_bad_usage_and_is_said_in_one_line(
         def __exit__(self, *_: object) -> None: ...
 
     monkeypatch.setattr(external, "connected", lambda *_: Client())
-    monkeypatch.setattr(external.rights, "require", lambda *_: None)
+    monkeypatch.setattr(external, "require_rights", lambda *_: None)
     monkeypatch.setattr(external.Found, "of", lambda _: found((0, 1, 2)))
-    chosen = external.Chosen("4.3.0", "java", "their-id")
+    chosen = (Place("external"), "4.3.0", "java", "their-id", lambda _: None)
     fault = NAMING[0] % 3
     with pytest.raises(external.UsageError) as refused:
-        external.resolve(theirs(fault), chosen, lambda _: None)
+        external.resolve(theirs(fault), *chosen)
     assert "does not fit cluster their-id" in refused.value.message
     assert "there is no broker 3; choose from 0, 1, 2" in refused.value.message
     hooks = "cluster.hooks={any: {stop: s, start: t}}"
-    resolved = external.resolve(theirs(NAMING[0] % 0, more=(hooks,)), chosen, lambda _: None)
+    resolved = external.resolve(theirs(NAMING[0] % 0, more=(hooks,)), *chosen)
     assert resolved.experiment.cluster.ids == (0, 1, 2)
     assert hit(make_plan(resolved.experiment, 1)) == [0]
 

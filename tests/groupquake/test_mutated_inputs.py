@@ -17,8 +17,8 @@ import pytest
 from reports.incident import page
 from reports.judgement import costs, verdict
 from reports.judgement.errors import EvidenceError
+from reports.judgement.results import Results
 from reports.judgement.run.run_folder import RunFolder
-from reports.judgement.verdict import Results
 from reports.page import junit, report
 from scenarios import named, names
 from tests.groupquake.conftest import Command
@@ -254,7 +254,7 @@ def test_no_rebalance_of_a_damaged_line_goes_unnoticed(block: int) -> None:
 def judged_or_error(folder: Path, data: Results) -> tuple[dict[str, Any] | str, RunFolder]:
     run = RunFolder(folder)
     try:
-        found = verdict.judge(run, data, [], "4.3")
+        found = verdict.evaluate(run, data, "4.3")
         costs.add(found, None, data.digests)
     except EvidenceError as error:
         return str(error), run

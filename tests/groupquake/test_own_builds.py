@@ -10,7 +10,7 @@ from click import UsageError
 
 from chaos.clusters import jars
 from chaos.clusters.factory import Place
-from groupquake.own_builds import Chosen, resolve
+from groupquake.own_builds import resolve
 from scenarios import named
 from tests.chaos.clusters.test_jars import LIBS, unpacked
 from tests.conftest import VERSION
@@ -80,22 +80,24 @@ def test_what_a_build_is_run_as_and_judged_by(
 ) -> None:
     jar = f"kafka_2.13-{version}.jar" if version != "main" else "kafka_2.13-0-main.jar"
     place = Place(kafka_home=unpacked(tmp_path, jar))
-    found = resolve(named("demo"), place, Chosen(None, None, profile), print)
+    found = resolve(named("demo"), place, None, None, profile, print)
     assert found.experiment.cluster.version == release
     assert found.experiment.judge == judge
     assert found.environment.get("profile") == rules
-    assert found.environment["build"]["version"] == found.place.built
+    assert found.environment["build"]["version"] == jar.removeprefix("kafka_2.13-").removesuffix(
+        ".jar"
+    )
 
 
 def test_rules_may_be_named_for_a_release_too() -> None:
-    found = resolve(named("demo"), Place(), Chosen(None, None, "4.1"), print)
+    found = resolve(named("demo"), Place(), None, None, "4.1", print)
     assert found.environment == {"profile": "4.1"}
-    assert resolve(named("demo"), Place(), Chosen(None, None, None), print).environment == {}
-    promised = resolve(named("demo"), Place(), Chosen(None, None, "kip-345"), print)
+    assert resolve(named("demo"), Place(), None, None, None, print).environment == {}
+    promised = resolve(named("demo"), Place(), None, None, "kip-345", print)
     assert (promised.experiment.judge, promised.environment) == ("kip-345", {"profile": "4.3"})
     scala = named("demo").override(['cluster.version="3.9.1"'])
     with pytest.raises(UsageError, match="is of the java coordinator, and the brokers run the s"):
-        resolve(scala, Place(), Chosen(None, "scala", "4.1"), print)
+        resolve(scala, Place(), None, "scala", "4.1", print)
 
 
 @pytest.mark.cluster
@@ -105,7 +107,7 @@ def test_a_build_is_judged_by_the_rules_that_are_named(
 ) -> None:
     libs = tmp_path / "kafka" / "libs"
     libs.mkdir(parents=True)
-    for jar in jars.from_maven(VERSION).jars:
+    for jar in jars.class_path(VERSION):
         (libs / jar.name.replace(VERSION, ACME)).symlink_to(jar)
     options = [f"--kafka-home={libs.parent}", "--profile=4.3"]
     done = groupquake("run", small, *options, "--seed=5")

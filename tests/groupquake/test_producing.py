@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from groupquake.borrowed import require_allowed
+from groupquake.access import require_allowed
 from groupquake.exits import NotAuthorizedError
 from groupquake.producing import Producing
 from scenarios import named

@@ -7,14 +7,15 @@ from types import SimpleNamespace
 
 import pytest
 
+from chaos.cluster_view import ClusterView
 from chaos.clusters import ClusterError
 from chaos.clusters.factory import Place
 from chaos.controller import Outcome
+from chaos.external.cluster import ExternalCluster, Target
 from chaos.journal import Journal, read
 from chaos.plan import make_plan
 from chaos.tap import TapGoneError
-from groupquake import tap_process
-from groupquake.kafka_admin import KafkaAdmin
+from groupquake import runner as runner_module
 from groupquake.runner import Runner
 from groupquake.signals import Signals
 from scenarios import named
@@ -37,17 +38,17 @@ def ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ended:
                 raise TapGoneError("the tap does not answer")
             return outcome
 
-        monkeypatch.setattr(tap_process, "running", gone)
-        monkeypatch.setattr(KafkaAdmin, "create_topics", lambda *_: None)
+        monkeypatch.setattr(runner_module, "running", gone)
+        monkeypatch.setattr(ClusterView, "create_topics", lambda *_: None)
         monkeypatch.setattr(Runner, "_load_through", load)
         experiment = named("demo")
         runner = Runner(
             *(experiment, make_plan(experiment, 1), tmp_path, Place(), False, print, Signals()),
             tap=True,
         )
-        cluster = SimpleNamespace(bootstrap="127.0.0.1:1", client_properties={})
+        cluster = ExternalCluster(Target("id", "127.0.0.1:1", {}, None), tmp_path)
         with closing(Journal(tmp_path / "journal.jsonl")) as journal:
-            return runner._load(cluster, journal)  # type: ignore[arg-type]
+            return runner._load(cluster, journal)
 
     return run
 

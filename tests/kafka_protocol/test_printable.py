@@ -1,6 +1,5 @@
 """What others chose is shown in one line, and what prints anyway is shown as it is."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,6 +27,6 @@ def test_any_text_is_shown_in_one_line_character_by_character(one: str, other: s
     assert (shown == one) == one.isprintable()
 
 
-@pytest.mark.parametrize("text", ["", "orders-1", "ä b", "ключ", "消費者", "1 → 2 ✓", r"a\n'b'"])
-def test_what_prints_stays(text: str) -> None:
-    assert printable(text) == text
+def test_what_prints_stays() -> None:
+    for text in ("", "orders-1", "ä b", "ключ", "消費者", "1 → 2 ✓", r"a\n'b'"):
+        assert printable(text) == text

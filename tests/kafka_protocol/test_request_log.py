@@ -56,20 +56,14 @@ def content(api: str, version: int) -> dict[str, Any]:
     }
 
 
-FORMS = [
-    pytest.param(api, version, as_text, id=f"{api} {version} {'text' if as_text else 'JSON'}")
-    for api, last in LAST_AS_TEXT.items()
-    for version in range(1 if api == "OFFSET_COMMIT" else 0, last + 1)
-    for as_text in (True, False)
-]
-
-
-@pytest.mark.parametrize(("api", "version", "as_text"), FORMS)
-def test_printed_lines_are_parsed(api: str, version: int, as_text: bool) -> None:
-    expected = content(api, version)
-    body = printed(expected, as_text=as_text)
-    assert body.startswith(f"{COMPLETED}{'RequestHeader(' if as_text else '{'}")
-    assert parsed(body) == expected
+@pytest.mark.parametrize("api", LAST_AS_TEXT)
+def test_printed_lines_are_parsed(api: str) -> None:
+    for version in range(1 if api == "OFFSET_COMMIT" else 0, LAST_AS_TEXT[api] + 1):
+        for as_text in (True, False):
+            expected = content(api, version)
+            body = printed(expected, as_text=as_text)
+            assert body.startswith(f"{COMPLETED}{'RequestHeader(' if as_text else '{'}")
+            assert parsed(body) == expected
 
 
 def lines(folder: str) -> Iterator[str]:

@@ -41,18 +41,6 @@ BY_KIND = {
 STRATEGIES = {KINDS[kind]: values for kind, values in BY_KIND.items()}
 
 
-ALL_TEMPLATES = [
-    pytest.param(grammar, template, id=f"{number}-{template.name}")
-    for number, grammar in enumerate(ALL_GRAMMARS)
-    for template in grammar.templates
-]
-ALL_REASONS = [
-    pytest.param(reason, id=f"{number}-{reason.name}")
-    for number, grammar in enumerate(ALL_GRAMMARS)
-    for reason in grammar.reasons
-]
-
-
 PARSERS = [LineParser(grammar) for grammar in ALL_GRAMMARS]
 
 
@@ -60,22 +48,12 @@ def parser_of(grammar: Grammar) -> LineParser:
     return next(p for p, g in zip(PARSERS, ALL_GRAMMARS, strict=True) if g is grammar)
 
 
-@pytest.mark.parametrize(("grammar", "template"), ALL_TEMPLATES)
-@settings(max_examples=15)
-@given(data=st.data())
-def test_printed_lines_are_parsed(
-    grammar: Grammar, template: Template, data: st.DataObject
-) -> None:
-    parts, _ = parts_of(template.text)
-    values = {part.name: data.draw(value_of(part), part.name) for part in parts}
-    message = template.printed(values)
-    prefix = grammar.printed_prefix.format(broker=7, partition=3)
-    for logger in template.loggers:
-        line = parser_of(grammar).parsed("7", logger, prefix + message)
-        assert line.template == template.name
-        assert line.fields == {name: values[name] for name in template.fields}
-        assert line.message == message
-        assert line.partition == ("3" if grammar is JAVA else "")
+def drawn(text: str) -> st.SearchStrategy[dict[str, str]]:
+    """Draw values for the parts of a text, which have names of their own."""
+    parts, _ = parts_of(text)
+    names = [part.name for part in parts]
+    assert len(names) == len(set(names))
+    return st.fixed_dictionaries({part.name: value_of(part) for part in parts})
 
 
 def value_of(part: Part) -> st.SearchStrategy[str]:
@@ -84,22 +62,41 @@ def value_of(part: Part) -> st.SearchStrategy[str]:
     return STRATEGIES[part.pattern]
 
 
-@pytest.mark.parametrize("reason", ALL_REASONS)
-@settings(max_examples=15)
-@given(data=st.data())
-def test_a_reason_that_is_printed_is_classed(reason: Reason, data: st.DataObject) -> None:
-    parts, _ = parts_of(reason.text)
-    values = {part.name: data.draw(value_of(part), part.name) for part in parts}
-    match = re.match(reason.regex, reason.printed(values))
-    assert match is not None
-    assert match[1] == next(values[part.name] for part in parts if part.reported)
+def check_line(grammar: Grammar, template: Template) -> None:
+    @settings(max_examples=15)
+    @given(drawn(template.text))
+    def check(values: dict[str, str]) -> None:
+        message = template.printed(values)
+        prefix = grammar.printed_prefix.format(broker=7, partition=3)
+        for logger in template.loggers:
+            line = parser_of(grammar).parsed("7", logger, prefix + message)
+            assert line.template == template.name
+            assert line.fields == {name: values[name] for name in template.fields}
+            assert line.message == message
+            assert line.partition == ("3" if grammar is JAVA else "")
+
+    check()
 
 
-@pytest.mark.parametrize(("grammar", "template"), ALL_TEMPLATES)
-def test_the_parts_of_a_text_have_names_of_their_own(grammar: Grammar, template: Template) -> None:
-    names = [part.name for part in parts_of(template.text)[0]]
-    assert len(names) == len(set(names))
-    assert grammar.template(template.name) is template
+def check_reason(reason: Reason) -> None:
+    @settings(max_examples=15)
+    @given(drawn(reason.text))
+    def check(values: dict[str, str]) -> None:
+        match = re.match(reason.regex, reason.printed(values))
+        assert match is not None
+        parts, _ = parts_of(reason.text)
+        assert match[1] == next(values[part.name] for part in parts if part.reported)
+
+    check()
+
+
+@pytest.mark.parametrize("grammar", ALL_GRAMMARS, ids=range(len(ALL_GRAMMARS)))
+def test_what_is_printed_is_parsed(grammar: Grammar) -> None:
+    for template in grammar.templates:
+        assert grammar.template(template.name) is template
+        check_line(grammar, template)
+    for reason in grammar.reasons:
+        check_reason(reason)
 
 
 def messages(folder: Path) -> Iterator[tuple[Grammar, str, str, str]]:

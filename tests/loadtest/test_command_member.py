@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from groupquake import load_process
-from groupquake.borrowed import require_allowed
+from groupquake.access import require_allowed
 from groupquake.exits import NotAuthorizedError
 from tests.loadtest.scripts import run_script
 

@@ -25,6 +25,16 @@ def unpacked(recording: Recording, folder: Path) -> Path:
     return folder
 
 
+COORDINATORS = ("kafka-3.9.1-scala", "kafka-4.3.0")
+"""A recording of each coordinator; the rules that 3.9.1 has on Java are those of 4.3.0."""
+
+
+@pytest.fixture(params=COORDINATORS)
+def recording(request: pytest.FixtureRequest) -> Recording:
+    """Return the recording of a coordinator, one after the other."""
+    return RECORDINGS[request.param]
+
+
 @pytest.fixture
 def recorded(tmp_path: Path) -> Path:
     """Return a run folder with the evidence of Kafka 4.3.0."""

@@ -13,10 +13,10 @@ from typing import Any
 from reports.judgement import costs, verdict
 from reports.judgement.costs import Costs, Expulsion, Handover, Holding, Stop
 from reports.judgement.digest import Digest, Digester
+from reports.judgement.results import Results
 from reports.judgement.run.disturbance import Disturbance
 from reports.judgement.run.run_folder import RunFolder
 from reports.judgement.timelines.compare import BOTH
-from reports.judgement.verdict import Results
 from reports.page.drawn_groups import DrawnGroups, Join
 
 Json = dict[str, Any]
@@ -94,7 +94,7 @@ class MadeUpRun:
             (self.folder / name).write_text(text)
         run = RunFolder(self.folder)
         data = self._collected(run)
-        judged = verdict.judge(run, data, self.kip_848, "4.3")
+        judged = verdict.evaluate(run, data, "4.3")
         costs.add(judged, None, data.digests)
         drawn = DrawnGroups(("dynamic", "static"), tuple(self.joins), self.last_ms)
         return run, judged, data, drawn, self.costs
@@ -164,8 +164,11 @@ expect:
             departures=[],
             broken_promises={},
             bound={g: {"member_id": 8, "record_write": 9} for g in ("static", "dynamic")},
-            checks={"static": (400, 400), "dynamic": (500, 500 - wrong)},
-            groups={"static": span, "dynamic": span},
+            groups={
+                "static": {**span, "requests": 400, "explained": 400},
+                "dynamic": {**span, "requests": 500, "explained": 500 - wrong},
+            },
+            kip_848=self.kip_848,
             line_counts={"used": 1000, "irrelevant": 200, "rejected": len(self.gaps)},
             member_lines=[],
             starts=self.starts,

@@ -19,6 +19,7 @@ from reports.judgement.recording import Recording
 from reports.judgement.timelines.member_lines import OF_LOADS
 from tests.recorded.logs import RECORDINGS
 from tests.reports.alter import compared
+from tests.reports.conftest import COORDINATORS
 
 Row = dict[str, Any]
 LAST_KNOWN_MS = 1_000.0
@@ -93,7 +94,7 @@ class Group:
         return [(name, row) for name, row in wrong if row.get("kind") not in OF_LOADS]
 
 
-@pytest.fixture(params=RECORDINGS)
+@pytest.fixture(params=COORDINATORS)
 def group(request: pytest.FixtureRequest) -> Group:
     return Group(RECORDINGS[request.param])
 

@@ -12,15 +12,9 @@ from reports.judgement.findings import Finding
 from reports.judgement.recording import Recording
 from selftest.mutants.judging import found
 from selftest.mutants.synthesized_run import SynthesizedRun
-from tests.recorded.logs import RECORDINGS
 from tests.reports.alter import Copy
 
 FRESH = "01234567-89ab-cdef-0123-456789abcdef"
-
-
-@pytest.fixture(params=RECORDINGS)
-def recording(request: pytest.FixtureRequest) -> Recording:
-    return RECORDINGS[request.param]
 
 
 def given_ids(copy: Copy, member: str) -> list[str]:

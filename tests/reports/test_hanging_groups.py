@@ -16,20 +16,14 @@ from reports.judgement.disturbances import Disturbances
 from reports.judgement.findings import of_group
 from reports.judgement.group import check_rows
 from reports.judgement.missing.gaps import unlogged
-from reports.judgement.missing.unseen import WAITS_MS
 from reports.judgement.recording import Recording
 from reports.judgement.timelines.member_lines import OF_LOADS
-from tests.recorded.logs import RECORDINGS
+from reports.timing import WAITS_MS
 from tests.reports.alter import compared
 
 Row = dict[str, Any]
 SLACK_MS = 500.0
 NO_LIE = ("match", "doubtful_line")
-
-
-@pytest.fixture(params=RECORDINGS)
-def recording(request: pytest.FixtureRequest) -> Recording:
-    return RECORDINGS[request.param]
 
 
 def hanging(recording: Recording, group: str, line: Any) -> Sequence[Any]:
@@ -82,9 +76,7 @@ def rebalance_timeout_ms(recording: Recording, group: str) -> float:
 
 
 @pytest.mark.parametrize("group", ["failover", "leading", "removal"])
-@pytest.mark.parametrize(
-    ("after_ms", "found"), [(-1_000, False), (-50, False), (50, True), (600, True), (9_000, True)]
-)
+@pytest.mark.parametrize(("after_ms", "found"), [(-50, False), (50, True), (9_000, True)])
 def test_a_generation_gets_an_assignment_or_ends(
     recording: Recording, group: str, after_ms: float, found: bool
 ) -> None:
@@ -96,9 +88,7 @@ def test_a_generation_gets_an_assignment_or_ends(
     assert due == (["assignment of generation 1"] if found else [])
 
 
-@pytest.mark.parametrize(
-    ("after_ms", "found"), [(-1_000, False), (-50, False), (50, True), (600, True), (9_000, True)]
-)
+@pytest.mark.parametrize(("after_ms", "found"), [(-50, False), (50, True), (9_000, True)])
 def test_a_join_phase_ends(recording: Recording, after_ms: float, found: bool) -> None:
     """A member leaves, and all others hang in the rebalance that begins."""
     joined = next(
@@ -114,9 +104,7 @@ def test_a_join_phase_ends(recording: Recording, after_ms: float, found: bool) -
     assert due == (["stabilized of generation 2"] if found else [])
 
 
-@pytest.mark.parametrize(
-    ("after_ms", "found"), [(-1_000, False), (-50, False), (50, True), (600, True), (9_000, True)]
-)
+@pytest.mark.parametrize(("after_ms", "found"), [(-50, False), (50, True), (9_000, True)])
 def test_an_assignment_is_stored(recording: Recording, after_ms: float, found: bool) -> None:
     """The leader's SyncGroup came, and is in no log: its write may take 5 s, and 1 s more."""
     assignment = lines(recording, "removal", "assignment")[0]

@@ -17,7 +17,7 @@ from reports.judgement.timelines.member_lines import DOUBTFUL
 from selftest.broken_rules import MUTANTS
 from selftest.mutants.log_synthesis import LogSynthesis, SynthesizedLine
 from tests.recorded.logs import RECORDINGS
-from tests.reports.conftest import Judge
+from tests.reports.conftest import COORDINATORS, Judge
 from tests.reports.synthesized_logs import with_own_ids, write_run
 
 pytestmark = pytest.mark.spark
@@ -217,7 +217,7 @@ class Judged:
         return (self.folder / place["file"]).read_text().splitlines()[place["line"] - 1]
 
 
-@pytest.fixture(scope="module", params=RECORDINGS)
+@pytest.fixture(scope="module", params=COORDINATORS)
 def judged(
     request: pytest.FixtureRequest, judge: Judge, tmp_path_factory: pytest.TempPathFactory
 ) -> Judged:
@@ -248,17 +248,17 @@ def test_the_synthesized_log_of_the_oracle_has_no_finding(judged: Judged) -> Non
     assert judged.verdict["unknown_because"] == []
 
 
-@pytest.mark.parametrize("lie", LIES)
-def test_a_synthesized_log_of_a_mutant_fails_at_its_violation(lie: str, judged: Judged) -> None:
-    group, places = LIES[lie]
-    true = with_own_ids(LogSynthesis(judged.recording, group, lie, step).run(), lie)
-    assert judged.lies[lie] != true, "the evidence does not exercise it"
+def test_a_synthesized_log_of_a_mutant_fails_at_its_violation(judged: Judged) -> None:
     assert judged.verdict["verdict"] == "fail"
     loaded = lambda root: root.get("may_be", "").startswith("fault broker.kill")
-    roots = (root for root in judged.roots(lie) if root["kind"] != DOUBTFUL)
-    first = next(root for root in roots if not loaded(root))
-    assert first["proven"]
-    assert first["kind"] in places
-    text = first["expected"] if first["kind"].startswith("missing") else judged.line(first)
-    assert places[first["kind"]] in text
-    assert f" {lie} " in judged.line(first) or f'"groupId":"{lie}"' in judged.line(first)
+    for lie, (group, places) in LIES.items():
+        true = with_own_ids(LogSynthesis(judged.recording, group, lie, step).run(), lie)
+        assert judged.lies[lie] != true, f"the evidence does not exercise {lie}"
+        roots = (root for root in judged.roots(lie) if root["kind"] != DOUBTFUL)
+        first = next(root for root in roots if not loaded(root))
+        assert first["proven"], lie
+        assert first["kind"] in places, lie
+        line = judged.line(first)
+        text = first["expected"] if first["kind"].startswith("missing") else line
+        assert places[first["kind"]] in text, lie
+        assert f" {lie} " in line or f'"groupId":"{lie}"' in line

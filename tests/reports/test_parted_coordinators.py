@@ -21,11 +21,12 @@ from reports.judgement.findings import Finding, of_group, proven_roots
 from reports.judgement.group import check_rows
 from reports.judgement.missing.gaps import unlogged
 from reports.judgement.recording import Row
-from reports.judgement.run.faults import REPLICATES_MS
 from reports.judgement.run_context import RunContext
+from reports.timing import REPLICATES_MS
 from selftest.mutants.log_synthesis import LogSynthesis
 from selftest.mutants.synthesized_run import SynthesizedRun
 from tests.recorded.logs import RECORDINGS
+from tests.reports.conftest import COORDINATORS
 from tests.reports.explained import explains
 from tests.reports.test_unplanned_elections import GROUP, SUCCESSOR_LASTS_MS, last_sync
 
@@ -97,19 +98,19 @@ def case(name: str) -> Case:
     return Case(SynthesizedRun(recording.folder, recording, GROUP, tuple(lines.run())), seen)
 
 
-@pytest.mark.parametrize("name", RECORDINGS)
+@pytest.mark.parametrize("name", COORDINATORS)
 def test_a_confirmed_write_that_is_gone_is_proven_wrong(name: str) -> None:
     lost = case(name)
     assert not lost.explains()
     assert proven_roots(lost.found())
 
 
-@pytest.mark.parametrize("name", RECORDINGS)
+@pytest.mark.parametrize("name", COORDINATORS)
 def test_what_a_broker_wrote_while_it_was_cut_off_is_gone(name: str) -> None:
     assert case(name).explains(case(name).cut_off(-500.0))
 
 
-@pytest.mark.parametrize("name", RECORDINGS)
+@pytest.mark.parametrize("name", COORDINATORS)
 def test_what_it_wrote_just_before_may_be_gone(name: str) -> None:
     lost = case(name)
     assert not lost.explains(lost.cut_off(500.0))
@@ -119,7 +120,7 @@ def test_what_it_wrote_just_before_may_be_gone(name: str) -> None:
     assert f"what broker {lost.seen.broker} wrote just before it was cut off" in cause
 
 
-@pytest.mark.parametrize("name", RECORDINGS)
+@pytest.mark.parametrize("name", COORDINATORS)
 def test_what_it_wrote_long_before_or_another_one_is_not(name: str) -> None:
     lost = case(name)
     other = "1" if lost.seen.broker != "1" else "2"

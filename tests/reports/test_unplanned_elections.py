@@ -31,6 +31,7 @@ from reports.judgement.run_context import RunContext
 from selftest.mutants.log_synthesis import LogSynthesis
 from selftest.mutants.synthesized_run import SynthesizedRun
 from tests.recorded.logs import RECORDINGS
+from tests.reports.conftest import COORDINATORS
 from tests.reports.explained import explains
 
 GROUP = "failover"
@@ -138,7 +139,7 @@ def case(name: str, unloads_after_ms: float | None = 20.0, *, says_so: bool = Tr
     return Case(run, seen, epochs)
 
 
-@pytest.mark.parametrize("name", RECORDINGS)
+@pytest.mark.parametrize("name", COORDINATORS)
 def test_a_write_that_fails_at_an_election_without_a_fault_is_a_doubt(name: str) -> None:
     lost = case(name)
     assert not lost.is_explained
@@ -151,7 +152,7 @@ def test_a_write_that_fails_at_an_election_without_a_fault_is_a_doubt(name: str)
     assert cause.endswith(": a busy machine or a defect outside the coordinator")
 
 
-@pytest.mark.parametrize("name", RECORDINGS)
+@pytest.mark.parametrize("name", COORDINATORS)
 def test_the_fault_of_a_plan_explains_it(name: str) -> None:
     lost = case(name)
     judge = replace(lost.context, outages=(Outage(lost.failed.at_ms - 100, 1e15),))
@@ -159,7 +160,7 @@ def test_the_fault_of_a_plan_explains_it(name: str) -> None:
     assert unplanned_elections(lost.epochs, lost.partition, judge.outages) == []
 
 
-@pytest.mark.parametrize("name", RECORDINGS)
+@pytest.mark.parametrize("name", COORDINATORS)
 def test_without_an_election_it_is_proven_wrong(name: str) -> None:
     """The broker never gave the partition up: another one loads it after its end."""
     kept = case(name, None)
@@ -167,7 +168,7 @@ def test_without_an_election_it_is_proven_wrong(name: str) -> None:
     assert proven_roots(kept.found)
 
 
-@pytest.mark.parametrize("name", RECORDINGS)
+@pytest.mark.parametrize("name", COORDINATORS)
 @pytest.mark.parametrize(("after_ms", "may_fail"), [(20.0, True), (990.0, True), (1_010.0, False)])
 def test_an_election_explains_what_fails_shortly_before(
     name: str, after_ms: float, *, may_fail: bool
@@ -184,7 +185,7 @@ def test_an_election_explains_what_fails_shortly_before(
     assert election.meets(failed_ms, failed_ms) == (after_ms < KNOWN_MS + 40.0)
 
 
-@pytest.mark.parametrize("name", RECORDINGS)
+@pytest.mark.parametrize("name", COORDINATORS)
 @pytest.mark.parametrize("epoch", [0, None])
 def test_a_load_that_is_in_no_higher_epoch_is_no_election(name: str, epoch: int | None) -> None:
     lost = case(name)
@@ -204,7 +205,7 @@ def test_before_epochs_were_logged_the_order_of_times_tells() -> None:
     assert election.broker == loads[0].broker
 
 
-@pytest.mark.parametrize("name", RECORDINGS)
+@pytest.mark.parametrize("name", COORDINATORS)
 def test_brokers_that_are_shut_down_lose_their_leaderships(name: str) -> None:
     lost = case(name)
     unloads_ms = lost.failed.at_ms + 20.0
@@ -213,7 +214,7 @@ def test_brokers_that_are_shut_down_lose_their_leaderships(name: str) -> None:
     assert look(unloads_ms) == []
 
 
-@pytest.mark.parametrize("name", RECORDINGS)
+@pytest.mark.parametrize("name", COORDINATORS)
 @pytest.mark.parametrize(("stops_after_ms", "explained"), [(15.0, True), (25.0, False)])
 def test_writes_fail_as_a_run_shuts_its_brokers_down(
     name: str, stops_after_ms: float, *, explained: bool
@@ -225,7 +226,7 @@ def test_writes_fail_as_a_run_shuts_its_brokers_down(
     assert explains(judge, GROUP, lost.rows) == explained
 
 
-@pytest.mark.parametrize("name", RECORDINGS)
+@pytest.mark.parametrize("name", COORDINATORS)
 def test_a_broker_that_gives_nothing_up_loses_no_write_as_it_is_shut_down(name: str) -> None:
     kept = case(name, None)
     judge = replace(kept.context, grown_ms=(inf, kept.failed.at_ms - 1_000.0))

@@ -11,18 +11,10 @@ from typing import Any, NamedTuple
 from reference_coordinator.replay import ObservedRequest, Stall
 from reference_coordinator.replay.lateness import NEVER_LATE, Lateness
 from reports.judgement.breaches import Breach, breach
+from reports.timing import DOWN_MS, TAKEN_UP_MS, UP_MS
 
 Json = dict[str, Any]
 
-DOWN_MS = 500.0
-"""How long after it was stopped a request of a client may arrive: it was in flight, or its line was
-written late. `chaos` allows as much. Measured on 132 restarts and kills: the last one arrives 2 ms
-before the journal has the member down. A broker that stands still reads it later by that."""
-TAKEN_UP_MS = 50.0
-"""How soon a broker that has answered a request reads the next one of its connection. It reads none
-before: what a client sent waits there for its turn, also when the client is gone."""
-UP_MS = 50.0
-"""How much earlier than the journal has it a fault may end: its entries are written between."""
 DOWN = ("member.restart", "member.kill", "member.pause", "members.scale")
 """The faults that take a member down or freeze it, for `down_for_ms`."""
 DELAY, HOLD = "net.delay", "net.hold"
@@ -120,7 +112,6 @@ class Absent:
     another, and when the last was answered."""
 
     def __post_init__(self) -> None:
-        """Sort absences by client, and stalls by broker."""
         for one in sorted(self.absences, key=_FROM_MS):
             self._left[one.client].append(one)
         for broker in {stall.broker for stall in self.stalls}:

@@ -18,8 +18,7 @@ from math import inf
 from operator import itemgetter
 from typing import Any, TypeVar
 
-from reference_coordinator.assignors import (
-    ASSIGNORS,
+from kafka_protocol.consumer_protocol import (
     Assignment,
     ConsumerProtocolError,
     Subscription,
@@ -28,20 +27,19 @@ from reference_coordinator.assignors import (
 from reference_coordinator.replay import ObservedRequest, Outage
 from reports.judgement.breaches import Breach, breach
 from reports.judgement.logged import Requests
-from reports.judgement.run.deleted_topics import Deletions
+from reports.judgement.run.disturbance import Deletions
+from reports.timing import TOPIC_KNOWN_MS
 
 Json = dict[str, Any]
 Row = Mapping[str, Any]
 Blob = TypeVar("Blob", Subscription, Assignment)
 
+ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
+"""Those of Kafka's clients, by the names under which members propose them."""
 COOPERATIVE = ("cooperative-sticky",)
 """The assignors of the cooperative protocol (KIP-429), under librdkafka as under Java."""
-SHOWN = 5
-"""How many partitions a breach names."""
+SHOWN = 5  # how many partitions a breach names
 
-KNOWN_MS = 10_000.0
-"""How long after the first JoinGroup of a group a leader's broker may not know a topic: it was
-created just before, on a machine that may be busy. A topic is known with all its partitions."""
 
 ASSIGNED = """
     group STRING, generation INT, at_ms DOUBLE, topics STRING, partitions STRING
@@ -57,8 +55,7 @@ class Subscribed:
     topics: set[str] = field(default_factory=set)
     owned: set[TopicPartition] = field(default_factory=set)
     assignor: str = ""
-    broker: str = ""
-    """Which coordinator it joined."""
+    broker: str = ""  # which coordinator it joined
     is_assigned: bool = False
     """Whether its leader's assignment was accepted: the coordinator ignores any later one."""
 
@@ -68,19 +65,17 @@ class Assignments:
     """The assignments that a group's coordinator accepted, as its requests come in.
 
     `partitions` is the number of partitions that each topic has had all the time. In an outage a
-    leader may not know its topics: nothing is missing then. In the first KNOWN_MS of the group it
-    may not know one at all: that is not proven. A topic that is `deleted` is not due from then on;
-    members of some clients go on to subscribe to it.
+    leader may not know its topics: nothing is missing then. In the first TOPIC_KNOWN_MS of the
+    group it may not know one at all: that is not proven. A topic that is `deleted` is not due from
+    then on; members of some clients go on to subscribe to it.
     """
 
     partitions: Mapping[str, int] = field(default_factory=dict)
     outages: tuple[Outage, ...] = ()
     deleted: Deletions = field(default_factory=dict)
     _subscribed: dict[int, Subscribed] = field(default_factory=lambda: defaultdict(Subscribed))
-    _last: tuple[Json, Subscribed] | None = None
-    """The last assignment that was accepted."""
-    _first_ms: float = inf
-    """When the first JoinGroup was answered."""
+    _last: tuple[Json, Subscribed] | None = None  # the last assignment that was accepted
+    _first_ms: float = inf  # when the first JoinGroup was answered
 
     def add(self, requests: Requests) -> Iterator[tuple[str, Json]]:
         """Take requests; yield rows of `breaches` and `assigned`, each with its table's name."""
@@ -157,7 +152,7 @@ class Assignments:
         missing = [one for one in due if one not in given and one not in withheld]
         if missing:
             names = {one.topic for one in missing}
-            early = seen.answered_ms <= self._first_ms + KNOWN_MS
+            early = seen.answered_ms <= self._first_ms + TOPIC_KNOWN_MS
             yield row(
                 Breach.NOT_ASSIGNED,
                 proven=not (early and names.isdisjoint(one.topic for one in given)),

@@ -7,25 +7,16 @@ from functools import lru_cache, partial
 from math import inf
 from typing import Any, NamedTuple
 
-from reference_coordinator.assignors import Assignment
+from kafka_protocol.consumer_protocol import Assignment
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.breaches import Breach, breach
 from reports.judgement.clients.assignments import listed, named, read
-from reports.judgement.log.parsing import ARRIVAL_ERROR_MS
 from reports.judgement.run.deliveries import Delivery
 from reports.judgement.run.history import ClientEvent
+from reports.timing import ARRIVAL_ERROR_MS, OLD_ANSWER_MS, SEEN_MS, TAIL_MS
 
 Json = dict[str, Any]
 
-SEEN_MS = 250.0
-"""How much earlier than its answer an event may seem. Measured on 2,740 events: 0.5 ms, and 65 ms
-later at most; a broker of a busy machine may write the answer's line late."""
-OLD_MS = 500.0
-"""How long before an event its answer is, usually: several times what was measured."""
-TAIL_MS = 5_000.0
-"""How long before its end a client may be answered what it does not report any more: closing takes
-that long where a JoinGroup waits. While it ends it reports nothing, and on a busy machine that
-takes longer: 5,096 ms were seen."""
 KEPT = 100
 """How many answers of one kind are kept that a client has not reported: some never report one."""
 
@@ -84,13 +75,11 @@ class Answers:
 
     answers: list[Answer] = field(default_factory=list)
     waiting: list[Waiting] = field(default_factory=list)
-    tells_of_all: bool = False
-    """Whether the client tells of each answer that reaches it."""
+    tells_of_all: bool = False  # whether the client tells of each answer that reaches it
     _said_ms: float = -inf
     _silent_from_ms: float = -inf
-    """The last event, and the last before the client was silent for longer than OLD_MS."""
-    _connection: str = ""
-    """That of the answer which it reported last."""
+    """The last event, and the last before the client was silent for longer than OLD_ANSWER_MS."""
+    _connection: str = ""  # that of the answer which it reported last
 
     def take(self, at_ms: float, fits: Fits) -> tuple[Answer | None, list[Answer]]:
         """Take the answer that an event tells of; return it, and those before it.
@@ -99,7 +88,7 @@ class Answers:
         tells of all, what came on its one connection since it fell silent is not old: one that was
         frozen reads its answers in order.
         """
-        if at_ms - self._said_ms > OLD_MS:
+        if at_ms - self._said_ms > OLD_ANSWER_MS:
             self._silent_from_ms = self._said_ms
         self._said_ms = at_ms
         fitting = [place for place, one in enumerate(self.answers) if fits(one)]
@@ -118,18 +107,18 @@ class Answers:
     def _is_recent(self, place: int, at_ms: float, last_place: int) -> bool:
         """Whether an answer is not old for an event, before which the last one came."""
         answer, last = self.answers[place], self.answers[last_place]
-        if answer.at_ms >= at_ms - OLD_MS:
+        if answer.at_ms >= at_ms - OLD_ANSWER_MS:
             return True
         unread = self.tells_of_all and answer.at_ms > self._silent_from_ms
         return unread and self._connection == answer.seen.connection == last.seen.connection
 
     def reported(self, answer: Answer) -> None:
-        """Excuse answers that say the same within OLD_MS.
+        """Excuse answers that say the same within OLD_ANSWER_MS.
 
         A client that joins again before it tells of the first tells of both once.
         """
         for place, one in enumerate(self.answers):
-            if one.tells == answer.tells and abs(one.at_ms - answer.at_ms) <= OLD_MS:
+            if one.tells == answer.tells and abs(one.at_ms - answer.at_ms) <= OLD_ANSWER_MS:
                 self.answers[place] = one._replace(again=True)
 
     def add(self, answer: Answer) -> None:
@@ -153,14 +142,11 @@ class Client:
             "committed": Answers(tells_of_all=True),
             "fenced": Answers(),
         }
-    )
-    """What it was answered, by the event that reports it."""
-    last_commit: Any = None
-    """The offsets of the commit that it reported last."""
+    )  # what it was answered, by the event that reports it
+    last_commit: Any = None  # the offsets of the commit that it reported last
     ids: deque[str] = field(default_factory=lambda: deque(maxlen=KEPT))
     """The last member ids that brokers gave it, in order."""
-    joined_ms: float = -inf
-    """When it was last answered a JoinGroup that a log has."""
+    joined_ms: float = -inf  # when it was last answered a JoinGroup that a log has
     connections: set[str] = field(default_factory=set)
     """Those on which its process was answered something that it reported."""
     said: set[str] = field(default_factory=set)

@@ -20,7 +20,6 @@ from reference_coordinator.replay import ObservedRequest, Outage
 from reports.judgement.breaches import AboutClient, Breach, breach
 from reports.judgement.clients.assignments import COOPERATIVE
 from reports.judgement.clients.client_answers import (
-    SEEN_MS,
     Answer,
     Client,
     Fits,
@@ -35,10 +34,10 @@ from reports.judgement.clients.client_answers import (
 from reports.judgement.clients.client_rules.findings import about_client
 from reports.judgement.clients.offsets import Offsets, stored
 from reports.judgement.clients.owners import Owners
-from reports.judgement.log.parsing import ARRIVAL_ERROR_MS
-from reports.judgement.run.deleted_topics import Deletions
 from reports.judgement.run.deliveries import NOTHING_HELD, Deliveries, InOrder
+from reports.judgement.run.disturbance import Deletions
 from reports.judgement.run.history import ClientEvent
+from reports.timing import ARRIVAL_ERROR_MS, GOES_ON_MS, LOOKED_FOR_MS, SEEN_MS, UNLOGGED_MS
 
 Json = dict[str, Any]
 Request = tuple[ObservedRequest, int | None, float]
@@ -47,13 +46,6 @@ Request = tuple[ObservedRequest, int | None, float]
 CLIENTS = "group STRING, name STRING, count LONG"
 """How much of each kind was compared, and what is counted beside it (`Clients.counts`)."""
 
-LOOKED_FOR_MS = 2_000.0
-"""How long after an event its answer is looked for before the event is judged."""
-UNLOGGED_MS = 2_000.0
-"""How long after the journal announces a fault on a broker a client may tell of what that broker
-answered, and never logged."""
-GOES_ON_MS = 1_000.0
-"""How long after an answer that fences it a client may be answered something else."""
 UNDELIVERED = "undelivered"
 """Counts the answers that never reached their client, as the tap's lines have it."""
 TWICE = "told_twice"
@@ -73,18 +65,15 @@ class Clients:
     """
 
     outages: Sequence[Outage] = ()
-    has_history: bool = True
-    """Whether events may come at all."""
+    has_history: bool = True  # whether events may come at all
     members: Mapping[str, str] = field(default_factory=dict)
     """The kinds of the clients that a history has to have, by their names."""
     deliveries: Deliveries = NOTHING_HELD
     """The answers that the tap did not hand to clients at once."""
-    deleted: Deletions = field(default_factory=dict)
-    """The topics that faults delete."""
+    deleted: Deletions = field(default_factory=dict)  # the topics that faults delete
     counts: Counter[str] = field(default_factory=Counter)
     """How many events were compared, by their names, and what `Owners` and `Offsets` count."""
-    about_clients: list[Json] = field(default_factory=list)
-    """Rows of `CLIENT_FINDINGS`."""
+    about_clients: list[Json] = field(default_factory=list)  # rows of `CLIENT_FINDINGS`
     _found: list[Json] = field(default_factory=list)
     _clients: dict[str, Client] = field(default_factory=lambda: defaultdict(Client))
     _assignors: dict[int, str] = field(default_factory=dict)
@@ -95,7 +84,6 @@ class Clients:
     _unanswered: Unanswered = field(default_factory=Unanswered)
 
     def __post_init__(self) -> None:
-        """Begin without owners and offsets."""
         self._owners = Owners(self.counts)
         self._offsets = Offsets(self.counts, self._is_well_known, self.deleted)
         self._handed_on = InOrder(self.deliveries)

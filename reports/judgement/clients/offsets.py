@@ -24,7 +24,8 @@ from kafka_protocol.errors import NO_ERROR, Error
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.breaches import AboutClient, Breach, breach
 from reports.judgement.coordinators.coordinator_epochs import CoordinatorEpochs
-from reports.judgement.run.deleted_topics import Deletions, of_partition
+from reports.judgement.run.disturbance import Deletions, of_partition
+from reports.timing import LOAD_LINE_LATE_MS, RETENTION_MS
 
 Json = dict[str, Any]
 Stored = Sequence[tuple[str, int]]
@@ -41,24 +42,16 @@ AGAIN = (
 """The errors after which clients send a commit again: librdkafka's OffsetCommit handler, Java's."""
 GENERATIONS = 3
 """How many generations are known of which commits may come in: requests may overlap."""
-REFUSED = 4
-"""How many refused offsets of a partition are kept."""
-NO_OFFSET = -1
-"""What a fetch gives where no offset is stored."""
+REFUSED = 4  # how many refused offsets of a partition are kept
+NO_OFFSET = -1  # what a fetch gives where no offset is stored
 NOT_STORED = (
     Error.UNKNOWN_MEMBER_ID,
     Error.ILLEGAL_GENERATION,
     Error.FENCED_INSTANCE_ID,
     Error.REBALANCE_IN_PROGRESS,
     Error.COORDINATOR_LOAD_IN_PROGRESS,
-)
-"""The answers to commits that the coordinator refused before it wrote anything."""
-LOADED_MS = 50.0
-"""How much later than the first answers of a coordinator its line about the load may be."""
-RETENTION_MS = 60_000.0
-"""The shortest `offsets.retention.minutes`, after which offsets of an empty group are deleted."""
-KEPT = 64
-"""How many commits of a partition are remembered for fetches to come."""
+)  # the answers to commits that the coordinator refused before it wrote anything
+KEPT = 64  # how many commits of a partition are remembered for fetches to come
 
 
 def stored(commit: ObservedRequest) -> tuple[list[tuple[str, int]], int]:
@@ -137,8 +130,7 @@ class Offsets:
     """The last commit of each partition, with the lowest offset of those that overlap with it."""
     _refused: dict[str, deque[int]] = field(
         default_factory=lambda: defaultdict(lambda: deque(maxlen=REFUSED))
-    )
-    """By partition: the offsets of commits that may come again."""
+    )  # by partition: the offsets of commits that may come again
 
     def assigned(self, sync: ObservedRequest, share: frozenset[str] | None) -> None:
         """Note which partitions a member has in a generation; None if that cannot be read."""
@@ -311,6 +303,6 @@ class FetchedOffsets:
 
     def _epoch(self, seen: ObservedRequest, partition: int | None) -> int | None:
         loads = () if partition is None else self.epochs.loads.get(partition, ())
-        until_ms = seen.answered_ms + LOADED_MS
+        until_ms = seen.answered_ms + LOAD_LINE_LATE_MS
         mine = [one for one in loads if one.broker == seen.broker and one.at_ms <= until_ms]
         return mine[-1].epoch if mine else None

@@ -19,18 +19,13 @@ from reports.judgement.breaches import AboutClient, Breach, breach
 from reports.judgement.clients.client_answers import in_words
 from reports.judgement.clients.offsets import stored
 from reports.judgement.run.history import ClientEvent
+from reports.timing import OWNED_TWICE_MS, OWNED_TWICE_PROVEN_MS
 
 Json = dict[str, Any]
 
 UNTIL_ANSWERED = "owned_twice_until_answered"
 """Counts the partitions that a member which is out goes on to own beside their new owner."""
-SAME_MS = 100.0
-"""How long two owners may seem to be at one time: what Java members print is read late. Measured
-on 41 handovers of librdkafka members: never at all."""
-PROVEN_MS = 1_000.0
-"""From which time on two owners are proven; the load may be that late to read what members say."""
-REMEMBERED = 8
-"""How many generations and answers of a member are remembered."""
+REMEMBERED = 8  # how many generations and answers of a member are remembered
 
 
 @dataclass(slots=True)
@@ -53,7 +48,7 @@ class _Overlap:
             f"{self.former} and {self.event.client} both own {some} {how_long}",
             shown_by=self.sync,
             history=self.event.place,
-            proven=until_ms - since_ms > PROVEN_MS,
+            proven=until_ms - since_ms > OWNED_TWICE_PROVEN_MS,
         )
         return self.former, row
 
@@ -149,7 +144,7 @@ class Owners:
         for overlap in self._overlaps:
             both = overlap.partitions & partitions if overlap.former == client else frozenset()
             overlap.partitions -= both
-            if both and event.at_ms - overlap.event.at_ms > SAME_MS:
+            if both and event.at_ms - overlap.event.at_ms > OWNED_TWICE_MS:
                 yield overlap.row(both, event.at_ms)
         self._overlaps = [one for one in self._overlaps if one.partitions]
 

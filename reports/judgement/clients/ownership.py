@@ -16,8 +16,7 @@ from reports.judgement.run.history import ClientEvent, in_order
 
 Json = dict[str, Any]
 
-DUPLICATE = ".duplicate"
-"""Stands behind the name of a member that was started twice."""
+DUPLICATE = ".duplicate"  # stands behind the name of a member that was started twice
 
 OWNERSHIP = """
     group STRING, partition STRING, member STRING, kind STRING, from_ms DOUBLE, until_ms DOUBLE,

@@ -16,9 +16,8 @@ from kafka_protocol.append_errors import append_error
 from kafka_protocol.offsets_topic import partition_of
 from reference_coordinator.classic.timeline import ExpectedRebalance
 from reference_coordinator.replay import EpochEvent, ExpectedLine, Outage, Parting, Stall
-from reference_coordinator.replay.coordinator_epochs import LEARNS_MS
 from reports.judgement.timelines import member_lines
-from reports.judgement.timelines.compare import LATE_MS
+from reports.timing import METADATA_KNOWN_MS
 
 Row = Mapping[str, Any]
 
@@ -27,13 +26,9 @@ EPOCH_EVENTS = {
     "loaded": "loaded",
     "load_failed": "unloaded",
     "unload_started": "unloaded",
-}
-"""What these lines say of a partition, as the kind of an epoch event."""
+}  # what these lines say of a partition, as the kind of an epoch event
 GIVEN_UP = ("unloaded", "ended")
 """The events by which a broker coordinates a partition no more."""
-KNOWN_MS = LEARNS_MS + LATE_MS
-"""How far the lines of two brokers about one election may lie apart, and how long before its line a
-broker may refuse writes: it tells its replicas of an election before its coordinator."""
 FAILED_WRITES = ("write_failed", "batch_too_large", "commit_failed", "metadata_failed")
 """Templates of lines about a record that could not be written: of a partition, or of a group."""
 OF_LOADS = (*EPOCH_EVENTS, "load_scheduled", "load_ignored")
@@ -48,8 +43,7 @@ class Load:
 
     broker: str
     at_ms: float
-    epoch: int | None
-    """The leader epoch, from 2.8 on."""
+    epoch: int | None  # the leader epoch, from 2.8 on
     line: int
     scheduled_ms: float
     """When the broker scheduled it; on Java, whose loads give way to unloads, as `at_ms`."""
@@ -76,8 +70,7 @@ class CoordinatorEpochs:
     loading: list[Stall] = field(default_factory=list)
     """When the one thread of a Scala broker that loads and unloads was at a load: what it has to
     unload waits for that (`GroupMetadataManager.scheduler`)."""
-    partings: tuple[Parting, ...] = ()
-    """When faults cut brokers off from the others."""
+    partings: tuple[Parting, ...] = ()  # when faults cut brokers off from the others
 
     @property
     def hindered(self) -> Sequence[Stall]:
@@ -262,5 +255,5 @@ def short_epochs(epochs: CoordinatorEpochs, partition: int) -> Iterator[Outage]:
     for load in epochs.loads.get(partition, ()):
         times = epochs.given_up_ms(partition, load.broker, *GIVEN_UP)
         end_ms = min((at_ms for at_ms in times if at_ms >= load.scheduled_ms), default=inf)
-        if load.scheduled_ms < load.at_ms and end_ms <= load.at_ms + KNOWN_MS:
+        if load.scheduled_ms < load.at_ms and end_ms <= load.at_ms + METADATA_KNOWN_MS:
             yield Outage(load.scheduled_ms, max(end_ms, load.at_ms))

@@ -19,14 +19,10 @@ from typing import Any
 
 from reference_coordinator.replay import Outage, Stall
 from reference_coordinator.replay.lateness import Lateness, lateness_of
-from reports.judgement.coordinators.coordinator_epochs import (
-    GIVEN_UP,
-    KNOWN_MS,
-    CoordinatorEpochs,
-    Load,
-)
+from reports.judgement.coordinators.coordinator_epochs import GIVEN_UP, CoordinatorEpochs, Load
 from reports.judgement.run.disturbance import Disturbance, Source, clock
 from reports.judgement.timelines.member_lines import row_of
+from reports.timing import METADATA_KNOWN_MS
 
 Json = dict[str, Any]
 
@@ -121,19 +117,19 @@ def _elections(
         named = (before.epoch, load.epoch) != (None, None)
         if before.broker == load.broker or (named and _epoch(load) <= _epoch(before)):
             continue
-        by_ms = late[before.broker].latest(load.at_ms, KNOWN_MS + epochs.reconnects_ms)
+        by_ms = late[before.broker].latest(load.at_ms, METADATA_KNOWN_MS + epochs.reconnects_ms)
         unloads = epochs.given_up_ms(partition, before.broker, "unloaded")
         lost_ms = max((ms for ms in unloads if before.at_ms <= ms <= by_ms), default=None)
         if lost_ms is None:
             continue
         first_ms, last_ms = min(lost_ms, load.scheduled_ms), max(lost_ms, load.at_ms)
-        from_ms = late[before.broker].earliest(first_ms, KNOWN_MS)
+        from_ms = late[before.broker].earliest(first_ms, METADATA_KNOWN_MS)
         cause = (
             f"broker {before.broker} lost its leadership of __consumer_offsets-{partition}"
             f" without a fault of the plan, at {clock(lost_ms)} UTC:"
             " a busy machine or a defect outside the coordinator"
         )
-        until_ms = last_ms + KNOWN_MS
+        until_ms = last_ms + METADATA_KNOWN_MS
         election = Disturbance(before.broker, from_ms, until_ms, cause, Source.ELECTION)
         yield first_ms, last_ms, election
 
@@ -185,11 +181,10 @@ def _is_borne_out(
 
 def _known_ms(epochs: CoordinatorEpochs, load: Load, late: Lateness) -> float:
     """Return until when another broker may not know of a load, given what may hold it up."""
-    return late.latest(load.at_ms, KNOWN_MS + epochs.reconnects_ms)
+    return late.latest(load.at_ms, METADATA_KNOWN_MS + epochs.reconnects_ms)
 
 
 def _started(epochs: CoordinatorEpochs, broker: str, from_ms: float, until_ms: float) -> bool:
-    """Tell whether a broker was started within a time."""
     return any(
         (event.broker, event.kind) == (broker, "started") and from_ms < event.at_ms < until_ms
         for event in epochs.of_brokers

@@ -26,17 +26,21 @@ from kafka_protocol.errors import Error
 from reference_coordinator.replay import EpochEvent, ObservedRequest, Tolerance
 from reference_coordinator.replay.outside_errors import OF_BROKER
 from reports.judgement.coordinators.coordinator_epochs import last_finished
-from reports.judgement.log.parsing import HANDLING_DELAY_MS
 from reports.judgement.logged import REQUEST, Chunk
 from reports.judgement.run.deliveries import COPY
+from reports.timing import (
+    DECIDED_MS,
+    EVENT_APART_MS,
+    HANDLING_DELAY_MS,
+    LOADED_BEFORE_MS,
+    LOADS_MS,
+    MARKS_NEAR_MS,
+)
 
 SERVES, LOADS, ABSENT, THERE, OPEN = "serves", "loads", "absent", "there", "open"
 """What an answer says of its broker. A Heartbeat without an error only says that it is `THERE`: a
 coordinator that still loads the group answers so, too (`GroupCoordinator.doHeartbeat`,
 `GroupCoordinatorService.heartbeat`). A request without an answer leaves it `OPEN`."""
-LOADS_MS = 5_000.0
-"""How long before an answer that a broker loads the group such a Heartbeat may have been answered
-by the same load, if nothing else is answered in between."""
 SAYS: Mapping[int, str] = {Error.COORDINATOR_LOAD_IN_PROGRESS: LOADS, Error.NOT_COORDINATOR: ABSENT}
 SAYS_NOTHING = frozenset(
     {
@@ -50,14 +54,6 @@ SAYS_NOTHING = frozenset(
 """Errors that a broker answers with whether or not it coordinates the group; and 15, which a failed
 write has, too."""
 FIRST_ERROR = re.compile(r'"errorCode":(-?\d+)')
-NEAR_MS = 5_000.0
-"""How near an answer tells: further than the windows of two requests reach."""
-FIRST_MS = 1_000.0
-"""How long before its first request a group is taken to be loaded, where nothing tells when."""
-APART_MS = 0.001
-"""How far from the request that shows it an event is placed."""
-DECIDED_MS = 1_000.0
-"""How long before an answer that waited its coordinator may have decided it (`Tolerance.reply`)."""
 TOLERANCE = Tolerance(search=30_000)
 """More orders are tried where no line tells which came first."""
 Restart = tuple[str, float]
@@ -95,7 +91,7 @@ class WireEpochs:
     def _placed(self, seen: ObservedRequest) -> ObservedRequest:
         for from_ms, until_ms in self.absent.get(seen.broker, ()):
             if from_ms < seen.at_ms < until_ms <= seen.latest_ms and _is_served(seen):
-                return replace(seen, at_ms=min(until_ms + APART_MS, seen.latest_ms))
+                return replace(seen, at_ms=min(until_ms + EVENT_APART_MS, seen.latest_ms))
         return seen
 
     @property
@@ -159,12 +155,7 @@ def _is_served(seen: ObservedRequest) -> bool:
 
 
 def marks_of(
-    at_ms: float,
-    broker: str,
-    says: str,
-    earliest_ms: float,
-    latest_ms: float,
-    answered_ms: float,
+    at_ms: float, broker: str, says: str, earliest_ms: float, latest_ms: float, answered_ms: float
 ) -> Iterator[Mark]:
     """Yield what an answer shows: a request that waited is accepted at once, and answered later."""
     if says in (LOADS, ABSENT):
@@ -195,8 +186,8 @@ def telling(
             or before is one
             or after is one
             or not before.broker == one.broker == after.broker
-            or one.at_ms > known_ms - NEAR_MS
-            or _are_any(away_ms[one.broker], one.at_ms - NEAR_MS, one.at_ms + NEAR_MS)
+            or one.at_ms > known_ms - MARKS_NEAR_MS
+            or _are_any(away_ms[one.broker], one.at_ms - MARKS_NEAR_MS, one.at_ms + MARKS_NEAR_MS)
             or _are_any(restarts_ms, before.at_ms, after.at_ms)
         ):
             yield one
@@ -337,16 +328,16 @@ def _events(one: _Serving, servings: Iterable[_Serving]) -> Iterator[EpochEvent]
     since = [one.not_before_ms, *(mark.earliest_ms for mark in (*absent[-1:], *ended))]
     since_ms, begins = max(since), (loads[0] if loads else first)
     if since_ms == -inf:
-        since_ms = begins.earliest_ms - FIRST_MS
+        since_ms = begins.earliest_ms - LOADED_BEFORE_MS
     since_ms = min(since_ms, begins.latest_ms)
-    begun_ms = max(since_ms, begins.at_ms - 2 * APART_MS)
+    begun_ms = max(since_ms, begins.at_ms - 2 * EVENT_APART_MS)
     yield EpochEvent(begun_ms, broker, "loading", None, since_ms, max(begins.latest_ms, begun_ms))
-    loaded_ms = first.at_ms - APART_MS
+    loaded_ms = first.at_ms - EVENT_APART_MS
     from_ms = max(since_ms, loads[-1].earliest_ms) if loads else since_ms
     yield EpochEvent(loaded_ms, broker, "loaded", None, min(from_ms, loaded_ms), first.latest_ms)
     if one.after is not None:
         last, gone = one.last, one.after
-        at_ms = last.at_ms + APART_MS
+        at_ms = last.at_ms + EVENT_APART_MS
         until_ms = max(gone.latest_ms, at_ms)
         yield EpochEvent(at_ms, broker, "unloaded", None, last.earliest_ms, until_ms)
 

@@ -12,23 +12,19 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from reports.judgement.log.parsing import times_of, times_on_wire
-from reports.judgement.log.processes import Lost
 from reports.judgement.log.split_rows import (
     GOES_ON,
     LINE_ROW,
     REQUEST_ROW,
     Blob,
+    Lost,
     Row,
     Rows,
     unpacked,
 )
-from reports.judgement.run.skews import Skew
+from reports.judgement.run.disturbance import Skew
+from reports.timing import CLOCK_AHEAD_MS, CLOCK_BEHIND_MS
 
-CLOCK_MS = 50.0
-"""How far a printed time may be ahead of the nano clock; more is not this broker's."""
-PAUSE_MS = 1_000.0
-"""How far a printed time may be behind the nano clock: log4j 2 reads the time first, then the nano
-clock, and the thread may be suspended between (`MutableLogEvent.initTime`, log4j-core 2.25.3)."""
 NOT_ITS_OWN = "the time it shows is not its broker's"
 
 REQUESTS = """
@@ -46,8 +42,7 @@ TRANSITIONS = """
 COVERAGE = """
     broker STRING, file STRING, line LONG, process LONG, serial_number LONG, at_ms DOUBLE,
     status STRING, text STRING
-"""
-"""The lines that are not used: `irrelevant` or `rejected`."""
+"""  # the lines that are not used: `irrelevant` or `rejected`
 GAPS = "broker STRING, process LONG, at_ms DOUBLE, line LONG, what STRING"
 TABLES = {
     "requests": REQUESTS, "transitions": TRANSITIONS, "coverage": COVERAGE, "lost": GAPS,
@@ -70,7 +65,9 @@ def offset_ms(apart_us: Mapping[int, int]) -> float:
     ordered = sorted(apart_us)
     up_to = list(accumulate(map(apart_us.__getitem__, ordered)))
     median_us = ordered[bisect_left(up_to, (up_to[-1] + 1) // 2)]
-    reach_us = range(median_us - int(PAUSE_MS * 1_000), median_us + int(CLOCK_MS * 1_000) + 1)
+    reach_us = range(
+        median_us - int(CLOCK_BEHIND_MS * 1_000), median_us + int(CLOCK_AHEAD_MS * 1_000) + 1
+    )
     agree = sum(apart_us[us] for us in ordered if us in reach_us)
     return (median_us + 0.5) / 1_000 + 0.5 if 2 * agree >= up_to[-1] else nan
 
@@ -121,7 +118,11 @@ class Place(NamedTuple):
             return float(ms)
         exact = tick / 1e6 + offset
         shown = self._shown_on_right_clock(exact, ms) if self.skews else ms
-        return min(exact, shown + 1.0) if -CLOCK_MS <= exact - shown <= PAUSE_MS else exact
+        return (
+            min(exact, shown + 1.0)
+            if -CLOCK_AHEAD_MS <= exact - shown <= CLOCK_BEHIND_MS
+            else exact
+        )
 
     def _shown_on_right_clock(self, exact: float, logged: float) -> float:
         """Return the time that a line shows, as the right clock would have had it.
@@ -169,7 +170,6 @@ class Place(NamedTuple):
         ]
 
     def _repeated(self, requests: Iterable[Row]) -> Iterable[Row]:
-        """Yield rows of `coverage`."""
         for line, process, sn, ms, tick, api, _, _, connection, serial, *_ in requests:
             if line in self.repeated:
                 text = f"{api} {serial} of connection {connection} stands twice"
@@ -199,7 +199,7 @@ class Place(NamedTuple):
             return True
         exact = tick / 1e6 + offset
         shown = self._shown_on_right_clock(exact, ms) if self.skews else ms
-        return not -CLOCK_MS <= exact - shown <= PAUSE_MS
+        return not -CLOCK_AHEAD_MS <= exact - shown <= CLOCK_BEHIND_MS
 
     def _head(self, line: int, process: int, sn: int | None) -> tuple[Any, ...]:
         if not self.numbered and not process and sn is not None:

@@ -1,6 +1,7 @@
 """The lines of logs as bytes: of bounded length, and those of a packed file up to a damage."""
 
 import bz2
+import gzip
 import lzma
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -8,41 +9,17 @@ from typing import Any, BinaryIO
 
 LONGEST = 16 << 20
 """How many bytes a line of evidence may have: several times what a request with its answer has."""
-SHOWN = 300
-"""How many bytes are left of a longer one."""
+SHOWN = 300  # how many bytes are left of a longer one
 TOO_LONG, DAMAGED = b"\0longer than 16 MiB: ", b"\0the rest of the file is not there: "
 """What stands before them, and a line that ends a damaged file: no line of evidence begins so, so
 that its reader rejects and counts it as any other that was altered."""
-_PIECE = 1 << 20
-"""How many bytes are unpacked at once."""
+_PIECE = 1 << 20  # how many bytes are unpacked at once
 
 
-class _Gzip:
-    """Unpacks as the decompressors of `bz2` and `lzma` do."""
-
-    def __init__(self) -> None:
-        self._unpacker = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
-
-    def decompress(self, data: Any, most: int) -> bytes:
-        return self._unpacker.decompress(self._unpacker.unconsumed_tail or data, most)
-
-    @property
-    def eof(self) -> bool:
-        return self._unpacker.eof
-
-    @property
-    def needs_input(self) -> bool:
-        return not self._unpacker.unconsumed_tail
-
-    @property
-    def unused_data(self) -> bytes:
-        return self._unpacker.unused_data
-
-
-FORMS: dict[str, tuple[str, Callable[[], Any]]] = {
-    ".gz": ("gzip", _Gzip),
-    ".bz2": ("bzip2", bz2.BZ2Decompressor),
-    ".xz": ("xz", lzma.LZMADecompressor),
+FORMS: dict[str, tuple[str, Callable[[BinaryIO], Any]]] = {
+    ".gz": ("gzip", gzip.open),
+    ".bz2": ("bzip2", bz2.open),
+    ".xz": ("xz", lzma.open),
 }
 """The names of the forms that are read, and what unpacks them, by the ends of files' names."""
 OTHERS = (".deflate", ".lz4", ".snappy", ".zst")
@@ -54,21 +31,27 @@ def shortened(line: bytes) -> bytes:
     return line if len(line) <= LONGEST else TOO_LONG + line[:SHOWN]
 
 
-def unpacked(content: Any, name: str = ".gz") -> Iterator[bytes]:
+def unpacked(file: BinaryIO, name: str) -> Iterator[bytes]:
     """Yield the `shortened` lines of a file of some name, up to a damage, which comes last.
 
     A file in none of the FORMS is not packed.
     """
     damage = list[str]()
-    yield from lines_of(unpacked_pieces(content, name, damage))
+    yield from lines_of(unpacked_pieces(file, name, damage))
     yield from (DAMAGED + what.encode() for what in damage)
 
 
-def unpacked_pieces(content: Any, name: str, damage: list[str]) -> Iterator[bytes]:
+def unpacked_pieces(file: BinaryIO, name: str, damage: list[str]) -> Iterator[bytes]:
     """Yield pieces of a file of some name, unpacked, up to a damage, which is put in words."""
-    form = next((FORMS[end] for end in FORMS if name.endswith(end)), None)
-    view = memoryview(content)
-    yield from _pieces(view, *form, damage) if form else (bytes(view),)
+    form, opened = next((FORMS[end] for end in FORMS if name.endswith(end)), ("", lambda it: it))
+    try:
+        source = opened(file)
+        while piece := source.read1(_PIECE):
+            yield piece
+    except EOFError:
+        damage.append(f"the {form} file is cut off")
+    except (zlib.error, lzma.LZMAError, OSError) as error:
+        damage.append(f"the {form} file is damaged ({error})")
 
 
 def pieces_between(file: BinaryIO, start: int, end: int) -> Iterator[bytes]:
@@ -109,23 +92,3 @@ def lines_of(pieces: Iterable[bytes]) -> Iterator[bytes]:
             rest, too_long = b"", shortened(rest)
     if rest or too_long:
         yield rest or too_long
-
-
-def _pieces(
-    view: memoryview, form: str, unpacker_of: Callable[[], Any], damage: list[str]
-) -> Iterator[bytes]:
-    at = 0
-    while at < len(view) and any(view[at : at + 1]):  # zeros may follow
-        unpacker = unpacker_of()
-        while not unpacker.eof and (at < len(view) or not unpacker.needs_input):
-            given = view[at : at + _PIECE] if unpacker.needs_input else b""
-            at += len(given)
-            try:
-                yield unpacker.decompress(given, _PIECE)
-            except (zlib.error, lzma.LZMAError, OSError) as error:
-                damage.append(f"the {form} file is damaged ({error})")
-                return
-        if not unpacker.eof:
-            damage.append(f"the {form} file is cut off")
-            return
-        at -= len(unpacker.unused_data)

@@ -14,38 +14,29 @@ from operator import attrgetter
 from typing import Any
 
 from reports.judgement.errors import EvidenceError
-from reports.judgement.log.broker_log import (
-    CLOCK_MS,
-    COLUMNS,
-    PAUSE_MS,
-    TABLES,
-    Place,
-    offset_ms,
-    tables_of,
-)
+from reports.judgement.log.broker_log import COLUMNS, TABLES, Place, offset_ms, tables_of
 from reports.judgement.log.log_places import LogPlaces, Split, in_order, log_file
 from reports.judgement.log.parsing import Parser
-from reports.judgement.log.processes import (
+from reports.judgement.log.reading import read
+from reports.judgement.log.split_rows import (
     END_MISSING,
+    GOES_ON,
     START_MISSING,
     STATUSES,
+    WHOLE,
+    Blob,
+    How,
     Lost,
+    ProcessSummary,
     Run,
+    SplitSummary,
+    Time,
     doubled,
     line_counts,
     missing,
 )
-from reports.judgement.log.reading import read
-from reports.judgement.log.split_rows import (
-    GOES_ON,
-    WHOLE,
-    Blob,
-    How,
-    ProcessSummary,
-    SplitSummary,
-    Time,
-)
-from reports.judgement.run.skews import UNPLACED, of_broker
+from reports.judgement.run.disturbance import UNPLACED, of_broker
+from reports.timing import CLOCK_AHEAD_MS, CLOCK_BEHIND_MS
 
 Json = dict[str, Any]
 
@@ -174,7 +165,10 @@ class _Part:
         offset = self.place.offsets.get(self.number)
         if offset is None or isnan(offset):
             return offset is not None
-        latest_us, earliest_us = (offset + CLOCK_MS) * 1_000, (offset - PAUSE_MS) * 1_000
+        latest_us, earliest_us = (
+            (offset + CLOCK_AHEAD_MS) * 1_000,
+            (offset - CLOCK_BEHIND_MS) * 1_000,
+        )
         return any(not earliest_us < us < latest_us - 1 for us in self.process.apart_us)
 
 
@@ -252,7 +246,6 @@ def _repeated(parts: Iterable[_Part]) -> Iterator[tuple[Split, int]]:
 
 
 def _row(broker: str, number: int, parts: Iterable[_Part], counts: Mapping[str, int]) -> Json:
-    """Return the row of a process."""
     named = [part.process.partition for part in parts if part.process.partition is not None]
     return {
         "broker": broker,

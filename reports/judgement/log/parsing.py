@@ -17,17 +17,9 @@ from kafka_protocol.bodies import BODIES, problems
 from kafka_protocol.coordinator_lines import Grammar, LineParser
 from kafka_protocol.log_line import DATED, NUMBERED, dated_ms
 from kafka_protocol.request_log import PARTS_MS
+from reports.judgement.run.disturbance import Skew
 from reports.judgement.run.evidence_level import Level
-from reports.judgement.run.skews import Skew
-
-ARRIVAL_ERROR_MS = 40.0
-"""How much too late a reconstructed arrival may be: the line is written after the clock is read.
-Measured: 20 to 35 ms on a loaded machine."""
-HANDLING_DELAY_MS = 1_000.0
-"""How long a request may be queued and looked at on a broker that works, and how long after that
-it may wait for the thread of its group (Java). Measured on 71 runs, 44,298 requests: 104 ms in 99 %
-of them, 373 ms in 99.9 %; longer on brokers that had just started. A line may show 1 s more
-(`hints.WAITED_MS`)."""
+from reports.timing import ARRIVAL_ERROR_MS, HANDLING_DELAY_MS
 
 INT, LONG = 1 << 31, 1 << 63
 WHOLE_TEXT = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode

@@ -27,36 +27,36 @@ from reports.judgement.log.parsing import (
     parse_request,
     parse_unanswered,
 )
-from reports.judgement.log.processes import Placed, runs
 from reports.judgement.log.split_rows import (
+    BLOCK,
     GOES_ON,
     REQUEST_ROW,
     WHOLE,
     Blob,
     How,
     Packing,
+    Placed,
     ProcessSummary,
     Rows,
     SplitSummary,
     Time,
+    runs,
 )
 from reports.judgement.missing.gaps import ENDS_OF_GROUPS, ENDS_OF_OFFSETS
 from reports.judgement.run.deliveries import COPY
-from reports.judgement.run.skews import of_broker
-from reports.judgement.timelines.said import FENCED
+from reports.judgement.run.disturbance import of_broker
+from reports.judgement.timelines.line_fields import FENCED
+from reports.timing import SHOWN_OFF_MS
 
 COPIED = f"{tap_lines.COPY}}}}}"
 """What the line of a request ends with that the tap sent a second time: it has the number of the
 first one."""
 _COPIED = f"{COPIED} ({REQUEST_LOGGER})".encode()
-TEXT_SHOWN = 300
-"""How many characters of a line the table `coverage` keeps."""
-OFF_MS = 1_200.0
-"""How far the time that a line shows may be from its own, about (`broker_log`)."""
+TEXT_SHOWN = 300  # how many characters of a line the table `coverage` keeps
 OF_ALL_GROUPS = frozenset((*LINES, FENCED, *ENDS_OF_GROUPS, *ENDS_OF_OFFSETS))
 """The templates of lines that a summary holds, since every group is judged by them."""
-BLOCK = 32 << 20
-"""After so many bytes of lines the rows are given out."""
+
+
 _API, _CLIENT, _CONNECTION = map(REQUEST_ROW.index, ("api", "client_id", "connection"))
 
 
@@ -82,10 +82,9 @@ class _Reader:
     """
 
     def __init__(self, broker: str, parser: Parser, how: How) -> None:
-        """Start before the first line."""
         self.broker, self.parser, self.how = broker, parser, how
         self.skews = of_broker(parser.skews, broker)
-        self.early_ms = OFF_MS + max((abs(skew.by_ms) for skew in self.skews), default=0.0)
+        self.early_ms = SHOWN_OFF_MS + max((abs(skew.by_ms) for skew in self.skews), default=0.0)
         self.ruled = bool(how.deliveries.by_request) and not parser.on_wire
         self.span_ends = [until_ms + self.early_ms for _, until_ms in how.spans]
         self.rows: dict[str | None, Rows] = {}

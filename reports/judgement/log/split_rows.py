@@ -2,7 +2,7 @@
 
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain
@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from reports.judgement.log.processes import Run
 from reports.judgement.run.deliveries import NOTHING_HELD, Deliveries
 
+BLOCK = 32 << 20  # after so many bytes of lines the rows are given out
 APART = 2_000
 """From so many rows of a block on, a group has a blob to itself: a large one is never whole in
 memory."""
@@ -145,6 +145,95 @@ class How:
 WHOLE = How()
 
 
+END_MISSING = "the log's end is missing"
+"""The gap of a process whose lines do not end with the last line of a coordinator, or the tap."""
+START_MISSING = "the log's start is missing"
+"""The gap of a broker process whose first lines are not in the log."""
+STATUSES = ("used", "irrelevant", "rejected")  # what a line counts as
+
+Placed = tuple[int, int, Any]  # serial number, line and time of a line that has all three
+Lost = tuple[str, int, float, int, str]  # a row of the table `lost`
+
+
+class Run(msgspec.Struct, array_like=True, gc=False):
+    """Serial numbers `first` to `last` without a gap, and where the first of them stands.
+
+    `at` is the time of that one, as it is known: what its line shows, or ms.
+    """
+
+    first: int
+    last: int
+    line: int
+    at: Any
+
+
+def line_counts(processes: Iterable[Mapping[str, Any]]) -> Counter[str]:
+    """Sum up numbers of lines by `STATUSES`."""
+    total = Counter[str]()
+    for one in processes:
+        total.update({status: one[status] for status in STATUSES})
+    return total
+
+
+def is_patchy(processes: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether a line in ten is rejected, of those that tell something.
+
+    Then what the others show proves nothing, and takes minutes to search an explanation for.
+    """
+    lines = line_counts(processes)
+    return lines["rejected"] > 0.1 * (lines["rejected"] + lines["used"])
+
+
+def runs(placed: Iterable[Placed]) -> Iterator[Run]:
+    """Join lines, ordered by serial number and line, to runs; one that is repeated begins a run."""
+    run: Run | None = None
+    for sn, line, at in placed:
+        if run is not None and sn == run.last + 1:
+            run.last = sn
+            continue
+        if run is not None:
+            yield run
+        run = Run(sn, sn, line, at)
+    if run is not None:
+        yield run
+
+
+def missing(ordered: Iterable[Run]) -> Iterator[tuple[Run, int]]:
+    """Yield how many numbers are missing before a run; they are ordered by `first` and `line`."""
+    highest: int | None = None
+    for run in ordered:
+        if highest is not None and run.first > highest + 1:
+            yield run, run.first - highest - 1
+        highest = run.last if highest is None else max(highest, run.last)
+
+
+def doubled(ordered: Iterable[Run]) -> Sequence[tuple[int, int]]:
+    """List the serial numbers, from first to last, that stand in several of such runs."""
+    found: list[tuple[int, int]] = []
+    highest = -1
+    for run in ordered:
+        if run.first <= highest:
+            found.append((run.first, min(run.last, highest)))
+        highest = max(highest, run.last)
+    return found
+
+
+def ends_of_brokers(
+    processes: Iterable[Mapping[str, Any]], lost: Iterable[Mapping[str, Any]]
+) -> dict[str, float]:
+    """Return when each broker wrote its last line, ms; without those whose log's end is missing.
+
+    `processes` have `broker`, `process` and `last_ms`, `lost` are rows of the table `lost`.
+    """
+    last = {row["broker"]: row for row in sorted(processes, key=lambda row: row["process"])}
+    cut = {(row["broker"], row["process"]) for row in lost if row["what"] == END_MISSING}
+    return {
+        broker: row["last_ms"]
+        for broker, row in last.items()
+        if row["last_ms"] is not None and (broker, row["process"]) not in cut
+    }
+
+
 class ProcessSummary(msgspec.Struct, array_like=True):
     """What a split holds of one broker process; a restarted broker goes on in its log.
 
@@ -158,8 +247,7 @@ class ProcessSummary(msgspec.Struct, array_like=True):
     partition: int | None = None
     ended: bool = False
     lines: tuple[int, int] | None = None
-    times: list[Time] = []
-    """The least and the greatest times of lines, by either clock."""
+    times: list[Time] = []  # the least and the greatest times of lines, by either clock
     runs: list[Run] = []
     requests: dict[str, bytes] = {}
     """The readable requests of each connection: an array ("i") of correlation ids and lines."""
@@ -190,8 +278,7 @@ class SplitSummary(msgspec.Struct, array_like=True):
     signs: list[tuple[int, int | None, int | None, float]] = []
     rows: dict[int, int] = {}
     large: list[str] = []
-    clients: list[tuple[str, str]] = []
-    """Connections, each with its client."""
+    clients: list[tuple[str, str]] = []  # connections, each with its client
 
     @property
     def lines(self) -> int:

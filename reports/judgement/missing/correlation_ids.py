@@ -28,8 +28,7 @@ from reports.judgement.logged import REQUEST
 from reports.judgement.missing.gaps import unlogged_row
 from reports.judgement.run.deliveries import COPY, NOTHING_HELD, Deliveries
 
-EARLY = 0.9
-"""How soon metadata may be asked for again, as a share of the interval."""
+EARLY = 0.9  # how soon metadata may be asked for again, as a share of the interval
 RECONNECTED = 2
 """How much higher the number of a group's first request on a new connection is."""
 _NUMBERED = itemgetter(*map(REQUEST.index, ("connection", "correlation_id", "api")))
@@ -69,8 +68,7 @@ class Hole(msgspec.Struct):
     explained: int
     before: tuple[str, int, float, str]
     """Broker, line, time and client of the request behind it."""
-    from_ms: float
-    """The time of the request before it."""
+    from_ms: float  # the time of the request before it
     came: set[int] = msgspec.field(default_factory=set)
 
     @property
@@ -86,8 +84,7 @@ class Connection:
     highest: int
     at_ms: float
     api: str
-    may_fetch: bool
-    """Whether the client may still ask for offsets."""
+    may_fetch: bool  # whether the client may still ask for offsets
     holes: list[Hole] = field(default_factory=list)
 
 
@@ -103,8 +100,7 @@ class CorrelationIds:
     _last: dict[str, tuple[str, str, int, float]] = field(default_factory=dict)
     """The connection, broker, number and answer's time of each client's last request."""
     _overtaken: list[dict[str, Any]] = field(default_factory=list)
-    _fetches: bool = False
-    """Whether the log holds requests for offsets."""
+    _fetches: bool = False  # whether the log holds requests for offsets
 
     def add(self, requests: Iterable[tuple[Any, ...]]) -> None:
         """Take requests with the columns `REQUEST`, readable or not."""

@@ -12,12 +12,22 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from reports.judgement.log.log_places import LogPlaces, log_of
-from reports.judgement.log.processes import END_MISSING, START_MISSING
+from reports.judgement.log.split_rows import END_MISSING, START_MISSING
 from reports.judgement.run.disturbance import Disturbance, Source
 from reports.judgement.run.evidence_level import Level
+from reports.timing import CLOCK_OFF_MS, KILL_NOTED_MS
 
 if TYPE_CHECKING:  # executors have no experiments
     from reports.judgement.run.run_folder import RunFolder
+
+from itertools import pairwise
+
+from reference_coordinator.replay import Parting
+from reports.judgement.coordinators.coordinator_epochs import Load
+from reports.judgement.logged import LoggedRow
+from reports.judgement.run.disturbance import Kill
+from reports.judgement.timelines.member_lines import ENTERED, OF_LOADS
+from reports.timing import HANDLED_MS, WAITS_MS
 
 Row = Mapping[str, Any]
 UNLOGGED = """
@@ -37,12 +47,6 @@ _TOPIC = re.compile(r"name=([^],]+)")
 _PARTITION = re.compile(r"([A-Za-z0-9._-]+)-[0-9]+(?=[],]|$)")
 """A deleted topic, or else one of its partitions, in such a line."""
 NOT_UNDERSTOOD, NUL = "line not understood", "\0"
-CLOCK_OFF_MS = 1_000.0
-"""How far a broker's clock may be from the journal's. Where both run on one machine they are the
-same; in the recorded runs brokers end 25 to 10,000 ms after the teardown began, and at most 250 ms
-after it was noted as over."""
-KILL_MS = 1_000.0
-"""How long after the journal's entry of a kill a broker's last line may be stamped."""
 
 
 def gap(broker: str, line: int, at_ms: float | None, what: str) -> Disturbance:
@@ -164,7 +168,7 @@ def without_kills(
     """
     left = list(gaps)
     for (broker, killed_ms), lines in sorted(log_lines.items()):
-        by_ms = killed_ms + KILL_MS
+        by_ms = killed_ms + KILL_NOTED_MS
         ends = _missing_ends(left, broker)
         left = _without_last(left, [e for e in ends if e.from_ms <= by_ms and lines <= _line(e)])
     return left
@@ -207,3 +211,66 @@ def _without_last(gaps: list[Disturbance], ends: Sequence[Disturbance]) -> list[
         if one != end
         and not ((one.broker, one.line) == behind and one.cause.startswith(NOT_UNDERSTOOD))
     ]
+
+
+Json = dict[str, Any]
+
+BEGINS, ENDS = "preparing", ("assignment", "empty")
+
+
+def in_flight(kill: Kill, lines: Sequence[LoggedRow], longest_ms: float) -> Iterator[Json]:
+    """Yield since when requests may have waited as a broker was killed; `lines` are the group's.
+
+    A JoinGroup or SyncGroup waits since its rebalance began, if that was not long over, and for no
+    longer than the group's longest rebalance timeout.
+    """
+    broker, _, killed_ms = kill
+    mine = [one for one in lines if one["broker"] == broker and one["at_ms"] <= killed_ms]
+    if not mine:
+        return
+    steps = [line for line in mine if line["template"] in ENTERED]
+    began_ms = [line["at_ms"] for line in steps if line["template"] == BEGINS]
+    ended = bool(steps) and steps[-1]["template"] in ENDS
+    from_ms = killed_ms - WAITS_MS
+    if began_ms and not (ended and steps[-1]["at_ms"] < from_ms):
+        from_ms = min(from_ms, max(began_ms[-1], killed_ms - longest_ms))
+    what = f"what broker {broker} had not answered when it was killed is in no log"
+    line = mine[-1]["line"]
+    yield unlogged_row(broker, line, from_ms - HANDLED_MS, killed_ms, what, sure=False)
+
+
+def unreplicated(
+    partings: Sequence[Parting], loads: Sequence[Load], lines: Sequence[LoggedRow], timers_ms: float
+) -> Iterator[Json]:
+    """Yield when a broker took over that may lack what the one before wrote as it was cut off.
+
+    What it loaded shows until the group's timers, `timers_ms` at most, have run out.
+    """
+    for before, load in pairwise(loads):
+        for parting in partings:
+            lost = [
+                line
+                for line in lines
+                if line["broker"] == parting.broker == before.broker != load.broker
+                and parting.earliest_ms <= line["at_ms"] <= min(parting.from_ms, load.at_ms)
+            ]
+            if lost and load.at_ms <= parting.until_ms:
+                what = (
+                    f"what broker {parting.broker} wrote just before it was cut off from the others"
+                    " may not have reached them"
+                )
+                until_ms = _begun_ms(load, lines) + timers_ms
+                place = load.broker, load.line, lost[0]["at_ms"], until_ms
+                yield unlogged_row(*place, what, sure=False)
+
+
+def _begun_ms(load: Load, lines: Sequence[LoggedRow]) -> float:
+    """Return when a broker began to load a group: its lines about that come before the last one."""
+    times = [
+        line["at_ms"]
+        for line in lines
+        if line["broker"] == load.broker
+        and line["template"] in OF_LOADS
+        and load.at_ms - HANDLED_MS <= line["at_ms"] <= load.at_ms
+    ]
+    return min([*times, load.scheduled_ms])

@@ -17,20 +17,16 @@ from kafka_protocol.log_line import NUMBERED
 from kafka_protocol.request_log import COMPLETED
 from kafka_protocol.tap_lines import UNANSWERED
 from reference_coordinator.replay import ObservedRequest
-from reports.judgement.run.json_form import parse
+from reports.judgement.run.journal import parse
+from reports.timing import SAME_ANSWER_MS
 
 COPY = "-copy"
 """The end of the name of a connection that stands for the second of a request sent twice."""
-ACTED = '"tap":{'
-"""Stands in the line of each request that the tap did not just pass on."""
-SAME_MS = 1_000.0
-"""How much earlier or later the tap may see an answer than the broker logs it, where addresses
-differ behind a NAT; numbers alone begin anew with each connection."""
+ACTED = '"tap":{'  # stands in the line of each request that the tap did not just pass on
 _LINE = re.compile(NUMBERED)
 _ENDS = re.compile(r"(.+:\d+-.+:\d+)(?:-\d+)+")
 
-Key = tuple[str, str, int]
-"""Client, API and correlation id."""
+Key = tuple[str, str, int]  # client, API and correlation id
 
 
 class Delivery(NamedTuple):
@@ -70,7 +66,7 @@ class Deliveries:
             return []
         ends = _ends(connection)
         same = [one for one in known if one.ends == ends]
-        near = [one for one in known if abs(one.answered_ms - answered_ms) < SAME_MS]
+        near = [one for one in known if abs(one.answered_ms - answered_ms) < SAME_ANSWER_MS]
         return sorted(same or near, key=lambda one: one.answered_ms)
 
 

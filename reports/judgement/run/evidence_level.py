@@ -29,5 +29,4 @@ CANNOT_SEE = (
     "when a broker loaded a group, or gave it up: only that it did, between two answers",
     "what a broker stored that no answer shows, when another takes over",
     "members whose requests do not pass the tap",
-)
-"""What level `wire` does not show, in words."""
+)  # what level `wire` does not show, in words

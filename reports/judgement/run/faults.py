@@ -6,19 +6,15 @@ from functools import cached_property
 from math import inf
 
 from reference_coordinator.replay import Outage, Parting, Stall
-from reports.judgement.run.disturbance import CATCHING_UP_MS, BrokenWire
-from reports.judgement.run.journal import Fault, healed_ms, read
-from reports.judgement.run.json_form import Entry
+from reports.judgement.run.disturbance import BrokenWire
+from reports.judgement.run.journal import Entry, Fault, healed_ms, read
 from reports.judgement.run.run_files import RunFiles
+from reports.timing import CATCHING_UP_MS, REPLICATES_MS
 from scenarios.faults import about
 
 JOURNAL = "journal.jsonl"
-ON_WIRE = "net."
-"""What the names of faults on the wire begin with."""
+ON_WIRE = "net."  # what the names of faults on the wire begin with
 CLOCK_SKEW = "clock.skew"
-REPLICATES_MS = 1_000.0
-"""How long before a broker is cut off what it wrote may not have reached its replicas. These fetch
-at once where the machine lets them; so long may a request take, too (`Tolerance.reply`)."""
 
 
 def faults_of(journal: Iterable[Entry]) -> tuple[Fault, ...]:

@@ -13,17 +13,20 @@ from reports.judgement.run.journal import span
 if TYPE_CHECKING:
     from reports.judgement.run.run_folder import RunFolder
 
-FILE = "history.jsonl"
-"""Its name in the run folder."""
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+
+from reports.judgement.log.split_rows import BLOCK, Blob, Packing, Rows, unpacked
+from reports.judgement.run.journal import Account
+
+FILE = "history.jsonl"  # its name in the run folder
 EVENTS = (
     "fenced", "closing", "revoked", "lost", "killed", "closed", "created", "assigned", "committed",
     "unanswered",
 )  # fmt: skip
 """The events about members that are judged; those of one instant happen in this order."""
-HUB_LAG = "hub_lag"
-"""The event that tells how late gevent's hub ran, in `max_ms`."""
-ENDS = ("fenced", "closing", "closed", "killed")
-"""The events with which a process ends."""
+HUB_LAG = "hub_lag"  # the event that tells how late gevent's hub ran, in `max_ms`
+ENDS = ("fenced", "closing", "closed", "killed")  # the events with which a process ends
 _OF_OWNER = ("member", "group", "partitions")
 NEEDED: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("error", "produced", HUB_LAG, "leased", "worker_lost"), ()),
@@ -32,8 +35,7 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
     "ended": ("member",),
     "committed": ("member", "group", "offsets"),
     "unanswered": ("member", "group", "api", "sent_at_ms"),
-}
-"""All events that `loadtest.history` writes, and what a line of each cannot be without."""
+}  # all events that `loadtest.history` writes, and what a line of each cannot be without
 Time = Annotated[float, msgspec.Meta(ge=0.0, le=253_402_300_799_000)]
 Name = Annotated[str, msgspec.Meta(min_length=1)]
 Partition = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9._-]+-(0|[1-9][0-9]{0,9})\Z")]
@@ -142,3 +144,53 @@ def events_of(rows: Iterable[Iterable[Any]]) -> list[ClientEvent]:
     """Return the events that lines tell, as tuples of `Said`."""
     events = (event_of(Said(*row)) for row in rows)
     return [event for event in events if event is not None]
+
+
+class HistorySummary(msgspec.Struct, array_like=True):
+    """The account of a split's lines; `rows` and `large` as of a log's (`SplitSummary`)."""
+
+    account: Account
+    late_ms: dict[float, int] = {}  # how late gevent's hub ran, and how often so
+    rows: dict[int, int] = {}
+    large: list[str] = []
+
+    @property
+    def lines(self) -> int:
+        """The number of lines."""
+        return self.account.lines
+
+
+def read(lines: Iterable[bytes], of_line: Read, buckets: int) -> Iterator[Blob | HistorySummary]:
+    """Read the lines of a split: yield what they say of groups, and in the end the summary."""
+    account, packing = Account(), Packing(buckets)
+    late_ms = Counter[float]()
+    by_group: dict[str, Rows] = {}
+    left = BLOCK // 500  # lines of about so many bytes
+    for said in account.entries(lines, of_line):
+        if said.event == HUB_LAG and said.max_ms is not None:
+            late_ms[said.max_ms] += 1
+        if said.group is None or said.event not in EVENTS:
+            continue
+        if said.group not in by_group:
+            by_group[said.group] = Rows.of(said.group)
+        by_group[said.group].said.append(msgspec.structs.astuple(said))
+        left -= 1
+        if left < 0:
+            yield from packing.blobs(by_group.values())
+            by_group, left = {}, BLOCK // 500
+    yield from packing.blobs(by_group.values())
+    yield HistorySummary(account, dict(late_ms), dict(packing.counted), sorted(packing.large))
+
+
+def events_by_group(
+    lines: Iterable[bytes], of_line: Read, account: Account
+) -> dict[str, list[ClientEvent]]:
+    """Read lines; return the events of each group in order, and keep account of the lines."""
+    events: dict[str, list[ClientEvent]] = defaultdict(list)
+    for one in read(lines, of_line, 1):
+        if isinstance(one, HistorySummary):
+            account.merge(one.account)
+            continue
+        for rows in unpacked(one.data):
+            events[rows.group or ""] += events_of(rows.said)
+    return {group: sorted(found, key=in_order) for group, found in events.items()}

@@ -11,19 +11,14 @@ from functools import partial
 from math import inf
 
 from reports.judgement.run.disturbance import Disturbance, Source
-from reports.judgement.run.json_form import LARGEST, Account, Entry, Form, entry
+from reports.judgement.run.journal import LARGEST, Account, Entry, Form, entry
+from reports.timing import SAMPLED_UNTIL_MS, STANDSTILL_MS
 
-SHORTEST_MS = 100.0
-"""A shorter standstill explains nothing: it is within every slack."""
 BUSY_WAITING = 0.8
 """The share of an interval in which something waited for a CPU, from which on brokers may, too."""
 BUSY_STOLEN = 0.25
 """The share of the CPU time that the hypervisor gave to others, from which on the same goes."""
-BUSY_THROTTLED = 0.25
-"""The share of an interval for which a control group was throttled."""
-SAMPLED_UNTIL_MS = 2_000.0
-"""How long before the teardown the samples may end: one comes each second, and the sampler notes at
-its end, which comes later, how late it is."""
+BUSY_THROTTLED = 0.25  # the share of an interval for which a control group was throttled
 
 _NUMBER = int | float
 _EVERY: Form = {"event": str, "at_ms": _NUMBER}
@@ -36,8 +31,7 @@ _FORMS: dict[str, Form] = {
         "cpu_stolen": _NUMBER | None,
         "throttled_ms": dict | None,
     },
-}
-"""The fields that are read, by event."""
+}  # the fields that are read, by event
 _SAFEPOINT = re.compile(r'\[(\d+)ms\]\[safepoint *\] Safepoint "(\w+)".* Total: *(\d+) ns')
 _PAUSE = re.compile(r"\[(\d+)ms\]\[gc *\] GC\(\d+\) (Pause [\w ]+?) \(.* (\d+\.\d+)ms$")
 
@@ -122,7 +116,7 @@ def of_jvm(broker: str, log: Iterable[str]) -> list[Disturbance]:
             cause = f"its JVM collected garbage ({pause[2]})"
         else:
             continue
-        if lasted_ms >= SHORTEST_MS:
+        if lasted_ms >= STANDSTILL_MS:
             found.append(_stood(broker, until_ms - lasted_ms, until_ms, cause))
     return found
 
@@ -133,5 +127,5 @@ def _stood(broker: str, from_ms: float, until_ms: float, cause: str) -> Disturba
 
 def _span(sample: Entry) -> Iterator[tuple[float, float]]:
     """Yield from when until when an entry tells of something, if that is long enough."""
-    if sample["until_ms"] - sample["from_ms"] >= SHORTEST_MS:
+    if sample["until_ms"] - sample["from_ms"] >= STANDSTILL_MS:
         yield sample["from_ms"], sample["until_ms"]

@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any, cast
 
 from reports.judgement.errors import EvidenceError
-from reports.judgement.run.json_form import Form, lacks, parse
+from reports.judgement.run.journal import Form, lacks, parse
 from scenarios.regular_files import open_regular, read_regular
 
 EVIDENCE = ("*.json*", "*.yaml", "*/*/group.log*", "*/*/jvm-*.log")
 """The files of a run that are read, as globs."""
 OF_A_RUN = ("environment.json", "experiment.yaml", "plan.json", "journal.jsonl")
-LARGEST = 256 << 20
-"""How many bytes a file of a run may have that is read as a whole."""
+LARGEST = 256 << 20  # how many bytes a file of a run may have that is read as a whole
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from functools import cached_property
 from itertools import product
 from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from kafka_protocol.coordinator_lines import GRAMMARS, Grammar, grammar_of
 from kafka_protocol.log_line import is_numbered
@@ -20,20 +20,22 @@ from reports.judgement.errors import EvidenceError
 from reports.judgement.log.log_places import LOG, log_of
 from reports.judgement.log.parsing import Parser
 from reports.judgement.run import history, machine_log
-from reports.judgement.run.deleted_topics import Deletions, deletions
-from reports.judgement.run.disturbance import Disturbance
+from reports.judgement.run.disturbance import (
+    Deletions,
+    Disturbance,
+    Skew,
+    deletions,
+    of_broker,
+    on_right_clock,
+    skews,
+)
 from reports.judgement.run.evidence_level import Level
 from reports.judgement.run.faults import JOURNAL, RunFaults
-from reports.judgement.run.journal import PHASES, phase_of, span
-from reports.judgement.run.json_form import Account, Entry, Form, lacks
-from reports.judgement.run.outside import Outside
-from reports.judgement.run.skews import Skew, of_broker, on_right_clock, skews
+from reports.judgement.run.journal import PHASES, Account, Entry, Form, lacks, phase_of, span
 from scenarios import Experiment, ScenarioError, load
 
-HISTORY = history.FILE
-"""The client history."""
-MACHINE = "machine.jsonl"
-"""What `groupquake.machine_sampler` noted; older runs have none."""
+HISTORY = history.FILE  # the client history
+MACHINE = "machine.jsonl"  # what `groupquake.machine_sampler` noted; older runs have none
 GROWTH = "topic.add-partitions"
 ENVIRONMENT: Form = {
     "kafka_version": str,
@@ -49,6 +51,42 @@ ENVIRONMENT: Form = {
 def logs_bytes(folder: Path) -> int:
     """Return the size of all logs in a run folder of this machine, rotated ones too."""
     return sum(log.stat().st_size for log in folder.glob(f"*/*/{LOG}*") if log.is_file())
+
+
+BORROWED = "borrowed"  # the event of the journal that names what the run created
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """A cluster of the user's.
+
+    `prefix` is what the names of the run's groups begin with: others may use the cluster, too.
+    `coordinated_before` is the broker (id) of each partition of `__consumer_offsets` before the
+    run, and when it was asked, in ms: no line of the run tells that it has loaded the partition.
+    `unsure` says in words what is not certain, `assumed` whether an assumption may be wrong that
+    answers depend on: then a difference proves nothing.
+    """
+
+    prefix: str
+    coordinated_before: Mapping[int, tuple[str, float]]
+    unsure: tuple[str, ...]
+    assumed: bool
+
+    @classmethod
+    def of(
+        cls, environment: Mapping[str, Any], journal: Sequence[Entry], prefix: str | None
+    ) -> Self | None:
+        """Read it; None for a cluster of groupquake's own."""
+        if "cluster_id" not in environment:
+            return None
+        leaders = {
+            partition: (str(broker), entry["at_ms"])
+            for entry in journal
+            if entry["event"] == BORROWED
+            for partition, broker in enumerate(entry["offsets_leaders"])
+        }
+        unsure = tuple(map(str, environment.get("unsure") or ()))
+        return cls(prefix or "", leaders, unsure, environment.get("assumed") is True)
 
 
 @dataclass(frozen=True)
@@ -121,7 +159,7 @@ class RunFolder(RunFaults):
         return named
 
     @property
-    def judged_as(self) -> str | None:
+    def rules(self) -> str | None:
         """What was judged by which rules, where the command line named a build or rules."""
         build, profile = self.environment.get("build"), self.environment.get("profile")
         if profile is None:
@@ -298,7 +336,6 @@ class RunFolder(RunFaults):
 
     @cached_property
     def _steps(self) -> list[Mapping[str, Any]]:
-        """The plan's steps."""
         steps: list[Mapping[str, Any]] = self._json("plan.json", {"steps": list})["steps"]
         for step in steps:
             if wrong := lacks(step, {"id": str}):

@@ -13,24 +13,15 @@ from typing import Any
 from reference_coordinator.classic import CLASSIC
 from reference_coordinator.replay import Stall
 from reference_coordinator.replay.lateness import Lateness, lateness_of
-from reports.judgement.timelines.said import UNNAMED, UUID
+from reports.judgement.timelines.line_fields import UNNAMED, UUID
+from reports.timing import EARLY_MS, LINE_LATE_MS, PAIR_MS, TIMER_SLACK_MS
 
 Row = Mapping[str, Any]
 Json = dict[str, Any]
-Rows = Mapping[int, Row]
-"""Rows by their places."""
+Rows = Mapping[int, Row]  # rows by their places
 Candidates = Callable[[Rows, Rows], Iterable[tuple[int, int]]]
 """Says which observed and expected rows may be the same rebalance, by their places."""
 
-EARLY_MS = 10.0
-"""Error of a reconstructed instant, in ms."""
-LATE_MS = 500.0
-"""How late a coordinator may act on what is due, in ms; the oracle's bound for timers, too. So much
-later than its line the end of a phase may seem to come, as its requests may be logged late.
-Measured: 474 ms, at a load of 40 on two cores."""
-LINE_LATE_MS = 200.0
-"""How much earlier than its line it may seem to come. Measured: 129 ms, at that load. A broker that
-stands still then writes the line later by that."""
 OF_ONE_MEMBER = (
     "new_member", "static_replaced", "member_metadata", "leader_rejoin", "protocol_change",
     "session_expired",
@@ -38,8 +29,6 @@ OF_ONE_MEMBER = (
 """Reasons that concern one member, named by its id."""
 MEMBERSHIP = ("leader", "members", "assigned_members", "static_members")
 """Columns about the members after a rebalance, which some releases do not log."""
-PAIR_MS = 1_000.0
-"""How far apart in time rows left over may be and still pair, in ms."""
 
 KEY = ("group", *CLASSIC.row_key)
 BOTH = {
@@ -217,7 +206,7 @@ def _off_by_ms(o: Row, e: Row, lateness: Lateness) -> float:
     for name in ("joined_ms", "assigned_ms"):
         if o[name] is None or e[name] is None:
             continue
-        earliest_ms = min(e[name] - LATE_MS, lateness.earliest(e[name], LATE_MS))
+        earliest_ms = min(e[name] - TIMER_SLACK_MS, lateness.earliest(e[name], TIMER_SLACK_MS))
         if not earliest_ms <= o[name] <= lateness.latest(e[name], LINE_LATE_MS):
             return float(o[name] - e[name])
     return 0.0

@@ -18,6 +18,7 @@ from kafka_protocol.coordinator_lines import Grammar
 from kafka_protocol.errors import NO_ERROR, Error
 from reference_coordinator.replay import EpochEvent, ExpectedLine, ObservedRequest
 from reference_coordinator.replay.conditions import SEEMS_AFTER_LINE_MS
+from reports.judgement.timelines.line_fields import ALIKE, FENCED, differences
 from reports.judgement.timelines.member_lines import (
     DOUBTFUL,
     FINE,
@@ -27,18 +28,13 @@ from reports.judgement.timelines.member_lines import (
     Outcome,
     differing,
 )
-from reports.judgement.timelines.said import ALIKE, FENCED, differences
+from reports.timing import FENCED_LATE_MS, UNLOGGED_MS
 
 Json = dict[str, Any]
 Row = Mapping[str, Any]
 
 MOST = 10_000
 """How many of these lines of a run are compared: each group is judged with all of them."""
-LATE_MS = 15.0
-"""How much later than the answer a line may seem. Measured on 58 lines: 0.5 ms; never earlier than
-the request."""
-UNLOGGED_MS = 2_000.0
-"""How long before its end a broker may have answered what it never logged."""
 
 FencedLines = Mapping[str, Sequence[Row]]
 """Those of all groups by the member id, or the instance if the request had no member id: place and
@@ -66,7 +62,7 @@ def fencings(seen: ObservedRequest) -> Iterator[ExpectedLine]:
         answers = seen.response_fields.get("members", ())
         whom = [one for one in answers if one["errorCode"] == Error.FENCED_INSTANCE_ID]
     earliest_ms = seen.earliest_ms - SEEMS_AFTER_LINE_MS
-    latest_ms = seen.answered_ms + LATE_MS
+    latest_ms = seen.answered_ms + FENCED_LATE_MS
     for one in whom:
         instance = one.get("groupInstanceId") or ""
         says = ("broker", seen.broker), ("operation", seen.api), ("instance", instance)

@@ -15,14 +15,12 @@ from kafka_protocol.coordinator_lines import Grammar
 from reference_coordinator.classic.state import State
 from reference_coordinator.replay import ExpectedLine, Outage, Stall
 from reference_coordinator.replay.failed_writes import TIMED_OUT
-from reports.judgement.run.disturbance import CATCHING_UP_MS
-from reports.judgement.timelines.compare import EARLY_MS, LATE_MS
-from reports.judgement.timelines.said import BEGUN, FENCED, FIELDS, SUBJECTS, differences
+from reports.judgement.timelines.line_fields import BEGUN, FENCED, FIELDS, SUBJECTS, differences
 from reports.judgement.timelines.timeline import Line
+from reports.timing import CATCHING_UP_MS, EARLY_MS, TIMER_SLACK_MS, WRITES_FAIL_MS
 
 Json = dict[str, Any]
-About = tuple[str, str | None]
-"""A kind of lines, and their subject."""
+About = tuple[str, str | None]  # a kind of lines, and their subject
 Outcome = tuple[str, str]
 """What is wrong with a line, and which field; empty texts where nothing is."""
 FINE: Outcome = ("", "")
@@ -40,10 +38,6 @@ OF_LOADS = ("group_loaded", "member_loaded")
 """Lines about what a coordinator loads; when it does is judged with its epochs."""
 FAILED = ("persist_failed", "empty_failed", "commit_failed", "metadata_failed")
 """Lines of writes that failed: doubtful where no fault and no standstill may explain them."""
-WRITES_FAIL_MS = 3_000.0
-"""From which length on a standstill of one broker may make writes of another fail at once: half of
-the shortest session with which a cluster finds a broker dead (ZooKeeper 6 s, KRaft 9 s). They may
-fail until it has caught up, as after a fault."""
 OVERDUE = ("stabilized", "assignment")
 """Lines that are expected here where a phase lasts for too long (see `replay.overdue`)."""
 ENTERED = {
@@ -208,7 +202,7 @@ def _stood_still(
     """
     at_ms = line["at_ms"] if line else due.at_ms if due else inf
     return any(
-        stall.from_ms <= at_ms <= stall.until_ms + join_timer_ms + LATE_MS
+        stall.from_ms <= at_ms <= stall.until_ms + join_timer_ms + TIMER_SLACK_MS
         and (line is None or line["broker"] == stall.broker)
         for stall in stalls
     )

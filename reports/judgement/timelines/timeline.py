@@ -12,8 +12,7 @@ from typing import Any
 from kafka_protocol.coordinator_lines import Grammar
 from reference_coordinator.replay import Hint, HintKind
 
-Line = Mapping[str, Any]
-"""A row of the table `transitions`."""
+Line = Mapping[str, Any]  # a row of the table `transitions`
 Row = dict[str, Any]
 
 OBSERVED = """
@@ -44,8 +43,7 @@ HINTS = {
     "pending_left": HintKind.LEFT,
     "assignment": HintKind.ASSIGNED,
     "persist_failed": HintKind.PERSIST_FAILED,
-}
-"""Templates of lines that mark an instant, and the oracle's name of that instant."""
+}  # templates of lines that mark an instant, and the oracle's name of that instant
 OF_REJOIN = ("member_metadata", "leader_rejoin")
 """The reasons of rebalances that begin with a JoinGroup of a member that knows its id."""
 
@@ -128,7 +126,6 @@ def _rebalances(lines: Iterable[Line]) -> Iterable[tuple[int, list[Line]]]:
 
 
 def _rebalance(lines: Sequence[Line], grammar: Grammar) -> Row:
-    """Return what the lines of a rebalance tell about it."""
     of = lambda *templates: (line for line in lines if line["template"] in templates)
     began: Line = next(of("preparing"), {})
     joined: Line = next(of("stabilized", "empty"), {})

@@ -14,12 +14,11 @@ from typing import Any
 from kafka_protocol.errors import Error
 from reference_coordinator.classic.effects import Reason
 from reference_coordinator.replay import ObservedRequest
-from reports.judgement.timelines.said import UUID
+from reports.judgement.timelines.line_fields import UUID
 from reports.judgement.timelines.timeline import NOTHING
 
 Row = dict[str, Any]
-Place = tuple[int, int]
-"""Incarnation and generation."""
+Place = tuple[int, int]  # incarnation and generation
 BY_TIMERS = (Reason.SESSION_EXPIRED, Reason.PENDING_SYNC)
 """The reasons of rebalances that no request begins."""
 LED, REJOIN = "led", "rejoin"

@@ -7,8 +7,6 @@ import pytest
 
 from chaos.clusters import ClusterError
 from chaos.clusters.broker_network import BrokerNetwork
-from chaos.clusters.external import ExternalCluster, Target
-from chaos.clusters.process import ProcessCluster
 
 
 @dataclass
@@ -144,11 +142,3 @@ def test_an_image_that_lacks_a_tool_is_told_of(
     brokers[1].lacks = (tool,)
     with pytest.raises(ClusterError, match=said):
         network.require((change,))  # type: ignore[arg-type]  # one of two
-
-
-def test_processes_and_clusters_of_others_have_no_such_network(tmp_path) -> None:
-    with pytest.raises(ClusterError, match="use --cluster docker"):
-        ProcessCluster("none", tmp_path, brokers=1).network()
-    theirs = ExternalCluster(Target("their-id", "h:1", {1: ("h", 1)}, None, {}), tmp_path)
-    with pytest.raises(ClusterError, match="not groupquake's to break"):
-        theirs.network()

@@ -1,63 +1,138 @@
+"""Finding Java, freezing a process, and the line that says what went wrong."""
+
+import signal
+import sys
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
 
-from chaos.clusters import ClusterError
-from chaos.clusters.java import find_java
+from chaos.clusters import ClusterError, java
+from chaos.clusters.java import error_line, find_java, freeze, launch
 
 
 def fake_java(home: Path, version_line: str) -> Path:
-    java = home / "bin" / "java"
-    java.parent.mkdir(parents=True)
-    java.write_text(f"#!/bin/sh\necho '{version_line}' >&2\n")
-    java.chmod(0o755)
-    return java
+    program = home / "bin" / "java"
+    program.parent.mkdir(parents=True, exist_ok=True)
+    program.write_text(f"#!/bin/sh\necho '{version_line}' >&2\n")
+    program.chmod(0o755)
+    return program
 
 
-@pytest.mark.parametrize("version", ["17.0.15", "21", "25-ea"])
-def test_takes_the_java_of_java_home(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str
+def test_java_is_that_of_java_home_if_it_is_new_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    java = fake_java(tmp_path, f'openjdk version "{version}" 2026-01-01')
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    assert find_java() == java
-
-
-@pytest.mark.parametrize(("version", "found"), [("11.0.2", "Java 11"), ("1.8.0_402", "Java 8")])
-def test_refuses_an_old_java(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, found: str
-) -> None:
-    java = fake_java(tmp_path, f'openjdk version "{version}" 2020-01-01')
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(ClusterError, match=f"{found}; install Java 17 or later") as error:
+    with pytest.raises(ClusterError, match=r"JAVA_HOME is .*, but there is no .*bin/java"):
         find_java()
-    assert str(java) in str(error.value)
+    for version in ("17.0.15", "21", "25-ea"):
+        assert find_java_of(tmp_path, version) == tmp_path / "bin" / "java"
+    for version, found in (("11.0.2", "Java 11"), ("1.8.0_402", "Java 8")):
+        with pytest.raises(ClusterError, match=f"bin/java .*{found}; install Java 17 or later"):
+            find_java_of(tmp_path, version)
+    fake_java(tmp_path, "an island")
+    with pytest.raises(ClusterError, match="does not print its version"):
+        find_java()
+
+
+def find_java_of(home: Path, version: str) -> Path:
+    fake_java(home, f'openjdk version "{version}" 2026-01-01')
+    return find_java()
 
 
 def test_path_is_searched_without_java_home(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    java = fake_java(tmp_path, 'openjdk version "17"')
-    monkeypatch.delenv("JAVA_HOME", raising=False)
-    monkeypatch.setenv("PATH", str(java.parent))
-    assert find_java() == java
-
-
-def test_no_java_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ClusterError, match="no java in PATH and JAVA_HOME is not set; install"):
         find_java()
+    program = fake_java(tmp_path, 'openjdk version "17"')
+    monkeypatch.setenv("PATH", str(program.parent))
+    assert find_java() == program
 
 
-def test_java_home_without_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(ClusterError, match=r"JAVA_HOME is .*, but there is no .*bin/java"):
-        find_java()
+SPINS = """
+import threading
+def spin():
+    while True:
+        sum(range(1000))
+for _ in range(10):
+    threading.Thread(target=spin, daemon=True).start()
+print("spins", flush=True)
+spin()
+"""
+SLEEPS = "import time; print('ready', flush=True); time.sleep(600)"
 
 
-def test_something_else_called_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fake_java(tmp_path, "an island")
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(ClusterError, match="does not print its version"):
-        find_java()
+@pytest.fixture
+def started(tmp_path: Path):
+    with ExitStack() as stack:
+
+        def start(code, name):
+            output = tmp_path / name
+            process = launch([sys.executable, "-c", code], output)
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+            while not output.read_bytes():
+                pass
+            return process
+
+        yield start
+
+
+def states(process):
+    found = set()
+    for stat in Path(f"/proc/{process.pid}/task").glob("*/stat"):
+        with suppress(FileNotFoundError, ProcessLookupError):  # the thread has ended
+            found.add(stat.read_text().rpartition(")")[2].split()[0])
+    return found
+
+
+def test_no_thread_runs_after_a_freeze_however_busy_the_machine_is(started):
+    busy = [started(SPINS, str(number)) for number in range(2)]
+    for _ in range(5):
+        for process in busy:
+            assert freeze(process)
+            assert states(process) == {"T"}
+            process.send_signal(signal.SIGCONT)
+
+
+def test_a_process_that_does_not_freeze_goes_on(started, monkeypatch):
+    process = started(SLEEPS, "out")
+    monkeypatch.setattr(java, "FREEZE_S", 0.1)
+    monkeypatch.setattr(java, "_STOPPED", frozenset("Z"))
+    assert not freeze(process)
+    while states(process) == {"T"}:  # until SIGCONT has taken effect
+        pass
+
+
+ERRORS = {
+    # the exception of the first error
+    "[2026-11-21 11:51:25,900] WARN never mind (kafka.A)\n"
+    "java.lang.IllegalStateException: handled\n"
+    "[2026-11-21 11:51:25,990] ERROR Fatal error during broker startup. (kafka.B)\n"
+    "org.apache.kafka.common.KafkaException: Class no.such.Reporter cannot be found\n"
+    "\tat org.apache.kafka.A.b(A.java:1)\n"
+    "Caused by: java.lang.ClassNotFoundException: no.such.Reporter\n"
+    "[2026-11-21 11:51:25,995] ERROR stumbled in the shutdown (kafka.C)\n"
+    "java.lang.NullPointerException: later\n": (
+        "KafkaException: Class no.such.Reporter cannot be found"
+    ),
+    # a tool prints its own to standard error
+    'Exception in thread "main" org.apache.kafka.common.config.ConfigException:'
+    " Invalid value nonsense for configuration process.roles\n"
+    "\tat kafka.tools.StorageTool$.main(StorageTool.scala:46)\n": (
+        "ConfigException: Invalid value nonsense for configuration process.roles"
+    ),
+    "[2026-11-21 11:51:25,990] ERROR Port 1 is mine (kafka.B)\n[2026-11-21] INFO bye (k)\n": (
+        "Port 1 is mine (kafka.B)"
+    ),
+    "one\ntwo\n\n": "two",
+    " \n": "no output",
+}
+
+
+def test_the_line_that_says_best_what_went_wrong():
+    for output, line in ERRORS.items():
+        assert error_line(output) == line

@@ -1,70 +1,81 @@
+"""What releases need to be started, and the properties that their brokers get."""
+
+import re
 from pathlib import Path, PurePosixPath
 
 import pytest
 
 from chaos.clusters import ClusterError, image
-from chaos.clusters.factory import Place, make
+from chaos.clusters.docker import DockerCluster
+from chaos.clusters.factory import Place, end_left_over, make
 from chaos.clusters.process import ProcessCluster
-from chaos.clusters.releases import jvm_log_option, release_of
+from chaos.clusters.releases import (
+    choosing,
+    jvm_log_option,
+    kraft,
+    release_of,
+    server_properties,
+    with_zookeeper,
+)
 from scenarios.releases import LINES
 
+IDENTITY = kraft(2, {1: "a:9101", 2: "b:9102"})
+NETWORK = {"listeners": "PLAINTEXT://b:9002,CONTROLLER://b:9102"}
+DATA = Path("/data")
 
-def test_every_release_that_can_be_run_is_listed() -> None:
-    """Every row of the table of releases has its row here, with the same coordinators."""
+
+def test_every_line_of_releases_can_be_started() -> None:
     for line in LINES:
         release = release_of(".".join(map(str, (*line.first, 0))))
         assert release.logging.is_file()
-        assert set(release.coordinators) == set(line.coordinators)
-
-
-def test_a_cluster_refuses_before_it_does_anything() -> None:
-    with pytest.raises(
-        ClusterError, match=r"Kafka 2\.3\.1 is not supported; use 2\.4-2\.7, .* or 4\.x"
-    ):
-        ProcessCluster("none", Path(), version="2.3.1")
-    with pytest.raises(
-        ClusterError, match=r"Kafka 4\.3\.0 cannot be run with the scala .*; write java"
-    ):
-        ProcessCluster("none", Path(), version="4.3.0", coordinator="scala")
-
-
-@pytest.mark.parametrize(
-    "ports", [(9092, 9093), (9092, 9092, 9093), (9092, 9092, 9093, 9094), (9092, 9093, 9094, 9095)]
-)
-def test_a_cluster_takes_one_port_for_each_broker(ports: tuple[int, ...]) -> None:
-    with pytest.raises(ClusterError, match="3 brokers need 3 different ports"):
-        ProcessCluster("none", Path(), ports=ports)
+        assert release.zookeeper is (line.first < (3, 3))
 
 
 def test_the_coordinator_is_switched_where_there_are_two() -> None:
     switch = "group.coordinator.new.enable"
-    there = release_of("3.9.1").coordinators
-    assert there["scala"].properties == {switch: False}
-    assert there["java"].properties == {switch: True}
-    assert release_of("4.3.0").coordinators["java"].properties == {}
-    assert release_of("3.6.2").coordinators["scala"].properties == {}, "it knows no such property"
-    assert release_of("3.8.1").coordinators["java"].properties == {switch: True}
+    assert choosing("3.9.1", "scala") == {switch: False}
+    assert choosing("3.8.1", "java") == {switch: True}
+    assert choosing("4.3.0", "java") == {}
+    assert choosing("3.6.2", "scala") == {}, "it knows no such property"
 
 
-@pytest.mark.parametrize(
-    ("version", "zookeeper"),
-    [("2.4.1", True), ("2.8.1", True), ("3.2.3", True), ("3.3.1", False), ("4.3.0", False)],
-)
-def test_metadata_lives_in_a_zookeeper_before_3_3(version: str, zookeeper: bool) -> None:
-    assert release_of(version).zookeeper is zookeeper
+def test_a_cluster_refuses_before_it_does_anything() -> None:
+    for settings, message in (
+        ({"version": "2.3.1"}, r"Kafka 2\.3\.1 is not supported; use 2\.4-2\.7, .* or 4\.x"),
+        ({"coordinator": "scala"}, r"Kafka 4\.3\.0 cannot be run with the scala .*; write java"),
+        ({"brokers": 6}, "6 brokers requested; a process cluster has 1 to 5"),
+        ({"ports": (9092, 9093)}, "3 brokers need 3 different ports"),
+        ({"ports": (9092, 9092, 9093)}, "3 brokers need 3 different ports"),
+        ({"ports": (9092, 9093, 9094, 9095)}, "3 brokers need 3 different ports"),
+    ):
+        with pytest.raises(ClusterError, match=message):
+            ProcessCluster("none", Path(), **settings)
 
 
-@pytest.mark.parametrize("version", ["2.4.1", "3.2.3", "3.8.1"])
-def test_containers_are_refused_for_releases_that_were_never_tried_in_them(version: str) -> None:
-    message = rf"Kafka {version} cannot be run in containers; .* process, or 3\.9 or 4\.x"
+def test_containers_are_refused_for_releases_that_were_never_tried_in_them() -> None:
+    for version in ("2.4.1", "3.2.3", "3.8.1"):
+        message = rf"Kafka {version} cannot be run in containers; .* process, or 3\.9 or 4\.x"
+        with pytest.raises(ClusterError, match=message):
+            make(Place("docker"), "none", Path(), version=version, coordinator="scala")
+        with pytest.raises(ClusterError, match=message):
+            image.build(version, print)
+
+
+def test_a_missing_engine_is_reported_with_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where = f"unix://{tmp_path}/docker.sock"
+    monkeypatch.setenv("DOCKER_HOST", where)
+    message = rf"no Docker engine answers at {re.escape(where)} .*start it, or use --cluster"
     with pytest.raises(ClusterError, match=message):
-        make(Place("docker"), "none", Path(), version=version, coordinator="scala")
+        DockerCluster("none", tmp_path).start()
+    assert list(tmp_path.iterdir()) == []
     with pytest.raises(ClusterError, match=message):
-        image.build(version, print)
+        end_left_over(tmp_path, "docker", "none")
 
 
-def test_the_logging_file_may_lie_elsewhere_than_here() -> None:
-    """A container sees it under a path of its own."""
+def test_where_a_jvm_logs() -> None:
+    """A container sees the logging file under a path of its own; a path may have a colon."""
     logging, folder = PurePosixPath("/observation/log4j.properties"), PurePosixPath("/observation")
     assert release_of("3.9.1").logging_options(logging, folder) == (
         "-Duser.timezone=UTC",
@@ -72,8 +83,48 @@ def test_the_logging_file_may_lie_elsewhere_than_here() -> None:
         "-Dlog4j.configuration=file:///observation/log4j.properties",
         "-Xlog:safepoint*,gc*:file=/observation/jvm-%p-%t.log:timemillis,tags:filecount=0",
     )
-
-
-def test_the_log_of_the_jvm_may_lie_in_a_folder_with_a_colon() -> None:
     option = jvm_log_option(PurePosixPath("/a:b"))
     assert option == '-Xlog:safepoint*,gc*:file="/a:b/jvm-%p-%t.log":timemillis,tags:filecount=0'
+
+
+def read(text: str) -> dict[str, str]:
+    return dict(line.split("=", 1) for line in text.splitlines())
+
+
+def test_each_broker_is_a_controller_too() -> None:
+    properties = read(server_properties(IDENTITY, 2, NETWORK, DATA, {}))
+    assert properties["node.id"] == "2"
+    assert properties["process.roles"] == "broker,controller"
+    assert properties["controller.quorum.voters"] == "1@a:9101,2@b:9102"
+    assert properties["listeners"] == NETWORK["listeners"]
+    assert properties["log.dirs"] == "/data"
+    for brokers, replicas in ((1, "1"), (2, "2"), (3, "3"), (5, "3")):
+        properties = read(server_properties(IDENTITY, brokers, NETWORK, DATA, {}))
+        assert properties["offsets.topic.replication.factor"] == replicas
+
+
+def test_a_broker_with_a_zookeeper_has_no_controller_properties() -> None:
+    """Kafka 2.4 to 2.7 do not know such properties."""
+    network = {"listeners": "PLAINTEXT://b:9002"}
+    text = server_properties(with_zookeeper(2, "z:2181"), 1, network, DATA, {})
+    assert {"broker.id": "2", "zookeeper.connect": "z:2181"}.items() <= read(text).items()
+    assert not re.search(r"node\.id|process\.roles|controller|CONTROLLER", text)
+
+
+def test_properties_of_the_experiment_win_and_survive_the_format() -> None:
+    overrides = {
+        "offsets.topic.num.partitions": 1,
+        "auto.create.topics.enable": True,
+        "listeners": "PLAINTEXT://c:1",
+        "zookeeper.session.timeout.ms": 18_000,
+        "a": "C:\\x",
+        "b": "1\n2",
+    }
+    text = server_properties(with_zookeeper(2, "z:2181"), 2, NETWORK, DATA, overrides)
+    properties = read(text)
+    assert properties["offsets.topic.num.partitions"] == "1"
+    assert properties["auto.create.topics.enable"] == "true"
+    assert properties["listeners"] == "PLAINTEXT://c:1"
+    assert properties["zookeeper.session.timeout.ms"] == "18000"
+    assert "a=C:\\\\x\n" in text
+    assert "b=1\\n2\n" in text

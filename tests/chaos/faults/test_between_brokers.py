@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from chaos.cluster_view import ClusterView
 from chaos.clusters import ClusterError
 from chaos.clusters.docker import DockerCluster
 from chaos.clusters.docker_engine import engine, remove_marked
@@ -16,7 +17,6 @@ from chaos.faults import heal_from_journal
 from chaos.faults.broker_partition import BrokerPartition
 from chaos.faults.broker_probe import BrokerProbe
 from chaos.faults.broker_slow_network import BrokerSlowNetwork
-from groupquake.kafka_admin import KafkaAdmin
 from scenarios import faults as declared
 from tests.chaos.clusters.clients import create_topic, eventually, member
 from tests.conftest import SOON_BACK
@@ -37,7 +37,7 @@ def cluster(docker_image: str, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 
 def partition_of(broker: int, cluster: DockerCluster) -> BrokerPartition:
-    probe = BrokerProbe(broker, cluster.brokers, KafkaAdmin(cluster.bootstrap))
+    probe = BrokerProbe(broker, cluster.brokers, ClusterView(cluster.bootstrap))
     return BrokerPartition(broker, None, 0, cluster, probe)
 
 
@@ -45,7 +45,7 @@ def partition_of(broker: int, cluster: DockerCluster) -> BrokerPartition:
 def test_a_coordinator_is_parted_and_another_takes_over(
     cluster: DockerCluster, stop: threading.Event
 ) -> None:
-    view = KafkaAdmin(cluster.bootstrap)
+    view = ClusterView(cluster.bootstrap)
     with member(cluster, "orders", "parted"):
         coordinator = view.coordinator("parted")
         others = [info for info in cluster.brokers if info.id != coordinator]
@@ -80,7 +80,7 @@ def test_what_a_broker_sends_to_the_others_is_slow(
             "rate": "1kbit",
         }
     )
-    probe = BrokerProbe(2, cluster.brokers, KafkaAdmin(cluster.bootstrap))
+    probe = BrokerProbe(2, cluster.brokers, ClusterView(cluster.bootstrap))
     slow = BrokerSlowNetwork(2, None, fault, cluster, probe)
     slow.inject()
     eventually(lambda: slow.verify().holds, "a packet that waits")

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from chaos.clusters import BrokerInfo
-from chaos.clusters.external import ExternalCluster, Target
 from chaos.errors import ChaosError
+from chaos.external.cluster import ExternalCluster, Target
 from chaos.faults import broker_probe
 from chaos.faults.broker_down import BrokerDown
 from chaos.faults.broker_probe import BrokerProbe

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from chaos.cluster_view import ClusterView
 from chaos.clusters import ClusterError, volume
 from chaos.clusters.factory import end_left_over
 from chaos.clusters.process import ProcessCluster
@@ -14,7 +15,6 @@ from chaos.faults import heal_from_journal
 from chaos.faults.broker_probe import BrokerProbe
 from chaos.faults.disk_full import DiskFull
 from chaos.faults.disk_slow import DiskSlow
-from groupquake.kafka_admin import KafkaAdmin
 from scenarios import faults as declared
 from tests.chaos.clusters.clients import create_topic, member
 
@@ -90,7 +90,7 @@ def test_a_disk_is_slow_then_full_and_the_broker_comes_back(tmp_path: Path, stop
         f"disk-{os.getpid()}", tmp_path / "brokers", brokers=1, config=config, volumes=True
     ) as cluster:
         create_topic(cluster, "orders")
-        probe = BrokerProbe(1, cluster.brokers, KafkaAdmin(cluster.bootstrap))
+        probe = BrokerProbe(1, cluster.brokers, ClusterView(cluster.bootstrap))
         with member(cluster, "orders", "readers"):
             fault = declared.DiskSlow.model_validate(
                 {"fault": "disk.slow", "target": {"brokers": [1]}, "at": "0s", "lasts": "2s"}

@@ -116,7 +116,7 @@ def test_the_rules_end_with_the_taps_process(monkeypatch):
 
 
 def test_a_rule_ends_with_its_tap_and_not_with_its_silence(running, monkeypatch):
-    monkeypatch.setattr("chaos.tap.process._GONE_S", 0.1)
+    monkeypatch.setattr("chaos.tap.process.TAP_GONE_S", 0.1)
     fault = net.NetRule(DYNAMIC, 1, Rule("hold"), running, None)
     assert fault.heal() == "the rule was never in force"
     fault._id = "r1"

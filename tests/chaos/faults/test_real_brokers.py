@@ -6,6 +6,7 @@ from functools import partial
 
 import pytest
 
+from chaos.cluster_view import ClusterView
 from chaos.clusters.process import ProcessCluster
 from chaos.errors import ChaosError
 from chaos.faults.broker_down import BrokerDown
@@ -15,7 +16,6 @@ from chaos.faults.member_kill import is_open
 from chaos.faults.remove_members import RemoveMembers
 from chaos.removal import remove_members, static_members
 from chaos.witness import Witness
-from groupquake.kafka_admin import KafkaAdmin
 from tests.chaos.clusters.clients import eventually, member
 
 pytestmark = pytest.mark.cluster
@@ -29,8 +29,8 @@ def cluster(brokers: ProcessCluster) -> ProcessCluster:
 
 
 @pytest.fixture(scope="module")
-def view(cluster) -> KafkaAdmin:
-    return KafkaAdmin(cluster.bootstrap)
+def view(cluster) -> ClusterView:
+    return ClusterView(cluster.bootstrap)
 
 
 @pytest.fixture

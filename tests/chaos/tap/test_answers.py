@@ -2,6 +2,7 @@
 
 import dataclasses
 import io
+import struct
 
 import pytest
 from kio.index import load_response_schema
@@ -9,7 +10,6 @@ from kio.schema.errors import ErrorCode
 from kio.serial import entity_writer
 
 from chaos.tap.answers import DECODED, Address, is_rewritten, rewritten
-from chaos.tap.frames import framed
 from chaos.tap.messages import KEYS, BodyError, known_versions, response_of
 from kafka_protocol.errors import Error
 from kafka_protocol.kio_bodies import to_body, to_entity
@@ -28,7 +28,7 @@ def frame_of(api: str, version: int, body: dict) -> bytes:
     buffer = io.BytesIO()
     entity_writer(schema.__header_schema__)(buffer, schema.__header_schema__(correlation_id=7))
     entity_writer(schema)(buffer, to_entity(schema, body))
-    return framed(buffer.getvalue())
+    return struct.pack(">i", buffer.tell()) + buffer.getvalue()
 
 
 def body_of(frame: bytes, api: str, version: int) -> dict:
@@ -158,4 +158,4 @@ def test_controllers_have_no_listener():
 
 def test_what_cannot_be_read_is_not_passed_on():
     with pytest.raises(BodyError, match="METADATA v13"):
-        rewritten(framed(b"\0\0\0\7garbage"), 3, 13, listener)
+        rewritten(struct.pack(">i", 11) + b"\0\0\0\7garbage", 3, 13, listener)

@@ -343,8 +343,8 @@ def test_without_the_token_nothing_is_done(tapped):
 
 def test_a_tap_that_answers_late_is_not_gone(tapped, monkeypatch):
     """Its rule may be in force: it is open until the tap has removed it."""
-    monkeypatch.setattr("chaos.tap.process._ANSWER_S", 0.3)
-    monkeypatch.setattr("chaos.tap.process._GONE_S", 0.1)
+    monkeypatch.setattr("chaos.tap.process.TAP_ANSWER_S", 0.3)
+    monkeypatch.setattr("chaos.tap.process.TAP_GONE_S", 0.1)
     fault = net_rule(tapped.tap)
     process = psutil.Process(tapped.tap.process_id)
     process.suspend()
@@ -355,7 +355,7 @@ def test_a_tap_that_answers_late_is_not_gone(tapped, monkeypatch):
             fault.heal()
     finally:
         process.resume()
-    monkeypatch.setattr("chaos.tap.process._ANSWER_S", 30.0)
+    monkeypatch.setattr("chaos.tap.process.TAP_ANSWER_S", 30.0)
     assert "which hit 0 requests" in fault.heal()
     assert tapped.tap.counters()["rules"] == {}
 

@@ -43,6 +43,10 @@ def consume(bootstrap, group, client):
     consumer.close()
 
 
+def tls(ca, **more):
+    return {"security.protocol": "SASL_SSL", "ssl.ca.location": str(ca), **more}
+
+
 def log_of(folder):
     return (folder / "1" / "group.log").read_text()
 
@@ -52,15 +56,12 @@ def log_of(folder):
     [("PLAIN", "alice", PASSWORD), ("SCRAM-SHA-256", "bob", SCRAM_PASSWORD)],
 )
 def test_tls_to_the_brokers_and_sasl_through(secured, tmp_path, mechanism, user, password):
-    settings = tap.TapSettings(
-        {1: secured.sasl}, tmp_path, broker_tls=tap.BrokerTls(secured.authority.ca)
-    )
+    settings = tap.TapSettings({1: secured.sasl}, tmp_path, tls(secured.authority.ca))
     login = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": mechanism,
              "sasl.username": user, "sasl.password": password}  # fmt: skip
     with tap.running(settings) as running:
         consume(running.bootstrap, mechanism, login)
-        passed = running.counters()["brokers"]["1"]
-    assert passed["lines"] == log_of(tmp_path).count(COMPLETED) > 4
+    assert log_of(tmp_path).count(COMPLETED) > 4
     assert '"securityProtocol":"SASL_SSL"' in log_of(tmp_path)
     for file in tmp_path.rglob("*"):
         if file.is_file():
@@ -71,7 +72,7 @@ def test_tls_to_the_brokers_and_sasl_through(secured, tmp_path, mechanism, user,
 
 def test_a_certificate_for_the_brokers(secured, tmp_path):
     """Whom the broker takes it for, the tap does not know, and does not say (mTLS)."""
-    to_broker = tap.BrokerTls(secured.authority.ca, secured.client, secured.client)
+    to_broker = tls(secured.authority.ca, **{"ssl.certificate.location": str(secured.client)})
     settings = tap.TapSettings({1: secured.ssl}, tmp_path, to_broker)
     with tap.running(settings) as running:
         consume(running.bootstrap, "certified", {})
@@ -91,7 +92,7 @@ def test_without_a_certificate_nobody_is_logged_in(secured, tmp_path):
 
 def test_a_broker_without_a_trusted_certificate_is_not_reached(secured, tmp_path):
     other = Authority(tmp_path)
-    settings = tap.TapSettings({1: secured.sasl}, tmp_path / "tap", tap.BrokerTls(other.ca))
+    settings = tap.TapSettings({1: secured.sasl}, tmp_path / "tap", tls(other.ca))
     with tap.running(settings) as running:
         admin = AdminClient({"bootstrap.servers": running.bootstrap})
         with pytest.raises(KafkaException):
@@ -102,16 +103,14 @@ def test_a_broker_without_a_trusted_certificate_is_not_reached(secured, tmp_path
 def test_files_that_are_no_certificates(tmp_path):
     wrong = tmp_path / "wrong.pem"
     wrong.write_text("nothing")
-    settings = tap.TapSettings({1: "127.0.0.1:1"}, tmp_path / "tap", tap.BrokerTls(wrong))
+    settings = tap.TapSettings({1: "127.0.0.1:1"}, tmp_path / "tap", tls(wrong))
     with pytest.raises(ChaosError, match=r"wrong\.pem.*PEM"), tap.running(settings):
         pass
 
 
 def test_handshake_v0_is_refused_clearly(secured, tmp_path):
     """After v0, tokens come without headers: the tap could not tell them from requests."""
-    settings = tap.TapSettings(
-        {1: secured.sasl}, tmp_path, broker_tls=tap.BrokerTls(secured.authority.ca)
-    )
+    settings = tap.TapSettings({1: secured.sasl}, tmp_path, tls(secured.authority.ca))
     with tap.running(settings) as running:
         host, _, port = running.bootstrap.rpartition(":")
         with socket.create_connection((host, int(port)), 10) as connection:

@@ -263,7 +263,8 @@ def test_a_malformed_line(groupquake: Command, write: Write) -> None:
     done = groupquake("oracle", "replay", file)
     assert (done.code, done.out) == (64, "")
     advice = "`groupquake oracle replay --help` shows the form"
-    assert done.err == f"groupquake: {file}:9: at_ms is missing; {advice}\n"
+    lacks = "Object missing required field `at_ms`"
+    assert done.err == f"groupquake: {file}:9: {lacks}; {advice}\n"
 
 
 def test_bytes_that_are_no_text(groupquake: Command, tmp_path: Path) -> None:

@@ -9,12 +9,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from kafka_protocol.consumer_protocol import Assignment, Subscription, TopicPartition
 from kafka_protocol.errors import Error
 from loadtest.client_configs import MemberConfig
 from loadtest.wire import FencedError
 from loadtest.wire.client import GroupClient
 from loadtest.wire.connection import WireError
-from reference_coordinator.assignors import Assignment, Subscription, TopicPartition
 
 CONFIG = MemberConfig(
     name="m",

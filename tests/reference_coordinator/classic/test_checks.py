@@ -1,14 +1,201 @@
-"""JoinGroup's and SyncGroup's checks and their order, beside Kafka's own tests."""
+"""Checks of JoinGroup, SyncGroup and Heartbeat, and their order."""
+
+from functools import partial
 
 import pytest
 
 from kafka_protocol.errors import Error
 from reference_coordinator.classic.effects import JoinResponse, LeaveResponse, Reason, SyncResponse
+from reference_coordinator.classic.events import TimerKind
 from reference_coordinator.classic.state import State
-from tests.reference_coordinator.classic.playbook import INITIAL_DELAY_MS, Playbook, statics
-from tests.reference_coordinator.classic.releases import EVERY_RELEASE, by_coordinator
+from tests.reference_coordinator.classic.checklist import case
+from tests.reference_coordinator.classic.playbook import (
+    INITIAL_DELAY_MS,
+    SESSION_MS,
+    Playbook,
+    statics,
+)
+from tests.reference_coordinator.classic.releases import (
+    EVERY_RELEASE,
+    UNDER_ALL,
+    by_rule,
+)
 
 pytestmark = EVERY_RELEASE
+
+INCONSISTENT = JoinResponse(Error.INCONSISTENT_GROUP_PROTOCOL)
+
+
+def completing(play: Playbook) -> str:
+    """Let one dynamic member join, and tell its id."""
+    call = play.join(client="c", version=3)
+    play.after(INITIAL_DELAY_MS)
+    assert play.state is State.COMPLETING_REBALANCE
+    return call.answer.member_id
+
+
+@case("testJoinGroupInconsistentProtocolType")
+def test_join_group_inconsistent_protocol_type():
+    """A group is of one protocol type."""
+    play = Playbook()
+    statics(play, "I1")
+    assert play.join(client="c", version=3, protocol_type="connect").answer == INCONSISTENT
+    assert play.join(instance="I2", protocol_type="connect").answer == INCONSISTENT
+    known = play.join("I1-1", instance="I1", protocol_type="connect")
+    assert known.answer == JoinResponse(Error.INCONSISTENT_GROUP_PROTOCOL, "I1-1")
+
+
+@case("testJoinGroupWithEmptyProtocolType")
+def test_join_group_with_empty_protocol_type():
+    """The first member has to name one, and who joins again as well."""
+    play = Playbook()
+    assert play.join(client="c", version=3, protocol_type="").answer == INCONSISTENT
+    assert play.join(client="c", protocol_type="").answer == INCONSISTENT
+    assert play.state is State.EMPTY
+    pending = play.join(client="c").answer.member_id
+    again = play.join(pending, client="c", protocol_type="")
+    assert again.answer == JoinResponse(Error.INCONSISTENT_GROUP_PROTOCOL, pending)
+
+
+@case("testJoinGroupWithEmptyGroupProtocol")
+def test_join_group_with_empty_group_protocol():
+    """And at least one protocol."""
+    play = Playbook()
+    assert play.join(client="c", version=3, protocols=()).answer == INCONSISTENT
+    assert play.join(instance="I1", protocols=()).answer == INCONSISTENT
+    assert play.state is State.EMPTY
+
+
+@case("testJoinGroupInconsistentGroupProtocol")
+def test_join_group_inconsistent_group_protocol():
+    """One protocol at least must be common to all."""
+    play = Playbook()
+    first = play.join(client="c", version=3, protocols=("range",))
+    other = play.join(client="c", version=3, protocols=("roundrobin",))
+    assert other.answer == INCONSISTENT
+    play.after(INITIAL_DELAY_MS)
+    assert first.error is Error.NONE
+    assert play.member_ids == {first.answer.member_id}
+
+
+@case("testJoinGroupSecondJoinInconsistentProtocol")
+def test_join_group_second_join_inconsistent_protocol():
+    """A rejoin is checked too, against the protocols of the earlier join."""
+    play = Playbook()
+    pending = play.join(client="c", protocols=("range",)).answer.member_id
+    none = play.join(pending, client="c", protocols=())
+    assert none.answer == JoinResponse(Error.INCONSISTENT_GROUP_PROTOCOL, pending)
+    joined = play.join(pending, client="c", protocols=("range",))
+    play.after(INITIAL_DELAY_MS)
+    assert joined.error is Error.NONE
+    again = play.join(pending, client="c", protocols=("roundrobin",))
+    assert again.answer == JoinResponse(Error.INCONSISTENT_GROUP_PROTOCOL, pending)
+
+
+def synced(protocol_type: str | None, protocol: str | None, version: int) -> list[SyncResponse]:
+    """Let a leader and its follower sync; return their answers, all of which must be there."""
+    play = Playbook()
+    play.join(instance="L")
+    play.join(instance="F")
+    play.after(2 * INITIAL_DELAY_MS)
+    sync = partial(play.sync, protocol_type=protocol_type, protocol=protocol, version=version)
+    return [sync(member_id).answer for member_id in ("L-1", "F-1")]
+
+
+@case("testSyncGroupReturnsAnErrorWhenProtocolTypeIsInconsistent")
+def test_sync_group_returns_an_error_when_protocol_type_is_inconsistent():
+    """The group's own, from SyncGroup v5 on (KIP-559)."""
+    refused = SyncResponse(Error.INCONSISTENT_GROUP_PROTOCOL)
+    assert synced("whatever", "range", 5) == [refused, refused]
+
+
+@case("testSyncGroupReturnsAnErrorWhenProtocolNameIsInconsistent")
+def test_sync_group_returns_an_error_when_protocol_name_is_inconsistent():
+    """The selected one, from SyncGroup v5 on (KIP-559)."""
+    refused = SyncResponse(Error.INCONSISTENT_GROUP_PROTOCOL)
+    assert synced("consumer", "whatever", 5) == [refused, refused]
+
+
+@case("testSyncGroupSucceedWhenProtocolTypeAndNameAreNotProvided")
+def test_sync_group_succeed_when_protocol_type_and_name_are_not_provided():
+    """Before v5 there is no field for either."""
+    answers = synced(None, None, 4)
+    assert [answer.error for answer in answers] == [Error.NONE] * 2
+
+
+@case("testSyncGroupSucceedWhenProtocolTypeAndNameAreConsistent")
+def test_sync_group_succeed_when_protocol_type_and_name_are_consistent():
+    """The answer repeats both."""
+    assert synced("consumer", "range", 5) == [SyncResponse(Error.NONE, "consumer", "range")] * 2
+
+
+@case("testHeartbeatUnknownGroup")
+def test_heartbeat_unknown_group():
+    """A group nobody knows."""
+    assert Playbook().heartbeat("m", generation=-1) is Error.UNKNOWN_MEMBER_ID
+
+
+@case("testHeartbeatDeadGroup")
+def test_heartbeat_dead_group():
+    """A Dead group, with any member id."""
+    play = Playbook()
+    (member,) = statics(play, "I1")
+    play.force(State.DEAD)
+    assert play.heartbeat(member, instance="I1") is Error.COORDINATOR_NOT_AVAILABLE
+    assert play.heartbeat("unknown", generation=9) is Error.COORDINATOR_NOT_AVAILABLE
+
+
+@pytest.mark.parametrize("left", [False, True])
+@case("testHeartbeatEmptyGroup")
+def test_heartbeat_empty_group(left):
+    """Nobody is a member of an Empty group, even if it is still there."""
+    play = Playbook()
+    (member,) = statics(play, "I1")
+    if left:
+        play.leave((member, "I1"))
+    else:
+        play.force(State.EMPTY)
+    assert play.state is State.EMPTY
+    assert play.heartbeat(member) is Error.UNKNOWN_MEMBER_ID
+
+
+@case("testHeartbeatUnknownConsumerExistingGroup")
+def test_heartbeat_unknown_consumer_existing_group():
+    """The ids are looked at before the generation."""
+    play = Playbook()
+    statics(play, "I1")
+    assert play.heartbeat("unknown") is Error.UNKNOWN_MEMBER_ID
+    assert play.heartbeat("unknown", generation=9) is Error.UNKNOWN_MEMBER_ID
+
+
+@case(
+    "testHeartbeatRebalanceInProgress",
+    error={"2.4": Error.REBALANCE_IN_PROGRESS, "2.6.1": Error.NONE},
+)
+def test_heartbeat_rebalance_in_progress(error):
+    """In CompletingRebalance all is well, since 2.6.1."""
+    play = Playbook()
+    assert play.heartbeat(completing(play)) is error
+
+
+@pytest.mark.parametrize("generation", [-1, 0, 2])
+@case("testHeartbeatIllegalGeneration")
+def test_heartbeat_illegal_generation(generation):
+    """Only the running generation will do."""
+    play = Playbook()
+    (member,) = statics(play, "I1")
+    assert play.heartbeat(member, generation=generation) is Error.ILLEGAL_GENERATION
+
+
+@case("testHeartbeatDuringRebalanceCausesRebalanceInProgress")
+def test_heartbeat_during_rebalance_causes_rebalance_in_progress():
+    """In PreparingRebalance the error is REBALANCE_IN_PROGRESS, unless the generation is wrong."""
+    play = Playbook()
+    (member,) = statics(play, "I1")
+    play.join_dynamic("c")
+    assert play.rebalances == [Reason.NEW_MEMBER, Reason.NEW_MEMBER]
+    assert play.heartbeat(member, instance="I1") is Error.REBALANCE_IN_PROGRESS
+    assert play.heartbeat(member, generation=9) is Error.ILLEGAL_GENERATION
 
 
 def test_an_empty_group_may_change_its_protocol_type():
@@ -113,14 +300,6 @@ def test_join_group_checks_session_range():
     assert play.join("m", session_ms=600_000).error is Error.UNKNOWN_MEMBER_ID
 
 
-@by_coordinator("error", scala=Error.NOT_COORDINATOR, java=Error.INVALID_SESSION_TIMEOUT)
-def test_session_range_comes_first(error):
-    """Seen live on 3.9.1: Java looks at the session timeout before the group, Scala after it."""
-    play = Playbook()
-    play.unload()
-    assert play.join("m", session_ms=9).answer == JoinResponse(error, "m")
-
-
 def test_every_request_of_a_member_needs_a_group_id():
     """`GroupCoordinatorService` (4.3): INVALID_GROUP_ID; a manual commit alone may do without."""
     play = Playbook(group_id="")
@@ -152,3 +331,91 @@ def test_dynamic_member_of_old_versions_joins_in_one_step(version):
     call = play.join(client="c", version=version)
     play.after(INITIAL_DELAY_MS)
     assert (call.error, call.answer.member_id) == (Error.NONE, "c-1")
+
+
+refused_if_unknown = by_rule(
+    "unknown_instance_is_refused",
+    "error",
+    {True: Error.UNKNOWN_MEMBER_ID, False: Error.NONE},
+)
+
+
+@refused_if_unknown
+def test_unknown_instance_is_refused_by_heartbeat_sync_and_commit(error):
+    """Until 2.8 the member id alone counted then; who has another's instance is fenced anyway."""
+    play = Playbook()
+    _, follower = statics(play, "L", "F")
+    assert play.heartbeat(follower, instance="nobody") is error
+    assert play.sync(follower, instance="nobody").error is error
+    assert play.commit(follower, instance="nobody") is error
+    assert play.heartbeat(follower, instance="L") is Error.FENCED_INSTANCE_ID
+    assert play.heartbeat("unknown", instance="nobody") is Error.UNKNOWN_MEMBER_ID
+
+
+@refused_if_unknown
+def test_unknown_instance_is_refused_by_leave(error):
+    """A LeaveGroup names its member well, and an instance that nobody has."""
+    play = Playbook()
+    _, follower = statics(play, "L", "F")
+    answer = play.leave((follower, "nobody"))
+    assert answer.members == ((follower, "nobody", error),)
+    assert (follower in play.member_ids) == (error is not Error.NONE)
+
+
+@refused_if_unknown
+def test_unknown_instance_is_refused_by_join_always(error):
+    """JoinGroup never knew the exception."""
+    play = Playbook()
+    _, follower = statics(play, "L", "F")
+    assert play.join(follower, instance="nobody").error is Error.UNKNOWN_MEMBER_ID
+
+
+@by_rule(
+    "heartbeats_count_while_completing",
+    "error, session_ms",
+    {True: (Error.NONE, SESSION_MS), False: (Error.REBALANCE_IN_PROGRESS, 1)},
+    among=lambda profile: profile.new_members_have_sessions,
+)
+def test_heartbeats_count_while_completing(error, session_ms):
+    """Without the rule the response is REBALANCE_IN_PROGRESS, and the session is not extended."""
+    play = Playbook()
+    play.join(instance="I1")
+    play.after(INITIAL_DELAY_MS)
+    play.after(SESSION_MS - 1)
+    assert play.state is State.COMPLETING_REBALANCE
+    assert play.heartbeat("I1-1", instance="I1") is error
+    assert play.armed(TimerKind.SESSION, "I1-1") == session_ms
+
+
+@by_rule("failures_are_answered_in_every_version", "answered", {True: True, False: False})
+def test_failures_are_answered_in_every_version(answered):
+    """JoinGroup v6 was new in 2.4, which knew no error answer for it."""
+    play = Playbook()
+    pending = play.join(client="c").answer.member_id
+    failed = JoinResponse(Error.UNKNOWN_SERVER_ERROR)
+    assert play.join(pending, instance="I1", version=5).answer == failed
+    unanswered = play.join(pending, instance="I1", version=6)
+    assert unanswered.response == (failed if answered else None)
+    assert pending in play.group.pending_joins
+
+
+@by_rule("session_range_comes_first", "error", {True: 26, False: 16})
+def test_session_range_comes_first(error):
+    """Java's first release looked at the broker first, as Scala always did."""
+    play = Playbook()
+    play.unload()
+    assert play.join("m", session_ms=9).answer.error == error
+
+
+@UNDER_ALL
+def test_sync_v5_has_to_name_type_and_protocol():
+    """KIP-559: both, from v5 on, and before anything else is looked at."""
+    play = Playbook()
+    (member,) = statics(play, "I1")
+    refused = SyncResponse(Error.INCONSISTENT_GROUP_PROTOCOL)
+    assert play.sync(member, version=5).answer == refused
+    assert play.sync(member, version=5, protocol="range").answer == refused
+    assert play.sync("unknown", version=5, protocol_type="consumer").answer == refused
+    named = play.sync(member, version=5, protocol_type="consumer", protocol="range")
+    assert named.error is Error.NONE
+    assert play.sync(member, version=4).error is Error.NONE

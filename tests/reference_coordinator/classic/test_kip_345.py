@@ -17,17 +17,13 @@ from tests.reference_coordinator.classic.playbook import (
     Playbook,
     statics,
 )
-from tests.reference_coordinator.classic.releases import EVERY_RELEASE
+from tests.reference_coordinator.classic.releases import EVERY_RELEASE, under
 
 pytestmark = EVERY_RELEASE
 
 FULL = JoinResponse(Error.GROUP_MAX_SIZE_REACHED, member_id="")
 
-kept = pytest.mark.parametrize(
-    ("profile", "kept"),
-    [pytest.param(KIP_345, True, id="kip-345"), pytest.param(NEWEST, False, id="newest")],
-    indirect=["profile"],
-)
+kept = under([(KIP_345, {"kept": True}), (NEWEST, {"kept": False})])
 """Run a play under the proposal, where its promise is kept, and as the newest release has it."""
 
 

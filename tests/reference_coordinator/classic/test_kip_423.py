@@ -7,16 +7,12 @@ from reference_coordinator.classic.effects import JoinResponse, Reason
 from reference_coordinator.classic.releases import KIP_423, NEWEST
 from reference_coordinator.classic.state import State
 from tests.reference_coordinator.classic.playbook import INITIAL_DELAY_MS, Playbook, statics
-from tests.reference_coordinator.classic.releases import EVERY_RELEASE
+from tests.reference_coordinator.classic.releases import EVERY_RELEASE, under
 
 pytestmark = EVERY_RELEASE
 
 REASONS = ("RESTART", "TOPIC_METADATA_CHANGE", "UPGRADE")
-heard = pytest.mark.parametrize(
-    ("profile", "heard"),
-    [pytest.param(KIP_423, True, id="kip-423"), pytest.param(NEWEST, False, id="newest")],
-    indirect=["profile"],
-)
+heard = under([(KIP_423, {"heard": True}), (NEWEST, {"heard": False})])
 """Run a play under the proposal, where reasons are heard, and as the newest release has it."""
 
 

@@ -1,24 +1,171 @@
-"""`group.max.size`, beside Kafka's own tests."""
+"""`group.max.size`, what is held to it, and what a release changed of that."""
+
+import pytest
 
 from kafka_protocol.errors import Error
 from reference_coordinator.classic.effects import JoinResponse, Reason
 from reference_coordinator.classic.events import TimerKind
 from reference_coordinator.classic.state import State
-from tests.reference_coordinator.classic.playbook import INITIAL_DELAY_MS, Playbook, statics
-from tests.reference_coordinator.classic.releases import EVERY_RELEASE, by_coordinator
+from tests.reference_coordinator.classic.call import Call
+from tests.reference_coordinator.classic.checklist import case
+from tests.reference_coordinator.classic.playbook import (
+    INITIAL_DELAY_MS,
+    REBALANCE_MS,
+    SESSION_MS,
+    Playbook,
+    statics,
+)
+from tests.reference_coordinator.classic.releases import (
+    EVERY_RELEASE,
+    UNDER_ALL,
+    by_coordinator,
+    by_rule,
+)
 
 pytestmark = EVERY_RELEASE
+
+MAX = 4
+
 
 FULL = JoinResponse(Error.GROUP_MAX_SIZE_REACHED, member_id="")
 
 
-def test_static_member_cannot_return_to_a_full_group():
-    """Seen live on every release: a restart within the session is refused as well."""
-    play = Playbook(max_size=2)
-    _, follower = statics(play, "I1", "I2")
-    assert play.join(instance="I2").answer == FULL
-    assert play.id_of("I2") == follower
-    assert play.rebalances == [Reason.NEW_MEMBER]
+IN, OUT = Error.NONE, Error.GROUP_MAX_SIZE_REACHED
+
+
+def errors(calls: list[Call[JoinResponse]]) -> list[Error]:
+    """Return what came of joins."""
+    return [call.error for call in calls]
+
+
+@case("testStaticMembersJoinGroupWithMaxSize")
+def test_static_members_join_group_with_max_size():
+    """A member beyond the maximum is refused; current members may rejoin with their ids."""
+    play = Playbook(max_size=MAX)
+    names = [f"I{n}" for n in range(MAX + 1)]
+    calls = [play.join(instance=name) for name in names]
+    assert calls[MAX].answer == FULL
+    play.after(2 * INITIAL_DELAY_MS)
+    assert errors(calls) == [IN] * MAX + [OUT]
+    assert play.state is State.COMPLETING_REBALANCE
+    again = [
+        play.join(call.answer.member_id, instance=name)
+        for name, call in zip(names, calls, strict=True)
+    ]
+    assert errors(again) == errors(calls)
+    assert (play.state, len(play.member_ids)) == (State.COMPLETING_REBALANCE, MAX)
+
+
+@case(
+    "testDynamicMembersJoinGroupWithMaxSizeAndRequiredKnownMember",
+    first={"2.4": [IN] * (MAX + 1), "2.6.0": [IN] * MAX + [OUT]},
+    second={"2.4": [OUT] + [IN] * MAX, "2.6.0": [IN] * MAX + [OUT]},
+)
+def test_dynamic_members_join_group_with_max_size_and_required_known_member(first, second):
+    """Ids are given out freely; the size is held to where they are used.
+
+    Before 2.6.0 they were admitted all the same, and the first to rejoin was refused.
+    """
+    play = Playbook(max_size=MAX)
+    ids = [play.join(client="c").answer.member_id for _ in range(MAX + 1)]
+    calls = [play.join(member_id, client="c") for member_id in ids]
+    play.after(2 * INITIAL_DELAY_MS)
+    assert errors(calls) == first
+    again = [play.join(member_id, client="c") for member_id in ids]
+    assert errors(again) == second
+    assert len(play.member_ids) == MAX
+
+
+@case(
+    "testDynamicMembersJoinGroupWithMaxSize",
+    "testDynamicMembersJoinGroupWithMaxSizeAndNotRequiredKnownMember",
+)
+def test_dynamic_members_join_group_with_max_size():
+    """Up to JoinGroup v3 the size is held to at the first request, there being no second."""
+    play = Playbook(max_size=MAX)
+    calls = [play.join(client="c", version=3) for _ in range(MAX + 1)]
+    assert calls[MAX].answer == FULL
+    play.after(2 * INITIAL_DELAY_MS)
+    assert errors(calls) == [IN] * MAX + [OUT]
+    again = [play.join(call.answer.member_id, client="c", version=3) for call in calls]
+    assert errors(again) == errors(calls)
+    assert (play.state, len(play.member_ids)) == (State.COMPLETING_REBALANCE, MAX)
+
+
+@case(
+    "testDynamicMembersCanReJoinGroupWithMaxSizeWhileRebalancing",
+    joined={"2.4": [IN] * (MAX + 1), "2.6.0": [IN] * MAX + [OUT]},
+)
+def test_dynamic_members_can_re_join_group_with_max_size_while_rebalancing(joined):
+    """A member whose JoinGroup is pending has its place, and may repeat the JoinGroup."""
+    play = Playbook(max_size=MAX)
+    ids = [play.join(client="c").answer.member_id for _ in range(MAX + 1)]
+    for member_id in ids:
+        play.join(member_id, client="c")
+    again = [play.join(member_id, client="c") for member_id in ids]
+    assert play.state is State.PREPARING_REBALANCE
+    play.after(2 * INITIAL_DELAY_MS)
+    assert errors(again) == joined
+    assert play.state is State.COMPLETING_REBALANCE
+
+
+def overloaded(play: Playbook, *, static: bool) -> dict[str, str]:
+    """Load a group that is two too many for `play`'s broker; return its ids by their names."""
+    before = Playbook()
+    names = [f"m{n}" for n in range(MAX + 2)]
+    session_ms = 2 * REBALANCE_MS
+    calls = [
+        before.join(instance=name, session_ms=session_ms)
+        if static
+        else before.join_dynamic(name, session_ms=session_ms)
+        for name in names
+    ]
+    before.after(2 * INITIAL_DELAY_MS)
+    before.sync_everyone()
+    play.start_loading()
+    play.load(before.records[-1])
+    return {name: call.answer.member_id for name, call in zip(names, calls, strict=True)}
+
+
+@pytest.mark.parametrize("static", [False, True])
+@case(
+    "testLastJoiningMembersAreKickedOutWhenReJoiningGroupWithMaxSize",
+    came={"2.4": [OUT] * 2 + [IN] * MAX, "2.6.0": [IN] * MAX + [OUT] * 2},
+)
+def test_last_joining_members_are_kicked_out_when_re_joining_group_with_max_size(came, static):
+    """The first to join again stay, and who is refused is a member no longer.
+
+    Before 2.6.0 the first were refused until the rest had room.
+    """
+    play = Playbook(max_size=MAX)
+    ids = overloaded(play, static=static)
+    assert play.rebalances == [Reason.OVER_CAPACITY]
+    calls = [
+        play.join(member_id, instance=name if static else None, protocols=("range",))
+        for name, member_id in ids.items()
+    ]
+    if play.state is State.PREPARING_REBALANCE:
+        play.after(REBALANCE_MS)  # where the last refusal has not ended it
+    assert errors(calls) == came
+    kept = {name for name, error in zip(ids, came, strict=True) if error is IN}
+    assert play.member_ids == {ids[name] for name in kept}
+    assert set(play.group.static_ids) == (kept if static else set())
+    assert {call.answer.generation for call in calls if call.error is IN} == {2}
+
+
+@case("testJoinGroupShouldReceiveErrorIfGroupOverMaxSize")
+def test_join_group_should_receive_error_if_group_over_max_size():
+    """A full group refuses who has no id yet, in every state but Empty."""
+    play = Playbook(max_size=MAX)
+    calls = [play.join(client="c", version=3) for _ in range(MAX)]
+    assert play.join(client="c", version=3).answer == FULL
+    play.after(2 * INITIAL_DELAY_MS)
+    assert errors(calls) == [IN] * MAX
+    assert play.join(client="c", version=3).answer == FULL
+    assert play.join(client="c").answer == FULL
+    play.sync_everyone()
+    assert play.join(client="c").answer == FULL
+    assert len(play.member_ids) == MAX
 
 
 @by_coordinator("ends", scala=True, java=False)
@@ -51,7 +198,7 @@ def test_forgotten_pending_timer_runs_on_after_a_refusal(runs_on):
     assert (play.armed(TimerKind.SESSION, second) is not None) == runs_on
 
 
-def overloaded(play: Playbook, *, static: bool) -> list[str]:
+def loaded(play: Playbook, *, static: bool) -> list[str]:
     """Load a group of four, stored where four were allowed, under `play`'s limit; name them."""
     before = Playbook()
     names = ("a", "b", "c", "d")
@@ -66,8 +213,137 @@ def overloaded(play: Playbook, *, static: bool) -> list[str]:
 def test_member_that_waits_already_is_not_shed():
     """A JoinGroup sent again takes the place of the one that waits."""
     play = Playbook(max_size=2)
-    ids = overloaded(play, static=True)
+    ids = loaded(play, static=True)
     play.join(ids[0], instance="a", protocols=("range",))
     play.join(ids[1], instance="b", protocols=("range",))
     assert play.join(ids[0], instance="a", protocols=("range",)).pending
     assert play.state is State.PREPARING_REBALANCE
+
+
+def too_many() -> tuple[Playbook, dict[str, str]]:
+    """Load a group of four, stored where there was room for them, where there is for two."""
+    before, play = Playbook(), Playbook(max_size=2)
+    names = ("a", "b", "c", "d")
+    ids = statics(before, *names)
+    play.start_loading()
+    play.load(before.records[-1])
+    return play, dict(zip(names, ids, strict=True))
+
+
+@UNDER_ALL
+def test_members_stay_in_a_group_of_just_the_size():
+    """A known member of a full group may join again in every state."""
+    play = Playbook(max_size=2)
+    leader, follower = statics(play, "L", "F")
+    assert play.join(follower, instance="F").error is Error.NONE
+    waiting = play.join(leader, instance="L")
+    assert play.join(leader, instance="L").pending
+    play.join(follower, instance="F")
+    assert play.state is State.COMPLETING_REBALANCE
+    assert waiting.pending  # the client took its JoinGroup back
+    assert play.join(instance="N").answer == FULL
+
+
+@by_rule(
+    "refused_instance_is_forgotten",
+    "known",
+    {True: False, False: True},
+    among=lambda profile: not profile.instance_keeps_its_place,
+)
+def test_refused_instance_is_forgotten(known):
+    """A static member that is refused its own place loses its name as well, up to 2.7.
+
+    Nobody can fence or remove it by its instance; it lives on by its member id.
+    """
+    play = Playbook(max_size=2)
+    _, follower = statics(play, "L", "F")
+    assert play.join(instance="F").answer == FULL
+    assert ("F" in play.group.static_ids) == known
+    assert follower in play.member_ids
+    assert play.heartbeat(follower, instance="F") is Error.NONE
+    gone = Error.NONE if known else Error.UNKNOWN_MEMBER_ID
+    assert play.leave(("", "F")).members == (("", "F", gone),)
+
+
+@by_rule(
+    "refused_instance_is_forgotten",
+    "members",
+    {True: {"L-1", "F-1"}, False: {"L-1"}},
+    among=lambda profile: not profile.instance_keeps_its_place,
+)
+def test_instance_that_was_forgotten_joins_as_another(members):
+    """With the room that somebody leaves: two members then have one instance id."""
+    play = Playbook(max_size=3)
+    statics(play, "L", "F", "G")
+    assert play.join(instance="F").answer == FULL
+    play.leave(("", "G"))
+    back = play.join(instance="F")
+    assert back.pending
+    assert play.member_ids - {"F-2"} == members
+    if "F-1" in members:
+        play.heartbeat("L-1")
+        play.after(SESSION_MS - 1)
+        play.heartbeat("L-1")
+        play.after(1)
+        assert "F" not in play.group.static_ids  # with the old one the new one's mapping goes
+        assert "F-2" in play.member_ids
+
+
+@by_rule(
+    "refused_instance_is_forgotten",
+    "outlasts",
+    {True: True, False: False},
+    among=lambda profile: not profile.instance_keeps_its_place,
+)
+def test_instance_outlasts_its_refused_member(outlasts):
+    """Up to 2.7, where the JoinGroup that is refused is of a version without instance ids.
+
+    A static rejoin or a removal of the instance fails with UNKNOWN_SERVER_ERROR. The member's own
+    requests are answered UNKNOWN_MEMBER_ID, those of any other member id FENCED_INSTANCE_ID.
+    """
+    play, ids = too_many()
+    calls = {
+        name: play.join(member_id, protocols=("range",), version=4)
+        for name, member_id in ids.items()
+    }
+    instance, *_ = [name for name, call in calls.items() if call.response == FULL]
+    stays, *_ = [name for name, call in calls.items() if call.response != FULL]
+    play.leave(("", stays))  # makes room
+    gone = ids[instance]
+    assert gone not in play.member_ids
+    assert play.group.static_ids.get(instance) == (gone if outlasts else None)
+    other = Error.FENCED_INSTANCE_ID if outlasts else Error.UNKNOWN_MEMBER_ID
+    assert play.heartbeat("unknown", instance=instance) is other
+    assert play.heartbeat(gone, instance=instance) is Error.UNKNOWN_MEMBER_ID
+    assert play.join(gone, instance=instance).error is Error.UNKNOWN_MEMBER_ID
+    for member_id in ("", gone):
+        left = play.leave((member_id, instance))
+        assert left.error is (Error.UNKNOWN_SERVER_ERROR if outlasts else Error.NONE)
+    back = play.join(instance=instance, protocols=("range",), version=5)
+    if outlasts:
+        assert back.error is Error.UNKNOWN_SERVER_ERROR
+    else:
+        assert play.id_of(instance) in play.member_ids
+
+
+@by_rule(
+    "refused_pending_stays",
+    "pending",
+    {True: True, False: False},
+    among=lambda profile: profile.last_to_rejoin_are_refused,
+)
+def test_refused_pending_stays(pending):
+    """Up to 2.8 the group still waits for the refused pending member, until its timer expires."""
+    play = Playbook(max_size=2)
+    (first,) = statics(play, "I1")
+    refused = play.join(client="c").answer.member_id
+    second = play.join(instance="I2")
+    play.join(first, instance="I1")
+    assert play.join(refused, client="c").answer == FULL
+    assert (refused in play.group.pending_joins) == pending
+    play.join(first, instance="I1")
+    assert second.pending == pending
+    if pending:
+        assert play.armed(TimerKind.SESSION, refused) == SESSION_MS
+        play.after(SESSION_MS)
+        assert second.answer.generation == 2

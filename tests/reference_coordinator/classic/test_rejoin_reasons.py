@@ -4,7 +4,7 @@ from base64 import b64encode
 
 import pytest
 
-from reference_coordinator.assignors import Subscription
+from kafka_protocol.consumer_protocol import Subscription
 from reference_coordinator.classic.rejoin_reasons import same_subscription
 
 

@@ -1,8 +1,4 @@
-"""Static members return to a Stable group with a new id, beside Kafka's own tests.
-
-In all of these the member lost its id (it restarted). Members that come back with the id they
-have: `test_known_member_rejoin`.
-"""
+"""Static members return with a new id; what a release changed of that."""
 
 import pytest
 
@@ -10,8 +6,17 @@ from kafka_protocol.errors import Error
 from reference_coordinator.classic.effects import JoinResponse, Reason
 from reference_coordinator.classic.events import Choices
 from reference_coordinator.classic.state import State
-from tests.reference_coordinator.classic.playbook import SESSION_MS, Playbook, statics
-from tests.reference_coordinator.classic.releases import EVERY_RELEASE, by_coordinator
+from tests.reference_coordinator.classic.playbook import (
+    INITIAL_DELAY_MS,
+    SESSION_MS,
+    Playbook,
+    statics,
+)
+from tests.reference_coordinator.classic.releases import (
+    EVERY_RELEASE,
+    by_coordinator,
+    by_rule,
+)
 
 pytestmark = EVERY_RELEASE
 
@@ -247,3 +252,116 @@ def test_a_new_member_id_is_bound_only_to_what_kafka_could_have_drawn(offered):
     back = play.join(instance="F", drawn=offered)
     assert play.bound[-1].refused == offered
     assert back.answer.member_id not in {offered, "F-1"}
+
+
+@by_rule(
+    "return_makes_completing_group_rebalance",
+    "pending, rebalances",
+    {True: (True, [Reason.STATIC_REPLACED]), False: (False, [])},
+)
+def test_return_makes_completing_group_rebalance(pending, rebalances):
+    """KAFKA-9801: the leader of 2.4 gives the work to an id that nobody has any longer."""
+    play = Playbook()
+    play.join(instance="L")
+    play.join(instance="F")
+    play.after(2 * INITIAL_DELAY_MS)
+    fenced = play.sync("F-1", instance="F")
+    back = play.join(instance="F", version=6)
+    assert fenced.error is Error.FENCED_INSTANCE_ID
+    assert back.pending == pending
+    assert play.rebalances[1:] == rebalances
+    if pending:
+        return
+    assert back.answer == JoinResponse(Error.NONE, "F-2", 1, "consumer", "range", leader="L-1")
+    play.sync("L-1", **{"L-1": "some", "F-1": "the rest"})
+    assert play.state is State.STABLE
+    assert play.sync("F-2").answer.assignment == ""
+
+
+@by_rule(
+    "return_makes_completing_group_rebalance",
+    "state",
+    {True: State.COMPLETING_REBALANCE, False: State.COMPLETING_REBALANCE},
+)
+def test_leader_that_returns_while_its_group_completes(state):
+    """On 2.4 its response names its old id as the leader, and nobody sends the assignment.
+
+    Elsewhere the group starts over, and another generation begins as soon as all are back.
+    """
+    play = Playbook()
+    play.join(instance="L")
+    play.join(instance="F")
+    play.after(2 * INITIAL_DELAY_MS)
+    back = play.join(instance="L", version=6)
+    if back.pending:
+        play.join("F-1", instance="F")
+    assert play.state is state
+    leads = back.answer.leader == back.answer.member_id == "L-2"
+    assert leads == (play.generation == 2)
+    assert play.leader == "L-2"
+
+
+@by_rule(
+    "return_makes_completing_group_rebalance",
+    "error, error_again, state",
+    {
+        True: (Error.REBALANCE_IN_PROGRESS, None, State.COMPLETING_REBALANCE),
+        False: (Error.UNKNOWN_SERVER_ERROR, Error.UNKNOWN_SERVER_ERROR, State.COMPLETING_REBALANCE),
+    },
+)
+def test_assignment_fails_while_a_member_lacks_the_protocol(error, error_again, state):
+    """On 2.4 a return leaves the group with a protocol that it does not offer, and storing fails.
+
+    The leader receives the error, but its SyncGroup stays pending; a JoinGroup does not help.
+    """
+    play = Playbook()
+    play.join(instance="L")
+    play.join(instance="F")
+    play.after(2 * INITIAL_DELAY_MS)
+    play.join(instance="F", protocols=("roundrobin",), version=6)
+    sync = play.sync("L-1", version=3, **{"L-1": "some", "F-2": "the rest"})
+    assert sync.error is error
+    again = play.join("L-1", instance="L", version=5)
+    assert play.state is state
+    if error_again is None:
+        assert play.generation == 2
+        return
+    assert again.error is error_again
+    assert play.group.members["L-1"].is_awaiting
+
+
+@by_rule(
+    "failures_are_answered_in_every_version",
+    "answered",
+    {False: False},
+    among=lambda profile: not profile.return_makes_completing_group_rebalance,
+)
+def test_failed_sync_stays_pending(answered):
+    """On 2.4 the newest version of SyncGroup has no answer for that, and the others get two."""
+    play = Playbook()
+    play.join(instance="L")
+    play.join(instance="F")
+    play.after(2 * INITIAL_DELAY_MS)
+    play.join(instance="F", protocols=("roundrobin",), version=6)
+    sync = play.sync("L-1", version=4, **{"L-1": "some", "F-2": "the rest"})
+    assert sync.pending is not answered
+    assert play.group.members["L-1"].sync == sync.request
+    play.leave(("", "F"))
+    assert sync.error is Error.REBALANCE_IN_PROGRESS
+
+
+@by_rule("return_is_stored", "answer", {True: Error.NONE, False: Error.FENCED_INSTANCE_ID})
+def test_return_is_stored(answer):
+    """KAFKA-10284: the live member was fenced by a failover, for good."""
+    play = Playbook()
+    leader, _ = statics(play, "L", "F")
+    stored = len(play.records)
+    play.hold_writes = True
+    back = play.join(instance="F", version=6)
+    assert back.pending == (answer is Error.NONE)
+    if back.pending:
+        play.written(back)
+    assert back.answer == JoinResponse(Error.NONE, "F-2", 1, "consumer", "range", leader=leader)
+    assert len(play.records) - stored == (answer is Error.NONE)
+    play.crash()
+    assert play.heartbeat("F-2", instance="F") is answer

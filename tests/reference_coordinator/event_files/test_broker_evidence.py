@@ -1,79 +1,44 @@
 """What brokers logged of a group, as an event file holds it."""
 
-import json
 from dataclasses import replace
 
-import pytest
-
-from reference_coordinator.classic.profiles import Settings
-from reference_coordinator.event_files.broker_evidence import (
-    LAST_MS,
-    NOTHING,
-    as_logged,
-    logged_of,
-    logged_of_request,
-    read_logged,
-)
-from reference_coordinator.event_files.reading import EventSequence
+from reference_coordinator.event_files.writing import event_lines
 from reference_coordinator.replay import EpochEvent, Evidence, Hint, HintKind, Parting, Stall
-from tests.reference_coordinator.replay.conftest import START, Scenario
+from tests.reference_coordinator.event_files.event_lines import one
+from tests.reference_coordinator.replay.conftest import Scenario
 
+NEVER = float("inf")
+HEADER = {"kafka": "4.3.0", "coordinator": "java", "config": {}}
 EVIDENCE = Evidence(
     "g",
     (),
     (Hint(1.0, HintKind.JOINED, "a", 2, "1"),),
-    (EpochEvent(2.0, "1", "loaded"),),
-    (Stall("1", 3.0, float("inf")),),
+    (EpochEvent(2.0, "1", "loaded"), EpochEvent(2.5, "1", "unloaded", 3, 2.2, 2.7)),
+    (Stall("1", 3.0, NEVER),),
     loading=(Stall("1", 4.0, 5.0, proven=False),),
     reconnects_ms=6.0,
-    partings=(Parting("1", 7.0, float("inf"), 8.0, 9.0),),
+    partings=(Parting("1", 7.0, NEVER, 8.0, 9.0),),
 )
 
 
-BARE = EventSequence(1, 1, "4.3.0", "java", "g", Settings())
+def read_back(evidence: Evidence) -> Evidence:
+    return one(event_lines(HEADER, evidence)).evidence
 
 
 def test_written_evidence_is_read_back() -> None:
-    read = read_logged(json.loads(json.dumps(logged_of(EVIDENCE))))
-    for name in ("hints", "epoch_events", "stalls", "loading", "reconnects_ms", "partings"):
-        assert getattr(read, name) == getattr(EVIDENCE, name)
-        assert getattr(replace(BARE, logged=read).evidence, name) == getattr(EVIDENCE, name)
-    assert read_logged({}) == NOTHING
-
-
-def test_an_infinite_time_is_written_as_a_large_number() -> None:
-    (stall,) = logged_of(EVIDENCE)["stalls"]
-    assert stall["until_ms"] == LAST_MS
+    assert read_back(EVIDENCE) == EVIDENCE
+    assert read_back(replace(EVIDENCE, reconnects_ms=NEVER)).reconnects_ms == NEVER
+    assert '"until_ms":1000000000000000.0' in next(event_lines(HEADER, EVIDENCE))
 
 
 def test_a_request_keeps_its_window_broker_and_place() -> None:
+    """One whose line was written late keeps its own time; one without an answer has no end."""
     scenario = Scenario()
     scenario.heartbeat("a", 10)
     seen = replace(scenario.requests[0], serial=7)
-    bare = replace(seen, broker="", earliest_ms=seen.at_ms, latest_ms=seen.at_ms, serial=0)
-    assert as_logged(bare, logged_of_request(seen)) == seen
-    with pytest.raises(ValueError, match="at_ms is not from"):
-        as_logged(replace(bare, at_ms=START + 900), logged_of_request(seen))
-
-
-def test_a_request_whose_line_was_written_late_keeps_its_own_time() -> None:
-    scenario = Scenario()
-    scenario.heartbeat("a", 10)
-    (seen,) = scenario.requests
-    assert "taken_ms" not in logged_of_request(seen)
-    moved = replace(seen, earliest_ms=seen.earliest_ms - 6_000, taken_ms=seen.earliest_ms)
-    assert as_logged(seen, logged_of_request(moved)) == moved
-
-
-@pytest.mark.parametrize(
-    ("logged", "problem"),
-    [
-        ([], "logged is not an object"),
-        ({"hints": {}}, "logged.hints is not a list"),
-        ({"stalls": [1]}, r"logged.stalls\[0\] is not an object"),
-        ({"servings": [{"at_ms": -1, "broker": "1", "kind": "loaded"}]}, "at_ms is not a time"),
-    ],
-)
-def test_malformed_evidence_is_refused_with_a_message(logged: object, problem: str) -> None:
-    with pytest.raises(ValueError, match=problem):
-        read_logged(logged)
+    late = replace(seen, earliest_ms=seen.earliest_ms - 6_000, taken_ms=seen.earliest_ms)
+    lost = replace(seen, response=None, answered_ms=NEVER, latest_ms=NEVER)
+    for one_of in (seen, late, lost):
+        written = replace(EVIDENCE, requests=(one_of,))
+        assert read_back(written) == written
+        assert ("taken_ms" in list(event_lines(HEADER, written))[1]) == (one_of is late)

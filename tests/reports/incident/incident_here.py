@@ -1,5 +1,6 @@
 """An incident read in this process, without Spark: the same functions, joined by Python."""
 
+import io
 import lzma
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
@@ -25,7 +26,7 @@ def recorded(name: str) -> dict[str, bytes]:
 
 def texts_of(name: str, content: bytes) -> Iterable[str]:
     if name.endswith((*FORMS, *OTHERS)):
-        lines = unpacked(content, name)
+        lines = unpacked(io.BytesIO(content), name)
         return (line.decode("utf-8", "replace").rstrip("\r") for line in lines)
     *lines, last = content.decode("utf-8", "replace").split("\n")
     return [line.rstrip("\r") for line in (*lines, *([last] if last else []))]

@@ -2,14 +2,15 @@
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from pyspark.errors import PySparkRuntimeError
 
-from reports.ingest import places
-from reports.ingest.jvm import Jvm
+from reports.ingest import places, spark
 from reports.ingest.spark import stderr_to
 
 NO_SPARK = cast(Any, SimpleNamespace())  # on this machine it writes nothing
@@ -28,7 +29,11 @@ def itself(file: Path) -> Path:
 
 
 def start_jvm(file: Path) -> None:
-    Jvm(["-Xmx1k"], file).process.wait(60)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(spark, "QUICK", ("-Xmx1k",))
+        patched.setattr(spark, "_gateways", [])
+        with suppress(PySparkRuntimeError):
+            spark.gateway(file)
 
 
 def redirect(file: Path) -> None:

@@ -5,13 +5,7 @@ from typing import NamedTuple
 import pytest
 
 from reports.judgement.recording import Recording, Row
-from tests.recorded.logs import RECORDINGS
 from tests.reports.alter import differences, moved
-
-
-@pytest.fixture(params=RECORDINGS)
-def recording(request: pytest.FixtureRequest) -> Recording:
-    return RECORDINGS[request.param]
 
 
 class Bound(NamedTuple):

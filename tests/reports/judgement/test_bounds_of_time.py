@@ -10,18 +10,14 @@ import pytest
 
 from kafka_protocol.errors import Error
 from kafka_protocol.request_log import COMPLETED
-from reports.judgement.log.parsing import ARRIVAL_ERROR_MS, parse_request, times_of
+from reports.judgement.log.parsing import parse_request, times_of
 from reports.judgement.recording import Line, Recording, Row
+from reports.timing import ARRIVAL_ERROR_MS
 from tests.recorded.logs import RECORDINGS
 from tests.reports.alter import TIMES, compared, differences, moved
 
 REBALANCE, NONE = '"errorCode":27', '"errorCode":0'
 Answer = tuple[str, str, int]
-
-
-@pytest.fixture(params=RECORDINGS)
-def recording(request: pytest.FixtureRequest) -> Recording:
-    return RECORDINGS[request.param]
 
 
 def wrong(recording: Recording, group: str, instead: dict[int, Row]) -> list[str]:

@@ -11,7 +11,6 @@ import pytest
 from reference_coordinator.replay import Stall
 from reports.judgement.recording import Recording
 from reports.judgement.standstills import stood_still
-from tests.recorded.logs import RECORDINGS
 from tests.reports.alter import differences, stretched
 
 SESSION = ("sessions", "session_expired")
@@ -33,11 +32,6 @@ WINDOW_MS = 60.0
 """How inexact the start of a timer is: 40 ms for the arrival of its request, and its handling."""
 BY_LINE_MS = 30.0
 """The same where its start has a line: 15 ms, and 10 ms for its end."""
-
-
-@pytest.fixture(params=RECORDINGS)
-def recording(request: pytest.FixtureRequest) -> Recording:
-    return RECORDINGS[request.param]
 
 
 def expiry_ms(recording: Recording, about: tuple[str, str]) -> float:

@@ -16,7 +16,7 @@ from reports.judgement.log.log_places import Split
 from reports.judgement.log.merging import ReadLogs, read_logs
 from reports.judgement.log.split_rows import Blob, How, unpacked
 from reports.judgement.recording import Recording
-from reports.judgement.run import history_rows
+from reports.judgement.run import history
 from reports.judgement.run.history import Said, said_in
 from tests.recorded.logs import RECORDINGS
 
@@ -107,8 +107,8 @@ def test_what_the_history_says_comes_by_group() -> None:
         b'{"at_ms": 3.0, "event": "produced", "group": "g"}',
         b'{"at_ms": 4.0, "event": "hub_la',
     ]
-    *blobs, summary = history_rows.read(lines, said_in, 8)
-    assert isinstance(summary, history_rows.HistorySummary)
+    *blobs, summary = history.read(lines, said_in, 8)
+    assert isinstance(summary, history.HistorySummary)
     assert (summary.lines, summary.late_ms, summary.account.damaged) == (4, {7.5: 1}, 1)
     (blob,) = blobs
     assert isinstance(blob, Blob)

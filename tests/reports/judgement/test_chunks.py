@@ -1,10 +1,12 @@
-"""A group judged chunk by chunk has the rows of the whole; bodies that are shared stay as read."""
+"""A group judged chunk by chunk has the rows of the whole; chunks and bodies stay as read."""
 
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
+from math import inf
 from typing import Any
 
 import pytest
@@ -12,19 +14,21 @@ import pytest
 from kafka_protocol.errors import Error
 from reference_coordinator.classic.releases import promised_by
 from reference_coordinator.replay import GroupReplay, Stall
-from reports.judgement import case
+from reports.judgement import group_evidence
 from reports.judgement.group import check_group, check_rows
-from reports.judgement.logged import Chunk, LoggedRow, Requests
+from reports.judgement.logged import Chunk, KeptChunks, LoggedRow, Requests
+from reports.judgement.recording import Recording
+from reports.judgement.run.history import ClientEvent
 from reports.judgement.run_context import RunContext
-from tests.recorded.logs import RECORDINGS
+from tests.recorded.logs import HISTORIES, RECORDINGS
 
-GROUPS = [(name, group) for name, recording in RECORDINGS.items() for group in recording.groups]
 Rows = dict[str, list[str]]
+NAME = "duplicate-4.3.0"
+EVENTS = HISTORIES[NAME].events_by_group["static"]
 
 
-def context_of(name: str) -> RunContext:
+def context_of(recording: Recording) -> RunContext:
     """Return a context that also lists departures, by another replay."""
-    recording = RECORDINGS[name]
     rules = recording.profile
     return replace(recording.context, promised=promised_by(rules), rules=rules)
 
@@ -66,17 +70,17 @@ def altered(rows: Sequence[LoggedRow]) -> list[LoggedRow]:
     return found
 
 
-@pytest.mark.parametrize("size", [4, 30])
-@pytest.mark.parametrize(("name", "group"), GROUPS)
 def test_the_rows_are_those_of_the_group_as_a_whole(
-    name: str, group: str, size: int, monkeypatch: pytest.MonkeyPatch
+    recording: Recording, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows, context = RECORDINGS[name].rows_by_group[group], context_of(name)
-    for each in (rows, altered(rows)):
-        whole = by_table(check_rows(context, group, each))
-        with monkeypatch.context() as patched:
-            patched.setattr(case, "GroupReplay", partial(GroupReplay, chunk=1))
-            assert by_table(check_group(context, group, chunks(each, size))) == whole
+    context = context_of(recording)
+    for group, rows in recording.rows_by_group.items():
+        for each in (rows, altered(rows)):
+            whole = by_table(check_rows(context, group, each))
+            with monkeypatch.context() as patched:
+                patched.setattr(group_evidence, "GroupReplay", partial(GroupReplay, chunk=1))
+                found = by_table(check_group(context, group, chunks(each, 17)))
+            assert found == whole, group
 
 
 def test_stalls_reach_across_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,9 +88,9 @@ def test_stalls_reach_across_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     times = [_since_ms(row) for row in rows if row["template"] is None]
     middle_ms = (min(times) + max(times)) / 2
     stalls = tuple(Stall(row, middle_ms, middle_ms + 400.0) for row in {r["broker"] for r in rows})
-    context = replace(context_of("kafka-4.3.0"), stalls=stalls)
+    context = replace(context_of(RECORDINGS["kafka-4.3.0"]), stalls=stalls)
     whole = by_table(check_rows(context, "static", rows))
-    monkeypatch.setattr(case, "GroupReplay", partial(GroupReplay, chunk=1))
+    monkeypatch.setattr(group_evidence, "GroupReplay", partial(GroupReplay, chunk=1))
     assert by_table(check_group(context, "static", chunks(rows, 10))) == whole
 
 
@@ -97,12 +101,34 @@ def test_like_bodies_are_one_object_that_nothing_changes() -> None:
     requests = Requests.of(chunk)
     beats = [seen for seen in requests.observed if seen.api == "HEARTBEAT"]
     assert len({id(seen.request) for seen in beats}) < len(beats) / 2
-    context = context_of("kafka-4.3.0")
-    group = case.Case(context, "static")
+    context = context_of(RECORDINGS["kafka-4.3.0"])
+    group = group_evidence.GroupEvidence(context, "static")
     part = group.add(chunk)
-    judgement = case.Judgement(group, context.profile)
+    judgement = group_evidence.GroupCheck(group, context.profile)
     judgement.add(part)
     judgement.compared()
     texts = {row["id"]: (row["request"], row["response"]) for row in rows if "request" in row}
     for seen in part.requests.observed:
         assert (seen.request, seen.response) == tuple(map(json.loads, texts[seen.id]))
+
+
+@pytest.mark.parametrize("size", [40, 10**6])
+def test_chunks_are_read_twice(size: int) -> None:
+    given = [
+        Chunk(chunk.requests, chunk.lines, chunk.known_ms, EVENTS[place : place + 3], [])
+        for place, chunk in enumerate(chunks(HISTORIES[NAME].rows_by_group["static"], size))
+    ]
+    assert (len(given) > 1) == (size == 40)
+    with closing(KeptChunks()) as kept:
+        for chunk in given:
+            kept.add(chunk)
+        assert [*kept] == [*kept] == given
+
+
+def test_infinity_and_what_is_not_known_are_kept() -> None:
+    event = ClientEvent(1.0, 9, "c", frozenset({"t-0"}), None, 3, None, "JOIN_GROUP", inf, "static")
+    given = [Chunk([(1.0, None, "\u00e9", True)], [{"at_ms": None}], -inf, [event], [])] * 2
+    with closing(KeptChunks()) as kept:
+        for chunk in given:
+            kept.add(chunk)
+        assert [*kept] == given

@@ -6,7 +6,6 @@ import pytest
 
 from reports.judgement.breaches import LATE, OF_CLIENTS, Breach
 from reports.judgement.disturbances import (
-    AROUND_MS,
     EXPLAINS,
     MOST_GAPS,
     Disturbances,
@@ -18,7 +17,7 @@ from reports.judgement.findings import Finding
 from reports.judgement.missing.gaps import gap
 from reports.judgement.run.disturbance import Disturbance, Source
 from reports.judgement.run.machine_log import busy
-from reports.judgement.timelines.compare import LATE_MS
+from reports.timing import AROUND_BUSY_MS, TIMER_SLACK_MS
 
 GROUPS = {
     "g": {"max_session_timeout_ms": 6_000.0, "max_rebalance_timeout_ms": 9_000.0,
@@ -155,8 +154,8 @@ def test_what_follows_while_the_state_is_lost_is_a_consequence() -> None:
 
 def test_a_busy_time_ends_one_sample_later() -> None:
     (one, other) = of_pressure([busy(1_000.0, 2_000.0, "a"), busy(9_000.0, 9_500.0, "b")])
-    assert (one.from_ms, one.until_ms) == (1_000.0 - AROUND_MS, 2_000.0 + AROUND_MS)
-    assert (other.from_ms, other.until_ms) == (9_000.0 - AROUND_MS, 9_500.0 + AROUND_MS)
+    assert (one.from_ms, one.until_ms) == (1_000.0 - AROUND_BUSY_MS, 2_000.0 + AROUND_BUSY_MS)
+    assert (other.from_ms, other.until_ms) == (9_000.0 - AROUND_BUSY_MS, 9_500.0 + AROUND_BUSY_MS)
 
 
 def test_busy_times_beside_each_other_are_one() -> None:
@@ -187,4 +186,4 @@ def test_behind_the_last_gap_that_is_read_there_may_be_more(count: int, *, lasts
 
 
 def test_a_missing_line_is_seen_to_be_missing_a_while_later() -> None:
-    assert finding(0.0, since_ms=-5.0, seen_ms=LATE_MS).window == (-5.0, LATE_MS)
+    assert finding(0.0, since_ms=-5.0, seen_ms=TIMER_SLACK_MS).window == (-5.0, TIMER_SLACK_MS)

@@ -32,7 +32,7 @@ def judged(
     _, _, data, *_ = made.finish()
     (made.folder / "environment.json").write_text(json.dumps({**made.environment, **environment}))
     data = replace(data, bound={"dynamic": dict(bound)})
-    return verdict.judge(RunFolder(made.folder), data, kip_848, "4.3")
+    return verdict.evaluate(RunFolder(made.folder), replace(data, kip_848=kip_848), "4.3")
 
 
 @pytest.mark.parametrize("environment", [{}, WIRE, ASSUMED, WIRE | {"cluster_id": "c"}])

@@ -9,8 +9,9 @@ from reports.judgement.findings import (
     possible_metadata_changes,
 )
 from reports.judgement.group import check_rows
-from reports.judgement.timelines.compare import BOTH, LATE_MS
+from reports.judgement.timelines.compare import BOTH
 from reports.judgement.timelines.member_lines import DOUBTFUL
+from reports.timing import TIMER_SLACK_MS
 from tests.recorded.logs import RECORDINGS
 
 Json = dict[str, Any]
@@ -33,7 +34,11 @@ def rebalance(at_ms: float, outcome: str, **changed: Any) -> Json:
 
 
 def test_consequences_are_linked_to_their_root() -> None:
-    rows = [violation(1_000, 2_000), violation(2_000 + LATE_MS, 2_600), violation(9_000, 9_000)]
+    rows = [
+        violation(1_000, 2_000),
+        violation(2_000 + TIMER_SLACK_MS, 2_600),
+        violation(9_000, 9_000),
+    ]
     found = collect(rows, [rebalance(1_500, "late"), rebalance(1_600, "match")], [])
     assert [(one.kind, one.at_ms, one.root) for one in found] == [
         ("wrong_answer", 1_000, None),

@@ -9,8 +9,8 @@ import pytest
 
 from reports.judgement.digest import Digest, Digester
 from reports.judgement.errors import EvidenceError
+from reports.judgement.expectations import FENCES
 from reports.judgement.group import check_rows
-from reports.judgement.no_members import FENCES
 from reports.judgement.run.history import event_of, said_in
 from scenarios.faults import about
 from tests.recorded.logs import HISTORIES

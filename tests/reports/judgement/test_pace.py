@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from reports.judgement.expectations import NOTICED_MS, UNOWNED, Shortfall, had_time
-from reports.judgement.members import PACE_MS, Pace
+from reports.judgement.expectations import UNOWNED, Shortfall, had_time
+from reports.judgement.members import Pace
+from reports.timing import PACE_MS, PARTITIONS_NOTICED_MS
 from tests.reports.judgement.test_recorded_leaders import MISSES, recording, tables
 from tests.reports.page_run import made_up
 
@@ -81,7 +82,8 @@ def test_a_member_that_leaves_lets_the_others_begin_anew() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ran_ms", "enough"), [(None, False), (NOTICED_MS - 1, False), (NOTICED_MS, True)]
+    ("ran_ms", "enough"),
+    [(None, False), (PARTITIONS_NOTICED_MS - 1, False), (PARTITIONS_NOTICED_MS, True)],
 )
 def test_clients_that_ran_had_the_time(tmp_path, ran_ms: float | None, enough: bool) -> None:
     run, *_ = made_up(tmp_path / "run").finish()
@@ -97,4 +99,4 @@ def test_clients_that_ran_had_the_time(tmp_path, ran_ms: float | None, enough: b
 def test_recorded_members_ran_on(group: str) -> None:
     (row,) = tables(MISSES, group)["groups"]
     grown_ms, end_ms = recording(MISSES).run.grown_ms
-    assert NOTICED_MS < row["ran_ms"] < end_ms - grown_ms
+    assert PARTITIONS_NOTICED_MS < row["ran_ms"] < end_ms - grown_ms

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from reports.judgement.run.disturbance import CATCHING_UP_MS
-from reports.judgement.run.faults import REPLICATES_MS, RunFaults
+from reports.judgement.run.faults import RunFaults
+from reports.timing import CATCHING_UP_MS, REPLICATES_MS
 
 FROM_MS, INJECTED_MS, HEALED_MS = 5_000, 5_300, 25_000
 LASTED_MS = HEALED_MS - FROM_MS

@@ -29,7 +29,7 @@ def judged(made, *standstills, samples=(), kip_848=(), elections=(), **found):
     folder = made.folder
     (folder / MACHINE).write_text("".join(json.dumps(sample) + "\n" for sample in samples))
     data = replace(data, of_brokers=[*of_standstills(standstills), *elections], **found)
-    return verdict.judge(RunFolder(folder), data, kip_848, "4.3")
+    return verdict.evaluate(RunFolder(folder), replace(data, kip_848=kip_848), "4.3")
 
 
 def stopped(made, length_ms=1_000):

@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
+from kafka_protocol.consumer_protocol import Assignment, TopicPartition
 from kafka_protocol.errors import BrokerError, Error
-from reference_coordinator.assignors import Assignment, TopicPartition
 from reference_coordinator.replay import Outage
-from reports.judgement.clients.comparison import GOES_ON_MS, UNLOGGED_MS, Clients
+from reports.judgement.clients.comparison import Clients
 from reports.judgement.logged import Chunk, LoggedRow, Requests
 from reports.judgement.recording import Recording
 from reports.judgement.run.history import EVENTS, ClientEvent, in_order
+from reports.timing import GOES_ON_MS, UNLOGGED_MS
 from tests.reports.judgement.clients.test_comparison import (
     ALL,
     GROUP,

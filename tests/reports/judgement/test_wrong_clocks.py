@@ -3,13 +3,10 @@
 import pytest
 
 from reports.judgement import verdict
-from reports.judgement.log.processes import END_MISSING, ends_of_brokers
+from reports.judgement.log.split_rows import END_MISSING, ends_of_brokers
 from reports.judgement.missing.gaps import wrong_clocks
 from reports.judgement.recording import Recording
-from reports.judgement.verdict import Results
-from tests.recorded.logs import RECORDINGS
-
-every_recording = pytest.mark.parametrize("recording", RECORDINGS.values(), ids=RECORDINGS)
+from reports.judgement.results import Results
 
 
 def ends(recording: Recording, shift_ms: float = 0.0) -> dict[str, float]:
@@ -17,7 +14,6 @@ def ends(recording: Recording, shift_ms: float = 0.0) -> dict[str, float]:
     return {broker: at_ms + shift_ms for broker, at_ms in ends_of_brokers(rows, []).items()}
 
 
-@every_recording
 @pytest.mark.parametrize("off_ms", [-5_000, -1_500, 0, 500, 5_000])
 def test_a_clock_that_is_off_is_a_gap_of_the_whole_log(recording: Recording, off_ms: float) -> None:
     found = [*wrong_clocks(ends(recording, off_ms), recording.run)]
@@ -26,7 +22,6 @@ def test_a_clock_that_is_off_is_a_gap_of_the_whole_log(recording: Recording, off
     assert all(("behind" in gap.cause) == (off_ms < 0) for gap in found)
 
 
-@every_recording
 @pytest.mark.parametrize(("beside_ms", "wrong"), [(0, 0), (999, 0), (1_001, 2), (1_900, 2)])
 def test_the_bound_is_exact(recording: Recording, beside_ms: float, wrong: int) -> None:
     began_ms, over_ms = recording.run.teardown or (0.0, 0.0)
@@ -34,13 +29,14 @@ def test_the_bound_is_exact(recording: Recording, beside_ms: float, wrong: int) 
     assert len([*wrong_clocks(ended, recording.run)]) == wrong
 
 
-@every_recording
 def test_nothing_is_proven_then(recording: Recording) -> None:
-    groups = dict.fromkeys(recording.run.experiment.group_names, (1, 1))
-    rows = {name: {"max_rebalance_timeout_ms": 3_000.0, "brokers": ["1"]} for name in groups}
-    nothing = Results({}, [], [], [], [], [], {}, {}, groups, rows, {}, dict(recording.run.starts),
-                      {}, [], ended_ms=ends(recording, 5_000))  # fmt: skip
-    judged = verdict.judge(recording.run, nothing, [], "4.3")
+    row = {"requests": 1, "explained": 1, "max_rebalance_timeout_ms": 3_000.0, "brokers": ["1"]}
+    nothing = Results(
+        groups=dict.fromkeys(recording.run.experiment.group_names, row),
+        starts=dict(recording.run.starts),
+        ended_ms=ends(recording, 5_000),
+    )
+    judged = verdict.evaluate(recording.run, nothing, "4.3")
     assert judged["verdict"] == "unknown"  # though the experiment's counts are not met
     assert "ahead of that of the journal" in " ".join(judged["unknown_because"])
 

@@ -10,8 +10,9 @@ from kafka_protocol.printable import printable
 from reports.judgement import costs
 from reports.judgement.costs import Costs, HubGaps
 from reports.judgement.missing.gaps import gap
+from reports.judgement.results import Results
 from reports.judgement.run.run_folder import RunFolder
-from reports.judgement.verdict import Results, judge
+from reports.judgement.verdict import evaluate
 from reports.page import report
 from reports.page.drawn_groups import DrawnGroups, Join
 from tests.reports.page_run import IMPACT_MS, ZERO_MS, made_up
@@ -209,8 +210,8 @@ def test_an_unmet_expectation_is_distinguished_from_wrong_brokers(tmp_path):
 
 def test_a_run_without_evidence_still_gives_a_page(tmp_path):
     run, *_ = made_up(tmp_path).finish()
-    data = Results({}, [], [], [], [], [], {}, {}, {}, {}, {}, {}, {}, [])
-    judged = judge(run, data, [], None)
+    data = Results()
+    judged = evaluate(run, data, None)
     costs.add(judged, None, {})
     empty = Page(report.render(run, judged, data, DrawnGroups((), (), {}), Costs()))
     assert "PASS" not in empty.text

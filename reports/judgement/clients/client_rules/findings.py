@@ -10,8 +10,14 @@ from reference_coordinator.replay import ObservedRequest, Outage, Stall
 from reports.judgement.breaches import Breach
 from reports.judgement.clients.absences import Absence
 from reports.judgement.clients.client_answers import as_delivered
-from reports.judgement.clients.client_rules import Rule, rules
-from reports.judgement.clients.client_rules.lives import CREATED, Client, Span, last_ms
+from reports.judgement.clients.client_rules import rules
+from reports.judgement.clients.client_rules.client_processes import (
+    CREATED,
+    Client,
+    Rule,
+    Span,
+    last_ms,
+)
 from reports.judgement.clients.offsets import stored
 from reports.judgement.digest import Digest
 from reports.judgement.log.log_places import LogPlaces
@@ -29,28 +35,24 @@ CLIENT_FINDINGS = """
 `broker:line`, comma-separated, from the arrival of the first to the answer of the last. What rests
 `on_time` proves nothing of a time in which the machine was busy. They are about clients: the
 verdict does not depend on them."""
-LISTED = 400
-"""How many findings about clients a verdict has."""
+LISTED = 400  # how many findings about clients a verdict has
 OWNS_ALONE = Rule(
     "owns-alone",
     "A member gives up a partition before another is assigned it, or once it is out.",
     "the consumer protocol; KIP-429",
     on_time=True,
-)
-"""A rule about what clients print, which `judgement.clients.owners` judges."""
+)  # a rule about what clients print, which `judgement.clients.owners` judges
 COMMITS_ON = Rule(
     "commits-on",
     "A member goes on from the offset of its partition that was committed last.",
     "the consumer protocol: an owner fetches the committed offset and goes on from it",
-)
-"""A rule about what clients commit, which `judgement.clients.offsets` judges."""
+)  # a rule about what clients commit, which `judgement.clients.offsets` judges
 _OF_BREACH = {Breach.OWNED_TWICE: OWNS_ALONE, Breach.OFFSET_WENT_BACK: COMMITS_ON}
 RULES: Mapping[str, Rule] = {
     one.name: one
     for one in (*vars(rules).values(), OWNS_ALONE, COMMITS_ON)
     if isinstance(one, Rule)
-}
-"""All rules by their names."""
+}  # all rules by their names
 
 
 @dataclass(slots=True)
@@ -75,7 +77,6 @@ class ClientRules:
     _clients: dict[str, Client] = field(default_factory=lambda: defaultdict(Client))
 
     def __post_init__(self) -> None:
-        """Begin with no request."""
         self._in_order = InOrder(self.deliveries)
 
     def add(
@@ -105,9 +106,9 @@ class ClientRules:
     def rows(self) -> Iterator[Json]:
         """Yield rows of `CLIENT_FINDINGS`, without the group."""
         for name, client in sorted(self._clients.items()):
-            for life in client.lives(self._excused(name), self.heartbeat_ms.get(name)):
+            for process in client.processes(self._excused(name), self.heartbeat_ms.get(name)):
                 for rule in RULES.values():
-                    for one in rule.breaks(life):
+                    for one in rule.breaks(process):
                         yield {
                             "client_id": name,
                             "rule": rule.name,

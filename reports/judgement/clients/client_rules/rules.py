@@ -5,60 +5,55 @@ from itertools import islice, pairwise
 from math import inf
 
 from kafka_protocol.errors import NOT_SERVED_YET, Error, name_of
-from reports.judgement.clients.client_rules import Broken, rule
-from reports.judgement.clients.client_rules.lives import Life, Sent, last_ms
+from reports.judgement.clients.client_rules.client_processes import (
+    Broken,
+    ClientProcess,
+    Sent,
+    last_ms,
+    rule,
+)
+from reports.timing import AFTER_MS, CLOSES_MS, LEARNED_MS, LOOP_MS, UNASKED_MS
 
-AFTER_MS = 100.0
-"""How long after an answer a request may still arrive that was sent before it."""
-NOTICED_MS = 1_000.0
-"""How long a client may take until all its threads know of an answer."""
-SHOWN = 3
-"""How many requests of a kind a finding names."""
+SHOWN = 3  # how many requests of a kind a finding names
 OUT = (Error.UNKNOWN_MEMBER_ID, Error.FENCED_INSTANCE_ID)
 """The answers that say to a client that it is no member any more."""
 IN_GENERATION = ("HEARTBEAT", "SYNC_GROUP", "OFFSET_COMMIT")
 """The requests of a member that has joined."""
-LOOP, LOOP_MS = 16, 1_000.0
-"""So many JoinGroups in this time are a loop: Kafka's client waits 100 ms between two."""
-UNASKED, UNASKED_MS = 3, 10_000.0
-"""A client that sends so many JoinGroups in this time without a cause sends them needlessly."""
+LOOP, UNASKED = 16, 3
+"""So many JoinGroups are a loop within LOOP_MS, and sent needlessly within UNASKED_MS."""
 ASKED = (Error.REBALANCE_IN_PROGRESS, Error.ILLEGAL_GENERATION, Error.UNKNOWN_MEMBER_ID)
 """The answers that ask a client to join again."""
-FEW_BEATS = 6
-"""From how many heartbeats in a row on their interval is judged."""
-OFF = 2.0
-"""How many times rarer or denser heartbeats may be than configured."""
-CLOSES_MS = 1_000.0
-"""How much earlier than its history says a clean close may begin."""
+FEW_BEATS = 6  # from how many heartbeats in a row on their interval is judged
+OFF = 2.0  # how many times rarer or denser heartbeats may be than configured
 
 
 # joining
 
 
 @rule("KIP-62 (the rebalance timeout); AbstractCoordinator's heartbeat handler", on_time=True)
-def rejoins(life: Life) -> Iterator[Broken]:
+def rejoins(process: ClientProcess) -> Iterator[Broken]:
     """A member that is asked to joins again within its rebalance timeout."""
     until_ms = -inf
-    for at, one in life.refused(*ASKED):
+    for at, one in process.refused(*ASKED):
         if one.answered_ms <= until_ms:
             continue
-        if shows := _goes_on_without(life, at, "JOIN_GROUP", "LEAVE_GROUP"):
-            until_ms = _deadline_ms(life, at)
+        if shows := _goes_on_without(process, at, "JOIN_GROUP", "LEAVE_GROUP"):
+            until_ms = _deadline_ms(process, at)
             yield Broken(
                 one.answered_ms,
-                f"no JOIN_GROUP within its rebalance timeout of {life.timeout_ms(at):.0f} ms after"
-                f" the answer {error_of(one)} to {one.api}; it sends {shows.api} later",
+                f"no JOIN_GROUP within its rebalance timeout of {process.timeout_ms(at):.0f} ms"
+                f" after the answer {error_of(one)} to {one.api}; it sends {shows.api} later",
                 (one.seen, shows.seen),
             )
 
 
 @rule("the consumer protocol; KAFKA-9752 (the pending-sync timer)", on_time=True)
-def syncs(life: Life) -> Iterator[Broken]:
+def syncs(process: ClientProcess) -> Iterator[Broken]:
     """A member that has joined sends SyncGroup within its rebalance timeout."""
-    for at, one in enumerate(life.sent):
+    for at, one in enumerate(process.sent):
         if one.api != "JOIN_GROUP" or one.error != Error.NONE:
             continue
-        if shows := _goes_on_without(life, at, "SYNC_GROUP", "JOIN_GROUP", "LEAVE_GROUP"):
+        if shows := _goes_on_without(process, at, "SYNC_GROUP", "JOIN_GROUP", "LEAVE_GROUP"):
             generation = one.seen.response_fields.get("generationId")
             yield Broken(
                 one.answered_ms,
@@ -68,50 +63,50 @@ def syncs(life: Life) -> Iterator[Broken]:
             )
 
 
-def _deadline_ms(life: Life, at: int) -> float:
-    return life.sent[at].answered_ms + life.timeout_ms(at) + NOTICED_MS
+def _deadline_ms(process: ClientProcess, at: int) -> float:
+    return process.sent[at].answered_ms + process.timeout_ms(at) + LEARNED_MS
 
 
-def _goes_on_without(life: Life, at: int, *apis: str) -> Sent | None:
+def _goes_on_without(process: ClientProcess, at: int, *apis: str) -> Sent | None:
     """Return what a member sends after its rebalance timeout, within which it sent none of these.
 
     The time begins with the answer to its request at a place.
     """
-    asked, deadline_ms = life.sent[at], _deadline_ms(life, at)
+    asked, deadline_ms = process.sent[at], _deadline_ms(process, at)
     followed = any(
         later.arrived_ms > asked.arrived_ms or later.answered_ms >= asked.answered_ms
-        for later in life.sent
+        for later in process.sent
         if later is not asked and later.api in apis and later.arrived_ms <= deadline_ms
     )
-    if followed or life.is_excused(asked.answered_ms, deadline_ms):
+    if followed or process.is_excused(asked.answered_ms, deadline_ms):
         return None
-    return life.goes_on(deadline_ms)
+    return process.goes_on(deadline_ms)
 
 
 @rule("AbstractCoordinator.resetStateOnResponseError (UNKNOWN_MEMBER_ID)", on_time=True)
-def rejoins_afresh(life: Life) -> Iterator[Broken]:
+def rejoins_afresh(process: ClientProcess) -> Iterator[Broken]:
     """A member that is unknown joins without a member id, or with another."""
-    for at, one in life.refused(Error.UNKNOWN_MEMBER_ID):
-        again = life.next_join(one.answered_ms + AFTER_MS)
+    for at, one in process.refused(Error.UNKNOWN_MEMBER_ID):
+        again = process.next_join(one.answered_ms + AFTER_MS)
         if not one.member_id or again is None or again.member_id != one.member_id:
             continue
-        if life.knew(one, again, AFTER_MS):
+        if process.knew(one, again, AFTER_MS):
             yield Broken(
                 again.arrived_ms,
                 f"JOIN_GROUP with the member id {one.member_id} again, after the answer"
                 f" UNKNOWN_MEMBER_ID to {one.api}",
                 (one.seen, again.seen),
-                by_order=one.api == "JOIN_GROUP" or not _is_asked_before(life, at),
+                by_order=one.api == "JOIN_GROUP" or not _is_asked_before(process, at),
             )
             return
 
 
-def _is_asked_before(life: Life, at: int) -> bool:
+def _is_asked_before(process: ClientProcess, at: int) -> bool:
     """Whether an answer before the request at a place may be why its member joins again.
 
     If none is, a JoinGroup shows that its sender has read the answer to that request.
     """
-    for one in reversed(life.sent[:at]):
+    for one in reversed(process.sent[:at]):
         if one.api in ("JOIN_GROUP", "SYNC_GROUP"):
             return one.error != Error.NONE or one.api == "JOIN_GROUP"
         if one.error:
@@ -120,18 +115,18 @@ def _is_asked_before(life: Life, at: int) -> bool:
 
 
 @rule("KIP-62; AbstractCoordinator (REBALANCE_IN_PROGRESS keeps the generation)")
-def keeps_its_id(life: Life) -> Iterator[Broken]:
+def keeps_its_id(process: ClientProcess) -> Iterator[Broken]:
     """A dynamic member that learns of a rebalance joins it under its member id."""
-    for _, one in life.refused(Error.REBALANCE_IN_PROGRESS):
-        again = life.next_join(one.answered_ms)
+    for _, one in process.refused(Error.REBALANCE_IN_PROGRESS):
+        again = process.next_join(one.answered_ms)
         if not one.member_id or one.instance_id or again is None or again.member_id:
             continue
         may_be_out = any(
             other.error in OUT or other.api == "LEAVE_GROUP"
-            for other in life.sent
+            for other in process.sent
             if one.arrived_ms < other.arrived_ms < again.arrived_ms
         )
-        if not may_be_out and not life.is_excused(one.answered_ms, again.arrived_ms):
+        if not may_be_out and not process.is_excused(one.answered_ms, again.arrived_ms):
             yield Broken(
                 again.arrived_ms,
                 "JOIN_GROUP without a member id, after the answer REBALANCE_IN_PROGRESS to"
@@ -142,15 +137,15 @@ def keeps_its_id(life: Life) -> Iterator[Broken]:
 
 
 @rule("KIP-394")
-def takes_its_id(life: Life) -> Iterator[Broken]:
+def takes_its_id(process: ClientProcess) -> Iterator[Broken]:
     """A member that is given an id to join with (MEMBER_ID_REQUIRED) joins with it."""
     # the next by order: on a busy machine it may seem to arrive before the answer was sent
-    for one, again in pairwise(life.joins):
+    for one, again in pairwise(process.joins):
         given = one.seen.response_fields.get("memberId")
         if one.error != Error.MEMBER_ID_REQUIRED or again.member_id == given:
             continue
         was_told = again.arrived_ms > one.answered_ms
-        if was_told and not life.is_excused(one.answered_ms, again.arrived_ms):
+        if was_told and not process.is_excused(one.answered_ms, again.arrived_ms):
             yield Broken(
                 again.arrived_ms,
                 f"JOIN_GROUP as {again.member_id or 'a member without an id'}, though the answer"
@@ -161,9 +156,9 @@ def takes_its_id(life: Life) -> Iterator[Broken]:
 
 
 @rule("retry.backoff.ms, 100 ms by default; KIP-580")
-def does_not_loop(life: Life) -> Iterator[Broken]:
+def does_not_loop(process: ClientProcess) -> Iterator[Broken]:
     """A client waits between two attempts to join."""
-    if loop := _within(life.joins, LOOP, LOOP_MS):
+    if loop := _within(process.joins, LOOP, LOOP_MS):
         yield Broken(
             loop[-1].arrived_ms,
             f"{LOOP} JOIN_GROUP within a second",
@@ -172,9 +167,9 @@ def does_not_loop(life: Life) -> Iterator[Broken]:
 
 
 @rule("the consumer protocol: a new subscription or new metadata asks for it")
-def joins_when_asked(life: Life) -> Iterator[Broken]:
+def joins_when_asked(process: ClientProcess) -> Iterator[Broken]:
     """A member of a stable generation does not join again and again unless it is asked to."""
-    if unasked := _within(_unasked(life), UNASKED, UNASKED_MS):
+    if unasked := _within(_unasked(process), UNASKED, UNASKED_MS):
         yield Broken(
             unasked[-1].arrived_ms,
             f"{UNASKED} JOIN_GROUP within {UNASKED_MS / 1000:.0f} s, though no answer asked for it",
@@ -182,10 +177,10 @@ def joins_when_asked(life: Life) -> Iterator[Broken]:
         )
 
 
-def _unasked(life: Life) -> Iterator[Sent]:
+def _unasked(process: ClientProcess) -> Iterator[Sent]:
     """Yield the JoinGroups that a member of a stable generation was let in with."""
     settled = False
-    for one in life.sent:
+    for one in process.sent:
         if one.api == "JOIN_GROUP":
             if settled and not one.error:
                 yield one
@@ -202,19 +197,19 @@ def _within(sent: Iterable[Sent], count: int, ms: float) -> Sequence[Sent]:
 
 
 @rule("NOT_COORDINATOR is retriable; AbstractCoordinator keeps its generation")
-def stays_when_its_coordinator_moves(life: Life) -> Iterator[Broken]:
+def stays_when_its_coordinator_moves(process: ClientProcess) -> Iterator[Broken]:
     """A member goes on in its generation when another broker coordinates its group.
 
     After a session timeout without an answer it may take its membership for lost.
     """
     settled: Sent | None = None
-    for at, one in enumerate(life.sent):
+    for at, one in enumerate(process.sent):
         if one.api != "JOIN_GROUP":
             if one.is_heard and one.error not in NOT_SERVED_YET:
                 settled = one if one.api in IN_GENERATION and not one.error else None
             continue
         let_in = one.error in (Error.NONE, Error.MEMBER_ID_REQUIRED)
-        in_time = settled and one.arrived_ms - settled.answered_ms < life.session_ms(at)
+        in_time = settled and one.arrived_ms - settled.answered_ms < process.session_ms(at)
         if settled and in_time and let_in and settled.seen.broker != one.seen.broker:
             mine = one.member_id == settled.member_id
             yield Broken(
@@ -232,19 +227,19 @@ def stays_when_its_coordinator_moves(life: Life) -> Iterator[Broken]:
 
 
 @rule("KIP-345; AbstractCoordinator.resetStateOnResponseError", on_time=True)
-def gives_up_what_it_lost(life: Life) -> Iterator[Broken]:
+def gives_up_what_it_lost(process: ClientProcess) -> Iterator[Broken]:
     """A member that is removed or fenced sends nothing more under its lost member id."""
     reported = {""}
-    for _, one in life.refused(*OUT):
+    for _, one in process.refused(*OUT):
         lost = one.member_id
         if lost in reported:
             continue
         later = [
             other
-            for other in life.sent
+            for other in process.sent
             if other.member_id == lost
             and other.api in IN_GENERATION
-            and life.knew(one, other, NOTICED_MS)
+            and process.knew(one, other, LEARNED_MS)
         ]
         if len(later) > 1:
             reported.add(lost)
@@ -259,15 +254,15 @@ def gives_up_what_it_lost(life: Life) -> Iterator[Broken]:
 
 
 @rule("KIP-345: FENCED_INSTANCE_ID is fatal", on_time=True)
-def stops_when_fenced(life: Life) -> Iterator[Broken]:
+def stops_when_fenced(process: ClientProcess) -> Iterator[Broken]:
     """A process that is fenced does not join under its instance id again."""
     # without a member id it had given its id up itself: no other process fenced it
-    fenced = (one for _, one in life.refused(Error.FENCED_INSTANCE_ID) if one.member_id)
+    fenced = (one for _, one in process.refused(Error.FENCED_INSTANCE_ID) if one.member_id)
     for one in islice(fenced, 1):
         again = [
             other
-            for other in life.joins
-            if other.instance_id == one.instance_id and life.knew(one, other, AFTER_MS)
+            for other in process.joins
+            if other.instance_id == one.instance_id and process.knew(one, other, AFTER_MS)
         ]
         if again:
             yield Broken(
@@ -280,10 +275,10 @@ def stops_when_fenced(life: Life) -> Iterator[Broken]:
 
 
 @rule("KIP-345: a static member never sends LeaveGroup at its close")
-def stays_when_static(life: Life) -> Iterator[Broken]:
+def stays_when_static(process: ClientProcess) -> Iterator[Broken]:
     """A static member sends no LeaveGroup."""
-    leave = next((one for one in life.sent if one.api == "LEAVE_GROUP"), None)
-    if leave is not None and life.is_static:
+    leave = next((one for one in process.sent if one.api == "LEAVE_GROUP"), None)
+    if leave is not None and process.is_static:
         yield Broken(
             leave.arrived_ms,
             "a static member sends LEAVE_GROUP: the group rebalances",
@@ -292,21 +287,21 @@ def stays_when_static(life: Life) -> Iterator[Broken]:
 
 
 @rule("the consumer protocol; AbstractCoordinator.close")
-def leaves_when_dynamic(life: Life) -> Iterator[Broken]:
+def leaves_when_dynamic(process: ClientProcess) -> Iterator[Broken]:
     """A dynamic member sends LeaveGroup at a clean close."""
-    if life.closes_ms == inf or life.is_static:
+    if process.closes_ms == inf or process.is_static:
         return
-    before = [one for one in life.sent if one.arrived_ms < life.closes_ms]
-    since_ms = life.closes_ms - CLOSES_MS
-    left = any(one.api == "LEAVE_GROUP" and one.arrived_ms > since_ms for one in life.sent)
+    before = [one for one in process.sent if one.arrived_ms < process.closes_ms]
+    since_ms = process.closes_ms - CLOSES_MS
+    left = any(one.api == "LEAVE_GROUP" and one.arrived_ms > since_ms for one in process.sent)
     synced = any(one.api == "SYNC_GROUP" and one.is_heard and not one.error for one in before)
     if left or not synced:
         return
     last = before[-1]
     is_member = last.api in IN_GENERATION and last.is_heard and not last.error
-    if is_member and not life.is_excused(last.answered_ms, life.closes_ms + NOTICED_MS):
+    if is_member and not process.is_excused(last.answered_ms, process.closes_ms + LEARNED_MS):
         yield Broken(
-            life.closes_ms,
+            process.closes_ms,
             "a dynamic member closes and sends no LEAVE_GROUP: its partitions wait for its session"
             " to end",
             [last.latest],
@@ -314,36 +309,36 @@ def leaves_when_dynamic(life: Life) -> Iterator[Broken]:
 
 
 @rule("KIP-62: heartbeat.interval.ms", on_time=True)
-def heartbeats_at_its_interval(life: Life) -> Iterator[Broken]:
+def heartbeats_at_its_interval(process: ClientProcess) -> Iterator[Broken]:
     """A member sends heartbeats at its configured interval."""
-    if life.heartbeat_ms is None:
+    if process.heartbeat_ms is None:
         return
-    for one in life.sent:
+    for one in process.sent:
         if one.api != "HEARTBEAT" or one.count < FEW_BEATS:
             continue
         until_ms = one.latest.earliest_ms
         every_ms = (until_ms - one.arrived_ms) / (one.count - 1)
-        off = every_ms > OFF * life.heartbeat_ms or every_ms < life.heartbeat_ms / OFF
-        if off and not life.is_excused(one.arrived_ms, until_ms):
+        off = every_ms > OFF * process.heartbeat_ms or every_ms < process.heartbeat_ms / OFF
+        if off and not process.is_excused(one.arrived_ms, until_ms):
             yield Broken(
                 one.arrived_ms,
                 f"a HEARTBEAT every {every_ms:.0f} ms ({one.count} of them), and its interval is"
-                f" {life.heartbeat_ms:.0f} ms",
+                f" {process.heartbeat_ms:.0f} ms",
                 one.apart,
             )
             return
 
 
 @rule("KIP-62: heartbeats go on while the application processes records", on_time=True)
-def keeps_its_session(life: Life) -> Iterator[Broken]:
+def keeps_its_session(process: ClientProcess) -> Iterator[Broken]:
     """A member that goes on does not let its session expire."""
-    for at, one in life.refused(Error.UNKNOWN_MEMBER_ID):
-        before = max(life.sent[:at], key=lambda other: last_ms(other.latest), default=None)
+    for at, one in process.refused(Error.UNKNOWN_MEMBER_ID):
+        before = max(process.sent[:at], key=lambda other: last_ms(other.latest), default=None)
         if before is None or before.error or before.member_id not in ("", one.member_id):
             continue
-        since_ms, session_ms = last_ms(before.latest), life.session_ms(at)
+        since_ms, session_ms = last_ms(before.latest), process.session_ms(at)
         silent_ms = one.arrived_ms - since_ms
-        if silent_ms > session_ms and not life.is_excused(since_ms, one.arrived_ms):
+        if silent_ms > session_ms and not process.is_excused(since_ms, one.arrived_ms):
             yield Broken(
                 one.arrived_ms,
                 f"silent for {silent_ms:.0f} ms with a session timeout of {session_ms:.0f} ms, and"
@@ -354,13 +349,13 @@ def keeps_its_session(life: Life) -> Iterator[Broken]:
 
 
 @rule("KIP-345: group.instance.id in Heartbeat v3, SyncGroup v3 and OffsetCommit v7")
-def carries_its_instance_id(life: Life) -> Iterator[Broken]:
+def carries_its_instance_id(process: ClientProcess) -> Iterator[Broken]:
     """A static member gives its instance id in every request of its membership."""
-    if not life.is_static:
+    if not process.is_static:
         return
     lacking = {
         one.api: one.seen
-        for one in reversed(life.sent)
+        for one in reversed(process.sent)
         if one.api in IN_GENERATION and one.member_id and not one.instance_id
     }
     if lacking:

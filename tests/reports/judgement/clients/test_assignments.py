@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from kafka_protocol.consumer_protocol import Assignment, Subscription, TopicPartition
 from kafka_protocol.errors import Error
-from reference_coordinator.assignors import Assignment, Subscription, TopicPartition
 from reference_coordinator.replay import Outage
 from reports.judgement.breaches import Breach
 from reports.judgement.clients.assignments import Assignments, unowned
 from reports.judgement.logged import REQUEST, Requests
-from reports.judgement.run.deleted_topics import Deletion
+from reports.judgement.run.disturbance import Deletion
 from tests.reports.page_run import ZERO_MS, MadeUpRun, made_up
 
 Json = dict[str, Any]

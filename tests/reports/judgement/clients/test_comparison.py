@@ -20,9 +20,8 @@ from reports.judgement.clients.comparison import Clients
 from reports.judgement.group import check_rows
 from reports.judgement.logged import Chunk, LoggedRow, Requests
 from reports.judgement.recording import Recording
-from reports.judgement.run.history import EVENTS, ClientEvent, in_order, said_in
-from reports.judgement.run.history_rows import events_by_group
-from reports.judgement.run.json_form import Account
+from reports.judgement.run.history import EVENTS, ClientEvent, events_by_group, in_order, said_in
+from reports.judgement.run.journal import Account
 from reports.judgement.run.run_folder import HISTORY
 from tests.recorded.logs import HISTORIES
 

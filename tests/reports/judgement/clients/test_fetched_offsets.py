@@ -16,7 +16,6 @@ from reports.judgement.breaches import Breach
 from reports.judgement.clients.offsets import (
     KEPT,
     NO_OFFSET,
-    RETENTION_MS,
     Commit,
     FetchedOffsets,
     fetched,
@@ -27,7 +26,8 @@ from reports.judgement.group import check_rows
 from reports.judgement.log.parsing import LoggedRequest, parse_any, parse_request
 from reports.judgement.logged import Chunk, LoggedRow, Requests
 from reports.judgement.recording import Recording
-from reports.judgement.run.deleted_topics import Deletion, deletions
+from reports.judgement.run.disturbance import Deletion, deletions
+from reports.timing import RETENTION_MS
 from tests.recorded.logs import FETCHES, RECORDINGS
 
 GROUP = "static"

@@ -16,7 +16,7 @@ from reports.judgement.clients.comparison import Clients
 from reports.judgement.clients.offsets import NOT_THEIRS, Offsets, stored
 from reports.judgement.logged import Chunk, LoggedRow, Requests
 from reports.judgement.recording import Recording
-from reports.judgement.run.deleted_topics import Deletion, Deletions
+from reports.judgement.run.disturbance import Deletion, Deletions
 from tests.recorded.logs import HISTORIES, RECORDINGS
 from tests.reports.judgement.clients.test_assignments import blob
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from kafka_protocol.consumer_protocol import Assignment, TopicPartition
 from kafka_protocol.errors import Error
-from reference_coordinator.assignors import Assignment, TopicPartition
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.breaches import Breach
 from reports.judgement.clients.assignments import read

@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 from reports.judgement.clients import ownership
-from reports.judgement.run.history import ClientEvent, said_in
-from reports.judgement.run.history_rows import events_by_group
-from reports.judgement.run.json_form import Account
+from reports.judgement.run.history import ClientEvent, events_by_group, said_in
+from reports.judgement.run.journal import Account
 
 Row = dict[str, Any]
 ByGroup = dict[str, list[Any]]

@@ -12,16 +12,10 @@ from reports.judgement.findings import Finding, unanswered
 from reports.judgement.logged import Chunk, LoggedRow, Requests
 from reports.judgement.recording import Recording
 from reports.judgement.run.history import EVENTS, ClientEvent, Said, event_of
-from tests.recorded.logs import RECORDINGS
 
 NEVER = EVENTS.index("unanswered")
 GROUP = "dynamic"
 """Its members send heartbeats for 28 s after the first of them has left."""
-
-
-@pytest.fixture(params=RECORDINGS)
-def recording(request: pytest.FixtureRequest) -> Recording:
-    return RECORDINGS[request.param]
 
 
 def first_to_leave(rows: Sequence[LoggedRow]) -> tuple[str, float]:

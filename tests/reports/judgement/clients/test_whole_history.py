@@ -106,7 +106,7 @@ def test_a_history_that_is_gone(
     history.unlink(missing_ok=True)
     if there:
         history.write_text("")
-    judged = verdict.judge(RunFolder(made.folder), data, [], "4.3")
+    judged = verdict.evaluate(RunFolder(made.folder), data, "4.3")
     assert judged["verdict"] == expected
     gone = ["the client history is gone: history.jsonl"]
     assert judged["unknown_because"] == (gone if expected == "unknown" else [])

@@ -12,7 +12,6 @@ from kafka_protocol.errors import Error
 from reports.judgement.coordinators.wire_epochs import (
     ABSENT,
     LOADS,
-    NEAR_MS,
     OPEN,
     SERVES,
     Mark,
@@ -20,6 +19,7 @@ from reports.judgement.coordinators.wire_epochs import (
     telling,
 )
 from reports.judgement.logged import REQUEST, Chunk
+from reports.timing import MARKS_NEAR_MS
 
 CODES = {SERVES: Error.REBALANCE_IN_PROGRESS, ABSENT: Error.NOT_COORDINATOR,
          LOADS: Error.COORDINATOR_LOAD_IN_PROGRESS}  # fmt: skip
@@ -44,7 +44,7 @@ def test_of_a_coordinator_that_goes_on_the_first_and_the_last_answer_tell() -> N
 
 def test_answers_of_a_broker_near_one_that_is_away_tell() -> None:
     away = seen(50_000.0, says=ABSENT)
-    near = [one for one in range(100) if abs(one - 50) <= NEAR_MS / 1_000 and one != 50]
+    near = [one for one in range(100) if abs(one - 50) <= MARKS_NEAR_MS / 1_000 and one != 50]
     answers = [one for one in every_second(range(100)) if one.at_ms != away.at_ms]
     assert seconds_of([*answers, away]) == sorted([0, *near, 50, 99])
 
@@ -70,7 +70,7 @@ def test_answers_around_a_restart_tell() -> None:
 
 def test_what_is_near_the_end_of_what_is_known_waits_for_what_follows() -> None:
     found = telling(every_second(range(100)), (), known_ms=98_500.0)
-    first_open_s = 94  # after 98.5 s less NEAR_MS
+    first_open_s = 94  # after 98.5 s less MARKS_NEAR_MS
     assert [one.at_ms / 1_000 for one in found] == [0, *range(first_open_s, 100)]
 
 

@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from kafka_protocol.coordinator_lines import JAVA, SCALA
 from kafka_protocol.errors import Error
 from kafka_protocol.request_log import COMPLETED
-from reports.judgement.log.broker_log import CLOCK_MS, PAUSE_MS, offset_ms
+from reports.judgement.log.broker_log import offset_ms
 from reports.judgement.log.log_places import Split
 from reports.judgement.log.merging import read_logs
 from reports.judgement.log.parsing import Parser, parse_request, times_of
 from reports.judgement.log.split_rows import How
 from reports.judgement.run.deliveries import NOTHING_HELD, Deliveries, Delivery
+from reports.timing import CLOCK_AHEAD_MS, CLOCK_BEHIND_MS
 
 ZERO_MS = 1_790_000_000_000
 SERVICE = "org.apache.kafka.coordinator.group.GroupCoordinatorService"
@@ -46,7 +47,7 @@ def printed(*late_ms: float) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("pause_ms", [2.0, CLOCK_MS + 30, PAUSE_MS - 10])
+@pytest.mark.parametrize("pause_ms", [2.0, CLOCK_AHEAD_MS + 30, CLOCK_BEHIND_MS - 10])
 def test_a_nano_clock_read_late_does_not_move_a_line(pause_ms: float) -> None:
     found = read(printed(0.5, 0.5, pause_ms))
     assert found["lost"] == []
@@ -74,9 +75,11 @@ def test_lines_whose_nano_clock_stands_still_keep_their_printed_times(nanos: str
 
 
 def test_a_printed_time_a_little_ahead_of_the_nano_clock_is_none_of_note() -> None:
-    found = read(printed(0.5, 0.5, 10 - CLOCK_MS))
+    found = read(printed(0.5, 0.5, 10 - CLOCK_AHEAD_MS))
     assert found["lost"] == []
-    assert found["transitions"][2]["at_ms"] == pytest.approx(ZERO_MS + 20 + 10 - CLOCK_MS, abs=0.01)
+    assert found["transitions"][2]["at_ms"] == pytest.approx(
+        ZERO_MS + 20 + 10 - CLOCK_AHEAD_MS, abs=0.01
+    )
 
 
 def test_lines_without_serial_numbers_stand_within_a_millisecond_as_in_the_log() -> None:

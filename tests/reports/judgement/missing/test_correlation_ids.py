@@ -12,7 +12,6 @@ from reports.judgement.recording import Recording
 from reports.judgement.run.deliveries import COPY
 from tests.recorded.logs import FETCHES, RECORDINGS
 
-every_recording = pytest.mark.parametrize("recording", RECORDINGS.values(), ids=RECORDINGS)
 of_wire = pytest.mark.parametrize("group", ["sessions", "fencing", "absent", "failover"])
 AT, CLIENT, CONNECTION, API, NUMBER = map(
     REQUEST.index, ("at_ms", "client_id", "connection", "api", "correlation_id")
@@ -43,7 +42,6 @@ def holes(recording: Recording, group: str, logged: Requests, age_ms: float = AG
     return [row["what"].partition(" requests")[0] for row in ids.rows()]
 
 
-@every_recording
 @pytest.mark.parametrize(
     "group", ["sessions", "fencing", "absent", "failover", "static", "dynamic"]
 )
@@ -63,7 +61,6 @@ def test_where_requests_for_offsets_are_logged_none_may_be_missing(
     assert holes(recording, "static", rest) == ["1"]
 
 
-@every_recording
 @of_wire
 @pytest.mark.parametrize("count", [1, 3])
 def test_what_a_wire_member_sent_is_missing(recording: Recording, group: str, count: int) -> None:
@@ -84,7 +81,6 @@ def test_what_the_tap_sent_again_has_no_numbers_of_its_own(group: str) -> None:
     assert holes(recording, group, both) == []
 
 
-@every_recording
 @of_wire
 def test_the_last_request_of_a_connection_shows_no_hole(recording: Recording, group: str) -> None:
     logged = requests(recording, group)
@@ -92,7 +88,6 @@ def test_the_last_request_of_a_connection_shows_no_hole(recording: Recording, gr
     assert holes(recording, group, logged) == []
 
 
-@every_recording
 @pytest.mark.parametrize("group", ["static", "dynamic"])
 def test_each_request_in_the_midst_of_a_real_clients_connection_is_missing_or_could_be_its_own(
     recording: Recording, group: str
@@ -108,7 +103,6 @@ def test_each_request_in_the_midst_of_a_real_clients_connection_is_missing_or_co
     assert holes(recording, group, [row for row in logged if row not in in_a_row])
 
 
-@every_recording
 @pytest.mark.parametrize("group", ["static", "dynamic"])
 @pytest.mark.parametrize(("share", "found"), [(0.5, ["1"]), (0.88, ["1"]), (0.92, []), (1.1, [])])
 def test_a_real_client_asks_for_metadata_again_once_they_are_old(
@@ -122,7 +116,6 @@ def test_a_real_client_asks_for_metadata_again_once_they_are_old(
     assert holes(recording, group, [row for row in logged if row is not gone], age_ms) == found
 
 
-@every_recording
 def test_numbers_that_come_out_of_order_are_no_hole(recording: Recording) -> None:
     logged = requests(recording, "sessions")
     first, second, third = longest(logged)[1:4]
@@ -132,7 +125,6 @@ def test_numbers_that_come_out_of_order_are_no_hole(recording: Recording) -> Non
     assert holes(recording, "sessions", logged) == []
 
 
-@every_recording
 def test_one_altered_number_costs_no_memory(recording: Recording) -> None:
     """The requests behind it come with lower numbers, as those do that were overtaken."""
     logged = requests(recording, "sessions")
@@ -147,7 +139,6 @@ def test_one_altered_number_costs_no_memory(recording: Recording) -> None:
     assert found == [str(highest - mine[0][NUMBER] - 1 - len(mine[2:]))]
 
 
-@every_recording
 def test_of_other_clients_nothing_is_known(recording: Recording) -> None:
     """Java's consumer numbers the requests of all its connections together."""
     logged = requests(recording, "sessions")[::2]

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from reports.judgement.run.history import ClientEvent, said_in
-from reports.judgement.run.history_rows import events_by_group
-from reports.judgement.run.json_form import Account
+from reports.judgement.run.history import ClientEvent, events_by_group, said_in
+from reports.judgement.run.journal import Account
 
 LINE = {"at_ms": 2.5, "member": "a", "group": "g", "event": "assigned", "partitions": ["o-1"]}
 

@@ -6,8 +6,8 @@ from reference_coordinator.classic.releases import PROFILES
 from reports import EvidenceError
 from reports.judgement import verdict
 from reports.judgement.recording import Recording
+from reports.judgement.results import Results
 from reports.judgement.run.run_folder import RunFolder
-from reports.judgement.verdict import Results
 from tests.recorded.logs import RECORDINGS
 
 DEFECT = RECORDINGS["kafka-4.3.0"].folder.parent / "leaders" / "leader-misses-partition-4.3.0"
@@ -21,9 +21,9 @@ def run() -> RunFolder:
 
 
 def judged(run: RunFolder) -> dict[str, object]:
-    checks = dict.fromkeys(run.experiment.group_names, (9, 9))
-    nothing = Results({}, [], [], [], [], [], {}, {}, checks, {}, {}, {}, {}, [])
-    return verdict.judge(run, nothing, [], "4.3")
+    rows = {name: {"requests": 9, "explained": 9} for name in run.experiment.group_names}
+    nothing = Results(groups=rows)
+    return verdict.evaluate(run, nothing, "4.3")
 
 
 def test_a_release_is_judged_by_its_own_rules(run: RunFolder) -> None:
@@ -48,7 +48,7 @@ def test_what_is_expected_of_releases_says_nothing_of_a_build(run: RunFolder) ->
     )
     assert found["foretold"] is None
     run.environment["build"] = BUILD | {"commit": None}
-    assert run.judged_as == (
+    assert run.rules == (
         "a build of the user's, 4.3.0-acme.1 in /opt/acme/libs, judged by the rules of 4.3"
     )
 
@@ -64,4 +64,4 @@ def test_a_build_of_which_nothing_is_named_is_a_release(run: RunFolder) -> None:
     """`--kafka-home` with the jars of a release."""
     run.environment["build"] = BUILD | {"version": "4.3.0"}
     assert run.profile is PROFILES["4.3"]
-    assert run.judged_as is None
+    assert run.rules is None

@@ -151,7 +151,7 @@ def test_half_a_last_line_is_the_work_of_a_crash(tmp_path: Path) -> None:
     assert before["verdict"] == "pass"
     journal = run.path / "journal.jsonl"
     journal.write_text(journal.read_text() + '{"at_ms": 1, "event": "int')
-    after = verdict.judge(RunFolder(run.path), data, [], "4.3")
+    after = verdict.evaluate(RunFolder(run.path), data, "4.3")
     assert (after["verdict"], after["faults"]) == ("unknown", before["faults"])
     assert "the journal ends within a line" in after["unknown_because"][0]
 
@@ -230,7 +230,7 @@ def test_samples_of_the_machine_that_are_missing(
     missing = bool(noted) and last_ms != -2_000
     since = [one.from_ms for one in run.busy]
     assert since == ([-inf if last_ms is None else teardown_ms + last_ms] if missing else [])
-    judged = verdict.judge(run, data, [], "4.3")
+    judged = verdict.evaluate(run, data, "4.3")
     assert judged["verdict"] == ("unknown" if missing else "pass")
     doubt = "samples of the machine are missing up to the teardown: machine.jsonl"
     assert judged["unknown_because"] == ([doubt] if missing else [])

@@ -9,9 +9,16 @@ from kafka_protocol.coordinator_lines import JAVA, SCALA
 from reports.judgement.log.log_places import Split
 from reports.judgement.log.merging import read_logs
 from reports.judgement.log.parsing import Parser
-from reports.judgement.run.disturbance import Disturbance, Source
+from reports.judgement.run.disturbance import (
+    UNPLACED,
+    Disturbance,
+    Skew,
+    Source,
+    on_right_clock,
+    skews,
+)
 from reports.judgement.run.faults import faults_of, outage_of
-from reports.judgement.run.skews import NOTICED_MS, UNPLACED, Skew, on_right_clock, skews
+from reports.timing import CLOCK_OFF_MS
 
 ZERO_MS = 1_790_000_000_000
 SERVICE = "org.apache.kafka.coordinator.group.GroupCoordinatorService"
@@ -70,7 +77,7 @@ def test_a_clock_that_no_fault_set_off_is_a_doubt(by_ms: int) -> None:
 def test_a_line_that_is_off_after_the_fault_is_a_doubt(by_ms: int) -> None:
     early = skew(by_ms, (20_000, 60_000))
     _, doubts = read(lines(by_ms), [early])
-    after = 60_300 + NOTICED_MS
+    after = 60_300 + CLOCK_OFF_MS
     assert [what for _, what in doubts] == [NOT_ITS_OWN] * len(doubts)
     assert [line for line, _ in doubts] == [n + 1 for n in range(101) if after < 1_000 * n < OFF[1]]
 

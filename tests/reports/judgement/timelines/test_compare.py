@@ -5,14 +5,8 @@ from typing import Any
 import pytest
 
 from reference_coordinator.replay import Stall
-from reports.judgement.timelines.compare import (
-    EARLY_MS,
-    LATE_MS,
-    LINE_LATE_MS,
-    PAIR_MS,
-    compare,
-    compare_generations,
-)
+from reports.judgement.timelines.compare import compare, compare_generations
+from reports.timing import EARLY_MS, LINE_LATE_MS, PAIR_MS, TIMER_SLACK_MS
 
 Json = dict[str, Any]
 ROW: Json = {
@@ -41,7 +35,7 @@ def expected(**changed: Any) -> Json:
         ({}, "match", 5),
         ({"started_ms": 1_000.0 - EARLY_MS - 1}, "early", 5),
         ({"started_ms": 1_000.0 + EARLY_MS + 1}, "late", 5),
-        ({"assigned_ms": 1_200.0 + LATE_MS + 1}, "late", 5),
+        ({"assigned_ms": 1_200.0 + TIMER_SLACK_MS + 1}, "late", 5),
         ({"reason": "new_member"}, "wrong_reason", 5),
         ({"generation": 5}, "wrong_generation", 6),
         ({"assigned_generation": 5}, "wrong_generation", 7),
@@ -79,7 +73,8 @@ def test_an_id_that_no_response_names_is_any_id_of_its_client(
 
 
 @pytest.mark.parametrize(
-    ("late_ms", "outcome"), [(400, "match"), (LINE_LATE_MS + 301, "late"), (-LATE_MS - 1, "late")]
+    ("late_ms", "outcome"),
+    [(400, "match"), (LINE_LATE_MS + 301, "late"), (-TIMER_SLACK_MS - 1, "late")],
 )
 @pytest.mark.parametrize("proven", [True, False])
 def test_a_standstill_explains_as_much_lateness_of_a_line_as_it_lasts(
@@ -111,7 +106,7 @@ def test_a_standstill_explains_the_line_that_follows_the_answer_of_a_failed_writ
 
 def test_a_standstill_explains_requests_that_were_logged_late() -> None:
     """The end of the phase seems to come before the request that ends it."""
-    seen = observed(joined_ms=1_100.0 - LATE_MS - 200, assigned_ms=None)
+    seen = observed(joined_ms=1_100.0 - TIMER_SLACK_MS - 200, assigned_ms=None)
     (early,) = compare([seen], [expected()])
     (row,) = compare([seen], [expected()], [Stall("1", 700.0, 1_000.0)])
     assert (early["outcome"], row["outcome"]) == ("early", "match")

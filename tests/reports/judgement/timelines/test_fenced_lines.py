@@ -13,19 +13,17 @@ from reports.judgement.group import check_rows
 from reports.judgement.logged import Chunk, HeldUp, LoggedRow, Requests
 from reports.judgement.recording import Recording
 from reports.judgement.timelines.fenced_lines import (
-    LATE_MS,
     MOST,
-    UNLOGGED_MS,
     FencedLines,
     Fencings,
     fenced_lines,
     fencings,
     fits,
 )
-from reports.judgement.timelines.said import FENCED
+from reports.judgement.timelines.line_fields import FENCED
+from reports.timing import FENCED_LATE_MS, UNLOGGED_MS
 from tests.recorded.logs import HISTORIES, RECORDINGS
 
-ALL = pytest.mark.parametrize("recording", RECORDINGS.values(), ids=RECORDINGS)
 EVERY = pytest.mark.parametrize(
     "recording", [*RECORDINGS.values(), *HISTORIES.values()], ids=[*RECORDINGS, *HISTORIES]
 )
@@ -107,7 +105,6 @@ def test_each_recorded_line_is_that_of_one_answer(recording: Recording) -> None:
         assert waited or len([line for line in lines if fits(due, line)]) == 1
 
 
-@ALL
 def test_a_line_that_is_missing(recording: Recording) -> None:
     group, _, line = of_heartbeat(recording)
     assert found(recording, group, lines_of(recording)) == []
@@ -115,7 +112,6 @@ def test_a_line_that_is_missing(recording: Recording) -> None:
     assert found(recording, group, rest) == [MISSING]
 
 
-@ALL
 @pytest.mark.parametrize("field", ["member", "instance", "operation"])
 def test_a_line_about_another(recording: Recording, field: str) -> None:
     """One about a member that nobody knows belongs to no group."""
@@ -125,7 +121,6 @@ def test_a_line_about_another(recording: Recording, field: str) -> None:
     assert found(recording, group, lines) == expected
 
 
-@ALL
 def test_a_line_about_a_member_that_is_not_fenced(recording: Recording) -> None:
     group, _, line = of_heartbeat(recording)
     live = line | {"member": line["holder"], "line": line["line"] + 1}
@@ -133,7 +128,6 @@ def test_a_line_about_a_member_that_is_not_fenced(recording: Recording) -> None:
     assert found(recording, group, [*lines_of(recording), line]) == [UNEXPECTED]
 
 
-@ALL
 def test_a_line_about_a_member_of_another_group(recording: Recording) -> None:
     group, _, line = of_heartbeat(recording)
     (other, due), *_ = [
@@ -157,7 +151,6 @@ class OfOthersToo(dict[str, list[Json]]):
     items = values = keys = __iter__  # type: ignore[assignment]
 
 
-@ALL
 def test_a_group_looks_at_its_own_lines_alone(recording: Recording) -> None:
     group, _, line = of_heartbeat(recording)
     live = line | {"member": line["holder"], "line": line["line"] + 1}
@@ -168,7 +161,6 @@ def test_a_group_looks_at_its_own_lines_alone(recording: Recording) -> None:
     assert [row["outcome"] for row in fenced.rows((), ())] == [UNEXPECTED]
 
 
-@ALL
 @pytest.mark.parametrize(
     ("holder", "outcomes"), [("another", [DOUBTFUL]), ("", [])], ids=["another", "none"]
 )
@@ -180,19 +172,17 @@ def test_who_has_the_instance(recording: Recording, holder: str, outcomes: list[
     assert found(recording, group, itself) == [DOUBTFUL]
 
 
-@ALL
 @pytest.mark.parametrize("by_ms", [-0.5, 0.5])
 def test_when_a_line_is_printed(recording: Recording, by_ms: float) -> None:
     group, seen, line = of_heartbeat(recording)
     wrong = [MISSING, UNEXPECTED]
-    late = altered(recording, line, at_ms=seen.answered_ms + LATE_MS + by_ms)
+    late = altered(recording, line, at_ms=seen.answered_ms + FENCED_LATE_MS + by_ms)
     assert found(recording, group, late) == (wrong if by_ms > 0 else [])
     earliest_ms = seen.earliest_ms - SEEMS_AFTER_LINE_MS
     early = altered(recording, line, at_ms=earliest_ms + by_ms)
     assert found(recording, group, early) == (wrong if by_ms < 0 else [])
 
 
-@ALL
 def test_a_request_that_is_logged_late_seems_to_come_after_its_line(recording: Recording) -> None:
     """Its broker stood still for 2 s before it wrote that line."""
     group, seen, line = of_heartbeat(recording)
@@ -207,7 +197,6 @@ def test_a_request_that_is_logged_late_seems_to_come_after_its_line(recording: R
     assert not fits(1_990 + SEEMS_AFTER_LINE_MS)
 
 
-@ALL
 @pytest.mark.parametrize("by_ms", [-1.0, 1.0])
 def test_a_broker_that_ends_may_not_have_logged_the_request(
     recording: Recording, by_ms: float
@@ -219,7 +208,6 @@ def test_a_broker_that_ends_may_not_have_logged_the_request(
     assert found(recording, group, [*lines_of(recording), live], ends=[end]) == expected
 
 
-@ALL
 def test_a_request_that_waits_is_fenced_without_a_line(recording: Recording) -> None:
     """Its instance got a new member id meanwhile; before 2.8 that line names no group."""
     rows = recording.rows_by_group["returning"]
@@ -232,7 +220,6 @@ def test_a_request_that_waits_is_fenced_without_a_line(recording: Recording) -> 
     assert found(recording, "returning", lines, moved) == [MISSING] * 2
 
 
-@ALL
 def test_where_lines_are_not_known_or_too_many_none_is_compared(recording: Recording) -> None:
     group, _, line = of_heartbeat(recording)
     assert {*outcomes_with(recording, group, {})} == {MISSING}

@@ -1,0 +1,237 @@
+"""What a wire member assigns as leader: lawful in any group, and fair.
+
+Random groups go through rebalance after rebalance: members come, go, restart, change what they
+want, miss an assignment, and claim what others have.
+"""
+
+from base64 import b64encode
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import dataclass, field, replace
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafka_protocol.consumer_protocol import Assignment, Subscription, TopicPartition
+from loadtest.wire.leader import ASSIGNORS, Member, members_of, shares
+
+COOPERATIVE = "cooperative-sticky"
+REBALANCES = 5
+SETTLED = 4
+"""Rebalances until a cooperative group has everything assigned, if nothing else happens."""
+
+in_any_group = settings(max_examples=30, derandomize=True)
+randoms = st.integers(0, 2**32 - 1).map(Random)
+Shares = dict[str, list[TopicPartition]]
+
+
+@dataclass
+class Group:
+    """A group's members in the order of the leader's response, and its topics' partitions."""
+
+    rng: Random
+    alike: bool
+    generation: int = 0
+    counts: dict[str, int] = field(default_factory=dict)
+    members: list[Member] = field(default_factory=list)
+    version: int = 3
+    """Of the subscriptions: before 2 they have no generation."""
+
+    def __post_init__(self) -> None:
+        self.version = self.rng.choice([3, 3, 2, 1])
+        for number in range(self.rng.randint(1, 4)):
+            self.counts[f"t{number}"] = self.rng.choice([1, 2, 3, 8, 13])
+        self.members = [self._new() for _ in range(self.rng.randint(1, 8))]
+
+    def _new(self) -> Member:
+        taken = {member.group_instance_id for member in self.members}
+        instance = self.rng.choice([None, *({f"s-{n}" for n in range(16)} - taken)])
+        return Member(self._id(), self._subscription(), instance)
+
+    def _id(self) -> str:
+        return f"c-{self.rng.getrandbits(32):08x}"
+
+    def _subscription(self) -> Subscription:
+        names = sorted(self.counts) if self.alike else [*self.counts, "absent"]
+        return Subscription(
+            tuple(names if self.alike else self.rng.sample(names, self.rng.randint(1, len(names))))
+        )
+
+    def take(self, shares: Shares, missing: float = 0.0) -> None:
+        """Let members take their shares, but for some that miss them, and rejoin."""
+        self.generation += 1
+        self.members = [
+            replace(member, subscription=self._having(member, shares[member.member_id]))
+            if self.rng.random() >= missing
+            else member
+            for member in self.members
+        ]
+        self.rng.shuffle(self.members)
+
+    def _having(self, member: Member, share: list[TopicPartition]) -> Subscription:
+        whole = replace(member.subscription, owned=tuple(share), generation=self.generation)
+        return Subscription.decode(whole.encode(self.version))
+
+    def live_on(self) -> None:
+        """Let something happen to some members, or to a topic."""
+        for _ in range(self.rng.randint(0, 3)):
+            place = self.rng.randrange(len(self.members))
+            match self.rng.choice(["leave", "join", "grow", "restart", "want"]):
+                case "leave" if len(self.members) > 1:
+                    del self.members[place]
+                case "join":
+                    self.members.append(self._new())
+                case "grow":
+                    self.counts[self.rng.choice(sorted(self.counts))] += 3
+                case "restart":
+                    fresh = Subscription(self.members[place].subscription.topics)
+                    self.members[place] = replace(
+                        self.members[place], member_id=self._id(), subscription=fresh
+                    )
+                case "want":
+                    wanted = self._subscription().topics
+                    self.members[place] = replace(
+                        self.members[place],
+                        subscription=replace(self.members[place].subscription, topics=wanted),
+                    )
+
+
+def assigned(assignor: str, group: Group) -> Shares:
+    """Let the leader read its members, assign, and write; return what members would read."""
+    joined = [
+        {
+            "memberId": one.member_id,
+            "groupInstanceId": one.group_instance_id,
+            "metadata": b64encode(one.subscription.encode(group.version)).decode(),
+        }
+        for one in group.members
+    ]
+    written = shares(assignor, members_of(joined), group.counts)
+    return {key: list(Assignment.decode(blob).partitions) for key, blob in written.items()}
+
+
+def rebalances(rng: Random, assignor: str, *, alike: bool) -> Iterator[tuple[Group, Shares]]:
+    group = Group(rng, alike)
+    for _ in range(REBALANCES):
+        given_out = assigned(assignor, group)
+        yield group, given_out
+        group.take(given_out, missing=0.2 if group.version > 1 else 0.0)
+        group.live_on()
+
+
+def due(group: Group) -> set[TopicPartition]:
+    topics = {topic for member in group.members for topic in member.subscription.topics}
+    return {TopicPartition(topic, n) for topic in topics for n in range(group.counts.get(topic, 0))}
+
+
+@pytest.mark.parametrize("alike", [True, False])
+@pytest.mark.parametrize("assignor", ASSIGNORS)
+def test_each_partition_has_one_owner_that_subscribes_to_it(assignor, alike):
+    """A cooperative leader withholds only what a member says that it owns."""
+
+    @in_any_group
+    @given(randoms)
+    def check(rng):
+        for group, given_out in rebalances(rng, assignor, alike=alike):
+            flat = [one for share in given_out.values() for one in share]
+            assert len(flat) == len(set(flat))
+            owned = {one for member in group.members for one in member.subscription.owned}
+            withheld = due(group) - set(flat)
+            assert withheld <= (owned if assignor == COOPERATIVE else set())
+            for member in group.members:
+                topics = {one.topic for one in given_out[member.member_id]}
+                assert topics <= set(member.subscription.topics)
+
+    check()
+
+
+@pytest.mark.parametrize("alike", [True, False])
+def test_a_cooperative_member_gets_nothing_that_another_owns(alike):
+    """Nor is a member that has what nobody of a later generation claims robbed of it for long."""
+
+    @in_any_group
+    @given(randoms)
+    def check(rng):
+        for group, given_out in rebalances(rng, COOPERATIVE, alike=alike):
+            for one in group.members:
+                others = {
+                    claimed
+                    for other in group.members
+                    if other is not one
+                    and other.subscription.generation >= one.subscription.generation
+                    for claimed in other.subscription.owned
+                }
+                new = set(given_out[one.member_id]) - set(one.subscription.owned)
+                assert not new & others
+            quiet = copy(group)
+            for _ in range(SETTLED):
+                quiet.take(assigned(COOPERATIVE, quiet))
+            flat = [one for share in assigned(COOPERATIVE, quiet).values() for one in share]
+            assert sorted(flat) == sorted(due(quiet))
+
+    check()
+
+
+@pytest.mark.parametrize("assignor", ASSIGNORS)
+def test_shares_are_even_where_all_want_the_same(assignor):
+    """Range shares each topic out evenly, the others all of them."""
+
+    @in_any_group
+    @given(randoms)
+    def check(rng):
+        for group, _ in rebalances(rng, assignor, alike=True):
+            quiet = copy(group)
+            for _ in range(SETTLED):
+                quiet.take(assigned(assignor, quiet))
+            topics = len(quiet.counts) if assignor == "range" else 1
+            sizes = [len(share) for share in assigned(assignor, quiet).values()]
+            assert max(sizes) - min(sizes) <= topics
+
+    check()
+
+
+@in_any_group
+@given(randoms)
+def test_an_unchanged_cooperative_group_moves_no_partition(rng):
+    for group, _ in rebalances(rng, COOPERATIVE, alike=True):
+        quiet = copy(group)
+        for _ in range(SETTLED):
+            quiet.take(assigned(COOPERATIVE, quiet))
+        before = {member.member_id: set(member.subscription.owned) for member in quiet.members}
+        assert {key: set(share) for key, share in assigned(COOPERATIVE, quiet).items()} == before
+
+
+@pytest.mark.parametrize(
+    ("assignor", "expected"),
+    [
+        ("range", {"A": [0, 1], "B": [2, 3], "x": [4, 5]}),
+        ("roundrobin", {"A": [0, 3], "B": [1, 4], "x": [2, 5]}),
+    ],
+)
+def test_static_members_keep_their_share_over_a_restart(assignor, expected):
+    """New member ids in another order, with a dynamic member between: KIP-345's example."""
+    wanted = Subscription(("topic",))
+    before = [Member("1", wanted, "A"), Member("x", wanted), Member("2", wanted, "B")]
+    after = [Member("2", wanted, "B"), Member("x", wanted), Member("4", wanted, "A")]
+    for members in (before, after):
+        names = {one.member_id: one.group_instance_id or one.member_id for one in members}
+        written = shares(assignor, members, {"topic": 6})
+        read = {
+            names[key]: [number for _, number in Assignment.decode(blob).partitions]
+            for key, blob in written.items()
+        }
+        assert read == expected
+
+
+def test_a_claim_of_an_earlier_generation_does_not_count_beside_a_later_one():
+    """Without another claim it does: its member may not know yet that it has to give up."""
+    one = (TopicPartition("t", 0),)
+    for late in ("a", "z"):
+        stale = Member(late, Subscription(("t",), owned=one, generation=1))
+        for owned, has_it in ((one, "m"), ((), late)):
+            other = Member("m", Subscription(("t",), owned=owned, generation=2))
+            written = shares(COOPERATIVE, [stale, other], {"t": 1})
+            read = {key: Assignment.decode(blob).partitions for key, blob in written.items()}
+            assert read == {late: (), "m": ()} | {has_it: one}

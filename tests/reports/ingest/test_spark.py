@@ -1,0 +1,115 @@
+"""Sessions that start early, Spark's JVM on this machine, and its archive of classes."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from reports import ExecutionError
+from reports.ingest import spark
+from reports.ingest.failures import explained
+
+EARLY = """
+import sys
+from pathlib import Path
+from pyspark.sql import SparkSession
+from reports.ingest import spark
+
+def failing(batches):
+    raise ValueError("a rehearsal may fail")
+
+spark._imported = failing
+log, options = Path(sys.argv[1]), spark.SparkOptions("local[1]")
+spark.prepare("local[1]", 0, log, rehearsal=True)
+spark._rehearsing[0].join()
+early = SparkSession.builder.getOrCreate()
+with spark.session(options, 0, log) as opened:
+    print(opened is early and opened.range(3).count())
+with spark.session(options, 0, log) as again:
+    print(again is not early and again.range(4).count())
+"""
+GATEWAY = "from reports.ingest import spark; from pathlib import Path; spark.gateway(Path({!r}))"
+
+
+def test_a_jvm_that_cannot_start_is_an_error_whose_reason_is_in_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark, "QUICK", ("-Xmx1k",))
+    monkeypatch.setattr(spark, "_gateways", [])
+    with pytest.raises(ExecutionError, match="its log says why"), explained("local[*]"):
+        spark.gateway(tmp_path / "log")
+    assert "Too small maximum heap" in (tmp_path / "log").read_text()
+
+
+@pytest.fixture
+def classes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    place = spark.archive_place()
+    assert place is not None
+    yield place
+    place.unlink(missing_ok=True)  # 190 MB
+
+
+def classes_of_a_jvm(log: Path) -> str:
+    """Start and end a process with a JVM, which outlives it; return where its classes are from."""
+    environment = os.environ | {"JAVA_TOOL_OPTIONS": "-Xlog:class+load"}
+    program = [sys.executable, "-c", GATEWAY.format(str(log))]
+    subprocess.run(program, env=environment, check=True, timeout=60)
+    return log.read_text()
+
+
+def test_the_first_jvm_writes_the_archive_and_the_next_maps_it(
+    classes: Path, tmp_path: Path
+) -> None:
+    gateway = "PythonGatewayServer$ source: "
+    assert f"{gateway}file:" in classes_of_a_jvm(tmp_path / "first")
+    deadline = time.monotonic() + 60
+    while "SharedArchiveFile" not in spark.archive_options()[0]:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    assert f"{gateway}shared objects file (top)" in classes_of_a_jvm(tmp_path / "next")
+
+
+def test_an_archive_that_is_not_whole_is_written_again_and_one_of_no_use_passed_over(
+    classes: Path, tmp_path: Path
+) -> None:
+    classes.parent.mkdir(parents=True)
+    for written in (b"", bytes(1_000)):
+        classes.write_bytes(written)
+        assert spark.archive_options()[0] == f"-XX:ArchiveClassesAtExit={classes}"
+    classes.write_bytes(b"no archive" * 1_000)
+    assert spark.archive_options() == [f"-XX:SharedArchiveFile={classes}"]
+    assert "PythonGatewayServer$ source: file:" in classes_of_a_jvm(tmp_path / "log")
+
+
+def test_another_jdk_or_other_jars_have_another_archive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = {spark.archive_place()}
+    (tmp_path / "jars").mkdir()
+    monkeypatch.setattr(spark, "spark_home", lambda: tmp_path)
+    places.add(spark.archive_place())
+    (tmp_path / "jars" / "spark.jar").write_bytes(b"1")
+    places.add(spark.archive_place())
+    java = tmp_path / "jdk" / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text("#!/bin/sh\n")
+    java.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "jdk"))
+    places.add(spark.archive_place())
+    (tmp_path / "jdk" / "release").write_text('JAVA_VERSION="99"\n')
+    places.add(spark.archive_place())
+    assert len(places - {None}) == 5
+
+
+@pytest.mark.spark
+def test_a_session_that_started_early_is_used_and_its_rehearsal_may_fail(tmp_path: Path) -> None:
+    log = tmp_path / "spark.log"
+    program = [sys.executable, "-c", EARLY, str(log)]
+    done = subprocess.run(program, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["3", "4"], done.stderr + log.read_text()
+    assert done.stderr == ""
