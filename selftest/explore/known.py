@@ -15,7 +15,7 @@ from selftest.explore.search import Broken, breaks_in
 from selftest.explore.waiting import Waiting
 from selftest.explore.world import Action, World
 
-CRASH, FOUND = "docs/findings/crash-before-sync.md", "docs/exploring.md"
+CRASH, FOUND = "docs/findings.md#crash-before-sync", "docs/fuzzing.md#exploring"
 KNOWN = {
     "generation_given_once: a member knows another generation of the same number": CRASH,
     "id_stays: a live process's id is replaced by a failover": CRASH,

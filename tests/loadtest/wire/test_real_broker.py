@@ -234,7 +234,7 @@ def test_a_holder_keeps_its_group_inside_a_rebalance(group, name):
 
 
 def test_a_sync_group_that_waits_is_never_answered_if_its_member_is_removed(group):
-    """A finding of ours: docs/findings/removed-while-syncing.md."""
+    """A finding of ours: docs/findings.md#removed-while-syncing."""
     leader, follower = group.two()
     answers = []
 

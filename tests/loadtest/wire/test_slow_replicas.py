@@ -102,7 +102,7 @@ def paused(cluster, number) -> Iterator[None]:
 
 
 def test_an_id_that_a_member_was_told_is_taken_back(cluster, group):
-    """docs/findings/given-and-taken-back.md."""
+    """docs/findings.md#given-and-taken-back."""
     leader, follower = group.formed()
     new = group.member("new", instance=leader.instance_id)
     with paused(cluster, group.number):
@@ -120,7 +120,7 @@ def test_an_id_that_a_member_was_told_is_taken_back(cluster, group):
 
 
 def test_an_id_that_nobody_was_given_is_stored(cluster, group):
-    """docs/findings/stored-and-taken-back.md."""
+    """docs/findings.md#stored-and-taken-back."""
     _, follower = group.formed()
     new = group.member("new", instance=follower.instance_id)
     with paused(cluster, group.number):

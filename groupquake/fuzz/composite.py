@@ -4,66 +4,44 @@ Like any action, each uses the processes that are there, or returns False. The o
 the coordinator responds.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from typing import Unpack
 
+from groupquake.fuzz.driver import MAX_SIZE, MOST, Driver, Sending, one_of
 from groupquake.fuzz.process import Phase, Process
-from groupquake.fuzz.script import Ref, resolve
-from groupquake.fuzz.sequence_driver import MAX_SIZE, SequenceDriver
+from groupquake.fuzz.timing import JOINING_MS, LONG_MS, OVERDUE_MS, SHORT_MS, SYNCING_MS
 from loadtest.wire_scripts.members import subscription
 
-MOST = 6
-"""The most running processes; `group.max.size` of the fuzzed broker is lower."""
-SHORT_MS, LONG_MS = 350, 2_500
-"""A session timeout that expires while others wait, and a longer timeout."""
-OVERDUE_MS = 650
-"""How late a timer may expire in the oracle's view."""
 
-
-def complete_join_phase(driver: SequenceDriver) -> bool:
+def complete_join_phase(driver: Driver) -> bool:
     """All processes join; none sends SyncGroup yet."""
-    leaders = [p for p in driver.having(Phase.IN) if p.leader_step]
+    leaders = [p for p in driver.having(Phase.IN) if p.led]
     if leaders:
         driver.join(leaders[0], patience_ms=4)
     for _ in range(3):
-        for process in driver.having(Phase.IN):
-            driver.heartbeat(process)
+        driver.beat()
         for process in driver.having(Phase.OUT):
             driver.join(process, patience_ms=4)
-        driver.connections.receive_until(
-            driver.connections.now_ms + 250, lambda: not any(map(_waits, driver.living))
-        )
+        driver.settle(JOINING_MS)
     return bool(driver.having(Phase.JOINED))
 
 
-def reach_stable(driver: SequenceDriver) -> list[Process]:
+def reach_stable(driver: Driver) -> list[Process]:
     """All processes join and sync, as far as the group lets them; return the members."""
     if not driver.having(Phase.IN):
         complete_join_phase(driver)
     for process in driver.having(Phase.JOINED):
         driver.sync(process, too_large=False)
-    driver.connections.receive_until(
-        driver.connections.now_ms + 120, lambda: not any(map(_waits, driver.living))
-    )
+    driver.settle(SYNCING_MS)
     return driver.having(Phase.IN)
 
 
-def join_without_waiting(driver: SequenceDriver, process: Process) -> None:
-    """A process joins (after MEMBER_ID_REQUIRED again), without waiting for the join phase."""
-    driver.join(process, patience_ms=20)
-    if process.member_id and not process.joined and not process.busy:
-        driver.join(process, patience_ms=0)
-
-
-def heartbeat_before_sync(driver: SequenceDriver) -> bool:
+@one_of(lambda driver: driver.having(Phase.JOINED))
+def heartbeat_before_sync(driver: Driver, process: Process) -> None:
     """A member that has joined sends a heartbeat before its SyncGroup."""
-    joined = driver.having(Phase.JOINED)
-    if joined:
-        driver.heartbeat(driver.rng.choice(joined))
-    return bool(joined)
+    driver.heartbeat(process)
 
 
-def static_rejoin_before_sync(driver: SequenceDriver) -> bool:
+def static_rejoin_before_sync(driver: Driver) -> bool:
     """A static follower restarts and rejoins before its SyncGroup.
 
     The coordinator may wait for its old member id, and for a member that never syncs. The others
@@ -71,28 +49,27 @@ def static_rejoin_before_sync(driver: SequenceDriver) -> bool:
     """
     if not complete_join_phase(driver):
         return False
-    late = [p for p in driver.having(Phase.JOINED) if p.instance_id and not p.leader_step]
+    late = [p for p in driver.having(Phase.JOINED) if p.instance_id and not p.led]
     if not late:
         return False
     back = driver.rng.choice(late)
     others = [p for p in driver.having(Phase.JOINED) if p is not back]
-    patient = [p for p in others if p.session_ms > LONG_MS and not p.leader_step]
+    patient = [p for p in others if p.session_ms > LONG_MS and not p.led]
     silent = patient[:1] if driver.rng.random() < 0.5 else []
     for process in others:
         if process not in silent:
             driver.sync(process)
-    driver.fall_silent(back)
-    back.restart()
+    driver.restart(back)
     driver.join(back)
     if back.phase is Phase.JOINED:
         driver.sync(back)
     longest_ms = max(p.rebalance_ms for p in driver.processes)
     driver.wait_with_heartbeats(back.joined_ms + longest_ms + OVERDUE_MS, driver.living)
-    _beat(driver)
+    driver.beat()
     return True
 
 
-def static_rejoin_without_protocol(driver: SequenceDriver) -> bool:
+def static_rejoin_without_protocol(driver: Driver) -> bool:
     """A static follower rejoins before its SyncGroup, without the selected protocol.
 
     The leader sends the assignment nevertheless; then the follower leaves, so that waiting members
@@ -101,24 +78,23 @@ def static_rejoin_without_protocol(driver: SequenceDriver) -> bool:
     if not complete_join_phase(driver):
         return False
     joined = driver.having(Phase.JOINED)
-    followers = [p for p in joined if p.instance_id and not p.leader_step and p.protocol]
-    leaders = [p for p in joined if p.leader_step]
+    followers = [p for p in joined if p.instance_id and not p.led and p.protocol]
+    leaders = driver.leaders
     if not followers or not leaders:
         return False
     back = driver.rng.choice(followers)
-    selected = resolve(back.protocol, driver.connections.answers)
-    driver.fall_silent(back)
-    back.restart()
+    selected = back.protocol
+    driver.restart(back)
     ((_, data), *_) = back.protocols
     back.protocols = (("rr" if selected == "range" else "range", data),)
     driver.join(back)
     driver.sync(leaders[0], too_large=False)
     driver.leave(back, [("", back.instance_id)], own=False, connection=f"{back.client_id}.x")
-    driver.connections.receive_until(driver.connections.now_ms + 60)
+    driver.wait(60)
     return True
 
 
-def oversized_static_rejoin(driver: SequenceDriver) -> bool:
+def oversized_static_rejoin(driver: Driver) -> bool:
     """A static member rejoins with metadata too large for a record, and is silent from then on.
 
     A full group would refuse it. The others' responses show which protocols the group stores.
@@ -127,7 +103,7 @@ def oversized_static_rejoin(driver: SequenceDriver) -> bool:
         return False
     members = reach_stable(driver)
     if len(members) == MAX_SIZE:
-        _remove(driver, [(members[0].member_id, members[0].instance_id)], "out")
+        driver.remove([(members[0].member_id, members[0].instance_id)], "out")
         members[0].gone = True
         complete_join_phase(driver)
         members = reach_stable(driver)
@@ -135,23 +111,20 @@ def oversized_static_rejoin(driver: SequenceDriver) -> bool:
     if not able or len(members) < 2:
         return False
     process = driver.rng.choice(able)
-    driver.fall_silent(process)
-    process.restart()
+    driver.restart(process)
     bulk = subscription(b"a" * driver.too_large)
     process.protocols = tuple((name, bulk) for name, _ in process.protocols)
     driver.join(process, patience_ms=120)
     process.gone = True
     driver.describe(driver.rng.choice(driver.processes))
     complete_join_phase(driver)
-    driver.connections.receive_until(
-        driver.connections.now_ms + max(p.rebalance_ms for p in driver.processes)
-    )
+    driver.wait(max(p.rebalance_ms for p in driver.processes))
     return True
 
 
-def oversized_assignment(driver: SequenceDriver) -> bool:
+def oversized_assignment(driver: Driver) -> bool:
     """The leader sends assignments too large for a record, while others send heartbeats."""
-    leaders = [p for p in driver.having(Phase.JOINED) if p.leader_step]
+    leaders = driver.leaders
     if not driver.too_large or not leaders:
         return False
     driver.sync(leaders[0], patience_ms=0, too_large=True)
@@ -161,7 +134,7 @@ def oversized_assignment(driver: SequenceDriver) -> bool:
     return True
 
 
-def remove_all_members(driver: SequenceDriver) -> None:
+def remove_all_members(driver: Driver) -> None:
     """Remove all known members, in one request if the version allows it."""
     stale = [(ref, None) for process in driver.processes for ref in process.stale]
     known = [process for process in driver.processes if process.member_id]
@@ -169,11 +142,11 @@ def remove_all_members(driver: SequenceDriver) -> None:
     for process in known:
         process.forget()
     if who:
-        _remove(driver, who, "evict")
-        driver.connections.receive_until(driver.connections.now_ms + 30)
+        driver.remove(who, "evict")
+        driver.wait(30)
 
 
-def extended_initial_delay(driver: SequenceDriver) -> bool:
+def extended_initial_delay(driver: Driver) -> bool:
     """All members are removed; new ones join one by one, and extend the initial rebalance delay.
 
     DescribeGroups follows the first join, and the time when the delay would surely have ended
@@ -184,20 +157,18 @@ def extended_initial_delay(driver: SequenceDriver) -> bool:
         process.gone = True
     observer, began_ms = driver.start_process(), 0.0
     for _ in range(4):
-        join_without_waiting(driver, driver.start_process(rebalance_ms=LONG_MS))
+        driver.join_without_waiting(driver.start_process(rebalance_ms=LONG_MS))
         if not began_ms:
             driver.describe(observer, patience_ms=LONG_MS)
-            began_ms = driver.connections.now_ms
-        driver.connections.receive_until(driver.connections.now_ms + 130)
+            began_ms = driver.now_ms
+        driver.wait(130)
     driver.connections.receive_until(began_ms + 730)
     driver.describe(observer)
-    driver.connections.receive_until(
-        driver.connections.now_ms + 600, lambda: not any(map(_waits, driver.living))
-    )
+    driver.settle(600)
     return True
 
 
-def pending_expiry_in_initial_delay(driver: SequenceDriver) -> bool:
+def pending_expiry_in_initial_delay(driver: Driver) -> bool:
     """A pending member's session expires during the initial delay, which others extend.
 
     Its JoinGroup shows the expiry. Joins and removals for longer than a timer may be late show that
@@ -207,42 +178,40 @@ def pending_expiry_in_initial_delay(driver: SequenceDriver) -> bool:
     if len(driver.living) > MOST - 3:
         return False
     pending, waiting = driver.start_process(dynamic=True, session_ms=SHORT_MS), list[Process]()
-    driver.join(pending, own=True, patience_ms=10)
+    driver.join(pending, patience_ms=10)
     for _ in range(9):
         waiting.append(driver.start_process(f"i{len(driver.processes) + 1}", rebalance_ms=LONG_MS))
         driver.join(waiting[-1], patience_ms=0)
-        driver.connections.receive_until(driver.connections.now_ms + 140)
+        driver.wait(140)
         if len(waiting) == MAX_SIZE - 1:
             if pending.member_id and not pending.joined:
                 driver.join(pending, patience_ms=30)
                 driver.describe(pending)
             old = waiting.pop(0)
             old.gone = True
-            _remove(driver, [("", old.instance_id)], "out")
-    driver.connections.receive_until(
-        driver.connections.now_ms + 600, lambda: not any(map(_waits, driver.living))
-    )
+            driver.remove([("", old.instance_id)], "out")
+    driver.settle(600)
     return True
 
 
-def delete_group_under_requests(driver: SequenceDriver) -> bool:
+def delete_group_under_requests(driver: Driver) -> bool:
     """All members are removed, and the group is deleted while requests for it arrive."""
     whom = [(p, p.member_id, p.generation) for p in driver.free if p.member_id][:3]
     remove_all_members(driver)
     if not driver.free or not whom:
         return False
-    driver.delete(driver.rng.choice(driver.free), connection="delete")
+    driver.delete(driver.rng.choice(driver.free), connection="delete", patience_ms=0)
     for process, member_id, generation in whom:
         if driver.rng.random() < 0.3:
             driver.join(process, patience_ms=0)
         else:
             known = {"memberId": member_id, "generationId": generation}
-            driver.heartbeat(process, own=False, patience_ms=0, **known)
-    driver.connections.receive_until(driver.connections.now_ms + 30)
+            driver.heartbeat(process, known, own=False, patience_ms=0)
+    driver.wait(30)
     return True
 
 
-def static_rejoin_in_first_join_phase(driver: SequenceDriver) -> bool:
+def static_rejoin_in_first_join_phase(driver: Driver) -> bool:
     """A new static member rejoins in its first join phase, which lasts longer than its session."""
     if len(driver.living) >= MOST or not any(p.session_ms >= 1_000 for p in reach_stable(driver)):
         return False
@@ -250,13 +219,12 @@ def static_rejoin_in_first_join_phase(driver: SequenceDriver) -> bool:
     new = driver.start_process(name, session_ms=SHORT_MS, rebalance_ms=LONG_MS)
     driver.join(new, patience_ms=20)
     if new.busy:
-        driver.fall_silent(new)
-        new.restart()
+        driver.restart(new)
         driver.join(new, patience_ms=SHORT_MS + OVERDUE_MS)
     return True
 
 
-def leave_of_pending_member(driver: SequenceDriver) -> bool:
+def leave_of_pending_member(driver: Driver) -> bool:
     """A pending member leaves, with or without an instance id.
 
     Before, it may send a JoinGroup with an instance id, which coordinators do not foresee.
@@ -271,47 +239,42 @@ def leave_of_pending_member(driver: SequenceDriver) -> bool:
     instances = [p.instance_id for p in driver.processes if p.instance_id]
     instance = driver.rng.choice((None, "ghost", *instances[:1]))
     if instance is not None:
-        driver.join(
-            pending, own=False, connection=f"{pending.client_id}.x", groupInstanceId="ghost"
-        )
+        other = f"{pending.client_id}.x"
+        driver.join(pending, {"groupInstanceId": "ghost"}, own=False, connection=other)
     driver.leave(pending, [(pending.member_id, instance)], own=False)
-    _beat(driver)
+    driver.beat()
     return True
 
 
-def repeated_sync(driver: SequenceDriver) -> bool:
+def repeated_sync(driver: Driver) -> bool:
     """A member repeats its SyncGroup shortly before its session expires, then is silent."""
     brief = [p for p in driver.having(Phase.IN) if 1_000 <= p.session_ms <= 1_500]
     if not brief or len(driver.having(Phase.IN)) < 2:
         return False
     silent = driver.rng.choice(brief)
     driver.heartbeat(silent, patience_ms=60)
-    began_ms, session_ms = driver.connections.now_ms, silent.session_ms
+    began_ms, session_ms = driver.now_ms, silent.session_ms
     beating = [p for p in driver.having(Phase.IN) if p is not silent]
     driver.wait_with_heartbeats(began_ms + 0.7 * session_ms, beating)
     driver.sync(silent, own=False)
     for more_ms in (200, 600):  # expired if SyncGroup does not renew it; surely expired
         driver.wait_with_heartbeats(began_ms + session_ms + more_ms, beating)
-        _beat(driver, without=silent)
+        driver.beat(without=silent)
     return True
 
 
-def heartbeat_at_session_end(driver: SequenceDriver) -> bool:
+@one_of(lambda driver: [p for p in driver.having(Phase.IN) if p.session_ms <= 1_500])
+def heartbeat_at_session_end(driver: Driver, process: Process) -> None:
     """A member sends heartbeats at the moment when its session expires."""
-    brief = [p for p in driver.having(Phase.IN) if p.session_ms <= 1_500]
-    if not brief:
-        return False
-    process = driver.rng.choice(brief)
     driver.heartbeat(process, patience_ms=60)
     others = [p for p in driver.having(Phase.IN) if p is not process]
     driver.wait_with_heartbeats(process.alive_ms + process.session_ms - 3, others)
     for _ in range(12):
         driver.heartbeat(process, own=False, patience_ms=1)
-    _beat(driver)
-    return True
+    driver.beat()
 
 
-def describe_at_creation(driver: SequenceDriver) -> bool:
+def describe_at_creation(driver: Driver) -> bool:
     """DescribeGroups at the moment when a group is created.
 
     The error code of a commit shows whether the group exists already.
@@ -324,7 +287,7 @@ def describe_at_creation(driver: SequenceDriver) -> bool:
     return True
 
 
-def delete_and_recreate_group(driver: SequenceDriver) -> bool:
+def delete_and_recreate_group(driver: Driver) -> bool:
     """All members are removed, and the group is deleted and created again."""
     if not driver.free:
         return False
@@ -335,15 +298,15 @@ def delete_and_recreate_group(driver: SequenceDriver) -> bool:
     return describe_at_creation(driver)
 
 
-def commit_to_unknown_group(driver: SequenceDriver, patience_ms: int | None = None) -> bool:
+def commit_to_unknown_group(driver: Driver, **how: Unpack[Sending]) -> bool:
     """A commit with a generation, to a group that never existed."""
-    numbered: dict[str, Any] = {"generationId": 1, "generationIdOrMemberEpoch": 1}
-    unknown = driver.start_process()
-    driver.commit(unknown, own=False, patience_ms=patience_ms, memberId="nobody", **numbered)
+    who = {"memberId": "nobody", "generationId": 1, "generationIdOrMemberEpoch": 1}
+    how["own"] = False
+    driver.commit(driver.start_process(), who, **how)
     return True
 
 
-def slightly_oversized_commit(driver: SequenceDriver) -> bool:
+def slightly_oversized_commit(driver: Driver) -> bool:
     """A commit slightly above the log's limit, while others send heartbeats.
 
     The excess is so small that the Java coordinator notices it only when it writes the batch.
@@ -354,23 +317,5 @@ def slightly_oversized_commit(driver: SequenceDriver) -> bool:
     driver.commit(members[0], own=False, patience_ms=0, just_too_large=True)
     for process in 3 * members[1:]:
         driver.heartbeat(process, own=False, patience_ms=2)
-    driver.connections.receive_until(driver.connections.now_ms + 60)
+    driver.wait(60)
     return True
-
-
-def _remove(
-    driver: SequenceDriver, who: Sequence[tuple[Ref | str, str | None]], connection: str
-) -> None:
-    """Remove members by the process with the newest LeaveGroup version."""
-    speaker = max(driver.processes, key=lambda p: p.versions["LEAVE_GROUP"])
-    driver.leave(speaker, who, own=False, connection=f"{speaker.client_id}.{connection}")
-
-
-def _beat(driver: SequenceDriver, without: Process | None = None) -> None:
-    for process in driver.having(Phase.IN):
-        if process is not without:
-            driver.heartbeat(process)
-
-
-def _waits(process: Process) -> bool:
-    return bool(process.waiting)

@@ -1,6 +1,6 @@
 """Groups are put into partitions of the group topic by their names."""
 
-from groupquake.fuzz.offsets_partitions import OffsetsPartitions
+from groupquake.fuzz.target import OffsetsPartitions
 from kafka_protocol.offsets_topic import partition_of
 
 
