@@ -293,6 +293,5 @@ class Coordinator(RuleBasedStateMachine):
 def test_random_event_sequences_keep_the_invariants(profile):
     """Let the machine above play, under all rules there are."""
     run_state_machine_as_test(
-        Coordinator,
-        settings=settings(max_examples=25, stateful_step_count=50, derandomize=True),
+        Coordinator, settings=settings(max_examples=25, stateful_step_count=50, derandomize=True)
     )
