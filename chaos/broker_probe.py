@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from chaos import timing
@@ -91,19 +90,6 @@ class Question:
         self._socket.close()
 
 
-@dataclass(frozen=True, slots=True)
-class Door:
-    """Whether the port at an address takes connections; `why` it does not, if it did not refuse."""
-
-    address: str
-    takes: bool
-    why: str | None = None
-
-    def __str__(self) -> str:
-        why = f" ({self.why})" if self.why else ""
-        return f"{self.address} takes {'' if self.takes else 'no '}connections{why}"
-
-
 class BrokerProbe:
     """What can be seen of one of the `brokers` from outside."""
 
@@ -142,22 +128,23 @@ class BrokerProbe:
 
     def takes_connections(self) -> bool:
         """Return whether its port takes connections. Raises ChaosError if that is not clear."""
-        return self.door().takes
+        return self.door()[0]
 
-    def door(self) -> "Door":
-        """Return whether its port takes connections. Raises ChaosError if that is not clear.
+    def door(self) -> tuple[bool, str]:
+        """Return whether its port takes connections, and the same in words.
 
         A broker of this machine that is down refuses them. That of another may be gone with its
-        machine, its address or its name: then nothing answers at all.
+        machine, its address or its name: then nothing answers at all. Raises ChaosError if it is
+        not clear.
         """
         error = _refusal(self._broker)
         if error is None:
-            return Door(self.address, takes=True)
+            return True, f"{self.address} takes connections"
         if isinstance(error, ConnectionRefusedError):
-            return Door(self.address, takes=False)
+            return False, f"{self.address} takes no connections"
         if not isinstance(error, ConnectionError) and _is_here(self._broker.host):
             raise _unclear(self._broker, error)
-        return Door(self.address, takes=False, why=str(error))
+        return False, f"{self.address} takes no connections ({error})"
 
     def await_end(self, within_s: float, stop: threading.Event) -> None:
         """Wait until its port takes no connections, time is up or `stop` is set."""

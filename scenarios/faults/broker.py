@@ -46,12 +46,12 @@ class BrokerDown(BrokerFault):
         does not.
         """
         shut_down = self._probe.has_stopped()
-        door = self._probe.door()
+        takes, door = self._probe.door()
         if not self._context.cluster.logs_shutdowns:
-            return Finding(not door.takes, str(door))
+            return Finding(not takes, door)
         last = f"{'a' if shut_down else 'no'} goodbye of its coordinator in its group.log"
         as_intended = shut_down == (self.process == "stopped")
-        return Finding(not door.takes and as_intended, f"{door}, {last}")
+        return Finding(not takes and as_intended, f"{door}, {last}")
 
     def heal(self) -> str:
         """Start the broker; it takes requests when this returns."""

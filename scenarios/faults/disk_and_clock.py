@@ -43,12 +43,9 @@ class DiskFull(BrokerAway):
         """Return whether the broker found no space, by its own log, and its port is closed."""
         free = self._context.cluster.volume(self._broker).free_bytes
         said = self._probe.has_logged(_NO_SPACE)
-        closed = not self._probe.takes_connections()
-        evidence = (
-            f"{free} bytes free on its disk, {'a' if said else 'no'} line '{_NO_SPACE}' in its "
-            f"server.log, {self._probe.address} takes {'no ' if closed else ''}connections"
-        )
-        return Finding(said and closed, evidence)
+        takes, door = self._probe.door()
+        line = f"{'a' if said else 'no'} line '{_NO_SPACE}' in its server.log"
+        return Finding(said and not takes, f"{free} bytes free on its disk, {line}, {door}")
 
     def heal(self) -> str:
         """Free the disk and start the broker; it takes requests when this returns."""
