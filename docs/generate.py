@@ -55,24 +55,29 @@ def pages() -> Iterator[tuple[str, str]]:
 
 
 def experiments() -> str:
-    """Describe every experiment of the library."""
+    """Describe every experiment of the library, a row each."""
     lines = [
         "# Experiments of the library",
         "",
         (
             "`groupquake list` names them, `groupquake plan NAME` prints the schedule of one, and "
-            "`groupquake run NAME` runs it. The files are in `scenarios/library/`."
+            "`groupquake run NAME` runs it; `--kafka VERSION` chooses the release. The files are "
+            "in `scenarios/library/`. Brokers are held to the rules of their release, unless a row "
+            "says otherwise."
         ),
         "",
+        "| experiment | what happens | faults | brokers |",
+        "|---|---|---|--:|",
     ]
     for name in scenarios.names():
         one = scenarios.named(name)
-        lines += [f"## {name}", "", one.description.strip(), ""]
+        text = " ".join(one.description.split()).replace("|", "\\|")
+        if one.judge != "release":
+            text += f" Judged by `{one.judge}`."
         used = sorted({fault.fault for fault in one.faults})
-        lines += [f"- Faults: {', '.join(f'[`{f}`](../faults/{f}.md)' for f in used) or 'none'}."]
-        lines += [f"- Brokers: {one.cluster.brokers}, Kafka {one.cluster.version} by default."]
-        lines += [f"- Judged by: `{one.judge}`.", ""]
-    return "\n".join(lines).rstrip() + "\n"
+        faults = ", ".join(f"[`{fault}`](../faults/{fault}.md)" for fault in used)
+        lines.append(f"| `{name}` | {text} | {faults} | {one.cluster.brokers} |")
+    return "\n".join(lines) + "\n"
 
 
 def reference() -> str:

@@ -22,7 +22,7 @@ from groupquake.exits import NotSteadyError
 from groupquake.live_view import LiveView
 from groupquake.load_process import end_members
 from groupquake.runner import Runner
-from loadtest.client_configs import closing_s
+from loadtest.configs import closing_s
 from loadtest.control_protocol import TOKEN_VARIABLE
 from scenarios import Experiment
 

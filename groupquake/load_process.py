@@ -24,10 +24,10 @@ from chaos.waiting import exit_code
 from groupquake import telemetry
 from groupquake.exits import NotSteadyError
 from groupquake.load_workers import ALONE, Workers
-from loadtest.client_configs import closing_s, spawn_rate
+from loadtest.configs import closing_s, spawn_rate
 from loadtest.control_protocol import TOKEN_VARIABLE
 from loadtest.dies_with_parent import dying_with_parent
-from loadtest.settings import RUN_FOLDER
+from loadtest.members.settings import RUN_FOLDER
 from scenarios import Experiment
 from scenarios.client_properties import ENVIRONMENT, TLS_ENDS_AT_TAP
 from scenarios.clients import kind_of

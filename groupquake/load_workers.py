@@ -9,7 +9,7 @@ import click
 
 from chaos.clusters.ports import HOST, free_ports
 from groupquake.commands.options import is_port
-from loadtest.client_configs import PORTABLE
+from loadtest.configs import PORTABLE
 from scenarios import Experiment
 from scenarios.clients import kind_of
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from chaos.steady import Observation
 from chaos.tail import Tail
-from loadtest.experiment import configs_in
+from loadtest.configs import configs_in
 from scenarios import Experiment
 
 

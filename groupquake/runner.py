@@ -36,7 +36,7 @@ from groupquake.machine_sampler import MachineSampler
 from groupquake.producing import Producing
 from groupquake.signals import Signals
 from groupquake.wire_script_process import WireScripts
-from loadtest.client_configs import closing_s
+from loadtest.configs import closing_s
 from scenarios import Experiment
 
 HISTORIES_S = 40.0

@@ -163,7 +163,9 @@ def _never(at_ms: float) -> float:
 
 def _endless(times: tuple[Timed, ...]) -> tuple[Timed, ...]:
     """Return what was logged, with times that stand for never."""
-    never = ({f.name: inf for f in fields(one) if getattr(one, f.name) == LAST_MS} for one in times)
+    never: Iterator[dict[str, Any]] = (
+        {f.name: inf for f in fields(one) if getattr(one, f.name) == LAST_MS} for one in times
+    )
     return tuple(replace(one, **ends) for one, ends in zip(times, never, strict=True))
 
 

@@ -34,19 +34,10 @@ def test_links_of_the_readme_lead_somewhere() -> None:
     assert [link for link in links if not (ROOT / link).exists()] == []
 
 
-def test_every_finding_page_is_in_the_index_and_in_the_site() -> None:
-    folder = ROOT / "docs" / "findings"
-    pages = {page.name for page in folder.glob("*.md")} - {"index.md"}
-    index = set(re.findall(r"\]\(([\w-]+\.md)\)", (folder / "index.md").read_text("utf-8")))
-    site = set(re.findall(r"findings/([\w-]+\.md)", (ROOT / "mkdocs.yml").read_text("utf-8")))
-    assert index == pages
-    assert site - {"index.md"} == pages
-
-
 def test_the_glossary_is_sorted_one_line_each() -> None:
     rows = re.findall(
         r"^\| ([^|]+) \| [^|]+ \|$", (ROOT / "docs" / "glossary.md").read_text(), re.MULTILINE
     )
     words = [row.strip() for row in rows if row.strip() not in ("word", "---")]
-    assert len(words) > 30
+    assert 10 < len(words) <= 20
     assert words == sorted(words)

@@ -1,7 +1,6 @@
 """The bundle of the classic protocol: its parts fit together, and a replay takes them from it."""
 
 from dataclasses import fields, replace
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,11 +12,10 @@ from reference_coordinator.classic.effects import (
     Answer,
     Effect,
     HeartbeatResponse,
-    JoinResponse,
     Response,
     SyncResponse,
 )
-from reference_coordinator.classic.events import Choices, Event, HeartbeatReceived
+from reference_coordinator.classic.events import Event, HeartbeatReceived
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import NEWEST
 from reference_coordinator.classic.state import Group
@@ -26,48 +24,10 @@ from reference_coordinator.event_files.counterexample import counterexample
 from reference_coordinator.replay import EpochEvent, Evidence, replay
 from tests.reference_coordinator.replay.conftest import IDS, PROFILE, START, Scenario, stable
 
-JOIN = SimpleNamespace(
-    id="r1",
-    api="JOIN_GROUP",
-    api_version=9,
-    client_id="c",
-    client_host="/127.0.0.1",
-    request={
-        "memberId": "",
-        "groupInstanceId": None,
-        "sessionTimeoutMs": 10_000,
-        "rebalanceTimeoutMs": 30_000,
-        "protocolType": "consumer",
-        "protocols": [{"name": "range", "metadata": ""}],
-    },
-)
 
-
-def test_a_body_becomes_an_event_that_step_answers() -> None:
-    event = CLASSIC.bodies[JOIN.api].event(JOIN, 5.0, Choices(new_member_id="c-1"))
-    group, effects = CLASSIC.step(CLASSIC.new_group("g"), event, NEWEST)
-    assert group.pending_joins == {"c-1"}
-    responses = [effect.response for effect in effects if hasattr(effect, "response")]
-    assert responses == [JoinResponse(Error.MEMBER_ID_REQUIRED, "c-1")]
-
-
-def test_every_api_of_the_coordinator_has_a_body() -> None:
+def test_the_parts_of_the_bundle_fit_together() -> None:
     assert CLASSIC.bodies.keys() == set(COORDINATOR_APIS)
-
-
-@pytest.mark.parametrize(("version", "kept"), [(8, False), (9, True)])
-def test_a_response_keeps_the_fields_of_its_version(version: int, *, kept: bool) -> None:
-    sent = CLASSIC.as_sent(JoinResponse(0, skip_assignment=True), version)
-    assert sent.skip_assignment is kept
-
-
-def test_profiles_are_found_by_name_and_by_release() -> None:
-    assert CLASSIC.profile_named("4.4.0") is NEWEST
-    assert CLASSIC.profile_for("4.4.0", "java") is NEWEST
-    assert CLASSIC.profile_for("4.4.0", "scala") is None
-
-
-def test_the_key_of_a_row_is_among_its_columns() -> None:
+    assert CLASSIC.profile_named("4.4.0") is CLASSIC.profile_for("4.4.0", "java") is NEWEST
     assert {*CLASSIC.row_key} <= {field.name for field in fields(ExpectedRebalance)}
 
 
@@ -171,12 +131,8 @@ def test_a_replay_reads_the_bodies_that_its_bundle_has() -> None:
     assert replay(pings(Error.UNKNOWN_MEMBER_ID), PROFILE, protocol=PINGED).proven
     with pytest.raises(KeyError, match=PING):
         replay(pings(), PROFILE)
-
-
-def test_a_request_without_a_response_is_read_by_the_bundle() -> None:
     outcome = replay(pings(response=None, answered_ms=float("inf")), PROFILE, protocol=PINGED)
-    assert outcome.violations == ()
-    assert len(outcome.checked) == 6
+    assert (outcome.violations, len(outcome.checked)) == ((), 6)
 
 
 def test_the_error_of_a_loading_coordinator_is_read_by_the_bundle() -> None:

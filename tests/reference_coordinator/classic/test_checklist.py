@@ -6,12 +6,7 @@ from importlib import import_module
 from pathlib import Path
 
 from reference_coordinator.classic.releases import PROFILES
-from tests.reference_coordinator.classic.checklist import (
-    CASES,
-    CHECKLIST,
-    STANDS,
-    Stand,
-)
+from tests.reference_coordinator.classic.checklist import CASES, CHECKLIST, STANDS, Stand
 
 
 def stands() -> list[Stand]:

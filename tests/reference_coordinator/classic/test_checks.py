@@ -1,7 +1,5 @@
 """Checks of JoinGroup, SyncGroup and Heartbeat, and their order."""
 
-from functools import partial
-
 import pytest
 
 from kafka_protocol.errors import Error
@@ -15,11 +13,7 @@ from tests.reference_coordinator.classic.playbook import (
     Playbook,
     statics,
 )
-from tests.reference_coordinator.classic.releases import (
-    EVERY_RELEASE,
-    UNDER_ALL,
-    by_rule,
-)
+from tests.reference_coordinator.classic.releases import EVERY_RELEASE, UNDER_ALL, by_rule
 
 pytestmark = EVERY_RELEASE
 
@@ -34,9 +28,22 @@ def completing(play: Playbook) -> str:
     return call.answer.member_id
 
 
-@case("testJoinGroupInconsistentProtocolType")
-def test_join_group_inconsistent_protocol_type():
-    """A group is of one protocol type."""
+@case(
+    "testJoinGroupInconsistentProtocolType",
+    "testJoinGroupWithEmptyProtocolType",
+    "testJoinGroupWithEmptyGroupProtocol",
+)
+def test_a_group_has_one_protocol_type_and_each_member_a_protocol():
+    """The first member has to name both, and who joins again as well."""
+    play = Playbook()
+    for given in ({"protocol_type": ""}, {"protocols": ()}):
+        assert play.join(client="c", version=3, **given).answer == INCONSISTENT
+        assert play.join(instance="I1", **given).answer == INCONSISTENT
+    assert play.join(client="c", protocol_type="").answer == INCONSISTENT
+    assert play.state is State.EMPTY
+    pending = play.join(client="c").answer.member_id
+    again = play.join(pending, client="c", protocol_type="")
+    assert again.answer == JoinResponse(Error.INCONSISTENT_GROUP_PROTOCOL, pending)
     play = Playbook()
     statics(play, "I1")
     assert play.join(client="c", version=3, protocol_type="connect").answer == INCONSISTENT
@@ -45,127 +52,79 @@ def test_join_group_inconsistent_protocol_type():
     assert known.answer == JoinResponse(Error.INCONSISTENT_GROUP_PROTOCOL, "I1-1")
 
 
-@case("testJoinGroupWithEmptyProtocolType")
-def test_join_group_with_empty_protocol_type():
-    """The first member has to name one, and who joins again as well."""
-    play = Playbook()
-    assert play.join(client="c", version=3, protocol_type="").answer == INCONSISTENT
-    assert play.join(client="c", protocol_type="").answer == INCONSISTENT
-    assert play.state is State.EMPTY
-    pending = play.join(client="c").answer.member_id
-    again = play.join(pending, client="c", protocol_type="")
-    assert again.answer == JoinResponse(Error.INCONSISTENT_GROUP_PROTOCOL, pending)
-
-
-@case("testJoinGroupWithEmptyGroupProtocol")
-def test_join_group_with_empty_group_protocol():
-    """And at least one protocol."""
-    play = Playbook()
-    assert play.join(client="c", version=3, protocols=()).answer == INCONSISTENT
-    assert play.join(instance="I1", protocols=()).answer == INCONSISTENT
-    assert play.state is State.EMPTY
-
-
-@case("testJoinGroupInconsistentGroupProtocol")
+@case("testJoinGroupInconsistentGroupProtocol", "testJoinGroupSecondJoinInconsistentProtocol")
 def test_join_group_inconsistent_group_protocol():
-    """One protocol at least must be common to all."""
+    """One protocol at least must be common to all; a rejoin is held to what was there before."""
     play = Playbook()
-    first = play.join(client="c", version=3, protocols=("range",))
+    pending = play.join(client="c", protocols=("range",)).answer.member_id
+    refused = JoinResponse(Error.INCONSISTENT_GROUP_PROTOCOL, pending)
+    assert play.join(pending, client="c", protocols=()).answer == refused
+    joined = play.join(pending, client="c", protocols=("range",))
     other = play.join(client="c", version=3, protocols=("roundrobin",))
     assert other.answer == INCONSISTENT
     play.after(INITIAL_DELAY_MS)
-    assert first.error is Error.NONE
-    assert play.member_ids == {first.answer.member_id}
+    assert (joined.error, play.member_ids) == (Error.NONE, {pending})
+    assert play.join(pending, client="c", protocols=("roundrobin",)).answer == refused
 
 
-@case("testJoinGroupSecondJoinInconsistentProtocol")
-def test_join_group_second_join_inconsistent_protocol():
-    """A rejoin is checked too, against the protocols of the earlier join."""
-    play = Playbook()
-    pending = play.join(client="c", protocols=("range",)).answer.member_id
-    none = play.join(pending, client="c", protocols=())
-    assert none.answer == JoinResponse(Error.INCONSISTENT_GROUP_PROTOCOL, pending)
-    joined = play.join(pending, client="c", protocols=("range",))
-    play.after(INITIAL_DELAY_MS)
-    assert joined.error is Error.NONE
-    again = play.join(pending, client="c", protocols=("roundrobin",))
-    assert again.answer == JoinResponse(Error.INCONSISTENT_GROUP_PROTOCOL, pending)
-
-
-def synced(protocol_type: str | None, protocol: str | None, version: int) -> list[SyncResponse]:
-    """Let a leader and its follower sync; return their answers, all of which must be there."""
+@case(
+    "testSyncGroupReturnsAnErrorWhenProtocolTypeIsInconsistent",
+    "testSyncGroupReturnsAnErrorWhenProtocolNameIsInconsistent",
+    "testSyncGroupSucceedWhenProtocolTypeAndNameAreNotProvided",
+    "testSyncGroupSucceedWhenProtocolTypeAndNameAreConsistent",
+)
+def test_protocol_type_and_name_in_sync_group():
+    """From v5 on both are named, and must be the group's (KIP-559); the answer repeats them."""
     play = Playbook()
     play.join(instance="L")
     play.join(instance="F")
     play.after(2 * INITIAL_DELAY_MS)
-    sync = partial(play.sync, protocol_type=protocol_type, protocol=protocol, version=version)
-    return [sync(member_id).answer for member_id in ("L-1", "F-1")]
-
-
-@case("testSyncGroupReturnsAnErrorWhenProtocolTypeIsInconsistent")
-def test_sync_group_returns_an_error_when_protocol_type_is_inconsistent():
-    """The group's own, from SyncGroup v5 on (KIP-559)."""
     refused = SyncResponse(Error.INCONSISTENT_GROUP_PROTOCOL)
-    assert synced("whatever", "range", 5) == [refused, refused]
+    for member_id in ("L-1", "F-1"):
+        for wrong in (("connect", "range"), ("consumer", "roundrobin")):
+            named = dict(zip(("protocol_type", "protocol"), wrong, strict=True))
+            assert play.sync(member_id, version=5, **named).answer == refused
+    assert play.state is State.COMPLETING_REBALANCE
+    right = {"protocol_type": "consumer", "protocol": "range"}
+    led = play.sync("L-1", version=5, **right, **{"L-1": "all"})
+    assert led.answer == SyncResponse(Error.NONE, "consumer", "range", "all")
+    assert play.sync("L-1", version=4).answer == led.answer
+    empty = SyncResponse(Error.NONE, "consumer", "range")
+    assert play.sync("F-1", version=5, **right).answer == empty
 
 
-@case("testSyncGroupReturnsAnErrorWhenProtocolNameIsInconsistent")
-def test_sync_group_returns_an_error_when_protocol_name_is_inconsistent():
-    """The selected one, from SyncGroup v5 on (KIP-559)."""
-    refused = SyncResponse(Error.INCONSISTENT_GROUP_PROTOCOL)
-    assert synced("consumer", "whatever", 5) == [refused, refused]
-
-
-@case("testSyncGroupSucceedWhenProtocolTypeAndNameAreNotProvided")
-def test_sync_group_succeed_when_protocol_type_and_name_are_not_provided():
-    """Before v5 there is no field for either."""
-    answers = synced(None, None, 4)
-    assert [answer.error for answer in answers] == [Error.NONE] * 2
-
-
-@case("testSyncGroupSucceedWhenProtocolTypeAndNameAreConsistent")
-def test_sync_group_succeed_when_protocol_type_and_name_are_consistent():
-    """The answer repeats both."""
-    assert synced("consumer", "range", 5) == [SyncResponse(Error.NONE, "consumer", "range")] * 2
-
-
-@case("testHeartbeatUnknownGroup")
-def test_heartbeat_unknown_group():
-    """A group nobody knows."""
-    assert Playbook().heartbeat("m", generation=-1) is Error.UNKNOWN_MEMBER_ID
-
-
-@case("testHeartbeatDeadGroup")
-def test_heartbeat_dead_group():
-    """A Dead group, with any member id."""
+@case(
+    "testHeartbeatUnknownGroup",
+    "testHeartbeatDeadGroup",
+    "testHeartbeatEmptyGroup",
+    "testHeartbeatUnknownConsumerExistingGroup",
+    "testHeartbeatIllegalGeneration",
+    "testHeartbeatDuringRebalanceCausesRebalanceInProgress",
+)
+def test_heartbeat_checks():
+    """Dead, the ids, the generation, and the state at last."""
     play = Playbook()
+    assert play.heartbeat("m", generation=-1) is Error.UNKNOWN_MEMBER_ID
     (member,) = statics(play, "I1")
-    play.force(State.DEAD)
-    assert play.heartbeat(member, instance="I1") is Error.COORDINATOR_NOT_AVAILABLE
-    assert play.heartbeat("unknown", generation=9) is Error.COORDINATOR_NOT_AVAILABLE
-
-
-@pytest.mark.parametrize("left", [False, True])
-@case("testHeartbeatEmptyGroup")
-def test_heartbeat_empty_group(left):
-    """Nobody is a member of an Empty group, even if it is still there."""
-    play = Playbook()
-    (member,) = statics(play, "I1")
-    if left:
-        play.leave((member, "I1"))
-    else:
-        play.force(State.EMPTY)
-    assert play.state is State.EMPTY
-    assert play.heartbeat(member) is Error.UNKNOWN_MEMBER_ID
-
-
-@case("testHeartbeatUnknownConsumerExistingGroup")
-def test_heartbeat_unknown_consumer_existing_group():
-    """The ids are looked at before the generation."""
-    play = Playbook()
-    statics(play, "I1")
     assert play.heartbeat("unknown") is Error.UNKNOWN_MEMBER_ID
     assert play.heartbeat("unknown", generation=9) is Error.UNKNOWN_MEMBER_ID
+    for generation in (-1, 0, 2):
+        assert play.heartbeat(member, generation=generation) is Error.ILLEGAL_GENERATION
+    play.join_dynamic("c")
+    assert play.rebalances == [Reason.NEW_MEMBER, Reason.NEW_MEMBER]
+    assert play.heartbeat(member, instance="I1") is Error.REBALANCE_IN_PROGRESS
+    assert play.heartbeat(member, generation=9) is Error.ILLEGAL_GENERATION
+    for state, error in (
+        (State.EMPTY, Error.UNKNOWN_MEMBER_ID),
+        (State.DEAD, Error.COORDINATOR_NOT_AVAILABLE),
+    ):
+        play.force(state)
+        assert play.heartbeat(member, instance="I1") is error
+        assert play.heartbeat("unknown", generation=9) is error
+    left = Playbook()
+    (member,) = statics(left, "I1")
+    left.leave((member, "I1"))
+    assert left.heartbeat(member) is Error.UNKNOWN_MEMBER_ID
 
 
 @case(
@@ -178,26 +137,6 @@ def test_heartbeat_rebalance_in_progress(error):
     assert play.heartbeat(completing(play)) is error
 
 
-@pytest.mark.parametrize("generation", [-1, 0, 2])
-@case("testHeartbeatIllegalGeneration")
-def test_heartbeat_illegal_generation(generation):
-    """Only the running generation will do."""
-    play = Playbook()
-    (member,) = statics(play, "I1")
-    assert play.heartbeat(member, generation=generation) is Error.ILLEGAL_GENERATION
-
-
-@case("testHeartbeatDuringRebalanceCausesRebalanceInProgress")
-def test_heartbeat_during_rebalance_causes_rebalance_in_progress():
-    """In PreparingRebalance the error is REBALANCE_IN_PROGRESS, unless the generation is wrong."""
-    play = Playbook()
-    (member,) = statics(play, "I1")
-    play.join_dynamic("c")
-    assert play.rebalances == [Reason.NEW_MEMBER, Reason.NEW_MEMBER]
-    assert play.heartbeat(member, instance="I1") is Error.REBALANCE_IN_PROGRESS
-    assert play.heartbeat(member, generation=9) is Error.ILLEGAL_GENERATION
-
-
 def test_an_empty_group_may_change_its_protocol_type():
     """Only members bind a group to its type."""
     play = Playbook()
@@ -206,20 +145,6 @@ def test_an_empty_group_may_change_its_protocol_type():
     call = play.join(instance="I1", protocol_type="connect", protocols=("compatible",))
     play.after(INITIAL_DELAY_MS)
     assert (call.answer.protocol_type, call.answer.protocol) == ("connect", "compatible")
-
-
-def test_sync_group_protocol_type_and_name():
-    """V5 names type and protocol, and both must be the group's; before, neither is."""
-    play = Playbook()
-    play.join(instance="I1")
-    play.after(INITIAL_DELAY_MS)
-    refused = SyncResponse(Error.INCONSISTENT_GROUP_PROTOCOL)
-    assert play.sync("I1-1", protocol_type="connect", protocol="range").answer == refused
-    assert play.sync("I1-1", protocol_type="consumer", protocol="roundrobin").answer == refused
-    assert play.group.pending_syncs == {"I1-1"}
-    synced = play.sync("I1-1", protocol_type="consumer", protocol="range", **{"I1-1": "all"})
-    assert synced.answer == SyncResponse(Error.NONE, "consumer", "range", "all")
-    assert play.sync("I1-1").answer == synced.answer
 
 
 def test_sync_group_checks():
@@ -334,9 +259,7 @@ def test_dynamic_member_of_old_versions_joins_in_one_step(version):
 
 
 refused_if_unknown = by_rule(
-    "unknown_instance_is_refused",
-    "error",
-    {True: Error.UNKNOWN_MEMBER_ID, False: Error.NONE},
+    "unknown_instance_is_refused", "error", {True: Error.UNKNOWN_MEMBER_ID, False: Error.NONE}
 )
 
 

@@ -7,11 +7,7 @@ import pytest
 from kafka_protocol.errors import Error
 from reference_coordinator.classic.state import State
 from tests.reference_coordinator.classic.checklist import case
-from tests.reference_coordinator.classic.playbook import (
-    INITIAL_DELAY_MS,
-    Playbook,
-    statics,
-)
+from tests.reference_coordinator.classic.playbook import INITIAL_DELAY_MS, Playbook, statics
 from tests.reference_coordinator.classic.releases import (
     EVERY_RELEASE,
     UNDER_ALL,
@@ -52,27 +48,19 @@ def completing(play: Playbook) -> str:
     return call.answer.member_id
 
 
-@case("testCommitOffsetInCompletingRebalance")
+@case(
+    "testCommitOffsetInCompletingRebalance",
+    "testCommitOffsetInCompletingRebalanceFromUnknownMemberId",
+    "testCommitOffsetInCompletingRebalanceFromIllegalGeneration",
+)
 def test_commit_offset_in_completing_rebalance():
-    """The member has to sync first."""
+    """The member has to sync first; its id and generation are checked before."""
     play = Playbook()
-    assert play.commit(completing(play)) is Error.REBALANCE_IN_PROGRESS
-
-
-@pytest.mark.parametrize("member_id", ["", "unknown"])
-@case("testCommitOffsetInCompletingRebalanceFromUnknownMemberId")
-def test_commit_offset_in_completing_rebalance_from_unknown_member_id(member_id):
-    """Its id is checked before."""
-    play = Playbook()
-    completing(play)
-    assert play.commit(member_id) is Error.UNKNOWN_MEMBER_ID
-
-
-@case("testCommitOffsetInCompletingRebalanceFromIllegalGeneration")
-def test_commit_offset_in_completing_rebalance_from_illegal_generation():
-    """The generation is checked, too."""
-    play = Playbook()
-    assert play.commit(completing(play), generation=2) is Error.ILLEGAL_GENERATION
+    member_id = completing(play)
+    assert play.commit("") is Error.UNKNOWN_MEMBER_ID
+    assert play.commit("unknown") is Error.UNKNOWN_MEMBER_ID
+    assert play.commit(member_id, generation=2) is Error.ILLEGAL_GENERATION
+    assert play.commit(member_id) is Error.REBALANCE_IN_PROGRESS
 
 
 def test_manual_commit_to_a_group_with_members():

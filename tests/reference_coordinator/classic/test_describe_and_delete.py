@@ -44,11 +44,7 @@ def test_describe_group_stable_for_static_member():
     )
 
 
-@by_rule(
-    "describes_assignments_in_every_state",
-    "assignment",
-    {True: "work of L-1", False: ""},
-)
+@by_rule("describes_assignments_in_every_state", "assignment", {True: "work of L-1", False: ""})
 def test_describes_assignment_at_all_times(assignment):
     """A rebalancing group is described without protocol; in Scala without assignments, too."""
     play = Playbook()
@@ -104,9 +100,7 @@ def test_describe_elsewhere():
 
 
 @by_rule(
-    "describes_static_to_old_clients",
-    "error",
-    {True: Error.NONE, False: Error.UNSUPPORTED_VERSION},
+    "describes_static_to_old_clients", "error", {True: Error.NONE, False: Error.UNSUPPORTED_VERSION}
 )
 def test_describes_static_to_old_clients(error):
     """KAFKA-10239: in 2.5.0 versions below 4 failed with the first instance id in the group."""

@@ -31,7 +31,7 @@ def test_select_protocol_tied(picked):
     assert [(b.value, b.refused) for b in play.bound if b.kind == "protocol"] == [(picked, "")]
 
 
-@case("testSelectProtocol")
+@case("testSelectProtocol", "testSelectProtocolChoosesCompatibleProtocol")
 def test_select_protocol():
     """Each member votes for its first that all support; most votes are no choice."""
     play = Playbook()
@@ -42,11 +42,6 @@ def test_select_protocol():
     play.after(2 * INITIAL_DELAY_MS)
     assert last.answer.protocol == "roundrobin"
     assert [b.kind for b in play.bound if b.kind == "protocol"] == []
-
-
-@case("testSelectProtocolChoosesCompatibleProtocol")
-def test_select_protocol_chooses_compatible_protocol():
-    """A protocol that one member lacks is never selected."""
     play = Playbook()
     play.join(instance="I1", protocols=("range", "roundrobin"))
     last = play.join(instance="I2", protocols=("roundrobin", "blah"))
@@ -70,11 +65,7 @@ def test_init_next_generation_empty_group():
 
 @pytest.mark.parametrize(
     ("protocols", "supported"),
-    [
-        (("roundrobin", "foo"), True),
-        (("range", "bar"), True),
-        (("foo", "bar"), False),
-    ],
+    [(("roundrobin", "foo"), True), (("range", "bar"), True), (("foo", "bar"), False)],
 )
 @case("testSupportsProtocols")
 def test_supports_protocols(protocols, supported):
@@ -100,10 +91,7 @@ def test_init_next_generation():
 
 @case(
     "testUpdateMember",
-    timeouts={
-        "2.4": (SESSION_MS, REBALANCE_MS),
-        "3.3.2": (2 * SESSION_MS, 2 * REBALANCE_MS),
-    },
+    timeouts={"2.4": (SESSION_MS, REBALANCE_MS), "3.3.2": (2 * SESSION_MS, 2 * REBALANCE_MS)},
 )
 def test_update_member(timeouts):
     """A rejoin updates the member; before 3.3.2 it did not update the timeouts."""
@@ -184,11 +172,28 @@ def test_cannot_add_static_member_if_already_present(state):
     assert dict(play.group.static_ids) == {"I1": "I1-2"}
 
 
-@case("testCannotAddPendingMemberIfStable")
-def test_cannot_add_pending_member_if_stable():
-    """Nobody is a member and pending: who joins again with its id is not asked to do so twice."""
+@case(
+    "testCannotAddPendingMemberIfStable",
+    "testRemovalFromPendingAfterMemberIsStable",
+    "testRemovalFromPendingWhenMemberIsRemoved",
+)
+def test_pending_members():
+    """An id is pending until it is used, its member leaves, or it does not join in time.
+
+    Nobody is a member and pending: who joins again with its id is not asked to do so twice.
+    """
+    play = Playbook()
+    for leaves in (False, True):
+        pending = play.join(client="c").answer.member_id
+        assert (play.group.pending_joins, play.member_ids) == ({pending}, set())
+        if leaves:
+            play.leave((pending, None))
+        else:
+            play.after(SESSION_MS)
+        assert (play.group.pending_joins, play.member_ids) == (frozenset(), set())
     play = Playbook()
     joined = play.join_dynamic("c")
+    assert (play.group.pending_joins, len(play.member_ids)) == (frozenset(), 1)
     play.after(INITIAL_DELAY_MS)
     play.sync_everyone()
     member_id = joined.answer.member_id
@@ -197,30 +202,6 @@ def test_cannot_add_pending_member_if_stable():
     pending = play.join(client="c", drawn=member_id).answer.member_id
     assert play.group.pending_joins == {pending}
     assert pending != member_id
-
-
-@case("testRemovalFromPendingAfterMemberIsStable")
-def test_removal_from_pending_after_member_is_stable():
-    """An id that is used is pending no longer."""
-    play = Playbook()
-    pending = play.join(client="c").answer.member_id
-    assert (play.group.pending_joins, play.member_ids) == ({pending}, set())
-    play.join(pending, client="c")
-    assert (play.group.pending_joins, play.member_ids) == (frozenset(), {pending})
-
-
-@pytest.mark.parametrize("leaves", [False, True])
-@case("testRemovalFromPendingWhenMemberIsRemoved")
-def test_removal_from_pending_when_member_is_removed(leaves):
-    """A pending id is removed if its member leaves before it joins, or does not join in time."""
-    play = Playbook()
-    pending = play.join(client="c").answer.member_id
-    assert play.group.pending_joins == {pending}
-    if leaves:
-        play.leave((pending, None))
-    else:
-        play.after(SESSION_MS)
-    assert (play.group.pending_joins, play.member_ids) == (frozenset(), set())
 
 
 def completing(*names: str) -> Playbook:
@@ -233,53 +214,43 @@ def completing(*names: str) -> Playbook:
     return play
 
 
-@case("testCanAddAndRemovePendingSyncMember")
-def test_can_add_and_remove_pending_sync_member():
-    """All members of a generation are waited for, each until it sends its SyncGroup."""
+@case(
+    "testCanAddAndRemovePendingSyncMember",
+    "testNewGenerationClearsPendingSyncMembers",
+    "testRemovalFromPendingSyncWhenMemberIsRemoved",
+)
+def test_pending_sync_members():
+    """All members of a generation are waited for, each until it sends its SyncGroup or leaves.
+
+    A rebalance clears the pending syncs of the last one; the next generation has its own.
+    """
     play = completing("L", "F")
+    assert play.sync("F-1", protocol="sticky").error is Error.INCONSISTENT_GROUP_PROTOCOL
     assert play.group.pending_syncs == {"L-1", "F-1"}
     play.sync("F-1")
     assert play.group.pending_syncs == {"L-1"}
-    play.sync("L-1")
-    assert play.group.pending_syncs == frozenset()
-
-
-@case("testRemovalFromPendingSyncWhenMemberIsRemoved")
-def test_removal_from_pending_sync_when_member_is_removed():
-    """A member that leaves is no longer pending sync, so it causes no rebalance later."""
-    play = completing("L", "F")
-    play.leave(("F-1", "F"))
-    assert "F-1" not in play.group.pending_syncs
-    play.join("L-1", instance="L")
-    play.sync("L-1")
-    play.after(2 * REBALANCE_MS, alive=["L-1"])
-    assert play.rebalances == [Reason.NEW_MEMBER, Reason.LEAVE]
-
-
-@case("testNewGenerationClearsPendingSyncMembers")
-def test_new_generation_clears_pending_sync_members():
-    """A rebalance clears the pending syncs of the last one; the next generation has its own."""
-    play = completing("L", "F")
     play.join("F-1", instance="F", subscription="payments")
     assert (play.state, play.group.pending_syncs) == (State.PREPARING_REBALANCE, frozenset())
     play.join("L-1", instance="L", subscription="payments")
     assert (play.generation, play.group.pending_syncs) == (2, {"L-1", "F-1"})
+    play.leave(("F-1", "F"))
+    assert "F-1" not in play.group.pending_syncs
+    play.join("L-1", instance="L")
+    play.sync("L-1")
+    assert play.group.pending_syncs == frozenset()
+    play.after(2 * REBALANCE_MS, alive=["L-1"])
+    assert play.rebalances[-1] is Reason.LEAVE
 
 
-@case("testInvokeJoinCallback")
+@case("testInvokeJoinCallback", "testNotInvokeJoinCallback")
 def test_invoke_join_callback():
-    """The join phase's end answers who waits in JoinGroup, and nobody waits any longer."""
+    """The join phase's end answers who waits in JoinGroup; of an absent member it has nothing."""
     play = Playbook()
     waiting = play.join(instance="I1")
     assert play.group.awaiting == 1
     play.after(INITIAL_DELAY_MS)
     assert (waiting.error, waiting.answer.member_id) == (Error.NONE, "I1-1")
     assert (play.group.awaiting, play.member("I1").join) == (0, None)
-
-
-@case("testNotInvokeJoinCallback")
-def test_not_invoke_join_callback():
-    """A static member that is absent then is not answered: there is nothing to answer."""
     play = Playbook()
     statics(play, "L", "F", session_ms=LONG_MS)
     before = len(play.calls)

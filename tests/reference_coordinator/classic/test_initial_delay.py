@@ -7,12 +7,7 @@ from kafka_protocol.errors import Error
 from reference_coordinator.classic.effects import JoinResponse, Reason
 from reference_coordinator.classic.state import State
 from tests.reference_coordinator.classic.checklist import case
-from tests.reference_coordinator.classic.playbook import (
-    REBALANCE_MS,
-    SESSION_MS,
-    Playbook,
-    statics,
-)
+from tests.reference_coordinator.classic.playbook import REBALANCE_MS, SESSION_MS, Playbook, statics
 from tests.reference_coordinator.classic.releases import EVERY_RELEASE, by_coordinator
 
 pytestmark = EVERY_RELEASE

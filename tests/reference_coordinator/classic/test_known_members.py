@@ -106,11 +106,7 @@ def test_static_member_rejoin_with_known_leader_id_to_trigger_rebalance_and_foll
     assert (third.answer.generation, third.answer.protocol) == (3, "roundrobin")
     assert third.answer.leader == follower
     assert play.member_ids == {leader, follower}
-    assert play.rebalances == [
-        Reason.NEW_MEMBER,
-        Reason.LEADER_REJOIN,
-        Reason.MEMBER_METADATA,
-    ]
+    assert play.rebalances == [Reason.NEW_MEMBER, Reason.LEADER_REJOIN, Reason.MEMBER_METADATA]
 
 
 @case("staticMemberRejoinAsFollowerWithKnownMemberIdAndNoProtocolChange")

@@ -15,28 +15,32 @@ from tests.reference_coordinator.classic.playbook import (
     Playbook,
     statics,
 )
-from tests.reference_coordinator.classic.releases import (
-    EVERY_RELEASE,
-    by_coordinator,
-    by_rule,
-)
+from tests.reference_coordinator.classic.releases import EVERY_RELEASE, by_coordinator, by_rule
 
 pytestmark = EVERY_RELEASE
 
-BATCH_VERSIONS = pytest.mark.parametrize("version", [3, 4, 5])
 
-
-SINGLE_VERSIONS = pytest.mark.parametrize("version", [0, 1, 2])
-
-
-@case("testLeaveGroupWithFencedInstanceId")
-def test_leave_group_with_fenced_instance_id():
-    """The request is fine, its member is fenced."""
+@case(
+    "testLeaveGroupWithFencedInstanceId",
+    "testStaticMembersFencedInstanceBatchLeaveGroup",
+    "testStaticMembersUnknownInstanceBatchLeaveGroup",
+)
+def test_only_valid_members_leave():
+    """The request is fine; each member that is fenced or unknown has its own error."""
     play = Playbook()
-    statics(play, "I1")
-    left = play.leave(("other", "I1"))
-    assert left == LeaveResponse(Error.NONE, (("other", "I1", Error.FENCED_INSTANCE_ID),))
+    leader, follower, other = statics(play, "L", "F", "G")
+    left = play.leave(("other", "L"))
+    assert left == LeaveResponse(Error.NONE, (("other", "L", Error.FENCED_INSTANCE_ID),))
     assert play.rebalances == [Reason.NEW_MEMBER]
+    left = play.leave(("", "G"), ("invalid-member", "F"))
+    assert left.error is Error.NONE
+    assert [error for _, _, error in left.members] == [Error.NONE, Error.FENCED_INSTANCE_ID]
+    assert play.member_ids == {leader, follower}
+    assert play.rebalances[-1] is Reason.LEAVE
+    left = play.leave(("", "unknown"), ("", "F"))
+    assert [error for _, _, error in left.members] == [Error.UNKNOWN_MEMBER_ID, Error.NONE]
+    assert play.member_ids == {leader}
+    assert other not in play.member_ids
 
 
 @case("testLeaveGroupStaticMemberWithUnknownMemberId")
@@ -50,53 +54,23 @@ def test_leave_group_static_member_with_unknown_member_id():
     assert play.rebalances == [Reason.NEW_MEMBER, Reason.LEAVE]
 
 
-@BATCH_VERSIONS
-@pytest.mark.parametrize("named", [False, True])
-@case("testStaticMembersValidBatchLeaveGroup")
-def test_static_members_valid_batch_leave_group(version, named):
-    """All go, in one rebalance, and the group is Empty."""
-    play = Playbook()
-    leader, follower = statics(play, "L", "F")
-    first, second = (leader, follower) if named else ("", "")
-    left = play.leave((first, "L"), (second, "F"), version=version)
-    assert left == LeaveResponse(Error.NONE, ((first, "L", Error.NONE), (second, "F", Error.NONE)))
-    assert play.rebalances == [Reason.NEW_MEMBER, Reason.LEAVE]
-    assert (play.state, play.generation) == (State.EMPTY, 2)
-
-
-@BATCH_VERSIONS
-@case("testStaticMembersUnknownGroupBatchLeaveGroup")
-def test_static_members_unknown_group_batch_leave_group(version):
-    """A group nobody knows; each member gets its own UNKNOWN_MEMBER_ID."""
-    play = Playbook()
-    left = play.leave(("", "L"), ("m", "F"), version=version)
-    assert left == LeaveResponse(
-        Error.NONE,
-        (("", "L", Error.UNKNOWN_MEMBER_ID), ("m", "F", Error.UNKNOWN_MEMBER_ID)),
-    )
-
-
-@case("testStaticMembersFencedInstanceBatchLeaveGroup")
-def test_static_members_fenced_instance_batch_leave_group():
-    """One valid, one fenced: the valid one leaves."""
-    play = Playbook()
-    _, follower = statics(play, "L", "F")
-    left = play.leave(("", "L"), ("invalid-member", "F"))
-    assert left.error is Error.NONE
-    assert [error for _, _, error in left.members] == [Error.NONE, Error.FENCED_INSTANCE_ID]
-    assert play.member_ids == {follower}
-    assert play.rebalances[-1] is Reason.LEAVE
-
-
-@case("testStaticMembersUnknownInstanceBatchLeaveGroup")
-def test_static_members_unknown_instance_batch_leave_group():
-    """One valid, one unknown."""
-    play = Playbook()
-    leader, _ = statics(play, "L", "F")
-    left = play.leave(("", "unknown"), ("", "F"))
-    assert left.error is Error.NONE
-    assert [error for _, _, error in left.members] == [Error.UNKNOWN_MEMBER_ID, Error.NONE]
-    assert play.member_ids == {leader}
+@case("testStaticMembersValidBatchLeaveGroup", "testStaticMembersUnknownGroupBatchLeaveGroup")
+def test_static_members_valid_batch_leave_group():
+    """All go, in one rebalance, and the group is Empty; of a group that nobody knows, nobody."""
+    for version in (3, 4, 5):
+        for named in (False, True):
+            play = Playbook()
+            first, second = statics(play, "L", "F") if named else ("", "")
+            leaving = (first, "L"), (second, "F")
+            if not named:
+                unknown = tuple((*member, Error.UNKNOWN_MEMBER_ID) for member in leaving)
+                assert play.leave(*leaving, version=version) == LeaveResponse(Error.NONE, unknown)
+                statics(play, "L", "F")
+            left = play.leave(*leaving, version=version)
+            gone = tuple((*member, Error.NONE) for member in leaving)
+            assert left == LeaveResponse(Error.NONE, gone)
+            assert play.rebalances == [Reason.NEW_MEMBER, Reason.LEAVE]
+            assert (play.state, play.generation) == (State.EMPTY, 2)
 
 
 @case("testStaticMembersWrongCoordinatorBatchLeaveGroup")
@@ -164,44 +138,28 @@ def test_joined_member_pending_member_batch_leave_group(unknown):
     assert (play.state, play.generation, play.member_ids) == (State.EMPTY, 2, set())
 
 
-@SINGLE_VERSIONS
-@case("testLeaveGroupUnknownGroup")
-def test_leave_group_unknown_group(version):
+@case("testLeaveGroupUnknownGroup", "testLeaveGroupUnknownConsumerExistingGroup")
+def test_leave_group_unknown_group():
     """Up to version 2 the member's error stands at the top."""
-    play = Playbook()
-    assert play.leave(("m", None), version=version) == LeaveResponse(Error.UNKNOWN_MEMBER_ID)
+    for version in (0, 1, 2):
+        play = Playbook()
+        assert play.leave(("m", None), version=version) == LeaveResponse(Error.UNKNOWN_MEMBER_ID)
+        (member,) = statics(play, "I1")
+        assert play.leave(("m", None), version=version) == LeaveResponse(Error.UNKNOWN_MEMBER_ID)
+        assert play.leave((member, None), version=version) == LeaveResponse(Error.NONE)
+        assert play.state is State.EMPTY
 
 
-@SINGLE_VERSIONS
-@case("testLeaveGroupUnknownConsumerExistingGroup")
-def test_leave_group_unknown_consumer_existing_group(version):
-    """The group exists, the member does not."""
-    play = Playbook()
-    (member,) = statics(play, "I1")
-    assert play.leave(("m", None), version=version) == LeaveResponse(Error.UNKNOWN_MEMBER_ID)
-    assert play.leave((member, None), version=version) == LeaveResponse(Error.NONE)
-    assert play.state is State.EMPTY
-
-
-@pytest.mark.parametrize("version", [2, 5])
-@case("testSingleLeaveDeadGroup")
-def test_single_leave_dead_group(version):
-    """A Dead group answers for the request as a whole."""
-    play = Playbook()
-    (member,) = statics(play, "I1")
-    play.force(State.DEAD)
-    left = play.leave((member, "I1"), version=version)
-    assert left == LeaveResponse(Error.COORDINATOR_NOT_AVAILABLE)
-
-
-@case("testBatchLeaveDeadGroup")
-def test_batch_leave_dead_group():
-    """However many ask."""
+@case("testSingleLeaveDeadGroup", "testBatchLeaveDeadGroup")
+def test_single_leave_dead_group():
+    """A Dead group answers for the request as a whole, however many leave."""
     play = Playbook()
     leader, follower = statics(play, "L", "F")
     play.force(State.DEAD)
-    left = play.leave((leader, "L"), (follower, None))
-    assert left == LeaveResponse(Error.COORDINATOR_NOT_AVAILABLE)
+    refused = LeaveResponse(Error.COORDINATOR_NOT_AVAILABLE)
+    assert play.leave((leader, "L"), version=2) == refused
+    assert play.leave((leader, "L"), version=5) == refused
+    assert play.leave((leader, "L"), (follower, None)) == refused
 
 
 @by_coordinator("reasons", scala=[], java=[Reason.LEAVE])
@@ -314,10 +272,7 @@ def test_newcomer_does_not_succeed_a_leader_that_left_before_it_joined():
 @by_rule(
     "pending_may_name_an_instance",
     "with_known, with_unknown",
-    {
-        True: (Error.NONE, Error.NONE),
-        False: (Error.FENCED_INSTANCE_ID, Error.UNKNOWN_SERVER_ERROR),
-    },
+    {True: (Error.NONE, Error.NONE), False: (Error.FENCED_INSTANCE_ID, Error.UNKNOWN_SERVER_ERROR)},
 )
 def test_pending_may_name_an_instance(with_known, with_unknown):
     """A pending member is dynamic; until 2.8 Kafka threw at the thought of anything else.

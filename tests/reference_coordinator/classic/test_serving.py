@@ -15,11 +15,7 @@ from tests.reference_coordinator.classic.playbook import (
     Playbook,
     statics,
 )
-from tests.reference_coordinator.classic.releases import (
-    EVERY_RELEASE,
-    by_coordinator,
-    by_rule,
-)
+from tests.reference_coordinator.classic.releases import EVERY_RELEASE, by_coordinator
 
 pytestmark = EVERY_RELEASE
 
@@ -253,22 +249,3 @@ def test_group_that_waits_for_its_first_members_survives_a_crash_if_stored(error
     play.crash()
     assert (play.state, play.generation, play.member_ids) == (State.EMPTY, 0, set())
     assert play.commit("I1-1", generation=0, version=9) is error
-
-
-@by_rule("unload_answers_waiting", "pending", {True: False, False: True})
-def test_unload_answers_waiting(pending):
-    """Java 3.7 unloads a partition and says nothing to those who wait."""
-    play = Playbook()
-    leader, *_ = statics(play, "L", "F", "G")
-    joining = play.join(leader, instance="L")
-    play.unload()
-    assert joining.pending == pending
-    again = Playbook()
-    statics(again, "L", "F")
-    again.join("L-1", instance="L")
-    again.join("F-1", instance="F")
-    waiting = again.sync("F-1")
-    again.unload()
-    assert waiting.pending == pending
-    if not pending:
-        assert waiting.answer == SyncResponse(Error.NOT_COORDINATOR)

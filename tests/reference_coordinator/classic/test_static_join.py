@@ -217,30 +217,19 @@ def test_static_member_rejoin_as_follower_with_mismatched_member_id(instance):
     assert play.rebalances == [Reason.NEW_MEMBER]
 
 
-@case("staticMemberSyncAsLeaderWithInvalidMemberId")
-def test_static_member_sync_as_leader_with_invalid_member_id():
-    """SyncGroup; without an instance (v0 to v2) a static member's id is enough."""
+@case(
+    "staticMemberSyncAsLeaderWithInvalidMemberId",
+    "staticMemberHeartbeatLeaderWithInvalidMemberId",
+    "staticMemberCommitOffsetWithInvalidMemberId",
+)
+def test_an_invalid_member_id_under_a_known_instance():
+    """It is fenced; without an instance, as in older versions, a static member's id is enough."""
     play = Playbook()
     leader, _ = statics(play, "L", "F")
     assert play.sync("invalid", instance="L").error is Error.FENCED_INSTANCE_ID
-    assert play.sync(leader).answer.assignment == f"work of {leader}"
-
-
-@case("staticMemberHeartbeatLeaderWithInvalidMemberId")
-def test_static_member_heartbeat_leader_with_invalid_member_id():
-    """Heartbeat; without an instance (v0 to v2) a static member's id is enough."""
-    play = Playbook()
-    leader, _ = statics(play, "L", "F")
     assert play.heartbeat("invalid", instance="L") is Error.FENCED_INSTANCE_ID
-    assert play.heartbeat(leader) is Error.NONE
-    assert play.heartbeat(leader, instance="L") is Error.NONE
-
-
-@case("staticMemberCommitOffsetWithInvalidMemberId")
-def test_static_member_commit_offset_with_invalid_member_id():
-    """OffsetCommit; without an instance (up to v6) a static member's id is enough."""
-    play = Playbook()
-    leader, _ = statics(play, "L", "F")
     assert play.commit("invalid", instance="L") is Error.FENCED_INSTANCE_ID
-    assert play.commit(leader) is Error.NONE
-    assert play.commit(leader, instance="L") is Error.NONE
+    assert play.sync(leader).answer.assignment == f"work of {leader}"
+    for instance in (None, "L"):
+        assert play.heartbeat(leader, instance=instance) is Error.NONE
+        assert play.commit(leader, instance=instance) is Error.NONE

@@ -12,11 +12,7 @@ from tests.reference_coordinator.classic.playbook import (
     Playbook,
     statics,
 )
-from tests.reference_coordinator.classic.releases import (
-    EVERY_RELEASE,
-    by_coordinator,
-    by_rule,
-)
+from tests.reference_coordinator.classic.releases import EVERY_RELEASE, by_coordinator, by_rule
 
 pytestmark = EVERY_RELEASE
 
@@ -49,8 +45,7 @@ def test_replaced_member_is_stored():
 
 
 @pytest.mark.parametrize(
-    ("picked", "rebalances"),
-    [("range", []), ("roundrobin", [Reason.PROTOCOL_CHANGE])],
+    ("picked", "rebalances"), [("range", []), ("roundrobin", [Reason.PROTOCOL_CHANGE])]
 )
 def test_static_member_whose_return_makes_a_tie_of_the_votes(picked, rebalances):
     """Cases 11 and 12 meet: a tie is broken by hash order, so what was observed decides."""
@@ -75,12 +70,7 @@ def test_failed_return_goes_on_under_the_old_id(error, instance, version):
     back = play.join(instance=instance, protocols=("range",), version=version)
     play.written(back, error)
     assert back.answer == JoinResponse(
-        error,
-        member_id="",
-        generation=1,
-        protocol_type="consumer",
-        protocol="range",
-        leader=leader,
+        error, member_id="", generation=1, protocol_type="consumer", protocol="range", leader=leader
     )
     assert play.rebalances == [Reason.NEW_MEMBER]
     assert (play.state, play.leader) == (State.STABLE, leader)

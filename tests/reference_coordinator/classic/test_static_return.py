@@ -3,7 +3,7 @@
 import pytest
 
 from kafka_protocol.errors import Error
-from reference_coordinator.classic.effects import JoinResponse, Reason
+from reference_coordinator.classic.effects import JoinResponse, Reason, SyncResponse
 from reference_coordinator.classic.state import State
 from tests.reference_coordinator.classic.checklist import case
 from tests.reference_coordinator.classic.playbook import REBALANCE_MS, SESSION_MS, Playbook, statics
@@ -27,49 +27,30 @@ def assert_replaced(play: Playbook, instance: str, old: str, new: str) -> None:
     assert play.heartbeat(new, instance=instance) is Error.NONE
 
 
-@pytest.mark.parametrize("version", [5, 6])
-@case("staticMemberRejoinWithLeaderIdAndUnknownMemberId")
-def test_static_member_rejoin_with_leader_id_and_unknown_member_id(version):
-    """Its response names its old id as the leader, so it does not act as the leader."""
-    play = Playbook()
-    leader, _ = statics(play, "L", "F")
-    back = play.join(instance="L", version=version)
-    assert back.answer == JoinResponse(
-        Error.NONE,
-        member_id="L-2",
-        generation=1,
-        protocol_type="consumer",
-        protocol="range",
-        leader=leader,
-    )
-    assert (play.state, play.leader) == (State.STABLE, "L-2")
-    assert play.rebalances == [Reason.NEW_MEMBER]
-    assert play.sync("L-2", instance="L").answer.assignment == f"work of {leader}"
-    assert_replaced(play, "L", leader, "L-2")
+VERSIONS = {"2.4": (5, 6), "3.2": (5, 6, 7, 8, 9)}
+"""Of JoinGroup, in which a static member may return."""
 
 
-@pytest.mark.parametrize("version", [7, 8, 9])
-@case("staticMemberRejoinWithLeaderIdAndUnknownMemberId", since="3.2")
-def test_static_member_rejoin_with_leader_id_and_unknown_member_id_since_v9(version):
-    """From JoinGroup v9 on its response makes it the leader, with skipAssignment (KIP-814)."""
-    play = Playbook()
-    leader, follower = statics(play, "L", "F")
-    back = play.join(instance="L", version=version)
-    everyone = frozenset({("L-2", "L", "range:orders"), (follower, "F", "range:orders")})
-    assert back.answer == JoinResponse(
-        Error.NONE,
-        member_id="L-2",
-        generation=1,
-        protocol_type="consumer",
-        protocol="range",
-        leader="L-2" if version == 9 else leader,
-        skip_assignment=version == 9,
-        members=everyone if version == 9 else frozenset(),
-    )
-    assert (play.state, play.leader) == (State.STABLE, "L-2")
-    assert play.rebalances == [Reason.NEW_MEMBER]
-    assert play.sync("L-2", instance="L").answer.assignment == f"work of {leader}"
-    assert_replaced(play, "L", leader, "L-2")
+@case("staticMemberRejoinWithLeaderIdAndUnknownMemberId", versions=VERSIONS)
+def test_static_member_rejoin_with_leader_id_and_unknown_member_id(versions):
+    """Its response names its old id as the leader, so it does not act as the leader.
+
+    From JoinGroup v9 on its response makes it the leader, with skipAssignment (KIP-814).
+    """
+    for version in versions:
+        play = Playbook()
+        leader, follower = statics(play, "L", "F")
+        back = play.join(instance="L", version=version)
+        tells = version == 9
+        everyone = frozenset({("L-2", "L", "range:orders"), (follower, "F", "range:orders")})
+        assert back.answer == JoinResponse(
+            Error.NONE, "L-2", 1, "consumer", "range", "L-2" if tells else leader, tells,
+            everyone if tells else frozenset(),
+        )  # fmt: skip
+        assert (play.state, play.leader) == (State.STABLE, "L-2")
+        assert play.rebalances == [Reason.NEW_MEMBER]
+        assert play.sync("L-2", instance="L").answer.assignment == f"work of {leader}"
+        assert_replaced(play, "L", leader, "L-2")
 
 
 @case("staticMemberRejoinWithUnknownMemberIdAndChangeOfProtocol")
@@ -94,9 +75,7 @@ def test_static_member_rejoin_with_unknown_member_id_and_change_of_protocol():
 
 
 @pytest.mark.parametrize(("instance", "other"), [("L", "F"), ("F", "L")])
-@case(
-    "staticMemberRejoinWithUnknownMemberIdAndChangeOfProtocolWithSelectedProtocolChanged",
-)
+@case("staticMemberRejoinWithUnknownMemberIdAndChangeOfProtocolWithSelectedProtocolChanged")
 def test_static_member_rejoin_with_unknown_member_id_and_change_of_protocol_with_selected_protocol_changed(  # noqa: E501
     instance, other
 ):
@@ -116,10 +95,7 @@ def test_static_member_rejoin_with_unknown_member_id_and_change_of_protocol_with
         protocol="roundrobin",
         leader=new,
         members=frozenset(
-            {
-                (new, instance, "roundrobin:orders"),
-                (f"{other}-1", other, "roundrobin:orders"),
-            }
+            {(new, instance, "roundrobin:orders"), (f"{other}-1", other, "roundrobin:orders")}
         ),
     )
     assert play.state is State.COMPLETING_REBALANCE
@@ -170,12 +146,7 @@ def test_static_member_rejoin_with_unknown_member_id_and_change_of_protocol_whil
     assert back.pending
     play.written(back, error)
     assert back.answer == JoinResponse(
-        error,
-        member_id="",
-        generation=1,
-        protocol_type="consumer",
-        protocol="range",
-        leader=leader,
+        error, member_id="", generation=1, protocol_type="consumer", protocol="range", leader=leader
     )
     assert (play.rebalances, play.state) == ([Reason.NEW_MEMBER], State.STABLE)
     assert play.sync(follower, instance="F").answer.assignment == f"work of {follower}"
@@ -202,10 +173,7 @@ def test_replace_static_member_in_stable_state_errors(offers, error):
     (old,) = statics(play, "I1", protocols=("range",))
     play.hold_writes = True
     back = play.join(
-        instance="I1",
-        session_ms=2 * SESSION_MS,
-        rebalance_ms=2 * REBALANCE_MS,
-        version=7,
+        instance="I1", session_ms=2 * SESSION_MS, rebalance_ms=2 * REBALANCE_MS, version=7
     )
     assert back.pending
     assert [m.member_id for m in play.records[-1].members] == ["I1-2"]
@@ -218,10 +186,7 @@ def test_replace_static_member_in_stable_state_errors(offers, error):
     assert (play.state, play.generation, play.leader) == (State.STABLE, 1, old)
 
 
-NEW_TIMEOUTS = {
-    "2.4": (SESSION_MS, REBALANCE_MS),
-    "3.3.2": (2 * SESSION_MS, 2 * REBALANCE_MS),
-}
+NEW_TIMEOUTS = {"2.4": (SESSION_MS, REBALANCE_MS), "3.3.2": (2 * SESSION_MS, 2 * REBALANCE_MS)}
 
 
 @case(
@@ -236,10 +201,7 @@ def test_static_member_rejoin_with_updated_session_and_rebalance_timeouts_and_pe
     statics(play, "L", "F")
     for instance in ("F", "L"):
         back = play.join(
-            instance=instance,
-            session_ms=2 * SESSION_MS,
-            rebalance_ms=2 * REBALANCE_MS,
-            version=5,
+            instance=instance, session_ms=2 * SESSION_MS, rebalance_ms=2 * REBALANCE_MS, version=5
         )
         assert (back.error, back.answer.generation) == (Error.NONE, 1)
         assert play.heartbeat(back.answer.member_id, instance=instance) is Error.NONE
@@ -309,64 +271,33 @@ def returned_alone(version: int, protocols: tuple[str, ...]) -> Playbook:
     return play
 
 
-@pytest.mark.parametrize("protocols", [("range",), ("range", "roundrobin")])
 @case(
     "testReplaceStaticMemberInStableStateNoError",
     "testReplaceStaticMemberInStableStateSucceeds",
     timeouts=NEW_TIMEOUTS,
+    versions={"2.4": (5,), "3.2": (5, 9)},
 )
-def test_replace_static_member_in_stable_state_no_error(timeouts, protocols):
-    """Once the new id is stored, the member has it, with the protocols it returned with."""
-    play = returned_alone(5, protocols)
-    member = play.member("I1")
-    assert (member.session_timeout_ms, member.rebalance_timeout_ms) == timeouts
-    assert tuple(name for name, _ in member.protocols) == protocols
+def test_replace_static_member_in_stable_state_no_error(timeouts, versions):
+    """Once the new id is stored, the member has it, with the protocols it returned with.
+
+    From JoinGroup v9 on the response names the leader's new id.
+    """
+    for version in versions:
+        for protocols in (("range",), ("range", "roundrobin")):
+            member = returned_alone(version, protocols).member("I1")
+            assert (member.session_timeout_ms, member.rebalance_timeout_ms) == timeouts
+            assert tuple(name for name, _ in member.protocols) == protocols
 
 
-@pytest.mark.parametrize("protocols", [("range",), ("range", "roundrobin")])
-@case(
-    "testReplaceStaticMemberInStableStateNoError",
-    "testReplaceStaticMemberInStableStateSucceeds",
-    since="3.2",
-    timeouts=NEW_TIMEOUTS,
-)
-def test_replace_static_member_in_stable_state_succeeds(timeouts, protocols):
-    """The same from JoinGroup v9 on, where the response names the leader's new id."""
-    play = returned_alone(9, protocols)
-    member = play.member("I1")
-    assert (member.session_timeout_ms, member.rebalance_timeout_ms) == timeouts
-    assert tuple(name for name, _ in member.protocols) == protocols
-
-
-@pytest.mark.parametrize("version", [5, 6, 7])
-@case("staticMemberRejoinAsFollowerWithUnknownMemberId")
-def test_static_member_rejoin_as_follower_with_unknown_member_id(version):
-    """The follower returns without a rebalance, to its old assignment."""
-    follower_returns(version)
-
-
-@pytest.mark.parametrize("version", [8, 9])
-@case("staticMemberRejoinAsFollowerWithUnknownMemberId", since="3.2")
-def test_static_member_rejoin_as_follower_with_unknown_member_id_since_v9(version):
-    """A follower has nothing to skip."""
-    follower_returns(version)
-
-
-def follower_returns(version: int) -> None:
-    """Let a follower return, and look at what it gets."""
-    play = Playbook()
-    leader, follower = statics(play, "L", "F")
-    back = play.join(instance="F", version=version)
-    assert back.answer == JoinResponse(
-        Error.NONE,
-        member_id="F-2",
-        generation=1,
-        protocol_type="consumer",
-        protocol="range",
-        leader=leader,
-    )
-    assert play.rebalances == [Reason.NEW_MEMBER]
-    synced = play.sync("F-2", instance="F").answer
-    assert (synced.error, synced.assignment) == (Error.NONE, f"work of {follower}")
-    assert (synced.protocol_type, synced.protocol) == ("consumer", "range")
-    assert_replaced(play, "F", follower, "F-2")
+@case("staticMemberRejoinAsFollowerWithUnknownMemberId", versions=VERSIONS)
+def test_static_member_rejoin_as_follower_with_unknown_member_id(versions):
+    """The follower returns without a rebalance, to its old assignment, with nothing to skip."""
+    for version in versions:
+        play = Playbook()
+        leader, follower = statics(play, "L", "F")
+        back = play.join(instance="F", version=version)
+        assert back.answer == JoinResponse(Error.NONE, "F-2", 1, "consumer", "range", leader)
+        assert play.rebalances == [Reason.NEW_MEMBER]
+        synced = play.sync("F-2", instance="F").answer
+        assert synced == SyncResponse(Error.NONE, "consumer", "range", f"work of {follower}")
+        assert_replaced(play, "F", follower, "F-2")

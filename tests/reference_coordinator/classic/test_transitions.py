@@ -12,14 +12,7 @@ from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import KIP_423, NEWEST, PROFILES
 from reference_coordinator.classic.state import Group, State
 from reference_coordinator.classic.step import _HANDLERS, step
-from reference_coordinator.classic.transitions import (
-    ANY,
-    EMPTY,
-    PREPARING,
-    STABLE,
-    TABLE,
-    Cause,
-)
+from reference_coordinator.classic.transitions import ANY, EMPTY, PREPARING, STABLE, TABLE, Cause
 from tests.reference_coordinator.classic import transition_check
 from tests.reference_coordinator.classic.playbook import (
     INITIAL_DELAY_MS,
@@ -225,8 +218,7 @@ def test_a_step_without_a_row_fails(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("file", "text"),
-    [("state-machine.md", diagram.markdown), (diagram.PICTURE, diagram.svg)],
+    ("file", "text"), [("state-machine.md", diagram.markdown), (diagram.PICTURE, diagram.svg)]
 )
 def test_the_docs_are_those_of_the_table(file: str, text: Callable[[], str]):
     """Stale: run `python docs/generate.py`."""

@@ -202,7 +202,7 @@ def test_many_generations_are_kept_where_the_last_is_wrong() -> None:
     ]
 
 
-def lie_in(recording: Recording) -> tuple[EventSequence, str]:
+def lie_in(recording: Recording, after: int) -> tuple[EventSequence, str]:
     """Return a recorded group with a heartbeat that is answered wrongly, and that request."""
     lines = [
         line
@@ -211,7 +211,7 @@ def lie_in(recording: Recording) -> tuple[EventSequence, str]:
     ]
     sequence = one(from_log(recording, "static", lines))
     place = next(
-        n for n, seen in enumerate(sequence.requests) if seen.api == "HEARTBEAT" and n > 100
+        n for n, seen in enumerate(sequence.requests) if seen.api == "HEARTBEAT" and n > after
     )
     wrong = sequence.requests[place]
     sequence.requests[place] = altered(
@@ -221,27 +221,26 @@ def lie_in(recording: Recording) -> tuple[EventSequence, str]:
 
 
 @pytest.mark.parametrize("recording", RECORDINGS.values(), ids=RECORDINGS)
-@pytest.mark.parametrize("tries", [0, 1, 4])
-def test_a_lie_in_a_recording_is_shown_whatever_the_effort(
-    recording: Recording, tries: int
-) -> None:
-    sequence, wrong = lie_in(recording)
-    asked = iter([False] * tries + [True] * 9)
-    found = counterexample(sequence.evidence, recording.profile, is_over=asked.__next__)
-    assert found is not None
-    assert not found.minimal
-    assert found.violation.request == wrong
-    assert bool(found.left_out) == (tries > 0), "all that comes after it is left out first"
-    alone = replay(found.evidence, recording.profile, first_alone=True)
-    assert alone.violations == (found.violation,)
+def test_a_lie_in_a_recording_is_shown_whatever_the_effort(recording: Recording) -> None:
+    sequence, wrong = lie_in(recording, 100)
+    for tries in (0, 1, 4):
+        asked = iter([False] * tries + [True] * 9)
+        found = counterexample(sequence.evidence, recording.profile, is_over=asked.__next__)
+        assert found is not None
+        assert not found.minimal
+        assert found.violation.request == wrong
+        assert bool(found.left_out) == (tries > 0), "all that comes after it is left out first"
+        alone = replay(found.evidence, recording.profile, first_alone=True)
+        assert alone.violations == (found.violation,)
 
 
-def test_a_lie_in_a_long_recording_is_reduced_to_a_few_requests() -> None:
+def test_a_lie_in_a_recording_is_reduced_to_a_few_requests() -> None:
     recording = RECORDINGS["kafka-4.3.0"]
-    sequence, wrong = lie_in(recording)
+    sequence, wrong = lie_in(recording, 40)
     found = counterexample(sequence.evidence, recording.profile)
     assert found is not None
     assert (found.violation.request, found.violation.searched) == (wrong, True)
-    assert len(found.evidence.requests) < len(sequence.requests) / 5
+    assert found.minimal
+    assert len(found.evidence.requests) < 20
     alone = replay(found.evidence, recording.profile, first_alone=True)
     assert alone.violations == (found.violation,)

@@ -22,10 +22,7 @@ TIED = Group(
     generation=1,
     protocol="range",
     members=Members.of(
-        [
-            replace(member("a", "a"), protocols=BOTH),
-            replace(member("b", "b"), protocols=OTHER_WAY),
-        ]
+        [replace(member("a", "a"), protocols=BOTH), replace(member("b", "b"), protocols=OTHER_WAY)]
     ),
     static_ids={"a": "a", "b": "b"},
 )

@@ -266,12 +266,7 @@ class TestSilence:
 
 @pytest.mark.parametrize(
     ("taken", "answered", "explained"),
-    [
-        (2_985, 3_005, True),
-        (2_985, 2_988, True),
-        (2_975, 2_984, False),
-        (4_400, 4_405, False),
-    ],
+    [(2_985, 3_005, True), (2_985, 2_988, True), (2_975, 2_984, False), (4_400, 4_405, False)],
 )
 def test_a_request_answered_with_loading_arrived_after_the_load_began(
     taken: float, answered: float, *, explained: bool

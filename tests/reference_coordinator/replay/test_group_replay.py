@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
@@ -18,7 +19,6 @@ from reference_coordinator.replay import (
 from tests.recorded.logs import RECORDINGS
 from tests.reference_coordinator.replay.test_sequences import NAMES, recorded
 
-GROUPS = [(name, group) for name, recording in RECORDINGS.items() for group in recording.groups]
 BATCH = 5
 
 
@@ -74,19 +74,15 @@ def assert_same(evidence: Evidence, profile: Profile, chunk: int) -> int:
     return most
 
 
-@pytest.mark.parametrize(("name", "group"), GROUPS)
-def test_recorded_groups(name: str, group: str) -> None:
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_recorded_groups_as_they_are_and_altered(name: str) -> None:
     recording = RECORDINGS[name]
-    for evidence in (recording.evidence(group), recording.evidence_with_faults(group)):
-        for chunk in (1, 20):
+    for group in recording.groups:
+        faulty = recording.evidence_with_faults(group)
+        for evidence, chunk in product((recording.evidence(group), faulty), (1, 20)):
             assert_same(evidence, recording.profile, chunk)
-
-
-@pytest.mark.parametrize(("name", "group"), GROUPS)
-def test_altered_groups(name: str, group: str) -> None:
-    recording = RECORDINGS[name]
-    for evidence in altered(recording.evidence_with_faults(group)):
-        assert_same(evidence, recording.profile, 1)
+        for evidence in altered(faulty):
+            assert_same(evidence, recording.profile, 1)
 
 
 @pytest.mark.parametrize("name", NAMES)

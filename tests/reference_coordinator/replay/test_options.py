@@ -96,8 +96,7 @@ def test_a_session_may_end_after_a_heartbeat_that_was_logged_after_its_line(show
 
 
 @pytest.mark.parametrize(
-    ("service", "first"),
-    [(Service.ACTIVE, "a"), (Service.LOADING, "b"), (Service.ABSENT, "b")],
+    ("service", "first"), [(Service.ACTIVE, "a"), (Service.LOADING, "b"), (Service.ABSENT, "b")]
 )
 def test_who_leads_joined_first_but_not_while_the_group_loads(service: Service, first: str) -> None:
     """Two hundred were refused while the group loaded, and the later leader waited among them."""

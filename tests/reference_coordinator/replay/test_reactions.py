@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import pytest
@@ -174,10 +175,13 @@ def test_a_sync_group_that_may_change_something_is_not_passed_over(other: Group)
     assert Reactions().to(other, sync("work"), CLASSIC, NEWEST) is None
 
 
-@pytest.mark.parametrize("coordinator", [step, *MUTANTS.values()], ids=lambda it: it.__name__)
-def test_a_sync_group_takes_its_time_for_deadlines_alone(coordinator: Step) -> None:
+COORDINATORS: tuple[Step, ...] = (step, *MUTANTS.values())
+"""Kafka's, and those that break a rule."""
+
+
+def test_a_sync_group_takes_its_time_for_deadlines_alone() -> None:
     rules = replace(NEWEST, sync_in_stable_restarts_session=True)
-    for member_id in ("a-1", "a-0"):
+    for coordinator, member_id in product(COORDINATORS, ("a-1", "a-0")):
         early, late = (
             SyncReceived(at_ms, "r", 3, member_id, "a", None, None, ())
             for at_ms in (0.0, 1_700_000.0)
@@ -204,30 +208,26 @@ def effects_of(
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("coordinator", [step, *MUTANTS.values()], ids=lambda it: it.__name__)
-@pytest.mark.parametrize("state", list(State))
-def test_coordinators_look_at_nothing_else(coordinator: Step, state: State) -> None:
-    one = group(A, B, state=state)
-    other = replace_fields(
-        one,
-        members=Members.of([A, member("c-1", "c", session_timeout_ms=7_000, join="waits")]),
-        static_ids={"a": "a-1", "c": "c-1"},
-        leader="c-1",
-        protocol="another",
-        pending_joins=frozenset({"d-1"}),
-        pending_syncs=frozenset({"a-1"}),
-        previous_state=State.EMPTY,
-    )
-    for member_id, instance in (("a-1", "a"), ("a-1", None), ("a-0", "a"), ("x", None), ("", None)):
-        for generation in (3, 2, -1):
-            who = (generation, member_id, instance)
-            for at_ms, late_ms in ((0.0, 1_700_000.0), (5.0, 0.0)):
-                for early, late in (
-                    (HeartbeatReceived(at_ms, "r", *who), HeartbeatReceived(late_ms, "r", *who)),
-                    (CommitReceived(at_ms, "r", 8, *who), CommitReceived(late_ms, "r", 8, *who)),
-                ):
-                    effects = effects_of(coordinator, one, early)
-                    assert effects == effects_of(coordinator, other, late)
+def test_coordinators_look_at_nothing_else() -> None:
+    ids = (("a-1", "a"), ("a-1", None), ("a-0", "a"), ("x", None), ("", None))
+    for state in State:
+        one = group(A, B, state=state)
+        other = replace_fields(
+            one,
+            members=Members.of([A, member("c-1", "c", session_timeout_ms=7_000, join="waits")]),
+            static_ids={"a": "a-1", "c": "c-1"},
+            leader="c-1",
+            protocol="another",
+            pending_joins=frozenset({"d-1"}),
+            pending_syncs=frozenset({"a-1"}),
+            previous_state=State.EMPTY,
+        )
+        for who, generation, times in product(ids, (3, 2, -1), ((0.0, 1_700_000.0), (5.0, 0.0))):
+            heartbeats = [HeartbeatReceived(at_ms, "r", generation, *who) for at_ms in times]
+            commits = [CommitReceived(at_ms, "r", 8, generation, *who) for at_ms in times]
+            for coordinator, (early, late) in product(COORDINATORS, (heartbeats, commits)):
+                effects = effects_of(coordinator, one, early)
+                assert effects == effects_of(coordinator, other, late), coordinator.__name__
 
 
 def test_a_dynamic_member_that_changed_is_looked_at_anew() -> None:

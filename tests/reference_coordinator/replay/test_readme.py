@@ -50,10 +50,7 @@ def scenario(heartbeat_answered: float | None = None) -> Scenario:
                 },
             ),
             "SYNC_GROUP": (
-                {
-                    "generationId": 1,
-                    "assignments": [{"memberId": member_id, "assignment": SHARE}],
-                },
+                {"generationId": 1, "assignments": [{"memberId": member_id, "assignment": SHARE}]},
                 {"assignment": SHARE},
             ),
             "HEARTBEAT": ({"generationId": 1}, {}),

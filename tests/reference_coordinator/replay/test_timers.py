@@ -105,10 +105,7 @@ def test_hints_of_requests_stay_inside_their_windows() -> None:
     scenario = stable()
     inside, outside = START + 17, START + 70_000
     hints = Hints.of(
-        [
-            Hint(inside, HintKind.JOINED, IDS["b"]),
-            Hint(outside, HintKind.JOINED, IDS["a"]),
-        ]
+        [Hint(inside, HintKind.JOINED, IDS["b"]), Hint(outside, HintKind.JOINED, IDS["a"])]
     )
     placed = {seen.client_id: seen.at_ms for seen in hinted(scenario.requests[:2], hints)}
     assert placed == {"a": START, "b": inside}

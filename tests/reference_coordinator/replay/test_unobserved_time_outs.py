@@ -1,8 +1,8 @@
 """The write of a static rejoin times out after the end of a join phase answered its JoinGroup.
 
 The coordinator goes back to the member's old id, and fences the process that was given the new one
-(docs/findings/given-and-taken-back.md). What was written stays in the log, so that a successor may
-know an id that no response gave (docs/findings/stored-and-taken-back.md). Recorded on real brokers
+(docs/findings.md#given-and-taken-back). What was written stays in the log, so that a successor may
+know an id that no response gave (docs/findings.md#stored-and-taken-back). Recorded on real brokers
 whose replicas were paused. The time of LeaveGroup's response is the brokers': the client read it
 later.
 """
