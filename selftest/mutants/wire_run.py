@@ -11,7 +11,7 @@ from functools import cached_property
 from kafka_protocol import tap_lines
 from kafka_protocol.log_line import Event, numbered
 from kafka_protocol.request_log import LOGGER, printed
-from reports.judgement.log.log_places import log_of
+from reports.judgement.log.log_places import Split, log_of
 from reports.judgement.recording import Line, Recording
 from reports.judgement.run.evidence_level import Level
 from reports.judgement.run.run_folder import RunFolder
