@@ -276,7 +276,7 @@ class Member:
             self.over(client, state, took_ms=round(now_ms() - began_ms, 1))
 
     def over(self, client: Client, state: State, **more: Any) -> None:
-        """Take note that a client has ended; it is told once, by itself or by who ended it."""
+        """Take note that a client has ended; this is reported once, by itself or by what ended it."""
         if self._client is not client:
             return
         self._client = None
