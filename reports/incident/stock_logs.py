@@ -70,9 +70,9 @@ def read(spark: SparkSession, files: Iterable[str], zone: tzinfo) -> DataFrame:
     """Return the rows `FOUND` of some files."""
 
     def read_splits(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for file, start, lines in log_files.by_split(batches):
+        for split, lines in log_files.by_split(batches):
             texts = (line.decode("utf-8", "replace").rstrip("\r\n") for line in lines)
-            yield from batched(_rows(unquote(file), start, texts, zone), FOUND)
+            yield from batched(_rows(unquote(split.file), split.start, texts, zone), FOUND)
 
     lines = log_files.read(spark, [literal(file) for file in files])
     return lines.mapInArrow(read_splits, from_arrow_schema(FOUND))

@@ -1,4 +1,4 @@
-"""The brokers' logs as Spark reads them: lines, each with its file, or brought together by log.
+"""The brokers' logs as Spark reads them: lines, each with its file and its split.
 
 A broker's log is `brokers/<id>/group.log`, and what the tap saw of it `tap/<id>/group.log`. Rotated
 files (`group.log.1`, `group.log.2`, …) hold what is older, the highest number the oldest. Files may
@@ -7,7 +7,7 @@ files of a broker.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from itertools import groupby, islice
 from operator import itemgetter
@@ -21,19 +21,12 @@ from pyspark.sql import functions as F
 
 from reports.judgement.errors import EvidenceError
 from reports.judgement.log.log_bytes import FORMS, LONGEST, OTHERS, SHOWN, TOO_LONG, unpacked
-from reports.judgement.log.log_places import LogFile, log_file, logs_in
-from reports.judgement.run.history import FILE as HISTORY
+from reports.judgement.log.log_places import Split
 
 NAMES = "{group.log,group.log.gz,group.log.[0-9]*}"
 """The files of a broker's log, as a glob."""
 PACKED = (*FORMS, *OTHERS)
 FILE = "_metadata.file_path"
-Files = Iterable[tuple[str, Iterable[bytes]]]  # names of files in the run folder, and their lines
-READ = "value BINARY, log STRING, name STRING, place LONG, start LONG, number LONG"
-_READ = pa.schema(
-    [("value", pa.binary()), ("log", pa.string()), ("name", pa.string())]
-    + [(name, pa.int64()) for name in ("place", "start", "number")]
-)
 ROWS = 1_000  # how many lines of a packed file are given out at once
 _MOST = "mapreduce.input.linerecordreader.line.maxlength"
 """Hadoop's option for the longest line, in bytes."""
@@ -58,7 +51,6 @@ def lines(spark: SparkSession, source: str, folder: str) -> DataFrame:
         raise EvidenceError(
             f"{source}: no {folder}/<id>/group.log; give the folder of a run, such as runs/latest"
         ) from error
-    logs_in(files)  # it raises where they are no logs
     return read(spark, [literal(unquote(file)) for file in files])
 
 
@@ -113,41 +105,11 @@ def _unpacked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             yield pa.record_batch(columns, ["value", "file", "start"])
 
 
-def in_order(lines: DataFrame) -> DataFrame:
-    """Bring the lines of each log together (`READ`), in its order; the history is one, too."""
-    every = lines.mapInArrow(_numbered, READ).repartition("log")
-    return every.sortWithinPartitions("log", "place", "start", "number")
-
-
-def _numbered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    files: dict[str, tuple[str, str, int]] = {}
-    count = 0
-    for batch in batches:
-        value, names, start = batch.columns
-        for name in {*_values(names)} - files.keys():
-            known = LogFile("", 0, HISTORY) if name.endswith(f"/{HISTORY}") else log_file(name)
-            files[name] = known.name.rpartition("/")[0] or HISTORY, known.name, -known.age
-        if len(names) == 0:
-            continue
-        logs = zip(*map(files.__getitem__, _values(names)), strict=True)
-        numbers = range(count, count := count + len(names))
-        yield pa.record_batch([value, *logs, start, numbers], schema=_READ)
-
-
-def by_log(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, Files]]:
-    """Yield the logs that rows of `READ` are of, each with its files and their lines."""
-    rows = (row for batch in batches for row in zip(*map(_values, batch.columns[:3]), strict=True))
-    value = itemgetter(0)
-    for log, of_log in groupby(rows, key=itemgetter(1)):
-        files = groupby(of_log, key=itemgetter(2))
-        yield log, ((name, map(value, of_file)) for name, of_file in files)
-
-
-def by_split(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, int, Iterator[bytes]]]:
-    """Yield the splits that rows of `read` are of, by file and start, each with its lines."""
+def by_split(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Split, Iterator[bytes]]]:
+    """Yield the splits that rows of `read` are of, each with its lines."""
     rows = (row for batch in batches for row in zip(*map(_values, batch.columns), strict=True))
     for (file, start), of_split in groupby(rows, key=itemgetter(1, 2)):
-        yield file, start, map(itemgetter(0), of_split)
+        yield Split(file, start), map(itemgetter(0), of_split)
 
 
 def _values(column: pa.Array) -> list[Any]:

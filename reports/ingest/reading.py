@@ -1,15 +1,16 @@
-"""Two passes: logs in, packed rows by bucket of group out; and these in, tables out.
+"""Two passes: splits in, packed rows by bucket of group out; and these in, tables out.
 
-Each line is read, and parsed, once. Few rows go through Spark: one for each bucket of a log.
+Each line is read, and parsed, once. Few rows go through Spark: one for each bucket of a split.
 Buckets are placed on partitions by size. A partition judges them one after the other and writes its
-tables; of these, few and small ones come back to the driver, as do the summaries of logs.
+tables; of these, few and small ones come back to the driver, as do the summaries of splits.
 """
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +20,17 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from reports.ingest import log_files, storing
-from reports.ingest.log_files import Files
-from reports.ingest.sources import Count, File, changed, lines_in
+from reports.ingest.sources import Count, Range, changed, lines_in, ranges_of
 from reports.ingest.storing import RESULT
 from reports.ingest.storing import Files as TableFiles
 from reports.judgement.buckets import Buckets
 from reports.judgement.collector import collector_spared
 from reports.judgement.errors import EvidenceError
 from reports.judgement.log import reading
-from reports.judgement.log.log_rows import Blob, How, LogSummary
+from reports.judgement.log.log_places import Split, log_file
 from reports.judgement.log.merging import Merged, merge
 from reports.judgement.log.parsing import Parser
+from reports.judgement.log.split_rows import Blob, How, SplitSummary
 from reports.judgement.run.history import FILE, HistorySummary
 from reports.judgement.run.journal import Account
 from reports.judgement.witnesses import Connection
@@ -41,64 +42,61 @@ SUMMARY = -1
 """Stands as bucket in the row of a summary: `size` is the number of bytes that were read, counted
 without regard to lines."""
 COLUMNS = """
-    log STRING, bucket INT, group STRING, rows LONG, since_ms DOUBLE, size LONG,
+    file STRING, start LONG, bucket INT, group STRING, rows LONG, since_ms DOUBLE, size LONG,
     data BINARY
 """  # what a split gives: its blobs, each packed and compressed, and its summary
 _SCHEMA = storing.schema(COLUMNS)
 _CODEC = pa.Codec("zstd", 1)
 BATCH_BYTES = 64 << 20
 """After so many bytes of rows, not yet compressed, blobs are given out."""
-Summary = LogSummary | HistorySummary
+Summary = SplitSummary | HistorySummary
 Found = Iterator[Blob | Summary]
-Logs = Iterator[tuple[str, Files, Count | None]]
-"""Logs by their names (`brokers/1`), each with its files and, on paths, what is counted beside."""
+Lines = Iterator[tuple[Split, Iterable[bytes], Count | None]]
+"""The lines of some splits and, of files on paths, what is counted beside them."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """Logs of a run: rows whose tasks read them, and what gives these their lines.
+    """Files of a run: rows whose tasks read splits, and what gives these their lines.
 
-    `listed` are the files on paths.
+    `ranges` are those of files on paths.
     """
 
     rows: DataFrame
-    logs: Callable[[Iterator[pa.RecordBatch]], Logs]
-    listed: Mapping[str, Sequence[File]] = field(default_factory=dict)
+    lines: Callable[[Iterator[pa.RecordBatch]], Lines]
+    ranges: Sequence[Range] = ()
 
     def mapped(self, work: Callable[..., Iterator[pa.RecordBatch]], columns: str) -> DataFrame:
-        """Let tasks work on logs (`Logs`); return the rows that they give."""
-        logs = self.logs  # a task has no session
+        """Let tasks work on splits (`Lines`); return the rows that they give."""
+        lines = self.lines  # a task has no session
 
         def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             with collector_spared():  # millions of rows are made, and no cycles among them
-                for log in logs(batches):
-                    yield from work(*log)
+                for split in lines(batches):
+                    yield from work(*split)
 
         return self.rows.mapInArrow(task, columns)
 
 
-def on_paths(spark: SparkSession, listed: Mapping[str, Sequence[File]]) -> Source:
+def on_paths(spark: SparkSession, files: Sequence[Path], split_bytes: int) -> Source:
     """Return the source of files that executors read themselves."""
-    every = [*listed.items()]
+    ranges = ranges_of(files, split_bytes)
 
-    def logs(batches: Iterator[pa.RecordBatch]) -> Logs:
+    def lines(batches: Iterator[pa.RecordBatch]) -> Lines:
         for number in chain.from_iterable(batch.column(0).to_pylist() for batch in batches):
-            log, files = every[number]
             count = Count()
-            names = (file.path[file.path.rindex(log) :] for file in files)
-            lines = (lines_in(file, count) for file in files)
-            yield log, zip(names, lines, strict=True), count
+            yield ranges[number].split, lines_in(ranges[number], count), count
 
-    return Source(spark.range(0, len(every), 1, max(len(every), 1)), logs, listed)
+    return Source(spark.range(0, len(ranges), 1, max(len(ranges), 1)), lines, ranges)
 
 
 def by_spark(rows: DataFrame) -> Source:
     """Return the source of the lines that Spark reads, as `log_files.read` does."""
 
-    def logs(batches: Iterator[pa.RecordBatch]) -> Logs:
-        return ((log, files, None) for log, files in log_files.by_log(batches))
+    def lines(batches: Iterator[pa.RecordBatch]) -> Lines:
+        return ((split, of_split, None) for split, of_split in log_files.by_split(batches))
 
-    return Source(rows, logs)
+    return Source(rows, lines)
 
 
 def buckets_for(size: int) -> int:
@@ -113,18 +111,25 @@ class Reading:
     logs: Mapping[str, tuple[Parser, How]]
     history: Callable[[Iterable[bytes]], Found] | None = None
 
-    def read(self, log: str, files: Files) -> Found:
-        """Read a log, or the history."""
-        if log == FILE:
+    def read(self, split: Split, lines: Iterable[bytes]) -> Found:
+        """Read a split."""
+        if _is_history(split):
             assert self.history is not None
-            return self.history(chain.from_iterable(lines for _, lines in files))
-        folder, _, broker = log.partition("/")
-        return reading.read(files, broker, *self.logs[folder])
+            return self.history(lines)
+        return reading.read(lines, log_file(split.file).broker, *self.logs[_folder(split)])
+
+
+def _is_history(split: Split) -> bool:
+    return split.file.endswith(FILE)
+
+
+def _folder(split: Split) -> str:
+    return log_file(split.file).name.partition("/")[0]
 
 
 @dataclass(frozen=True)
 class ReadLines:
-    """The blobs of a run, kept by Spark (`COLUMNS`), and what its logs tell together.
+    """The blobs of a run, kept by Spark (`COLUMNS`), and what its splits tell together.
 
     `merged` is that by folder of logs, as `connections`, on which the tap is compared. `history` is
     the account of the client history, `late_ms` counts how late gevent's hub ran. `rows` counts
@@ -146,40 +151,45 @@ def read_lines(source: Source, place: str, how: Reading) -> ReadLines:
     Raises EvidenceError where its logs have no line, or not what is in its files was read.
     """
     observed, counted = source, Observation()
-    if not source.listed:
+    if not source.ranges:
         rows_read = source.rows.observe(counted, F.count(F.lit(1)).alias("lines"))
-        observed = replace(source, rows=log_files.in_order(rows_read))
+        observed = replace(source, rows=rows_read)
     found = observed.mapped(partial(_packed, how), COLUMNS).persist()
     of_summaries = found.where(F.col("bucket") == SUMMARY)
-    logs: dict[str, list[LogSummary]] = {folder: [] for folder in how.logs}
+    rows = of_summaries.select("file", "start", "size", "data").toArrow().to_pylist()
+    logs: dict[str, dict[Split, SplitSummary]] = {folder: {} for folder in how.logs}
     summaries: list[Summary] = []
     history, late_ms = Account(), Counter[float]()
-    read: dict[str, int] = {}
-    for row in of_summaries.select("log", "size", "data").toArrow().to_pylist():
-        read[row["log"]] = row["size"]
-        if row["log"] == FILE:
+    read: Counter[str] = Counter()
+    for row in sorted(rows, key=itemgetter("file", "start")):
+        split = Split(row["file"], row["start"])
+        read[split.file] += row["size"]
+        if _is_history(split):
             of_history = msgspec.msgpack.decode(row["data"], type=HistorySummary)
-            history, late_ms = of_history.account, Counter(of_history.late_ms)
+            history.merge(of_history.account)
+            late_ms.update(of_history.late_ms)
             summaries.append(of_history)
         else:
-            of_log = msgspec.msgpack.decode(row["data"], type=LogSummary)
-            logs[row["log"].partition("/")[0]].append(of_log)
+            of_log = msgspec.msgpack.decode(row["data"], type=SplitSummary)
+            logs[_folder(split)][split] = of_log
             summaries.append(of_log)
     for folder, of_folder in logs.items():
-        if not any(one.lines for one in of_folder):
+        if not any(one.lines for one in of_folder.values()):
             raise EvidenceError(
                 f"{place}: every {folder}/*/group.log is empty;"
                 " read brokers/*/stdout.log for the reason"
             )
-    for log, files in source.listed.items():
-        if read.get(log) != sum(file.size for file in files):
-            raise changed(files[-1].path)
-    if not source.listed and sum(one.lines for one in summaries) != counted.get["lines"]:
+    for listed in source.ranges:
+        if read[listed.split.file] != listed.size:
+            raise changed(listed.path)
+    if not source.ranges and sum(one.lines for one in summaries) != counted.get["lines"]:
         raise changed(place)
     merged = {name: merge(logs[name], parser) for name, (parser, _) in how.logs.items()}
     connections = {
         folder: frozenset(
-            Connection.of(one.broker, *client) for one in of_folder for client in one.clients
+            Connection.of(log_file(split.file).broker, *client)
+            for split, one in of_folder.items()
+            for client in one.clients
         )
         for folder, of_folder in logs.items()
     }
@@ -188,13 +198,15 @@ def read_lines(source: Source, place: str, how: Reading) -> ReadLines:
     return ReadLines(found, merged, connections, history, late_ms, counts, large)
 
 
-def _packed(how: Reading, log: str, files: Files, count: Count | None) -> Iterator[pa.RecordBatch]:
-    """Read a log: yield its rows (`COLUMNS`); `count` is what is counted beside it."""
+def _packed(
+    how: Reading, split: Split, lines: Iterable[bytes], count: Count | None
+) -> Iterator[pa.RecordBatch]:
+    """Read a split: yield its rows (`COLUMNS`); `count` is what is counted beside it."""
     rows: list[tuple[Any, ...]] = []
     size = 0
-    for one in how.read(log, files):
+    for one in how.read(split, lines):
         if isinstance(one, Blob):
-            rows.append((log, *one[:4], len(one.data), _CODEC.compress(one.data, asbytes=True)))
+            rows.append((*split, *one[:4], len(one.data), _CODEC.compress(one.data, asbytes=True)))
             size += len(one.data)
             if size >= BATCH_BYTES:
                 yield storing.batch_of(rows, _SCHEMA)
@@ -202,22 +214,22 @@ def _packed(how: Reading, log: str, files: Files, count: Count | None) -> Iterat
             continue
         if count is not None and one.lines != count.lines:
             raise EvidenceError(
-                f"{log}: {one.lines} lines were read, of {count.lines};"
-                " please report this as a defect"
+                f"{split.file}: {one.lines} lines were read from byte {split.start} on, of"
+                f" {count.lines}; please report this as a defect"
             )
         read_bytes = 0 if count is None else count.size
-        rows.append((log, SUMMARY, "", 0, 0.0, read_bytes, msgspec.msgpack.encode(one)))
+        rows.append((*split, SUMMARY, "", 0, 0.0, read_bytes, msgspec.msgpack.encode(one)))
     yield storing.batch_of(rows, _SCHEMA)
 
 
-def unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, Blob]]:
-    """Yield the blobs of rows of `COLUMNS`, each with its log."""
+def unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Split, Blob]]:
+    """Yield the blobs of rows of `COLUMNS`."""
     for batch in batches:
-        for log, bucket, group, rows, since_ms, size, data in zip(
+        for file, start, bucket, group, rows, since_ms, size, data in zip(
             *(column.to_pylist() for column in batch.columns), strict=True
         ):
             raw = _CODEC.decompress(data, size, asbytes=True)
-            yield log, Blob(bucket, group, rows, since_ms, raw)
+            yield Split(file, start), Blob(bucket, group, rows, since_ms, raw)
 
 
 # the second pass
@@ -237,7 +249,7 @@ def placed(blobs: DataFrame, rows: Counter[int]) -> DataFrame:
     places = F.lit([place.get(bucket, 0) for bucket in range(max(place, default=0) + 1)])
     of_buckets = blobs.where(F.col("bucket") != SUMMARY)
     by_place = of_buckets.repartitionById(count, F.get(places, F.col("bucket")))
-    return by_place.sortWithinPartitions("bucket", "group", "since_ms", "log")
+    return by_place.sortWithinPartitions("bucket", "group", "since_ms", "file", "start")
 
 
 def _places_of(rows: Mapping[int, int], count: int) -> Iterator[tuple[int, int]]:

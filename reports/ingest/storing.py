@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 
 from reports.ingest.log_files import literal
 from reports.judgement.buckets import ALL_TABLES
-from reports.judgement.log.log_rows import Row
+from reports.judgement.log.split_rows import Row
 
 TYPES = {
     "STRING": pa.string(), "BINARY": pa.binary(), "DOUBLE": pa.float64(), "INT": pa.int32(),

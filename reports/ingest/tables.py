@@ -4,7 +4,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial, reduce
-from itertools import chain
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -21,17 +20,16 @@ from reports.ingest.reading import (
     on_paths,
     read_lines,
 )
-from reports.ingest.sources import File
 from reports.judgement import buckets, group
 from reports.judgement.buckets import Buckets, Check
 from reports.judgement.group import check_group, evidence_of
 from reports.judgement.judging import Rules, context_of
 from reports.judgement.log import broker_log
 from reports.judgement.log.broker_log import Place
-from reports.judgement.log.log_places import LOG
-from reports.judgement.log.log_rows import How, Lost, line_counts
+from reports.judgement.log.log_places import LOG, Split
 from reports.judgement.log.merging import Merged
 from reports.judgement.log.parsing import number
+from reports.judgement.log.split_rows import How, Lost, line_counts
 from reports.judgement.run import deliveries, history
 from reports.judgement.run.deliveries import ACTED, NOTHING_HELD, Deliveries
 from reports.judgement.run.evidence_level import Level
@@ -108,7 +106,7 @@ class Tables:
 
     @property
     def merged(self) -> Merged:
-        """What the logs that are judged tell together."""
+        """What the splits of the logs that are judged tell together."""
         return self.read.merged[self.run.parser.folder]
 
     def frame(self, name: str) -> DataFrame:
@@ -181,10 +179,9 @@ def _read(spark: SparkSession, source: str, how: Reading) -> Iterator[ReadLines]
     """Read the logs of a run at a URI, and its client history."""
     path = places.local_path(source)
     if path is not None and path.is_dir():
-        listed = dict(chain.from_iterable(sources.logs_of(path, one).items() for one in how.logs))
-        if how.history:
-            listed[HISTORY] = [File.of(path / HISTORY)]
-        lines = on_paths(spark, listed)
+        logs = [file for folder in how.logs for file in sources.logs_of(path, folder)]
+        history = [path / HISTORY] if how.history else []
+        lines = on_paths(spark, [*logs, *history], log_files.split_bytes(spark))
     else:
         rows = [log_files.lines(spark, source, folder) for folder in how.logs]
         if how.history:
@@ -220,22 +217,21 @@ def _judged(read: ReadLines, check: Check | None, output: str) -> Mapping[str, l
 
     The tables of logs beside those that are judged have their folder in their names.
     """
-    starts, lost = dict[str, Place](), dict[str, list[Lost]]()
-    for folder, merged in read.merged.items():
+    starts, lost = dict[Split, Place](), dict[str, list[Lost]]()
+    for merged in read.merged.values():
         beside = f"{Level.WIRE}/" if lost else ""
-        for broker, place in merged.starts.items():
-            starts[f"{folder}/{broker}"] = place._replace(beside=beside)
+        starts |= {split: at._replace(beside=beside) for split, at in merged.starts.items()}
         lost[f"{beside}lost"] = merged.lost
     blobs = reading.placed(read.blobs, read.rows)
     of_buckets = Buckets(starts, check, read.large)
     stored = [*OF_LINES, *lost, *(OF_GROUPS if check else ()), *(OF_TAP if len(lost) > 1 else ())]
-    target = places.local_path(output)
-    if target is not None:
+    folder = places.local_path(output)
+    if folder is not None:
         kept = {*ALWAYS_KEPT, *(OF_GROUPS if read.rows.total() <= FEW_ROWS else ())}
-        with storing.attempts(target):
-            made = reading.judged(blobs, of_buckets, target, stored, kept).toArrow()
-            results = pa.concat_tables([made, storing.of_driver(target, lost, kept)])
-            storing.commit(target, stored, results)
+        with storing.attempts(folder):
+            made = reading.judged(blobs, of_buckets, folder, stored, kept).toArrow()
+            results = pa.concat_tables([made, storing.of_driver(folder, lost, kept)])
+            storing.commit(folder, stored, results)
         return storing.rows_in(results)
     of_lost = blobs.sparkSession.createDataFrame(storing.of_driver(None, lost, lost))
     made = reading.judged(blobs, of_buckets, None, (), {*stored, *ALWAYS_KEPT})

@@ -1,4 +1,4 @@
-"""Judges the groups of a bucket: packed rows of all logs in; rows of all tables out.
+"""Judges the groups of a bucket: packed rows of all splits in; rows of all tables out.
 
 Groups do not depend on each other. Those of a bucket are in memory together; a large one, which has
 blobs to itself, comes in order of time and is judged chunk by chunk.
@@ -17,7 +17,8 @@ from reports.judgement.group import TABLES
 from reports.judgement.group_evidence import Named
 from reports.judgement.log import broker_log
 from reports.judgement.log.broker_log import COLUMNS, Place
-from reports.judgement.log.log_rows import Blob, Row, Rows, unpacked
+from reports.judgement.log.log_places import Split
+from reports.judgement.log.split_rows import Blob, Row, Rows, unpacked
 from reports.judgement.logged import REQUEST, Chunk
 from reports.judgement.logged import in_order as lines_in_order
 from reports.judgement.run import history
@@ -109,16 +110,16 @@ def _together(rows: Iterable[Timed]) -> Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Buckets:
-    """What is known of all buckets: places of logs, what judges, large groups.
+    """What is known of all buckets: where splits stand, what judges, large groups.
 
     Without `check`, nothing is judged.
     """
 
-    places: Mapping[str, Place]
+    places: Mapping[Split, Place]
     check: Check | None = None
     large: frozenset[str] = frozenset()
 
-    def judged(self, blobs: Iterable[tuple[str, Blob]], add: Add) -> None:
+    def judged(self, blobs: Iterable[tuple[Split, Blob]], add: Add) -> None:
         """Judge the groups of buckets; add the rows of `ALL_TABLES`.
 
         Blobs come in the order of buckets, groups and times.
@@ -145,12 +146,12 @@ class _Task:
     add: Add
     rejected: list[Row] = field(default_factory=list)
 
-    def together(self, blobs: Iterable[tuple[str, Blob]]) -> dict[str, Evidence]:
+    def together(self, blobs: Iterable[tuple[Split, Blob]]) -> dict[str, Evidence]:
         """Return the evidence of groups, by group."""
         found: dict[str, Evidence] = defaultdict(lambda: defaultdict(list))
-        for log, blob in blobs:
+        for split, blob in blobs:
             for rows in unpacked(blob.data):
-                evidence = self.placed(log, rows)
+                evidence = self.placed(split, rows)
                 if rows.group is None:
                     self.add_lines(evidence)
                     continue
@@ -158,11 +159,11 @@ class _Task:
                     found[rows.group][kind] += of_kind
         return found
 
-    def parts(self, blobs: Iterable[tuple[str, Blob]]) -> Iterator[tuple[float, Evidence]]:
+    def parts(self, blobs: Iterable[tuple[Split, Blob]]) -> Iterator[tuple[float, Evidence]]:
         """Yield the evidence of a group that has blobs to itself, and since when each counts."""
-        for log, blob in blobs:
+        for split, blob in blobs:
             for rows in unpacked(blob.data):
-                evidence = self.placed(log, rows)
+                evidence = self.placed(split, rows)
                 self.add_lines(evidence)
                 yield blob.since_ms, evidence
 
@@ -179,9 +180,9 @@ class _Task:
         for name, row in self.of.check(group, of_group):
             self.add(name, (_ROW[name]({"group": group, **row}),))
 
-    def placed(self, log: str, rows: Rows) -> Evidence:
+    def placed(self, split: Split, rows: Rows) -> Evidence:
         """Place the rows of a group; those of the client history have their times."""
-        if (place := self.of.places.get(log)) is None:
+        if (place := self.of.places.get(split)) is None:
             return {"events": events_of(rows.said)}
         tables = place.tables(rows)
         if place.beside:

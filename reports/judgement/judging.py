@@ -5,8 +5,8 @@ from typing import NamedTuple
 from reference_coordinator.classic.profiles import Profile
 from reports.judgement.coordinators.coordinator_epochs import LINES, coordinator_epochs
 from reports.judgement.digest import Digester
-from reports.judgement.log.log_rows import is_patchy
 from reports.judgement.log.merging import Merged
+from reports.judgement.log.split_rows import is_patchy
 from reports.judgement.missing.correlation_ids import KnownClients
 from reports.judgement.run.deliveries import NOTHING_HELD, Deliveries
 from reports.judgement.run.evidence_level import Level

@@ -11,7 +11,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +20,12 @@ from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.replay import Evidence
 from reports.judgement.group import evidence_of
 from reports.judgement.judging import Rules, context_of
+from reports.judgement.log.broker_log import Place
 from reports.judgement.log.log_bytes import unpacked
-from reports.judgement.log.log_places import LOG, logs_in
-from reports.judgement.log.log_rows import How
+from reports.judgement.log.log_places import LOG, Split
 from reports.judgement.log.merging import ReadLogs, read_logs
 from reports.judgement.log.parsing import Parser
+from reports.judgement.log.split_rows import How
 from reports.judgement.missing.gaps import missing, unexplained, unreadable
 from reports.judgement.run import deliveries as handed_on
 from reports.judgement.run.deliveries import Deliveries
@@ -79,26 +79,21 @@ class Line:
 
 
 def lines_of(
-    texts: Iterable[bytes],
-    tables: Mapping[str, Sequence[Row]],
-    broker: str,
-    *,
-    numbered: bool,
-    after: int = 0,
+    texts: Iterable[bytes], tables: Mapping[str, Sequence[Row]], place: Place
 ) -> Iterator[Line]:
-    """Yield lines of a broker's log, `after` others; `tables` are those of `broker_log`."""
-    of = lambda name: (row for row in tables[name] if row["broker"] == broker)
+    """Yield the lines of a split; the `tables` are those of `broker_log`, of all brokers."""
+    of = lambda name: (row for row in tables[name] if row["broker"] == place.broker)
     rows = {row["line"]: {**row, "template": None} for row in of("requests")}
     rows |= {row["line"]: row for row in of("transitions")}
     unused = {row["line"]: row for row in of("coverage")}
-    process = 0
-    for number, text in enumerate(texts, after + 1):
+    process = place.process
+    for number, text in enumerate(texts, place.line + 1):
         row = rows.get(number, {})
         seen = unused.get(number) or row
         process = seen.get("process", process)
         at_ms = seen["logged_ms"] if "logged_ms" in seen else seen["at_ms"]
-        bare = text.decode(errors="replace").split(" ", 3 if numbered else 2)[-1]
-        yield Line(broker, number, process, at_ms, bare, row)
+        bare = text.decode(errors="replace").split(" ", 3 if place.numbered else 2)[-1]
+        yield Line(place.broker, number, process, at_ms, bare, row)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,10 +125,10 @@ class Recording:
         return self.run.parser
 
     @cached_property
-    def texts(self) -> Mapping[str, Sequence[bytes]]:
+    def texts(self) -> Mapping[Split, Sequence[bytes]]:
         """The lines of its logs, by file."""
         logs = sorted(self.folder.glob(f"{self.parser.folder}/*/{LOG}*"))
-        return {str(log): [*_texts(log)] for log in logs}
+        return {Split(str(log), 0): [*_texts(log)] for log in logs}
 
     @cached_property
     def logs(self) -> ReadLogs:
@@ -151,13 +146,8 @@ class Recording:
         """All lines, broker by broker, as they stand in the logs."""
         return tuple(
             line
-            for log, files in logs_in(self.texts).items()
-            for line in lines_of(
-                chain.from_iterable(map(self.texts.__getitem__, files)),
-                self.tables,
-                log.rpartition("/")[2],
-                numbered=self.parser.numbered,
-            )
+            for split, place in self.logs.merged.starts.items()
+            for line in lines_of(self.texts[split], self.tables, place)
         )
 
     @cached_property

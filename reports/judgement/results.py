@@ -13,8 +13,8 @@ from reports.judgement.coordinators import elections
 from reports.judgement.digest import Digest
 from reports.judgement.disturbances import of_brokers
 from reports.judgement.log.log_places import LogPlaces
-from reports.judgement.log.log_rows import ends_of_brokers, line_counts
 from reports.judgement.log.merging import Merged
+from reports.judgement.log.split_rows import ends_of_brokers, line_counts
 from reports.judgement.missing.gaps import (
     ENDS_OF_GROUPS,
     ENDS_OF_OFFSETS,

@@ -22,7 +22,7 @@ from reports.judgement.expectations import (
     unmet,
 )
 from reports.judgement.log.log_places import LogPlaces
-from reports.judgement.log.log_rows import STATUSES
+from reports.judgement.log.split_rows import STATUSES
 from reports.judgement.missing import gaps as missing
 from reports.judgement.results import Results
 from reports.judgement.run.disturbance import Disturbance, Source

@@ -10,8 +10,8 @@ from operator import attrgetter
 from reference_coordinator.classic.profiles import Profile
 from reports.judgement.log.broker_log import Place, tables_of
 from reports.judgement.log.log_places import log_of
-from reports.judgement.log.log_rows import Blob
 from reports.judgement.log.reading import read
+from reports.judgement.log.split_rows import Blob
 from reports.judgement.recording import Line, Recording, lines_of
 from reports.judgement.run.disturbance import Disturbance
 from reports.judgement.run.run_folder import RunFolder
@@ -71,13 +71,16 @@ class SynthesizedRun(Recording):
         for (broker, _), lines in groupby(in_order, attrgetter("broker", "process")):
             times = ((one.at_ms, one.text) for one in lines)
             texts = [one.encode() for one in with_timestamps(times, numbered=parser.numbered)]
-            place = Place(broker, parser.numbered, parser.on_wire, offsets={0: 0.0})
-            files = [(log_of(broker, parser.folder), texts)]
-            blobs = (
-                one for one in read(files, broker, parser, after=last) if isinstance(one, Blob)
+            place = Place(
+                broker,
+                log_of(broker, parser.folder),
+                parser.numbered,
+                parser.on_wire,
+                line=last,
+                offsets={0: 0.0},
             )
-            tables = tables_of(blobs, place)
-            kept += lines_of(texts, tables, broker, numbered=parser.numbered, after=last)
+            blobs = (one for one in read(texts, broker, parser) if isinstance(one, Blob))
+            kept += lines_of(texts, tables_of(blobs, place), place)
             last += len(texts)
         return tuple(kept)
 

@@ -18,7 +18,7 @@ from kafka_protocol.tap_lines import LOGGER as TAP
 from reports.judgement.doubtful import foreign_groups
 from reports.judgement.group import check_rows
 from reports.judgement.log.log_places import log_of
-from reports.judgement.log.log_rows import END_MISSING
+from reports.judgement.log.split_rows import END_MISSING
 from reports.judgement.recording import Recording
 from reports.judgement.run.evidence_level import Level
 from reports.judgement.witnesses import Doubt

@@ -43,12 +43,7 @@ def unpacked(file: BinaryIO, name: str) -> Iterator[bytes]:
 
 def unpacked_pieces(file: BinaryIO, name: str, damage: list[str]) -> Iterator[bytes]:
     """Yield pieces of a file of some name, unpacked, up to a damage, which is put in words."""
-    packed = next((FORMS[end] for end in FORMS if name.endswith(end)), None)
-    if packed is None:
-        while piece := file.read(_PIECE):
-            yield piece
-        return
-    form, opened = packed
+    form, opened = next((FORMS[end] for end in FORMS if name.endswith(end)), ("", lambda it: it))
     try:
         source = opened(file)
         while piece := source.read1(_PIECE):

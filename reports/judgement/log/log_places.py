@@ -2,11 +2,12 @@
 
 A broker's log may have several files (`group.log.1`, `group.log`), and its lines are numbered
 through all of them. Tables and judgement use that number; people are shown the place in the file.
+Files are read in splits.
 """
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import NamedTuple
@@ -32,6 +33,13 @@ class LogFile(NamedTuple):
     name: str
 
 
+class Split(NamedTuple):
+    """A split of a log: the URI of its file, and where it begins in it."""
+
+    file: str
+    start: int
+
+
 def log_file(uri: str) -> LogFile:
     """Return which file of which broker's log a URI is. Raises EvidenceError where it is none."""
     path = unquote(uri)
@@ -40,20 +48,10 @@ def log_file(uri: str) -> LogFile:
     return LogFile(match[1], int(match[2] or 0), match[0])
 
 
-def logs_in(uris: Iterable[str]) -> dict[str, list[str]]:
-    """Sort files by log (`brokers/<id>`), and those of a log in its order: the oldest comes first.
-
-    Raises EvidenceError where two are the same part of a log: compressed, and as it was.
-    """
-    files = {uri: log_file(uri) for uri in uris}
-    found: dict[str, list[str]] = {}
-    parts: dict[tuple[str, int], str] = {}
-    for uri, file in sorted(files.items(), key=lambda one: (one[1].broker, -one[1].age, one[0])):
-        log = file.name.rpartition("/")[0]
-        if (other := parts.setdefault((log, file.age), file.name)) != file.name:
-            raise EvidenceError(f"{other} and {file.name}: the same part of a log; remove one")
-        found.setdefault(log, []).append(uri)
-    return found
+def in_order(split: Split) -> tuple[str, int, int]:
+    """Return what splits are ordered by: broker, and place in the broker's log."""
+    file = log_file(split.file)
+    return file.broker, -file.age, split.start
 
 
 @dataclass(frozen=True, slots=True)

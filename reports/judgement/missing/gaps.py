@@ -12,7 +12,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from reports.judgement.log.log_places import LogPlaces, log_of
-from reports.judgement.log.log_rows import END_MISSING, START_MISSING
+from reports.judgement.log.split_rows import END_MISSING, START_MISSING
 from reports.judgement.run.disturbance import Disturbance, Source
 from reports.judgement.run.evidence_level import Level
 from reports.timing import CLOCK_OFF_MS, KILL_NOTED_MS

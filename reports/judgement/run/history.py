@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
-from reports.judgement.log.log_rows import BLOCK, Blob, Packing, Rows, unpacked
+from reports.judgement.log.split_rows import BLOCK, Blob, Packing, Rows, unpacked
 from reports.judgement.run.journal import Account
 
 FILE = "history.jsonl"  # its name in the run folder

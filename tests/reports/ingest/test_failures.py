@@ -13,9 +13,8 @@ from kafka_protocol.coordinator_lines import JAVA
 from reports import EvidenceError, ExecutionError, analyse
 from reports.ingest.failures import explained, explanation
 from reports.ingest.reading import Reading, on_paths, read_lines
-from reports.ingest.sources import File
-from reports.judgement.log.log_rows import How
 from reports.judgement.log.parsing import Parser
+from reports.judgement.log.split_rows import How
 
 pytestmark = pytest.mark.spark
 PLACE = "file:/results"
@@ -86,7 +85,7 @@ def test_a_log_that_workers_do_not_see(spark: SparkSession, tmp_path: Path) -> N
     log = tmp_path / "brokers/1/group.log"
     log.parent.mkdir(parents=True)
     log.write_text("a line\n")
-    source = on_paths(spark, {"brokers/1": [File.of(log)]})
+    source = on_paths(spark, [log], 1_000)
     log.unlink()
     how = Reading({"brokers": (Parser(JAVA, numbered=True), How())})
     line = fails(EvidenceError, lambda: read_lines(source, "the run", how))

@@ -1,4 +1,4 @@
-"""The first pass: what Spark reads is what one process reads in a row."""
+"""The first pass: what Spark reads in splits is what one process reads in a row."""
 
 import gzip
 import lzma
@@ -19,10 +19,10 @@ from reports.ingest.reading import Reading, ReadLines, Source, by_spark, on_path
 from reports.ingest.sources import logs_of
 from reports.judgement.buckets import Buckets
 from reports.judgement.log.broker_log import TABLES
-from reports.judgement.log.log_places import LogFile, log_file, logs_in
-from reports.judgement.log.log_rows import How
+from reports.judgement.log.log_places import LogFile, Split, in_order, log_file
 from reports.judgement.log.merging import read_logs
 from reports.judgement.log.parsing import Parser
+from reports.judgement.log.split_rows import How
 
 RECORDED = Path(__file__).parents[2] / "recorded/kafka-4.3.0/brokers"
 PARSER = Parser(JAVA, numbered=True)
@@ -31,9 +31,13 @@ Row = dict[str, Any]
 
 def test_files_of_a_log_are_in_the_order_of_their_lines() -> None:
     names = ["2/group.log", "1/group.log", "1/group.log.2.gz", "1/group.log.10", "1/group.log.1"]
-    uris = [f"file:///a%20b/brokers/{name}" for name in names]
-    assert logs_in(uris) == {"brokers/1": [uris[at] for at in (3, 2, 4, 1)], "brokers/2": uris[:1]}
-    assert log_file(uris[2]) == LogFile("1", 2, "brokers/1/group.log.2.gz")
+    splits = [Split(f"file:///a%20b/brokers/{name}", start) for name in names for start in (9, 0)]
+    ordered = [split.file.rpartition("brokers/")[2] for split in sorted(splits, key=in_order)]
+    assert ordered[::2] == ordered[1::2] == [
+        "1/group.log.10", "1/group.log.2.gz", "1/group.log.1", "1/group.log", "2/group.log",
+    ]  # fmt: skip
+    assert [split.start for split in sorted(splits, key=in_order)] == [0, 9] * 5
+    assert log_file(splits[4].file) == LogFile("1", 2, "brokers/1/group.log.2.gz")
     with pytest.raises(EvidenceError, match=r"group\.log\.old: no brokers/<id>/group\.log"):
         log_file("file:///a/brokers/1/group.log.old")
 
@@ -43,8 +47,8 @@ def lines_of(broker: int) -> list[str]:
     return lzma.decompress(packed).decode().splitlines()
 
 
-def files(spark: SparkSession, folder: Path) -> Source:
-    return on_paths(spark, logs_of(folder, "brokers"))
+def ranges(spark: SparkSession, folder: Path) -> Source:
+    return on_paths(spark, logs_of(folder, "brokers"), 60_000)
 
 
 def lines(spark: SparkSession, folder: Path) -> Source:
@@ -79,8 +83,8 @@ def small_splits(spark: SparkSession) -> Iterator[SparkSession]:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("source_of", [files, lines])
-def test_rotated_files_in_any_split_give_the_rows_of_the_whole(
+@pytest.mark.parametrize("source_of", [ranges, lines])
+def test_splits_and_rotated_files_give_the_rows_of_the_whole(
     source_of: Callable[[SparkSession, Path], Source], small_splits: SparkSession, tmp_path: Path
 ) -> None:
     """With a request that stands twice, far apart, and bytes that are no UTF-8."""
@@ -104,8 +108,9 @@ def test_rotated_files_in_any_split_give_the_rows_of_the_whole(
     (tmp_path / "brokers/3/group.log").write_bytes(b"")
     found = read(source_of(small_splits, tmp_path))
     merged = found.merged["brokers"]
+    assert len(merged.starts) > 8
     names = ["requests", "transitions", "coverage"]
-    of = Buckets({f"brokers/{broker}": place for broker, place in merged.starts.items()})
+    of = Buckets(merged.starts)
     placed = reading.placed(found.blobs, found.rows)
     with storing.attempts(tmp_path):
         tables = reading.judged(placed, of, tmp_path, names, []).toArrow()
@@ -113,7 +118,7 @@ def test_rotated_files_in_any_split_give_the_rows_of_the_whole(
         storing.commit(tmp_path, [*names, "lost"], results)
     found.blobs.unpersist()
     expected = read_logs(
-        {f"brokers/{b}/group.log": [line.encode() for line in logs[b]] for b in logs},
+        {Split(f"brokers/{b}/group.log", 0): [line.encode() for line in logs[b]] for b in logs},
         PARSER,
     )
     tables = expected.tables()
@@ -126,9 +131,9 @@ def test_rotated_files_in_any_split_give_the_rows_of_the_whole(
         "brokers/1/group.log.1:400", "brokers/1/group.log:1",
     ]  # fmt: skip
     assert places.written("2", 70) == "brokers/2/group.log:70"
-    named = {row["line"]: row["file"] for row in stored(tmp_path, "requests")
+    files = {row["line"]: row["file"] for row in stored(tmp_path, "requests")
              if row["broker"] == "1"}  # fmt: skip
-    assert {(line > 100) + (line > 500): file for line, file in named.items()} == {
+    assert {(line > 100) + (line > 500): file for line, file in files.items()} == {
         0: "brokers/1/group.log.2.gz", 1: "brokers/1/group.log.1", 2: "brokers/1/group.log",
     }  # fmt: skip
     unreadable = [row["line"] for row in tables["requests"] if not row["readable"]]
@@ -140,20 +145,19 @@ def test_rotated_files_in_any_split_give_the_rows_of_the_whole(
 
 @pytest.mark.spark
 def test_no_log_and_empty_logs_are_errors(spark: SparkSession, tmp_path: Path) -> None:
-    for source_of in (files, lines):
+    for source_of in (ranges, lines):
         with pytest.raises(EvidenceError, match=r"no brokers/<id>/group\.log"):
             source_of(spark, tmp_path)
     (tmp_path / "brokers/1").mkdir(parents=True)
     (tmp_path / "brokers/1/group.log").write_bytes(b"")
-    for source_of in (files, lines):
+    for source_of in (ranges, lines):
         with pytest.raises(EvidenceError, match=r"every brokers/\*/group\.log is empty"):
             read(source_of(spark, tmp_path))
     (tmp_path / "brokers/1/group.log.1").write_text("a line\n")
     (tmp_path / "brokers/1/group.log.1.gz").write_bytes(gzip.compress(b"a line\n"))
     copies = "brokers/1/group.log.1(.gz)? and brokers/1/group.log.1(.gz)?: the same part of a log"
-    for source_of in (files, lines):
-        with pytest.raises(EvidenceError, match=copies):
-            source_of(spark, tmp_path)
+    with pytest.raises(EvidenceError, match=copies):
+        read(ranges(spark, tmp_path))
 
 
 @pytest.mark.spark
@@ -163,7 +167,7 @@ def test_a_log_that_grew_since_it_was_listed_is_one_clear_error(
     log = tmp_path / "brokers/1/group.log"
     log.parent.mkdir(parents=True)
     log.write_text("a line\n")
-    source = files(spark, tmp_path)
+    source = ranges(spark, tmp_path)
     with log.open("a") as file:
         file.write("another\n")
     changed = f"^{log}: it changed while it was read; report it"

@@ -1,57 +1,67 @@
-"""Files on paths: each line is read once, and the file has to be the one that was listed."""
+"""Splits of files: each line is read once, in the split that has its first byte."""
 
 import gzip
 import os
 import random
-from itertools import product
 from pathlib import Path
 
 import pytest
 
 from reports import EvidenceError
-from reports.ingest.sources import Count, File, lines_in
-from reports.judgement.log import log_bytes
+from reports.ingest.sources import Count, Range, lines_in, ranges_of
 from reports.judgement.log.log_bytes import DAMAGED, LONGEST, TOO_LONG
 
 LINES = [b"first", b"", b"a longer line\r", b"x", "é\N{SNOWMAN}".encode(), b"last"]
 
 
-def read(file: Path) -> list[bytes]:
-    """Read a file; what is counted beside the lines has to be as many."""
-    count = Count()
-    found = list(lines_in(File.of(file), count))
-    assert (len(found), count.size) == (count.lines, file.stat().st_size)
+def read(file: Path, split_bytes: int) -> list[list[bytes]]:
+    """Read each split; what is counted beside the lines has to be as many."""
+    found, sizes = [], 0
+    for one in ranges_of([file], split_bytes):
+        count = Count()
+        found.append(list(lines_in(one, count)))
+        assert len(found[-1]) == count.lines
+        sizes += count.size
+    assert sizes == file.stat().st_size
     return found
 
 
-def test_each_line_is_read_wherever_pieces_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for end, size in product((b"", b"\n"), range(1, 40)):
-        monkeypatch.setattr(log_bytes, "_PIECE", size)
-        (tmp_path / "log").write_bytes(b"\n".join(LINES) + end)
-        assert read(tmp_path / "log") == LINES
+@pytest.mark.parametrize("end", [b"", b"\n"])
+@pytest.mark.parametrize("split_bytes", range(1, 40))
+def test_wherever_a_file_is_cut(end: bytes, split_bytes: int, tmp_path: Path) -> None:
+    """Splits within a line are empty, and a line across splits is in the first of them."""
+    content = b"\n".join(LINES) + end
+    (tmp_path / "log").write_bytes(content)
+    splits = read(tmp_path / "log", split_bytes)
+    assert [line for split in splits for line in split] == LINES
+    begins = [0, *(at + 1 for at in range(len(content) - 1) if content[at : at + 1] == b"\n")]
+    counts = [0] * len(splits)
+    for at in begins:
+        counts[at // split_bytes] += 1
+    assert [len(split) for split in splits] == counts
 
 
-def test_an_empty_file_has_no_line(tmp_path: Path) -> None:
+def test_an_empty_file_has_no_split(tmp_path: Path) -> None:
     (tmp_path / "log").write_bytes(b"")
-    assert read(tmp_path / "log") == []
+    assert ranges_of([tmp_path / "log"], 10) == []
 
 
-def test_a_line_that_is_too_long_is_one_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize("split_bytes", [1 << 20, 32 << 20])
+def test_a_line_that_is_too_long_is_one_line(split_bytes: int, tmp_path: Path) -> None:
     long = b"y" * (LONGEST + 1)
     (tmp_path / "log").write_bytes(b"\n".join([b"1", long, b"2"]))
-    assert read(tmp_path / "log") == [b"1", TOO_LONG + long[:300], b"2"]
+    lines = [line for split in read(tmp_path / "log", split_bytes) for line in split]
+    assert lines == [b"1", TOO_LONG + long[:300], b"2"]
 
 
-def test_a_packed_file_is_read_up_to_its_damage(tmp_path: Path) -> None:
+def test_a_packed_file_is_one_split_up_to_its_damage(tmp_path: Path) -> None:
     packed = gzip.compress(b"\n".join(LINES) + b"\n")
     (tmp_path / "a.gz").write_bytes(packed)
-    assert read(tmp_path / "a.gz") == LINES
+    assert read(tmp_path / "a.gz", 4) == [LINES]
     noise = random.Random(1).randbytes(3_000_000).hex().encode()
     packed = gzip.compress(noise + b"\n" + noise)
     (tmp_path / "b.gz").write_bytes(packed[: len(packed) // 2])
-    *_, damage = read(tmp_path / "b.gz")
+    ((*_, damage),) = read(tmp_path / "b.gz", 4)
     assert damage.startswith(DAMAGED)
 
 
@@ -60,7 +70,7 @@ def test_a_file_that_changes_is_an_error(grows: bool, tmp_path: Path) -> None:
     """Before it is read, or meanwhile; and one of the same size, too."""
     log = tmp_path / "log"
     log.write_bytes(b"a line\n" * 400_000)
-    one = File.of(log)
+    (one,) = ranges_of([log], 32 << 20)
     lines = lines_in(one, Count())
     next(lines)
     if grows:
@@ -72,4 +82,4 @@ def test_a_file_that_changes_is_an_error(grows: bool, tmp_path: Path) -> None:
     with pytest.raises(EvidenceError, match=changed):
         list(lines)
     with pytest.raises(EvidenceError, match=changed):
-        next(lines_in(one, Count()))
+        next(lines_in(Range(*one), Count()))

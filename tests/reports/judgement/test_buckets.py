@@ -1,4 +1,4 @@
-"""Groups of buckets: what is judged of them does not depend on blocks and chunks."""
+"""Groups of buckets: what is judged of them does not depend on splits, blocks and chunks."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -11,9 +11,10 @@ import pytest
 from reports.judgement import buckets as module
 from reports.judgement.buckets import ALL_TABLES, Buckets, Evidence, chunks
 from reports.judgement.group import check_group
-from reports.judgement.log import log_rows, reading
-from reports.judgement.log.log_rows import Blob, How, unpacked
+from reports.judgement.log import reading, split_rows
+from reports.judgement.log.log_places import Split
 from reports.judgement.log.merging import ReadLogs, read_logs
+from reports.judgement.log.split_rows import Blob, How, unpacked
 from reports.judgement.recording import Recording
 from reports.judgement.run import history
 from reports.judgement.run.history import Said, said_in
@@ -23,8 +24,8 @@ RECORDING = RECORDINGS["kafka-4.3.0"]
 Tables = dict[str, list[tuple[Any, ...]]]
 
 
-def in_order(logs: ReadLogs) -> list[tuple[str, Blob]]:
-    every = [(broker, blob) for broker, blobs in logs.blobs.items() for blob in blobs]
+def in_order(logs: ReadLogs) -> list[tuple[Split, Blob]]:
+    every = [(split, blob) for split, blobs in logs.blobs.items() for blob in blobs]
     return sorted(every, key=lambda one: (one[1].bucket, one[1].group, one[1].since_ms, one[0]))
 
 
@@ -45,12 +46,17 @@ def whole() -> Tables:
 def test_a_large_group_is_judged_chunk_by_chunk(
     whole: Tables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In blocks, each group with blobs of its own, and in chunks of some rows."""
-    monkeypatch.setattr(log_rows, "APART", 10)
+    """In splits and blocks, each group with blobs of its own, and in chunks of some rows."""
+    monkeypatch.setattr(split_rows, "APART", 10)
     monkeypatch.setattr(reading, "BLOCK", 20_000)
     monkeypatch.setattr(module, "CHUNK", 60)
     monkeypatch.setattr(chunks, "__defaults__", ((), 60))
-    logs = read_logs(RECORDING.texts, RECORDING.parser, How(buckets=3))
+    cut = {
+        Split(split.file, at): texts[at : at + 300]
+        for split, texts in RECORDING.texts.items()
+        for at in range(0, len(texts), 300)
+    }
+    logs = read_logs(cut, RECORDING.parser, How(buckets=3))
     blobs = [blob for _, blob in in_order(logs)]
     assert {blob.group for blob in blobs} > {"", "static", "dynamic"}
     sizes = [blob.rows for blob in blobs if blob.group == "static"]
@@ -116,13 +122,13 @@ def test_a_group_that_was_large_once_keeps_blobs_of_its_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """And its split says that it is: else it would be judged twice, with some of its rows each."""
-    monkeypatch.setattr(log_rows, "APART", 3)
-    packing = log_rows.Packing(1)
+    monkeypatch.setattr(split_rows, "APART", 3)
+    packing = split_rows.Packing(1)
     blocks = [("a", 3), ("b", 2)], [("a", 1), ("b", 1)]
     found = [
         [(blob.group, blob.rows) for blob in packing.blobs(block)]
         for block in (
-            [log_rows.Rows(name, "", [], [], [], [(0.0,)] * count) for name, count in of_block]
+            [split_rows.Rows(name, [], [], [], [(0.0,)] * count) for name, count in of_block]
             for of_block in blocks
         )
     ]

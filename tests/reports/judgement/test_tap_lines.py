@@ -16,10 +16,11 @@ from kafka_protocol.log_line import Event, numbered
 from kafka_protocol.request_log import COMPLETED, LOGGER
 from reports.judgement.log import reading
 from reports.judgement.log.broker_log import Place, tables_of
-from reports.judgement.log.log_rows import END_MISSING, Blob, LogSummary
+from reports.judgement.log.log_places import Split
 from reports.judgement.log.merging import read_logs
 from reports.judgement.log.parsing import Parser
 from reports.judgement.log.reading import COPIED
+from reports.judgement.log.split_rows import Blob, ProcessSummary, SplitSummary
 from reports.judgement.run.run_folder import RunFolder
 
 CONTENT: dict[str, Any] = {
@@ -37,8 +38,7 @@ class Log(NamedTuple):
     """What was read of a log of the tap."""
 
     tables: dict[str, list[dict[str, Any]]]
-    lines: int
-    ended: bool
+    process: ProcessSummary
 
 
 def read(*bodies: tuple[str, str]) -> Log:
@@ -47,11 +47,11 @@ def read(*bodies: tuple[str, str]) -> Log:
         numbered(number, 1_000, 1_000_000_000, Event("tap", "DEBUG", body, logger)).encode()
         for number, (logger, body) in enumerate(bodies, 1)
     ]
-    *blobs, summary = reading.read([("tap/1/group.log", texts)], "1", parser)
-    assert isinstance(summary, LogSummary)
-    place = Place("1", numbered=True, on_wire=True, offsets={0: 0.0})
+    *blobs, summary = reading.read(texts, "1", parser)
+    assert isinstance(summary, SplitSummary)
+    place = Place("1", "tap/1/group.log", numbered=True, on_wire=True, offsets={0: 0.0})
     found = tables_of([blob for blob in blobs if isinstance(blob, Blob)], place)
-    return Log(found, summary.lines, END_MISSING not in {lost[-1] for lost in summary.lost})
+    return Log(found, *summary.processes)
 
 
 def rows(log: Log) -> list[dict[str, Any]]:
@@ -60,7 +60,7 @@ def rows(log: Log) -> list[dict[str, Any]]:
 
 def status(log: Log) -> list[str]:
     unused = {row["line"]: row["status"] for row in log.tables["coverage"]}
-    return [unused.get(line, "used") for line in range(1, log.lines + 1)]
+    return [unused.get(line, "used") for line in range(1, log.process.count + 1)]
 
 
 def unanswered(**tap: Any) -> tuple[str, str]:
@@ -151,10 +151,10 @@ def test_the_wire_gives_the_time_from_the_request_to_its_answer() -> None:
 
 
 def test_the_last_line_says_that_the_log_is_whole() -> None:
-    assert not read(completed()).ended
+    assert not read(completed()).process.ended
     log = read(completed(), (tap_lines.LOGGER, tap_lines.ENDED))
     assert status(log) == ["used", "irrelevant"]
-    assert log.ended
+    assert log.process.ended
 
 
 def test_the_second_of_a_request_that_was_sent_twice_is_no_repeated_line() -> None:
@@ -170,8 +170,8 @@ TAPPED = Path(__file__).parents[2] / "recorded/tapped/held-and-doubled-4.3.0"
 
 def is_whole(lines: list[bytes]) -> bool:
     """Tell whether the tap's log of broker 1 counts as whole."""
-    log = "/run/tap/1/group.log"
-    return read_logs({log: lines}, RunFolder(TAPPED).tap_parser).merged.is_whole
+    split = Split("/run/tap/1/group.log", 0)
+    return read_logs({split: lines}, RunFolder(TAPPED).tap_parser).merged.is_whole
 
 
 def test_a_damaged_log_of_the_tap_is_not_whole() -> None:

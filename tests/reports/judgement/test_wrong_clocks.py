@@ -3,7 +3,7 @@
 import pytest
 
 from reports.judgement import verdict
-from reports.judgement.log.log_rows import END_MISSING, ends_of_brokers
+from reports.judgement.log.split_rows import END_MISSING, ends_of_brokers
 from reports.judgement.missing.gaps import wrong_clocks
 from reports.judgement.recording import Recording
 from reports.judgement.results import Results

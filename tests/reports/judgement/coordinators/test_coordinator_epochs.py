@@ -11,6 +11,7 @@ from reports.judgement.coordinators.coordinator_epochs import (
     coordinator_epochs,
 )
 from reports.judgement.group import check_rows, evidence_of
+from reports.judgement.log.log_places import Split
 from reports.judgement.log.merging import read_logs
 from reports.judgement.log.parsing import Parser
 from reports.judgement.run_context import RunContext
@@ -48,10 +49,10 @@ def empty(group: str, partition: int = 3) -> str:
 
 def read(**brokers: list[LogLine]) -> tuple[CoordinatorEpochs, dict[str, list[Row]]]:
     """Read lines, given by broker as (ms, text): who had what, and the lines of each group."""
-    logs: dict[str, list[bytes]] = {}
+    logs: dict[Split, list[bytes]] = {}
     for name, lines in brokers.items():
         broker, sn = name[-1], 0
-        texts = logs[f"brokers/{broker}/group.log"] = []
+        texts = logs[Split(f"brokers/{broker}/group.log", 0)] = []
         for at_ms, text in lines:
             sn = 1 if text == STARTING else sn + 1
             prefix = f"id={broker}{' ' if text.startswith('topic=') else '] '}"

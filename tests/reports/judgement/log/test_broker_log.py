@@ -13,9 +13,10 @@ from kafka_protocol.coordinator_lines import JAVA, SCALA
 from kafka_protocol.errors import Error
 from kafka_protocol.request_log import COMPLETED
 from reports.judgement.log.broker_log import offset_ms
-from reports.judgement.log.log_rows import How
+from reports.judgement.log.log_places import Split
 from reports.judgement.log.merging import read_logs
 from reports.judgement.log.parsing import Parser, parse_request, times_of
+from reports.judgement.log.split_rows import How
 from reports.judgement.run.deliveries import NOTHING_HELD, Deliveries, Delivery
 from reports.timing import CLOCK_AHEAD_MS, CLOCK_BEHIND_MS
 
@@ -32,7 +33,7 @@ def read(
 ) -> Tables:
     """Read broker 1's log; return the rows of its tables."""
     parser = Parser(JAVA if numbered else SCALA, numbered)
-    split = {"brokers/1/group.log": [line.encode() for line in lines]}
+    split = {Split("brokers/1/group.log", 0): [line.encode() for line in lines]}
     return read_logs(split, parser, How(deliveries=deliveries)).tables()
 
 
@@ -112,7 +113,7 @@ def test_the_offset_of_a_clock_is_the_median_of_the_parts_of_a_log(
 @pytest.mark.parametrize("nanos", [77_000_000, 77_000_001, 77_000_999])
 def test_the_offset_of_a_clock_is_right_to_half_a_microsecond(nanos: int) -> None:
     line = f"1 {ZERO_MS} {nanos} main {STARTING}".encode()
-    read_one = read_logs({"brokers/1/group.log": [line]}, Parser(JAVA, numbered=True))
+    read_one = read_logs({Split("brokers/1/group.log", 0): [line]}, Parser(JAVA, numbered=True))
     [start] = read_one.merged.starts.values()
     exact_ms = ZERO_MS + 0.5 - nanos / 1e6
     assert start.offsets[1] == pytest.approx(exact_ms, abs=0.00075)  # a double: 0.00025

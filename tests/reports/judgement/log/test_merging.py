@@ -1,4 +1,4 @@
-"""A log that is cut into files and blocks gives the rows of the whole, wherever it is cut."""
+"""A log that is cut into splits gives the same rows as the whole log, wherever it is cut."""
 
 import lzma
 import random
@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from kafka_protocol.coordinator_lines import JAVA, SCALA
-from reports.judgement.log import reading
-from reports.judgement.log.log_rows import STATUSES
+from reports.judgement.log.log_places import Split
 from reports.judgement.log.merging import read_logs
 from reports.judgement.log.parsing import Parser
 
@@ -63,39 +62,33 @@ def later(line: str, numbered: bool) -> str:
     return f"{at + timedelta(hours=1):%Y-%m-%d %H:%M:%S}{line[19:]}"
 
 
-def cut(texts: list[str], cuts: Sequence[int]) -> dict[str, list[bytes]]:
-    """Cut a log into files before some lines."""
+def cut(texts: list[str], cuts: Sequence[int]) -> dict[Split, list[bytes]]:
+    """Cut a log before some lines."""
     lines = [text.encode() for text in texts]
     ends = [*cuts, len(lines)]
-    parts = zip([0, *cuts], ends, range(len(cuts), -1, -1), strict=True)
-    return {f"{LOG}.{age}" if age else LOG: lines[a:b] for a, b, age in parts}
+    return {Split(LOG, a): lines[a:b] for a, b in zip([0, *cuts], ends, strict=True)}
 
 
-def result(lines: dict[str, list[bytes]], parser: Parser) -> Result:
+def result(lines: dict[Split, list[bytes]], parser: Parser) -> Result:
     logs = read_logs(lines, parser)
     tables = logs.tables()
     tables["lost"].sort(key=repr)
-    for rows in tables.values():
-        for row in rows:
-            row.pop("file", None)
     return tables, logs.merged.processes
 
 
 @pytest.mark.parametrize("numbered", [True, False])
-def test_any_cut_gives_the_rows_of_the_whole(
-    numbered: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("seed", range(25))
+def test_any_cut_gives_the_rows_of_the_whole(numbered: bool, seed: int) -> None:
+    chance = random.Random(seed)
     parser = PARSERS[numbered]
-    for seed in range(25):
-        chance = random.Random(seed)
-        log = altered(LOGS[numbered], numbered, chance)
-        monkeypatch.setattr(reading, "BLOCK", 1 << 30)
-        expected = result(cut(log, []), parser)
-        monkeypatch.setattr(reading, "BLOCK", chance.choice((1, 2_000, 40_000)))
-        cuts = sorted(chance.sample(range(1, len(log)), chance.choice((1, 2, 5, 40))))
-        assert result(cut(log, cuts), parser) == expected, seed
-        counts = (one[status] for one in expected[1] for status in STATUSES)
-        assert sum(counts) == len(log)
+    log = altered(LOGS[numbered], numbered, chance)
+    expected = result(cut(log, []), parser)
+    count = chance.choice((1, 2, 5, 40))
+    odd = {at for at, text in enumerate(log) if at and not parser.split(text).level}
+    cuts = sorted({*chance.sample(range(1, len(log)), count)} | odd)
+    assert result(cut(log, cuts), parser) == expected
+    assert sum(one[status] for one in expected[1] for status in ("used", "irrelevant", "rejected")
+               ) == len(log)  # fmt: skip
 
 
 @pytest.mark.parametrize("cuts", [[], [50], [20, 50, 60, 61]])

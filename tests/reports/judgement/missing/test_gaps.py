@@ -4,7 +4,7 @@ from math import inf
 
 import pytest
 
-from reports.judgement.log.log_rows import END_MISSING, START_MISSING
+from reports.judgement.log.split_rows import END_MISSING, START_MISSING
 from reports.judgement.missing.gaps import (
     gap,
     possible_deletions,

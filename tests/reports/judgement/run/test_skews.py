@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from kafka_protocol.coordinator_lines import JAVA, SCALA
+from reports.judgement.log.log_places import Split
 from reports.judgement.log.merging import read_logs
 from reports.judgement.log.parsing import Parser
 from reports.judgement.run.disturbance import (
@@ -46,7 +47,7 @@ def read(
 ) -> tuple[list[float], list[Any]]:
     """Return the times of the lines after the first one, and what is doubtful of which line."""
     parser = Parser(JAVA if numbered else SCALA, numbered, skews=known)
-    logs = read_logs({"brokers/1/group.log": [text.encode() for text in texts]}, parser)
+    logs = read_logs({Split("brokers/1/group.log", 0): [text.encode() for text in texts]}, parser)
     tables = logs.tables()
     doubts = [row for row in tables["lost"] if row["what"] in (NOT_ITS_OWN, UNPLACED)]
     return (

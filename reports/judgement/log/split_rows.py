@@ -1,4 +1,4 @@
-"""What the log of a broker gives: its rows, packed by bucket of group, and its summary."""
+"""What a split of a log gives: its rows, packed by bucket of group, and its summary."""
 
 import zlib
 from collections import Counter, defaultdict
@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain
 from math import inf
-from operator import attrgetter
 from typing import Any, NamedTuple
 
 import msgspec
@@ -23,12 +22,15 @@ Time = tuple[int | None, int | None]
 """What a line shows of its time: ms, by the wall clock, and a tick. That is the nano clock or, on
 lines without one, the place among those around it of the same ms. A line without a time shows that
 of the line before, without a tick."""
+GOES_ON = -(1 << 40)
+"""What such a place is counted from at the start of a split: the split before may end with others
+of the same ms."""
 Row = tuple[Any, ...]
 REQUEST_ROW = (
     "line", "process", "sn", "ms", "tick", "api", "api_version", "client_id", "connection",
     "correlation_id", "request", "response", "error_code", "times_ms", "readable",
 )  # fmt: skip
-"""The values of a request's row; `process` counts those of the log, `line` its lines from 1."""
+"""The values of a request's row; `process` counts those of the split, `line` its lines from 1."""
 LINE_ROW = (
     "line", "process", "sn", "ms", "tick", "level", "template", "partition", "group", "member",
     "instance", "generation", "members", "static_members", "reason", "epoch", "message",
@@ -39,27 +41,26 @@ _LINE_MS = LINE_ROW.index("ms")
 
 
 class Rows(NamedTuple):
-    """The rows of a group in a file: requests and lines; without a group those of unused lines.
+    """The rows of a group: requests and lines; without a group also those of unused lines.
 
     `said` is what the client history says of the group, as tuples of `history.Said`.
     """
 
     group: str | None
-    file: str
     requests: list[Row]
     lines: list[Row]
     unused: list[Row]
     said: list[Row]
 
     @classmethod
-    def of(cls, group: str | None, file: str = "") -> "Rows":
+    def of(cls, group: str | None) -> "Rows":
         """Begin with no row."""
-        return cls(group, file, [], [], [], [])
+        return cls(group, [], [], [], [])
 
     @property
     def total(self) -> int:
         """How many rows these are."""
-        return sum(map(len, self[2:]))
+        return sum(map(len, self[1:]))
 
     @property
     def since_ms(self) -> float:
@@ -97,7 +98,7 @@ def bucket_of(group: str, buckets: int) -> int:
 
 @dataclass(slots=True)
 class Packing:
-    """Packs the rows of a log into so many buckets, block by block.
+    """Packs the rows of a split into so many buckets, block by block.
 
     What it `counted` are rows by bucket, `large` are the groups that have blobs of their own. The
     times of rows may be `early_ms` too late.
@@ -129,7 +130,7 @@ class Packing:
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """How logs are read: into how many buckets, and what else of their lines is asked for.
+    """How splits are read: into how many buckets, and what else of their lines is asked for.
 
     `deliveries` tell which requests rules of the tap sent twice. Of times within `spans` (ms, in
     order, apart) the summary has each line's, and of requests to `apis` clients and connections.
@@ -150,16 +151,20 @@ START_MISSING = "the log's start is missing"
 """The gap of a broker process whose first lines are not in the log."""
 STATUSES = ("used", "irrelevant", "rejected")  # what a line counts as
 
+Placed = tuple[int, int, Any]  # serial number, line and time of a line that has all three
 Lost = tuple[str, int, float, int, str]  # a row of the table `lost`
 
 
-class Run(msgspec.Struct, gc=False):
-    """Serial numbers `first` to `last` without a gap; `line` and time `at` are those of `first`."""
+class Run(msgspec.Struct, array_like=True, gc=False):
+    """Serial numbers `first` to `last` without a gap, and where the first of them stands.
+
+    `at` is the time of that one, as it is known: what its line shows, or ms.
+    """
 
     first: int
     last: int
     line: int
-    at: Time
+    at: Any
 
 
 def line_counts(processes: Iterable[Mapping[str, Any]]) -> Counter[str]:
@@ -179,18 +184,18 @@ def is_patchy(processes: Iterable[Mapping[str, Any]]) -> bool:
     return lines["rejected"] > 0.1 * (lines["rejected"] + lines["used"])
 
 
-def joined(runs: Iterable[Run]) -> Iterator[Run]:
-    """Join runs to longer ones; a number that is repeated begins a run."""
-    last: Run | None = None
-    for run in sorted(runs, key=attrgetter("first", "line")):
-        if last is not None and run.first == last.last + 1:
-            last.last = run.last
+def runs(placed: Iterable[Placed]) -> Iterator[Run]:
+    """Join lines, ordered by serial number and line, to runs; one that is repeated begins a run."""
+    run: Run | None = None
+    for sn, line, at in placed:
+        if run is not None and sn == run.last + 1:
+            run.last = sn
             continue
-        if last is not None:
-            yield last
-        last = run
-    if last is not None:
-        yield last
+        if run is not None:
+            yield run
+        run = Run(sn, sn, line, at)
+    if run is not None:
+        yield run
 
 
 def missing(ordered: Iterable[Run]) -> Iterator[tuple[Run, int]]:
@@ -202,7 +207,7 @@ def missing(ordered: Iterable[Run]) -> Iterator[tuple[Run, int]]:
         highest = run.last if highest is None else max(highest, run.last)
 
 
-def doubled(ordered: Iterable[Run]) -> list[tuple[int, int]]:
+def doubled(ordered: Iterable[Run]) -> Sequence[tuple[int, int]]:
     """List the serial numbers, from first to last, that stand in several of such runs."""
     found: list[tuple[int, int]] = []
     highest = -1
@@ -229,30 +234,53 @@ def ends_of_brokers(
     }
 
 
-class LogSummary(msgspec.Struct, array_like=True):
-    """What a whole run learns of a log.
+class ProcessSummary(msgspec.Struct, array_like=True):
+    """What a split holds of one broker process; a restarted broker goes on in its log.
 
-    `files` are its files, each with the number of lines before it. `processes` has a row for each
-    process of the broker (`broker`, `process`, `last_ms`, `partition`, numbers of lines by
-    `STATUSES`), `lost` are rows of the table `lost`. `offsets` are, by number of process, what to
-    add to its nano clock, in ms, to get UTC, and `doubled` its serial numbers, from first to last,
-    that stand twice. `repeated` are lines whose requests stand before. `of_all_groups` are rows of
-    `transitions`, `signs` the times of lines within the spans asked for. `rows` counts rows by
-    bucket, `large` names the groups that have blobs of their own, and `clients` are connections,
-    each with its client.
+    `counts` are numbers of lines by status. `partition` is the highest partition of
+    `__consumer_offsets` that a line names, `ended` whether the last line is there, the
+    coordinator's or the tap's. `lines` are the first and the last line with a serial number.
     """
 
-    broker: str
-    files: list[tuple[int, str]] = []
-    lines: int = 0
-    processes: list[dict[str, Any]] = []
-    lost: list[Lost] = []
-    offsets: dict[int, float] = {}
-    doubled: dict[int, list[tuple[int, int]]] = {}
-    repeated: list[int] = []
-    is_off: bool = False  # whether the two clocks of a line disagree
+    count: int = 0
+    counts: dict[str, int] = {}
+    partition: int | None = None
+    ended: bool = False
+    lines: tuple[int, int] | None = None
+    times: list[Time] = []  # the least and the greatest times of lines, by either clock
+    runs: list[Run] = []
+    requests: dict[str, bytes] = {}
+    """The readable requests of each connection: an array ("i") of correlation ids and lines."""
+    copies: list[tuple[str, int, int]] = []
+    """Connection and correlation id of requests that the tap sent again, and how often."""
+    apart_us: dict[int, int] = {}
+    """Lines with both clocks, by printed time minus nano clock in whole microseconds; only of times
+    at which no fault had set the clock off."""
+    first_ms: int | None = None
+    last: Time = (None, None)
+    """The times of the first and the last line that has one; only of lines without a nano clock."""
+    off: tuple[int, int] | None = None
+    """The first line, and its ms, of a time at which a fault may have set the clock off."""
+
+
+class SplitSummary(msgspec.Struct, array_like=True):
+    """What a whole run learns of a split.
+
+    The first of `processes` goes on from the split before; `last_ms` is the last printed time.
+    `of_all_groups` are rows of lines. `signs` are the process and time of lines within the spans
+    asked for, and how long before that a request was answered. `rows` counts rows by bucket,
+    `large` names the groups that have blobs of their own.
+    """
+
+    processes: list[ProcessSummary]
+    last_ms: int | None = None
     of_all_groups: list[Row] = []
-    signs: list[float] = []
+    signs: list[tuple[int, int | None, int | None, float]] = []
     rows: dict[int, int] = {}
     large: list[str] = []
-    clients: list[tuple[str, str]] = []
+    clients: list[tuple[str, str]] = []  # connections, each with its client
+
+    @property
+    def lines(self) -> int:
+        """The number of lines."""
+        return sum(process.count for process in self.processes)
