@@ -11,7 +11,7 @@ from functools import cached_property
 from kafka_protocol import tap_lines
 from kafka_protocol.log_line import Event, numbered
 from kafka_protocol.request_log import LOGGER, printed
-from reports.judgement.log.log_places import log_of
+from reports.judgement.log.log_places import Split, log_of
 from reports.judgement.recording import Line, Recording
 from reports.judgement.run.evidence_level import Level
 from reports.judgement.run.run_folder import RunFolder
@@ -41,10 +41,10 @@ class WireRun(Recording):
         return WireFolder(self.original.run.path)
 
     @cached_property
-    def texts(self) -> Mapping[str, Sequence[bytes]]:
+    def texts(self) -> Mapping[Split, Sequence[bytes]]:
         """The lines by file."""
         return {
-            log_of(broker, self.parser.folder): [text.encode() for text in texts]
+            Split(log_of(broker, self.parser.folder), 0): [text.encode() for text in texts]
             for broker, texts in on_wire(self.original.lines, self.original.run.brokers).items()
         }
 
