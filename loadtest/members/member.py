@@ -15,7 +15,7 @@ from gevent.lock import RLock
 from kafka_protocol.errors import Error
 from kafka_protocol.printable import printable
 from loadtest.configs import MemberConfig
-from loadtest.control_protocol import instance_id_of
+from loadtest.control import instance_id_of
 from loadtest.errors import LoadtestError
 from loadtest.history import ErrorLines, History, Report, now_ms
 from loadtest.timing import POLL_EVERY_S, WIRE_POLL_EVERY_S
