@@ -53,7 +53,7 @@ mutants: $(USE)  ## break every rule of the coordinator: is it seen? arguments: 
 explore: $(USE)  ## every course of events of a small group, by the rules of a release
 	$(BIN)/python -m selftest explore $(ARGS)
 
-synth: $(USE)  ## evidence of any size, simulated: make synth ARGS="--output build/run --size 2GB"
+synth: $(USE)  ## evidence of any size, simulated: make synth ARGS="--output build/run --seconds 600"
 	$(BIN)/python -m selftest synth $(ARGS)
 
 soak: $(USE)  ## 300 members and a fault a minute, for an hour: do our processes grow?

@@ -1,18 +1,14 @@
 """The speed of the oracle alone, on one core, in processor time.
 
-`step` processes one event after the other: a request, an expired timer, or the outcome of a record
-write. `replay` does so for evidence, and compares every response with the observed one.
-
-Groups of 5 and of 500 static members are simulated. All join, then each sends heartbeats at its own
-times; some are replaced by commits or, if members restart, by static rejoins. The recorded run has
-many faults, and needs search.
+`replay` finds the order of evidence, runs the timers and compares every response with the observed
+one. Groups of 5 and of 500 static members are simulated: all join, then each sends heartbeats at
+its own times, some of them replaced by commits. The recorded run has many faults, and needs search.
 """
 
 import random
 import tempfile
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -20,12 +16,10 @@ from typing import Any
 import click
 
 from benchmarks.evidence import multiply
-from reference_coordinator.classic.effects import Effect, Response, SyncResponse
-from reference_coordinator.classic.events import Event
+from reference_coordinator.classic.effects import Response, SyncResponse
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import NEWEST
 from reference_coordinator.classic.state import Group
-from reference_coordinator.classic.step import step
 from reference_coordinator.driving.client import Client
 from reference_coordinator.driving.simulation import Exchange, Process, Simulation
 from reference_coordinator.replay import Evidence, ObservedRequest, replay
@@ -41,10 +35,8 @@ HEARTBEAT_MS = 3_000.0
 JITTER_MS = 50.0
 FORMATION_MS = 1_000.0
 """The time in which all members join."""
-STEADY = ("HEARTBEAT",) * 8 + ("OFFSET_COMMIT",)
+CYCLE = ("HEARTBEAT",) * 8 + ("OFFSET_COMMIT",)
 """The requests of a member, one for each heartbeat interval, in a cycle."""
-RESTARTED = (*STEADY, *("HEARTBEAT",) * 8, "JOIN_GROUP")
-"""The same for a member that restarts every 54 s; a SyncGroup follows each join."""
 EARLY_MS = 5.0
 """How much earlier than logged a request may have arrived, as in evidence from a log."""
 WORK_MS = 0.25
@@ -52,12 +44,11 @@ WORK_MS = 0.25
 
 
 class SteadyGroup(Simulation):
-    """A group of `size` members. `events` are the inputs of `step`, `evidence` the requests."""
+    """A group of `size` static members, and the `evidence` of its requests."""
 
-    def __init__(self, size: int, profile: Profile, cycle: tuple[str, ...] = RESTARTED) -> None:
+    def __init__(self, size: int, profile: Profile) -> None:
         super().__init__(Group(GROUP), profile)
-        self.cycle, self.dice = cycle, random.Random(0)
-        self.events: list[Event] = []
+        self.dice = random.Random(0)
         self.evidence: list[ObservedRequest] = []
         for number in range(size):
             process = Process(Client(f"app-{number}", f"app-{number}", rebalance_ms=300_000))
@@ -68,11 +59,6 @@ class SteadyGroup(Simulation):
         while len(self.evidence) < requests:
             self.agenda.run(self.agenda.now_ms + HEARTBEAT_MS)
         return Evidence(GROUP, tuple(sorted(self.evidence, key=lambda seen: seen.at_ms)))
-
-    def take(self, event: Event) -> tuple[Effect, ...]:
-        """Note an event."""
-        self.events.append(event)
-        return super().take(event)
 
     def answered(self, exchange: Exchange, response: Response) -> None:
         """Add a response to the evidence, and plan the member's next request."""
@@ -88,11 +74,7 @@ class SteadyGroup(Simulation):
         elif api == "HEARTBEAT":
             after_ms = HEARTBEAT_MS + self.dice.uniform(-JITTER_MS, JITTER_MS)
         if api == "HEARTBEAT":
-            api = self.cycle[process.sent % len(self.cycle)]
-        if api == "JOIN_GROUP" and client.member_id == self.group.leader:
-            api = "HEARTBEAT"  # its rejoin would start a rebalance
-        elif api == "JOIN_GROUP":
-            process.client = client.restarted()
+            api = CYCLE[process.sent % len(CYCLE)]
         self._plan(answered_ms + after_ms, process, api)
 
     def _plan(self, at_ms: float, process: Process, api: str) -> None:
@@ -100,16 +82,11 @@ class SteadyGroup(Simulation):
 
 
 def measure() -> Json:
-    """Return requests/s of a replay, and of groups of two sizes the µs that `step` takes."""
-    found: Json = {"storm": _storm()}
-    for name, cycle in (("steady", STEADY), ("restarted", RESTARTED)):
-        for size in (SMALL, BIG):
-            group = SteadyGroup(size, NEWEST, cycle)
-            evidence = group.run_until(REQUESTS)
-            found[f"{name} {size}"] = _replayed([evidence], NEWEST)
-            seconds = _seconds(partial(_step_through, group.events))
-            found[f"step, {name} {size}"] = seconds / len(group.events) * 1e6
-    return found
+    """Return the requests/s of a replay of the recorded run, and of groups of two sizes."""
+    groups = {
+        f"steady {size}": SteadyGroup(size, NEWEST).run_until(REQUESTS) for size in (SMALL, BIG)
+    }
+    return {"storm": _storm()} | {name: _replayed([one], NEWEST) for name, one in groups.items()}
 
 
 def _storm() -> float:
@@ -120,12 +97,6 @@ def _storm() -> float:
         groups = [recording.evidence_with_faults(group) for group in recording.groups]
     times = max(1, round(REQUESTS / sum(len(group.requests) for group in groups)))
     return _replayed(groups * times, recording.profile)
-
-
-def _step_through(events: list[Event]) -> None:
-    group = Group(GROUP)
-    for event in events:
-        group, _ = step(group, event, NEWEST)
 
 
 def _replayed(groups: list[Evidence], profile: Profile) -> float:

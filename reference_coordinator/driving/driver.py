@@ -9,7 +9,6 @@ from reference_coordinator.classic.effects import Arm, Disarm, Effect, Persist
 from reference_coordinator.classic.events import (
     Choices,
     Event,
-    Loaded,
     LoadStarted,
     RecordWritten,
     Timer,
@@ -183,8 +182,3 @@ class Driver:
         """Lose what only the broker knew: its timers, and the writes under way."""
         self.timers.clear()
         self.writes.clear()
-
-    def fail_over(self) -> None:
-        """Let another broker load what the log has of the group; all else is lost."""
-        self.take(LoadStarted(self.now_ms))
-        self.take(Loaded(self.now_ms, self.stored_record))

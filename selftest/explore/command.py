@@ -1,7 +1,7 @@
 """`selftest explore`: every course of events of a small group, by the rules of a release."""
 
 import time
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from selftest.explore.known import explanation
 from selftest.explore.scopes import MIXES, Found, Scope, scopes
 from selftest.explore.search import Broken
 
+Json = dict[str, Any]
 ALL = "all"
 
 
@@ -64,31 +65,18 @@ def explore(
     for profile in profiles:
         console.progress(f"exploring {profile.name} to depth {depth}")
         with collector_paused():
-            results.append(
-                _Explored(profile, _explore(profile, depth, int(members), faults, budget))
-            )
+            found = _explore(profile, depth, int(members), faults, budget)
+        results.append(_as_json(profile, found))
         if not as_json:
-            Console.result(*results[-1].lines())
+            Console.result(*_lines(results[-1]))
         if folder is not None:
-            _write(folder, results[-1])
+            _write(folder, results[-1], _first(found))
     if as_json:
-        Console.result(*json_lines([each.as_dict() for each in results]))
-    if any(each.is_unexplained for each in results):
+        Console.result(*json_lines(results))
+    if any(each["explained_by"] is None for result in results for each in result["breaks"]):
         return Exit.FAIL
-    in_time = all(explored.in_time for each in results for _, explored in each.found)
+    in_time = all(scope["in_time"] for result in results for scope in result["scopes"])
     return Exit.PASS if in_time else Exit.UNKNOWN
-
-
-def _write(folder: Path, explored: "_Explored") -> None:
-    """Write the traces of a profile, as texts and as event files."""
-    settings = {"group.initial.rebalance.delay.ms": Settings().initial_rebalance_delay_ms}
-    for number, each in enumerate(explored.breaks.values(), 1):
-        invariant = each.broken.what.partition(":")[0]
-        file = folder / f"{explored.profile.name}-{number:02}-{invariant}.txt"
-        file.write_text("\n".join([each.broken.what, *each.trace, ""]), encoding="utf-8")
-        steps = each.scope.trace(each.broken).steps
-        if events := event_file(steps, explored.profile.name, settings):
-            file.with_suffix(".jsonl").write_text(events, encoding="utf-8")
 
 
 def _profile(name: str) -> Profile:
@@ -112,84 +100,68 @@ def _explore(
     return found
 
 
-@dataclass
-class _Break:
-    """What breaks: where first, what explains it, and how often it does."""
-
-    scope: Scope
-    broken: Broken
-    why: str
-    times: int = 0
-
-    @property
-    def invariant(self) -> str:
-        """The invariant in words."""
-        return INVARIANTS[self.broken.what.partition(":")[0]]
-
-    @property
-    def trace(self) -> list[str]:
-        """Its shortest course."""
-        return list(self.scope.trace(self.broken).lines())
+def _first(found: Iterable[Found]) -> dict[str, tuple[Scope, Broken]]:
+    """Return each break with its shortest course, in the first scope that has it."""
+    first: dict[str, tuple[Scope, Broken]] = {}
+    for scope, explored in found:
+        for what, broken in explored.broken.items():
+            first.setdefault(what, (scope, broken))
+    return first
 
 
-class _Explored:
-    """What was found under a profile: each break once, with its shortest course."""
+def _as_json(profile: Profile, found: list[Found]) -> Json:
+    """Return what was found under a profile."""
+    return {
+        "profile": profile.name,
+        "scopes": [
+            {
+                "name": scope.name,
+                "states": explored.states,
+                "steps": explored.steps,
+                "depths": explored.depths,
+                "not_followed": explored.left,
+                "in_time": explored.in_time,
+            }
+            for scope, explored in found
+        ],
+        "breaks": [
+            {
+                "what": what,
+                "times": sum(explored.counts[what] for _, explored in found),
+                "invariant": INVARIANTS[what.partition(":")[0]],
+                "explained_by": explanation(broken, scope) or None,
+                "scope": scope.name,
+                "trace": list(scope.trace(broken).lines()),
+            }
+            for what, (scope, broken) in _first(found).items()
+        ],
+    }
 
-    def __init__(self, profile: Profile, found: list[Found]) -> None:
-        self.profile, self.found = profile, found
-        self.breaks: dict[str, _Break] = {}
-        for scope, explored in found:
-            for what, broken in explored.broken.items():
-                times = explored.counts[what]
-                if what not in self.breaks:
-                    why = explanation(broken, scope)
-                    self.breaks[what] = _Break(scope, broken, why)
-                self.breaks[what].times += times
 
-    @property
-    def is_unexplained(self) -> bool:
-        """Whether something breaks that nothing explains."""
-        return any(not each.why for each in self.breaks.values())
+def _lines(result: Json) -> Iterator[str]:
+    """Yield the lines of the counts, and each break with its trace."""
+    yield f"{result['profile']}:"
+    for scope in result["scopes"]:
+        in_time = "" if scope["in_time"] else "; time ran out"
+        yield (
+            f"  {scope['name']}: {scope['states']:,} states, {scope['steps']:,} steps, depth"
+            f" {len(scope['depths'])}; {scope['not_followed']:,} states not followed{in_time}"
+        )
+    yield f"  {len(result['breaks'])} invariants break:"
+    for each in result["breaks"]:
+        yield from ("", f"{each['what']} ({each['times']:,} times)", f"  {each['invariant']}.")
+        yield f"  Behind it: {each['explained_by'] or 'no rule'}. {each['scope']}:"
+        yield from each["trace"]
+    yield ""
 
-    def lines(self) -> list[str]:
-        """Return the lines of the counts, and each break with its trace."""
-        lines = [f"{self.profile.name}:"]
-        for scope, explored in self.found:
-            in_time = "" if explored.in_time else "; time ran out"
-            lines.append(
-                f"  {scope.name}: {explored.states:,} states, {explored.steps:,} steps, depth"
-                f" {len(explored.depths)}; {explored.left:,} states not followed{in_time}"
-            )
-        lines.append(f"  {len(self.breaks)} invariants break:")
-        for what, each in self.breaks.items():
-            lines += ["", f"{what} ({each.times:,} times)", f"  {each.invariant}."]
-            lines += [f"  Behind it: {each.why or 'no rule'}. {each.scope.name}:", *each.trace]
-        return [*lines, ""]
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return its JSON object."""
-        return {
-            "profile": self.profile.name,
-            "scopes": [
-                {
-                    "name": scope.name,
-                    "states": explored.states,
-                    "steps": explored.steps,
-                    "depths": explored.depths,
-                    "not_followed": explored.left,
-                    "in_time": explored.in_time,
-                }
-                for scope, explored in self.found
-            ],
-            "breaks": [
-                {
-                    "what": what,
-                    "times": each.times,
-                    "invariant": each.invariant,
-                    "explained_by": each.why or None,
-                    "scope": each.scope.name,
-                    "trace": each.trace,
-                }
-                for what, each in self.breaks.items()
-            ],
-        }
+def _write(folder: Path, result: Json, first: dict[str, tuple[Scope, Broken]]) -> None:
+    """Write the traces of a profile, as texts and as event files."""
+    settings = {"group.initial.rebalance.delay.ms": Settings().initial_rebalance_delay_ms}
+    for number, each in enumerate(result["breaks"], 1):
+        invariant = each["what"].partition(":")[0]
+        file = folder / f"{result['profile']}-{number:02}-{invariant}.txt"
+        file.write_text("\n".join([each["what"], *each["trace"], ""]), encoding="utf-8")
+        scope, broken = first[each["what"]]
+        if events := event_file(scope.trace(broken).steps, result["profile"], settings):
+            file.with_suffix(".jsonl").write_text(events, encoding="utf-8")

@@ -88,11 +88,7 @@ class Cluster:
             for tenure in tenures:
                 yield from self._elected(partition, tenure)
         if self.kill_ms is not None:
-            back_ms = self.kill_ms + BACK_MS
-            yield from self._start(self.killed, 2, back_ms)
-            for partition in range(PARTITIONS):
-                epoch = self.tenures[partition][-1].epoch
-                yield from self._passed_over(self.killed, 2, partition, epoch, back_ms + 140)
+            yield from self._start(self.killed, 2, self.kill_ms + BACK_MS)
 
     def _start(self, broker: str, process: int, at_ms: float) -> Iterator[Printed]:
         for step, name in enumerate(("starting", "started")):
@@ -104,7 +100,7 @@ class Cluster:
             yield self._line(broker, process, at_ms, name, "kafka-shutdown-hook")
 
     def _elected(self, partition: int, tenure: Tenure) -> Iterator[Printed]:
-        """The new coordinator loads the partition; the others that are up pass it over."""
+        """The new coordinator loads the partition."""
         broker, epoch, loading_ms, loaded_ms, _ = tenure
         values = {"partition": partition, "epoch": epoch}
         yield self._line(broker, 1, loading_ms, "loading", _loader(broker), values)
@@ -116,20 +112,6 @@ class Cluster:
         )
         yield self._line(broker, 1, loaded_ms, "loaded", _processor(partition),
                          {**values, "rest": rest})  # fmt: skip
-        for other in BROKERS:
-            if other != broker and not (epoch and other == self.killed):
-                yield from self._passed_over(other, 1, partition, epoch, loading_ms)
-
-    def _passed_over(
-        self, broker: str, process: int, partition: int, epoch: int, at_ms: float
-    ) -> Iterator[Printed]:
-        known = f"OptionalInt[{epoch}]"
-        scheduled = {"partition": partition, "rest": known}
-        ignored = {"partition": partition, "rest": f"{known} since metadata was never loaded."}
-        at_ms += 0.3 * partition
-        yield self._line(broker, process, at_ms, "unload_scheduled", _loader(broker), scheduled)
-        yield self._line(broker, process, at_ms + 2, "unload_ignored", _processor(partition),
-                         ignored)  # fmt: skip
 
     def _line(
         self, broker: str, process: int, at_ms: float, name: str, thread: str,

@@ -7,9 +7,9 @@ import pytest
 
 from chaos.controller import Outcome
 from chaos.errors import LoadGoneError, TargetError, UnreachableError
-from chaos.faults.duplicate_instance import DuplicateInstance
 from chaos.journal import open_faults, read
 from chaos.removal import GroupError, Removal
+from scenarios.faults.member import DuplicateInstance
 from tests.chaos.fakes import until
 from tests.chaos.run import GOOD
 
@@ -176,10 +176,8 @@ def removed(load, monkeypatch):
         load.log.request(client_id, "LEAVE_GROUP", group=group, removed=answers)
         return Removal(0, tuple(answers.items()))
 
-    monkeypatch.setattr("chaos.faults.remove_members.remove_members", remove)
-    monkeypatch.setattr(
-        "chaos.faults.remove_members.static_members", lambda *_: ("static-1", "static-2")
-    )
+    monkeypatch.setattr("chaos.fault_context.remove_members", remove)
+    monkeypatch.setattr("chaos.fault_context.static_members", lambda *_: ("static-1", "static-2"))
     return asked
 
 
@@ -199,7 +197,7 @@ def test_a_removal_is_over_when_it_has_happened(run, removed, experiment, instan
 
 
 def test_all_of_an_empty_group_is_an_error(run, removed, experiment, monkeypatch):
-    monkeypatch.setattr("chaos.faults.remove_members.static_members", lambda *_: ())
+    monkeypatch.setattr("chaos.fault_context.static_members", lambda *_: ())
     outcome = run.of(experiment(REMOVE % "all"))
     assert isinstance(outcome.error, TargetError)
     assert "group static has no static members now" in str(outcome.error)
@@ -210,7 +208,7 @@ def test_all_of_an_empty_group_is_an_error(run, removed, experiment, monkeypatch
 def test_the_end_of_the_run_does_not_wait_for_an_answer_that_does_not_come(
     run, removed, experiment, monkeypatch, instances
 ):
-    monkeypatch.setattr("chaos.faults.context.LEFT_S", 0.1)
+    monkeypatch.setattr("chaos.fault_context.ENDED_ANSWER_S", 0.1)
     asked, over = threading.Event(), threading.Event()
 
     def hang(*_, **__):
@@ -219,7 +217,7 @@ def test_the_end_of_the_run_does_not_wait_for_an_answer_that_does_not_come(
         return ("static-1",)
 
     what = "static_members" if instances == "all" else "remove_members"
-    monkeypatch.setattr(f"chaos.faults.remove_members.{what}", hang)
+    monkeypatch.setattr(f"chaos.fault_context.{what}", hang)
     began = time.monotonic()
     try:
         outcome = run.meanwhile(
@@ -236,7 +234,7 @@ def test_the_error_of_a_refused_removal_is_reported(run, removed, experiment, mo
     def refuse(*_):
         raise GroupError(69, "there is no classic group static")
 
-    monkeypatch.setattr("chaos.faults.remove_members.static_members", refuse)
+    monkeypatch.setattr("chaos.fault_context.static_members", refuse)
     outcome = run.of(experiment(REMOVE % "all"))
     assert str(outcome.error) == "there is no classic group static"
 

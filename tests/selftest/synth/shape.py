@@ -1,4 +1,4 @@
-"""The shape of brokers' logs: what each kind of line is made of, and of which characters."""
+"""The shape of brokers' logs: what each kind of line is made of."""
 
 import json
 import re
@@ -12,7 +12,6 @@ from kafka_protocol.log_line import NUMBERED
 from kafka_protocol.request_log import COMPLETED, PARTS_MS
 
 PARSER = LineParser(JAVA)
-CLASSES = {"lower": "[a-z]", "upper": "[A-Z]", "digit": "[0-9]", "other": "[^A-Za-z0-9]"}
 
 
 class Read(NamedTuple):
@@ -36,33 +35,17 @@ def read(line: str) -> Read:
     return Read(int(serial), int(ms), int(nanos), thread, level, body, logger)
 
 
-def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the scalars of a JSON value with their paths, in order; entries of lists look alike."""
+def leaves(value: Any, path: str = "") -> Iterator[str]:
+    """Yield the paths of the scalars of a JSON value, in order; entries of lists look alike."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from leaves(inner, f"{path}.{key}")
     elif isinstance(value, list):
-        yield f"{path}[]", bool(value)
+        yield f"{path}[]"
         for inner in value:
             yield from leaves(inner, f"{path}[]")
     else:
-        yield path, value
-
-
-@dataclass
-class Field:
-    """What was seen in a field: types, classes of characters, lengths as printed."""
-
-    types: set[str] = field(default_factory=set)
-    classes: set[str] = field(default_factory=set)
-    longest: int = 0
-
-    def add(self, value: Any) -> None:
-        """See a value."""
-        self.types.add(type(value).__name__)
-        text = value if isinstance(value, str) else json.dumps(value)
-        self.longest = max(self.longest, len(text))
-        self.classes |= {name for name, regex in CLASSES.items() if re.search(regex, text)}
+        yield path
 
 
 @dataclass
@@ -70,15 +53,13 @@ class Shape:
     """The shape of some logs.
 
     `requests` are the paths of a request's fields in order, by API, version and software (lists as
-    if they had one entry); `fields` what was seen in each, by API. `lines` are the coordinator's:
-    template, thread without numbers, level, logger. `rounding_us` is how much a request's time was
-    more than its parts.
+    if they had one entry). `lines` are the coordinator's: template, thread without numbers, level,
+    logger. `rounding_us` is how much a request's time was more than its parts.
     """
 
     requests: dict[tuple[str, int, str], set[tuple[str, ...]]] = field(
         default_factory=lambda: defaultdict(set)
     )
-    fields: dict[tuple[str, str], Field] = field(default_factory=lambda: defaultdict(Field))
     lines: set[tuple[str | None, str, str, str]] = field(default_factory=set)
     rounding_us: set[int] = field(default_factory=set)
 
@@ -97,9 +78,6 @@ class Shape:
         header = content["requestHeader"]
         api, version = header["requestApiKeyName"], header["requestApiVersion"]
         kind = api, version, content["clientInformation"]["softwareName"]
-        found = list(leaves(content))
-        self.requests[kind].add(tuple(dict.fromkeys(path for path, _ in found)))
-        for path, value in found:
-            self.fields[api, path].add(value)
+        self.requests[kind].add(tuple(dict.fromkeys(leaves(content))))
         parts = sum(content[name] for name in PARTS_MS)
         self.rounding_us.add(round((content["totalTimeMs"] - parts) * 1_000))
