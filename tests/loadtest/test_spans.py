@@ -139,7 +139,14 @@ def test_a_fault_lasts_until_it_is_healed(faults, spans, journal):
         file.write(VERIFIED)
     faults.read()
     assert ended(spans) == [("broker.pause", 10, 60, False)]
-    assert [event.name for event in spans.get_finished_spans()[0].events] == ["injected", "healed"]
+    [span] = spans.get_finished_spans()
+    assert [event.name for event in span.events] == ["injected", "healed"]
+    assert dict(span.attributes) == {
+        "groupquake.fault": "broker.pause",
+        "groupquake.target": "broker 1",
+        "groupquake.fault.verified": True,
+        "groupquake.fault.witness": "no answer",
+    }
     ((observed,),) = [tuple(faults.injected_at())]
     assert (observed.value, observed.attributes) == (
         20,
