@@ -1,22 +1,20 @@
-"""How punctual faults are: `python -m benchmarks.chaos_timing [--faults 100] [--json]`.
+"""How punctual faults are.
 
 A real run of the command line, in which members are killed one after the other. A fault is planned
 for a time after the begin of the impact phase, which the journal has. The load's process, which
 ends the member, writes when it did; that it did is verified by the brokers' logs and the kernel.
 """
 
-import argparse
 import json
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from benchmarks.figures import p50, p99
+from benchmarks.table import p50, p99
 
 EVERY_MS = 500
 FIRST_MS = 2_000
@@ -114,23 +112,3 @@ def _experiment(faults: int) -> Json:
         ],
         "phases": {"impact": f"{last_ms + DOWN_MS + 2_000}ms", "recovery": "2s"},
     }
-
-
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.chaos_timing", description=__doc__)
-    parser.add_argument("--faults", type=int, default=100)
-    parser.add_argument("--json", action="store_true")
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="groupquake-timing-") as folder:
-        found = run(Path(folder), given.faults)
-    if given.json:
-        json.dump(found, sys.stdout, indent=1)
-        print()
-        return
-    print(f"{found['faults']} faults: p50 {found['p50_ms']:.1f} ms, p99 {found['p99_ms']:.1f} ms,"
-          f" most {found['most_ms']:.1f} ms from their plan")  # fmt: skip
-
-
-if __name__ == "__main__":
-    main()

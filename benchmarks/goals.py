@@ -7,8 +7,6 @@ cores. With `--json` the rows of earlier calls are kept, so that rows can be mea
 
 import json
 import os
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -18,7 +16,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from benchmarks import chaos_timing, group_log, members, verdict
+from benchmarks import chaos_timing, group_log, members, oracle, tap, verdict
 from benchmarks.table import HEAD, Line, as_text, markdown, table
 
 Json = dict[str, Any]
@@ -30,6 +28,8 @@ SECONDS = 30.0
 """How long members are measured."""
 HUB_SECONDS = {"librdkafka": 100.0}
 """How long instead, so that one second of a hundred is not the p99 of its longest delays."""
+TAP_RATE = 2_000.0
+ORACLE_GOALS = {"steady 5": 250_000, "steady 500": 150_000, "restarted 500": None, "storm": 20_000}
 EACH = 4_000
 """Members of a Locust process, where there are several."""
 
@@ -63,18 +63,20 @@ def _processes(folder: Path, show: Show) -> Json:
     return found
 
 
-def _event(_: Path, __: Show) -> Json:
-    program = [sys.executable, "-m", "benchmarks.event_cost"]  # Locust patches its process
-    done = subprocess.run(program, check=True, capture_output=True, text=True)
-    return dict(json.loads(done.stdout))
-
-
 def _group_log(folder: Path, show: Show) -> Json:
     return dict(group_log.measure(folder, 20, 2.5, show))
 
 
 def _chaos(folder: Path, _: Show) -> Json:
     return chaos_timing.run(folder, 100)
+
+
+def _tap(folder: Path, _: Show) -> Json:
+    return tap.measure(folder, TAP_RATE, 20.0)
+
+
+def _oracle(_: Path, __: Show) -> Json:
+    return oracle.measure()
 
 
 def _verdict(folder: Path, _: Show) -> Json:
@@ -117,11 +119,6 @@ def _of_processes(found: Json) -> Iterator[Line]:
                f"one: {one['p99_ms']:g} ms", two["p99_ms"], "ms", one["p99_ms"])  # fmt: skip
 
 
-def _of_event(found: Json) -> Iterator[Line]:
-    yield Line("one Locust event", f"its statistics alone {found['statistics_us']:.2f} µs",
-               found["event_us"], "µs")  # fmt: skip
-
-
 def _of_group_log(found: Json) -> Iterator[Line]:
     names = {"traffic": "2,000 heartbeats/s, processor time", "answers": "their answers, p50",
              "idle": "no traffic, processor time"}  # fmt: skip
@@ -137,6 +134,20 @@ def _of_chaos(found: Json) -> Iterator[Line]:
     yield Line(f"chaos timing error, {found['faults']} faults: p99",
                f"p50 {found['p50_ms']:.3g} ms, most {found['most_ms']:.3g} ms",
                found["p99_ms"], "ms", 100)  # fmt: skip
+
+
+def _of_tap(found: Json) -> Iterator[Line]:
+    direct, through = found["direct"], found["through"]
+    yield Line(f"tap, {TAP_RATE:,.0f} heartbeats/s: p50 of their answers",
+               f"directly {direct['p50_ms']:.3g} ms; p99 {direct['p99_ms']:.3g} and"
+               f" {through['p99_ms']:.3g} ms; {through['cpu']:.0%} of a core",
+               through["p50_ms"], "ms")  # fmt: skip
+
+
+def _of_oracle(found: Json) -> Iterator[Line]:
+    for name, goal in ORACLE_GOALS.items():
+        peer = f"step {found[f'step, {name}']:.1f} µs" if name != "storm" else ""
+        yield Line(f"oracle: {name}", peer, found[name], "requests/s", goal, more=True)
 
 
 def _of_verdict(found: Json) -> Iterator[Line]:
@@ -155,9 +166,10 @@ class Row(NamedTuple):
 ROWS: Mapping[str, Row] = {
     "members": Row(_members, _of_members),
     "processes": Row(_processes, _of_processes),
-    "event": Row(_event, _of_event),
     "group-log": Row(_group_log, _of_group_log),
     "chaos": Row(_chaos, _of_chaos),
+    "tap": Row(_tap, _of_tap),
+    "oracle": Row(_oracle, _of_oracle),
     "verdict": Row(_verdict, _of_verdict),
 }
 

@@ -1,4 +1,4 @@
-"""What the group log costs a broker: `python -m benchmarks.group_log [--pairs 20] [--json]`.
+"""What the group log costs a broker.
 
 One real broker, in pairs of windows: with the log of groupquake, and with its loggers at FATAL, as
 the broker itself switches them. Which window comes first changes from pair to pair, so that drift
@@ -7,12 +7,8 @@ time for each; without, it gives the share of a core that the broker takes. It e
 if the log has a line too many or too few.
 """
 
-import argparse
 import asyncio
-import json
 import os
-import sys
-import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -138,36 +134,3 @@ def _idle(broker: Broker, seconds: float) -> float:
 
 def _add(pairs: Pairs, value: float, *, on: bool) -> None:
     (pairs.logged if on else pairs.bare).append(value)
-
-
-def shown(found: dict[str, Any]) -> str:
-    """Return a line about a figure."""
-    (low, high), (least, most) = found["ratio_quartiles"], found["ratio_extremes"]
-    return (
-        f"{found['logged_p50']:.3g} · {found['bare_p50']:.3g} {found['unit']}, with the log ·"
-        f" without; ratio {found['ratio_p50']:.2f}, quartiles {low:.2f} to {high:.2f},"
-        f" all {least:.2f} to {most:.2f}, {found['pairs']} pairs"
-    )
-
-
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.group_log", description=__doc__)
-    parser.add_argument("--pairs", type=int, default=20)
-    parser.add_argument("--seconds", type=float, default=4.0, help="of a window (%(default)s)")
-    parser.add_argument("--json", action="store_true")
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="groupquake-log-") as folder:
-        found = measure(
-            Path(folder), given.pairs, given.seconds, lambda text: print(text, file=sys.stderr)
-        )
-    if given.json:
-        json.dump(found, sys.stdout, indent=1)
-        print()
-        return
-    for one in found.values():
-        print(shown(one))
-
-
-if __name__ == "__main__":
-    main()

@@ -1,12 +1,11 @@
-"""How many members one core holds: `python -m benchmarks.members [--client NAME=COUNT]… [--json]`.
+"""How many members one core holds.
 
 Static members in Locust, in groups of 50, on one real broker: Locust and what it starts are kept to
-one core, the broker to the others. With `--processes` nothing is kept anywhere, so that one process
-and several can be compared. Once all have joined they send heartbeats for `--seconds`. It ends with
-an error if they do not all join; sessions that the coordinator ended meanwhile are counted.
+one core, the broker to the others. With a number of processes nothing is kept anywhere, so that one
+process and several can be compared. Once all have joined they send heartbeats for some seconds. It
+ends with an error if they do not all join; sessions that the coordinator ended are counted.
 """
 
-import argparse
 import json
 import os
 import re
@@ -14,11 +13,10 @@ import resource
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
 from contextlib import ExitStack, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -27,7 +25,7 @@ import yaml
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from benchmarks import PROBE_FOLDER
-from benchmarks.figures import p99, quantile
+from benchmarks.table import p99, quantile
 from chaos.clusters.process import ProcessCluster
 from groupquake.clients import programs
 from scenarios import find
@@ -61,7 +59,7 @@ class Held:
     commit: str
     joined_s: float
     cpu: float
-    """With `--processes` the share of the busiest one."""
+    """With several processes the share of the busiest one."""
     memory_kb: float
     """Of each member, beyond what Locust takes without one."""
     hub_gap_p99_ms: float
@@ -274,11 +272,6 @@ def _keep_off_first_core(cluster: ProcessCluster) -> None:
         psutil.Process(pid).cpu_affinity(others)
 
 
-def _given(text: str) -> tuple[str, int]:
-    client, _, count = text.partition("=")
-    return client, int(count)
-
-
 def shown(one: Held) -> str:
     """Return a line about members of a client."""
     beats = ""
@@ -291,30 +284,3 @@ def shown(one: Held) -> str:
         f" in the broker p99 {one.served_p99_ms:g} ms, hub gap p99 {one.hub_gap_p99_ms:g} ms,"
         f" {one.lost} sessions lost"
     )
-
-
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.members", description=__doc__)
-    parser.add_argument("--client", type=_given, action="append", metavar="NAME=COUNT")
-    parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--commit", default="5s", help="commit interval (%(default)s)")
-    parser.add_argument("--processes", type=int, help="of Locust, on all cores (one, on one core)")
-    parser.add_argument("--json", action="store_true")
-    given = parser.parse_args()
-    found = []
-    for client, count in given.client or [("librdkafka", 300), ("wire", 10_000)]:
-        with tempfile.TemporaryDirectory(prefix="groupquake-members-") as folder:
-            found.append(hold(Path(folder) / client, client, count, given.seconds, given.commit,
-                              given.processes))  # fmt: skip
-        print(shown(found[-1]), file=sys.stderr)
-    if given.json:
-        json.dump([asdict(one) | {"per_core": one.per_core} for one in found], sys.stdout, indent=1)
-        print()
-    peer = found[0].per_core
-    for one in found[1:]:
-        print(f"{one.client} holds {one.per_core / peer:.1f} times as many as {found[0].client}")
-
-
-if __name__ == "__main__":
-    main()

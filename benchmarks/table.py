@@ -1,6 +1,11 @@
-"""Figures beside their peers and goals, as text."""
+"""Figures beside their peers and goals, as text; quantiles, by the nearest rank.
 
-from collections.abc import Sequence
+So each quantile is a measured value.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from math import ceil
 from typing import NamedTuple
 
 HEAD = ("", "peer in the same run", "figure", "goal", "")
@@ -57,3 +62,23 @@ def markdown(rows: list[tuple[str, ...]]) -> str:
     """Return rows as a table of a page; the first is its head."""
     head, *body = (f"| {' | '.join(row)} |" for row in rows)
     return "\n".join((head, "|---|---|--:|--:|---|", *body)) + "\n"
+
+
+def quantile(counted: Mapping[float, int], share: float) -> float:
+    """Return a quantile of values, each counted. Raises ValueError if there are none."""
+    rank, seen = max(1, ceil(share * sum(counted.values()))), 0
+    for value in sorted(counted):
+        seen += counted[value]
+        if seen >= rank:
+            return value
+    raise ValueError("no values")
+
+
+def p50(values: Iterable[float]) -> float:
+    """Return the median, as the lower of two."""
+    return quantile(Counter(values), 0.5)
+
+
+def p99(values: Iterable[float]) -> float:
+    """Return the p99."""
+    return quantile(Counter(values), 0.99)

@@ -1,4 +1,4 @@
-"""What the tap costs: `python -m benchmarks.tap [--rate N] [--seconds N] [--members N] [--json]`.
+"""What the tap costs.
 
 One real broker, directly and through the tap in turn. The requests are heartbeats of groups, which
 the tap decodes and writes: the dearest kind. It ends with an error if an answer is missing, if the
@@ -6,15 +6,11 @@ tap wrote another number of lines than there were requests, or if fewer than 95 
 asked for came about.
 """
 
-import argparse
 import asyncio
 import io
-import json
 import os
 import statistics
 import struct
-import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -33,11 +29,6 @@ from kafka_protocol.kio_bodies import to_body, to_entity
 
 CONNECTIONS = 50
 ROUNDS = 3
-GROUP = 50
-"""Members in each group."""
-HEARTBEAT_S = 3.0
-LIVE_S = 15.0
-"""How long members stay at least: joined, and for some heartbeats."""
 CONFIG = {"group.initial.rebalance.delay.ms": 1_000, "group.max.session.timeout.ms": 120_000}
 _LENGTH = struct.Struct(">i")
 
@@ -125,56 +116,6 @@ async def latencies(address: str, rate: float, seconds: float) -> Latencies:
     return Latencies(len(taken_ms), rate, cuts[49], cuts[98])
 
 
-async def _members(address: str, count: int, seconds: float) -> tuple[float, float]:
-    """Let members join, and keep them by heartbeats; return when all were in, and the p50 in ms."""
-    clients = [Client(f"member-{number}") for number in range(count)]
-    for client in clients:
-        await client.open(address)
-    began = time.monotonic()
-    joined: list[float] = []
-    taken_ms: list[float] = []
-    end = began + seconds
-
-    async def live(number: int, client: Client) -> None:
-        group, member_id, generation = f"bench-{number // GROUP}", "", -1
-        while time.monotonic() < end:
-            answer = await client.ask(ApiKey.JOIN_GROUP, 9, _join(group, member_id))
-            member_id, generation = answer["memberId"], answer["generationId"]
-            if answer["errorCode"] == Error.MEMBER_ID_REQUIRED:
-                continue
-            leads = answer["leader"] == member_id
-            given = [{"memberId": member["memberId"], "assignment": "AAA="}
-                     for member in answer["members"] if leads]  # fmt: skip
-            synced = await client.ask(
-                ApiKey.SYNC_GROUP, 5,
-                {**_beat(group, member_id, generation), "protocolType": "consumer",
-                 "protocolName": "range", "assignments": given},
-            )  # fmt: skip
-            if synced["errorCode"] != Error.NONE:
-                continue
-            joined.append(time.monotonic() - began)
-            while time.monotonic() < end:
-                await asyncio.sleep(HEARTBEAT_S)
-                sent = time.perf_counter()
-                beat = await client.ask(ApiKey.HEARTBEAT, 4, _beat(group, member_id, generation))
-                taken_ms.append((time.perf_counter() - sent) * 1000)
-                if beat["errorCode"] != Error.NONE:
-                    assert beat["errorCode"] == Error.REBALANCE_IN_PROGRESS, beat
-                    break
-
-    await asyncio.gather(*(live(number, client) for number, client in enumerate(clients)))
-    assert len(joined) >= count, f"only {len(joined)} of {count} members joined"
-    for client in clients:
-        client.close()
-    return sorted(joined)[count - 1], statistics.median(taken_ms)
-
-
-def _join(group: str, member_id: str) -> dict[str, Any]:
-    return {"groupId": group, "sessionTimeoutMs": 30_000, "rebalanceTimeoutMs": 30_000,
-            "memberId": member_id, "groupInstanceId": None, "protocolType": "consumer",
-            "protocols": [{"name": "range", "metadata": "AAA="}], "reason": None}  # fmt: skip
-
-
 async def ready(address: str) -> None:
     """Wait until the broker coordinates groups."""
     client = Client("scout")
@@ -195,7 +136,7 @@ def _lines(running: tap.RunningTap) -> int:
     return (running.folder / "1" / "group.log").read_bytes().count(b"\n")
 
 
-def measure(folder: Path, rate: float, seconds: float, count: int) -> dict[str, Any]:
+def measure(folder: Path, rate: float, seconds: float) -> dict[str, Any]:
     """Measure all; the tap stays on one core."""
     direct: list[Latencies] = []
     through: list[Latencies] = []
@@ -218,40 +159,5 @@ def measure(folder: Path, rate: float, seconds: float, count: int) -> dict[str, 
                 raise SystemExit(f"the tap wrote {wrote} lines of {one.requests} requests")
         if (slowest := min(one.rate for one in (*direct, *through))) < 0.95 * rate:
             raise SystemExit(f"{slowest:.0f} requests/s came about, not {rate:.0f}")
-        joined_s, beat_ms = asyncio.run(_members(running.bootstrap, count, LIVE_S + seconds))
     without, with_tap = _median(direct), _median(through)
-    return {
-        "direct": asdict(without),
-        "through": asdict(with_tap),
-        "added_p50_ms": with_tap.p50_ms - without.p50_ms,
-        "added_p99_ms": with_tap.p99_ms - without.p99_ms,
-        "ratio_p50": with_tap.p50_ms / without.p50_ms,
-        "members": count, "all_joined_s": joined_s, "heartbeat_p50_ms": beat_ms,
-    }  # fmt: skip
-
-
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.tap", description=__doc__)
-    parser.add_argument("--rate", type=float, default=2_000.0)
-    parser.add_argument("--seconds", type=float, default=20.0)
-    parser.add_argument("--members", type=int, default=500)
-    parser.add_argument("--json", action="store_true")
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="groupquake-tap-") as folder:
-        found = measure(Path(folder), given.rate, given.seconds, given.members)
-    if given.json:
-        json.dump(found, sys.stdout, indent=1)
-        print()
-        return
-    for name in ("direct", "through"):
-        side = found[name]
-        print(f"{name:8} {side['rate']:6.0f} requests/s  p50 {side['p50_ms']:.2f} ms"
-              f"  p99 {side['p99_ms']:.2f} ms  {side['cpu']:.0%} of a core")  # fmt: skip
-    print(f"added    p50 {found['added_p50_ms']:.2f} ms, p99 {found['added_p99_ms']:.2f} ms")
-    print(f"{found['members']} members in after {found['all_joined_s']:.1f} s,"
-          f" heartbeats p50 {found['heartbeat_p50_ms']:.2f} ms")  # fmt: skip
-
-
-if __name__ == "__main__":
-    main()
+    return {"direct": asdict(without), "through": asdict(with_tap)}

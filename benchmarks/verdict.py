@@ -1,29 +1,18 @@
-"""The duration of a whole run: `python -m benchmarks.verdict` runs `rolling-bounce`, by stage."""
+"""The duration of a whole run, by stage."""
 
 import json
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 import click
 
-from benchmarks.table import table
 from scenarios import find
 
 Json = dict[str, Any]
 EXPERIMENT = "rolling-bounce"
-
-
-@click.command()
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
-def main(*, as_json: bool) -> None:
-    """Run an experiment on a real cluster, and print its duration by stage."""
-    with tempfile.TemporaryDirectory(prefix="groupquake-benchmark-") as folder:
-        figures = run(Path(folder), EXPERIMENT)
-    click.echo(json.dumps(figures, indent=2) if as_json else _shown(figures))
 
 
 def run(runs: Path, name: str) -> Json:
@@ -69,19 +58,3 @@ def _stages(began_ms: float, ended_ms: float, journal: list[Json]) -> dict[str, 
         name: (end - begin) / 1_000
         for (name, begin), end in zip(borders.items(), ends, strict=True)
     }
-
-
-def _shown(figures: Json) -> str:
-    wall_s = figures["wall_s"]
-    rows = [(EXPERIMENT, "seconds", "share")]
-    rows += [(n, f"{s:.1f}", f"{s / wall_s:.0%}") for n, s in figures["stages_s"].items()]
-    rows.append(("to the verdict", f"{wall_s:.1f}", "100%"))
-    summary = (
-        f"Its plan lasts {figures['plan_s']:.0f} s; with the cluster's start that is "
-        f"{figures['least_s']:.1f} s, and the verdict takes {figures['ratio']:.2f} times as long."
-    )
-    return f"{table(rows)}\n{summary}"
-
-
-if __name__ == "__main__":
-    main()

@@ -5,13 +5,15 @@ The lines are those of Kafka's VerifiableConsumer: JSON objects with a `name` an
 
 import json
 import os
+import select
 import signal
 import ssl
 import sys
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 BOOTSTRAP = os.environ["GROUPQUAKE_BOOTSTRAP"]
 GROUP = os.environ["GROUPQUAKE_GROUP"]
@@ -46,11 +48,17 @@ def partitions(pairs: Iterable[tuple[str, int]]) -> list[dict[str, object]]:
     return [{"topic": topic, "partition": number} for topic, number in sorted(pairs)]
 
 
+def wait_to_poll() -> None:
+    """Wait while nobody reads what is printed: so a member is made to poll no more."""
+    select.select([], [sys.stdout], [])
+
+
 class Commits:
-    """When the next commit is due."""
+    """When the next commit is due, and of what."""
 
     def __init__(self) -> None:
         self._due_s = time.monotonic() + COMMIT_INTERVAL_S
+        self._ends: dict[Any, int] = {}
 
     def due(self) -> bool:
         """Return whether one is due, and plan the next."""
@@ -59,6 +67,29 @@ class Commits:
             return False
         self._due_s = now_s + COMMIT_INTERVAL_S
         return True
+
+    def add(self, polled: Mapping[Any, Sequence[Any]]) -> None:
+        """Take polled records, by partition."""
+        if polled:
+            say("records_consumed", count=sum(map(len, polled.values())))
+        self._ends |= {partition: records[-1].offset + 1 for partition, records in polled.items()}
+
+    def take_due(self, assigned: Iterable[Any]) -> dict[Any, int]:
+        """Return what is to be committed now, by partition: offsets of those that are assigned."""
+        if not self.due():
+            return {}
+        mine = set(assigned)
+        ends, self._ends = self._ends, {}
+        return {one: offset for one, offset in ends.items() if one in mine}
+
+
+def say_committed(offsets: Iterable[tuple[str, int, int]], error: object = None) -> None:
+    """Print a commit of offsets by topic and partition: stored, or why not."""
+    stored = [
+        {"topic": topic, "partition": number, "offset": offset} for topic, number, offset in offsets
+    ]
+    why = {"error": str(error)} if error else {}
+    say("offsets_committed", offsets=stored, success=not error, **why)
 
 
 def security() -> dict[str, str]:

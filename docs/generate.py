@@ -61,8 +61,8 @@ def experiments() -> str:
         "",
         (
             "`groupquake list` names them, `groupquake plan NAME` prints the schedule of one, and "
-            "`groupquake run NAME` runs it; `--kafka VERSION` chooses the release. The files are in "
-            "`scenarios/library/`. Brokers are held to the rules of their release, unless a row "
+            "`groupquake run NAME` runs it; `--kafka VERSION` chooses the release. The files are "
+            "in `scenarios/library/`. Brokers are held to the rules of their release, unless a row "
             "says otherwise."
         ),
         "",

@@ -7,6 +7,7 @@ exported.
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,17 @@ from opentelemetry.metrics import Counter, Observation
 from opentelemetry.trace import Span, Status, StatusCode, Tracer
 
 from loadtest.member_spans import Attributes, nanoseconds
+
+
+@dataclass(slots=True)
+class _Fault:
+    """A fault whose span has not ended, with what counts it."""
+
+    span: Span
+    labels: dict[str, str]
+    ends_ms: float
+    is_open: bool = False
+    """Whether it is injected, and neither healed nor verified yet."""
 
 
 class FaultSpans:
@@ -28,27 +40,33 @@ class FaultSpans:
         self._run = run
         self._journal = journal
         self._read_to = 0
-        self._labels: dict[str, dict[str, str]] = {}
-        self._spans: dict[str, Span] = {}
-        self._ends_ms: dict[str, float] = {}
-        self._broken: dict[str, str] = {}
+        self._faults: dict[str, _Fault] = {}
         self._injected_ms: dict[tuple[str, str], float] = {}
 
     def open(self) -> tuple[str, ...]:
         """Return the names of the faults that are injected and not healed."""
         self.read()
-        return tuple(sorted(set(self._broken.values())))
+        return tuple(sorted({one.labels["fault"] for one in self._faults.values() if one.is_open}))
+
+    def injected_at(self) -> Iterator[Observation]:
+        """Yield when each fault was last injected at each target, in UTC epoch milliseconds."""
+        self.read()
+        for (fault, target), at_ms in self._injected_ms.items():
+            yield Observation(at_ms, {**self._run, "fault": fault, "target": target})
 
     def read(self) -> None:
         """Take the lines that have come."""
         for entry in self._new():
-            if (fault_id := entry.get("fault_id")) is not None:
-                self._see(fault_id, entry)
+            fault_id = str(entry.get("fault_id"))
+            if entry["event"] == "intent":
+                self._faults[fault_id] = self._begun(entry)
+            elif (fault := self._faults.get(fault_id)) is not None:
+                self._see(fault_id, fault, entry)
 
     def close(self) -> None:
         """End every span: nothing more comes."""
         self.read()
-        for fault_id in tuple(self._spans):
+        for fault_id in tuple(self._faults):
             self._end(fault_id)
 
     def _new(self) -> Iterator[dict[str, Any]]:
@@ -62,57 +80,42 @@ class FaultSpans:
             self._read_to += len(whole) + 1
             yield from map(json.loads, whole.split(b"\n"))
 
-    def _see(self, fault_id: str, entry: dict[str, Any]) -> None:
-        event, at_ms = entry["event"], entry["at_ms"]
-        if event == "intent":
-            self._begin(fault_id, entry)
-        elif (span := self._spans.get(fault_id)) is None:
-            return
-        elif event == "injected":
-            labels = self._labels[fault_id]
-            span.add_event(event, timestamp=nanoseconds(at_ms))
-            self._ends_ms[fault_id] = at_ms
-            self._broken[fault_id] = labels["fault"]
-            self._injected_ms[labels["fault"], labels["target"]] = at_ms
-            self._injected.add(1, {**self._run, **labels})
-        elif event == "healed":
-            span.add_event(event, {"how": entry["how"]}, nanoseconds(at_ms))
-            self._ends_ms[fault_id] = at_ms
-            if entry["healed"]:
-                self._broken.pop(fault_id, None)
-        elif event == "verified":
-            span.set_attribute("groupquake.fault.verified", entry["verified"])
-            span.set_attribute("groupquake.fault.witness", entry["witness"])
-            if not entry["verified"]:
-                span.set_status(Status(StatusCode.ERROR, "not verified"))
-            self._broken.pop(fault_id, None)
-            self._end(fault_id)
-        elif event == "failed":
-            span.set_status(Status(StatusCode.ERROR, entry["error"]))
-            self._ends_ms[fault_id] = at_ms
-            self._end(fault_id)
-
-    def _begin(self, fault_id: str, entry: dict[str, Any]) -> None:
+    def _begun(self, entry: dict[str, Any]) -> _Fault:
         labels = {"fault": entry["fault"], "target": str(entry["target"])}
-        self._labels[fault_id] = labels
-        self._ends_ms[fault_id] = entry["at_ms"]
-        about: Attributes = {
-            "groupquake.fault": entry["fault"],
-            "groupquake.target": str(entry["target"]),
-        }
+        about: Attributes = {f"groupquake.{name}": value for name, value in labels.items()}
         if entry.get("group"):
             about["messaging.consumer.group.name"] = entry["group"]
-        self._spans[fault_id] = self._tracer.start_span(
+        span = self._tracer.start_span(
             entry["fault"],
             attributes={**self._run, **about},
             start_time=nanoseconds(entry["at_ms"]),
         )
+        return _Fault(span, labels, entry["at_ms"])
+
+    def _see(self, fault_id: str, fault: _Fault, entry: dict[str, Any]) -> None:
+        at_ms = entry["at_ms"]
+        match entry["event"]:
+            case "injected":
+                fault.span.add_event("injected", timestamp=nanoseconds(at_ms))
+                fault.ends_ms, fault.is_open = at_ms, True
+                self._injected_ms[fault.labels["fault"], fault.labels["target"]] = at_ms
+                self._injected.add(1, {**self._run, **fault.labels})
+            case "healed":
+                fault.span.add_event("healed", {"how": entry["how"]}, nanoseconds(at_ms))
+                fault.ends_ms = at_ms
+                if entry["healed"]:
+                    fault.is_open = False
+            case "verified":
+                fault.span.set_attribute("groupquake.fault.verified", entry["verified"])
+                fault.span.set_attribute("groupquake.fault.witness", entry["witness"])
+                if not entry["verified"]:
+                    fault.span.set_status(Status(StatusCode.ERROR, "not verified"))
+                self._end(fault_id)
+            case "failed":
+                fault.span.set_status(Status(StatusCode.ERROR, entry["error"]))
+                fault.ends_ms = at_ms
+                self._end(fault_id)
 
     def _end(self, fault_id: str) -> None:
-        self._spans.pop(fault_id).end(nanoseconds(self._ends_ms[fault_id]))
-
-    def injected_at(self) -> Iterator[Observation]:
-        """Yield when each fault was last injected at each target, in UTC epoch milliseconds."""
-        self.read()
-        for (fault, target), at_ms in self._injected_ms.items():
-            yield Observation(at_ms, {**self._run, "fault": fault, "target": target})
+        fault = self._faults.pop(fault_id)
+        fault.span.end(nanoseconds(fault.ends_ms))

@@ -23,7 +23,7 @@ Every line has `at_ms` (the time of the client's callback), `member` (the client
                 longer; its member has this `member_id` and `instance_id` (wire scripts)
     committed   the number of stored `offsets`
     error       an error of Kafka's client; at most one line a second for each member and kind of
-                error, `left_out` counts the others since the line before (`client_errors.py`)
+                error, `left_out` counts the others since the line before
 
 A member's ownership ends with `fenced`, `killed` or `closed`, whatever the lines before say. A
 second process with a member's identity has the name `<member>.duplicate`.
@@ -41,12 +41,30 @@ which adds what becomes of each `worker`:
 import json
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
+from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from loadtest.errors import LoadtestError
+from loadtest.timing import QUIET_MS
+
+
+class Report(Protocol):
+    """Counts one event `name` in Locust's statistics.
+
+    `took_ms` is None for events without a duration, `size` is in bytes, `error` marks a failure.
+    """
+
+    def __call__(
+        self, name: str, took_ms: float | None, size: int = 0, error: str | None = None
+    ) -> None:
+        """Count it."""
+
+
+Seen = Callable[[dict[str, Any]], object]
+"""Takes one line of a history, as fields."""
 
 
 def now_ms() -> float:
@@ -63,11 +81,13 @@ class History:
     """Appends to a file; the kernel has every line when `write` returns.
 
     One unbuffered write for each line keeps lines whole when several processes append.
-    Without a path nothing is written. Raises LoadtestError if the file cannot be opened.
+    Without a path nothing is written. Each line is given to all of `watchers`. Raises LoadtestError
+    if the file cannot be opened.
     """
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
+        self.watchers: list[Seen] = []
         try:
             self._file = path.open("ab", buffering=0) if path else None
         except OSError as error:
@@ -87,8 +107,6 @@ class History:
         **fields: Any,
     ) -> None:
         """Append one event, at `at_ms` or now."""
-        if self._file is None:
-            return
         line = {
             "at_ms": now_ms() if at_ms is None else at_ms,
             "member": member,
@@ -97,11 +115,20 @@ class History:
             "event": event,
             **fields,
         }
-        self._append(json.dumps(line, separators=(",", ":")) + "\n")
+        if self._file is not None:
+            self._append(json.dumps(line, separators=(",", ":")) + "\n")
+        self._show(line)
 
     def add(self, lines: Iterable[str]) -> None:
         """Append lines that another process wrote."""
+        lines = tuple(lines)
         self._append("".join(f"{line}\n" for line in lines))
+        for line in lines:
+            self._show(json.loads(line))
+
+    def _show(self, line: dict[str, Any]) -> None:
+        for watcher in self.watchers:
+            watcher(line)
 
     def _append(self, lines: str) -> None:
         """Append lines. Without room the history ends there: members go on, and can be healed."""
@@ -117,3 +144,27 @@ class History:
         if self._file is not None:
             self._file.close()
             self._file = None
+
+
+class ErrorLines:
+    """Writes a client's errors by `write`: the first of a kind at once, then one a second at most.
+
+    Hundreds of clients report errors for as long as they reach no broker. One line a second still
+    shows when that began and ended; it counts those `left_out` since the line before.
+    """
+
+    def __init__(self, write: Callable[..., None]) -> None:
+        self._write = write
+        self._lines: dict[str, tuple[float, int]] = {}
+        """When the last line of a kind was written, and how many errors were left out since."""
+
+    def write(self, kind: str, text: str, at_ms: float | None = None) -> None:
+        """Write an error of a kind, unless the last line of that is too new."""
+        at_ms = now_ms() if at_ms is None else at_ms
+        last_ms, left_out = self._lines.get(kind, (-inf, 0))
+        if at_ms - last_ms < QUIET_MS:
+            self._lines[kind] = last_ms, left_out + 1
+            return
+        more = {"left_out": left_out} if left_out else {}
+        self._write("error", at_ms=at_ms, error=text, **more)
+        self._lines[kind] = at_ms, 0

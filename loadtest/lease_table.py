@@ -1,4 +1,4 @@
-"""Which client is leased to whom: the names of all clients of a load, each with one holder at most.
+"""Which client is leased to whom: all clients of a load, each with one holder at most.
 
 Locust makes a new user object at every spawn. A static member must keep its instance id over these,
 or the broker takes it for a new member (KIP-345). So users lease a client and return it. With
@@ -6,62 +6,48 @@ several Locust processes the master has the table, and the holders are its worke
 """
 
 import heapq
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 
-from loadtest.client_configs import ClientConfigs, ClientKind
+from loadtest.configs import ClientConfig, ClientConfigs, ClientKind
 from loadtest.errors import LoadtestError
 
 
-@dataclass(slots=True)
 class LeaseTable:
-    """Leases each name to one holder at a time; of the free names of a kind, always the first."""
+    """Leases each client to one holder at a time; of the free ones of a kind, always the first."""
 
-    _kinds: Mapping[str, ClientKind]
-    _free: dict[ClientKind, list[tuple[int, str]]] = field(default_factory=dict)
-    _places: dict[str, int] = field(default_factory=dict)
-    _holders: dict[str, str] = field(default_factory=dict)
+    def __init__(self, configs: ClientConfigs) -> None:
+        self._clients = tuple(configs.by_name().values())
+        self._places = {client.name: place for place, client in enumerate(self._clients)}
+        self._holders: dict[str, str] = {}
+        self._free: dict[ClientKind, list[int]] = {"static": [], "dynamic": [], "producer": []}
+        for place, client in enumerate(self._clients):
+            self._free[client.kind].append(place)
 
-    def __post_init__(self) -> None:
-        """Begin with every name free."""
-        self._places = {name: place for place, name in enumerate(self._kinds)}
-        for name, kind in self._kinds.items():
-            self._free.setdefault(kind, []).append((self._places[name], name))
-
-    @classmethod
-    def of(cls, configs: ClientConfigs) -> "LeaseTable":
-        """Return the table of all clients of a load."""
-        members = {member.name: member.kind for member in configs.members}
-        producers: Mapping[str, ClientKind] = dict.fromkeys(
-            (producer.name for producer in configs.producers), "producer"
-        )
-        return cls({**members, **producers})
-
-    def lease(self, kind: ClientKind, holder: str = "") -> str | None:
-        """Return the first free name of a kind, or None if all are leased."""
-        if not (free := self._free.get(kind)):
+    def lease(self, kind: ClientKind, holder: str = "") -> ClientConfig | None:
+        """Return the first free client of a kind, or None if all are leased."""
+        if not (free := self._free[kind]):
             return None
-        _, name = heapq.heappop(free)
-        self._holders[name] = holder
-        return name
+        client = self._clients[heapq.heappop(free)]
+        self._holders[client.name] = holder
+        return client
 
     def release(self, name: str, holder: str = "") -> None:
-        """Take a name back. Raises LoadtestError if this holder does not have it."""
+        """Take a client back. Raises LoadtestError if this holder does not have it."""
         if self._holders.get(name) != holder:
             raise LoadtestError(
                 f"{name!r} was released, but is not leased to {holder or 'a user'};"
                 " release each lease once"
             )
         del self._holders[name]
-        heapq.heappush(self._free[self._kinds[name]], (self._places[name], name))
+        place = self._places[name]
+        heapq.heappush(self._free[self._clients[place].kind], place)
 
     def holder(self, name: str) -> str | None:
-        """Return who has a name; None if it is free or unknown."""
+        """Return who has a client; None if it is free or unknown."""
         return self._holders.get(name)
 
-    def held_by(self, holder: str) -> tuple[str, ...]:
-        """Return the names that one has, in the order of the load."""
-        return tuple(name for name in self._kinds if self._holders.get(name) == holder)
+    def held_by(self, holder: str) -> tuple[ClientConfig, ...]:
+        """Return the clients that one has, in the order of the load."""
+        return tuple(one for one in self._clients if self._holders.get(one.name) == holder)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._kinds
+        return name in self._places

@@ -7,7 +7,7 @@ healed. If a user of the page stops the test earlier, the runner ends its plan, 
 until it has healed the open faults. The analysis follows when the members are closed.
 
 With several Locust processes the master has the leases, the control channel and the history
-(`loadtest.distribution`), and each worker has the clients that its users lease.
+(`loadtest.workers`), and each worker has the clients that its users lease.
 """
 
 import os
@@ -18,22 +18,24 @@ from typing import TYPE_CHECKING, Any
 
 import gevent
 from gevent.event import Event
+from locust.dispatch import UsersDispatcher
 from locust.env import Environment
-from locust.runners import STATE_INIT, STATE_STOPPED, MasterRunner, WorkerRunner
+from locust.runners import STATE_INIT, STATE_STOPPED, MasterRunner, WorkerNode, WorkerRunner
 
-from loadtest import experiment, options
-from loadtest.client_configs import NO_CLIENTS, SPAWN_RATE, ClientConfigs, spawn_rate
-from loadtest.client_pool import ClientPool, Leases, OwnLeases, commands
+from loadtest import configs, options
+from loadtest.configs import NO_CLIENTS, ClientConfigs
 from loadtest.control import ControlServer
-from loadtest.distribution.fixed_workers import FixedWorkers
-from loadtest.distribution.master import Leader, forwarded
-from loadtest.distribution.worker import Follower
 from loadtest.errors import LoadtestError
 from loadtest.history import History
-from loadtest.load import Load, Row
-from loadtest.ui_form import Choice
-from loadtest.ui_run import Run
+from loadtest.lease_table import LeaseTable
+from loadtest.load import Clients, Load, Row
+from loadtest.page.form import Choice
+from loadtest.page.run import Run
+from loadtest.pool import ClientPool
+from loadtest.timing import SPAWN_RATE
 from loadtest.users import ClientUser, DynamicMember, Producer, StaticMember
+from loadtest.workers.master import LoadMaster
+from loadtest.workers.worker import LoadWorker
 
 if TYPE_CHECKING:
     from loadtest.control_protocol import Command
@@ -67,19 +69,19 @@ class LoadSession:
         }
         self._stopping = False
         self._empty = Event()
-        self.master: Leader | None = None
-        self._worker: Follower | None = None
+        self.master: LoadMaster | None = None
+        self._worker: LoadWorker | None = None
         given, runner = environment.parsed_options, environment.runner
         assert given is not None, "Locust's command line always parses options"
         if isinstance(runner, MasterRunner):
             stay = options.has_experiment(given)
             if stay:
                 environment.dispatcher_class = FixedWorkers
-            self.master = Leader(runner, environment.events, stay=stay)
+            self.master = LoadMaster(runner, environment.events, stay=stay)
         elif isinstance(runner, WorkerRunner):
             # the history of a worker's own command line: programs need what is beside it
             folder = Path(given.history).parent if given.history else None
-            self._worker = Follower(runner, folder, self.close_load, partial(os._exit, CRASHED))
+            self._worker = LoadWorker(runner, folder, self.close_load, partial(os._exit, CRASHED))
         self._telemetry = None if self._worker else _telemetry(environment)
 
     @property
@@ -92,12 +94,12 @@ class LoadSession:
         """Whether a run is in progress; its users may have ended already."""
         return self.run is not None and self.run.goes_on
 
-    def set_user_classes(self, configs: ClientConfigs) -> int:
+    def set_user_classes(self, clients: ClientConfigs) -> int:
         """Set how many users of each class Locust spawns; return their total."""
-        StaticMember.fixed_count = len(configs.of_kind("static"))
-        DynamicMember.fixed_count = len(configs.of_kind("dynamic"))
-        Producer.fixed_count = len(configs.producers)
-        self.spawn_rate = spawn_rate(member.client for member in configs.members)
+        StaticMember.fixed_count = len(clients.of_kind("static"))
+        DynamicMember.fixed_count = len(clients.of_kind("dynamic"))
+        Producer.fixed_count = len(clients.producers)
+        self.spawn_rate = configs.spawn_rate(member.client for member in clients.members)
         # Locust fills up with users of classes without a fixed count.
         wanted = [user for user in self._classes if user.fixed_count]
         if not wanted:
@@ -105,44 +107,43 @@ class LoadSession:
         self.environment.user_classes[:] = wanted
         return sum(user.fixed_count for user in wanted)
 
-    def start_load(self, configs: ClientConfigs, bootstrap: str, history: str | None) -> None:
-        """Start a new load, unless one of the same clients exists."""
-        if self.load is not None and configs == self._configs:
+    def start_load(self, clients: ClientConfigs, bootstrap: str, file: str | None) -> None:
+        """Start a new load with a history in `file`, unless one of the same clients exists."""
+        if self.load is not None and clients == self._configs:
             return
         self.close_load()
-        path = Path(history) if history else None
-        seen = self._telemetry.see if self._telemetry else None
-        lead = partial(self._lead, configs)
-        make = (
-            lead
-            if self.master
-            else partial(self._run_clients, OwnLeases(configs), configs, bootstrap)
-        )
-        self.load = Load(make, path, seen)
+        history = History(Path(file) if file else None)
+        if self.master is not None:
+            self.master.begin(clients, history)
+            self._open_load(history, self.master)
+        else:
+            self._open_load(history, self._pool(LeaseTable(clients), clients, bootstrap, history))
         if self._telemetry:
-            self._telemetry.follow(path, lambda: self._commands["members"]({}))
-        self._configs = configs
+            history.watchers.append(self._telemetry.see)
+            self._telemetry.follow(history.path, lambda: self._commands["members"]({}))
+        self._configs = clients
 
     def start_load_of_worker(self, bootstrap: str) -> None:
         """Start a load with the clients that the master leases; its history goes there."""
         assert self._worker is not None, "only workers have a master"
         self.close_load()
-        make = partial(self._run_clients, self._worker, NO_CLIENTS, bootstrap)
-        self.load = Load(make, self._worker.begin(self._commands), None)
+        history = History(self._worker.begin(self._commands))
+        self._open_load(history, self._pool(self._worker, NO_CLIENTS, bootstrap, history))
 
-    def _run_clients(
-        self, leases: Leases, configs: ClientConfigs, bootstrap: str, history: History
+    def _pool(
+        self,
+        leases: LeaseTable | LoadWorker,
+        clients: ClientConfigs,
+        bootstrap: str,
+        history: History,
     ) -> ClientPool:
-        pool = ClientPool(leases, configs, bootstrap, history, self.environment.events)
+        pool = ClientPool(leases, clients, bootstrap, history, self.environment.events)
         ClientUser.client_pool = pool
-        self._commands.update(commands(pool))
         return pool
 
-    def _lead(self, configs: ClientConfigs, history: History) -> Leader:
-        assert self.master is not None, "only a master leads"
-        self.master.begin(configs, history)
-        self._commands.update(forwarded(self.master))
-        return self.master
+    def _open_load(self, history: History, clients: Clients) -> None:
+        self._commands.update(clients.commands())
+        self.load = Load(history, clients)
 
     def close_load(self) -> None:
         """Close the load; the rows of what its clients observed stay."""
@@ -156,7 +157,7 @@ class LoadSession:
 
     def choose(self, choice: Choice | None) -> int:
         """Choose the run of the next start, or none; return how many users it needs."""
-        users = self.set_user_classes(experiment.configs_in(choice.experiment)) if choice else 0
+        users = self.set_user_classes(configs.configs_in(choice.experiment)) if choice else 0
         if choice or self._chosen:
             self.close_load()
             self.load = None
@@ -176,19 +177,10 @@ class LoadSession:
         self._empty.clear()
         if self.master is not None:
             self.master.watch_for_losses()
-        if self._chosen is not None:
+        if (chosen := self._chosen) is not None:
             port = self.control().port
-            self.runs.append(
-                Run(
-                    self._chosen.experiment.name,
-                    self._chosen.arguments,
-                    port=port,
-                    token=self._token,
-                    over=self._on_run_over,
-                )
-            )
-            if self._chosen.remark:
-                self.runs[-1].lines.append(self._chosen.remark)
+            run = Run(chosen, port=port, token=self._token, over=self._stop_users)
+            self.runs.append(run)
 
     def on_stopping(self) -> None:
         """Locust is about to stop its users; return when the runner has healed all faults."""
@@ -221,8 +213,8 @@ class LoadSession:
         run = self.run
         if run is None or self._stopping:
             raise LoadtestError("no users wait for a cluster; the test was stopped")
-        configs = experiment.configs_of(request["experiment"])
-        self.start_load(configs, request["bootstrap"], request["history"])
+        clients = configs.configs_of(request["experiment"])
+        self.start_load(clients, request["bootstrap"], request["history"])
         run.state = "running"
 
     def _finish(self, _: dict[str, Any]) -> list[str]:
@@ -236,9 +228,6 @@ class LoadSession:
         if self.run is None and self.load is not None:
             self.load.close_clients()
         return self.master.missing() if self.master is not None else []
-
-    def _on_run_over(self, _: Run) -> None:
-        self._stop_users()
 
     def _stop_users(self) -> None:
         if not self._stopping:
@@ -254,6 +243,20 @@ class LoadSession:
         self.runner.quit()
         if self.environment.web_ui:
             self.environment.web_ui.stop()
+
+
+class FixedWorkers(UsersDispatcher):
+    """Locust's dispatcher for the members of an experiment: each stays where it is.
+
+    Locust's own would stop members on one worker to start them on another: rebalances that no fault
+    of the plan explains.
+    """
+
+    def add_worker(self, worker_node: WorkerNode) -> None:
+        """Give no users to workers that come later."""
+
+    def remove_worker(self, worker_node: WorkerNode) -> None:
+        """Move none when a worker is lost."""
 
 
 def _telemetry(environment: Environment) -> "Telemetry | None":

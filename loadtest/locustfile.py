@@ -24,13 +24,14 @@ from locust.env import Environment
 from locust.runners import LocalRunner, WorkerRunner
 
 from kafka_protocol.printable import printable
-from loadtest import experiment, options, ui
-from loadtest.client_configs import PORTABLE
+from loadtest import options
+from loadtest.configs import PORTABLE, configs_of
 from loadtest.control_protocol import TOKEN_VARIABLE
 from loadtest.dies_with_parent import end_with
 from loadtest.errors import LoadtestError
 from loadtest.load_session import LoadSession
-from loadtest.ui_form import choose
+from loadtest.page.form import choose
+from loadtest.page.page import Page
 from loadtest.users import ClientUser, DynamicMember, Producer, StaticMember
 
 BAD_USAGE = 64
@@ -53,7 +54,7 @@ def on_init(environment: Environment, **_: object) -> None:
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]  # each member of `wire` has a socket
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     is_worker = isinstance(environment.runner, WorkerRunner)
-    _or_exit(_follow if is_worker else partial(_prepare, token), environment)
+    _or_exit(_prepare_worker if is_worker else partial(_prepare, token), environment)
 
 
 @events.spawning_complete.add_listener
@@ -85,7 +86,7 @@ def _prepare(token: str | None, environment: Environment) -> None:
     if named and environment.web_ui:
         users = session.choose(choose(vars(given), given.run_option))
     else:
-        configs = experiment.configs_of(given.experiment) if named else options.configs_of(given)
+        configs = configs_of(given.experiment) if named else options.configs_of(given)
         if not alone and not given.processes and (programs := configs.programs()):
             raise LoadtestError(
                 f"{programs[0]} is a program, and runs beside the folder of its run; use"
@@ -106,10 +107,10 @@ def _prepare(token: str | None, environment: Environment) -> None:
     if environment.web_ui:
         # Locust's page shows a host, meant for a web server.
         ClientUser.host = "its own brokers" if named else given.bootstrap
-        ui.Page(session, given)
+        Page(session, given)
 
 
-def _follow(environment: Environment) -> None:
+def _prepare_worker(environment: Environment) -> None:
     """Be a worker: what it needs of the load comes from the master, with each client it leases."""
     given = _options(environment)
     if given.processes:  # Locust forked it, and does not end it with its master

@@ -39,9 +39,9 @@ class MemberSpans:
         self._open: dict[str, tuple[str, Span]] = {}
         self._closing: set[str] = set()
 
-    def see(self, event: str, at_ms: float, fields: dict[str, Any]) -> None:
-        """Take one event of a member, in the order of the history."""
-        member = fields.get("member")
+    def see(self, fields: dict[str, Any]) -> None:
+        """Take one line of the history, in its order."""
+        event, at_ms, member = fields["event"], fields["at_ms"], fields.get("member")
         if member is None:
             return
         if event == "created":

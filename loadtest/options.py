@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import get_args
 
-from loadtest.client_configs import ClientConfigs, Kind, MemberConfig, ProducerConfig
+from loadtest.configs import ClientConfigs, Kind, MemberConfig, ProducerConfig
 from loadtest.control_protocol import TOKEN_VARIABLE
 from loadtest.errors import LoadtestError
 from scenarios import names

@@ -1,5 +1,6 @@
 """A producer at a constant rate."""
 
+import logging
 import time
 from collections import deque
 from functools import partial
@@ -7,26 +8,24 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message
 from confluent_kafka import Producer as KafkaProducer
+from gevent.lock import RLock
 
-from loadtest.base_member import POLL_EVERY_S
-from loadtest.client_configs import ProducerConfig
-from loadtest.client_errors import ClientErrors
-from loadtest.errors import LoadtestError
-from loadtest.history import History, now_ms
-from loadtest.locust_statistics import StatisticRecorder
-from loadtest.member import RunBlocking
-from loadtest.security import client_properties
-from loadtest.settings import servers
+from kafka_protocol.printable import printable
+from loadtest.configs import ProducerConfig
+from loadtest.history import ErrorLines, History, Report, now_ms
+from loadtest.members.librdkafka import RunBlocking
+from loadtest.members.security import client_properties
+from loadtest.members.settings import servers
+from loadtest.timing import FLUSH_S, POLL_EVERY_S
 from scenarios.client_properties import PropertiesError
 
-FLUSH_S = 5.0
-"""How long `close` waits for unacknowledged records before it discards them."""
+_LOG = logging.getLogger(__name__)
 
 
 class PacedProducer:
     """Produces a constant number of records a second, and writes a history line each second.
 
-    One greenlet at a time uses it; only `close` waits.
+    Only `close` waits.
     """
 
     poll_every_s = POLL_EVERY_S
@@ -36,13 +35,15 @@ class PacedProducer:
         config: ProducerConfig,
         bootstrap: str,
         history: History,
-        report: StatisticRecorder,
-        run_blocking: RunBlocking = lambda call: call(),
+        report: Report,
+        run_blocking: RunBlocking,
     ) -> None:
         self.config = config
+        self.name = config.name
         self._bootstrap = bootstrap
         self._write = partial(history.write, member=config.name, kind="producer")
-        self._client_errors = ClientErrors(self._write)
+        self._error_lines = ErrorLines(self._write)
+        self._one_closes = RLock()
         self._report = report
         self._run_blocking = run_blocking
         self._producer: KafkaProducer | None = None
@@ -50,7 +51,7 @@ class PacedProducer:
         self._reported_errors: deque[tuple[KafkaError, float]] = deque()
 
     def open(self) -> None:
-        """Create the client; the rate counts from now. Raises LoadtestError if refused."""
+        """Create the client; the rate counts from now. One that is refused stays down."""
         try:
             self._producer = KafkaProducer(
                 {
@@ -61,15 +62,14 @@ class PacedProducer:
                 }
             )
         except (KafkaException, PropertiesError) as error:
-            raise LoadtestError(f"{self.config.name!r} cannot be started: {error}") from error
+            why = f"{self.name!r} cannot be started: {error}"
+            _LOG.warning("%s", printable(why))
+            self._write("error", error=why)
+            self._report("error", None, error=why)
+            return
         self._write("created")
         self._began_s = self._written_s = time.perf_counter()
         self._sent = self._records = self._errors = 0
-
-    def fail(self, why: str) -> None:
-        """Take note that the client could not be created."""
-        self._write("error", error=why)
-        self._report("error", None, error=why)
 
     def poll_once(self) -> None:
         """Send the records due by now, and count acknowledgements."""
@@ -89,18 +89,19 @@ class PacedProducer:
 
     def close(self) -> None:
         """Wait for unacknowledged records, `FLUSH_S` at most, and close the client."""
-        producer, self._producer = self._producer, None
-        if producer is None:
-            return
-        self._write("closing")
-        began_s = time.perf_counter()
-        try:
-            self._run_blocking(lambda: _finish(producer))
-        finally:
-            self._process_callbacks()
-            self._write_produced()
-            took_ms = round((time.perf_counter() - began_s) * 1000, 1)
-            self._write("closed", took_ms=took_ms)
+        with self._one_closes:
+            producer, self._producer = self._producer, None
+            if producer is None:
+                return
+            self._write("closing")
+            began_s = time.perf_counter()
+            try:
+                self._run_blocking(lambda: _finish(producer))
+            finally:
+                self._process_callbacks()
+                self._write_produced()
+                took_ms = round((time.perf_counter() - began_s) * 1000, 1)
+                self._write("closed", took_ms=took_ms)
 
     def _send(self, producer: KafkaProducer, number: int) -> None:
         # A different key for each record spreads them over all partitions.
@@ -123,11 +124,11 @@ class PacedProducer:
             self._records += error is None
             if error is not None:
                 self._errors += 1
-                self._client_errors.add_text(error, f"produce: {error}", now_ms())
+                self._error_lines.write(error, f"produce: {error}")
             self._report("produce", took_ms, error=error)
         while self._reported_errors:
             client_error, at_ms = self._reported_errors.popleft()
-            self._client_errors.add(client_error, at_ms)
+            self._error_lines.write(client_error.name(), client_error.str(), at_ms)
             self._report("error", None, error=client_error.name())
 
     def _write_produced(self) -> None:

@@ -19,11 +19,11 @@ import scenarios
 from loadtest.fault_spans import FaultSpans
 from loadtest.history import now_ms
 from loadtest.member_spans import Attributes, MemberSpans
+from loadtest.timing import JOURNAL_EVERY_S
 
 NAME = "groupquake"
 JOURNAL = "journal.jsonl"
 """The journal of a run, in its folder beside the history."""
-EVERY_S = 1.0
 
 Rows = Callable[[], list[dict[str, Any]]]
 """Returns a row for each member, as the control command `members` does."""
@@ -67,10 +67,10 @@ class Telemetry:
         members = MemberSpans(self._tracer, self._ended, run, faults.open)
         self._load = _Load(run, rows, faults, members, gevent.spawn(_follow, faults))
 
-    def see(self, event: str, at_ms: float, fields: dict[str, Any]) -> None:
-        """Take one event of the history."""
+    def see(self, line: dict[str, Any]) -> None:
+        """Take one line of the history."""
         if self._load is not None:
-            self._load.members.see(event, at_ms, fields)
+            self._load.members.see(line)
 
     def end(self) -> None:
         """End all spans: the members are closed."""
@@ -104,7 +104,7 @@ class _Load:
 
 def _follow(faults: FaultSpans) -> None:
     while True:
-        gevent.sleep(EVERY_S)
+        gevent.sleep(JOURNAL_EVERY_S)
         faults.read()
 
 

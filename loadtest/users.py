@@ -5,13 +5,11 @@ from typing import ClassVar
 import gevent
 from locust import User, constant, task
 
-from loadtest.client_configs import ClientKind
-from loadtest.client_pool import ClientPool
-from loadtest.member_handle import ClientHandle
-
-WAIT_S = 0.1
-TASK_S = 0.75
-"""How long one Locust task polls; a task costs more than a poll. --stop-timeout waits for one."""
+from loadtest.configs import ClientKind
+from loadtest.members.member import Member
+from loadtest.pool import ClientPool
+from loadtest.producer import PacedProducer
+from loadtest.timing import LEASE_EVERY_S, TASK_S
 
 
 class ClientUser(User):
@@ -24,36 +22,36 @@ class ClientUser(User):
     wait_time = constant(0)
     kind: ClassVar[ClientKind]
     client_pool: ClassVar[ClientPool | None] = None
-    handle: ClientHandle | None = None
+    leased: Member | PacedProducer | None = None
 
     def on_start(self) -> None:
         """Lease a free client, as soon as there is one, and open it."""
         while (client_pool := self.client_pool) is None:
-            gevent.sleep(WAIT_S)
+            gevent.sleep(LEASE_EVERY_S)
         self._pool = client_pool
         # None is free while an earlier user still closes: Locust does not wait for it.
-        while (handle := client_pool.lease(self.kind)) is None:
-            gevent.sleep(WAIT_S)
-        self.handle = handle
-        handle.open()
+        while (client := client_pool.lease(self.kind)) is None:
+            gevent.sleep(LEASE_EVERY_S)
+        self.leased = client
+        client.open()
 
     @task
     def carry_on(self) -> None:
         """Poll the client for about a second, or once if it needs fewer polls."""
-        assert self.handle is not None, "on_start comes first"
-        every_s = self.handle.poll_every_s
+        assert self.leased is not None, "on_start comes first"
+        every_s = self.leased.poll_every_s
         for _ in range(max(1, round(TASK_S / every_s))):
-            self.handle.poll_once()
+            self.leased.poll_once()
             gevent.sleep(every_s)
 
     def on_stop(self) -> None:
         """Close the client and release it."""
-        if self.handle is None:
+        if self.leased is None:
             return
         try:
-            self.handle.close()
+            self.leased.close()
         finally:
-            self._pool.release(self.handle)
+            self._pool.release(self.leased.name)
 
 
 class StaticMember(ClientUser):

@@ -48,19 +48,12 @@ async def main() -> int:
     consumer.subscribe(v.TOPICS, listener=Listener())
     await consumer.start()
     v.say("startup_complete")
-    commits, ends = v.Commits(), {}
+    commits = v.Commits()
     while not stopping.is_set():
         try:
-            polled = await consumer.getmany(timeout_ms=100)
-            ends |= {partition: records[-1].offset + 1 for partition, records in polled.items()}
-            if polled:
-                v.say("records_consumed", count=sum(map(len, polled.values())))
-            if commits.due():
-                mine = consumer.assignment()
-                ends = {one: offset for one, offset in ends.items() if one in mine}
-                if ends:
-                    await _commit(consumer, ends)
-                    ends = {}
+            commits.add(await consumer.getmany(timeout_ms=100))
+            if ends := commits.take_due(consumer.assignment()):
+                await _commit(consumer, ends)
         except KafkaError as error:
             v.say("error", error=repr(error))
             if "Fenced" in type(error).__name__:
@@ -71,16 +64,13 @@ async def main() -> int:
 
 
 async def _commit(consumer: AIOKafkaConsumer, ends: dict) -> None:
-    offsets = [
-        {"topic": one.topic, "partition": one.partition, "offset": offset}
-        for one, offset in ends.items()
-    ]
+    offsets = [(one.topic, one.partition, offset) for one, offset in ends.items()]
     try:
         await consumer.commit(ends)
     except KafkaError as error:
-        v.say("offsets_committed", offsets=offsets, success=False, error=repr(error))
+        v.say_committed(offsets, repr(error))
     else:
-        v.say("offsets_committed", offsets=offsets, success=True)
+        v.say_committed(offsets)
 
 
 if __name__ == "__main__":

@@ -29,21 +29,24 @@ def main() -> int:
     consumer = Consumer(settings)
     consumer.subscribe(
         v.TOPICS,
-        on_assign=lambda _, found: _say("partitions_assigned", found),
+        on_assign=lambda mine, found: _say("partitions_assigned", found, member_id=mine.memberid()),
         on_revoke=lambda _, found: _say("partitions_revoked", found),
         on_lost=lambda _, found: _say("partitions_lost", found),
     )
     v.say("startup_complete")
     commits, new = v.Commits(), 0
     while not v.stopping.is_set():
+        v.wait_to_poll()
         message = consumer.poll(0.1)
         if message is not None and message.error() is None:
             new += 1
             v.say("records_consumed", count=1)
         elif message is not None:
-            v.say("error", error=str(message.error()))
-            if message.error().code() == KafkaError._FATAL:  # noqa: SLF001 (fatal() is False here)
+            error = message.error()
+            if error.code() == KafkaError._FATAL:  # noqa: SLF001 (fatal() is False here)
+                v.say("fenced" if "fenced" in error.str() else "error", error=error.str())
                 return 1
+            v.say("error", error=error.str())
         if new and commits.due():
             consumer.commit(asynchronous=True)
             new = 0
@@ -52,18 +55,14 @@ def main() -> int:
     return 0
 
 
-def _say(name: str, found: list) -> None:
-    v.say(name, partitions=v.partitions((one.topic, one.partition) for one in found))
+def _say(name: str, found: list, **more: object) -> None:
+    v.say(name, partitions=v.partitions((one.topic, one.partition) for one in found), **more)
 
 
 def _committed(error: KafkaError | None, offsets: list) -> None:
-    stored = [
-        {"topic": one.topic, "partition": one.partition, "offset": one.offset}
-        for one in offsets
-        if one.offset >= 0
-    ]
-    why = {"error": str(error)} if error else {}
-    v.say("offsets_committed", offsets=stored, success=error is None, **why)
+    v.say_committed(
+        ((one.topic, one.partition, one.offset) for one in offsets if one.offset >= 0), error
+    )
 
 
 if __name__ == "__main__":

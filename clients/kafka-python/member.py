@@ -47,19 +47,13 @@ def main() -> int:
     )
     consumer.subscribe(v.TOPICS, listener=Listener())
     v.say("startup_complete")
-    commits, ends = v.Commits(), {}
+    commits = v.Commits()
     while not v.stopping.is_set():
         try:
-            polled = consumer.poll(timeout_ms=100)
-            ends |= {partition: records[-1].offset + 1 for partition, records in polled.items()}
-            if polled:
-                v.say("records_consumed", count=sum(map(len, polled.values())))
-            if commits.due():
-                mine = consumer.assignment()
-                ends = {one: offset for one, offset in ends.items() if one in mine}
-                if ends:
-                    _commit(consumer, ends)
-                    ends = {}
+            v.wait_to_poll()
+            commits.add(consumer.poll(timeout_ms=100))
+            if ends := commits.take_due(consumer.assignment()):
+                _commit(consumer, ends)
         except FencedInstanceIdError as error:
             v.say("error", error=repr(error))
             return 1
@@ -71,18 +65,15 @@ def main() -> int:
 
 
 def _commit(consumer: KafkaConsumer, ends: dict) -> None:
-    offsets = [
-        {"topic": one.topic, "partition": one.partition, "offset": offset}
-        for one, offset in ends.items()
-    ]
+    offsets = [(one.topic, one.partition, offset) for one, offset in ends.items()]
     try:
         consumer.commit({one: OffsetAndMetadata(offset, "", -1) for one, offset in ends.items()})
     except FencedInstanceIdError:
         raise
     except KafkaError as error:
-        v.say("offsets_committed", offsets=offsets, success=False, error=repr(error))
+        v.say_committed(offsets, repr(error))
     else:
-        v.say("offsets_committed", offsets=offsets, success=True)
+        v.say_committed(offsets)
 
 
 if __name__ == "__main__":

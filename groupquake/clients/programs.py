@@ -9,15 +9,12 @@ from click import UsageError
 
 from chaos.errors import ChaosError
 from groupquake.clients.adapters import command_of
-from loadtest.experiment import configs_in
-from loadtest.settings import PROGRAMS, path_of
+from loadtest.configs import configs_in
+from loadtest.members.settings import PROGRAMS, path_of
 from scenarios import Experiment
 from scenarios.client_properties import Properties, written
 from scenarios.clients import ADAPTERS, IN_LOAD, MECHANISMS, WITHOUT_KEY_PASSWORD, kind_of
 from scenarios.members import members_of
-
-_OURS = {"librdkafka-process", *IN_LOAD}
-"""The clients that are no programs of others."""
 
 
 def prepare(
@@ -70,7 +67,7 @@ def require_able(experiment: Experiment, properties: Properties) -> None:
     value that cannot be handed to a program.
     """
     used = {kind_of(member.client) for member in experiment.members()}
-    if used - _OURS:
+    if used - set(IN_LOAD):
         written(properties)
     mechanism = properties.get("sasl.mechanism")
     for name in sorted(used):

@@ -1,122 +1,176 @@
-"""Plays many sequences at the same time, each in its own group, and writes their event files."""
+"""A campaign: many sequences at the same time, each in its own group, played and judged."""
 
-import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
 from io import StringIO
+from multiprocessing.pool import AsyncResult, Pool
 from pathlib import Path
-from typing import Any
 
-from groupquake.fuzz.script import Step
-from groupquake.fuzz.sequence import Played, play, play_again
+from groupquake.fuzz.judge import Judged, Verdict, judge, parsed
+from groupquake.fuzz.sequence import Played, play
 from groupquake.fuzz.stall_detector import StallDetector
 from groupquake.fuzz.target import Target
+from groupquake.fuzz.timing import PROGRESS_EVERY_S
+from reference_coordinator.classic.profiles import Profile
+from reference_coordinator.event_files.counterexample import counterexample
+from reference_coordinator.event_files.writing import PAGE, Account
+from reports.judgement.collector import collector_paused
 
-PROGRESS_EVERY_S = 5.0
 WARM_UP = 40
 """The number of sequences that are played first and not judged: a broker that has just started
 responds late, and late responses allow many orders of requests."""
+REDUCED = 5
+"""The most unexplained sequences to reduce; further ones are written as they are."""
 
 
-def header(target: Target, played: Played) -> dict[str, Any]:
-    """Return the header of a sequence's event file; a `bulky` sequence is an outage throughout."""
-    outages = {"outages": [[0, round(played.log.now_ms())]]} if played.bulky else {}
-    stalls = [{"broker": "", "from_ms": begun, "until_ms": ended} for begun, ended in played.stalls]
-    return {
+def event_file(target: Target, played: Played, stalls: list[tuple[float, float]]) -> str:
+    """Return a sequence as an event file, with the broker's stalls in ms since it began.
+
+    A `bulky` sequence is an outage throughout: any write of it may fail.
+    """
+    header: dict[str, object] = {
         "kafka": target.kafka,
         "coordinator": target.coordinator,
         "config": dict(target.config),
         "group": played.group,
         "sequence": played.number,
-        **({"logged": {"stalls": stalls}} if stalls else {}),
-        **outages,
     }
-
-
-def event_file(target: Target, played: Played) -> str:
-    """Return a sequence as an event file."""
+    if stalls:
+        logged = [{"broker": "", "from_ms": begun, "until_ms": over} for begun, over in stalls]
+        header["logged"] = {"stalls": logged}
+    if played.bulky:
+        header["outages"] = [[0, round(played.log.now_ms())]]
     text = StringIO()
-    played.log.write(text, header(target, played))
+    played.log.write(text, header)
     return text.getvalue()
 
 
 @dataclass
+class Outcome:
+    """The result of a campaign; `texts` are event files, `judged` their verdicts."""
+
+    texts: list[str] = field(default_factory=list)
+    judged: list[Judged] = field(default_factory=list)
+    requests: int = 0
+    unanswered: int = 0
+    lost: int = 0
+    files: list[Path] = field(default_factory=list)
+    """What was written of sequences that are not explained."""
+
+    @property
+    def verdicts(self) -> Counter[Verdict]:
+        """The number of sequences for each verdict."""
+        return Counter(judged.verdict for judged in self.judged)
+
+    @property
+    def worst(self) -> Verdict:
+        """The verdict of the run: unexplained if any sequence is, else unknown if any is."""
+        worst_first = (Verdict.UNEXPLAINED, Verdict.UNKNOWN)
+        return next((one for one in worst_first if self.verdicts[one]), Verdict.EXPLAINED)
+
+    @property
+    def counts(self) -> str:
+        """How many sequences have each verdict."""
+        return ", ".join(f"{self.verdicts[verdict]:,} {verdict}" for verdict in Verdict)
+
+    def add(self, text: str, played: Played) -> None:
+        """Add a played sequence."""
+        exchanges = played.log.exchanges
+        self.texts.append(text)
+        self.requests += len(exchanges)
+        self.unanswered += sum(exchange.response is None for exchange in exchanges)
+        self.lost += played.lost
+
+
+@dataclass
 class Campaign:
-    """Plays sequences of a seed on a broker, up to `in_flight` at once, with stall detection."""
+    """Plays the sequences of a seed on a broker, up to `in_flight` at once, and judges them."""
 
     target: Target
     stall_detector: StallDetector
+    profile: Profile
+    pool: Pool
     seed: int
     in_flight: int
+    folder: Path
     progress: Callable[[str], None]
+    _shown_s: float = 0.0
 
-    def play(self, count: int, file: Path) -> Iterator[Played]:
-        """Play `count` random sequences; yields each when it is written to `file`."""
-        writing = threading.Lock()
+    def run(self, count: int) -> Outcome:
+        """Play `count` sequences, judge each, and write those that are not explained."""
+        outcome = Outcome()
+        judging = self._play_all(count, outcome)
+        for number, result in enumerate(judging, 1):
+            outcome.judged.append(result.get())
+            self._show(f"judged {number} of {count}: {outcome.counts}", last=number == count)
+        for text, judged in zip(outcome.texts, outcome.judged, strict=True):
+            if judged.verdict is not Verdict.EXPLAINED:
+                reduce = judged.verdict is Verdict.UNEXPLAINED and len(outcome.files) < REDUCED
+                if reduce:
+                    self.progress("a sequence is unexplained: reducing it")
+                outcome.files.append(
+                    write(text, judged.verdict, self.profile, self.folder, reduce=reduce)
+                )
+        return outcome
 
-        def one(number: int) -> Played:
-            played = self._with_stalls(lambda: play(self.target, self.seed, number))
-            text = event_file(self.target, played)
-            with writing, file.open("a") as out:
-                out.write(text)
-            return played
-
-        yield from self._all(one, range(count), count)
-
-    def warm_up(self) -> None:
-        """Play sequences that are not judged."""
-        with ThreadPoolExecutor(self.in_flight) as threads:
-            for _ in threads.map(lambda n: play(self.target, self.seed, -n), range(1, WARM_UP + 1)):
-                pass
-        self.progress("the broker is warm")
-
-    def play_again(
-        self, scripts: Sequence[Sequence[Step]], name: str, *, bulky: bool
-    ) -> list[Played]:
-        """Play scripts; return the sequences in the order of the scripts."""
-
-        def one(place: int) -> Played:
-            group = f"fuzz-{self.seed}-{name}-{place}"
-            script = scripts[place]
-            return self._with_stalls(
-                lambda: play_again(self.target, script, group, place, bulky=bulky)
-            )
-
-        with ThreadPoolExecutor(self.in_flight) as threads:
-            return list(threads.map(one, range(len(scripts))))
-
-    def _with_stalls(self, play_one: Callable[[], Played]) -> Played:
-        """Play a sequence, and add the stalls of the broker during it."""
-        played = play_one()
-        ended_s = time.monotonic()
-        origin_s = ended_s - played.log.now_ms() / 1000
-        stalls = tuple(
-            (round((begun_s - origin_s) * 1000, 3), round((until_s - origin_s) * 1000, 3))
-            for begun_s, until_s in self.stall_detector.stalls(origin_s, ended_s)
-        )
-        return replace(played, stalls=stalls)
-
-    def _all(
-        self, one: Callable[[int], Played], numbers: Iterable[int], count: int
-    ) -> Iterator[Played]:
-        began = shown_s = time.monotonic()
-        requests = 0
-        with ThreadPoolExecutor(self.in_flight) as threads:
-            futures: list[Future[Played]] = [threads.submit(one, number) for number in numbers]
+    def _play_all(self, count: int, outcome: Outcome) -> list[AsyncResult[Judged]]:
+        """Play all sequences; return what is judged of each."""
+        judging = []
+        events = (self.folder / "events.jsonl").open("w")
+        with events, ThreadPoolExecutor(self.in_flight) as threads:
+            list(threads.map(self._play, range(-WARM_UP, 0)))
+            self.progress("the broker is warm")
+            began_s = time.monotonic()
+            futures = [threads.submit(self._play, number) for number in range(count)]
             try:
                 for done, future in enumerate(as_completed(futures), 1):
-                    played = future.result()
-                    requests += len(played.log.exchanges)
-                    now = time.monotonic()
-                    if now > shown_s + PROGRESS_EVERY_S or done == count:
-                        shown_s = now
-                        rate = requests / (now - began)
-                        self.progress(
-                            f"played {done} of {count}: {requests:,} requests, {rate:.0f} a second"
-                        )
-                    yield played
+                    text, played = future.result()
+                    events.write(text)
+                    outcome.add(text, played)
+                    judging.append(self.pool.apply_async(judge, (text, self.profile)))
+                    rate = outcome.requests / (time.monotonic() - began_s)
+                    shown = f"{outcome.requests:,} requests, {rate:.0f} a second"
+                    self._show(f"played {done} of {count}: {shown}", last=done == count)
             finally:
-                for future in futures:
-                    future.cancel()
+                threads.shutdown(cancel_futures=True)
+        return judging
+
+    def _play(self, number: int) -> tuple[str, Played]:
+        """Play a sequence; its event file has the stalls of the broker during it."""
+        played = play(self.target, self.seed, number)
+        ended_s = time.monotonic()
+        origin_s = ended_s - played.log.now_ms() / 1000
+        stalls = [
+            (round((begun_s - origin_s) * 1000, 3), round((until_s - origin_s) * 1000, 3))
+            for begun_s, until_s in self.stall_detector.stalls(origin_s, ended_s)
+        ]
+        return event_file(self.target, played, stalls), played
+
+    def _show(self, text: str, *, last: bool) -> None:
+        now_s = time.monotonic()
+        if last or now_s > self._shown_s + PROGRESS_EVERY_S:
+            self._shown_s = now_s
+            self.progress(text)
+
+
+def write(text: str, verdict: Verdict, profile: Profile, folder: Path, *, reduce: bool) -> Path:
+    """Write a sequence, and its counterexample if it is to be reduced; return what to read."""
+    sequence = parsed(text)
+    whole = folder / f"{verdict}-{sequence.number}.jsonl"
+    whole.write_text(text)
+    if not reduce:
+        return whole
+    rules = profile.with_settings(sequence.settings)
+    with collector_paused():
+        found = counterexample(sequence.evidence, rules)
+    assert found is not None, "what is unexplained once is always"
+    places = {request: f"{whole.name}:{line}" for request, line in sequence.places.items()}
+    account = Account(found, sequence, rules, whole.name, places)
+    reduced = whole.with_suffix("")
+    reduced.mkdir()
+    for name, content in account.files().items():
+        (reduced / name).write_text(content)
+    return reduced / PAGE

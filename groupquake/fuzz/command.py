@@ -11,7 +11,6 @@ from groupquake.commands.options import coordinator_option, is_port
 from groupquake.console import Console
 from groupquake.exits import Exit
 from groupquake.fuzz.campaign import Campaign
-from groupquake.fuzz.fuzz_run import play_and_judge
 from groupquake.fuzz.judge import Verdict, judges
 from groupquake.fuzz.stall_detector import StallDetector
 from groupquake.fuzz.summary import coverage, summary
@@ -41,48 +40,19 @@ def _address(
 
 
 @click.command()
-@click.option(
-    "--kafka",
-    metavar="VERSION",
-    default=Cluster().version,
-    show_default=True,
-    help="Kafka release.",
-)
+@click.option("--kafka", metavar="VERSION", default=Cluster().version, show_default=True,
+              help="Kafka release.")  # fmt: skip
 @coordinator_option
-@click.option(
-    "--sequences",
-    type=click.IntRange(1, 1_000_000),
-    default=1_000,
-    show_default=True,
-    help="Number of sequences.",
-)
-@click.option(
-    "--seed",
-    type=click.IntRange(0, BIG_SEED),
-    default=7,
-    show_default=True,
-    help="Decides the sequences.",
-)
-@click.option(
-    "--in-flight",
-    type=click.IntRange(1, 500),
-    default=60,
-    show_default=True,
-    help="Number of sequences at the same time, each in its own group.",
-)
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("runs"),
-    show_default=True,
-    help="Parent of the folder with the event files.",
-)
-@click.option(
-    "--at",
-    metavar="HOST:PORT",
-    callback=_address,
-    help="Use a running broker. [starts one]",
-)
+@click.option("--sequences", type=click.IntRange(1, 1_000_000), default=1_000, show_default=True,
+              help="Number of sequences.")  # fmt: skip
+@click.option("--seed", type=click.IntRange(0, BIG_SEED), default=7, show_default=True,
+              help="Decides the sequences.")  # fmt: skip
+@click.option("--in-flight", type=click.IntRange(1, 500), default=60, show_default=True,
+              help="Number of sequences at the same time, each in its own group.")  # fmt: skip
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("runs"),
+              show_default=True, help="Parent of the folder with the event files.")  # fmt: skip
+@click.option("--at", metavar="HOST:PORT", callback=_address,
+              help="Use a running broker. [starts one]")  # fmt: skip
 def fuzz(
     kafka: str,
     coordinator: str | None,
@@ -105,25 +75,20 @@ def fuzz(
         )
     folder = folders.make(out, f"fuzz-{kafka}-{coordinator}-{seed}")
     console.progress(f"folder {folder}")
+    broker: AbstractContextManager[Target]
     with judges() as pool:
         try:
-            with (
-                _broker(at, kafka, coordinator, folder, console) as target,
-                StallDetector(target.host, target.port) as stall_detector,
-            ):
-                campaign = Campaign(target, stall_detector, seed, in_flight, console.progress)
-                campaign.warm_up()
-                outcome = play_and_judge(campaign, sequences, profile, pool, folder)
+            if at is None:
+                broker = own_broker(kafka, coordinator, folder / "brokers", console.progress)
+            else:
+                broker = nullcontext(ready(*at, kafka, coordinator))
+            with broker as target, StallDetector(target.host, target.port) as stalls:
+                campaign = Campaign(
+                    target, stalls, profile, pool, seed, in_flight, folder, console.progress
+                )
+                outcome = campaign.run(sequences)
         except WireError as error:
             raise UnreachableError(str(error)) from error
-        covered = coverage(outcome, profile, target, pool, console.progress)
-    Console.result(*summary(outcome, covered, profile, target, folder))
+        covered = coverage(outcome, campaign)
+    Console.result(*summary(outcome, covered, campaign))
     return CODES[outcome.worst]
-
-
-def _broker(
-    at: tuple[str, int] | None, kafka: str, coordinator: str, folder: Path, console: Console
-) -> AbstractContextManager[Target]:
-    if at is None:
-        return own_broker(kafka, coordinator, folder / "brokers", console.progress)
-    return nullcontext(ready(*at, kafka, coordinator))

@@ -1,16 +1,22 @@
 """Coverage of a campaign: rules of the profile, transitions, and error codes.
 
 A rule is covered if responses of the broker contradict a profile with only this rule changed.
+Transitions and error codes that need a broker that loads or unloads a group, or fails, are not
+expected.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import fields, replace
 
-from kafka_protocol.errors import Error, name_of
+from kafka_protocol.errors import Error
 from kafka_protocol.releases import number
-from kafka_protocol.versions import FIRST_COMMIT_WITH_GROUP_ERRORS, FIRST_JOIN_WITH_REASON
+from kafka_protocol.versions import (
+    FIRST_COMMIT_WITH_GROUP_ERRORS,
+    FIRST_JOIN_WITH_REASON,
+    FIRST_WITH_ERROR,
+)
 from loadtest.wire import Versions
+from reference_coordinator.classic.effects import Reason
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import PROFILES
 
@@ -43,7 +49,6 @@ ALLOWS_MORE: Mapping[str, str] = {
 }
 """Other values of rules that no response contradicts, and why."""
 
-
 FIRST_EXACT = number("4.1.0")
 """From this release on Java's coordinator knows how large a batch is before the log does (tried on
 4.1.1 and 4.3.0; 3.9.1 forgets the batch's header)."""
@@ -69,23 +74,11 @@ def moot(profile: Profile, versions: Versions, kafka: str) -> Mapping[str, str]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Flip:
-    """A profile with one rule changed."""
+def flips(profile: Profile) -> Iterator[tuple[str, str, Profile]]:
+    """Yield each rule with every other value that some profile has: (rule, value, such a profile).
 
-    rule: str
-    value: Any
-    profile: Profile
-
-    @property
-    def name(self) -> str:
-        """The rule and its value, as printed."""
-        is_error = isinstance(self.value, Error)
-        return f"{self.rule}={self.value.name if is_error else str(self.value).lower()}"
-
-
-def flips(profile: Profile) -> Iterator[Flip]:
-    """List a profile's rules with every other value that some profile has."""
+    The profile differs in this rule alone.
+    """
     for field in fields(Profile):
         if field.name in ("name", "settings") or field.name in OUT_OF_REACH:
             continue
@@ -94,23 +87,66 @@ def flips(profile: Profile) -> Iterator[Flip]:
         if isinstance(own, bool):
             others = {not own}
         for value in sorted(others):
-            flip = Flip(field.name, value, replace(profile, **{field.name: value}))
-            if flip.name not in ALLOWS_MORE:
-                yield flip
+            text = value.name if isinstance(value, Error) else str(value).lower()
+            if f"{field.name}={text}" not in ALLOWS_MORE:
+                yield field.name, text, replace(profile, **{field.name: value})
 
 
-def errors_of(line: Mapping[str, Any]) -> Iterator[str]:
-    """Yield `API ERROR` for every error code in the response of an event line, also for NONE."""
-    for code in _codes(line.get("response") or {}):
-        yield f"{line['api']} {name_of(code)}"
+BETWEEN = ("PreparingRebalance -> CompletingRebalance", "PreparingRebalance -> Empty")
+COMMON = (Reason.NEW_MEMBER, Reason.LEAVE, Reason.SESSION_EXPIRED, Reason.MEMBER_METADATA)
+IDS = (Error.NONE, Error.UNKNOWN_MEMBER_ID, Error.FENCED_INSTANCE_ID)
+ERRORS: Mapping[str, tuple[Error, ...]] = {
+    "JOIN_GROUP": (
+        *IDS,
+        Error.MEMBER_ID_REQUIRED,
+        Error.GROUP_MAX_SIZE_REACHED,
+        Error.INCONSISTENT_GROUP_PROTOCOL,
+        Error.INVALID_SESSION_TIMEOUT,
+    ),
+    "SYNC_GROUP": (*IDS, Error.ILLEGAL_GENERATION, Error.REBALANCE_IN_PROGRESS),
+    "HEARTBEAT": (*IDS, Error.ILLEGAL_GENERATION, Error.REBALANCE_IN_PROGRESS),
+    "LEAVE_GROUP": IDS,
+    "OFFSET_COMMIT": (*IDS, Error.ILLEGAL_GENERATION, Error.REBALANCE_IN_PROGRESS),
+    "DESCRIBE_GROUPS": (Error.NONE,),
+    "DELETE_GROUPS": (Error.NONE, Error.NON_EMPTY_GROUP, Error.GROUP_ID_NOT_FOUND),
+}
+"""The error codes that every coordinator returns, by API."""
 
 
-def _codes(body: Any) -> Iterator[int]:
-    if isinstance(body, list):
-        for item in body:
-            yield from _codes(item)
-    elif isinstance(body, dict):
-        if "errorCode" in body:
-            yield int(body["errorCode"])
-        for value in body.values():
-            yield from _codes(value)
+def expected_moves(profile: Profile, *, bulky: bool) -> Iterator[str]:
+    """List the transitions; with `bulky`, records may be too large for the log."""
+    yield from BETWEEN
+    yield f"Empty -> PreparingRebalance ({Reason.NEW_MEMBER})"
+    yield "CompletingRebalance -> Stable"
+    stable, completing = {*COMMON, Reason.LEADER_REJOIN}, set(COMMON)
+    if profile.pending_sync_timer:
+        stable.add(Reason.PENDING_SYNC)
+        completing.add(Reason.PENDING_SYNC)
+    if profile.return_may_change_protocol:
+        stable.add(Reason.PROTOCOL_CHANGE)
+    if profile.return_makes_completing_group_rebalance:
+        completing.add(Reason.STATIC_REPLACED)
+    if bulky:
+        completing.add(Reason.ASSIGNMENT_ERROR)
+    yield from (f"Stable -> PreparingRebalance ({reason})" for reason in stable)
+    yield from (f"CompletingRebalance -> PreparingRebalance ({reason})" for reason in completing)
+
+
+def expected_answers(profile: Profile, versions: Versions, *, bulky: bool) -> Iterator[str]:
+    """List the error codes, each as `API ERROR`."""
+    for api, errors in ERRORS.items():
+        yield from (f"{api} {error.name}" for error in errors)
+    newer = {api for api, first in FIRST_WITH_ERROR.items() if versions[api][1] >= first}
+    if "SYNC_GROUP" in newer:
+        yield f"SYNC_GROUP {Error.INCONSISTENT_GROUP_PROTOCOL.name}"
+    if "OFFSET_COMMIT" in newer:
+        yield f"OFFSET_COMMIT {profile.commit_to_unknown_group_v9.name}"
+    if "DESCRIBE_GROUPS" in newer:
+        yield f"DESCRIBE_GROUPS {Error.GROUP_ID_NOT_FOUND.name}"
+    if not profile.describes_static_to_old_clients:
+        yield f"DESCRIBE_GROUPS {Error.UNSUPPORTED_VERSION.name}"
+    if bulky:
+        yield f"OFFSET_COMMIT {profile.oversized_commit.name}"
+        yield f"SYNC_GROUP {Error.UNKNOWN_SERVER_ERROR.name}"
+    if bulky and profile.return_is_stored:
+        yield f"JOIN_GROUP {Error.UNKNOWN_SERVER_ERROR.name}"

@@ -3,26 +3,26 @@
 Separate processes judge, so that the oracle does not delay the client that plays sequences.
 """
 
-import json
 import multiprocessing
 import signal
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from multiprocessing.pool import Pool
+from typing import Any
 
-from groupquake.fuzz.coverage import Flip, errors_of
+from kafka_protocol.errors import name_of
 from reference_coordinator.classic import CLASSIC
 from reference_coordinator.classic.effects import Transition
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.step import Step, step
 from reference_coordinator.event_files.reading import EventSequence, read
-from reference_coordinator.replay import Replay, Tolerance, Violation, replay
+from reference_coordinator.replay import ObservedRequest, Replay, Tolerance, replay
 from reports.judgement.collector import collector_paused
 
-BRIEFLY = 300
+BRIEFLY = Tolerance(search=300)
 """The search limit where one sequence of many is enough."""
 
 
@@ -38,42 +38,42 @@ class Verdict(StrEnum):
 class Judged:
     """The verdict on a sequence, and the seconds that judging took.
 
-    `moves` counts the group's transitions, `errors` the error codes.
+    `moves` counts the group's transitions, `errors` the error codes of its answers, NONE too.
     """
 
     verdict: Verdict
-    violations: tuple[Violation, ...]
     moves: Counter[str]
     errors: Counter[str]
     seconds: float
 
 
+def parsed(text: str) -> EventSequence:
+    """Read the event file of one sequence."""
+    (sequence,) = read(text.splitlines(), "the fuzzer's events")
+    return sequence
+
+
 def judge(text: str, profile: Profile) -> Judged:
     """Replay one sequence, given as an event file, under the rules of a profile."""
-    errors = Counter(error for line in text.splitlines() for error in errors_of(json.loads(line)))
+    sequence = parsed(text)
     began = time.perf_counter()
-    result = replayed(text, profile)
+    result = replayed(sequence, profile)
     seconds = time.perf_counter() - began
     moves = Counter(map(_named, result.transitions))
-    return Judged(verdict_of(result), result.violations, moves, errors, seconds)
+    errors = Counter(error for seen in sequence.requests for error in errors_of(seen))
+    return Judged(verdict_of(result), moves, errors, seconds)
 
 
-def replayed(text: str, profile: Profile, tolerance: Tolerance | None = None) -> Replay:
-    """Replay one sequence up to its first violation; later ones may follow from it.
-
-    The rules are the profile's, the settings those in the sequence's header.
-    """
-    (sequence,) = read(text.splitlines(), "the fuzzer's events")
-    return replay_of(sequence, profile, tolerance)
-
-
-def replay_of(
+def replayed(
     sequence: EventSequence,
     profile: Profile,
     tolerance: Tolerance | None = None,
     coordinator: Step = step,
 ) -> Replay:
-    """Replay a parsed sequence with a coordinator; see `replayed`."""
+    """Replay one sequence up to its first violation; later ones may follow from it.
+
+    The rules are the profile's, the settings those in the sequence's header.
+    """
     rules = profile.with_settings(sequence.settings)
     protocol = replace(CLASSIC, step=coordinator)
     with collector_paused():
@@ -87,21 +87,37 @@ def verdict_of(result: Replay) -> Verdict:
     return Verdict.UNEXPLAINED if result.proven else Verdict.UNKNOWN
 
 
-def _named(move: Transition) -> str:
-    """Name a transition, with the reason of a join phase."""
-    return f"{move.before} -> {move.after}{f' ({move.reason})' if move.reason else ''}"
-
-
-def contradiction(texts: Sequence[str], flip: Flip) -> int | None:
-    """Return the index of the first sequence that a profile with one rule changed cannot explain.
+def contradiction(texts: Sequence[str], other: Profile) -> int | None:
+    """Return the index of the first sequence that a profile cannot explain.
 
     A short search must show it, since there are many sequences and most contradict nothing.
     """
     for place, text in enumerate(texts):
-        result = replayed(text, flip.profile, Tolerance(search=BRIEFLY))
-        if verdict_of(result) is Verdict.UNEXPLAINED:
+        if verdict_of(replayed(parsed(text), other, BRIEFLY)) is Verdict.UNEXPLAINED:
             return place
     return None
+
+
+def errors_of(seen: ObservedRequest) -> Iterator[str]:
+    """Yield `API ERROR` for every error code in the response to a request."""
+    for code in _codes(seen.response):
+        yield f"{seen.api} {name_of(code)}"
+
+
+def _codes(body: Any) -> Iterator[int]:
+    if isinstance(body, list):
+        for item in body:
+            yield from _codes(item)
+    elif isinstance(body, dict):
+        if "errorCode" in body:
+            yield int(body["errorCode"])
+        for value in body.values():
+            yield from _codes(value)
+
+
+def _named(move: Transition) -> str:
+    """Name a transition, with the reason of a join phase."""
+    return f"{move.before} -> {move.after}{f' ({move.reason})' if move.reason else ''}"
 
 
 def judges() -> Pool:

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any
 
-from groupquake.fuzz.script import Ref
 from kafka_protocol.errors import Error
 from loadtest.wire import Exchange
 
@@ -28,19 +27,19 @@ class Process:
     session_ms: int
     rebalance_ms: int
     protocols: tuple[tuple[str, str], ...]
-    protocol_type: str = "consumer"
     incarnation: int = 1
     gone: bool = False
     phase: Phase = Phase.OUT
-    member_id: Ref | str = ""
-    generation: Ref | int = -1
-    protocol: Ref | None = None
-    leader_step: int = 0
-    """The step whose response made it the leader, 0 if it is not the leader."""
+    member_id: str = ""
+    generation: int = -1
+    protocol: str | None = None
+    led: tuple[str, ...] = ()
+    """The members that it assigns to, as the leader; nobody if it is not the leader."""
     joined: bool = False
-    stale: list[Ref] = field(default_factory=list)
+    stale: list[str] = field(default_factory=list)
+    """Its earlier member ids."""
     waiting: dict[int, str] = field(default_factory=dict)
-    """APIs of the requests without a response, by step."""
+    """APIs of the requests without a response, by number."""
     alive_ms: float = 0.0
     joined_ms: float = 0.0
     pending_ms: float = 0.0
@@ -63,21 +62,21 @@ class Process:
 
     def forget(self) -> None:
         """Forget the member id."""
-        if isinstance(self.member_id, Ref):
+        if self.member_id:
             self.stale.append(self.member_id)
         self.member_id, self.generation, self.protocol = "", -1, None
-        self.phase, self.leader_step, self.joined = Phase.OUT, 0, False
+        self.phase, self.led, self.joined = Phase.OUT, (), False
 
-    def apply(self, step: int, exchange: Exchange, at_ms: float) -> None:
+    def apply(self, number: int, exchange: Exchange) -> None:
         """Apply the response to a request that it sent with its own identity."""
-        if self.waiting.pop(step, None) is None or exchange.response is None:
+        if self.waiting.pop(number, None) is None or exchange.response is None:
             return
         error = _error(exchange.response)
         if error == Error.NONE:
-            self.alive_ms = at_ms
+            self.alive_ms = exchange.answered_ms
         match exchange.api:
             case "JOIN_GROUP":
-                self._apply_join(step, error, exchange.response, at_ms)
+                self._apply_join(error, exchange.response, exchange.answered_ms)
             case "SYNC_GROUP" if error == Error.NONE:
                 self.phase = Phase.IN
             case "LEAVE_GROUP" if error == Error.NONE:
@@ -85,16 +84,15 @@ class Process:
             case _:
                 self._apply_error(error)
 
-    def _apply_join(self, step: int, error: int, answer: Mapping[str, Any], at_ms: float) -> None:
+    def _apply_join(self, error: int, answer: Mapping[str, Any], at_ms: float) -> None:
         if error == Error.NONE:
-            self.member_id = Ref(step, "memberId")
-            self.generation = Ref(step, "generationId")
-            self.protocol = Ref(step, "protocolName")
+            self.member_id, self.generation = answer["memberId"], answer["generationId"]
+            self.protocol = answer["protocolName"]
             leads = answer["leader"] == answer["memberId"] and not answer.get("skipAssignment")
-            self.leader_step = step if leads else 0
+            self.led = tuple(m["memberId"] for m in answer["members"]) if leads else ()
             self.phase, self.joined, self.joined_ms = Phase.JOINED, True, at_ms
         elif error == Error.MEMBER_ID_REQUIRED:
-            self.member_id, self.pending_ms = Ref(step, "memberId"), at_ms
+            self.member_id, self.pending_ms = answer["memberId"], at_ms
         else:
             self._apply_error(error)
 

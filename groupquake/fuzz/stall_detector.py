@@ -9,12 +9,9 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from groupquake.background import Background
+from groupquake.fuzz.timing import ANSWER_WITHIN_S, BEAT_EVERY_S, STILL_S
 from loadtest.wire import Connection, WireError
 
-EVERY_S = 0.05
-STILL_S = 0.25
-"""A longer time without a response is a stall."""
-ANSWER_WITHIN_S = 60.0
 BEAT = {"groupId": "fuzz-stall-detector", "generationId": -1, "memberId": ""}
 
 
@@ -46,7 +43,7 @@ class StallDetector(Background):
     def _run(self) -> None:
         connection = Connection(self.host, self.port, "stall-detector")
         try:
-            while not self._over.wait(EVERY_S):
+            while not self._over.wait(BEAT_EVERY_S):
                 connection.ask("HEARTBEAT", 0, BEAT, ANSWER_WITHIN_S)
                 self._note_response()
         except WireError:

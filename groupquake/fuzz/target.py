@@ -2,15 +2,18 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 from chaos.clusters.process import ProcessCluster
-from groupquake.fuzz.offsets_partitions import OffsetsPartitions
-from groupquake.fuzz.sequence_driver import MAX_SIZE, TOPIC
+from groupquake.fuzz.driver import MAX_SIZE, TOPIC
+from groupquake.fuzz.timing import ASK_EVERY_S, READY_WITHIN_S
 from kafka_protocol.errors import Error
+from kafka_protocol.offsets_topic import partition_of
 from kafka_protocol.releases import OLD_JOIN_FAILS_BESIDE_STATICS, number
 from loadtest.wire import NO_TOPIC_ID, Connection, Versions, WireError, negotiate
 
@@ -29,9 +32,44 @@ NOT_RULES = ("offsets.topic.num.partitions", "group.coordinator.append.linger.ms
 """Properties that the rules do not depend on; older releases do not have all of them."""
 PARTITIONS = 3
 """The partitions of the topic whose offsets are committed."""
-READY_WITHIN_S = 60.0
+SMALL = 20_000
+"""The largest message.max.bytes with which a sequence sends records that are too large."""
 BROKER = 4
 """The resource type of a broker in DescribeConfigs."""
+
+
+class OffsetsPartitions:
+    """Partitions of the group topic: a group's follows from its name.
+
+    The Java coordinator writes the new records of a partition as one batch. A record that is too
+    large fails the whole batch, also for other groups. So groups share a third of the partitions,
+    and a group with such records has one of the others alone.
+    """
+
+    def __init__(self, partitions: int) -> None:
+        """Divide the partitions."""
+        self._partitions = partitions
+        self._shared = range(max(1, partitions // 3))
+        self._free: SimpleQueue[int] = SimpleQueue()
+        for partition in range(len(self._shared), partitions):
+            self._free.put(partition)
+        self.has_exclusive = partitions > 1
+
+    @contextmanager
+    def group(self, name: str, *, alone: bool) -> Iterator[str]:
+        """Complete a group name so that its partition is shared, or exclusive during the block."""
+        if not alone:
+            yield self._name(name, self._shared)
+            return
+        partition = self._free.get()
+        try:
+            yield self._name(name, range(partition, partition + 1))
+        finally:
+            self._free.put(partition)
+
+    def _name(self, name: str, partitions: range) -> str:
+        names = (f"{name}.{number}" if number else name for number in count())
+        return next(n for n in names if partition_of(n, self._partitions) in partitions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +93,15 @@ class Target:
     def old_joins_know_no_statics(self) -> bool:
         """Whether JoinGroup below v5 fails for the leader of static members (KAFKA-14422).
 
-        It leaves the group half-way through its answers, and the
-        oracle does not tell how.
+        It leaves the group half-way through its answers, and the oracle does not tell how.
         """
         first, mended = OLD_JOIN_FAILS_BESIDE_STATICS
         return first <= number(self.kafka) < mended
+
+    @property
+    def may_be_bulky(self) -> bool:
+        """Whether sequences may send records that are too large."""
+        return self.largest_record <= SMALL and self.offsets_partitions.has_exclusive
 
 
 @contextmanager
@@ -85,22 +127,23 @@ def ready(host: str, port: int, kafka: str, coordinator: str) -> Target:
 
     Raises WireError if it does not answer, or does not coordinate groups within a minute.
     """
-    connection = Connection(host, port, "scout")
-    try:
+    with closing(Connection(host, port, "scout")) as connection:
         served = negotiate(connection, ("METADATA", "FIND_COORDINATOR", "DESCRIBE_CONFIGS"))
         queries = _BrokerQueries(connection, {api: highest for api, (_, highest) in served.items()})
         topic_id = queries.topic()
         queries.wait_for_coordinator()
         properties = queries.config()
-        config = {name: value for name, value in properties.items() if name.startswith("group.")}
-        versions = negotiate(connection)
-        largest = properties["message.max.bytes"]
-        offsets_partitions = OffsetsPartitions(queries.group_partitions())
         return Target(
-            host, port, kafka, coordinator, config, versions, topic_id, largest, offsets_partitions
+            host,
+            port,
+            kafka,
+            coordinator,
+            config={key: value for key, value in properties.items() if key.startswith("group.")},
+            versions=negotiate(connection),
+            topic_id=topic_id,
+            largest_record=properties["message.max.bytes"],
+            offsets_partitions=OffsetsPartitions(queries.group_partitions()),
         )
-    finally:
-        connection.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,5 +224,5 @@ class _BrokerQueries:
         while time.monotonic() < until:
             spoken = self.versions[api] if version is None else version
             yield self.connection.ask(api, spoken, body)
-            time.sleep(0.2)
+            time.sleep(ASK_EVERY_S)
         raise WireError(f"the broker is not ready for groups after {READY_WITHIN_S:.0f} s")

@@ -2,14 +2,14 @@
 
 In: request bodies in the form of Kafka's JSON request log. Out: response bodies in the same form,
 and every exchange in an event file (`groupquake-events/1`).
-It uses kio and plain sockets: under Locust, which patches them, a wait lets other greenlets run.
+`Connection` sends requests, `WireMember` has those of a member, `GroupClient` keeps the protocol by
+them, and wire scripts do what they like. It uses kio and plain sockets: under Locust, which patches
+them, a wait lets other greenlets run.
 """
 
 from kafka_protocol.kio_bodies import NO_TOPIC_ID
 from loadtest.wire.connection import Connection, Exchange, WireError
 from loadtest.wire.event_log import EventLog
-from loadtest.wire.member import FencedError, WireMember
-from loadtest.wire.rebalance_holder import RebalanceHolder
 from loadtest.wire.schemas import Versions, negotiate
 
 __all__ = [
@@ -17,10 +17,7 @@ __all__ = [
     "Connection",
     "EventLog",
     "Exchange",
-    "FencedError",
-    "RebalanceHolder",
     "Versions",
     "WireError",
-    "WireMember",
     "negotiate",
 ]

@@ -8,28 +8,22 @@ client raises to its application, such as GROUP_MAX_SIZE_REACHED, it tries again
 import time
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
 from random import random, uniform
 from typing import Protocol
 
 from kafka_protocol.consumer_protocol import Assignment, Subscription, TopicPartition
 from kafka_protocol.errors import NOT_SERVED, Error, name_of
-from loadtest.client_configs import MemberConfig
-from loadtest.wire.connection import Connection, WireError
+from loadtest.configs import MemberConfig
+from loadtest.history import Report
+from loadtest.timing import BACKOFF_S, LONGEST_BACKOFF_S, REFUSED_S, REQUEST_S
+from loadtest.wire.connection import WireError
 from loadtest.wire.coordinator import Coordinator, MovedError
-from loadtest.wire.leader import Member, members_of, shares
+from loadtest.wire.leader import Member, Topics, members_of, shares
 from loadtest.wire.member import FencedError, JoinedMembers, WireMember
-from loadtest.wire.topics import Topics
 from scenarios.client_properties import Properties
 
 Partitions = Collection[TopicPartition]
 
-BACKOFF_S, LONGEST_BACKOFF_S = 0.1, 1.0
-"""How long it waits before it asks again, doubled from try to try (KIP-580)."""
-REFUSED_S = 1.0
-"""How long it waits after an error that it cannot mend, such as a missing permission."""
-REQUEST_S = 30.0
-"""How long a broker may take to answer (request.timeout.ms); JoinGroup waits longer."""
 COOPERATIVE = "cooperative-sticky"
 _OF_GROUP = (
     Error.NONE,
@@ -44,28 +38,28 @@ _OF_GROUP = (
 
 
 class Listener(Protocol):
-    """What a client tells of what it sees, at once."""
+    """What a client tells of what it sees, at once: a `loadtest.members.member.Member`."""
 
-    def assigned(self, partitions: Partitions) -> None:
+    @property
+    def report(self) -> Report:
+        """What counts events in Locust's statistics."""
+
+    def assigned(self, partitions: Partitions, member_id: str | None) -> None:
         """It owns these partitions too, possibly none."""
 
-    def revoked(self, partitions: Partitions) -> None:
-        """It gave these up in a rebalance."""
+    def gave_up(self, event: str, partitions: Partitions) -> None:
+        """It gave these up in a rebalance (`revoked`), or is out of the group (`lost`)."""
 
-    def lost(self, partitions: Partitions) -> None:
-        """It is out of the group, with these."""
+    def committed(self, offsets: int, took_ms: float) -> None:
+        """A commit was stored."""
 
-    def committed(self, offsets: int, took_ms: float, error: int) -> None:
-        """A commit was answered."""
+    def not_committed(self, error: str, took_ms: float) -> None:
+        """A commit failed."""
 
-    def heartbeat(self, took_ms: float, error: int) -> None:
-        """A heartbeat was answered."""
-
-    def error(self, text: str) -> None:
+    def error(self, error: str) -> None:
         """Something went wrong; the client goes on."""
 
 
-@dataclass
 class GroupClient:
     """One client process in one group.
 
@@ -74,49 +68,51 @@ class GroupClient:
     max.poll.interval.ms it is out of the group: a dynamic member leaves, a static one is silent.
     """
 
-    config: MemberConfig
-    bootstrap: str
-    properties: Properties
-    listener: Listener
-    gate: Callable[[], object]
-    application_polls: Callable[[], bool]
-    connection: Connection | None = None
-    _owned: set[TopicPartition] = field(default_factory=set)
-    _joined: bool = False
-    _rejoin: str | None = None
-    """Why it joins next, as it tells the broker (KIP-800); None without a reason."""
-    _confirmed_s: float = 0.0
-    """When the coordinator confirmed the membership last."""
-    _polled_s: float = field(default_factory=time.monotonic)
-    """When the application polled last."""
-    _commit_s: float = 0.0
-    _fetch_s: float = 0.0
-    _heartbeat_s: float = 0.0
-    """When the next one is due."""
-    _offsets: Mapping[tuple[str, int], int] | None = None
-    """The committed offsets of what it owns; None until they are fetched."""
-    _backoff_s: float = BACKOFF_S
-
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        config: MemberConfig,
+        bootstrap: str,
+        properties: Properties,
+        listener: Listener,
+        gate: Callable[[], object],
+        application_polls: Callable[[], bool],
+    ) -> None:
         """Begin without a connection. Raises ValueError for servers that are none, OSError."""
-        config = self.config
-        self._coordinator = Coordinator(
-            config.group, config.name, self.bootstrap, self.properties, self.gate
+        self.config = config
+        self.listener = listener
+        self.gate = gate
+        self.application_polls = application_polls
+        self._coordinator = Coordinator(config.group, config.name, bootstrap, properties, gate)
+        self._topics = Topics(config.metadata_max_age_ms / 1000, listener.error)
+        self._member = WireMember(
+            group=config.group,
+            name=config.name,
+            instance_id=config.instance_id,
+            session_timeout_ms=config.session_timeout_ms,
+            rebalance_timeout_ms=config.max_poll_interval_ms,
+            assign=self._assign,
         )
-        self._topics = Topics(config.metadata_max_age_ms / 1000, self.listener.error)
-        self._member: WireMember | None = None
         self._answer_s = min(REQUEST_S, config.session_timeout_ms / 1000)
-
-    @property
-    def member_id(self) -> str | None:
-        """Its member id, once it has one."""
-        return self._member.member_id or None if self._member else None
+        self._owned: set[TopicPartition] = set()
+        self._joined = False
+        self._rejoin: str | None = None
+        """Why it joins next, as it tells the broker (KIP-800); None without a reason."""
+        self._confirmed_s = 0.0
+        """When the coordinator confirmed the membership last."""
+        self._polled_s = time.monotonic()
+        """When the application polled last."""
+        self._commit_s = self._fetch_s = self._heartbeat_s = 0.0
+        """When the next one is due."""
+        self._offsets: Mapping[tuple[str, int], int] | None = None
+        """The committed offsets of what it owns; None until they are fetched."""
+        self._backoff_s = BACKOFF_S
 
     def run(self) -> None:
         """Take part in the group, until the greenlet ends. Raises FencedError."""
         while True:
             try:
-                self._take_part(self._at_coordinator())
+                self._connect()
+                self._take_part()
             except FencedError:
                 raise
             except WireError as error:
@@ -127,71 +123,50 @@ class GroupClient:
                 self._back_off()
 
     def leave(self, reason: str, within_s: float) -> None:
-        """Leave the group, if it is a dynamic member of one. Raises WireError."""
+        """Give all partitions up, and leave the group as a dynamic member. Raises WireError."""
+        gone, self._owned = self._owned, set()
+        if gone:
+            self.listener.gave_up("revoked", gone)
         member = self._member
-        if self.connection is None or member is None or not member.member_id:
-            return
-        if member.instance_id is None:
-            member.leave(reason, within_s)
+        if member.connection is not None and member.member_id and member.instance_id is None:
+            member.leave(reason=reason, within_s=within_s)
 
     def disconnect(self) -> None:
         """Close the connection, as the end of a process does."""
-        if self.connection is not None:
-            self.connection.close()
-            self.connection = None
+        self._member.disconnect()
 
-    def _take_part(self, member: WireMember) -> None:
+    def _connect(self) -> None:
+        """Connect to the coordinator of its group; it says so at once."""
+        self._member.connection, self._member.versions = self._coordinator.connect()
+        self._heartbeat_s = 0.0
+
+    def _take_part(self) -> None:
         longest_s = self.config.max_poll_interval_ms / 1000
         while True:
             polls = self.application_polls()
             if polls:
                 self._polled_s = time.monotonic()
             if time.monotonic() - self._polled_s > longest_s:
-                self._stall(member)
+                self._stall()
             elif polls and (self._rejoin or not self._joined):
-                self._join(member)
+                self._join()
             elif self._joined:
-                self._stay(member)
+                self._stay()
             else:
                 self._sleep(BACKOFF_S)
 
-    def _at_coordinator(self) -> WireMember:
-        """Return the member, connected to the coordinator of its group; it says so at once."""
-        self.connection, versions = self._coordinator.connect()
-        self._heartbeat_s = 0.0
-        if self._member is None:
-            self._member = self._as_member(self.connection, versions)
-        else:
-            self._member.connection, self._member.versions = self.connection, versions
-        return self._member
-
-    def _as_member(self, connection: Connection, versions: Mapping[str, int]) -> WireMember:
-        config = self.config
-        return WireMember(
-            connection=connection,
-            group=config.group,
-            versions=versions,
-            protocols=(),
-            instance_id=config.instance_id,
-            session_timeout_ms=config.session_timeout_ms,
-            rebalance_timeout_ms=config.max_poll_interval_ms,
-            heartbeat_interval_ms=config.heartbeat_interval_ms,
-            assign=self._assign,
-            answer_s=REQUEST_S,
-        )
-
-    def _join(self, member: WireMember) -> None:
+    def _join(self) -> None:
         """Join and sync; the eager protocol gives all partitions up before (KIP-429)."""
         if self.config.assignor != COOPERATIVE and self._owned:
             gone, self._owned = self._owned, set()
-            self.listener.revoked(gone)
-        owned = tuple(sorted(self._owned))
+            self.listener.gave_up("revoked", gone)
+        member, owned = self._member, tuple(sorted(self._owned))
         subscription = Subscription(self.config.topics, None, owned, member.generation)
         metadata = b64encode(subscription.encode()).decode()
         member.protocols, member.reason = ((self.config.assignor, metadata),), self._rejoin
         error = member.join() or member.sync()
         if error != Error.NONE:
-            self._refused(member, error)
+            self._refused(error)
             return
         now_s = time.monotonic()
         self._joined, self._rejoin = True, None
@@ -208,55 +183,61 @@ class GroupClient:
         """Take an assignment; a cooperative member rejoins once it has given partitions up."""
         gone, new = self._owned - assigned, assigned - self._owned
         if gone:
-            self.listener.revoked(gone)
+            self.listener.gave_up("revoked", gone)
             self._rejoin = "partitions were revoked"
         self._owned = assigned
-        self.listener.assigned(new)
+        self.listener.assigned(new, self._member.member_id)
 
-    def _stay(self, member: WireMember) -> None:
+    def _stay(self) -> None:
         """Do what is due next: look at the topics, a heartbeat, fetch offsets or commit them."""
-        if member.is_leader and self._topics.changed(member):
+        if self._member.is_leader and self._topics.changed(self._member):
             self._rejoin = "the number of partitions has changed"
             return
         offsets_s = self._fetch_s if self._offsets is None else self._commit_s
         due_s = min(self._heartbeat_s, offsets_s) if self._owned else self._heartbeat_s
         self._sleep(due_s - time.monotonic())
         if time.monotonic() >= self._heartbeat_s:
-            self._beat(member)
+            self._beat()
         elif self._owned and time.monotonic() >= offsets_s:
             if self._offsets is None:
-                self._fetch(member)
+                self._fetch()
             else:
-                self._commit(member, self._offsets)
+                self._commit(self._offsets)
 
-    def _beat(self, member: WireMember) -> None:
+    def _beat(self) -> None:
         now_s = time.monotonic()
         self._heartbeat_s = now_s + self.config.heartbeat_interval_ms / 1000
-        error = member.heartbeat(self._answer_s)
-        self.listener.heartbeat((time.monotonic() - now_s) * 1000, error)
-        self._refused(member, error)
+        error = self._member.heartbeat(within_s=self._answer_s)
+        failed = error not in (Error.NONE, Error.REBALANCE_IN_PROGRESS)
+        took_ms = (time.monotonic() - now_s) * 1000
+        self.listener.report("heartbeat", took_ms, error=name_of(error) if failed else None)
+        self._refused(error)
 
-    def _fetch(self, member: WireMember) -> None:
-        error, offsets = member.committed(sorted(self._owned), self._answer_s)
+    def _fetch(self) -> None:
+        error, offsets = self._member.committed(sorted(self._owned), self._answer_s)
         if error == Error.NONE:
             self._offsets = offsets
         elif error in _OF_GROUP:
-            self._refused(member, error)
+            self._refused(error)
         else:
             self.listener.error(name_of(error))
             self._fetch_s = time.monotonic() + REFUSED_S
 
-    def _commit(self, member: WireMember, fetched: Mapping[tuple[str, int], int]) -> None:
+    def _commit(self, fetched: Mapping[tuple[str, int], int]) -> None:
         """Commit the offsets again, 0 where there is none."""
         now_s = time.monotonic()
         self._commit_s = now_s + self.config.commit_interval_ms / 1000
         offsets = {(part.topic, part.partition): fetched.get(part, 0) for part in self._owned}
-        error = member.commit(offsets, self._answer_s)
-        self.listener.committed(len(offsets), (time.monotonic() - now_s) * 1000, error)
+        error = self._member.commit(offsets, within_s=self._answer_s)
+        took_ms = (time.monotonic() - now_s) * 1000
+        if error == Error.NONE:
+            self.listener.committed(len(offsets), took_ms)
+        else:
+            self.listener.not_committed(name_of(error), took_ms)
         if error in _OF_GROUP:
-            self._refused(member, error)
+            self._refused(error)
 
-    def _refused(self, member: WireMember, error: int) -> None:
+    def _refused(self, error: int) -> None:
         """Do what a client does after an answer; NONE confirms the membership."""
         match error:
             case Error.NONE:
@@ -266,12 +247,13 @@ class GroupClient:
                 self._rejoin = self._rejoin or "the group is rebalancing"
             case Error.UNKNOWN_MEMBER_ID:
                 self._lose("the coordinator does not know the member")
-                member.member_id, member.generation = "", -1
+                self._forget()
             case Error.ILLEGAL_GENERATION:
                 self._lose("the member has missed a generation")
-                member.generation = -1
+                self._member.generation = -1
             case Error.FENCED_INSTANCE_ID:
-                raise FencedError(f"{member.group}: {member.instance_id}: {name_of(error)}")
+                instance = self.config.instance_id
+                raise FencedError(f"{self.config.group}: {instance}: {name_of(error)}")
             case Error.NOT_COORDINATOR | Error.COORDINATOR_NOT_AVAILABLE:
                 raise MovedError(name_of(error))
             case Error.COORDINATOR_LOAD_IN_PROGRESS:
@@ -286,7 +268,7 @@ class GroupClient:
         was, self._joined, self._rejoin = self._joined, False, why
         gone, self._owned = self._owned, set()
         if was or gone:
-            self.listener.lost(gone)
+            self.listener.gave_up("lost", gone)
 
     def _expire(self) -> None:
         """Lose the membership if nobody confirmed it for a session timeout."""
@@ -294,14 +276,17 @@ class GroupClient:
         if self._joined and time.monotonic() - self._confirmed_s > session_s:
             self._lose("no coordinator answered for a session timeout")
 
-    def _stall(self, member: WireMember) -> None:
+    def _stall(self) -> None:
         """Be out of the group, as the application does not poll; join afresh once it does."""
-        if self._joined and member.instance_id is None:
-            member.leave("the application has not polled for max.poll.interval.ms")
+        if self._joined and self.config.instance_id is None:
+            self._member.leave(reason="the application has not polled for max.poll.interval.ms")
         self._lose("the application polls again")
-        member.member_id, member.generation = "", -1
+        self._forget()
         while not self.application_polls():
             self._sleep(BACKOFF_S)
+
+    def _forget(self) -> None:
+        self._member.member_id, self._member.generation = "", -1
 
     def _back_off(self) -> None:
         self._sleep(self._backoff_s * uniform(0.8, 1.2))
@@ -313,13 +298,10 @@ class GroupClient:
 
     def _assign(self, protocol: str, joined: JoinedMembers) -> Mapping[str, str]:
         """Compute the assignment of the group (base64), by member id."""
-        assert self._member is not None, "the leader is a member"
         members = members_of(joined)
         counts = self._topics.counts_of(_topics_of(members), self._member)
-        return {
-            member_id: b64encode(share).decode()
-            for member_id, share in shares(protocol, members, counts).items()
-        }
+        assigned = shares(protocol, members, counts)
+        return {member_id: b64encode(share).decode() for member_id, share in assigned.items()}
 
 
 def _topics_of(members: Collection[Member]) -> set[str]:

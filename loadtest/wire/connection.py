@@ -15,11 +15,10 @@ from kio.serial import entity_reader, entity_writer
 from kafka_protocol.apis import ApiKey
 from kafka_protocol.kio_bodies import Body, to_body, to_entity
 from loadtest.errors import LoadtestError
+from loadtest.timing import REQUEST_S, SEND_S
 from loadtest.wire import schemas
 from loadtest.wire.event_log import EventLog
 
-SEND_TIMEOUT_S = 10.0
-ANSWER_TIMEOUT_S = 30.0
 _INT = struct.Struct(">i")
 _CORRELATION_AT = 8
 """Where the correlation id stands in a request: behind its length, API key and version."""
@@ -87,7 +86,7 @@ class Connection:
     ) -> None:
         self.client_id = client_id
         self.name = name or client_id
-        self.now_ms = log.now_ms if log else _now_ms
+        self.now_ms = log.now_ms if log else lambda: time.monotonic() * 1000
         self._log = log
         self._at = f"{host}:{port}"
         self._awaited: list[Exchange] = []
@@ -95,19 +94,12 @@ class Connection:
         self._sent = 0
         self._repeated: _Encoded | None = None
         try:
-            self._socket: socket.socket | None = socket.create_connection(
-                (host, port), SEND_TIMEOUT_S
-            )
+            self._socket: socket.socket | None = socket.create_connection((host, port), SEND_S)
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if tls is not None:
                 self._socket = tls.wrap_socket(self._socket, server_hostname=host)
         except OSError as error:
             raise WireError(f"{self.name}: no broker answers at {self._at}: {error}") from error
-
-    @property
-    def is_open(self) -> bool:
-        """Whether neither side is known to have closed it."""
-        return self._socket is not None
 
     @property
     def awaited(self) -> tuple[Exchange, ...]:
@@ -130,7 +122,7 @@ class Connection:
             self._log.add(exchange)
         self._awaited.append(exchange)
         try:
-            wire.settimeout(SEND_TIMEOUT_S)
+            wire.settimeout(SEND_S)
             if (taken := wire.send(request.frame)) < len(request.frame):  # cheaper than sendall
                 wire.sendall(request.frame[taken:])
         except OSError as error:
@@ -200,12 +192,12 @@ class Connection:
         return exchange
 
     def ask(
-        self, api: str, version: int, body: Body, timeout_s: float = ANSWER_TIMEOUT_S
+        self, api: str, version: int, body: Body, timeout_s: float = REQUEST_S
     ) -> dict[str, Any]:
         """Send a request and return its response. Raises WireError if none comes in time."""
         return self.wait(self.send(api, version, body), timeout_s)
 
-    def wait(self, exchange: Exchange, timeout_s: float = ANSWER_TIMEOUT_S) -> dict[str, Any]:
+    def wait(self, exchange: Exchange, timeout_s: float = REQUEST_S) -> dict[str, Any]:
         """Wait for the response to a request of this connection."""
         until_ms = self.now_ms() + timeout_s * 1000
         while exchange.response is None:
@@ -257,7 +249,3 @@ def _decoded(api: str, version: int, answer: bytes) -> dict[str, Any]:
 
 _decoded_before = lru_cache(maxsize=256)(_decoded)
 """The same bytes mean the same."""
-
-
-def _now_ms() -> float:
-    return time.monotonic() * 1000

@@ -1,21 +1,32 @@
-"""How a client finds the coordinator of its group, and connects to it."""
+"""How a client finds the coordinator of its group, and connects to it.
 
+A connection is secured as the client properties say: TLS, then a SASL login. kafka-python computes
+what the mechanisms exchange; OAUTHBEARER is not among them here.
+"""
+
+import ssl
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
+from functools import cache
 from random import shuffle
 from typing import Any
+
+from kafka.net.sasl import SASL_MECHANISMS
 
 from kafka_protocol.apis import COORDINATOR_APIS
 from kafka_protocol.errors import NOT_SERVED, Error, name_of
 from kafka_protocol.kio_bodies import Body
 from loadtest.wire.connection import Connection, Exchange, WireError
-from loadtest.wire.login import log_in, tls_context
-from loadtest.wire.member import WireMember
 from loadtest.wire.schemas import negotiate
-from scenarios.client_properties import Properties
+from scenarios.client_properties import Properties, uses_sasl, uses_tls
 
 _APIS = (*COORDINATOR_APIS, "FIND_COORDINATOR", "METADATA", "OFFSET_FETCH")
 _MOST = {"OFFSET_COMMIT": 9, "OFFSET_FETCH": 7, "FIND_COORDINATOR": 3, "METADATA": 9}
 """The last versions that name topics by name, and one group a request."""
+
+
+_HANDSHAKE, _AUTHENTICATE = 1, 1
+"""The versions of SaslHandshake and SaslAuthenticate, which all brokers from 2.4 on have."""
 
 
 class MovedError(WireError):
@@ -93,9 +104,8 @@ class Coordinator:
         except BaseException:
             connection.close()
             raise
-        newest = WireMember.newest(shared)
         return connection, {
-            api: min(version, _MOST.get(api, version)) for api, version in newest.items()
+            api: min(newest, _MOST.get(api, newest)) for api, (_, newest) in shared.items()
         }
 
 
@@ -127,3 +137,52 @@ class _GatedConnection(Connection):
 def _address(server: str) -> tuple[str, int]:
     host, _, port = server.strip().rpartition(":")
     return host.strip("[]"), int(port)
+
+
+def tls_context(properties: Properties) -> ssl.SSLContext | None:
+    """Return what connections are encrypted with, one for all; None if they are not.
+
+    Raises OSError for a key or certificate that cannot be used.
+    """
+    return _context(tuple(sorted(properties.items()))) if uses_tls(properties) else None
+
+
+@cache
+def _context(items: tuple[tuple[str, str], ...]) -> ssl.SSLContext:
+    properties = dict(items)
+    context = ssl.create_default_context(cafile=properties.get("ssl.ca.location"))
+    if properties.get("ssl.endpoint.identification.algorithm") == "none":
+        context.check_hostname = False
+    if (certificate := properties.get("ssl.certificate.location")) is not None:
+        key, password = properties.get("ssl.key.location"), properties.get("ssl.key.password")
+        context.load_cert_chain(certificate, key, password)
+    return context
+
+
+def log_in(connection: Connection, properties: Properties) -> None:
+    """Authenticate with SASL, if the properties say so. Raises WireError if the broker refuses."""
+    if not uses_sasl(properties):
+        return
+    name = properties["sasl.mechanism"]
+    agreed = connection.ask("SASL_HANDSHAKE", _HANDSHAKE, {"mechanism": name})
+    _require(connection, int(agreed["errorCode"]), f"offers {', '.join(agreed['mechanisms'])}")
+    mechanism = SASL_MECHANISMS[name](
+        security_protocol=properties["security.protocol"],
+        sasl_mechanism=name,
+        sasl_plain_username=properties["sasl.username"],
+        sasl_plain_password=properties["sasl.password"],
+    )
+    while not mechanism.is_done():
+        sent = b64encode(mechanism.auth_bytes()).decode()
+        answer = connection.ask("SASL_AUTHENTICATE", _AUTHENTICATE, {"authBytes": sent})
+        _require(connection, int(answer["errorCode"]), answer["errorMessage"] or "")
+        mechanism.receive(b64decode(answer["authBytes"]))
+
+
+def _require(connection: Connection, error: int, said: str) -> None:
+    if error != Error.NONE:
+        connection.close()
+        raise WireError(
+            f"{connection.name}: the broker refuses the login, {name_of(error)}"
+            f" ({said}); check the client properties"
+        )

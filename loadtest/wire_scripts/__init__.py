@@ -2,7 +2,7 @@
 
 In: brokers and the names of scripts. Out: what the brokers log of their groups; a script ends with
 an error if a broker's response is not the one it is written for.
-It is a program (`python -m loadtest.wire_scripts`) of asyncio and threads, without gevent.
+It is a program (`python -m loadtest.wire_scripts`) of threads, without gevent.
 """
 
 FINISHED, READY_FOR_KILL = "finished", "ready for the kill"

@@ -6,21 +6,21 @@ says where.
 """
 
 import argparse
-import asyncio
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
 
 from kafka_protocol.printable import printable
 from loadtest.history import History
 from loadtest.wire import WireError
+from loadtest.wire.member import UnexpectedResponse
 from loadtest.wire_scripts import FINISHED
 from loadtest.wire_scripts.duplicate_instance_ids import DUPLICATE_INSTANCE_IDS
-from loadtest.wire_scripts.group import Group, make_room
+from loadtest.wire_scripts.group import Group
 from loadtest.wire_scripts.known_defects import KNOWN_DEFECTS
 from loadtest.wire_scripts.leader_restarts import LEADER_RESTARTS
-from loadtest.wire_scripts.members import UnexpectedResponse
 from loadtest.wire_scripts.protocol_corners import PROTOCOL_CORNERS
 
 SCRIPTS = {
@@ -30,30 +30,29 @@ SCRIPTS = {
 """All scripts by name."""
 
 
-async def run_scripts(
+def run_scripts(
     names: Sequence[str], ports: Sequence[int], seed: int, history: Path | None = None
 ) -> list[str]:
     """Run the named scripts at the same time, each to its end; return the errors.
 
     What a script alone sees goes into the client history (`loadtest.history`).
     """
-    make_room()
 
-    async def one(name: str) -> None:
+    def run(name: str) -> str | None:
         rng, events = Random(f"{seed}:{name}"), History(history)
         group = Group(name, dict(enumerate(ports, 1)), rng=rng, history=events)
         try:
-            await group.find()
-            await SCRIPTS[name](group)
+            group.find()
+            SCRIPTS[name](group)
+        except (UnexpectedResponse, WireError) as error:
+            return str(error)
         finally:
             group.close()
         print(f"{name}: {FINISHED}", flush=True)
+        return None
 
-    ends = await asyncio.gather(*map(one, names), return_exceptions=True)
-    for end in ends:
-        if end is not None and not isinstance(end, UnexpectedResponse | WireError):
-            raise end
-    return [str(end) for end in ends if end is not None]
+    with ThreadPoolExecutor(len(names)) as scripts:
+        return [error for error in scripts.map(run, names) if error is not None]
 
 
 def main() -> None:
@@ -66,7 +65,7 @@ def main() -> None:
     given = parser.parse_args()
     print("running", *given.names, flush=True)  # the runner waits for this line
     ports = [int(address.rpartition(":")[2]) for address in given.bootstrap.split(",")]
-    if errors := asyncio.run(run_scripts(given.names, ports, given.seed, given.history)):
+    if errors := run_scripts(given.names, ports, given.seed, given.history):
         print("groupquake:", printable("; ".join(errors)), flush=True)
         sys.exit(1)
 

@@ -2,126 +2,99 @@
 
 The second process replaces the first (KIP-345). The first is fenced: at once if it waits for a
 response, otherwise at its next request. The group's state decides whether this costs a rebalance.
-A `RebalanceHolder` keeps the group in PreparingRebalance or CompletingRebalance meanwhile.
+Its leader keeps the group in PreparingRebalance or CompletingRebalance meanwhile.
 """
 
-import asyncio
+from concurrent.futures import Future
+from typing import Any
 
 from kafka_protocol.errors import Error
-from loadtest.wire import Connection, RebalanceHolder, WireMember, negotiate
-from loadtest.wire.member import JoinedMembers
-from loadtest.wire_scripts.group import Group, form_group
+from loadtest.wire_scripts.group import Group, complete_rebalance, form_group, rebalance
 from loadtest.wire_scripts.members import (
-    HEARTBEAT_INTERVAL_S,
-    HOST,
-    Member,
+    ScriptedMember,
     await_rebalance,
-    in_base64,
     keep_alive,
-    start_request,
+    start,
     subscription,
+    sync_all,
 )
 
 SESSION_MS = 120_000
-"""Longer than a script takes: no session expires."""
+"""Longer than a script takes: no session expires, and no rebalance times out."""
 
 
-async def while_empty(group: Group) -> None:
+def while_empty(group: Group) -> None:
     """The first process is removed and does not know it yet: its group is Empty."""
     group.session_ms = SESSION_MS
     old, new = group.static("a"), group.static("a")
-    await form_group(old)
-    await group.static("operator").remove({("", "a"): Error.NONE})
-    await form_group(new)
-    await expect_fenced(old)
-    await keep_alive(1, new)
+    form_group(old)
+    group.static("operator").remove_members({("", "a"): Error.NONE})
+    form_group(new)
+    expect_fenced(old)
+    keep_alive(1, new)
 
 
-async def while_preparing(group: Group) -> None:
-    """The first process waits in JoinGroup for a pending member that does not join."""
-    group.session_ms = SESSION_MS
-    old, new = group.static("b"), group.static("b")
-    holder = await group_of_holder(group, old)
-    await asyncio.to_thread(holder.hold_join_phase)
-    await await_rebalance(old)
-    fenced = await start_request(old.join(Error.FENCED_INSTANCE_ID))
-    joins = await start_request(new.join())
-    await fenced
-    await asyncio.to_thread(holder.release)
-    await joins
-    await new.sync()
-    await expect_fenced(old)
-    await keep_alive(1, new)
+def while_preparing(group: Group) -> None:
+    """The first process waits in JoinGroup for a pending member (KIP-394) that does not join."""
+    leader, old, new = led_group(group)
+    pending = group.dynamic("pending")
+    pending.join(Error.MEMBER_ID_REQUIRED)
+    joins = [start_rebalance(leader)]
+    await_rebalance(old)
+    fenced = start(old.join, Error.FENCED_INSTANCE_ID)
+    joins.append(start(new.join))
+    fenced.result()
+    pending.leave()
+    complete_rebalance(joins)
+    sync_all(leader, new)
+    expect_fenced(old)
+    keep_alive(1, leader, new)
 
 
-async def while_completing(group: Group) -> None:
+def while_completing(group: Group) -> None:
     """The first process waits in SyncGroup for a leader that withholds its SyncGroup."""
-    group.session_ms = SESSION_MS
-    old, new = group.static("b"), group.static("b")
-    holder = await group_of_holder(group, old)
-    holds = await start_request(asyncio.to_thread(holder.hold_assignment))
-    await await_rebalance(old)
-    await old.join()
-    await holds
-    fenced = await start_request(old.sync(Error.FENCED_INSTANCE_ID))
-    joins = await start_request(new.join())
-    await fenced
-    await asyncio.to_thread(holder.release)
-    await asyncio.to_thread(holder.member.rejoin_group)
-    await joins
-    await new.sync()
-    await expect_fenced(old)
-    await keep_alive(1, new)
+    leader, old, new = led_group(group)
+    complete_rebalance([start_rebalance(leader)], old)
+    fenced = start(old.sync, Error.FENCED_INSTANCE_ID)
+    joins = [start(new.join)]
+    fenced.result()
+    leader.sync(Error.REBALANCE_IN_PROGRESS)
+    complete_rebalance(joins, leader)
+    sync_all(leader, new)
+    expect_fenced(old)
+    keep_alive(1, leader, new)
 
 
-async def while_stable(group: Group) -> None:
+def while_stable(group: Group) -> None:
     """The first process sends heartbeats in a Stable group."""
     group.session_ms = SESSION_MS
     a, old, new = group.static("a"), group.static("b"), group.static("b")
-    await form_group(a, old)
-    await keep_alive(1, a, old)
-    await new.join()
-    await new.sync()
-    await expect_fenced(old)
-    await keep_alive(1, a, new)
+    form_group(a, old, alive_s=1)
+    new.rejoin()
+    expect_fenced(old)
+    keep_alive(1, a, new)
 
 
-async def group_of_holder(group: Group, follower: Member) -> RebalanceHolder:
-    """Form a group of a holder, which joins first and so leads, and one follower."""
-    connect = lambda: Connection(HOST, group.ports[group.coordinator], f"{group.name}-holder")
-    connection = await asyncio.to_thread(connect)
-    versions = WireMember.newest(await asyncio.to_thread(negotiate, connection))
-    member = WireMember(
-        connection=connection,
-        group=group.name,
-        versions=versions,
-        protocols=(("range", subscription()),),
-        instance_id="holder",
-        assign=equal_shares,
-    )
-    holder = RebalanceHolder(member, connect)
-    await asyncio.to_thread(member.rejoin_group)
-    joins = await start_request(follower.join())
-    for _ in range(100):
-        if await asyncio.to_thread(member.heartbeat) != Error.NONE:
-            break
-        await asyncio.sleep(HEARTBEAT_INTERVAL_S / 5)
-    await asyncio.to_thread(member.rejoin_group)
-    await joins
-    await follower.sync()
-    return holder
+def led_group(group: Group) -> tuple[ScriptedMember, ScriptedMember, ScriptedMember]:
+    """Form a group of a leader and a follower; return them, and a second process of the latter."""
+    group.session_ms = group.rebalance_ms = SESSION_MS
+    leader, follower, second = group.static("leader"), group.static("b"), group.static("b")
+    form_group(leader)
+    rebalance(follower, leader)
+    return leader, follower, second
 
 
-def equal_shares(_: str, members: JoinedMembers) -> dict[str, str]:
-    """Assign the same to every member."""
-    return {str(member["memberId"]): in_base64(b"share") for member in members}
+def start_rebalance(leader: ScriptedMember) -> Future[Any]:
+    """Let a leader join with another subscription, which makes every coordinator rebalance."""
+    leader.protocols = (("range", subscription(b"another")),)
+    return start(leader.join)
 
 
-async def expect_fenced(old: Member) -> None:
+def expect_fenced(old: ScriptedMember) -> None:
     """Expect that every request of the first process is fenced."""
-    await old.heartbeat(Error.FENCED_INSTANCE_ID)
-    await old.join(Error.FENCED_INSTANCE_ID)
-    await old.leave(Error.FENCED_INSTANCE_ID)
+    old.heartbeat(Error.FENCED_INSTANCE_ID)
+    old.join(Error.FENCED_INSTANCE_ID)
+    old.leave(Error.FENCED_INSTANCE_ID)
 
 
 DUPLICATE_INSTANCE_IDS = (while_empty, while_preparing, while_completing, while_stable)

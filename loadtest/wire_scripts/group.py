@@ -1,22 +1,25 @@
 """The group of a wire script: how its members form it and complete its rebalances."""
 
-import asyncio
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
 from kafka_protocol.errors import Error
 from loadtest.history import History
-from loadtest.wire_scripts.members import Member, Wire, await_rebalance, start_request, sync_all
+from loadtest.timing import ARRIVES_S
+from loadtest.wire_scripts.members import (
+    ScriptedMember,
+    await_rebalance,
+    gather,
+    keep_alive,
+    numbered_shares,
+    start,
+    subscription,
+    sync_all,
+)
 
-MOST_WAITING = 100
-"""The most members, over all scripts, that may wait for a response at the same time."""
-
-
-def make_room() -> None:
-    """Give the event loop a thread for each member that may wait for a response."""
-    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(MOST_WAITING))
+M = TypeVar("M", bound=ScriptedMember)
 
 
 @dataclass
@@ -30,59 +33,80 @@ class Group:
     rng: Random = field(default_factory=Random)
     history: History = field(default_factory=lambda: History(None))
     coordinator: int = field(init=False)
-    _wires: list[Wire] = field(default_factory=list)
+    _members: list[ScriptedMember] = field(default_factory=list)
 
-    async def find(self) -> None:
+    def find(self) -> None:
         """Find the group's coordinator, and wait until it serves the group."""
         self.coordinator = min(self.ports)
-        scout = self.static("scout")
-        await scout.find(ready=Error.UNKNOWN_MEMBER_ID)
-        self.coordinator = next(id_ for id_, port in self.ports.items() if port == scout.wire.port)
+        self.coordinator = self.static("scout").find(ready=Error.UNKNOWN_MEMBER_ID)
 
-    def static(self, name: str, **more: int) -> Member:
+    @property
+    def elsewhere(self) -> int:
+        """The port of a broker that does not coordinate the group."""
+        return next(port for id_, port in self.ports.items() if id_ != self.coordinator)
+
+    def static(self, name: str, **more: Any) -> ScriptedMember:
         """Make a static member; its instance id is its name."""
-        return self._process(name, name, more)
+        return self.dynamic(name, instance_id=name, **more)
 
-    def dynamic(self, name: str, **more: int) -> Member:
-        """Make a dynamic member."""
-        return self._process(name, None, more)
+    def dynamic(self, name: str, **more: Any) -> ScriptedMember:
+        """Make a dynamic member; `more` are fields of it."""
+        return self.add(ScriptedMember(**self.fields(name, **more)))
 
-    def _process(self, name: str, instance: str | None, more: dict[str, int]) -> Member:
-        given: dict[str, Any] = {
-            "session_ms": self.session_ms,
-            "rebalance_ms": self.rebalance_ms,
+    def fields(self, name: str, **more: Any) -> dict[str, Any]:
+        """Return the fields of a member of this group; `more` are others."""
+        return {
+            "group": self.name,
+            "name": name,
+            "client_id": f"{self.name}-{name}",
+            "rng": self.rng,
+            "session_timeout_ms": self.session_ms,
+            "rebalance_timeout_ms": self.rebalance_ms,
+            "protocols": (("range", subscription()),),
+            "assign": numbered_shares,
+            "expects": (Error.NONE,),
+            "port": self.ports[self.coordinator],
             **more,
         }
-        wire = self.wire(name, self.coordinator)
-        return Member(group=self.name, name=name, wire=wire, instance=instance, **given)
 
-    def wire(self, name: str, broker: int) -> Wire:
-        """Make the connection of a process to a broker; `close` closes it at the latest."""
-        wire = Wire(self.ports[broker], f"{self.name}-{name}", rng=self.rng)
-        self._wires.append(wire)
-        return wire
+    def add(self, member: M) -> M:
+        """Add a member, whose connection `close` closes at the latest."""
+        self._members.append(member)
+        return member
 
     def close(self) -> None:
         """Close the connections of all processes."""
-        for wire in self._wires:
-            wire.disconnect()
+        for member in self._members:
+            member.disconnect()
 
 
-async def form_group(*members: Member) -> None:
+def form_group(*members: ScriptedMember, alive_s: float = 0.0) -> None:
     """Join members one after the other into a new group; the first one leads it."""
-    joins = [await start_request(member.join()) for member in members]
-    await asyncio.gather(*joins)
-    await sync_all(*members)
+    gather(*[start(member.join) for member in members])
+    sync_all(*members)
+    keep_alive(alive_s, *members)
 
 
-def leader_first(*members: Member) -> list[Member]:
+def leader_first(*members: ScriptedMember) -> list[ScriptedMember]:
     """Return the members with the leader first: on a slow broker it may be any of them."""
     return sorted(members, key=lambda member: member.leader != member.member_id)
 
 
-async def complete_rebalance(joins: list[asyncio.Task[None]], *members: Member) -> None:
+def rebalance(
+    joining: ScriptedMember,
+    *others: ScriptedMember,
+    alive_s: float = 0.0,
+    ahead_s: float = ARRIVES_S,
+) -> None:
+    """Let a member join its group, and the others the rebalance that it begins; all sync."""
+    complete_rebalance([start(joining.join, ahead_s=ahead_s)], *others)
+    sync_all(joining, *others)
+    keep_alive(alive_s, joining, *others)
+
+
+def complete_rebalance(joins: list[Future[Any]], *members: ScriptedMember) -> None:
     """Let members join the rebalance that `joins` wait in, and await the end of its join phase."""
     for member in members:
-        await await_rebalance(member)
-        joins.append(await start_request(member.join()))
-    await asyncio.gather(*joins)
+        await_rebalance(member)
+        joins.append(start(member.join))
+    gather(*joins)

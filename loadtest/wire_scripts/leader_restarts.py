@@ -4,132 +4,123 @@ The leader assigns partitions by range, and watches the topic as real clients do
 decides when partitions are added. The verdict judges who owns them, so scripts accept any response.
 """
 
-import asyncio
+import time
+from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from threading import Event
 
 from kafka_protocol.consumer_protocol import Subscription
 from kafka_protocol.errors import Error
+from loadtest.timing import GROWS_WITHIN_S, HEARTBEAT_S, NOTICED_S
 from loadtest.wire.leader import members_of, shares
+from loadtest.wire.member import JoinedMembers, UnexpectedResponse
+from loadtest.wire_scripts.group import Group, form_group
 from loadtest.wire_scripts.members import (
-    HEARTBEAT_INTERVAL_S,
-    Member,
-    UnexpectedResponse,
-    in_base64,
+    NONE_OR_REBALANCE,
+    ScriptedMember,
+    gather,
     keep_alive,
+    start,
 )
-from loadtest.wire_scripts.protocol_corners import Group, form_group
 
 TOPIC = "orders"
-GROWS_WITHIN_S = 120
-NOTICED_S = 6.0
-"""How long members run on after the topic has grown: enough for a leader to notice."""
 CHANGED = "cached metadata has changed"
 FOLLOWING = "group is already rebalancing"
 """The join reasons of Java clients (KIP-800)."""
 
 
 @dataclass(kw_only=True)
-class Client(Member):
+class Client(ScriptedMember):
     """A member that assigns partitions and, while it leads, rejoins when its topic grows."""
 
-    metadata: str = in_base64(Subscription((TOPIC,)).encode())
     partitions: Mapping[str, int] = field(default_factory=dict)
     """The partition count of its topic at its last join."""
 
-    async def look(self) -> Mapping[str, int]:
+    def __post_init__(self) -> None:
+        """Assign partitions by range."""
+        metadata = b64encode(Subscription((TOPIC,)).encode()).decode()
+        self.protocols, self.assign = (("range", metadata),), self._by_range
+
+    def _by_range(self, _: str, joined: JoinedMembers) -> Mapping[str, str]:
+        assigned = shares("range", members_of(joined), self.partitions)
+        return {member_id: b64encode(share).decode() for member_id, share in assigned.items()}
+
+    def look(self) -> Mapping[str, int]:
         """Request the partition count of the topic."""
-        answer = await self.wire.ask(
-            "METADATA", 4, topics=[{"name": TOPIC}], allowAutoTopicCreation=False
-        )
+        answer = self.ask("METADATA", topics=[{"name": TOPIC}], allowAutoTopicCreation=False)
         return {topic["name"]: len(topic["partitions"]) for topic in answer["topics"]}
 
-    async def join(self, *expect: int) -> None:
+    def join(self, *expect: int) -> int:
         """Join, and remember the topic's partition count."""
-        await super().join(*expect)
-        self.partitions = await self.look()
+        error = super().join(*expect)
+        self.partitions = self.look()
+        return error
 
-    def shares(self) -> dict[str, bytes]:
-        """Assign partitions by range."""
-        return shares("range", members_of(self.members), self.partitions)
-
-    async def live(self, over: asyncio.Event) -> None:
+    def live(self, over: Event) -> None:
         """Send heartbeats; rejoin on a rebalance, or as the leader when the topic changes."""
         while not over.is_set():
-            if self.leads and await self.look() != self.partitions:
-                await self.rejoin_all(CHANGED)
-            elif await self.heartbeat(Error.NONE, Error.REBALANCE_IN_PROGRESS) != Error.NONE:
-                await self.rejoin_all(FOLLOWING)
-            await asyncio.sleep(HEARTBEAT_INTERVAL_S)
-
-    async def rejoin_all(self, reason: str) -> None:
-        """Join and sync, with a reason."""
-        self.reason = reason
-        await self.join()
-        await self.sync()
+            if self.is_leader and self.look() != self.partitions:
+                self.rejoin(CHANGED)
+            elif self.heartbeat(*NONE_OR_REBALANCE) != Error.NONE:
+                self.rejoin(FOLLOWING)
+            time.sleep(HEARTBEAT_S)
 
 
-async def leader_returns(group: Group) -> None:
+def leader_returns(group: Group) -> None:
     """The leader restarts, then the topic grows."""
-    await _restart(group, version=9, grows_before=False)
+    _restart(group, version=9, grows_before=False)
 
 
-async def leader_misses(group: Group) -> None:
+def leader_misses(group: Group) -> None:
     """The topic grows while the leader is down: under KIP-814 no member notices."""
-    await _restart(group, version=9, grows_before=True)
+    _restart(group, version=9, grows_before=True)
 
 
-async def old_leader_returns(group: Group) -> None:
+def old_leader_returns(group: Group) -> None:
     """The leader restarts, then the topic grows; JoinGroup v5, as librdkafka sends it."""
-    await _restart(group, version=5, grows_before=False)
+    _restart(group, version=5, grows_before=False)
 
 
-async def _restart(group: Group, *, version: int, grows_before: bool) -> None:
+def _restart(group: Group, *, version: int, grows_before: bool) -> None:
     group.session_ms, group.rebalance_ms = 120_000, 10_000
 
     def client(name: str) -> Client:
-        return Client(
-            group=group.name,
-            name=name,
-            wire=group.wire(name, group.coordinator),
-            instance=name,
-            session_ms=group.session_ms,
-            rebalance_ms=group.rebalance_ms,
-            join_version=version,
-        )
+        most = {"JOIN_GROUP": version}
+        return group.add(Client(**group.fields(name, instance_id=name, most=most)))
 
     leader, follower = client("a"), client("b")
-    await form_group(leader, follower)
-    if not leader.leads:
+    form_group(leader, follower)
+    if not leader.is_leader:
         leader, follower = follower, leader
-    await keep_alive(1, leader, follower)
-    over = asyncio.Event()
-    follows = asyncio.create_task(follower.live(over))
-    leader.wire.disconnect()
-    grown = _growth(client("watcher"), leader.partitions)
+    keep_alive(1, leader, follower)
+    over = Event()
+    follows = start(follower.live, over)
+    leader.disconnect()
+    await_growth = partial(_await_growth, client("watcher"), leader.partitions)
     if grows_before:
-        await grown
+        await_growth()
     back = client(leader.name)
-    await back.join()
-    await back.sync()
+    back.rejoin()
     if not grows_before and back.partitions != leader.partitions:
         raise UnexpectedResponse(
             f"{group.name}: the topic has grown before the leader rejoined; add them later"
         )
-    lives = asyncio.create_task(back.live(over))
+    lives = start(back.live, over)
     if not grows_before:
-        await grown
-    await asyncio.sleep(NOTICED_S)
+        await_growth()
+    time.sleep(NOTICED_S)
     over.set()
-    await asyncio.gather(follows, lives)
+    gather(follows, lives)
 
 
-async def _growth(client: Client, before: Mapping[str, int]) -> None:
+def _await_growth(client: Client, before: Mapping[str, int]) -> None:
     """Wait until the topic has another partition count."""
-    for _ in range(round(GROWS_WITHIN_S / HEARTBEAT_INTERVAL_S)):
-        if await client.look() != before:
+    for _ in range(round(GROWS_WITHIN_S / HEARTBEAT_S)):
+        if client.look() != before:
             return
-        await asyncio.sleep(HEARTBEAT_INTERVAL_S)
+        time.sleep(HEARTBEAT_S)
     raise UnexpectedResponse(f"{client.group}: no partitions were added within {GROWS_WITHIN_S} s")
 
 

@@ -53,7 +53,7 @@ SMALL = {
 }
 QUICK = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m", "-XX:+UseParallelGC")
 """Rows are few in the JVM: compiling optimised code would take longer than it saves."""
-CLASSES = "classes-*.jsa"
+CLASSES = "spark-classes-*.jsa"
 UNSAID = "-Xlog:cds*=off"
 """Keeps a line for each class that no archive can hold out of the JVM's log."""
 HEADER = 4
@@ -97,7 +97,9 @@ class SparkOptions:
 
 _gateways: list[Any] = []  # PySpark's gateway to this process's JVM, once there is one
 _rehearsing: list[threading.Thread] = []
-"""What opens a session already, for `session` to take."""
+"""What opens a session already."""
+_early: "list[SparkSession]" = []
+"""The session that it opened, for `session` to take."""
 _stopping: list[threading.Thread] = []  # what stops the last session
 
 
@@ -121,7 +123,8 @@ def _rehearse(options: SparkOptions, size: int, log: Path, niceness: int) -> Non
     """Open a session, and let a task on each core import what other tasks need."""
     with suppress(Exception):
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), niceness)  # its JVM has it, too
-        _open(options, size, log).range(1_000).mapInArrow(_imported, "id LONG").toArrow()
+        _early.append(_open(options, size, log))
+        _early[0].range(1_000).mapInArrow(_imported, "id LONG").toArrow()
 
 
 @contextmanager
@@ -135,7 +138,7 @@ def session(options: SparkOptions, size: int, log: Path) -> "Iterator[SparkSessi
     elif (running := _running()) is not None:
         yield running
         return
-    spark = _open(options, size, log)  # that of a rehearsal, if it is there
+    spark = _early.pop() if _early else _open(options, size, log)
     try:
         if options.archive is not None:
             if options.archive != NONE:
@@ -242,12 +245,12 @@ def archive_place() -> Path | None:
     for file in filter(Path.is_file, files):
         state = file.stat()
         key.update(f"{file} {state.st_size} {state.st_mtime_ns}\n".encode())
-    return cache.place() / f"classes-{key.hexdigest()[:16]}.jsa"
+    return cache.place() / f"spark-classes-{key.hexdigest()[:16]}.jsa"
 
 
 def _imported(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
     """Import in a task what the tasks of a comparison need."""
-    from reports.ingest import tables  # noqa: F401, PLC0415 (this module loads without Spark)
+    from reports.ingest import reading  # noqa: F401, PLC0415 (this module loads without Spark)
 
     return batches
 

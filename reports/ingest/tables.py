@@ -1,11 +1,9 @@
 """From log files to tables: the two passes of a run, in a row, and its tables read back."""
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial, reduce
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -13,21 +11,17 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from reference_coordinator.replay import Evidence
-from reports.ingest import log_files, places, sources, storing
+from reports.ingest import log_files, places, reading, sources, storing
 from reports.ingest.reading import (
-    SUMMARY,
     Reading,
     ReadLines,
     buckets_for,
     by_spark,
     on_paths,
     read_lines,
-    unpacked,
 )
-from reports.ingest.storing import RESULT, Files
 from reports.judgement import buckets, group
 from reports.judgement.buckets import Buckets, Check
-from reports.judgement.collector import collector_spared
 from reports.judgement.group import check_group, evidence_of
 from reports.judgement.judging import Rules, context_of
 from reports.judgement.log import broker_log
@@ -228,19 +222,19 @@ def _judged(read: ReadLines, check: Check | None, output: str) -> Mapping[str, l
         beside = f"{Level.WIRE}/" if lost else ""
         starts |= {split: at._replace(beside=beside) for split, at in merged.starts.items()}
         lost[f"{beside}lost"] = merged.lost
-    blobs = placed(read.blobs, read.rows)
+    blobs = reading.placed(read.blobs, read.rows)
     of_buckets = Buckets(starts, check, read.large)
     stored = [*OF_LINES, *lost, *(OF_GROUPS if check else ()), *(OF_TAP if len(lost) > 1 else ())]
     folder = places.local_path(output)
     if folder is not None:
         kept = {*ALWAYS_KEPT, *(OF_GROUPS if read.rows.total() <= FEW_ROWS else ())}
         with storing.attempts(folder):
-            made = judged(blobs, of_buckets, folder, stored, kept).toArrow()
+            made = reading.judged(blobs, of_buckets, folder, stored, kept).toArrow()
             results = pa.concat_tables([made, storing.of_driver(folder, lost, kept)])
             storing.commit(folder, stored, results)
         return storing.rows_in(results)
     of_lost = blobs.sparkSession.createDataFrame(storing.of_driver(None, lost, lost))
-    made = judged(blobs, of_buckets, None, (), {*stored, *ALWAYS_KEPT})
+    made = reading.judged(blobs, of_buckets, None, (), {*stored, *ALWAYS_KEPT})
     every = made.unionAll(of_lost).persist()
     try:
         storing.write(every, stored, output)
@@ -256,57 +250,3 @@ def _deliveries(spark: SparkSession, source: str, run: RunFolder) -> Deliveries:
     lines = log_files.lines(spark, source, Level.WIRE.folder)
     ruled = lines.select(F.col("value").cast("string")).where(F.col("value").contains(ACTED))
     return deliveries.read(sorted(ruled.toArrow()["value"].to_pylist()))
-
-
-ROWS_OF_PARTITION = 50_000
-"""How many rows a partition has, about: some seconds of judging. Small evidence has smaller ones,
-so that there is work for some cores."""
-SOME = 16
-"""How many partitions evidence of middle size has, at most: cores that differ end at one time."""
-
-
-def placed(blobs: DataFrame, rows: Counter[int]) -> DataFrame:
-    """Bring the blobs of a bucket together, in the order in which they are judged."""
-    total = sum(rows.values())
-    count = max(min(total // 5_000, SOME), total // ROWS_OF_PARTITION, 2)
-    place = dict(_places_of(rows, count))
-    places = F.lit([place.get(bucket, 0) for bucket in range(max(place, default=0) + 1)])
-    of_buckets = blobs.where(F.col("bucket") != SUMMARY)
-    by_place = of_buckets.repartitionById(count, F.get(places, F.col("bucket")))
-    return by_place.sortWithinPartitions("bucket", "group", "since_ms", "file", "start")
-
-
-def _places_of(rows: Mapping[int, int], count: int) -> Iterator[tuple[int, int]]:
-    """Yield which partition each bucket goes to: the fullest first, to the emptiest partition.
-
-    The partitions are numbered by their rows, the most first: theirs are the first tasks.
-    """
-    loads, of_partition = [0] * count, [list[int]() for _ in range(count)]
-    for bucket in sorted(rows, key=lambda bucket: (-rows[bucket], bucket)):
-        least = min(range(count), key=lambda number: (loads[number], number))
-        loads[least] += rows[bucket]
-        of_partition[least].append(bucket)
-    ordered = sorted(range(count), key=lambda number: (-loads[number], number))
-    for place, partition in enumerate(ordered):
-        yield from ((bucket, place) for bucket in of_partition[partition])
-
-
-def judged(
-    blobs: DataFrame,
-    buckets: Buckets,
-    folder: Path | None,
-    stored: Collection[str],
-    kept: Collection[str],
-) -> DataFrame:
-    """Judge blobs that are `placed`: return what tasks tell (`RESULT`).
-
-    They write the `stored` tables below a folder, and tell the rows of those that are `kept`.
-    """
-
-    def judge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        files = Files(folder, stored, kept)
-        with collector_spared():
-            buckets.judged(unpacked(batches), files.add)
-        yield files.end()
-
-    return blobs.mapInArrow(judge, RESULT)

@@ -5,14 +5,15 @@ synthesized from a mutant is consistent in itself, so only the protocol's rules 
 It knows the oracle alone.
 """
 
-from selftest.broken_rules import failover, leaving, rebalancing, sessions, static
-from selftest.broken_rules.form import Step
+from collections.abc import Mapping
 
-MUTANTS: dict[str, Step] = {
-    mutant.__name__: mutant
-    for module in (static, sessions, leaving, rebalancing, failover)
-    for mutant in module.MUTANTS
-}
-"""All of them by their names, which say what they do wrong."""
+from reference_coordinator.classic.step import Step
+from selftest.broken_rules import members, rebalances
+from selftest.broken_rules.form import Rule
 
-__all__ = ["MUTANTS", "Step"]
+RULES: Mapping[str, Rule] = {**members.RULES, **rebalances.RULES}
+"""All rules, by what a coordinator without it does wrong."""
+MUTANTS: Mapping[str, Step] = {name: rule.broken for name, rule in RULES.items()}
+"""The coordinators without them."""
+
+__all__ = ["MUTANTS", "RULES", "Rule", "Step"]

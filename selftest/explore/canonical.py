@@ -1,4 +1,4 @@
-"""The canonical form of a scene: two scenes of one form have the same futures.
+"""The canonical form of a world: two worlds of one form have the same futures.
 
 Member ids, requests and the serial numbers of generations are renamed in the order in which they
 are met, generations are counted from the group's, times from now. The session of a process that
@@ -10,24 +10,26 @@ from typing import Any
 
 from reference_coordinator.classic.events import TimerKind
 from reference_coordinator.classic.records import GroupRecord
-from reference_coordinator.classic.state import Group, Member, Write
-from selftest.explore.scene import Append, Process, Scene
+from reference_coordinator.classic.state import Group, Member
+from reference_coordinator.classic.state import Write as PendingWrite
+from reference_coordinator.driving.driver import Write
+from selftest.explore.world import Process, World, serial_of
 
 Form = tuple[Any, ...]
 
 
-def canonical(scene: Scene) -> Form:
+def canonical(world: World) -> Form:
     """Return the form, to compare and to hash."""
-    return _Naming(scene).form()
+    return _Naming(world).form()
 
 
 class _Naming:
     """The names given so far; the empty text stays what it is."""
 
-    def __init__(self, scene: Scene) -> None:
-        self.scene = scene
+    def __init__(self, world: World) -> None:
+        self.world = world
         self.names: dict[object, int] = {"": 0, None: -1}
-        self.base = scene.group.generation
+        self.base = world.group.generation
 
     def of(self, name: object) -> int:
         return self.names.setdefault(name, len(self.names))
@@ -36,17 +38,17 @@ class _Naming:
         return tuple(sorted([self.of(name) for name in sorted(names)]))
 
     def form(self) -> Form:
-        scene, group = self.scene, self.scene.group
-        processes = tuple([self.process(p) for p in scene.processes])
+        world = self.world
+        processes = tuple([self.process(p) for p in world.processes])
         return (
             processes,
-            self.group(group),
-            self.appended(scene.stored),
-            tuple([self.appended(append) for append in scene.appends]),
-            scene.now_ms - scene.appends[0].at_ms if scene.appends else 0.0,
-            self.of(("serial", scene.serial)),
+            self.group(world.group),
+            self.written(world.stored, ""),
+            tuple([self.written(write, write.request or "") for write in world.writes]),
+            world.now_ms - world.writes[0].began_ms if world.writes else 0.0,
+            self.of(("serial", world.serial)),
             self.timers(),
-            scene.broker, scene.is_closed, scene.faults_left,
+            world.broker, world.is_closed, world.faults_left,
         )  # fmt: skip
 
     def process(self, p: Process) -> Form:
@@ -66,7 +68,7 @@ class _Naming:
             tuple(sorted([(i, self.of(m)) for i, m in group.static_ids.items()])),
             self.all(group.pending_joins), self.all(group.removed_pending_joins),
             self.all(group.pending_syncs), group.new_member_added, group.initial_delay_left_ms,
-            tuple([self.write(w) for w in group.writes.values()]),
+            tuple([self.pending(w) for w in group.writes.values()]),
             group.generation == 0, group.sessions_deferred,
         )  # fmt: skip
 
@@ -76,18 +78,17 @@ class _Naming:
             self.of(m.sync), m.is_new,
         )  # fmt: skip
 
-    def write(self, w: Write) -> Form:
+    def pending(self, w: PendingWrite) -> Form:
         replaced = 0 if w.replaced is None else self.of(w.replaced.member_id)
         return (
             self.of(w.request), w.generation - self.base, self.of(w.member_id), replaced,
             self.of(w.leader_before), self.all(w.assignment), w.deletes,
         )  # fmt: skip
 
-    def appended(self, append: Append | None) -> Form:
-        if append is None:
+    def written(self, write: Write | None, request: str) -> Form:
+        if write is None:
             return ()
-        return (self.of(append.request), self.of(("serial", append.serial)),
-                self.record(append.record))  # fmt: skip
+        return self.of(request), self.of(("serial", serial_of(write))), self.record(write.record)
 
     def record(self, record: GroupRecord | None) -> Form:
         if record is None:
@@ -98,8 +99,8 @@ class _Naming:
         return record.generation - self.base, record.protocol, leader, tuple(members)
 
     def timers(self) -> Form:
-        scene = self.scene
-        beating = {p.member_id for p in scene.processes if p.is_beating}
+        world = self.world
+        beating = {p.member_id for p in world.processes if p.is_beating}
         return tuple(
             sorted(
                 (
@@ -107,8 +108,8 @@ class _Naming:
                     self.of(timer.member_id),
                     -1.0
                     if timer.kind is TimerKind.SESSION and timer.member_id in beating
-                    else deadline_ms - scene.now_ms,
+                    else deadline_ms - world.now_ms,
                 )
-                for timer, deadline_ms in scene.timers
+                for timer, deadline_ms in world.timers.items()
             )
         )

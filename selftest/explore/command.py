@@ -86,8 +86,8 @@ def _write(folder: Path, explored: "_Explored") -> None:
         invariant = each.broken.what.partition(":")[0]
         file = folder / f"{explored.profile.name}-{number:02}-{invariant}.txt"
         file.write_text("\n".join([each.broken.what, *each.trace, ""]), encoding="utf-8")
-        happened = each.scope.trace(each.broken).happened
-        if events := event_file(happened, explored.profile.name, settings):
+        steps = each.scope.trace(each.broken).steps
+        if events := event_file(steps, explored.profile.name, settings):
             file.with_suffix(".jsonl").write_text(events, encoding="utf-8")
 
 

@@ -9,58 +9,44 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kafka_protocol.bodies import BODIES, of_version
 from kafka_protocol.errors import NO_ERROR
-from reference_coordinator.classic.effects import Answer, Response
-from reference_coordinator.classic.events import (
-    CommitReceived,
-    Event,
-    HeartbeatReceived,
-    JoinReceived,
-    LeaveReceived,
-    RecordWritten,
-    SyncReceived,
-    TimerFired,
-)
+from reference_coordinator.classic.effects import Answer
+from reference_coordinator.classic.events import Event, RecordWritten, TimerFired
 from reference_coordinator.classic.releases import NEWEST, default_coordinator
+from reference_coordinator.driving.bodies import response_body
 from reference_coordinator.event_files.reading import FORMAT
-from reference_coordinator.replay import ObservedRequest
-from selftest.explore.broker import Happened
-from selftest.explore.scene import GROUP, HOST, OPERATOR
-from selftest.mutants.wordings import body
+from selftest.explore.world import GROUP, Stepped
 
 APART_MS = 2.0
-HEARTBEAT_VERSION = 4
-APIS = {
-    JoinReceived: "JOIN_GROUP",
-    SyncReceived: "SYNC_GROUP",
-    HeartbeatReceived: "HEARTBEAT",
-    LeaveReceived: "LEAVE_GROUP",
-    CommitReceived: "OFFSET_COMMIT",
-}
+OF_MEMBERS = ("JOIN_GROUP", "SYNC_GROUP", "HEARTBEAT", "LEAVE_GROUP", "OFFSET_COMMIT")
 
 
-def event_file(happened: Iterable[Happened], profile: str, settings: Mapping[str, int]) -> str:
+def event_file(steps: Iterable[Stepped], profile: str, settings: Mapping[str, int]) -> str:
     """Write a trace as JSON lines; "" if it has no event file. `settings` are the broker's."""
     lines: list[dict[str, Any]] = []
-    asked: dict[str, dict[str, Any]] = {}
+    asked = {}
     connections: Counter[str] = Counter()
     at_ms = 0.0
-    for each in happened:
-        at_ms = max(at_ms + APART_MS, each.at_ms)
-        if type(each.event) in APIS:
-            request: str = each.event.request  # type: ignore[union-attr]
-            sender = each.sender or OPERATOR
+    for each in steps:
+        at_ms = max(at_ms + APART_MS, each.event.at_ms)
+        if each.asked is not None and each.asked.api in OF_MEMBERS:
+            sender = each.asked.client_id
             waits = [line for line in lines if line["client_id"] == sender]
             connections[sender] += bool(waits) and "response" not in waits[-1]
-            asked[request] = _line(each.event, sender, at_ms)
-            asked[request]["connection"] = f"{sender}-{connections[sender]}"
-            lines.append(asked[request])
-        elif not isinstance(each.event, TimerFired | RecordWritten) or _has_failed(each.event):
+            lines.append({
+                "at_ms": at_ms, "id": each.asked.id,
+                "connection": f"{sender}-{connections[sender]}", "api": each.asked.api,
+                "api_version": each.asked.api_version, "client_id": sender,
+                "client_host": each.asked.client_host, "request": each.asked.request,
+            })  # fmt: skip
+            asked[each.asked.id] = each.asked, lines[-1]
+        elif each.asked is not None or not _clients_see(each.event):
             return ""
         for effect in each.effects:
             if isinstance(effect, Answer):
-                _answer(asked[effect.request], effect.response, at_ms + APART_MS / 2)
+                request, line = asked[effect.request]
+                line["answered_at_ms"] = at_ms + APART_MS / 2
+                line["response"] = response_body(effect.response, request)
     release = profile if profile[0].isdigit() else NEWEST.name
     kafka, _, coordinator = release.partition("-")
     header = {
@@ -74,54 +60,7 @@ def event_file(happened: Iterable[Happened], profile: str, settings: Mapping[str
     )
 
 
-def _has_failed(event: Event) -> bool:
-    return isinstance(event, RecordWritten) and event.error is not NO_ERROR
-
-
-def _line(event: Event, sender: str, at_ms: float) -> dict[str, Any]:
-    api = APIS[type(event)]
-    version = getattr(event, "api_version", HEARTBEAT_VERSION)
-    request = of_version(BODIES[api].request, _fields(event), version)
-    return {
-        "at_ms": at_ms, "id": event.request, "connection": "", "api": api,  # type: ignore[union-attr]
-        "api_version": version, "client_id": sender, "client_host": HOST, "request": request,
-    }  # fmt: skip
-
-
-def _answer(line: dict[str, Any], response: Response, answered_ms: float) -> None:
-    seen = ObservedRequest(
-        line["id"], "", line["api"], line["api_version"], line["client_id"], line["connection"],
-        line["at_ms"], line["at_ms"], answered_ms, answered_ms, line["request"], None,
-    )  # fmt: skip
-    line["answered_at_ms"], line["response"] = answered_ms, body(response, seen)
-
-
-def _fields(event: Event) -> dict[str, Any]:
-    match event:
-        case JoinReceived():
-            return {
-                "groupId": GROUP, "sessionTimeoutMs": event.session_timeout_ms,
-                "rebalanceTimeoutMs": event.rebalance_timeout_ms, "memberId": event.member_id,
-                "groupInstanceId": event.group_instance_id, "protocolType": event.protocol_type,
-                "protocols": [{"name": name, "metadata": data} for name, data in event.protocols],
-                "reason": None,
-            }  # fmt: skip
-        case LeaveReceived():
-            left = [{"memberId": m, "groupInstanceId": i, "reason": None} for m, i in event.members]
-            return {"groupId": GROUP, "members": left}
-        case SyncReceived() | HeartbeatReceived() | CommitReceived():
-            fields: dict[str, Any] = {
-                "groupId": GROUP, "generationId": event.generation, "memberId": event.member_id,
-                "groupInstanceId": event.group_instance_id,
-            }  # fmt: skip
-            if isinstance(event, SyncReceived):
-                shares = [{"memberId": m, "assignment": share} for m, share in event.assignments]
-                fields |= {"protocolType": event.protocol_type, "protocolName": event.protocol,
-                           "assignments": shares}  # fmt: skip
-            elif isinstance(event, CommitReceived):
-                partition = {"partitionIndex": 0, "committedOffset": 1, "committedLeaderEpoch": -1,
-                             "committedMetadata": ""}  # fmt: skip
-                topics = [{"name": "orders", "partitions": [partition]}]
-                fields |= {"generationIdOrMemberEpoch": event.generation, "topics": topics}
-            return fields
-    raise AssertionError(event)
+def _clients_see(event: Event) -> bool:
+    if isinstance(event, RecordWritten):
+        return event.error is NO_ERROR
+    return isinstance(event, TimerFired)

@@ -9,13 +9,11 @@ from dataclasses import fields, replace
 
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import KIP_345, NEWEST, PROMISES
-from selftest.explore.actions import actions
-from selftest.explore.rules import Rules
-from selftest.explore.scene import Action, Scene
+from selftest.explore.actions import actions, after
 from selftest.explore.scopes import Scope
-from selftest.explore.search import Broken
-from selftest.explore.turn import Turn
+from selftest.explore.search import Broken, breaks_in
 from selftest.explore.waiting import Waiting
+from selftest.explore.world import Action, World
 
 CRASH, FOUND = "docs/findings.md#crash-before-sync", "docs/fuzzing.md#exploring"
 KNOWN = {
@@ -33,9 +31,10 @@ def explanation(broken: Broken, scope: Scope) -> str:
     """Return the rule behind what breaks, or the page that describes it; "" where nothing does."""
     invariant = broken.what.partition(":")[0]
     course = (*scope.prelude, *broken.course)
-    for rule, value in other_rules(scope.rules.profile):
-        mended = replace(scope.rules.profile, **{rule: value})  # type: ignore[arg-type]
-        if invariant not in breaks_of(scope.empty, course, replace(scope.rules, profile=mended)):
+    for rule, value in other_rules(scope.empty.profile):
+        mended = scope.empty.fork()
+        mended.profile = replace(mended.profile, **{rule: value})  # type: ignore[arg-type]
+        if invariant not in breaks_of(mended, course):
             return rule
     return KNOWN.get(broken.what, "")
 
@@ -53,16 +52,12 @@ def other_rules(profile: Profile) -> Iterator[tuple[str, object]]:
                 break
 
 
-def breaks_of(start: Scene, course: Iterable[Action], rules: Rules) -> set[str]:
+def breaks_of(world: World, course: Iterable[Action]) -> set[str]:
     """Return the invariants that a course of actions breaks; what is not possible is left out."""
-    scene, found, waiting = start, set[str](), Waiting(rules)
+    found, waiting = set[str](), Waiting()
     for action in course:
-        possible = {(each.kind, each.who) for each in actions(scene, rules)}
-        if (action.kind, action.who) not in possible:
-            continue
-        turn = Turn(scene, rules)
-        turn.take(action)
-        scene = turn.scene
-        found |= {what.partition(":")[0] for each in turn.log for what in each.breaks}
-        found.add(waiting.unanswered(scene).partition(":")[0])
+        if (action.kind, action.who) in {(each.kind, each.who) for each in actions(world)}:
+            world = after(world, action)
+            what = [*breaks_in(world), waiting.unanswered(world)]
+            found |= {each.partition(":")[0] for each in what}
     return found - {""}

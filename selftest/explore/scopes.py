@@ -7,23 +7,14 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from reference_coordinator.classic.profiles import Profile
-from reference_coordinator.classic.state import Group
 from reference_coordinator.classic.step import Step, step
-from selftest.explore.rules import Rules, Timeouts
-from selftest.explore.scene import (
-    GROUP,
-    JOINED,
-    JOINING,
-    OUT,
-    WAITING,
-    Action,
-    Process,
-    Scene,
-)
+from reference_coordinator.driving.client import JOINED, JOINING, OUT, WAITING
+from reference_coordinator.frozen import replace_fields
+from selftest.explore.actions import after
 from selftest.explore.search import Broken, Explored, Explorer
 from selftest.explore.trace import Trace
-from selftest.explore.turn import Turn
 from selftest.explore.waiting import next_by_itself
+from selftest.explore.world import Action, Process, World
 
 STATIC_TWICE = (Process("a", "a"), Process("a-again", "a"))
 STATIC, DYNAMIC = Process("b", "b"), Process("d", None)
@@ -32,33 +23,32 @@ MIXES = {
     3: ((*STATIC_TWICE, STATIC, DYNAMIC),),
 }
 """By the number of members: their processes."""
-TIMEOUTS = (Timeouts(30_000, 10_000), Timeouts(10_000, 30_000))
-"""Sessions that outlast a join phase, and sessions that do not."""
+TIMEOUTS = {"long": (30_000, 10_000), "short": (10_000, 30_000)}
+"""Session and rebalance timeout (ms): sessions that outlast a join phase, and that do not."""
 
 
 class Scope(NamedTuple):
-    """One scope: `prelude` is what happened before its first scene."""
+    """One scope: `prelude` is what happened before its first world."""
 
     name: str
-    start: Scene
+    start: World
     prelude: tuple[Action, ...]
-    empty: Scene
-    rules: Rules
+    empty: World
 
     def explore(self, depth: int, until_s: float = float("inf")) -> Explored:
         """Explore it up to a depth, until a time of this process at the latest.
 
-        What broke before its first scene counts too.
+        What broke before its first world counts too.
         """
-        explored = Explorer(self.start, self.rules, until_s).run(depth)
-        for what in Trace.of(self.empty, self.prelude, self.rules).breaks:
+        explored = Explorer(self.start, until_s).run(depth)
+        for what in Trace.of(self.empty, self.prelude).breaks:
             explored.broken[what] = Broken(what, ())
             explored.counts[what] += 1
         return explored
 
     def trace(self, broken: Broken) -> Trace:
         """Tell what broke, from the group's beginning on."""
-        return Trace.of(self.empty, (*self.prelude, *broken.course), self.rules)
+        return Trace.of(self.empty, (*self.prelude, *broken.course))
 
 
 class Found(NamedTuple):
@@ -73,48 +63,48 @@ def scopes(
 ) -> Iterator[Scope]:
     """Yield the scopes of a profile: a formed group first, then a group that does not exist."""
     for formed in (True, False):
-        for processes in MIXES[members]:
-            for timeouts in TIMEOUTS:
-                rules = Rules(profile, timeouts, coordinator)
-                empty = Scene(Group(GROUP), processes, faults_left=faults)
-                start, prelude = form(empty, rules) if formed else (empty, ())
+        for named in MIXES[members]:
+            for lasts, (session_ms, rebalance_ms) in TIMEOUTS.items():
+                processes = tuple(
+                    replace_fields(p, session_ms=session_ms, rebalance_ms=rebalance_ms)
+                    for p in named
+                )
+                empty = World(processes, profile, coordinator, faults)
+                start, prelude = form(empty) if formed else (empty, ())
                 names = " ".join(p.name for p in processes)
                 first = "Stable" if formed else "no group"
-                lasts = "long" if timeouts is TIMEOUTS[0] else "short"
-                yield Scope(f"{names}; {first}; {lasts} sessions", start, prelude, empty, rules)
+                yield Scope(f"{names}; {first}; {lasts} sessions", start, prelude, empty)
 
 
-def form(scene: Scene, rules: Rules) -> tuple[Scene, tuple[Action, ...]]:
+def form(world: World) -> tuple[World, tuple[Action, ...]]:
     """Form a Stable group of all members, one process each; return it, and what happened.
 
     A coordinator that does not let it form ends it earlier.
     """
-    first = [place for place, p in enumerate(scene.processes) if p is not STATIC_TWICE[1]]
+    first = [place for place, p in enumerate(world.processes) if p.name != STATIC_TWICE[1].name]
     course: list[Action] = []
 
     def let(action: Action) -> None:
-        nonlocal scene
-        turn = Turn(scene, rules)
-        turn.take(action)
-        scene = turn.scene
+        nonlocal world
+        world = after(world, action)
         course.append(action)
 
     for phase, kind in ((OUT, "join"), (OUT, "join"), (JOINED, "sync")):
-        leaders_first = sorted(first, key=lambda place: not scene.processes[place].leads)
+        leaders_first = sorted(first, key=lambda place: not world.processes[place].leads)
         for place in leaders_first:
-            if scene.processes[place].phase is phase:
+            if world.processes[place].phase is phase:
                 let(Action(kind, place))
-            while scene.appends:
+            while world.writes:
                 let(Action("written"))
         while (
             phase is OUT
-            and any(scene.processes[p].phase is JOINING for p in first)
-            and all(scene.processes[p].phase in WAITING for p in first)
+            and any(world.processes[p].phase is JOINING for p in first)
+            and all(world.processes[p].phase in WAITING for p in first)
             and len(course) <= LONGEST
-            and next_by_itself(scene, rules) is not None
+            and next_by_itself(world) is not None
         ):
             let(Action("passes"))
-    return scene, tuple(course)
+    return world, tuple(course)
 
 
 LONGEST = 20

@@ -1,4 +1,4 @@
-"""Breadth first over all scenes that actions lead to, each looked at once.
+"""Breadth first over all worlds that actions lead to, each looked at once.
 
 Where an invariant breaks the search does not go on: what follows is a consequence.
 """
@@ -9,12 +9,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from selftest.explore.actions import actions
+from selftest.explore.actions import actions, after
 from selftest.explore.canonical import Form, canonical
-from selftest.explore.rules import Rules
-from selftest.explore.scene import Action, Scene
-from selftest.explore.turn import Turn
+from selftest.explore.invariants import broken
 from selftest.explore.waiting import Waiting
+from selftest.explore.world import Action, World
 
 
 class Broken(NamedTuple):
@@ -32,9 +31,9 @@ class Explored:
     steps: int = 0
     """Actions tried."""
     depths: list[int] = field(default_factory=list)
-    """How many new scenes each depth has."""
+    """How many new worlds each depth has."""
     left: int = 0
-    """Scenes whose actions were not tried: they are at the last depth, or time ran out."""
+    """Worlds whose actions were not tried: they are at the last depth, or time ran out."""
     in_time: bool = True
     broken: dict[str, Broken] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
@@ -42,28 +41,27 @@ class Explored:
 
 
 class Explorer:
-    """Explores what follows from a scene; `until_s` is in seconds of this process's own time."""
+    """Explores what follows from a world; `until_s` is in seconds of this process's own time."""
 
-    def __init__(self, start: Scene, rules: Rules, until_s: float = float("inf")) -> None:
-        self.start, self.rules = start, rules
+    def __init__(self, start: World, until_s: float = float("inf")) -> None:
         self.result = Explored()
         self._until_s = until_s
         self._parents: list[tuple[int, Action]] = [(-1, Action(""))]
         self._seen: set[Form] = {canonical(start)}
-        self._waiting = Waiting(rules)
-        self._frontier: list[tuple[int, Scene]] = [(0, start)]
+        self._waiting = Waiting()
+        self._frontier: list[tuple[int, World]] = [(0, start)]
 
     def run(self, depth: int) -> Explored:
         """Explore up to a depth."""
         found = self.result
         for _ in range(depth):
             frontier, self._frontier = self._frontier, []
-            for done, (place, scene) in enumerate(frontier):
+            for done, (place, world) in enumerate(frontier):
                 if not time.process_time() <= self._until_s:  # also if that is no number
                     found.in_time = False
                     found.left = len(frontier) - done
                     break
-                self._expand(place, scene)
+                self._expand(place, world)
             found.depths.append(len(self._frontier))
             if not self._frontier or not found.in_time:
                 break
@@ -71,15 +69,15 @@ class Explorer:
         found.left += len(self._frontier)
         return found
 
-    def _expand(self, place: int, scene: Scene) -> None:
-        for action, turn in taken(scene, self.rules):
+    def _expand(self, place: int, world: World) -> None:
+        for action, following in taken(world):
             self.result.steps += 1
-            breaks = [what for happened in turn.log for what in happened.breaks]
-            form = canonical(turn.scene)
+            breaks = breaks_in(following)
+            form = canonical(following)
             if not breaks:
                 if form in self._seen:
                     continue
-                breaks = [what] if (what := self._waiting.unanswered(turn.scene)) else []
+                breaks = [what] if (what := self._waiting.unanswered(following)) else []
             for what in dict.fromkeys(breaks):
                 self.result.counts[what] += 1
                 if what not in self.result.broken:
@@ -87,7 +85,7 @@ class Explorer:
             if not breaks:
                 self._seen.add(form)
                 self._parents.append((place, action))
-                self._frontier.append((len(self._parents) - 1, turn.scene))
+                self._frontier.append((len(self._parents) - 1, following))
 
     def _course(self, place: int) -> Iterator[Action]:
         course: list[Action] = []
@@ -97,15 +95,18 @@ class Explorer:
         return reversed(course)
 
 
-def taken(scene: Scene, rules: Rules) -> Iterator[tuple[Action, Turn]]:
+def breaks_in(world: World) -> list[str]:
+    """Return what the last action broke."""
+    return [what for step in world.log for what in broken(step)]
+
+
+def taken(world: World) -> Iterator[tuple[Action, World]]:
     """Yield every action that is possible, with every leader that may be picked."""
-    for action in actions(scene, rules):
-        turn = Turn(scene, rules)
-        turn.take(action)
-        yield action, turn
-        for leader in sorted(turn.leaders):
+    for action in actions(world):
+        following = after(world, action)
+        yield action, following
+        for leader in sorted(following.leaders):
             other = action._replace(leader=leader)
-            again = Turn(scene, rules)
-            again.take(other)
+            again = after(world, other)
             if not again.is_refused:
                 yield other, again

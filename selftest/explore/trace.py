@@ -14,9 +14,6 @@ from reference_coordinator.classic.effects import (
 )
 from reference_coordinator.classic.events import (
     CommitReceived,
-    DeleteReceived,
-    DescribeReceived,
-    Event,
     Expired,
     HeartbeatReceived,
     JoinReceived,
@@ -28,84 +25,62 @@ from reference_coordinator.classic.events import (
     TimerFired,
     Unloaded,
 )
-from selftest.explore.broker import Happened
-from selftest.explore.rules import Rules
-from selftest.explore.scene import OPERATOR, Action, Scene
-from selftest.explore.turn import Turn
+from selftest.explore.actions import after
+from selftest.explore.invariants import broken
+from selftest.explore.world import Action, Stepped, World
 
 
 @dataclass(frozen=True)
 class Trace:
-    """A course of actions from a first scene, as the coordinator saw it."""
+    """A course of actions from a first world, as the coordinator saw it."""
 
-    happened: tuple[Happened, ...]
+    steps: tuple[Stepped, ...]
 
     @property
     def breaks(self) -> tuple[str, ...]:
         """What breaks in it."""
-        return tuple(what for each in self.happened for what in each.breaks)
+        return tuple(what for each in self.steps for what in broken(each))
 
     @classmethod
-    def of(cls, start: Scene, actions: Sequence[Action], rules: Rules) -> "Trace":
+    def of(cls, world: World, actions: Sequence[Action]) -> "Trace":
         """Let the actions happen again."""
-        scene, happened = start, []
+        steps: list[Stepped] = []
         for action in actions:
-            turn = Turn(scene, rules)
-            turn.take(action)
-            scene = turn.scene
-            happened += turn.log
-        return cls(tuple(happened))
+            world = after(world, action)
+            steps += world.log
+        return cls(tuple(steps))
 
     def lines(self) -> Iterator[str]:
         """Yield a line for each step, but for heartbeats and commits without an error."""
         senders: dict[str, str] = {}
         number = 0
-        for each in self.happened:
-            request = getattr(each.event, "request", "")
-            if type(each.event) in _APIS:
-                senders[request] = f"{each.sender or OPERATOR}'s {api_of(each.event)}"
-            if _is_dull(each):
+        for each in self.steps:
+            breaks = dict.fromkeys(broken(each))
+            if each.asked is not None:
+                senders[each.asked.id] = f"{each.asked.client_id}'s {api_of(each)}"
+            if _is_dull(each) and not breaks:
                 continue
             number += 1
-            what = _TEXTS[type(each.event)](each)
+            what = _TEXTS.get(type(each.event), _request)(each)
             then = "; ".join(text for e in each.effects if (text := _effect(e, senders)))
-            is_request = type(each.event) in _APIS
-            if is_request and not any(_answers(e, request) for e in each.effects):
+            if each.asked is not None and each.asked.id in each.after.in_hand:
                 then = f"{then}; it waits" if then else "it waits"
-            yield f"{number:3}. {each.at_ms / 1000:7.3f} s  {what}" + (f": {then}" if then else "")
-            yield from (f"     ! {broken}" for broken in dict.fromkeys(each.breaks))
+            at_s = each.event.at_ms / 1000
+            yield f"{number:3}. {at_s:7.3f} s  {what}" + (f": {then}" if then else "")
+            yield from (f"     ! {what}" for what in breaks)
 
 
-def _is_dull(each: Happened) -> bool:
-    return (
-        isinstance(each.event, HeartbeatReceived | CommitReceived)
-        and not each.breaks
-        and all(
-            isinstance(e, Answer) and e.response.error == Error.NONE
-            for e in each.effects
-            if isinstance(e, Answer)
-        )
+def _is_dull(each: Stepped) -> bool:
+    return isinstance(each.event, HeartbeatReceived | CommitReceived) and all(
+        not isinstance(effect, Answer) or effect.response.error == Error.NONE
+        for effect in each.effects
     )
 
 
-def _answers(effect: Effect, request: str) -> bool:
-    return isinstance(effect, Answer) and effect.request == request
-
-
-def api_of(event: Event) -> str:
+def api_of(each: Stepped) -> str:
     """Return the API's name of a request, as Kafka's documentation has it."""
-    return _APIS.get(type(event), "")
-
-
-_APIS: dict[type, str] = {
-    JoinReceived: "JoinGroup",
-    SyncReceived: "SyncGroup",
-    HeartbeatReceived: "Heartbeat",
-    LeaveReceived: "LeaveGroup",
-    CommitReceived: "OffsetCommit",
-    DescribeReceived: "DescribeGroups",
-    DeleteReceived: "DeleteGroups",
-}
+    assert each.asked is not None
+    return "".join(word.capitalize() for word in each.asked.api.split("_"))
 
 
 def _effect(effect: Effect, senders: dict[str, str]) -> str:
@@ -135,52 +110,49 @@ def _ids(member_id: str, instance: str | None) -> str:
     return f"{named}, instance {instance}" if instance is not None else named
 
 
-def _request(each: Happened) -> str:
-    event = each.event
-    sender = each.sender or OPERATOR
-    match event:
-        case JoinReceived():
-            return f"{sender} sends JoinGroup ({_ids(event.member_id, event.group_instance_id)})"
-        case SyncReceived():
+def _request(each: Stepped) -> str:
+    assert each.asked is not None
+    asks = f"{each.asked.client_id} sends {api_of(each)}"
+    match each.event:
+        case JoinReceived() as event:
+            return f"{asks} ({_ids(event.member_id, event.group_instance_id)})"
+        case SyncReceived() as event:
             gives = f", assigns to {len(event.assignments)}" if event.assignments else ""
-            ids = f"{event.member_id}, generation {event.generation}"
-            return f"{sender} sends SyncGroup ({ids}{gives})"
-        case HeartbeatReceived() | CommitReceived():
-            ids = f"{event.member_id or 'no member id'}, generation {event.generation}"
-            return f"{sender} sends {api_of(event)} ({ids})"
-        case LeaveReceived():
-            return f"{sender} sends LeaveGroup ({_ids(*event.members[0])})"
-    return f"{sender} sends {api_of(event)}"
+            return f"{asks} ({event.member_id}, generation {event.generation}{gives})"
+        case HeartbeatReceived() | CommitReceived() as event:
+            return f"{asks} ({event.member_id or 'no member id'}, generation {event.generation})"
+        case LeaveReceived() as event:
+            return f"{asks} ({_ids(*event.members[0])})"
+    return asks
 
 
-def _timer(each: Happened) -> str:
+def _timer(each: Stepped) -> str:
     assert isinstance(each.event, TimerFired)
     kind, member_id = each.event.timer
     return f"the {kind} timer expires" + (f" of {member_id}" if member_id else "")
 
 
-def _outcome(each: Happened) -> str:
+def _outcome(each: Stepped) -> str:
     assert isinstance(each.event, RecordWritten)
     stored = each.event.error == Error.NONE
     return "the record is stored" if stored else f"the write fails ({each.event.error.name})"
 
 
-def _loaded(each: Happened) -> str:
+def _loaded(each: Stepped) -> str:
     assert isinstance(each.event, Loaded)
     record = each.event.record
     closed = ", and takes no requests yet" if each.event.requests_disabled else ""
     if record is None:
-        return f"broker {each.broker} loads nothing of the group{closed}"
+        return f"broker {each.after.broker} loads nothing of the group{closed}"
     ids = ", ".join(member.member_id for member in record.members) or "no members"
-    return f"broker {each.broker} loads generation {record.generation}: {ids}{closed}"
+    return f"broker {each.after.broker} loads generation {record.generation}: {ids}{closed}"
 
 
 _TEXTS = {
-    **dict.fromkeys(_APIS, _request),
     TimerFired: _timer,
     RecordWritten: _outcome,
     Loaded: _loaded,
-    Unloaded: lambda each: f"broker {each.broker} resigns",
-    RequestsEnabled: lambda each: f"broker {each.broker} takes requests",
+    Unloaded: lambda each: f"broker {each.after.broker} resigns",
+    RequestsEnabled: lambda each: f"broker {each.after.broker} takes requests",
     Expired: lambda _: "the group's offsets expire",
 }

@@ -1,15 +1,23 @@
-"""Lies about answers: an error that the coordinator had no reason for."""
+"""Lies about answers: an error that nothing is a reason for, an offset that is another."""
 
+import json
 from collections.abc import Callable, Iterator
+from functools import partial
 
+from kafka_protocol.apis import OFFSET_FETCH, ApiKey
 from kafka_protocol.errors import Error
-from selftest.lies.group_lines import GroupLines, Lie, Lines, middle, refused, rewritten
-
-QUIET = ("batch-removal", "static")
-"""Runs without an outage, and their group."""
-FAULTY = ("coordinator-failover", "static")
-"""Runs in which a broker is killed: writes of the others may fail while it is down."""
-LONG_MS = 10_000.0
+from selftest.lies.group_lines import (
+    FAULTY,
+    QUIET,
+    GroupLines,
+    Json,
+    Lie,
+    Lines,
+    Tell,
+    in_the_middle,
+    rewritten,
+)
+from selftest.timing import REFUSED_MS
 
 WRITES = (
     Error.COORDINATOR_NOT_AVAILABLE,
@@ -27,68 +35,147 @@ OF_HEARTBEATS = (
 )
 OF_COMMITS = (*OF_HEARTBEATS, Error.INVALID_COMMIT_OFFSET_SIZE)
 OF_JOINS = (Error.UNKNOWN_MEMBER_ID, Error.FENCED_INSTANCE_ID, Error.REBALANCE_IN_PROGRESS)
-OF_SYNCS = (*OF_JOINS, Error.ILLEGAL_GENERATION)
+WITHOUT_A_FAULT = {
+    "HEARTBEAT": (*WRITES, *OF_HEARTBEATS),
+    "OFFSET_COMMIT": (*WRITES, *OF_COMMITS),
+    "JOIN_GROUP": (*WRITES, *OF_JOINS),
+    "SYNC_GROUP": (*WRITES, *OF_JOINS, Error.ILLEGAL_GENERATION),
+}
+IN_AN_OUTAGE = {
+    "HEARTBEAT": (*WRITES, Error.REQUEST_TIMED_OUT),
+    "OFFSET_COMMIT": (*WRITES, *OF_COMMITS),
+}
+FETCH_VERSION = 9
 
 
-def _refuses(api: str, error: Error, *, outage: bool) -> Callable[[GroupLines], Lines | None]:
-    """Refuse one request in the middle of those that were answered without an error."""
-
-    def tell(log: GroupLines) -> Lines | None:
-        places = log.answered(api)
-        place = middle(log.in_outage(places) if outage else places)
-        if place is None:
-            return None
-        lines = log.lines
-        lines[place] = rewritten(lines[place], lambda logged: refused(logged["response"], error))
-        return lines
-
-    return tell
-
-
-def _refuses_all(api: str, error: Error) -> Callable[[GroupLines], Lines | None]:
-    """Refuse every request of ten seconds within an outage."""
-
-    def tell(log: GroupLines) -> Lines | None:
-        places = log.in_outage(log.answered(api))
-        if not places:
-            return None
-        lines, from_ms = log.lines, log.recorded[places[0]].at_ms
-        for place in places:
-            if log.recorded[place].at_ms <= from_ms + LONG_MS:
-                change = lambda logged: refused(logged["response"], error)
-                lines[place] = rewritten(lines[place], change)
-        return lines
-
-    return tell
+def refusals() -> Iterator[Lie]:
+    """Yield what refuses a request that was answered without an error."""
+    for api, errors in WITHOUT_A_FAULT.items():
+        for error in errors:
+            tell = in_the_middle(partial(GroupLines.answered, api=api), refusing(error))
+            yield Lie(_named(api, error, "without_a_fault"), "answers", *QUIET, tell)
+    for api, errors in IN_AN_OUTAGE.items():
+        in_outage = lambda log, api=api: log.in_outage(log.answered(api))
+        for error in errors:
+            tell = in_the_middle(in_outage, refusing(error))
+            yield Lie(_named(api, error, "in_an_outage"), "write failures", *FAULTY, tell)
+    for api in IN_AN_OUTAGE:
+        for error in WRITES:
+            tell = partial(_refused_all, api, error)
+            yield Lie(_named(api, error, "for_ten_seconds"), "write failures", *FAULTY, tell)
 
 
 def _named(api: str, error: Error, when: str) -> str:
     return f"{api.lower()}_{error.name.lower()}_{when}"
 
 
-def _lies() -> Iterator[Lie]:
-    quiet = {
-        "HEARTBEAT": (*WRITES, *OF_HEARTBEATS),
-        "OFFSET_COMMIT": (*WRITES, *OF_COMMITS),
-        "JOIN_GROUP": (*WRITES, *OF_JOINS),
-        "SYNC_GROUP": (*WRITES, *OF_SYNCS),
-    }
-    for api, errors in quiet.items():
-        for error in errors:
-            tell = _refuses(api, error, outage=False)
-            yield Lie(_named(api, error, "without_a_fault"), "answers", *QUIET, tell)
-    faulty = {
-        "HEARTBEAT": (*WRITES, Error.REQUEST_TIMED_OUT),
-        "OFFSET_COMMIT": (*WRITES, *OF_COMMITS),
-    }
-    for api, errors in faulty.items():
-        for error in errors:
-            tell = _refuses(api, error, outage=True)
-            yield Lie(_named(api, error, "in_an_outage"), "write failures", *FAULTY, tell)
-    for api in faulty:
-        for error in WRITES:
-            tell = _refuses_all(api, error)
-            yield Lie(_named(api, error, "for_ten_seconds"), "write failures", *FAULTY, tell)
+def refusing(error: Error) -> Callable[[GroupLines, int], Lines]:
+    """Answer every part of a request with an error."""
+
+    def refuse(logged: Json) -> None:
+        response = logged["response"]
+        for topic in response.get("topics", ()):
+            for part in topic["partitions"]:
+                part["errorCode"] = error
+        if "errorCode" in response:
+            response["errorCode"] = error
+
+    return lambda log, place: [rewritten(log.lines[place], refuse)]
 
 
-ANSWERS = tuple(_lies())
+def _refused_all(api: str, error: Error, log: GroupLines) -> Lines | None:
+    """Refuse every request of ten seconds within an outage."""
+    places = log.in_outage(log.answered(api))
+    if not places:
+        return None
+    lines, until_ms = log.lines, log.recorded[places[0]].at_ms + REFUSED_MS
+    for place in places:
+        if log.recorded[place].at_ms <= until_ms:
+            (lines[place],) = refusing(error)(log, place)
+    return lines
+
+
+def fetches() -> Iterator[Lie]:
+    """Yield what gives a member that goes on another offset than the one committed last."""
+    wrong: dict[str, Callable[[int, int], int]] = {
+        "nothing_fetched": lambda *_: -1,
+        "older_offset_fetched": lambda _, before: before,
+        "first_offset_fetched": lambda *_: 0,
+        "newer_offset_fetched": lambda last, _: last + 1_000,
+    }
+    for name, offset_of in wrong.items():
+        yield Lie(f"{name}_without_a_fault", "offsets", *QUIET, fetching(offset_of))
+        yield Lie(f"{name}_after_failover", "offsets", *FAULTY, fetching(offset_of))
+
+
+def fetching(offset_of: Callable[[int, int], int]) -> Tell:
+    """Add the OffsetFetch that follows the last SyncGroup of a member that committed before.
+
+    `offset_of` returns what it is answered, given the offset of the partition that was committed
+    last, and the one before. The recorded logs have no OffsetFetch, but skip a number for it.
+    """
+
+    def tell(log: GroupLines) -> Lines | None:
+        for place in reversed(log.answered("SYNC_GROUP")):
+            before = _before_a_hole(log, place)
+            offsets = _committed(log, before, log.recorded[place].row["client_id"])
+            for (topic, partition), (*earlier, last) in reversed(offsets.items()):
+                if earlier:
+                    offset = offset_of(last, earlier[-1])
+                    fetch = partial(_fetch, log.group, topic, partition, offset)
+                    return [*log.lines, rewritten(log.lines[before], fetch)]
+        return None
+
+    return tell
+
+
+def _before_a_hole(log: GroupLines, place: int) -> int:
+    """Return the request from a place on after which a number of its connection is skipped."""
+    number = log.recorded[place].row["correlation_id"]
+    for later in log.on_connection(place):
+        if log.recorded[later].row["correlation_id"] != number + 1:
+            break
+        place, number = later, number + 1
+    return place
+
+
+def _committed(log: GroupLines, place: int, client: str) -> dict[tuple[str, int], list[int]]:
+    """Return the offsets that a client committed before a place, the latest partition last."""
+    offsets: dict[tuple[str, int], list[int]] = {}
+    for at in log.answered("OFFSET_COMMIT"):
+        row = log.recorded[at].row
+        if at < place and row["client_id"] == client:
+            for topic in json.loads(row["request"])["topics"]:
+                for one in topic["partitions"]:
+                    name = topic["name"], one["partitionIndex"]
+                    before = dict.fromkeys(offsets.pop(name, ()))
+                    before.setdefault(one["committedOffset"])
+                    offsets[name] = list(before)
+    return offsets
+
+
+def _fetch(group: str, topic: str, partition: int, offset: int, logged: Json) -> None:
+    """Make a logged request an OffsetFetch of one partition."""
+    logged["requestHeader"] |= {
+        "requestApiKey": int(ApiKey.OFFSET_FETCH),
+        "requestApiVersion": FETCH_VERSION,
+        "correlationId": logged["requestHeader"]["correlationId"] + 1,
+        "requestApiKeyName": OFFSET_FETCH,
+    }
+    asked = {"name": topic, "partitionIndexes": [partition]}
+    answered = {
+        "partitionIndex": partition, "committedOffset": offset, "committedLeaderEpoch": 0,
+        "metadata": "", "errorCode": 0,
+    }  # fmt: skip
+    logged["request"] = {
+        "groups": [{"groupId": group, "memberId": None, "memberEpoch": -1, "topics": [asked]}],
+        "requireStable": True,
+    }
+    topics = [{"name": topic, "partitions": [answered]}]
+    logged["response"] = {
+        "throttleTimeMs": 0,
+        "groups": [{"groupId": group, "topics": topics, "errorCode": 0}],
+    }
+    parts = ("requestQueueTimeMs", "localTimeMs", "remoteTimeMs", "responseQueueTimeMs",
+             "sendTimeMs")  # fmt: skip
+    logged |= dict.fromkeys(parts, 0.1) | {"totalTimeMs": 0.5}

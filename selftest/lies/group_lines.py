@@ -1,7 +1,7 @@
 """The lines about one group of a recorded run, as a lie changes them."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -10,18 +10,21 @@ from kafka_protocol.request_log import COMPLETED
 from reports.judgement.recording import Line, Recording
 from reports.judgement.timelines.line_fields import FENCED
 from selftest.mutants.log_synthesis import SynthesizedLine
+from selftest.timing import OF_ONE_WRITE_MS, SOON_MS
 
 Json = dict[str, Any]
 Lines = list[SynthesizedLine]
-OF_ONE_WRITE_MS = 50.0
-"""The answers that wait for one write are sent within this time."""
-SOON_MS = 1_000.0
-"""How soon a commit follows another that overtakes it."""
+QUIET = ("batch-removal", "static")
+"""Runs without an outage, and their group."""
+FAULTY = ("coordinator-failover", "static")
+"""Runs in which a broker is killed: writes of the others may fail while it is down."""
+DUPLICATES = ("duplicate-instance-id", "static")
+"""Runs in which instances return and old members are fenced."""
 
 
 @dataclass(frozen=True, eq=False)
 class GroupLines:
-    """The lines about a group in the order of their times; indices are places in it."""
+    """The lines about a group in the order of their times; places are indices in it."""
 
     recording: Recording
     group: str
@@ -57,15 +60,15 @@ class GroupLines:
             for line in self.recorded
         ]
 
-    def answered(self, api: str, error: int = 0) -> list[int]:
-        """List the requests of an API that are answered with an error, all parts alike."""
+    def answered(self, api: str) -> list[int]:
+        """List the requests of an API all parts of which are answered without an error."""
         return [
             place
             for place, line in enumerate(self.recorded)
             if line.request is not None
             and line.row["api"] == api
             and line.row["readable"]
-            and errors(line.request["response"]) == {error}
+            and errors(line.request["response"]) == {0}
         ]
 
     def of_template(self, template: str) -> list[int]:
@@ -74,19 +77,25 @@ class GroupLines:
 
     def in_outage(self, places: Sequence[int]) -> list[int]:
         """Keep the places within an outage, a second after it began."""
-        spans = [(one.from_ms + 1_000.0, one.until_ms) for one in self.recording.run.outages]
+        spans = [(one.from_ms + SOON_MS, one.until_ms) for one in self.recording.run.outages]
         at_ms = lambda place: self.recorded[place].at_ms
         return [p for p in places if any(a <= at_ms(p) <= b for a, b in spans)]
 
+    def on_connection(self, place: int) -> list[int]:
+        """List the later requests of a request's connection."""
+        connection = self.recorded[place].row["connection"]
+        return [
+            later
+            for later in range(place + 1, len(self.recorded))
+            if self.recorded[later].request is not None
+            and self.recorded[later].row["connection"] == connection
+        ]
+
     def free_ms(self, place: int) -> float:
         """Return how long after a request its connection stays silent, in ms."""
-        line = self.recorded[place]
-        later = (
-            other.at_ms
-            for other in self.recorded[place + 1 :]
-            if other.request is not None and other.row["connection"] == line.row["connection"]
-        )
-        return next(later, float("inf")) - line.at_ms
+        later = self.on_connection(place)
+        until_ms = self.recorded[later[0]].at_ms if later else float("inf")
+        return until_ms - self.recorded[place].at_ms
 
     def is_overtaken(self, place: int) -> bool:
         """Tell whether other answers show that what one waits for has happened.
@@ -96,12 +105,9 @@ class GroupLines:
         line = self.recorded[place]
         assert line.request is not None
         others = [
-            other
-            for other in self.recorded
-            if other.request is not None
-            and other.row["api"] == line.row["api"]
-            and other.row["connection"] != line.row["connection"]
-            and errors(other.request["response"]) == {0}
+            self.recorded[other]
+            for other in self.answered(line.row["api"])
+            if self.recorded[other].row["connection"] != line.row["connection"]
         ]
         if line.row["api"] == "SYNC_GROUP":
             gave = bool(line.request["request"]["assignments"])
@@ -109,39 +115,41 @@ class GroupLines:
         return any(0.0 < other.row["arrived_ms"] - line.at_ms < SOON_MS for other in others)
 
 
-class Lie(NamedTuple):
-    """A lie: what it says, the freedom that it claims, and the runs that have it.
+Tell = Callable[[GroupLines], Lines | None]
+"""Returns the lines with a lie; None where the run has no place for it."""
 
-    `tell` returns the lines with the lie; None where the run has no place for it.
-    """
+
+class Lie(NamedTuple):
+    """A lie: the freedom that it claims, and the runs and the group that have it."""
 
     name: str
     freedom: str
     experiment: str
     group: str
-    tell: Callable[[GroupLines], Lines | None]
+    tell: Tell
+
+
+def in_the_middle(
+    places: Callable[[GroupLines], Sequence[int]], instead: Callable[[GroupLines, int], Lines]
+) -> Tell:
+    """Put other lines in the place of the middle one of some."""
+
+    def tell(log: GroupLines) -> Lines | None:
+        found = places(log)
+        if not found:
+            return None
+        place = found[len(found) // 2]
+        return [*log.lines[:place], *instead(log, place), *log.lines[place + 1 :]]
+
+    return tell
 
 
 def errors(response: Mapping[str, Any]) -> set[int]:
     """Return the error codes of a response."""
-    if "errorCode" in response and "members" not in response:
-        return {response["errorCode"]}
     if "topics" in response:
         return {part["errorCode"] for topic in response["topics"] for part in topic["partitions"]}
-    return {response.get("errorCode", 0), *(one.get("errorCode", 0) for one in _members(response))}
-
-
-def _members(response: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    return (one for one in response["members"] if isinstance(one, dict))
-
-
-def refused(response: Json, error: int) -> None:
-    """Answer every part of a response with an error."""
-    for topic in response.get("topics", ()):
-        for part in topic["partitions"]:
-            part["errorCode"] = error
-    if "errorCode" in response:
-        response["errorCode"] = error
+    members = (one for one in response.get("members") or () if isinstance(one, dict))
+    return {response.get("errorCode", 0), *(one.get("errorCode", 0) for one in members)}
 
 
 def rewritten(line: SynthesizedLine, change: Callable[[Json], None]) -> SynthesizedLine:
@@ -152,8 +160,3 @@ def rewritten(line: SynthesizedLine, change: Callable[[Json], None]) -> Synthesi
     change(logged)
     body = json.dumps(logged, separators=(",", ":"))
     return replace(line, text=f"{before}{COMPLETED}{body} ({logger}")
-
-
-def middle(places: Sequence[int]) -> int | None:
-    """Return the middle place; None if there is none."""
-    return places[len(places) // 2] if places else None

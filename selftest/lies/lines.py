@@ -1,152 +1,159 @@
 """Lies about coordinator lines and times: when, what of whom, and in which order."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 
-from selftest.lies.answers import FAULTY, QUIET
-from selftest.lies.group_lines import GroupLines, Json, Lie, Lines, middle, rewritten
+from reports.judgement.timelines.line_fields import FENCED
+from selftest.lies.group_lines import (
+    DUPLICATES,
+    FAULTY,
+    QUIET,
+    GroupLines,
+    Json,
+    Lie,
+    Lines,
+    Tell,
+    in_the_middle,
+    rewritten,
+)
 from selftest.mutants.log_synthesis import SynthesizedLine
+from selftest.timing import AGAIN_MS, HELD_ALONE_MS, HELD_MS, MOVED_MS
 
-Tell = Callable[[GroupLines], Lines | None]
-DUPLICATES = ("duplicate-instance-id", "static")
-"""Runs in which instances return."""
-TEMPLATES = ("preparing", "stabilized", "assignment", "group_loaded")
-"""Some coordinator lines."""
-MOVED_MS = 1_500.0
-"""By how much a line is moved: by more than what waits for it may be late."""
-HELD_MS = 2_000.0
-"""How much later an answer is sent: what a member sends next leaves no room for more."""
-HELD_ALONE_MS = 2_500.0
-"""How much later an answer is sent that others overtake."""
+NUMBERS = {
+    "stabilized_one_more": ("stabilized", r"with (\d+) members"),
+    "later_generation": ("stabilized", r"generation (\d+) with"),
+    "one_more_assigned": ("assignment", r"has (\d+) members"),
+    "one_more_static": ("assignment", r"(\d+) of which"),
+    "one_more_loaded": ("group_loaded", r"with (\d+) "),
+}
+"""Numbers in lines: the template, and what is in front of the number or behind it."""
 
 
 def changed(template: str, change: Callable[[SynthesizedLine], Lines]) -> Tell:
     """Print other lines instead of the middle one of a template."""
-
-    def tell(log: GroupLines) -> Lines | None:
-        place = middle(log.of_template(template))
-        if place is None:
-            return None
-        lines = log.lines
-        return [*lines[:place], *change(lines[place]), *lines[place + 1 :]]
-
-    return tell
+    return in_the_middle(
+        partial(GroupLines.of_template, template=template),
+        lambda log, place: change(log.lines[place]),
+    )
 
 
-def _moved(template: str, by_ms: float) -> Tell:
-    """Print a line earlier or later."""
-    return changed(template, lambda line: [replace(line, at_ms=line.at_ms + by_ms)])
+def later(line: SynthesizedLine, by_ms: float) -> SynthesizedLine:
+    """Print a line later, or earlier."""
+    return replace(line, at_ms=line.at_ms + by_ms)
 
 
-def _left_out(template: str) -> Tell:
-    """Leave a line out."""
-    return changed(template, lambda _: [])
+def lines() -> Iterator[Lie]:
+    """Yield what leaves a line out, adds one, moves one, or changes a number in one."""
+    for template in ("preparing", "stabilized", "assignment", "group_loaded"):
+        name = template.removeprefix("group_")
+        runs = FAULTY if name == "loaded" else QUIET
+        yield Lie(f"{name}_line_left_out", "lines", *runs, changed(template, lambda _: []))
+        twice = changed(template, lambda line: [line, later(line, AGAIN_MS)])
+        yield Lie(f"{name}_line_twice", "lines", *runs, twice)
+        if name != "loaded":
+            for when, by_ms in (("early", -MOVED_MS), ("late", MOVED_MS)):
+                moved = changed(template, partial(_moved, by_ms))
+                yield Lie(f"{name}_line_{when}", "order of lines", *runs, moved)
+    for name, (template, pattern) in NUMBERS.items():
+        runs = FAULTY if template == "group_loaded" else QUIET
+        yield Lie(name, "lines", *runs, changed(template, partial(_one_more, pattern)))
 
 
-def _twice(template: str) -> Tell:
-    """Print a line once more, two seconds later."""
-    return changed(template, lambda line: [line, replace(line, at_ms=line.at_ms + 2_000.0)])
+def _moved(by_ms: float, line: SynthesizedLine) -> Lines:
+    return [later(line, by_ms)]
 
 
-def _more(template: str, pattern: str) -> Tell:
+def _one_more(pattern: str, line: SynthesizedLine) -> Lines:
     """Add one to the number in a line that a pattern's group finds."""
-
-    def change(line: SynthesizedLine) -> Lines:
-        match = re.search(pattern, line.text)
-        assert match is not None, line.text
-        begin, end = match.span(1)
-        return [replace(line, text=f"{line.text[:begin]}{int(match[1]) + 1}{line.text[end:]}")]
-
-    return changed(template, change)
+    match = re.search(pattern, line.text)
+    assert match is not None, line.text
+    begin, end = match.span(1)
+    return [replace(line, text=f"{line.text[:begin]}{int(match[1]) + 1}{line.text[end:]}")]
 
 
-def _held(api: str, by_ms: float) -> Tell:
-    """Send an answer later, on a connection that is silent so long."""
-
-    def tell(log: GroupLines) -> Lines | None:
-        place = middle([p for p in log.answered(api) if log.free_ms(p) > by_ms + 100.0])
-        if place is None:
-            return None
-        lines = log.lines
-        later = rewritten(lines[place], lambda logged: _hold(logged, by_ms))
-        lines[place] = replace(later, at_ms=later.at_ms + by_ms)
-        return lines
-
-    return tell
+def held() -> Iterator[Lie]:
+    """Yield what sends an answer too late, and what gives a member an id of before."""
+    is_free = lambda log: [p for p in log.answered("HEARTBEAT") if log.free_ms(p) > HELD_MS + 100.0]
+    one = in_the_middle(is_free, lambda log, place: [_held(log.lines[place], HELD_MS)])
+    yield Lie("heartbeat_held", "lateness", *QUIET, one)
+    for api, runs in (("OFFSET_COMMIT", QUIET), ("SYNC_GROUP", DUPLICATES)):
+        overtaken = lambda log, api=api: [p for p in log.answered(api) if log.is_overtaken(p)]
+        alone = _connected_again(overtaken)
+        yield Lie(f"{api.lower()}_held_alone", "lateness", *runs, alone)
+    yield Lie("id_given_again", "member ids", *DUPLICATES, _id_given_again)
 
 
-def _held_alone(api: str, by_ms: float) -> Tell:
+def _held(line: SynthesizedLine, by_ms: float) -> SynthesizedLine:
+    """Send an answer later."""
+
+    def hold(logged: Json) -> None:
+        logged["remoteTimeMs"] += by_ms
+        logged["totalTimeMs"] += by_ms
+
+    return later(rewritten(line, hold), by_ms)
+
+
+def _connected_again(places: Callable[[GroupLines], list[int]]) -> Tell:
     """Hold one answer back though others show that it was due; its client connects again."""
 
+    def rename(logged: Json) -> None:
+        logged["connection"] += "0"
+
     def tell(log: GroupLines) -> Lines | None:
-        place = middle([p for p in log.answered(api) if log.is_overtaken(p)])
-        if place is None:
+        found = places(log)
+        if not found:
             return None
-        lines, held = log.lines, log.recorded[place]
-        later = rewritten(lines[place], lambda logged: _hold(logged, by_ms))
-        lines[place] = replace(later, at_ms=later.at_ms + by_ms)
-        for at in range(place + 1, len(lines)):
-            other = log.recorded[at]
-            if other.request is not None and other.row["connection"] == held.row["connection"]:
-                lines[at] = rewritten(lines[at], _connected_again)
-        return lines
+        place, changed_lines = found[len(found) // 2], log.lines
+        changed_lines[place] = _held(changed_lines[place], HELD_ALONE_MS)
+        for following in log.on_connection(place):
+            changed_lines[following] = rewritten(changed_lines[following], rename)
+        return changed_lines
 
     return tell
-
-
-def _hold(logged: Json, by_ms: float) -> None:
-    logged["remoteTimeMs"] += by_ms
-    logged["totalTimeMs"] += by_ms
-
-
-def _connected_again(logged: Json) -> None:
-    logged["connection"] += "0"
 
 
 def _id_given_again(log: GroupLines) -> Lines | None:
     """Give an instance that returns the id of its first member, wherever the new one stands."""
-    given: dict[str, list[str]] = {}
+    given: dict[str, dict[str, None]] = {}
     for place in log.answered("JOIN_GROUP"):
         request = log.recorded[place].request
         assert request is not None
         instance = request["request"].get("groupInstanceId")
-        member = request["response"]["memberId"]
-        known = given.setdefault(instance or "", [])
-        if instance and member not in known:
-            known.append(member)
-    several = next((ids for ids in given.values() if len(ids) > 1), None)
+        if instance:
+            given.setdefault(instance, {})[request["response"]["memberId"]] = None
+    several = next((list(ids) for ids in given.values() if len(ids) > 1), None)
     if several is None:
         return None
     first, last = several[0], several[-1]
     return [replace(line, text=line.text.replace(last, first)) for line in log.lines]
 
 
-def _lies() -> Iterator[Lie]:
-    for template in TEMPLATES:
-        name = template.removeprefix("group_")
-        runs = FAULTY if name == "loaded" else QUIET
-        yield Lie(f"{name}_line_left_out", "lines", *runs, _left_out(template))
-        yield Lie(f"{name}_line_twice", "lines", *runs, _twice(template))
-        if name != "loaded":
-            for by_ms in (-MOVED_MS, MOVED_MS):
-                when = "early" if by_ms < 0 else "late"
-                yield Lie(f"{name}_line_{when}", "order of lines", *runs, _moved(template, by_ms))
-    numbers = {
-        "stabilized_one_more": ("stabilized", r"with (\d+) members"),
-        "later_generation": ("stabilized", r"generation (\d+) with"),
-        "one_more_assigned": ("assignment", r"has (\d+) members"),
-        "one_more_static": ("assignment", r"(\d+) of which"),
-        "one_more_loaded": ("group_loaded", r"with (\d+) "),
+def fenced_lines() -> Iterator[Lie]:
+    """Yield what changes the line that a member was fenced: whether, when, and about whom."""
+    lies: dict[str, Tell] = {
+        "left_out": changed(FENCED, lambda _: []),
+        "twice": changed(FENCED, lambda line: [line, later(line, MOVED_MS)]),
+        "late": changed(FENCED, lambda line: [later(line, MOVED_MS)]),
+        "of_another_member": _says("member", lambda says: f"{says['member']}0"),
+        "of_the_holder": _says("member", lambda says: says["holder"]),
+        "of_another_instance": _says("instance", lambda says: f"{says['instance']}0"),
+        "of_another_operation": _says("operation", lambda _: "leave-group"),
+        "with_another_holder": _says("holder", lambda says: says["member"]),
     }
-    for name, (template, pattern) in numbers.items():
-        runs = FAULTY if name == "one_more_loaded" else QUIET
-        yield Lie(name, "lines", *runs, _more(template, pattern))
-    yield Lie("heartbeat_held", "lateness", *QUIET, _held("HEARTBEAT", HELD_MS))
-    commit, sync = (_held_alone(api, HELD_ALONE_MS) for api in ("OFFSET_COMMIT", "SYNC_GROUP"))
-    yield Lie("offset_commit_held_alone", "lateness", *QUIET, commit)
-    yield Lie("sync_group_held_alone", "lateness", *DUPLICATES, sync)
-    yield Lie("id_given_again", "member ids", *DUPLICATES, _id_given_again)
+    for name, tell in lies.items():
+        yield Lie(f"fenced_line_{name}", "lines", *DUPLICATES, tell)
 
 
-LINES = tuple(_lies())
+def _says(name: str, instead: Callable[[Mapping[str, str]], str]) -> Tell:
+    """Print another value of a field of the line, given all its fields."""
+
+    def other(log: GroupLines, place: int) -> Lines:
+        message, grammar = log.recorded[place].row["message"], log.recording.run.grammar
+        says = grammar.said(FENCED, message)
+        printed = grammar.template(FENCED).printed({**says, name: instead(says)})
+        line = log.lines[place]
+        return [replace(line, text=line.text.replace(message, printed))]
+
+    return in_the_middle(partial(GroupLines.of_template, template=FENCED), other)

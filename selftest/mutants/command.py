@@ -8,45 +8,37 @@ import click
 from groupquake.console import Console, json_lines
 from groupquake.exits import Exit
 from reports.judgement.run.evidence_level import Level
-from selftest.mutants import traces
-from selftest.mutants.evidence import runs_in
+from selftest.broken_rules import RULES
+from selftest.mutants.evidence import KEPT, runs_in, sequences_in
 from selftest.mutants.table import Table, make_table
-from selftest.mutants.wire_table import make_wire_table
 
-KEPT = Path(__file__).parents[2] / "tests" / "recorded"
-HEAD = """\
+MUTANTS_HEAD = """\
 | mutant | source of the rule | in the log: seeds that fail | in the oracle: not explained |
 |---|---|---|---|"""
-
-HEAD_OF_LIES = """\
+LIES_HEAD = """\
 | lie | freedom that it claims | runs with it | found in | why the evidence cannot show it |
 |---|---|---|---|---|"""
+WIRE_HEAD = """\
+| mutant or lie | runs with it | found in | recordings that fail | what the wire does not show |
+|---|---|---|---|---|"""
+FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
 @click.command(
     epilog=f"Exit codes: 0 every mutant is caught both ways, every lie is found or explained, and"
     f" unaltered evidence has no finding; {Exit.FAIL:d} otherwise; {Exit.USAGE:d} no evidence.",
 )
-@click.option(
-    "--evidence",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Run folders, ten seeds an experiment, or archives of them. [what the repository keeps]",
-)
-@click.option(
-    "--traces",
-    "sequences",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Event files of `dev fuzz`. [what the repository keeps]",
-)
-@click.option(
-    "--level",
-    type=click.Choice([Level.REQUESTS.value, Level.WIRE.value]),
-    default=Level.REQUESTS.value,
-    show_default=True,
-    help="What the logs are taken for: `wire` leaves requests and answers alone.",
-)
+@click.option("--evidence", type=FOLDER, default=KEPT / "seeds",
+              help="Run folders, ten seeds an experiment, or archives of them."
+              " [what the repository keeps]")  # fmt: skip
+@click.option("--traces", type=FOLDER, default=KEPT / "traces",
+              help="Event files of `groupquake dev fuzz`. [what the repository keeps]")  # fmt: skip
+@click.option("--level", type=click.Choice([Level.REQUESTS.value, Level.WIRE.value]),
+              default=Level.REQUESTS.value, show_default=True,
+              help="What the logs are taken for: `wire` leaves requests and answers"
+              " alone.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
-def mutants(evidence: Path | None, sequences: Path | None, level: str, *, as_json: bool) -> Exit:
+def mutants(evidence: Path, traces: Path, level: str, *, as_json: bool) -> Exit:
     """Break every rule of the coordinator in turn, and check that each broken rule is caught.
 
     A rule is broken in the log: a coordinator without the rule gets the requests of recorded runs,
@@ -54,44 +46,22 @@ def mutants(evidence: Path | None, sequences: Path | None, level: str, *, as_jso
     real brokers must contradict it. Then the same runs get lies: one answer, line or time
     is changed.
 
-    Make evidence by `groupquake run NAME --seed N --no-report --runs DIR` and `dev fuzz`.
+    Make evidence by `groupquake run NAME --seed N --no-report --runs DIR` and `groupquake dev
+    fuzz`.
     """
-    runs, events = evidence or KEPT / "seeds", sequences or KEPT / "traces"
-    for folder in (runs, events):
-        if not folder.is_dir():
-            raise click.UsageError(f"{folder}: no such folder; give --evidence and --traces")
+    console, at = Console(), Level(level)
     recordings = [file.parent for file in sorted(KEPT.glob("*/environment.json"))]
-    console = Console()
-    if level == Level.WIRE:
-        with runs_in(runs) as found:
-            on_wire = make_wire_table(found, recordings, console.progress)
-        Console.result(*json_lines(asdict(on_wire)) if as_json else on_wire.lines)
-        return Exit.PASS if on_wire.good else Exit.FAIL
-    with runs_in(runs) as found:
-        recordings += [run.folder for mine in found.values() for run in mine]
-        table = make_table(found, traces.read_all(events), recordings, console.progress)
-    Console.result(*json_lines(_as_dict(table)) if as_json else _lines(table))
+    sequences = sequences_in(traces) if at is Level.REQUESTS else []
+    with runs_in(evidence) as runs:
+        table = make_table(at, runs, sequences, recordings, console.progress)
+    whole = {"good": table.good, "summary": table.summary, **asdict(table)}
+    Console.result(*json_lines(whole) if as_json else _lines(table, at))
     return Exit.PASS if table.good else Exit.FAIL
 
 
-def _lines(table: Table) -> list[str]:
-    mutants = [HEAD, *(row.line for row in table.rows)]
-    lies = [HEAD_OF_LIES, *(lie.line for lie in table.lies)]
-    return [*mutants, "", *lies, "", _summary(table)]
-
-
-def _summary(table: Table) -> str:
-    in_logs = sum(row.caught_in_logs for row in table.rows)
-    as_oracle = sum(row.caught_as_oracle for row in table.rows)
-    found = sum(lie.found for lie in table.lies)
-    explained = sum(lie.explained for lie in table.lies)
-    return (
-        f"{len(table.rows)} mutants: {in_logs} caught in the log, {as_oracle} in the oracle;"
-        f" {len(table.lies)} lies: {found} found, {explained} explained;"
-        f" unaltered: {table.findings} findings in {table.runs} runs,"
-        f" {table.contradicted} of {table.sequences} sequences not explained"
-    )
-
-
-def _as_dict(table: Table) -> dict[str, object]:
-    return {"good": table.good, "summary": _summary(table), **asdict(table)}
+def _lines(table: Table, level: Level) -> list[str]:
+    if level is Level.WIRE:
+        return [WIRE_HEAD, *(row.line for row in table.rows), "", table.summary]
+    rules = [row.line for row in table.rows if row.name in RULES]
+    lies = [row.line for row in table.rows if row.name not in RULES]
+    return [MUTANTS_HEAD, *rules, "", LIES_HEAD, *lies, "", table.summary]

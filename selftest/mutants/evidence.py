@@ -1,9 +1,10 @@
-"""Recorded runs from which logs of mutants are synthesized: seeds of the library's experiments.
+"""What is kept of real brokers: runs of the library's experiments, sequences of the fuzzer.
 
-They are stored as one archive for each experiment (`NAME.tar.xz`, a run folder for each seed), or
-as run folders.
+Runs are stored as one archive for each experiment (`NAME.tar.xz`, a run folder for each seed), or
+as run folders; sequences as event files.
 """
 
+import lzma
 import tarfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -11,8 +12,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from reference_coordinator.event_files.reading import EventSequence, read
 from reports.judgement.recording import Recording
 
+KEPT = Path(__file__).parents[2] / "tests" / "recorded"
+"""What the repository keeps: `seeds/`, `traces/`, and a folder for each other recording."""
 Runs = Mapping[str, tuple[Recording, ...]]
 """The runs of each experiment, in the order of seeds."""
 
@@ -29,11 +33,10 @@ def runs_in(folder: Path) -> Iterator[Runs]:
                 if not file.parent.is_symlink() and any(file.parent.glob("brokers/*/group.log*")):
                     run = Recording(file.parent)
                     found[run.run.experiment.name].append(run)
-        in_order = {
+        yield {
             name: tuple(sorted(mine, key=lambda run: int(run.environment["seed"])))
             for name, mine in sorted(found.items())
         }
-        yield in_order
 
 
 def _unpack(archive: Path, target: Path) -> None:
@@ -45,3 +48,17 @@ def _unpack(archive: Path, target: Path) -> None:
             if content is not None and file.is_relative_to(target.resolve()):
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_bytes(content.read())
+
+
+def sequences_in(folder: Path) -> list[EventSequence]:
+    """Read every event file in a folder (`*.jsonl`, `*.jsonl.xz`)."""
+    return [
+        sequence
+        for file in sorted(folder.glob("*.jsonl*"))
+        for sequence in read(_text(file).splitlines(), file.name)
+    ]
+
+
+def _text(file: Path) -> str:
+    content = file.read_bytes()
+    return (lzma.decompress(content) if file.suffix == ".xz" else content).decode()

@@ -1,6 +1,6 @@
-"""The findings about one group of a recorded or synthesized run.
+"""What is found in one group of a recorded or altered run, and what contradicts an oracle.
 
-They are those of `groupquake report`: the same functions judge the group, without Spark.
+The findings are those of `groupquake report`: the same functions judge the group, without Spark.
 """
 
 from collections import defaultdict
@@ -8,8 +8,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from reference_coordinator.classic.step import Step
+from groupquake.fuzz.judge import Verdict, replayed, verdict_of
+from reference_coordinator.classic import CLASSIC
+from reference_coordinator.classic.releases import profile_for
+from reference_coordinator.classic.step import Step, step
+from reference_coordinator.event_files.reading import EventSequence
+from reference_coordinator.replay import Tolerance, replay
 from reports.judgement import findings
+from reports.judgement.collector import collector_paused
 from reports.judgement.disturbances import Disturbances, of_brokers
 from reports.judgement.doubtful import DOUBTFUL
 from reports.judgement.findings import Finding
@@ -20,11 +26,19 @@ from reports.judgement.run_context import RunContext
 from selftest.mutants.log_synthesis import LogSynthesis
 from selftest.mutants.synthesized_run import SynthesizedRun
 
-__all__ = [
-    "DOUBTFUL", "bound", "disturbances_of", "fails", "found", "proven", "synthesized_run_of",
-]  # fmt: skip
 Tables = Mapping[str, list[dict[str, Any]]]
 """The rows of a group's tables (`reports.judgement.group`), by table."""
+BRIEFLY = Tolerance(search=100)
+"""The search limit for a mutant: a sequence counts only if a short search shows the difference."""
+
+
+def verdict(recording: Recording, group: str) -> str:
+    """Return `fail` or `unknown` if something is found in a group, else an empty text."""
+    with collector_paused():
+        if _first_wrong(recording, group) or proven(found(recording, group)):
+            return "fail"
+        doubtful = bound(recording, group).keys() & DOUBTFUL
+        return "unknown" if doubtful or found(recording, group) else ""
 
 
 def found(recording: Recording, group: str) -> list[Finding]:
@@ -38,9 +52,9 @@ def bound(recording: Recording, group: str) -> Mapping[str, int]:
     return {row["name"]: row["count"] for row in rows if row["count"]}
 
 
-def fails(recording: Recording, group: str) -> bool:
-    """Return whether the evidence of a group makes the verdict `fail`."""
-    return bool(_first_wrong(recording, group) or proven(found(recording, group)))
+def proven(differences: Iterable[Finding]) -> list[Finding]:
+    """Return the root findings that make the verdict `fail`."""
+    return findings.proven_roots(differences)
 
 
 def _first_wrong(recording: Recording, group: str) -> list[Finding]:
@@ -68,8 +82,7 @@ def _tables(context: RunContext, recording: Recording, group: str) -> Tables:
 
 def _differences(recording: Recording, tables: Tables) -> list[Finding]:
     """List the differences in log order, each beside the disturbances of the run."""
-    differences = findings.of_group(tables)
-    return disturbances_of(recording, tables).judged(differences)
+    return disturbances_of(recording, tables).judged(findings.of_group(tables))
 
 
 def disturbances_of(recording: Recording, tables: Tables) -> Disturbances:
@@ -92,6 +105,18 @@ def synthesized_run_of(coordinator: Step, recording: Recording, group: str) -> S
     return SynthesizedRun(recording.folder, recording, group, tuple(synthesized))
 
 
-def proven(differences: Iterable[Finding]) -> list[Finding]:
-    """Return the root findings that make the verdict `fail`."""
-    return findings.proven_roots(differences)
+def explains(
+    sequence: EventSequence, coordinator: Step = step, tolerance: Tolerance | None = None
+) -> Verdict:
+    """Replay a sequence by a coordinator under the rules of the release; return the verdict."""
+    rules = profile_for(sequence.kafka, sequence.coordinator)
+    assert rules is not None, f"no rules for Kafka {sequence.kafka}, {sequence.coordinator}"
+    return verdict_of(replayed(sequence, rules, tolerance, coordinator))
+
+
+def contradicts(recording: Recording, group: str, coordinator: Step) -> bool:
+    """Tell whether a coordinator as the oracle cannot explain the unaltered evidence of a group."""
+    evidence = recording.evidence_with_faults(group)
+    protocol = replace(CLASSIC, step=coordinator)
+    with collector_paused():
+        return replay(evidence, recording.profile, first_alone=True, protocol=protocol).proven

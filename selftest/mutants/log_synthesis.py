@@ -5,49 +5,27 @@ coordinator lines are printed in the brokers' format, and agree with each other.
 loses its state; the next coordinator loads the records that this coordinator stored.
 """
 
-import heapq
-import itertools
 import uuid
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
 
 from kafka_protocol.errors import Error
 from kafka_protocol.request_log import COMPLETED, printed
 from reference_coordinator.classic import CLASSIC
-from reference_coordinator.classic.effects import (
-    Answer,
-    Arm,
-    AssignmentReceived,
-    Disarm,
-    Effect,
-    Persist,
-    Response,
-    Transition,
-)
-from reference_coordinator.classic.events import (
-    Choices,
-    Event,
-    Loaded,
-    LoadStarted,
-    RecordWritten,
-    Timer,
-    TimerFired,
-    Unloaded,
-)
-from reference_coordinator.classic.records import GroupRecord
-from reference_coordinator.classic.state import Group, Service, State
+from reference_coordinator.classic.effects import Answer, Effect
+from reference_coordinator.classic.events import Choices, Loaded, LoadStarted, Unloaded
+from reference_coordinator.classic.state import Group, Service
+from reference_coordinator.classic.step import Step
+from reference_coordinator.driving.bodies import response_body
+from reference_coordinator.driving.driver import Agenda, Write
+from reference_coordinator.protocol import Observed
 from reference_coordinator.replay import EpochEvent, ObservedRequest
-from reference_coordinator.replay.expected_lines import DueLine, expected_lines
 from reference_coordinator.replay.hints import Hints, hinted
 from reports.judgement.recording import Line, Recording
-from reports.judgement.timelines.fenced_lines import fencings
-from reports.judgement.timelines.line_fields import OPERATIONS
 from reports.timing import ARRIVAL_ERROR_MS
-from selftest.broken_rules import Step
-from selftest.mutants.wordings import Wording, body
+from selftest.logged_driver import LoggedDriver
+from selftest.mutants.wordings import Wording
 
 WRITE_MS = 2.0
 """How long a synthesized broker takes to store a record."""
@@ -75,21 +53,98 @@ class ReceivedRequest:
     seen: ObservedRequest
     read_ms: float
 
-    @property
-    def connection(self) -> str:
-        """The connection of the request."""
-        return self.seen.connection
 
+class BrokerProcess(LoggedDriver):
+    """The coordinator of one process of a broker; `number` counts its starts."""
 
-@dataclass
-class BrokerProcess:
-    """The state of one process of a broker; `number` counts its starts."""
+    def __init__(self, synthesis: "LogSynthesis", broker: str, number: int) -> None:
+        recording = synthesis.recording
+        group = Group(synthesis.name, service=Service.ABSENT)
+        super().__init__(group, recording.profile, synthesis.coordinator, synthesis.agenda)
+        self.synthesis, self.broker, self.number = synthesis, broker, number
+        self.wording = synthesis.wording
+        self.partition = recording.partitions[synthesis.group]
+        self.open: dict[str, ReceivedRequest] = {}
+        self.waiting: dict[str, list[ReceivedRequest]] = defaultdict(list)
 
-    group: Group
-    number: int
-    timers: dict[Timer, float] = field(default_factory=dict)
-    open: dict[str, ReceivedRequest] = field(default_factory=dict)
-    waiting: dict[str, list[ReceivedRequest]] = field(default_factory=lambda: defaultdict(list))
+    def receive(self, received: ReceivedRequest) -> None:
+        """Take a request, once the one before it on its connection is answered."""
+        seen = received.seen
+        if any(other.seen.connection == seen.connection for other in self.open.values()):
+            self.waiting[seen.connection].append(received)
+            return
+        self.open[seen.id] = received
+        now_ms = self.synthesis.agenda.now_ms
+        self.take(CLASSIC.event_of(seen, now_ms, self.picks(self._new_id(seen))))
+
+    def _new_id(self, seen: ObservedRequest) -> str:
+        """Return the member id that the recorded broker gave, if it is one for this group."""
+        if seen.api != "JOIN_GROUP" or seen.request["memberId"]:
+            return ""
+        prefix = f"{seen.request.get('groupInstanceId') or seen.client_id}-"
+        given = str(seen.response_fields.get("memberId") or "")
+        if given.startswith(prefix) and given not in self.group.members:
+            return given
+        return f"{prefix}{uuid.uuid5(uuid.NAMESPACE_OID, seen.id)}"
+
+    def picks(self, new_member_id: str = "") -> Choices:
+        """Choose as the recorded broker did, as far as its responses show it."""
+        leader = protocol = ""
+        for other in self.open.values():
+            if other.seen.api == "JOIN_GROUP":
+                leader = leader or other.seen.response_fields.get("leader", "")
+                protocol = protocol or other.seen.response_fields.get("protocolName") or ""
+        return Choices(new_member_id, leader, protocol)
+
+    def write_ms(self) -> float:
+        """Let a write take some time."""
+        return WRITE_MS
+
+    def outcome(self, write: Write) -> tuple[Error, bool]:
+        """Ask the synthesis, since the log is not the broker's alone."""
+        return self.synthesis.outcome(self.broker, write)
+
+    def asked(self, request: str) -> Observed:
+        """Return a request that is not answered yet."""
+        return self.open[request].seen
+
+    def write_line(self, text: str) -> None:
+        """Take a line of the coordinator."""
+        line = SynthesizedLine(self.broker, self.number, self.now_ms, text)
+        self.synthesis.result.append(line)
+
+    def absorb(self, effect: Effect) -> None:
+        """Print an answer."""
+        super().absorb(effect)
+        if isinstance(effect, Answer):
+            self._answer(effect)
+
+    def _answer(self, answer: Answer) -> None:
+        """Print a request's log line, at the time of its response."""
+        received = self.open.pop(answer.request)
+        line = self.synthesis.lines[answer.request]
+        assert line.request is not None
+        content = {
+            **line.request,
+            "request": {**line.request["request"], "groupId": self.synthesis.name},
+            "response": response_body(answer.response, received.seen),
+            "connection": f"{line.request['connection']}-{self.synthesis.name}",
+        }
+        remote = max(0.0, self.now_ms - received.read_ms - content["localTimeMs"])
+        total = content["requestQueueTimeMs"] + content["localTimeMs"] + remote + SENT_MS
+        content |= {
+            "remoteTimeMs": round(remote, 3),
+            "responseQueueTimeMs": 0.05,
+            "sendTimeMs": 0.1,
+            "totalTimeMs": round(total, 3),
+        }
+        sent_ms = received.read_ms - content["requestQueueTimeMs"] + total
+        head, tail = line.text.partition(COMPLETED)[0], line.text.rpartition(" (")[2]
+        text = f"{head}{printed(content)} ({tail}"
+        self.synthesis.result.append(SynthesizedLine(self.broker, self.number, sent_ms, text))
+        if waiting := self.waiting.get(received.seen.connection):
+            following = replace(waiting.pop(0), read_ms=sent_ms)
+            self.synthesis.agenda.at(sent_ms, partial(self.receive, following))
 
 
 @dataclass
@@ -100,222 +155,66 @@ class LogSynthesis:
     group: str
     name: str
     coordinator: Step
+    agenda: Agenda = field(default_factory=Agenda)
     processes: dict[str, BrokerProcess] = field(default_factory=dict)
     starts: Counter[str] = field(default_factory=Counter)
-    stored: GroupRecord | None = None
-    queue: list[tuple[float, int, str, Any]] = field(default_factory=list)
+    last: BrokerProcess | None = None
+    """The last that has loaded the group."""
     result: list[SynthesizedLine] = field(default_factory=list)
     lines: dict[str, Line] = field(default_factory=dict)
-    count: Iterator[int] = field(default_factory=itertools.count)
-    begun: DueLine | None = None
-    """What the line of the rebalance says that the last step began, if it began one."""
+
+    @cached_property
+    def wording(self) -> Wording:
+        """How the brokers of the release word their lines."""
+        return Wording(self.recording.run.grammar)
+
+    def outcome(self, _broker: str, _write: Write) -> tuple[Error, bool]:
+        """Return how a write ends: with which error, and whether the log has it."""
+        return Error.NONE, True
 
     def run(self) -> list[SynthesizedLine]:
         """Return all lines about the group."""
-        self._read()
-        while self.queue:
-            at_ms, _, broker, item = heapq.heappop(self.queue)
-            if item is None:
-                del self.processes[broker]
-            elif isinstance(item, EpochEvent):
-                self._apply_epoch_event(broker, item)
-            else:
-                for event in self._events(broker, item, at_ms):
-                    self._step(broker, event)
+        self.read()
+        self.agenda.run()
         return self.result
 
-    def _read(self) -> None:
-        """Queue what the brokers were received, and their coming and going."""
+    def read(self) -> None:
+        """Plan what the brokers received, and their coming and going."""
         evidence = self.recording.evidence(self.group)
         for seen in hinted(evidence.requests, Hints.of(evidence.hints)):
-            self._push(
-                seen.at_ms, seen.broker, ReceivedRequest(seen, seen.earliest_ms + ARRIVAL_ERROR_MS)
-            )
+            received = ReceivedRequest(seen, seen.earliest_ms + ARRIVAL_ERROR_MS)
+            self.agenda.at(seen.at_ms, partial(self._receive, received))
         for epoch_event in evidence.epoch_events:
-            self._push(epoch_event.at_ms, epoch_event.broker, epoch_event)
+            self.plan(epoch_event)
         for line in self.recording.lines:
             if line.group == self.group and line.request is not None:
                 self.lines[f"{line.broker}:{line.number}"] = line
         for process in self.recording.logs.merged.processes:
             if process["last_ms"] is not None:
-                self._push(process["last_ms"], process["broker"], None)
+                self.agenda.at(process["last_ms"], partial(self._end, process["broker"]))
 
-    @property
-    def _partition(self) -> int:
-        return self.recording.partitions[self.group]
+    def plan(self, epoch_event: EpochEvent) -> None:
+        """Let a broker start, or load or unload the group."""
+        self.agenda.at(epoch_event.at_ms, partial(self._apply_epoch_event, epoch_event))
 
-    @cached_property
-    def _printed_lines(self) -> Collection[str]:
-        """The lines that this coordinator writes of what it does."""
-        grammar = self.recording.run.grammar
-        never = {name for name, other in grammar.lines_instead.items() if other is None}
-        return {template.name for template in grammar.templates} - never
+    def _receive(self, received: ReceivedRequest) -> None:
+        if process := self.processes.get(received.seen.broker):
+            process.receive(received)
 
-    @cached_property
-    def _wording(self) -> Wording:
-        return Wording(self.recording.run.grammar)
+    def _end(self, broker: str) -> None:
+        self.processes.pop(broker).die()
 
-    def _push(self, at_ms: float, broker: str, item: Any) -> None:
-        heapq.heappush(self.queue, (at_ms, next(self.count), broker, item))
-
-    def _apply_epoch_event(self, broker: str, epoch_event: EpochEvent) -> None:
-        """Start a broker, or let it load or unload the group."""
+    def _apply_epoch_event(self, epoch_event: EpochEvent) -> None:
+        broker, at_ms = epoch_event.broker, epoch_event.at_ms
         match epoch_event.kind:
             case "started":
                 self.starts[broker] += 1
-                absent = Group(self.name, service=Service.ABSENT)
-                self.processes[broker] = BrokerProcess(absent, self.starts[broker])
+                self.processes[broker] = BrokerProcess(self, broker, self.starts[broker])
             case "loading":
-                self._step(broker, LoadStarted(epoch_event.at_ms))
+                self.processes[broker].take(LoadStarted(at_ms))
             case "loaded":
-                self._step(broker, Loaded(epoch_event.at_ms, self.stored))
+                process, before = self.processes[broker], self.last or self.processes[broker]
+                process.stored, self.last = before.stored, process
+                process.take(Loaded(at_ms, process.stored_record))
             case "unloaded":
-                self._step(broker, Unloaded(epoch_event.at_ms))
-
-    def _events(self, broker: str, item: Any, at_ms: float) -> Iterator[Event]:
-        process = self.processes.get(broker)
-        if process is None:
-            return
-        if isinstance(item, ReceivedRequest):
-            if any(other.connection == item.connection for other in process.open.values()):
-                process.waiting[item.connection].append(item)
-                return
-            process.open[item.seen.id] = item
-            yield CLASSIC.event_of(item.seen, at_ms, self._choices(process, item.seen))
-        elif isinstance(item, Timer):
-            if process.timers.get(item) == at_ms:
-                del process.timers[item]
-                yield TimerFired(at_ms, item, self._choices(process))
-        elif item in process.open:
-            yield RecordWritten(at_ms, item, choices=self._choices(process))
-
-    def _choices(self, process: BrokerProcess, seen: ObservedRequest | None = None) -> Choices:
-        """Choose as the recorded broker did, as far as its responses show it."""
-        leader = protocol = new_id = ""
-        for other in process.open.values():
-            if other.seen.api == "JOIN_GROUP":
-                leader = leader or other.seen.response_fields.get("leader", "")
-                protocol = protocol or other.seen.response_fields.get("protocolName") or ""
-        if seen is not None and seen.api == "JOIN_GROUP" and not seen.request["memberId"]:
-            prefix = f"{seen.request.get('groupInstanceId') or seen.client_id}-"
-            new_id = seen.response_fields.get("memberId") or ""
-            if not new_id.startswith(prefix) or new_id in process.group.members:
-                new_id = f"{prefix}{uuid.uuid5(uuid.NAMESPACE_OID, seen.id)}"
-        return Choices(new_id, leader, protocol)
-
-    def _step(self, broker: str, event: Event) -> None:
-        process = self.processes[broker]
-        before = process.group
-        process.group, effects = self.coordinator(before, event, self.recording.profile)
-        due = list(expected_lines(before, process.group, event, effects))
-        self.begun = next((line for line in due if line.line == "preparing"), None)
-        for line in due:
-            if line is not self.begun and line.line in self._printed_lines:
-                self._print_line(broker, event.at_ms, line.line, **self._wording.about(line))
-        for effect in effects:
-            if isinstance(effect, Answer) and effect.request == getattr(event, "request", None):
-                self._print_fenced(broker, event.at_ms, effect)  # one that waited leaves no line
-            self._apply(broker, event.at_ms, effect)
-
-    def _print_fenced(self, broker: str, at_ms: float, answer: Answer) -> None:
-        """Print whom an answer fences."""
-        process = self.processes[broker]
-        seen = process.open[answer.request].seen
-        if answer.response.error is not Error.FENCED_INSTANCE_ID and seen.api != "LEAVE_GROUP":
-            return
-        for due in fencings(replace(seen, response=body(answer.response, seen))):
-            instance = dict(due.says)["instance"]
-            self._print_line(
-                broker,
-                at_ms,
-                "fenced",
-                member=due.subject,
-                instance=instance,
-                holder=process.group.static_ids.get(instance, ""),
-                operation=OPERATIONS[seen.api][0],
-            )
-
-    def _print_line(self, broker: str, at_ms: float, what: str, **words: object) -> None:
-        words |= {"group": self.name, "partition": self._partition}
-        text = self._wording.line(broker, what, words)
-        self.result.append(SynthesizedLine(broker, self.processes[broker].number, at_ms, text))
-
-    def _apply(self, broker: str, now: float, effect: Effect) -> None:
-        process = self.processes[broker]
-        match effect:
-            case Answer(request=request, response=response):
-                self._answer(broker, request, response, now)
-            case Arm(timer=timer, deadline_ms=deadline):
-                process.timers[timer] = deadline
-                self._push(deadline, broker, timer)
-            case Disarm(timer=timer):
-                process.timers.pop(timer, None)
-            case Persist(request=request, record=record):
-                self.stored = record
-                if request is not None:
-                    self._push(now + WRITE_MS, broker, request)
-            case AssignmentReceived():
-                self._print_line(
-                    broker,
-                    now,
-                    "assignment",
-                    member=effect.leader,
-                    generation=effect.generation,
-                    members=effect.members,
-                    static_members=effect.static_members,
-                )
-            case Transition():
-                self._print_transition(broker, now, effect)
-
-    def _print_transition(self, broker: str, now: float, moved: Transition) -> None:
-        what = {
-            State.PREPARING_REBALANCE: "preparing",
-            State.COMPLETING_REBALANCE: "stabilized",
-            State.EMPTY: "empty",
-        }.get(moved.after)
-        if what is None:
-            return
-        begun = self.begun if moved.reason is not None else None
-        reason = self._wording.reason(begun) if begun is not None else ""
-        self._print_line(
-            broker,
-            now,
-            what,
-            generation=moved.generation,
-            members=moved.members,
-            reason=reason,
-        )
-
-    def _answer(self, broker: str, request: str, response: Response, now: float) -> None:
-        """Print a request's log line, at the time of its response."""
-        process = self.processes[broker]
-        received = process.open.pop(request)
-        line = self.lines[request]
-        assert line.request is not None
-        content = self._with_group_name(line.request, body(response, received.seen))
-        remote = max(0.0, now - received.read_ms - content["localTimeMs"])
-        total = content["requestQueueTimeMs"] + content["localTimeMs"] + remote + SENT_MS
-        content |= {
-            "remoteTimeMs": round(remote, 3),
-            "responseQueueTimeMs": 0.05,
-            "sendTimeMs": 0.1,
-            "totalTimeMs": round(total, 3),
-        }
-        sent = received.read_ms - content["requestQueueTimeMs"] + total
-        head, tail = line.text.partition(COMPLETED)[0], line.text.rpartition(" (")[2]
-        text = f"{head}{printed(content)} ({tail}"
-        self.result.append(SynthesizedLine(broker, process.number, sent, text))
-        if waiting := process.waiting.get(received.connection):
-            following = waiting.pop(0)
-            self._push(sent, broker, replace(following, read_ms=sent))
-
-    def _with_group_name(
-        self, line: Mapping[str, Any], answer: Mapping[str, Any]
-    ) -> dict[str, Any]:
-        """Put the other group name in; connections get it as a suffix."""
-        return {
-            **line,
-            "request": {**line["request"], "groupId": self.name},
-            "response": answer,
-            "connection": f"{line['connection']}-{self.name}",
-        }
+                self.processes[broker].take(Unloaded(at_ms))

@@ -1,214 +1,305 @@
-"""The table of all mutants: what catches each, in synthesized logs and in the oracle's place."""
+"""The table of broken rules and lies: in how many recorded runs each is found.
+
+A broken rule or a lie alters a run; the altered run is judged as any other, at one of two levels:
+with all lines, or by what the tap would have seen (`wire`).
+"""
 
 import multiprocessing
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from groupquake.fuzz.judge import Verdict
-from reference_coordinator.classic import CLASSIC
-from reference_coordinator.classic.step import step
+from reference_coordinator.classic.step import Step, step
 from reference_coordinator.event_files.reading import EventSequence
-from reference_coordinator.replay import replay
-from reports.judgement.collector import collector_paused
 from reports.judgement.recording import Recording
-from selftest.broken_rules import MUTANTS
-from selftest.lies.table import LIES, LieResult, result_of
-from selftest.mutants import judging, traces
-from selftest.mutants.catching_experiments import CATCHING_EXPERIMENTS
+from reports.judgement.run.evidence_level import Level
+from selftest.broken_rules import MUTANTS, RULES, Rule
+from selftest.lies import LIES, GroupLines, Lie
+from selftest.lies.answers import IN_AN_OUTAGE, WRITES
 from selftest.mutants.evidence import Runs
+from selftest.mutants.judging import (
+    BRIEFLY,
+    contradicts,
+    explains,
+    found,
+    synthesized_run_of,
+    verdict,
+)
+from selftest.mutants.synthesized_run import SynthesizedRun
+from selftest.mutants.wire_run import WireRun
 
 SEEDS = 10
-"""How many seeds of an experiment must catch a mutant."""
+"""How many seeds of an experiment must show a broken rule or a lie, with all lines."""
+NOT_SHOWN: Mapping[str, tuple[int, str]] = {
+    "assignment_line_left_out": (
+        9,
+        (
+            "where the next JoinGroup overlaps the leader's SyncGroup, this line alone says which"
+            " came first; a log has a hole in its serial numbers there"
+        ),
+    ),
+    "heartbeat_held": (8, "on Java a Heartbeat may wait for a write of its partition"),
+}
+"""Lies that the evidence cannot show in each run: in how many of SEEDS at least, and why."""
+LINES_ALONE = "it changes no answer: lines alone show it"
+UNTRACED = "untraced"
+NOT_ON_WIRE: Mapping[str, str] = {
+    **{
+        f"{api.lower()}_{error.name.lower()}_{when}": (
+            "while a broker is down writes may fail, and no line says that one did not"
+        )
+        for api in IN_AN_OUTAGE
+        for error in WRITES
+        for when in ("in_an_outage", "for_ten_seconds")
+    },
+    "heartbeat_held": "it may have waited for its turn, which only the broker measures",
+}
+"""Why answers cannot show a lie in each of its runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One mutant: `caught` of `seeds` runs catch its synthesized log.
+    """A broken rule or a lie, and in how many `runs` of an experiment it is found.
 
-    In the oracle's place, it leaves `unexplained` of `sequences` fuzz sequences. If that is 0,
-    `replayed` is the number of unaltered runs that contradict it; if that is 0 too, `recorded` is
-    the number of other recordings that do.
+    `basis` is the rule's source, or the freedom that the lie claims. Of the runs `fails` fail,
+    `doubts` are unknown, and in `untraced`, at level wire, nothing is found and no answer differs
+    from those of a coordinator that keeps the rules. `elsewhere` says what else shows the rule: in
+    the oracle's place, or in other recordings at level wire.
     """
 
-    mutant: str
-    breaks: str
-    source: str
+    level: Level
+    name: str
+    basis: str
     experiment: str
-    caught: int
-    seeds: int
-    unexplained: int
-    sequences: int
-    replayed: int
-    recorded: int
+    runs: int
+    fails: int
+    doubts: int = 0
+    untraced: int = 0
+    elsewhere: str = ""
 
     @property
-    def caught_in_logs(self) -> bool:
-        """Whether at least `SEEDS` synthesized logs are there and all of them fail."""
-        return self.caught == self.seeds >= SEEDS
+    def is_found(self) -> bool:
+        """Whether it is found in every run that has it, if there are enough."""
+        if self.level is Level.WIRE:
+            return self.fails + self.doubts + self.untraced == self.runs > 0
+        if self.name in LIES:
+            return self.fails + self.doubts == self.runs >= SEEDS
+        return self.fails == self.runs >= SEEDS and bool(self.elsewhere)
 
     @property
-    def caught_as_oracle(self) -> bool:
-        """Whether evidence of real brokers contradicts it as the oracle."""
-        return any((self.unexplained, self.replayed, self.recorded))
+    def is_explained(self) -> bool:
+        """Whether it is known why some runs do not show it."""
+        if self.level is Level.WIRE:
+            return self.name in NOT_ON_WIRE
+        least, _ = NOT_SHOWN.get(self.name, (self.runs + 1, ""))
+        return self.runs >= SEEDS and self.fails + self.doubts >= least
 
     @property
     def line(self) -> str:
         """The row of the Markdown table."""
-        if self.replayed:
-            as_oracle = f"{self.replayed} of these runs"
-        elif self.recorded:
-            as_oracle = f"{self.recorded} other recordings"
+        shown = f"{self.fails} fail" + (f", {self.doubts} unknown" if self.doubts else "")
+        runs = f"`{self.experiment}` {self.runs}"
+        if self.level is Level.WIRE:
+            reason = LINES_ALONE if self.untraced == self.runs else NOT_ON_WIRE.get(self.name, "")
+            if 0 < self.untraced < self.runs and not reason:
+                reason = f"{self.untraced} without another answer"
+            cells = [runs, shown, self.elsewhere, reason]
+        elif self.name in LIES:
+            cells = [self.basis, runs, shown, NOT_SHOWN.get(self.name, (0, ""))[1]]
         else:
-            as_oracle = f"{self.unexplained} of {self.sequences} sequences"
-        in_logs = f"`{self.experiment}` {self.caught} of {self.seeds}"
-        return f"| `{self.mutant}` | {self.source} | {in_logs} | {as_oracle} |"
+            in_logs = f"`{self.experiment}` {self.fails} of {self.runs}"
+            cells = [self.basis, in_logs, self.elsewhere or "0"]
+        return f"| {' | '.join([f'`{self.name}`', *cells])} |"
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """All rows, what becomes of lies, and the result for unaltered evidence.
+    """All rows, and the result for unaltered evidence.
 
-    `findings` is their number in `runs` unaltered runs, `contradicted` the number of sequences that
-    the unaltered oracle does not explain.
+    `findings` is their number in `runs` unaltered runs, `contradicted` the number of `sequences`
+    that the unaltered oracle does not explain.
     """
 
     rows: tuple[Row, ...]
-    lies: tuple[LieResult, ...]
     runs: int
     findings: int
-    sequences: int
-    contradicted: int
+    sequences: int = 0
+    contradicted: int = 0
 
     @property
     def good(self) -> bool:
-        """Whether mutants and lies are all caught, and unaltered evidence has no finding."""
-        caught = all(row.caught_in_logs and row.caught_as_oracle for row in self.rows)
-        caught = caught and all(lie.found or lie.explained for lie in self.lies)
-        return caught and not self.findings and not self.contradicted
+        """Whether all is found or explained, and unaltered evidence has no finding."""
+        shown = all(row.is_found or row.is_explained for row in self.rows)
+        return shown and not self.findings and not self.contradicted
+
+    @property
+    def summary(self) -> str:
+        """How many are found."""
+        rules = sum(row.name in RULES for row in self.rows)
+        is_found = Counter(row.name in RULES for row in self.rows if row.is_found)
+        explained = sum(row.is_explained and not row.is_found for row in self.rows)
+        silent = sum(row.untraced == row.runs > 0 for row in self.rows)
+        unchanged = f", {silent} of them change no answer" if silent else ""
+        return (
+            f"{rules} broken rules: {is_found[True]} found; {len(self.rows) - rules} lies:"
+            f" {is_found[False]} found{unchanged}; {explained} explained;"
+            f" unaltered: {self.findings} findings in {self.runs} runs,"
+            f" {self.contradicted} of {self.sequences} sequences not explained"
+        )
 
 
-def breaks(mutant: str) -> str:
-    """Return the first sentence about what a mutant does wrong."""
-    return " ".join((MUTANTS[mutant].__doc__ or "").split()).removesuffix(".")
-
-
-def is_caught_in_logs(mutant: str, run: Recording) -> bool:
-    """Return whether the log synthesized of a run fails; False if the run lacks the group."""
-    group = CATCHING_EXPERIMENTS[mutant].group
-    if group not in run.groups:
-        return False
-    return judging.fails(judging.synthesized_run_of(MUTANTS[mutant], run, group), group)
-
-
-def is_caught_as_oracle(mutant: str, run: Recording, group: str) -> bool:
-    """Return whether a mutant as the oracle cannot explain the unaltered evidence of a group."""
-    evidence = run.evidence_with_faults(group)
-    protocol = replace(CLASSIC, step=MUTANTS[mutant])
-    with collector_paused():
-        result = replay(evidence, run.profile, first_alone=True, protocol=protocol)
-    return result.proven
+def where(name: str) -> tuple[str, str]:
+    """Return the experiment and the group that have a place for a broken rule or a lie."""
+    about: Rule | Lie = RULES[name] if name in RULES else LIES[name]
+    return about.experiment, about.group
 
 
 def row(
-    mutant: str,
+    name: str,
+    level: Level,
+    runs: Sequence[Recording],
+    sequences: Sequence[EventSequence] = (),
+    recordings: Sequence[Recording] = (),
+) -> Row:
+    """Break a rule, or tell a lie, in all runs that have a place for it."""
+    experiment, group = where(name)
+    shown = Counter(
+        _outcome(altered, plain, group, level)
+        for run in runs
+        for altered, plain in _altered(name, run, group)
+    )
+    basis, elsewhere = LIES[name].freedom if name in LIES else RULES[name].source, ""
+    if name in RULES and level is Level.WIRE:
+        fails = sum(_fails_on_wire(MUTANTS[name], recording) for recording in recordings)
+        elsewhere = f"{fails} of {len(recordings)}"
+    elif name in RULES:
+        elsewhere = _as_oracle(MUTANTS[name], group, runs, sequences, recordings)
+    of = (shown.total(), shown["fail"], shown["unknown"], shown[UNTRACED])
+    return Row(level, name, basis, experiment, *of, elsewhere)
+
+
+Altered = tuple[Recording, Callable[[], Recording]]
+"""An altered run, and what makes the same of a coordinator that keeps the rules."""
+
+
+def _altered(name: str, run: Recording, group: str) -> list[Altered]:
+    """Alter a run; an empty list if it has no place for that."""
+    if name in RULES:
+        if group not in run.groups:
+            return []
+        broken = synthesized_run_of(MUTANTS[name], run, group)
+        return [(broken, lambda: synthesized_run_of(step, run, group))]
+    log = GroupLines(run, group)
+    lines = LIES[name].tell(log)
+    of = lambda told: SynthesizedRun(run.folder, run, group, tuple(told), log.fenced)
+    return [] if lines is None else [(of(lines), lambda: of(log.lines))]
+
+
+def _outcome(altered: Recording, plain: Callable[[], Recording], group: str, level: Level) -> str:
+    """Return the verdict on an altered run, or whether it has no trace on the wire."""
+    if level is not Level.WIRE:
+        return verdict(altered, group)
+    on_wire = WireRun(altered.folder, altered)
+    if shown := verdict(on_wire, group):
+        return shown
+    true = WireRun(altered.folder, plain())
+    return UNTRACED if _answers(on_wire) == _answers(true) else ""
+
+
+def _answers(run: WireRun) -> list[object]:
+    """Return all answers of a run, and when they were given."""
+    return [
+        (line.broker, line.row["connection"], line.row["correlation_id"], line.row["response"],
+         line.row["answered_ms"])
+        for line in sorted(run.lines, key=lambda line: (line.broker, line.number))
+        if "connection" in line.row
+    ]  # fmt: skip
+
+
+def _fails_on_wire(mutant: Step, run: Recording) -> bool:
+    return any(
+        verdict(WireRun(run.folder, synthesized_run_of(mutant, run, group)), group) == "fail"
+        for group in run.groups
+    )
+
+
+def _as_oracle(
+    mutant: Step,
+    group: str,
     runs: Sequence[Recording],
     sequences: Sequence[EventSequence],
     recordings: Sequence[Recording],
-) -> Row:
-    """Make the row of a mutant."""
+) -> str:
+    """Say what contradicts a mutant in the oracle's place: sequences, or else runs; or nothing."""
     unexplained = sum(
-        traces.verdict(sequence, MUTANTS[mutant], traces.BRIEFLY) is Verdict.UNEXPLAINED
-        for sequence in sequences
+        explains(sequence, mutant, BRIEFLY) is Verdict.UNEXPLAINED for sequence in sequences
     )
-    replayed = recorded = 0
-    if not unexplained:
-        replayed = sum(
-            is_caught_as_oracle(mutant, run, CATCHING_EXPERIMENTS[mutant].group) for run in runs
-        )
-    if not unexplained and not replayed:
-        recorded = sum(
-            any(is_caught_as_oracle(mutant, recording, group) for group in recording.groups)
-            for recording in recordings
-        )
-    return Row(
-        mutant,
-        breaks(mutant),
-        CATCHING_EXPERIMENTS[mutant].source,
-        CATCHING_EXPERIMENTS[mutant].experiment,
-        caught=sum(is_caught_in_logs(mutant, run) for run in runs),
-        seeds=len(runs),
-        unexplained=unexplained,
-        sequences=len(sequences),
-        replayed=replayed,
-        recorded=recorded,
+    if unexplained:
+        return f"{unexplained} of {len(sequences)} sequences"
+    if replayed := sum(contradicts(run, group, mutant) for run in runs):
+        return f"{replayed} of these runs"
+    recorded = sum(
+        any(contradicts(recording, each, mutant) for each in recording.groups)
+        for recording in recordings
     )
+    return f"{recorded} other recordings" if recorded else ""
 
 
-_OPEN: dict[Path, Recording] = {}
-
-
-def _recording(folder: Path) -> Recording:
-    """Open a run once in each process, since reading it takes long."""
-    return _OPEN.setdefault(folder, Recording(folder))
+_recording = cache(Recording)
+"""Opens a run once in each process, since reading it takes long."""
 
 
 def _row(
-    mutant: str,
+    name: str,
+    level: Level,
     folders: Sequence[Path],
     sequences: Sequence[EventSequence],
     recordings: Sequence[Path],
 ) -> Row:
     runs, others = (list(map(_recording, places)) for places in (folders, recordings))
-    return row(mutant, runs, sequences, others)
+    return row(name, level, runs, sequences, others)
 
 
-def _result_of_lie(lie: str, folders: Sequence[Path]) -> LieResult:
-    return result_of(lie, list(map(_recording, folders)))
-
-
-def _findings(folder: Path) -> int:
+def _findings(folder: Path, level: Level) -> int:
     run = _recording(folder)
-    return sum(len(judging.found(run, group)) for group in run.groups)
+    if level is Level.WIRE:
+        run = WireRun(folder, run)
+    return sum(len(found(run, group)) for group in run.groups)
 
 
-def _unexplained(sequence: EventSequence) -> bool:
-    return traces.verdict(sequence, step) is not Verdict.EXPLAINED
+def _is_contradicted(sequence: EventSequence) -> bool:
+    return explains(sequence) is not Verdict.EXPLAINED
 
 
 def make_table(
+    level: Level,
     runs: Runs,
     sequences: Sequence[EventSequence],
     recordings: Sequence[Path],
     progress: Callable[[str], None],
 ) -> Table:
-    """Make the whole table, on all cores."""
+    """Make the whole table, on all cores; `recordings` are further runs of all kinds."""
     folders = {name: [run.folder for run in mine] for name, mine in runs.items()}
-    jobs = [
-        (mutant, folders.get(CATCHING_EXPERIMENTS[mutant].experiment, [])) for mutant in MUTANTS
-    ]
     everything = [folder for mine in folders.values() for folder in mine]
+    if level is Level.WIRE:
+        everything, others = [*recordings, *everything], [*recordings]
+    else:
+        others = [*recordings, *everything]
+    rows = []
     with multiprocessing.get_context("spawn").Pool() as pool:
-        rows = [pool.apply_async(_row, (*job, sequences, recordings)) for job in jobs]
-        lies = [
-            pool.apply_async(_result_of_lie, (name, folders.get(lie.experiment, [])))
-            for name, lie in LIES.items()
+        waiting = [
+            pool.apply_async(
+                _row, (name, level, folders.get(where(name)[0], []), sequences, others)
+            )
+            for name in (*RULES, *LIES)
         ]
-        clean = pool.map_async(_findings, everything, chunksize=1)
-        explained = pool.map_async(_unexplained, sequences, chunksize=1)
-        done = []
-        for number, waiting in enumerate(rows, 1):
-            done.append(waiting.get())
-            progress(f"{number} of {len(rows)}: {done[-1].line}")
-        lied = []
-        for number, telling in enumerate(lies, 1):
-            lied.append(telling.get())
-            progress(f"lie {number} of {len(lies)}: {lied[-1].line}")
-        return Table(
-            tuple(done),
-            tuple(lied),
-            len(everything),
-            sum(clean.get()),
-            len(sequences),
-            sum(explained.get()),
-        )
+        clean = pool.starmap_async(_findings, [(folder, level) for folder in everything], 1)
+        contradicted = pool.map_async(_is_contradicted, sequences, chunksize=1)
+        for number, result in enumerate(waiting, 1):
+            rows.append(result.get())
+            progress(f"{number} of {len(waiting)}: {rows[-1].line}")
+        counts = (len(everything), sum(clean.get()), len(sequences), sum(contradicted.get()))
+        return Table(tuple(rows), *counts)

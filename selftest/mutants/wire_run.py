@@ -1,14 +1,23 @@
-"""A recorded or synthesized run at level `wire`: what the tap would have seen of it."""
+"""A recorded or synthesized run at level `wire`: what the tap would have seen of it.
 
-from collections.abc import Mapping, Sequence
+Its requests and answers, and nothing else. The times are those at which a broker took a request up,
+at the earliest by its line, and answered it; when it acted on it in between is left out.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from kafka_protocol import tap_lines
+from kafka_protocol.log_line import Event, numbered
+from kafka_protocol.request_log import LOGGER, printed
 from reports.judgement.log.log_places import Split, log_of
-from reports.judgement.recording import Recording
+from reports.judgement.recording import Line, Recording
 from reports.judgement.run.evidence_level import Level
 from reports.judgement.run.run_folder import RunFolder
-from selftest.mutants.wire_form import on_wire
+
+OF_BROKER = ("requestQueueTimeMs", "localTimeMs", "responseQueueTimeMs", "sendTimeMs")
+"""Times within a broker, which the wire does not show."""
 
 
 class WireFolder(RunFolder):
@@ -38,3 +47,26 @@ class WireRun(Recording):
             Split(log_of(broker, self.parser.folder), 0): [text.encode() for text in texts]
             for broker, texts in on_wire(self.original.lines, self.original.run.brokers).items()
         }
+
+
+def on_wire(lines: Iterable[Line], brokers: Iterable[str]) -> Mapping[str, list[str]]:
+    """Return what the tap would have written of logged requests, by broker (id)."""
+    found: dict[str, list[tuple[float, Event]]] = {broker: [] for broker in brokers}
+    for line in lines:
+        content = line.request
+        if content is None or not line.row["readable"]:
+            continue
+        forwarded_ms, answered_ms = line.row["earliest_ms"], line.row["answered_ms"]
+        took_ms = round(answered_ms - forwarded_ms, 3)
+        content |= {"totalTimeMs": took_ms, "remoteTimeMs": took_ms, **dict.fromkeys(OF_BROKER, 0)}
+        event = Event("tap", "DEBUG", printed(content), LOGGER)
+        found.setdefault(line.broker, []).append((answered_ms, event))
+    last_ms = max((at_ms for seen in found.values() for at_ms, _ in seen), default=0.0)
+    end = last_ms + 1, Event("tap", "DEBUG", tap_lines.ENDED, tap_lines.LOGGER)
+    return {
+        broker: [
+            numbered(number, int(at_ms), round(at_ms * 1e6), event)
+            for number, (at_ms, event) in enumerate([*sorted(seen), end], 1)
+        ]
+        for broker, seen in found.items()
+    }

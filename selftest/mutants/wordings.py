@@ -1,21 +1,14 @@
-"""What a coordinator prints in a synthesized log: its lines, and its responses as JSON bodies."""
+"""What a coordinator prints in a synthesized log."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from kafka_protocol.bodies import BODIES, of_version
 from kafka_protocol.coordinator_lines import Grammar
 from kafka_protocol.coordinator_lines.template import CLIENT_REASON
 from kafka_protocol.errors import Error
-from reference_coordinator.classic.effects import (
-    CommitResponse,
-    JoinResponse,
-    LeaveResponse,
-    Reason,
-    Response,
-    SyncResponse,
-)
-from reference_coordinator.protocol import Observed
+from reference_coordinator.classic.effects import Reason
 from reference_coordinator.replay.expected_lines import DueLine
 
 NO_MEMBER = "null"
@@ -41,6 +34,12 @@ class Wording:
     """Prints the lines of one coordinator."""
 
     grammar: Grammar
+
+    @cached_property
+    def printed_lines(self) -> Collection[str]:
+        """The templates that the coordinator writes of what it does."""
+        never = {name for name, other in self.grammar.lines_instead.items() if other is None}
+        return {template.name for template in self.grammar.templates} - never
 
     def line(self, broker: str, name: str, values: dict[str, Any], thread: int = 0) -> str:
         """Print a line of a template as it stands after its time, by one of the threads."""
@@ -85,55 +84,3 @@ class Wording:
         if self.grammar.coordinator == "java":
             return instance or "null"
         return "None" if instance is None else f"Some({instance})"
-
-
-def body(response: Response, seen: Observed) -> dict[str, Any]:
-    """Print a response as the request log does: the fields of the request's version."""
-    values = {"throttleTimeMs": 0, **_values(response, seen)}
-    return of_version(BODIES[seen.api].response, values, seen.api_version)
-
-
-def _values(response: Response, seen: Observed) -> dict[str, Any]:
-    error = int(response.error)
-    match response:
-        case JoinResponse():
-            return {
-                "errorCode": error,
-                "generationId": response.generation,
-                "protocolType": response.protocol_type,
-                "protocolName": response.protocol or "",
-                "leader": response.leader,
-                "skipAssignment": response.skip_assignment,
-                "memberId": response.member_id,
-                "members": [
-                    {"memberId": member, "groupInstanceId": instance, "metadata": metadata}
-                    for member, instance, metadata in sorted(
-                        response.members, key=lambda listed: listed[0]
-                    )
-                ],
-            }
-        case SyncResponse():
-            return {
-                "errorCode": error,
-                "protocolType": response.protocol_type,
-                "protocolName": response.protocol,
-                "assignment": response.assignment,
-            }
-        case LeaveResponse():
-            members = [
-                {"memberId": member, "groupInstanceId": instance, "errorCode": int(result)}
-                for member, instance, result in response.members
-            ]
-            return {"errorCode": error, "members": members}
-        case CommitResponse():
-            return {"topics": [_topic(topic, error) for topic in seen.request["topics"]]}
-        case _:
-            return {"errorCode": error}
-
-
-def _topic(topic: dict[str, Any], error: int) -> dict[str, Any]:
-    partitions = [
-        {"partitionIndex": part["partitionIndex"], "errorCode": error}
-        for part in topic["partitions"]
-    ]
-    return {**topic, "partitions": partitions}

@@ -3,75 +3,59 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
+import pandas as pd
 import yaml
 
 from chaos import journal
 from groupquake.console import Console
 from groupquake.exits import Exit
 from scenarios.fields import BIG_SEED
+from selftest.soak.growth import BOUNDS, Sampler, Slope, allowed, slope_of, without
 from selftest.soak.load import experiment
-from selftest.soak.sampling import LEFT_TO_OTHERS, Sampler, Series, within, without
-from selftest.soak.slopes import HOUR_S, Slope, slope_of
+from selftest.timing import SETTLES_S
 
-BOUNDS: Mapping[str, float] = {"threads": 5.0, "descriptors": 20.0, "memory MB": 50.0}
-"""What a process may gain in an hour and be flat. One that keeps a thread or a socket at each fault
-gains 60 an hour, and one that keeps two megabytes 120."""
-ONCE: Mapping[str, float] = {"threads": 0.0, "descriptors": 0.0, "memory MB": 20.0}
-"""What it may gain once, however short the time: the first fault of a kind loads modules and fills
-caches. In runs of 30 minutes memory may so gain 90 MB an hour in all."""
-SETTLES_S = 20.0
-"""How long after a fault was verified connections and threads may still come and go."""
 MEASURED = ("runner", "Locust", "tap")
 """The processes that must stay flat, as the sampler names them; the tap comes last."""
+LEFT_TO_OTHERS = "brokers"
+"""Processes that are shown for information: they are Kafka's."""
 SAMPLES = "soak.jsonl"
 """The file of a run folder with all samples."""
+TITLES = ("run", "process", "of it", "first", "last", "an hour", "bound", "")
+GROWS, FEW = "GROWS", "too few samples"
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """What became of one kind of resource of one process in one run."""
+class Row(NamedTuple):
+    """What became of one kind of resource of one process; `bound` is what it may gain an hour."""
 
     run: str
     process: str
     kind: str
     slope: Slope | None
     bound: float
-    """How much it may gain in an hour."""
 
     @property
     def outcome(self) -> str:
-        """Whether it stayed flat; brokers are shown for information."""
+        """Whether it stayed flat."""
         if self.slope is None:
-            return "too few samples"
-        if self.process in LEFT_TO_OTHERS:
+            return FEW
+        if self.process == LEFT_TO_OTHERS:
             return "-"
-        return "flat" if self.slope.is_flat(self.bound) else "GROWS"
+        return "flat" if self.slope.is_flat(self.bound) else GROWS
 
     @property
-    def cells(self) -> tuple[str, ...]:
+    def cells(self) -> list[str]:
         """The row of the table."""
-        names = (self.run, self.process, self.kind)
-        if self.slope is None:
-            return (*names, "", "", "", "", self.outcome)
-        slope = self.slope
-        return (
-            *names,
-            f"{slope.first:.1f}",
-            f"{slope.last:.1f}",
-            f"{slope.per_hour:+.1f} ± {slope.error:.1f}",
-            f"{self.bound:.0f}",
-            self.outcome,
-        )
-
-
-TITLES = ("run", "process", "of it", "first", "last", "an hour", "bound", "")
+        figures = ["", "", "", ""]
+        if (slope := self.slope) is not None:
+            an_hour = f"{slope.per_hour:+.1f} ± {slope.error:.1f}"
+            figures = [f"{slope.first:.1f}", f"{slope.last:.1f}", an_hour, f"{self.bound:.0f}"]
+        return [self.run, self.process, self.kind, *figures, self.outcome]
 
 
 @click.command()
@@ -104,24 +88,23 @@ def soak(minutes: int, members: int, every_s: int, seed: int, runs: Path) -> Exi
         name = document["name"]
         file = runs / f"{name}.yaml"
         file.write_text(yaml.safe_dump(document, sort_keys=False))
-        code, folder, series = _run(file, seed, runs, console, tap=tap)
+        code, folder, samples = _run(file, seed, runs, console, tap=tap)
         if code not in (Exit.PASS, Exit.FAIL, Exit.UNKNOWN):
             return Exit(code)
-        _keep(folder / SAMPLES, series)
+        samples.to_json(folder / SAMPLES, orient="records", lines=True)
         codes.append(code)
-        rows += _rows(name, folder, series, MEASURED if tap else MEASURED[:2])
-        verdicts += _of_verdict(name, folder)
+        rows += _rows(name, folder, samples, MEASURED if tap else MEASURED[:2])
+        verdicts.append(_of_verdict(name, folder))
     console.result(*_table(rows), "", *verdicts)
-    grows = any(row.outcome == "GROWS" for row in rows)
-    if grows or Exit.FAIL in codes:
+    outcomes = {row.outcome for row in rows if row.process in MEASURED}
+    if GROWS in outcomes or Exit.FAIL in codes:
         return Exit.FAIL
-    unsure = any(row.slope is None and row.process in MEASURED for row in rows)
-    return Exit.UNKNOWN if unsure or Exit.UNKNOWN in codes else Exit.PASS
+    return Exit.UNKNOWN if FEW in outcomes or Exit.UNKNOWN in codes else Exit.PASS
 
 
 def _run(
     file: Path, seed: int, runs: Path, console: Console, *, tap: bool
-) -> tuple[int, Path, Series]:
+) -> tuple[int, Path, pd.DataFrame]:
     """Run an experiment as a user does; return its exit code, its folder and the samples."""
     command = [
         *(sys.executable, "-m", "groupquake", "run", str(file)),
@@ -139,19 +122,10 @@ def _run(
             raise
     console.progress(f"{file.stem}: ended with exit code {process.returncode}")
     console.progress(*out.strip().split("\n"))
-    return process.returncode, (runs / "latest").resolve(), sampler.series
+    return process.returncode, (runs / "latest").resolve(), sampler.samples
 
 
-def _keep(file: Path, series: Series) -> None:
-    """Write all samples down: they show the curves."""
-    with file.open("w") as out:
-        for (process, kind), samples in series.items():
-            for at_s, value in samples:
-                line = {"at_ms": round(at_s * 1000), "process": process, "of": kind, "value": value}
-                out.write(json.dumps(line) + "\n")
-
-
-def _rows(name: str, folder: Path, series: Series, ours: Sequence[str]) -> Iterator[Row]:
+def _rows(name: str, folder: Path, samples: pd.DataFrame, ours: Sequence[str]) -> Iterator[Row]:
     """Yield a row for each process and kind: of the time of faults, but while no fault is open.
 
     Each process of `ours` has its rows, also without samples.
@@ -160,10 +134,12 @@ def _rows(name: str, folder: Path, series: Series, ours: Sequence[str]) -> Itera
     began = {e["phase"]: e["at_ms"] / 1000 for e in entries if e["event"] == "phase"}
     # in the recovery Spark starts, for the analysis
     from_s, until_s = began["impact"], began.get("recovery", began["teardown"])
-    quiet = without(within(series, from_s, until_s), _of_faults(entries))
-    quiet = {(process, kind): [] for process in ours for kind in BOUNDS} | quiet
-    for (process, kind), samples in sorted(quiet.items()):
-        yield Row(name, process, kind, slope_of(samples), allowed(kind, until_s - from_s))
+    quiet = without(samples, [(-inf, from_s), (until_s, inf), *_of_faults(entries)])
+    for process in sorted({*ours, *quiet["process"]}):
+        for kind in BOUNDS:
+            mine = quiet[(quiet["process"] == process) & (quiet["of"] == kind)]
+            slope = slope_of(list(zip(mine["at_s"], mine["value"], strict=True)))
+            yield Row(name, process, kind, slope, allowed(kind, until_s - from_s))
 
 
 def _of_faults(entries: Sequence[journal.Entry]) -> list[tuple[float, float]]:
@@ -173,26 +149,20 @@ def _of_faults(entries: Sequence[journal.Entry]) -> list[tuple[float, float]]:
     return [(at_s, over.get(fault, inf) + SETTLES_S) for fault, at_s in begun.items()]
 
 
-def allowed(kind: str, lasts_s: float) -> float:
-    """Return what a process may gain in an hour, by samples of so long a time."""
-    return BOUNDS[kind] + ONCE[kind] * HOUR_S / lasts_s
-
-
-def _of_verdict(name: str, folder: Path) -> Iterator[str]:
-    """Yield what the run came to, and the groups that are not wholly explained."""
+def _of_verdict(name: str, folder: Path) -> str:
+    """Return what the run came to, and how many groups are not wholly explained."""
     verdict: dict[str, Any] = json.loads((folder / "verdict.json").read_text())
     groups = verdict["groups"]
     doubts = [*verdict["unknown_because"], *verdict.get("notes", ())]
-    unknown = [
-        group
-        for group, of in groups.items()
-        if of["responses_explained"] < of["responses_checked"]
+    unknown = sum(
+        of["responses_explained"] < of["responses_checked"]
         or any(f"group {group}:" in why for why in doubts)
-    ]
+        for group, of in groups.items()
+    )
     faults = sum(fault["verified"] for fault in verdict["faults"])
-    yield (
+    return (
         f"{name}: verdict {verdict['verdict']}; {faults} of {len(verdict['faults'])} faults"
-        f" verified; {len(unknown)} of {len(groups)} groups unknown; {folder / 'report.html'}"
+        f" verified; {unknown} of {len(groups)} groups unknown; {folder / 'report.html'}"
     )
 
 

@@ -4,11 +4,9 @@ import random
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from selftest.timing import AWAY_S, LONGEST_S
+
 Json = dict[str, Any]
-AWAY_S = 8
-"""How long members are away: two heartbeat intervals show, and a session is longer."""
-LONGEST_S = 25
-"""How long a fault may take until it is healed and verified, on a busy machine."""
 SHARES: Mapping[str, tuple[str, str, float]] = {
     "wire-static": ("wire", "static", 0.5),
     "wire-dynamic": ("wire", "dynamic", 0.3),

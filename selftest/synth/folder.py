@@ -1,10 +1,12 @@
 """A synthesized run folder: its brokers' logs, and the files beside them."""
 
+import heapq
 import json
 import random
 import tempfile
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
@@ -13,10 +15,8 @@ from typing import Any
 import yaml
 
 from selftest.synth.cluster import BACK_MS, BROKERS, READY_MS
-from selftest.synth.coordinator_lines import Line
-from selftest.synth.log_files import PIECE_BYTES, LogFiles
-from selftest.synth.order import WAIT_MS, Order, Run, run_of
 from selftest.synth.planting import KINDS, Kind, Planted
+from selftest.synth.spec import SIZES, WAIT_MS, Spec
 
 STARTED_MS = 1_795_280_200_000
 """When the first broker of every synthesized run starts, UTC epoch ms."""
@@ -24,6 +24,9 @@ CLOCK_NS = 20_699_403_824_146
 """The brokers' nano clock then."""
 TRIES = 200
 """In how many groups a place is looked for, for a finding to plant."""
+MOST_WAITING = 48_000_000
+"""How many characters of lines are sorted at once."""
+DIGITS = 16
 BACK = "back"
 """Marks the first line of the killed broker's second process."""
 
@@ -34,47 +37,84 @@ class Made:
 
     bytes: int
     lines: int
-    seconds: float
-    """How long the simulated run lasts."""
     planted: list[dict[str, Any]] = field(default_factory=list)
 
 
-def make(
-    order: Order, folder: Path, progress: Callable[[str], None], run: Run | None = None
-) -> Made:
-    """Write a run folder, which must not exist; `run` if it does not follow from the order's size.
+class LogFiles:
+    """Collects lines of one group after the other, and writes them in order of time.
 
-    Raises OSError where that cannot be done, ValueError where the size cannot be met.
+    Sorted lines wait in files, so that memory is bounded. Times are ms since the first start.
     """
-    run = run or run_of(order)
-    progress(f"{order.groups} groups for {run.end_ms / 1_000:.0f} s")
+
+    def __init__(self, scratch: Path) -> None:
+        self.scratch = scratch
+        self.waiting: dict[tuple[str, int], list[str]] = defaultdict(list)
+        self.files: dict[tuple[str, int], list[Path]] = defaultdict(list)
+        self.characters = 0
+
+    def add(self, broker: str, process: int, at_ms: float, text: str, mark: str = "") -> None:
+        """Take a line of a broker's process; `mark` names it in what `merge` returns."""
+        self.waiting[broker, process].append(f"{round(at_ms * 1e6):0{DIGITS}}{mark}\1{text}\n")
+        self.characters += len(text)
+        if self.characters > MOST_WAITING:
+            self._flush()
+
+    def _flush(self) -> None:
+        for piece, lines in self.waiting.items():
+            file = self.scratch / f"{len(self.files[piece])}-{piece[0]}-{piece[1]}"
+            file.write_text("".join(sorted(lines)))
+            self.files[piece].append(file)
+        self.waiting.clear()
+        self.characters = 0
+
+    def merge(self, brokers: Path) -> tuple[int, int, dict[str, tuple[str, int]]]:
+        """Write the logs; return bytes, lines, and the broker and line number of each mark."""
+        self._flush()
+        marks: dict[str, tuple[str, int]] = {}
+        size, lines_of = 0, defaultdict[str, int](int)
+        for broker, process in sorted(self.files):
+            (brokers / broker).mkdir(parents=True, exist_ok=True)
+            with ExitStack() as opened:
+                log = opened.enter_context((brokers / broker / "group.log").open("a"))
+                files = [opened.enter_context(one.open()) for one in self.files[broker, process]]
+                for serial, line in enumerate(heapq.merge(*files), 1):
+                    mark, _, text = line[DIGITS:].partition("\1")
+                    nanos = int(line[:DIGITS])
+                    at_ms = STARTED_MS + nanos // 1_000_000
+                    size += log.write(f"{serial} {at_ms} {CLOCK_NS + nanos} {text}")
+                    lines_of[broker] += 1
+                    if mark:
+                        marks[mark] = broker, lines_of[broker]
+        return size, sum(lines_of.values()), marks
+
+
+def make(spec: Spec, folder: Path, progress: Callable[[str], None]) -> Made:
+    """Write a run folder, which must not exist. Raises OSError where that cannot be done."""
+    progress(f"{spec.groups} groups for {spec.seconds:.0f} s")
     folder.mkdir(parents=True)
-    plants = _plants(run)
+    plants = _plants(spec)
     with tempfile.TemporaryDirectory(prefix=".synth-", dir=folder) as scratch:
-        slices = max(1.0, order.bytes / len(BROKERS) / PIECE_BYTES)
-        files = LogFiles(
-            Path(scratch), run.end_ms / slices, STARTED_MS, CLOCK_NS,
-            random.Random(f"{order.seed}-order"),
-        )  # fmt: skip
-        of_brokers = [*run.setting.cluster.lines()]
+        files = LogFiles(Path(scratch))
+        of_brokers = [*spec.cluster.lines()]
         again = (line for line in of_brokers if line.process == 2)
         back = min(again, key=attrgetter("at_ms"), default=None)
         for line in of_brokers:
             thread, level, body, logger = line.event
             text, mark = f"{thread} {level} {body} ({logger})", BACK if line is back else ""
             files.add(line.broker, line.process, line.at_ms, text, mark)
-        for number in range(order.groups):
+        for number in range(spec.groups):
             if number and number % 10_000 == 0:
                 progress(f"{number} groups simulated")
             _, planted = plants.get(number, (None, None))
-            lines = planted.lines if planted else run.lines(number)
-            place = planted.place if planted else None
-            _add(files, lines, place, str(number))
+            lines = planted.lines if planted else spec.lines(number)
+            for place, (broker, at_ms, text) in enumerate(lines):
+                shows = planted is not None and place == planted.place
+                files.add(broker, 1, at_ms, text, str(number) if shows else "")
         progress("merging")
         size, count, marks = files.merge(folder / "brokers")
     found = [
         {
-            "group": run.name(number),
+            "group": spec.name(number),
             "broker": marks[str(number)][0],
             "line": marks[str(number)][1],
             "kind": kind.kind,
@@ -83,25 +123,19 @@ def make(
         for number, (kind, _) in sorted(plants.items())
     ]
     killed_lines = marks[BACK][1] - 1 if back else None
-    for name, content in _files(run, found, killed_lines).items():
+    for name, content in _files(spec, found, killed_lines).items():
         (folder / name).write_text(content, encoding="utf-8")
-    return Made(size, count, run.end_ms / 1_000, found)
+    return Made(size, count, found)
 
 
-def _add(files: LogFiles, lines: list[Line], place: int | None, mark: str) -> None:
-    for number, (broker, at_ms, text) in enumerate(lines):
-        files.add(broker, 1, at_ms, text, mark if number == place else "")
-
-
-def _plants(run: Run) -> Mapping[int, tuple[Kind, Planted]]:
+def _plants(spec: Spec) -> Mapping[int, tuple[Kind, Planted]]:
     """Choose the groups with something wrong; a kind that no group has a place for is left out."""
-    order = run.order
-    left = random.Random(f"{order.seed}-plants").sample(range(order.groups), order.groups)
+    left = random.Random(f"{spec.seed}-plants").sample(range(spec.groups), spec.groups)
     plants: dict[int, tuple[Kind, Planted]] = {}
     kinds = deque(KINDS)
-    while len(plants) < order.plant and kinds:
+    while len(plants) < spec.plant and kinds:
         kind = kinds[0]
-        found = ((number, run.planted(number, kind)) for number in left[:TRIES])
+        found = ((number, spec.planted(number, kind)) for number in left[:TRIES])
         number, planted = next((one for one in found if one[1]), (None, None))
         if number is None or planted is None:
             kinds.popleft()
@@ -112,41 +146,41 @@ def _plants(run: Run) -> Mapping[int, tuple[Kind, Planted]]:
     return plants
 
 
-def _files(run: Run, planted: list[dict[str, Any]], killed_lines: int | None) -> dict[str, str]:
+def _files(spec: Spec, planted: list[dict[str, Any]], killed_lines: int | None) -> dict[str, str]:
     """Return the files beside the logs, by name; the killed broker's log had so many lines."""
-    order = run.order
     environment = {
-        "kafka_version": order.kafka,
+        "kafka_version": spec.kafka,
         "coordinator": "java",
         "cluster": "process",
-        "seed": order.seed,
-        "broker_config": order.mix.broker_config,
-        "repeat_command": f"python -m selftest synth --groups {order.groups} --size"
-        f" {order.bytes:.0f}B --mix {order.mix_name} --seed {order.seed}"
-        f" --plant {order.plant} --kafka {order.kafka} --output FOLDER",
+        "seed": spec.seed,
+        "broker_config": spec.mix.broker_config,
+        "repeat_command": f"python -m selftest synth --groups {spec.groups} --seconds"
+        f" {spec.seconds:g} --mix {spec.mix_name} --seed {spec.seed}"
+        f" --plant {spec.plant} --kafka {spec.kafka} --output FOLDER",
     }
-    steps = [{"id": "f1"}] if run.setting.cluster.kill_ms is not None else []
+    steps = [{"id": "f1"}] if spec.cluster.kill_ms is not None else []
+    journal = (f"{json.dumps(entry)}\n" for entry in _journal(spec, killed_lines))
     files = {
         "environment.json": json.dumps(environment, indent=2),
-        "experiment.yaml": yaml.safe_dump(_experiment(run), sort_keys=False),
+        "experiment.yaml": yaml.safe_dump(_experiment(spec), sort_keys=False),
         "plan.json": json.dumps({"steps": steps}),
-        "journal.jsonl": "".join(f"{json.dumps(entry)}\n" for entry in _journal(run, killed_lines)),
+        "journal.jsonl": "".join(journal),
     }
-    if order.plant:
+    if spec.plant:
         files["planted.jsonl"] = "".join(f"{json.dumps(entry)}\n" for entry in planted)
     return files
 
 
-def _experiment(run: Run) -> dict[str, Any]:
-    mix, first = run.order.mix, run.simulation(0)
-    members: dict[str, Any] = {"kind": "static", "count": first.size}
+def _experiment(spec: Spec) -> dict[str, Any]:
+    mix = spec.mix
+    members: dict[str, Any] = {"kind": "static", "count": SIZES[0]}
     duration = lambda ms: f"{round(ms)}ms"
     return {
         "name": "synthesized",
         "description": "Groups that were simulated; no broker wrote these logs.",
         "cluster": {
             "brokers": len(BROKERS),
-            "version": run.order.kafka,
+            "version": spec.kafka,
             "coordinator": "java",
             "config": mix.broker_config,
         },
@@ -154,21 +188,21 @@ def _experiment(run: Run) -> dict[str, Any]:
             "topics": [{"name": "orders", "partitions": 8, "replication_factor": 3}],
             "groups": [
                 {
-                    "name": first.name,
+                    "name": spec.name(0),
                     "topics": ["orders"],
                     "session_timeout": duration(mix.session_ms),
                     "heartbeat_interval": duration(mix.heartbeat_ms),
-                    "members": [{**members, "instance_id": f"{first.name}-{{n}}"}],
+                    "members": [{**members, "instance_id": f"{spec.name(0)}-{{n}}"}],
                 }
             ],
         },
-        "phases": {"impact": duration(run.end_ms), "recovery": "1s"},
+        "phases": {"impact": duration(spec.end_ms), "recovery": "1s"},
         "expect": [],
     }
 
 
-def _journal(run: Run, killed_lines: int | None) -> Iterator[dict[str, Any]]:
-    cluster = run.setting.cluster
+def _journal(spec: Spec, killed_lines: int | None) -> Iterator[dict[str, Any]]:
+    cluster = spec.cluster
     at = lambda ms: STARTED_MS + round(ms)
     phase = lambda name, ms: {"at_ms": at(ms), "event": "phase", "phase": name}
     formed_ms = READY_MS + 1_000
@@ -186,6 +220,6 @@ def _journal(run: Run, killed_lines: int | None) -> Iterator[dict[str, Any]]:
                "witness": "the simulation", **fault}  # fmt: skip
         yield {"at_ms": at(killed_ms + BACK_MS + 400), "event": "healed", "healed": True,
                "how": "started again", **fault}  # fmt: skip
-    yield phase("recovery", run.end_ms - WAIT_MS - 60)
-    yield phase("teardown", run.end_ms - WAIT_MS / 2)
-    yield phase("end", run.end_ms + 80)
+    yield phase("recovery", spec.end_ms - WAIT_MS - 60)
+    yield phase("teardown", spec.end_ms - WAIT_MS / 2)
+    yield phase("end", spec.end_ms + 80)

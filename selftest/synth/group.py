@@ -5,388 +5,328 @@ group's state dies with a broker; the next coordinator loads the record that was
 Times are ms since the first broker started.
 """
 
-import heapq
+import base64
 import random
 import uuid
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from typing import TYPE_CHECKING, NamedTuple
 
-from kafka_protocol.errors import Error
+from kafka_protocol.consumer_protocol import Assignment, Subscription, TopicPartition
 from kafka_protocol.offsets_topic import partition_of
-from reference_coordinator.classic import CLASSIC
-from reference_coordinator.classic.effects import (
-    Answer,
-    Arm,
-    AssignmentReceived,
-    Disarm,
-    Effect,
-    Persist,
-    Response,
-    Transition,
-)
-from reference_coordinator.classic.events import (
-    Choices,
-    Event,
-    JoinReceived,
-    Loaded,
-    LoadStarted,
-    RecordWritten,
-    Timer,
-    TimerFired,
-)
-from reference_coordinator.classic.profiles import Profile
-from reference_coordinator.classic.records import GroupRecord
+from reference_coordinator.classic.effects import Effect, Response
+from reference_coordinator.classic.events import Event, Loaded, LoadStarted
 from reference_coordinator.classic.state import Group, Service
-from reference_coordinator.classic.step import step
-from reference_coordinator.replay.expected_lines import expected_lines
-from selftest.mutants.wordings import Wording
-from selftest.synth.clients import (
-    SUBSCRIPTION,
-    TOPIC,
-    TOPIC_PARTITIONS,
-    Client,
-    Software,
-)
-from selftest.synth.cluster import PARTITIONS, READY_MS, Cluster, Tenure
-from selftest.synth.coordinator_lines import CoordinatorLines, Line
-from selftest.synth.mix import Mix
-from selftest.synth.printing import Delays, Sent, answered, request_body
+from reference_coordinator.classic.step import Step, step
+from reference_coordinator.driving.client import ENDED, IN, Client
+from reference_coordinator.driving.simulation import Exchange, Process, Simulation
+from reference_coordinator.protocol import Observed
+from selftest.logged_driver import LoggedDriver
+from selftest.synth.cluster import PARTITIONS, READY_MS, Tenure
+from selftest.synth.mixes import FORMATION_MS, Fault
+from selftest.synth.printing import Served, Software, answered
 
-FORMATION_MS = 400.0
-"""The time in which the clients of a group start."""
+if TYPE_CHECKING:
+    from selftest.synth.spec import Spec
+
+TOPIC = "orders"
+TOPIC_PARTITIONS = 8
+SUBSCRIPTION = base64.b64encode(Subscription((TOPIC,), b"", rack="").encode()).decode()
 RETRY_MS = 120.0
+LINE_US = 45
+"""How long the coordinator takes for a line, in µs."""
+PROCESSORS = 4
+"""The threads of the coordinator."""
 
 
-@dataclass(frozen=True)
-class Setting:
-    """What all groups of a run share."""
+class Line(NamedTuple):
+    """A line of a group, without time and number."""
 
-    mix: Mix
-    cluster: Cluster
-    profile: Profile
-    wording: Wording
-    delays: Sequence[Delays]
-    end_ms: float
+    broker: str
+    at_ms: float
+    text: str
+
+
+@cache
+def assignment(first: int, end: int) -> str:
+    """Return an assignment of the topic's partitions from `first` to before `end`, as base64."""
+    parts = tuple(TopicPartition(TOPIC, number) for number in range(first, end))
+    return base64.b64encode(Assignment(parts, b"").encode(0)).decode()
+
+
+def shares(members: Iterable[str]) -> list[dict[str, str]]:
+    """Return the assignment of each member, as the range assignor gives them."""
+    in_order = sorted(members)
+    every, more = divmod(TOPIC_PARTITIONS, len(in_order) or 1)
+    given, first = [], 0
+    for place, member in enumerate(in_order):
+        end = first + every + (place < more)
+        given.append({"memberId": member, "assignment": assignment(first, end)})
+        first = end
+    return given
+
+
+@dataclass(eq=False)
+class MemberProcess(Process):
+    """One process of a member. `connection` is new after a failover; `due_ms` by API."""
+
+    connection: str = ""
+    network_thread: int = 0
+    committed: int = 0
+    due_ms: dict[str, float] | None = None
+    plans: int = 0
+    """Counts what it planned to do next: only the last counts."""
 
     @property
-    def settled_ms(self) -> float:
-        """When the last restart or fault is."""
-        return self.end_ms - self.mix.settle_ms
+    def owns(self) -> int | None:
+        """A partition of the topic that is its own, if it has one: that of its number."""
+        number = int(self.client.name.rpartition("-")[2])
+        return number if number < TOPIC_PARTITIONS else None
 
 
-Fault = Callable[[float, "Simulation"], None]
-"""Takes the time, and the group that it befalls."""
-Coordinator = Callable[[Group, Event, Profile], tuple[Group, tuple[Effect, ...]]]
-
-
-@dataclass(slots=True)
-class Simulation:
+class GroupSimulation(LoggedDriver, Simulation):
     """Simulates the group `name` with so many members."""
 
-    name: str
-    setting: Setting
-    size: int
-    static: bool
-    software: Software
-    dice: random.Random
-    coordinator: Coordinator = step
-    clients: list[Client] = field(default_factory=list)
-    group: Group = field(init=False)
-    tenure: Tenure | None = None
-    stored: GroupRecord | None = None
-    queue: list[tuple[float, int, Any, Any]] = field(default_factory=list)
-    timers: dict[Timer, float] = field(default_factory=dict)
-    watched: dict[Timer, float] = field(default_factory=dict)
-    """The timers that are in the queue, and for when."""
-    open: dict[str, Sent] = field(default_factory=dict)
-    count: int = 0
-    connections: int = 0
-    """How many connections the brokers had before."""
-    began_ms: float = READY_MS
-    ended_ms: float = float("inf")
-    """When its members start, and when they end."""
-    free_ms: float = 0.0
-    """When the coordinator has printed all about its last event."""
-    partition: int = 0
-    printer: CoordinatorLines = field(init=False)
+    def __init__(
+        self, name: str, spec: "Spec", size: int, software: Software, dice: random.Random,
+        connections: int, *, static: bool, coordinator: Step = step,
+    ) -> None:  # fmt: skip
+        super().__init__(Group(name, service=Service.ABSENT), spec.rules, coordinator)
+        self.spec, self.size, self.static = spec, size, static
+        self.software, self.dice = software, dice
+        self.connections = connections
+        """How many connections the brokers had before."""
+        self.processes: list[MemberProcess] = []
+        self.lines: list[Line] = []
+        self.wording, self.broker = spec.wording, ""
+        self.partition = partition_of(name, PARTITIONS)
+        self.tenures = spec.cluster.tenures[self.partition]
+        self.tenure: Tenure | None = None
+        self.began_ms = READY_MS
 
     def run(self, faults: Iterable[tuple[float, Fault]] = ()) -> list[Line]:
         """Return all lines about the group, in order of time; `faults` befall it at their times."""
-        self.group = Group(self.name, service=Service.ABSENT)
-        self.partition = partition_of(self.name, PARTITIONS)
-        self.printer = CoordinatorLines(
-            self.name,
-            self.partition,
-            self.setting.wording,
-            self.dice,
-            [],
-        )
-        tenures = self.setting.cluster.tenures[self.partition]
-        for tenure in tenures:
-            self.push(tenure.loading_ms, self._load_started, tenure)
-            self.push(tenure.loaded_ms, self._loaded, tenure)
-            if tenure is not tenures[-1]:
-                self.push(tenure.ended_ms, self._killed, tenure)
-        began_ms = self.undisturbed(self.began_ms)
+        for tenure in self.tenures:
+            self.agenda.at(tenure.loading_ms, partial(self._load_started, tenure))
+            self.agenda.at(tenure.loaded_ms, partial(self._loaded, tenure))
+            if tenure is not self.tenures[-1]:
+                self.agenda.at(tenure.ended_ms, self._killed)
         for number in range(self.size):
-            starts_ms = began_ms + self.dice.uniform(0, FORMATION_MS)
-            self.push(starts_ms, self._start, self._member(number))
-        self.push(began_ms - self.began_ms + self.ended_ms, self._end, None)
+            name = f"{self.group.group_id}-{number}"
+            session_ms = self.spec.mix.session_ms
+            client = Client(
+                name, name if self.static else None, session_ms, 2 * session_ms, SUBSCRIPTION
+            )
+            process = MemberProcess(client, self.software.versions)
+            starts_ms = self.undisturbed(self.began_ms) + self.dice.uniform(0, FORMATION_MS)
+            self.agenda.at(starts_ms, partial(self._start, process))
         for at_ms, fault in faults:
-            self.push(self.undisturbed(at_ms), fault, self)
-        queue, end_ms = self.queue, self.setting.end_ms
-        while queue:
-            at_ms, _, act, subject = heapq.heappop(queue)
-            if at_ms >= end_ms:
-                break
-            act(at_ms, subject)
-        self.printer.lines.sort(key=lambda line: line.at_ms)
-        return self.printer.lines
-
-    def push(self, at_ms: float, act: Any, subject: Any) -> None:
-        """Call `act` with a time and its subject when that time comes."""
-        self.count += 1
-        heapq.heappush(self.queue, (at_ms, self.count, act, subject))
-
-    # clients
-
-    def _member(self, number: int) -> Client:
-        client_id = f"{self.name}-{number}"
-        return Client(client_id, client_id if self.static else None, self.software)
-
-    def _start(self, at_ms: float, client: Client) -> None:
-        self.clients.append(client)
-        self._connect(client)
-        self._send(at_ms, client, "JOIN_GROUP")
-
-    def start(self, at_ms: float, client: Client) -> None:
-        """Start a member's process at a time."""
-        again = Client(client.client_id, client.instance, client.software)
-        again.committed = client.committed
-        at_ms = self.undisturbed(at_ms)
-        if at_ms < self.setting.settled_ms:
-            self.push(at_ms, self._start, again)
+            self.agenda.at(self.undisturbed(at_ms), partial(fault, self))
+        self.agenda.run(self.spec.stopped_ms)
+        return sorted(self.lines, key=lambda line: line.at_ms)
 
     def undisturbed(self, at_ms: float) -> float:
         """Return a time, or one after the failover if the group must be settled for that.
 
         What waits while a broker is killed is in no log, and the verdict would be unknown.
         """
-        first, *after = self.setting.cluster.tenures[self.partition]
-        if after and first.ended_ms - self.setting.mix.settle_ms < at_ms < after[0].loaded_ms:
+        first, *after = self.tenures
+        if after and first.ended_ms - self.spec.mix.settle_ms < at_ms < after[0].loaded_ms:
             return after[0].loaded_ms + self.dice.uniform(100, 3_000)
         return at_ms
 
-    def stop(self, at_ms: float, client: Client) -> None:
+    # Processes.
+
+    def start(self, process: MemberProcess, after_ms: float) -> None:
+        """Start another process of a member after a time."""
+        at_ms = self.undisturbed(self.agenda.now_ms + after_ms)
+        if at_ms < self.spec.settled_ms:
+            client = process.client.restarted()
+            again = MemberProcess(client, process.versions, committed=process.committed)
+            self.agenda.at(at_ms, partial(self._start, again))
+
+    def _start(self, process: MemberProcess) -> None:
+        self.processes.append(process)
+        self._connect(process)
+        self._plan(process, "JOIN_GROUP", 0.0)
+
+    def stop(self, process: MemberProcess) -> None:
         """End a member's process, which leaves the group if it is dynamic."""
-        if client.instance is None and client.state == "stable" and client.busy_until_ms <= at_ms:
-            self._send(at_ms, client, "LEAVE_GROUP")
-        self.kill(at_ms, client)
+        client = process.client
+        if client.instance is None and client.phase is IN and not client.request:
+            self._send(process, "LEAVE_GROUP")
+        self.kill(process)
 
-    def kill(self, _at_ms: float, client: Client) -> None:
+    def kill(self, process: MemberProcess) -> None:
         """End a member's process without a word."""
-        client.state = "stopped"
-        if client in self.clients:
-            self.clients.remove(client)
+        process.plans += 1
+        if process in self.processes:
+            self.processes.remove(process)
 
-    def _end(self, at_ms: float, _: None) -> None:
-        for client in list(self.clients):
-            self.stop(at_ms, client)
-
-    def _connect(self, client: Client) -> None:
+    def _connect(self, process: MemberProcess) -> None:
         self.connections += 1
-        broker = self.tenure.broker if self.tenure else "1"
-        client.connect(self.dice, broker, self.connections)
+        count, listens = self.connections, 20_000 + 7 * int(self.broker)
+        port, process.network_thread = self.dice.randrange(32_768, 61_000), count % 2
+        address = f"127.0.0.1:{listens}-127.0.0.1:{port}"
+        process.connection = f"{address}-{process.network_thread}-{count}"
+        process.sent, process.client = 0, replace(process.client, request="")
 
-    def _send(self, at_ms: float, client: Client, api: str) -> None:
-        tenure = self.tenure
-        if client.state == "stopped" or tenure is None or at_ms >= tenure.ended_ms:
+    # Requests.
+
+    def _plan(self, process: MemberProcess, api: str, after_ms: float) -> None:
+        """Let a process send a request after a time, unless it plans anything else by then."""
+        process.plans += 1
+        plan = process.plans
+
+        def act() -> None:
+            if process.plans == plan:
+                self._send(process, api)
+
+        self.agenda.after(after_ms, act)
+
+    def _send(self, process: MemberProcess, api: str) -> None:
+        tenure, now_ms = self.tenure, self.agenda.now_ms
+        if tenure is None or now_ms >= tenure.ended_ms:
             return
-        self.count += 1
-        delays = self.setting.delays
-        took = delays[int(self.dice.random() * len(delays))]
-        read_ms = at_ms + took.network / 1_000
-        handed_ms = read_ms + (took.queue + took.local) / 1_000
-        software, mix = client.software, self.setting.mix
-        version = {
-            "JOIN_GROUP": software.join,
-            "SYNC_GROUP": software.sync,
-            "HEARTBEAT": software.heartbeat,
-            "LEAVE_GROUP": software.leave,
-        }.get(api, software.commit)
-        place = client.number % TOPIC_PARTITIONS
-        body = request_body(client, api, self.name, mix.session_ms, 2 * mix.session_ms, place,
-                            SUBSCRIPTION, TOPIC)  # fmt: skip
-        client.correlation += 1
+        more: dict[str, object] = {}
         if api == "OFFSET_COMMIT":
-            client.committed += 1 + int(self.dice.random() * 90)
-        sent = Sent(str(self.count), tenure.broker, api, version, client, body,
-                    client.correlation, read_ms, handed_ms, took)  # fmt: skip
-        client.sent, client.busy_until_ms = sent.id, float("inf")
+            process.committed += 1 + int(self.dice.random() * 90)
+            offset = {"partitionIndex": process.owns, "committedOffset": process.committed,
+                      "committedLeaderEpoch": 0, "committedMetadata": ""}  # fmt: skip
+            more["topics"] = [{"name": TOPIC, "partitions": [offset]}]
+        elif api == "SYNC_GROUP":
+            more["assignments"] = shares(process.client.leads)
+        elif api == "LEAVE_GROUP":
+            who = {"memberId": process.client.member_id, "groupInstanceId": None}
+            more["members"] = [{**who, "reason": self.software.leave_reason}]
+        elif api == "JOIN_GROUP":
+            more["reason"] = None
+        exchange = self.send(process, api, **more)
+        took = self.dice.choice(self.spec.delays)
+        read_ms = now_ms + took.network / 1_000
+        handed_ms = read_ms + (took.queue + took.local) / 1_000
+        exchange.note = Served(
+            tenure.broker, read_ms, handed_ms, took, process.connection, process.network_thread,
+            self.software,
+        )  # fmt: skip
         # the event processor may be done with it before its handler is
         after_us = -took.processor if took.processor < took.local else took.processor
-        self.push(handed_ms + after_us / 1_000, self._received, sent)
+        self.agenda.at(handed_ms + after_us / 1_000, partial(self._received, exchange))
 
-    def _again(self, at_ms: float, who: tuple[Client, str, int]) -> None:
-        """Send what a client sends every so often, while the generation is the same."""
-        client, api, generation = who
-        if client.state != "stable" or client.generation != generation:
+    def _received(self, exchange: Exchange) -> None:
+        if self.tenure is not None and exchange.note.broker == self.tenure.broker:
+            self.receive(exchange)
+
+    def new_id(self, _: Exchange) -> str:
+        """Draw a UUID."""
+        return str(uuid.UUID(int=self.dice.getrandbits(128), version=4))
+
+    def answered(self, exchange: Exchange, response: Response) -> None:
+        """Print a request's line, unless the broker dies before, and let its client go on."""
+        served: Served = exchange.note
+        at_ms = self.now_ms
+        if exchange.api == "OFFSET_COMMIT" and not response.error:
+            at_ms += served.took.write / 1_000
+        more_us = int(self.dice.random() * 3)
+        logged_ms, text = answered(exchange, served, response, at_ms, more_us)
+        if self.tenure is None or logged_ms >= self.tenure.ended_ms:
             return
-        if api == "OFFSET_COMMIT" and client.number >= TOPIC_PARTITIONS:
-            return  # it owns no partition
-        if client.busy_until_ms > at_ms:
-            free_ms = min(at_ms + 5.0, client.busy_until_ms + 0.3)
-            self.push(free_ms, self._again, who)
+        self.lines.append(Line(served.broker, logged_ms, text))
+        process = exchange.process
+        if isinstance(process, MemberProcess) and process in self.processes:
+            self.agenda.at(logged_ms, partial(self._hear, process, exchange, response))
+
+    def _hear(self, process: MemberProcess, exchange: Exchange, response: Response) -> None:
+        """Let a process make something of a response, and plan what it does next."""
+        if process.client.request != exchange.id:
             return
-        self._send(at_ms, client, api)
-        mix = self.setting.mix
-        every_ms = mix.heartbeat_ms if api == "HEARTBEAT" else mix.commit_ms
-        self.push(at_ms + every_ms * (0.985 + 0.03 * self.dice.random()), self._again, who)
-
-    def _ask(self, at_ms: float, client: Client) -> None:
-        """Send what a client that has no assignment asks next."""
-        if client.state in ("joining", "syncing") and client.busy_until_ms <= at_ms:
-            self._send(at_ms, client, client.next_request())
-
-    def _take(self, at_ms: float, sent: Sent, response: Response) -> None:
-        """Let a client make something of a response."""
-        client = sent.client
-        client.sent, client.busy_until_ms = "", at_ms
-        goes_on = client.take(sent.api, response)
-        if client.state == "stopped" and client in self.clients:
-            self.clients.remove(client)
-        if goes_on:
-            elsewhere = int(getattr(response, "error", 0)) and sent.api != "HEARTBEAT"
+        client = process.client = process.client.hearing(response)
+        if client.phase is ENDED:
+            self.kill(process)
+        elif client.phase is IN:
+            self._plan_next(process, exchange.api)
+        else:
+            process.due_ms = None
+            elsewhere = response.error and exchange.api != "HEARTBEAT"
             wait_ms = RETRY_MS if elsewhere else 0.2
-            self.push(at_ms + wait_ms * (0.5 + self.dice.random()), self._ask, client)
-        elif client.state == "stable" and sent.api == "SYNC_GROUP":
-            mix = self.setting.mix
-            for api, every_ms in (
-                ("HEARTBEAT", mix.heartbeat_ms),
-                ("OFFSET_COMMIT", mix.commit_ms),
-            ):
-                first_ms = at_ms + every_ms * self.dice.uniform(0.05, 1.0)
-                self.push(first_ms, self._again, (client, api, client.generation))
+            self._plan(process, client.next_api, wait_ms * (0.5 + self.dice.random()))
 
-    # coordinators
+    def _plan_next(self, process: MemberProcess, api: str = "") -> None:
+        """Plan the next heartbeat or commit of a process that has its assignment."""
+        now_ms, dice = self.agenda.now_ms, self.dice
+        every_ms = {"HEARTBEAT": self.spec.mix.heartbeat_ms}
+        if process.owns is not None:
+            every_ms["OFFSET_COMMIT"] = self.spec.mix.commit_ms
+        if process.due_ms is None:
+            process.due_ms = {
+                name: now_ms + ms * dice.uniform(0.05, 1.0) for name, ms in every_ms.items()
+            }
+        elif api in process.due_ms:
+            process.due_ms[api] += every_ms[api] * (0.985 + 0.03 * dice.random())
+        following = min(process.due_ms, key=process.due_ms.__getitem__)
+        self._plan(process, following, max(0.3, process.due_ms[following] - now_ms))
 
-    def _load_started(self, at_ms: float, tenure: Tenure) -> None:
-        self.tenure = tenure
-        self.printer.broker = tenure.broker
-        self._step(LoadStarted(at_ms))
-        for client in self.clients:  # after a failover; some come before it is loaded
-            self._connect(client)
-            again = self._resumed if client.state == "stable" else self._ask
-            self.push(at_ms + self.dice.uniform(0.5, 900.0), again, client)
+    # Coordinators.
 
-    def _loaded(self, at_ms: float, tenure: Tenure) -> None:
-        self._step(Loaded(at_ms, self.stored))
-        if not tenure.epoch or self.stored is None:
-            return
-        now = tenure.loading_ms + (at_ms - tenure.loading_ms) * self.dice.uniform(0.2, 0.9)
-        self.printer.loaded(now, self.group)
+    def _load_started(self, tenure: Tenure) -> None:
+        self.tenure, self.broker = tenure, tenure.broker
+        self.take(LoadStarted(tenure.loading_ms))
+        for process in self.processes:  # after a failover; some come before it is loaded
+            self._connect(process)
+            after_ms = self.dice.uniform(0.5, 900.0)
+            if process.client.phase is IN:
+                self.agenda.after(after_ms, partial(self._plan_next, process))
+            else:
+                process.client = process.client.restarted()
+                self._plan(process, "JOIN_GROUP", after_ms)
 
-    def _resumed(self, at_ms: float, client: Client) -> None:
-        for api in ("HEARTBEAT", "OFFSET_COMMIT"):
-            self._again(at_ms, (client, api, client.generation))
+    def _loaded(self, tenure: Tenure) -> None:
+        self.take(Loaded(tenure.loaded_ms, self.stored_record))
+        if tenure.epoch and self.stored_record is not None:
+            lasts_ms = tenure.loaded_ms - tenure.loading_ms
+            self.now_ms = tenure.loading_ms + lasts_ms * self.dice.uniform(0.2, 0.9)
+            self.print_line("group_loaded", members=len(self.group.members))
+            for member in self.group.members:
+                self.print_line("member_loaded", member=member)
 
-    def _killed(self, _at_ms: float, _tenure: Tenure) -> None:
+    def _killed(self) -> None:
         """Lose the coordinator with all that it had not written, and all responses under way."""
         self.tenure = None
         self.open.clear()
-        self.timers.clear()
-        self.watched.clear()
-        for client in self.clients:
-            client.busy_until_ms = float("inf")
-        if self.clients:
-            self.queue[:] = [item for item in self.queue if item[2] != self._again]
-            heapq.heapify(self.queue)
+        self.die()
+        for process in self.processes:
+            process.plans += 1
 
-    def _received(self, at_ms: float, sent: Sent) -> None:
-        if self.tenure is None or sent.broker != self.tenure.broker:
-            return
-        self.open[sent.id] = sent
-        new_id = ""
-        if sent.api == "JOIN_GROUP" and not sent.client.member_id:
-            drawn = uuid.UUID(int=self.dice.getrandbits(128), version=4)
-            new_id = f"{sent.client.instance or sent.client_id}-{drawn}"
-        self._step(CLASSIC.event_of(sent, at_ms, Choices(new_id)), sent)
+    def take(self, event: Event) -> tuple[Effect, ...]:
+        """Take an event when the coordinator is done with the last one, by one of its threads.
 
-    def _written(self, at_ms: float, write: tuple[str | None, GroupRecord | None, Tenure]) -> None:
-        request, record, tenure = write
-        if tenure is self.tenure:
-            self.stored = record
-            if request is not None:
-                self._step(RecordWritten(at_ms, request))
-
-    def _expired(self, at_ms: float, timer: Timer) -> None:
-        deadline = self.timers.get(timer)
-        self.watched.pop(timer, None)
-        if deadline is None:
-            return
-        if deadline > at_ms:
-            self._watch(timer, deadline)
-            return
-        del self.timers[timer]
-        pending = timer.member_id in self.group.pending_joins
-        self._step(TimerFired(at_ms, timer, of_pending=pending))
-
-    def _watch(self, timer: Timer, deadline: float) -> None:
-        self.watched[timer] = deadline
-        self.push(deadline + self.dice.uniform(0.2, 2.2), self._expired, timer)
-
-    def _step(self, event: Event, sent: Sent | None = None) -> None:
-        """Let the coordinator take an event.
-
-        It takes those of a partition one after the other, each with one of its threads: no line
-        about one event stands between lines about another.
+        It takes those of a partition one after the other: no line about one event stands between
+        lines about another.
         """
-        if event.at_ms < self.free_ms:
-            event = replace(event, at_ms=self.free_ms)
-        self.printer.take_turn()
-        before = self.group
-        self.group, effects = self.coordinator(before, event, self.setting.profile)
-        now = event.at_ms
-        if self.group is not before or isinstance(event, TimerFired):
-            for line in expected_lines(before, self.group, event, effects):
-                now = self.printer.due(now, line)
-        for effect in effects:
-            now = self._apply(now, effect, sent)
-        if isinstance(event, JoinReceived):
-            now = self.printer.outlook(now, before, self.group, effects)
-        self.free_ms = now
+        if event.at_ms < self.now_ms:
+            event = replace(event, at_ms=self.now_ms)
+        self.thread = int(self.dice.random() * PROCESSORS)
+        return super().take(event)
 
-    def _apply(self, now: float, effect: Effect, sent: Sent | None) -> float:
-        """Apply an effect; return the time after it."""
-        match effect:
-            case Answer(request=request, response=response):
-                asked = self.open.pop(request)
-                fenced = int(getattr(response, "error", 0)) == Error.FENCED_INSTANCE_ID
-                if fenced and asked is sent:  # one that waited is refused without a line
-                    now = self.printer.fenced(now, self.group, asked)
-                self._answer(now, asked, response)
-            case Arm(timer=timer, deadline_ms=deadline):
-                self.timers[timer] = deadline
-                if self.watched.get(timer, float("inf")) > deadline:
-                    self._watch(timer, deadline)
-            case Disarm(timer=timer):
-                self.timers.pop(timer, None)
-            case Persist(request=request, record=record):
-                took = sent.took.write if sent else 2_500
-                self.push(now + took / 1_000, self._written, (request, record, self.tenure))
-            case AssignmentReceived():
-                return self.printer.assignment(now, effect)
-            case Transition():
-                return self.printer.transition(now, effect)
-        return now
+    def write_ms(self) -> float:
+        """Let a write take as long as its replication."""
+        return self.dice.choice(self.spec.delays).write / 1_000
 
-    def _answer(self, now: float, sent: Sent, response: Response) -> None:
-        """Print a request's line, unless the broker dies before, and let its client go on."""
-        if sent.api == "OFFSET_COMMIT" and not response.error:
-            now += sent.took.write / 1_000
-        logged_ms, text = answered(sent, response, now, int(self.dice.random() * 3))
-        assert self.tenure is not None
-        if logged_ms < self.tenure.ended_ms:
-            self.printer.lines.append(Line(sent.broker, logged_ms, text))
-            self._take(logged_ms, sent, response)
+    def expires_ms(self, deadline_ms: float) -> float:
+        """Let a timer expire a little late."""
+        return deadline_ms + self.dice.uniform(0.2, 2.2)
+
+    def decided(self, event: Event, before: Group, effects: tuple[Effect, ...]) -> None:
+        """Print what a step is due to; what is loaded was printed while it was."""
+        if not isinstance(event, Loaded):
+            super().decided(event, before, effects)
+
+    def asked(self, request: str) -> Observed:
+        """Return a request that is not answered yet."""
+        return self.open[request]
+
+    def write_line(self, text: str) -> None:
+        """Take a line of the coordinator, which takes some µs."""
+        self.lines.append(Line(self.broker, self.now_ms, text))
+        self.now_ms += LINE_US * (0.4 + self.dice.random()) / 1_000

@@ -18,10 +18,9 @@ from reference_coordinator.classic.effects import Effect
 from reference_coordinator.classic.events import Event, JoinReceived
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.state import Group, State
-from reference_coordinator.classic.step import step
+from reference_coordinator.classic.step import Step, step
 from selftest.broken_rules import MUTANTS
-from selftest.synth.coordinator_lines import Line
-from selftest.synth.group import Coordinator, Simulation
+from selftest.synth.group import GroupSimulation, Line
 
 
 class Planted(NamedTuple):
@@ -68,9 +67,9 @@ class Kind:
     alter: Alter
     static: bool | None = None
     """Whether it takes a group of static members, or of dynamic ones."""
-    coordinator: Coordinator = step
+    coordinator: Step = step
 
-    def prepare(self, simulation: Simulation) -> None:
+    def prepare(self, simulation: GroupSimulation) -> None:
         """Let the group's coordinator break the rule."""
         if self.coordinator is not step:
             simulation.coordinator = Once(self.coordinator)
@@ -80,8 +79,9 @@ class Kind:
 class Once:
     """A coordinator that breaks its rule the first time that it can, and keeps it from then on."""
 
-    mutant: Coordinator
+    mutant: Step
     done: bool = False
+    __name__ = "once"
 
     def __call__(
         self, group: Group, event: Event, profile: Profile
@@ -117,28 +117,19 @@ def _replaced(*parts: str, old: str, new: str) -> Alter:
     return alter
 
 
-def _more_members(lines: list[Line]) -> Planted | None:
-    place = _found(lines, STABILIZED, last=True)
-    if place is None:
-        return None
-    head, count, tail = lines[place].text.rpartition(" with ")[0], *_count(lines[place].text)
-    changed = lines[place]._replace(text=f"{head} with {count + 1} {tail}")
-    return Planted([*lines[:place], changed, *lines[place + 1 :]], place)
+def _counted(regex: str, more: int) -> Alter:
+    """Add to the number behind a text in the last line that the group is stable."""
 
+    def alter(lines: list[Line]) -> Planted | None:
+        place = _found(lines, STABILIZED, last=True)
+        if place is None:
+            return None
+        line = lines[place]
+        add = lambda found: f"{found[1]}{int(found[2]) + more}"
+        changed = line._replace(text=re.sub(regex, add, line.text, count=1))
+        return Planted([*lines[:place], changed, *lines[place + 1 :]], place)
 
-def _count(text: str) -> tuple[int, str]:
-    count, _, tail = text.rpartition(" with ")[2].partition(" ")
-    return int(count), tail
-
-
-def _later_generation(lines: list[Line]) -> Planted | None:
-    place = _found(lines, STABILIZED, last=True)
-    if place is None:
-        return None
-    head, _, tail = lines[place].text.partition(" generation ")
-    generation, _, rest = tail.partition(" ")
-    changed = lines[place]._replace(text=f"{head} generation {int(generation) + 4} {rest}")
-    return Planted([*lines[:place], changed, *lines[place + 1 :]], place)
+    return alter
 
 
 def _second_rebalance(lines: list[Line]) -> Planted | None:
@@ -229,9 +220,13 @@ KINDS: tuple[Kind, ...] = (
         "a heartbeat of a stable member is answered UNKNOWN_MEMBER_ID",
         _replaced('"HEARTBEAT"', old=_error(NO_ERROR), new=_error(Error.UNKNOWN_MEMBER_ID)),
     ),
-    Kind("wrong_members", "one member more is counted when the group is stable", _more_members),
+    Kind(
+        "wrong_members",
+        "one member more is counted when the group is stable",
+        _counted(r"( with )(\d+)", 1),
+    ),
     Kind("missing_line", "the line that a member joined is missing", _line_left_out),
-    Kind("wrong_generation", "a generation is four too high", _later_generation),
+    Kind("wrong_generation", "a generation is four too high", _counted(r"( generation )(\d+)", 4)),
     Kind("unexpected_rebalance", "a rebalance is printed twice", _second_rebalance),
     Kind(
         "unexpected_rebalance|wrong_reason",  # the leader that has to rejoin would start one, too

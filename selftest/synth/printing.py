@@ -1,26 +1,34 @@
-"""How a synthesized group's requests and coordinator lines read in `group.log`."""
+"""How a synthesized group's requests read in `group.log`."""
 
 import random
-import re
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from kafka_protocol.apis import ApiKey
-from kafka_protocol.request_log import LOGGER, PARTS_MS, printed
+from kafka_protocol.request_log import LOGGER, printed
 from reference_coordinator.classic.effects import Response
-from selftest.mutants.wordings import body
-from selftest.synth.clients import Client
+from reference_coordinator.driving.bodies import response_body
+from reference_coordinator.driving.simulation import Exchange
 
-Json = dict[str, Any]
-HOST = "127.0.0.1"
-PLACES = {
-    "correlationId": 1_777_777_771,
-    "committedOffset": 1_777_777_772,
-    "totalTimeMs": 1_777_777_773,
-    **{name: 1_777_777_774 + place for place, name in enumerate(PARTS_MS)},
-}
-"""Numbers that stand for what differs between requests that are otherwise the same."""
-_PLACE = re.compile("|".join(map(str, PLACES.values())))
+
+class Software(NamedTuple):
+    """A client library: the versions of its requests, and how it names itself."""
+
+    versions: dict[str, int]
+    name: str
+    version: str
+    leave_reason: str = "not provided"
+    """What it gives as the reason of a LeaveGroup, as the coordinator prints it (KIP-800)."""
+
+
+LIBRDKAFKA = Software(
+    {"JOIN_GROUP": 5, "SYNC_GROUP": 3, "HEARTBEAT": 3, "LEAVE_GROUP": 1, "OFFSET_COMMIT": 9},
+    "confluent-kafka-python", "2.16.1-rdkafka-2.16.0",
+)  # fmt: skip
+UNNAMED = Software(
+    {"JOIN_GROUP": 9, "SYNC_GROUP": 5, "HEARTBEAT": 4, "LEAVE_GROUP": 5, "OFFSET_COMMIT": 9},
+    "unknown", "unknown", "the consumer stops",
+)  # fmt: skip
+"""A client of newer versions that does not say what it is, as the tests' own."""
 
 
 class Delays(NamedTuple):
@@ -49,133 +57,55 @@ def delays(dice: random.Random, count: int = 4_096) -> list[Delays]:
     ]  # fmt: skip
 
 
-@dataclass(slots=True)
-class Sent:
-    """A request on its way; the oracle reads it as it reads an observed one.
+class Served(NamedTuple):
+    """Where and how a request is served: when the broker read it, and its handler had it."""
 
-    `read_ms` is when the broker read it, `handed_ms` when its handler handed it to the coordinator.
-    """
-
-    id: str
     broker: str
-    api: str
-    api_version: int
-    client: Client
-    request: Json
-    correlation: int
     read_ms: float
     handed_ms: float
     took: Delays
-
-    @property
-    def client_id(self) -> str:
-        """The client id of the request header."""
-        return self.client.client_id
-
-    @property
-    def client_host(self) -> str:
-        """The host that the request came from."""
-        return f"/{HOST}"
-
-    @property
-    def response_fields(self) -> Json:
-        """Nothing: the response is not there yet."""
-        return {}
+    connection: str
+    network_thread: int
+    software: Software
 
 
-def answered(sent: Sent, response: Response, at_ms: float, more: int) -> tuple[float, str]:
+def answered(
+    exchange: Exchange, served: Served, response: Response, at_ms: float, more_us: int
+) -> tuple[float, str]:
     """Return when a request's line is written, and the line behind its time.
 
-    The coordinator answered at `at_ms`. `more` is how many µs the parts lose by rounding down.
+    The coordinator answered at `at_ms`. The parts lose `more_us` by rounding down.
     """
-    took = sent.took
-    remote = max(0, int((at_ms - sent.handed_ms) * 1_000))
+    took, client = served.took, served.software
+    remote = max(0, int((at_ms - served.handed_ms) * 1_000))
     total = took.queue + took.local + remote + took.response_queue + took.send
-    offset = (sent.client.committed,) if sent.api == "OFFSET_COMMIT" else ()
-    numbers = (sent.correlation, *offset, (total + more) / 1_000, took.queue / 1_000,
-               took.local / 1_000, remote / 1_000, took.response_queue / 1_000,
-               took.send / 1_000)  # fmt: skip
-    return sent.read_ms + (total + more + 8) / 1_000, _text(sent, response) % numbers
-
-
-def _text(sent: Sent, response: Response) -> str:
-    """Return a request's line with places for its numbers; like requests of a client share it."""
-    if sent.api not in ("HEARTBEAT", "OFFSET_COMMIT"):
-        return _with_places(sent, response)
-    key = sent.api, response, sent.client.member_id, sent.client.generation
-    text = sent.client.texts.get(key)
-    if text is None:
-        text = sent.client.texts[key] = _with_places(sent, response)
-    return text
-
-
-def _with_places(sent: Sent, response: Response) -> str:
-    text = printed(_content(sent, response)).replace("%", "%%")
-    thread = (
-        f"data-plane-kafka-network-thread-{sent.broker}-PLAINTEXT-PLAINTEXT"
-        f"-{sent.client.network_thread}"
-    )
-    return f"{thread} DEBUG {_PLACE.sub('%s', text)} ({LOGGER})"
-
-
-def _content(sent: Sent, response: Response) -> Json:
-    client = sent.client
-    return {
+    content: dict[str, Any] = {
         "isForwarded": False,
         "requestHeader": {
-            "requestApiKey": int(ApiKey[sent.api]),
-            "requestApiVersion": sent.api_version,
-            "correlationId": PLACES["correlationId"],
-            "clientId": client.client_id,
-            "requestApiKeyName": sent.api,
+            "requestApiKey": int(ApiKey[exchange.api]),
+            "requestApiVersion": exchange.api_version,
+            "correlationId": exchange.serial,
+            "clientId": exchange.client_id,
+            "requestApiKeyName": exchange.api,
         },
-        "request": sent.request,
-        "response": body(response, sent),
-        "connection": client.connection,
-        "totalTimeMs": PLACES["totalTimeMs"],
-        "requestQueueTimeMs": PLACES["requestQueueTimeMs"],
-        "localTimeMs": PLACES["localTimeMs"],
-        "remoteTimeMs": PLACES["remoteTimeMs"],
+        "request": exchange.request,
+        "response": response_body(response, exchange),
+        "connection": served.connection,
+        "totalTimeMs": (total + more_us) / 1_000,
+        "requestQueueTimeMs": took.queue / 1_000,
+        "localTimeMs": took.local / 1_000,
+        "remoteTimeMs": remote / 1_000,
         "throttleTimeMs": 0,
-        "responseQueueTimeMs": PLACES["responseQueueTimeMs"],
-        "sendTimeMs": PLACES["sendTimeMs"],
+        "responseQueueTimeMs": took.response_queue / 1_000,
+        "sendTimeMs": took.send / 1_000,
         "securityProtocol": "PLAINTEXT",
         "principal": "User:ANONYMOUS",
         "listener": "PLAINTEXT",
-        "clientInformation": {
-            "softwareName": client.software.name,
-            "softwareVersion": client.software.version,
-        },
+        "clientInformation": {"softwareName": client.name, "softwareVersion": client.version},
     }
-
-
-def request_body(client: Client, api: str, group: str, session_ms: int, rebalance_ms: int,
-                 partition: int, subscription: str, topic: str) -> Json:  # fmt: skip
-    """Return the body of a request, with the fields of the client's version in their order."""
-    newer = client.software.join > 5
-    who = {"memberId": client.member_id, "groupInstanceId": client.instance}
-    if api == "JOIN_GROUP":
-        asked = {
-            "groupId": group,
-            "sessionTimeoutMs": session_ms,
-            "rebalanceTimeoutMs": rebalance_ms,
-            **who,
-            "protocolType": "consumer",
-            "protocols": [{"name": "range", "metadata": subscription}],
-        }
-        return {**asked, "reason": None} if newer else asked
-    if api == "SYNC_GROUP":
-        chosen = {"protocolType": "consumer", "protocolName": "range"} if newer else {}
-        return {"groupId": group, "generationId": client.generation, **who, **chosen,
-                "assignments": client.work}  # fmt: skip
-    if api == "HEARTBEAT":
-        return {"groupId": group, "generationId": client.generation, **who}
-    if api == "LEAVE_GROUP":
-        if newer:
-            return {"groupId": group, "members": [{**who, "reason": client.software.leave_reason}]}
-        return {"groupId": group, "memberId": client.member_id}
-    offset = {"partitionIndex": partition, "committedOffset": PLACES["committedOffset"],
-              "committedLeaderEpoch": 0, "committedMetadata": ""}  # fmt: skip
-    topics = [{"name": topic, "partitions": [offset]}]
-    return {"groupId": group, "generationIdOrMemberEpoch": client.generation, **who,
-            "topics": topics}  # fmt: skip
+    thread = (
+        f"data-plane-kafka-network-thread-{served.broker}-PLAINTEXT-PLAINTEXT"
+        f"-{served.network_thread}"
+    )
+    written_ms = served.read_ms + (total + more_us + 8) / 1_000
+    return written_ms, f"{thread} DEBUG {printed(content)} ({LOGGER})"

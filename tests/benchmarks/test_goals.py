@@ -7,11 +7,13 @@ import pytest
 
 from benchmarks import goals
 from benchmarks.chaos_timing import errors_ms
-from benchmarks.figures import p50, p99, quantile
 from benchmarks.goals import lines
 from benchmarks.group_log import Pairs
 from benchmarks.members import Held
-from benchmarks.table import Line, markdown
+from benchmarks.table import Line, markdown, p50, p99, quantile
+
+SIZES = ("steady 5", "steady 500", "restarted 500")
+ORACLE = [*SIZES, *(f"step, {size}" for size in SIZES)]
 
 
 @pytest.mark.parametrize(
@@ -108,14 +110,14 @@ def test_members_of_wire_are_compared_with_those_of_librdkafka():
 
 
 def test_the_table_has_a_cell_for_every_column_of_its_head():
-    found = {"event": {"event_us": 2.0, "statistics_us": 1.0}}
+    found = {"oracle": {"storm": 1.0, **dict.fromkeys(ORACLE, 2.0)}}
     rows = [goals.HEAD, *(line.cells for line in lines(found))]
     assert {row.count("|") for row in markdown(rows).splitlines()} == {len(goals.HEAD) + 1}
 
 
 def test_rows_of_earlier_calls_are_kept(tmp_path, monkeypatch, capsys):
     kept, page = tmp_path / "kept.json", tmp_path / "page.md"
-    kept.write_text(json.dumps({"event": {"event_us": 4.0, "statistics_us": 2.0}}))
+    kept.write_text(json.dumps({"oracle": {"storm": 1.0, **dict.fromkeys(ORACLE, 2.0)}}))
     row = goals.ROWS["verdict"]
     measured = {"ratio": 1.5, "stages_s": {"analysis": 9.0}}
     monkeypatch.setattr(
@@ -123,6 +125,6 @@ def test_rows_of_earlier_calls_are_kept(tmp_path, monkeypatch, capsys):
     )
     arguments = ["--rows", "verdict", "--json", str(kept), "--page", str(page)]
     goals.main(arguments, standalone_mode=False)
-    assert json.loads(kept.read_text()).keys() == {"event", "verdict"}
+    assert json.loads(kept.read_text()).keys() == {"oracle", "verdict"}
     assert "no, by 20%" in capsys.readouterr().out
     assert "| analysis 9.0 s | 1.5 x | ≤ 1.25 x | no, by 20% |" in page.read_text()

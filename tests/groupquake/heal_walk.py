@@ -25,7 +25,7 @@ from chaos.clusters.docker_engine import engine
 from chaos.clusters.guard import mark
 from chaos.journal import Journal, open_faults, read
 from groupquake import open_runs
-from loadtest.settings import RUN_FOLDER
+from loadtest.members.settings import RUN_FOLDER
 from tests.chaos.clusters import engine_marks
 
 STEPS = (

@@ -21,7 +21,7 @@ from groupquake import open_runs
 from groupquake.exits import NotHealedError
 from groupquake.load_process import end_members
 from groupquake.recovery import recover, recover_all
-from loadtest.settings import RUN_FOLDER
+from loadtest.members.settings import RUN_FOLDER
 from tests.chaos.clusters.test_jars import LIBS, unpacked
 from tests.groupquake.conftest import Command
 

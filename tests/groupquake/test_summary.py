@@ -52,3 +52,10 @@ def test_a_build_of_the_users_is_named() -> None:
     words = "a build of the user's, 4.4.0-acme in /opt/acme/libs, judged by the rules of 4.4"
     lines = summary(VERDICT | {"judged_as": words}, Path("x"))
     assert lines[1:3] == ["verdict: fail", f"  {words}"]
+
+
+def test_the_first_reasons_of_an_unknown_verdict_are_printed() -> None:
+    reasons = [f"reason {number}" for number in range(7)]
+    lines = summary(VERDICT | {"verdict": "unknown", "unknown_because": reasons}, Path("x"))
+    printed = [line.strip() for line in lines if line.startswith("  unknown because")]
+    assert printed == [f"unknown because reason {number}" for number in range(5)]

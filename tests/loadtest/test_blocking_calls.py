@@ -49,7 +49,7 @@ assert BlockingCalls(1)(lambda: release.wait(10)) is True
 
 @pytest.mark.parametrize("script", [KILLED_MEANWHILE, RAISES, OTHERS_RUN])
 def test_a_blocking_call_is_waited_for_and_nothing_is_printed(script):
-    imports = "import threading, gevent\nfrom loadtest.blocking_calls import BlockingCalls\n"
+    imports = "import threading, gevent\nfrom loadtest.pool import BlockingCalls\n"
     ran = subprocess.run(
         [sys.executable, "-c", imports + script],
         cwd=Path(__file__).parents[2],

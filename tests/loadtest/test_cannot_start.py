@@ -1,12 +1,17 @@
 """Clients that cannot be started: they have failed, and their users go on."""
 
 import json
+import resource
+
+import psutil
+import pytest
 
 from kafka_protocol.printable import printable
-from loadtest.client_configs import ProducerConfig
+from loadtest.configs import MemberConfig, ProducerConfig
+from loadtest.errors import LoadtestError
 from loadtest.history import History
-from loadtest.locust_statistics import no_statistics
-from loadtest.member_handle import ClientHandle
+from loadtest.members.librdkafka import LibrdkafkaClient
+from loadtest.members.member import Member
 from loadtest.producer import PacedProducer
 from tests.loadtest.experiments import of_one_group
 from tests.loadtest.member_steps import end
@@ -41,13 +46,44 @@ def test_a_producer_that_librdkafka_refuses_has_failed(tmp_path, monkeypatch, ca
     monkeypatch.setattr("loadtest.producer.client_properties", lambda: properties)
     history = History(tmp_path / "history.jsonl")
     config = ProducerConfig("p", "orders", 5.0)
-    handle = ClientHandle("p", PacedProducer(config, "127.0.0.1:1", history, no_statistics))
-    handle.open()
-    handle.poll_once()
-    handle.close()
+    report = lambda *_, **__: None
+    producer = PacedProducer(config, "127.0.0.1:1", history, report, lambda call: call())
+    producer.open()
+    producer.poll_once()
+    producer.close()
     history.close()
     [line] = map(json.loads, (tmp_path / "history.jsonl").read_text().splitlines())
     assert (line["event"], line["member"]) == ("error", "p")
     assert line["error"].startswith("'p' cannot be started: ")
     assert forged in line["error"]
     assert caplog.messages == [printable(line["error"])]
+
+
+@pytest.fixture
+def few_descriptors():
+    """Let a process that starts have a low limit, which it may raise."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1_024, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def test_there_may_be_as_many_connections_as_the_hard_limit_allows(few_descriptors, locust):
+    load = locust("--headless", "--client", "wire", "--bootstrap", "127.0.0.1:1")
+    load.ask("members")
+    limit, most = psutil.Process(load.process.pid).rlimit(psutil.RLIMIT_NOFILE)
+    assert limit == most
+
+
+def test_a_member_that_librdkafka_refuses_has_failed(tmp_path):
+    config = MemberConfig("m", "g", "static", "i", ("t",), "nonsense", 6000, 500, 60000, 1000)
+    history, report = History(tmp_path / "history.jsonl"), lambda *_, **__: None
+    start = lambda one: LibrdkafkaClient(one, "127.0.0.1:1", lambda call: call())
+    member = Member(config, start, history, lambda _: report)
+    member.open()
+    assert member.state == "failed"
+    with pytest.raises(LoadtestError, match="'m' cannot be started: "):
+        member.carry_out({"do": "start", "member": "m"})
+    history.close()
+    [line] = map(json.loads, (tmp_path / "history.jsonl").read_text().splitlines())
+    assert line["event"] == "ended"

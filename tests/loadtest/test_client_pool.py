@@ -2,9 +2,9 @@
 
 from types import SimpleNamespace
 
-from loadtest.client_configs import NO_CLIENTS, ProducerConfig
-from loadtest.client_pool import ClientPool
+from loadtest.configs import NO_CLIENTS, ProducerConfig
 from loadtest.history import History
+from loadtest.pool import ClientPool
 
 
 class Slow:

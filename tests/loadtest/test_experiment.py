@@ -1,8 +1,7 @@
 import pytest
 
-from loadtest.client_configs import MemberConfig, ProducerConfig, spawn_rate
+from loadtest.configs import MemberConfig, ProducerConfig, configs_of, spawn_rate
 from loadtest.errors import LoadtestError
-from loadtest.experiment import configs_of
 
 STATIC = MemberConfig(
     name="static-0",

@@ -8,7 +8,7 @@ import urllib.parse
 import urllib.request
 
 import pytest
-from confluent_kafka import Consumer, ConsumerGroupState
+from confluent_kafka import ConsumerGroupState
 from confluent_kafka.admin import AdminClient
 
 pytestmark = pytest.mark.cluster
@@ -100,36 +100,6 @@ def check_history(history, rows, bounced):
     errors = [line["error"] for line in history if line["event"] == "error"]
     assert not [error for error in errors if not error.startswith("commit: ")]
     assert not [line for line in history if line["event"] in ("fenced", "lost")]
-
-
-def test_a_fenced_member_stays_down_until_it_is_started(locust, arguments, group, kafka):
-    static = f"{group}-static-0"
-    child = locust("--headless", *arguments)
-    before = child.wait_joined()
-    intruder = Consumer(
-        {
-            "bootstrap.servers": kafka,
-            "group.id": group,
-            "group.instance.id": static,
-            "session.timeout.ms": 6_000,
-        }
-    )
-    intruder.subscribe(["orders"])
-
-    def fenced():
-        intruder.poll(0)
-        row = child.members()[static]
-        return row if row["state"] == "fenced" else None
-
-    assert child.wait_for(fenced)["partitions"] == []
-    child.ask("start", member=static)
-    back = child.wait_joined()
-    intruder.close()
-    assert without(back, static) == without(before, static)
-    child.ask("quit")
-    assert child.process.wait(timeout=60) == 0, child.output
-    steps = [event for event in events_of(child.history(), static) if event != "error"]
-    assert steps[steps.index("fenced") :][:4] == ["fenced", "closing", "closed", "created"]
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])

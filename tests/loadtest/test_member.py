@@ -3,7 +3,6 @@
 import itertools
 import json
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -12,12 +11,12 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
 from chaos.removal import Removal, remove_members
-from loadtest.base_member import POLL_EVERY_S
-from loadtest.client_configs import MemberConfig
+from loadtest.configs import MemberConfig
 from loadtest.errors import LoadtestError
 from loadtest.history import History
-from loadtest.locust_statistics import no_statistics
-from loadtest.member import Member
+from loadtest.members.librdkafka import LibrdkafkaClient
+from loadtest.members.member import Member
+from loadtest.timing import POLL_EVERY_S
 
 pytestmark = pytest.mark.cluster
 
@@ -42,7 +41,7 @@ class Group:
         self._history = History(self._file)
         self._members = []
 
-    def member(self, kind="dynamic", assignor="range"):
+    def member(self, kind="dynamic", assignor="range", commit_interval_ms=1_000):
         number = len(self._members)
         config = MemberConfig(
             name=f"{self.name}-{number}",
@@ -54,9 +53,11 @@ class Group:
             session_timeout_ms=6_000,
             heartbeat_interval_ms=200,
             max_poll_interval_ms=60_000,
-            commit_interval_ms=1_000,
+            commit_interval_ms=commit_interval_ms,
         )
-        member = Member(config, self._broker.bootstrap, self._history, lambda _: no_statistics)
+        bootstrap, report = self._broker.bootstrap, lambda *_, **__: None
+        start = lambda one: LibrdkafkaClient(one, bootstrap, lambda call: call())
+        member = Member(config, start, self._history, lambda _: report)
         self._members.append(member)
         return member
 
@@ -72,7 +73,7 @@ class Group:
         """Until these are the whole group, and share its partitions: each has some."""
 
         def shared():
-            held = [member.describe()["partitions"] for member in members]
+            held = [member.row()["partitions"] for member in members]
             joined = all(member.state == "joined" for member in members)
             return joined and all(held) and sorted(itertools.chain(*held)) == EIGHT
 
@@ -136,55 +137,25 @@ def test_a_killed_member_is_gone_at_once_and_leaves_no_group(group, broker, kind
     else:  # without a poll, so that the assignment is not processed yet
         wait_for(lambda: group.requests(member, "SYNC_GROUP"))
     assert threads_and_connections(port) > before
-    held = member.describe()["partitions"]
+    held = member.row()["partitions"]
 
     member.kill()
 
     assert threads_and_connections(port) == before
     assert group.broker_has(member)
     assert group.requests(member, "LEAVE_GROUP") == []
-    row = member.describe()
+    row = member.row()
     assert (row["state"], row["partitions"], row["member_id"]) == ("killed", [], None)
     assert group.steps(member)[-1] == ("killed", held)
-
-
-def test_a_member_that_is_down_cannot_be_killed(group):
-    member = group.member()
-    with pytest.raises(LoadtestError, match="is stopped and has no consumer to kill; start it"):
-        member.kill()
-    assert group.steps(member) == []
 
 
 def test_a_consumer_that_lives_on_is_not_called_killed(group):
     member = group.member()
     member.open()
-    user = member._consumer
+    user = member._client._consumer
     with pytest.raises(LoadtestError, match="still runs, since a reference"):
         member.kill()
     user.close()
-
-
-def test_a_member_restarts_with_the_given_identity(group):
-    member = group.member("static")
-    name = member.config.name
-    member.open()
-    group.turns_until_shared(member)
-    member.change_identity(member.config.instance_id)  # it is that already
-    with pytest.raises(LoadtestError, match="stop or kill it before you start it"):
-        member.change_identity(None)
-    kinds = []
-    for instance_id in (None, "another"):
-        member.close()
-        member.change_identity(instance_id)
-        member.open()
-        joins = member.joins
-        group.turns_until(lambda joins=joins: member.joins > joins)
-        row = member.describe()
-        kinds.append((row["name"], row["kind"], row["instance_id"], row["member_id"].split("-")[0]))
-    first = name.split("-")[0]
-    assert kinds == [(name, "dynamic", None, first), (name, "static", "another", "another")]
-    assert {line["kind"] for line in group.events(member)} == {"static", "dynamic"}
-    assert len(group.requests(member, "LEAVE_GROUP")) == 1
 
 
 @pytest.mark.parametrize("assignor", ["range", "roundrobin", "cooperative-sticky"])
@@ -194,8 +165,8 @@ def test_the_history_has_the_owners_of_partitions(group, assignor):
     group.turns_until_shared(first)
     second.open()
     group.turns_until_shared(first, second)
-    kept = first.describe()["partitions"]
-    moved = second.describe()["partitions"]
+    kept = first.row()["partitions"]
+    moved = second.row()["partitions"]
     second.close()
     group.turns_until_shared(first)
     first.close()
@@ -226,15 +197,15 @@ def test_a_removed_static_member_loses_its_partitions_and_joins_again(group, kaf
     for member in (removed, other):
         member.open()
     group.turns_until_shared(removed, other)
-    before = removed.describe()
+    before = removed.row()
     instance_id = before["instance_id"]
     assert remove_members(kafka, group.name, [instance_id]) == Removal(0, ((instance_id, 0),))
 
     group.turns_until(lambda: removed.state == "starting")
-    lost = removed.describe()
+    lost = removed.row()
     assert (lost["partitions"], lost["member_id"]) == ([], None)
     group.turns_until_shared(removed, other)
-    after = removed.describe()
+    after = removed.row()
     assert after["member_id"] not in (before["member_id"], None)
     assert after["joins"] == before["joins"] + sum(
         step[0] == "assigned" for step in group.steps(removed)[2:]
@@ -242,36 +213,19 @@ def test_a_removed_static_member_loses_its_partitions_and_joins_again(group, kaf
     assert ("lost", before["partitions"]) in group.steps(removed)
 
 
-def test_a_fenced_member_reports_its_last_assignment(group):
-    older = group.member("static")
-    older.open()
-    group.turns_until_shared(older)
-    newer = group.member("static")
-    newer.change_identity(older.config.instance_id)
-    newer.open()
-    group.turns_until(lambda: older.state == "fenced")
-    assert older.describe()["partitions"] == []
-    assert group.steps(older)[-3:] == [("fenced", EIGHT), ("closing", None), ("closed", [])]
-    newer.close()
-    older.open()
-    group.turns_until_shared(older)
-    assert older.describe()["instance_id"] == older.config.instance_id
-
-
 def test_a_close_that_no_coordinator_answers_comes_to_an_end(group, broker):
-    member = group.member("dynamic")
-    member.config = replace(member.config, commit_interval_ms=600_000)
+    member = group.member("dynamic", commit_interval_ms=600_000)
     member.open()
     group.turns_until_shared(member)
     producer = Producer({"bootstrap.servers": broker.bootstrap})
     producer.produce("orders", b"one to commit")
     producer.flush()
     producer.close()
-    group.turns_until(lambda: member._uncommitted)
+    group.turns_until(lambda: member._client._uncommitted)
     node = broker.brokers[0].id
     broker.pause(node)
     try:
-        member._commit_due_ms = 0.0
+        member._client._commit_due_ms = 0.0
         member.poll_once()
         began_s = time.monotonic()
         member.close()

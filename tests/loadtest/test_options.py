@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from loadtest.client_configs import MemberConfig, ProducerConfig
+from loadtest.configs import MemberConfig, ProducerConfig
 from loadtest.errors import LoadtestError
 from loadtest.options import add_arguments, configs_of
 

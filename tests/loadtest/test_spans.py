@@ -42,7 +42,7 @@ def see(members, *events, member="m", kind="static"):
     for event, at_ms in events:
         partitions = ["t-0", "t-1"] if event == "assigned" else []
         fields = {"member": member, "group": "g", "kind": kind, "partitions": partitions}
-        members.see(event, at_ms, fields)
+        members.see({"event": event, "at_ms": at_ms, **fields})
 
 
 def ended(spans):

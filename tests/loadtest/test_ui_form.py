@@ -5,7 +5,7 @@ import pytest
 import scenarios
 from loadtest.errors import LoadtestError
 from loadtest.options import AS_IT_SAYS
-from loadtest.ui_form import choose
+from loadtest.page.form import choose
 
 EMPTY = {
     "experiment": "demo",

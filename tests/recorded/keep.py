@@ -22,8 +22,8 @@ from reports.judgement.recording import Recording
 from reports.judgement.run.run_folder import MACHINE
 from selftest.broken_rules import MUTANTS
 from selftest.mutants.evidence import runs_in
+from selftest.mutants.judging import BRIEFLY, explains
 from selftest.mutants.table import SEEDS
-from selftest.mutants.traces import BRIEFLY, verdict
 
 HERE = Path(__file__).parent
 KEPT = ("experiment.yaml", "journal.jsonl", "plan.json")
@@ -95,9 +95,9 @@ def keep_traces(files: list[Path], target: Path) -> None:
         caught = [
             name
             for name, mutant in missed.items()
-            if verdict(sequence, mutant, BRIEFLY) is Verdict.UNEXPLAINED
+            if explains(sequence, mutant, BRIEFLY) is Verdict.UNEXPLAINED
         ]
-        if caught and verdict(sequence) is Verdict.EXPLAINED:
+        if caught and explains(sequence) is Verdict.EXPLAINED:
             name = f"{sequence.kafka}-{sequence.coordinator}-{sequence.group}"
             packed = lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME)
             (target / f"{name}.jsonl.xz").write_bytes(packed)

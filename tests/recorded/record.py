@@ -5,13 +5,13 @@ script of the protocol corners; in the end a coordinator is killed.
 """
 
 import argparse
-import asyncio
 import json
 import lzma
 import shutil
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,7 +19,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from fleet import PARTITIONS, Fleet
 
 from chaos.clusters.process import ProcessCluster
-from loadtest.wire_scripts.group import Group, make_room
+from loadtest.wire_scripts.group import Group
 from loadtest.wire_scripts.protocol_corners import MAX_SIZE, PROTOCOL_CORNERS, failover
 
 CONFIG: dict[str, str | int | bool] = {
@@ -134,32 +134,31 @@ def clients(fleet: Fleet, journal: Journal) -> None:
     journal.fault("member.kill", lost, "static", lambda: fleet.crash(lost, "static"))
 
 
-async def run_scripts(
+def run_scripts(
     cluster: ProcessCluster, clients_done: threading.Event, kill: Callable[[int], None]
 ) -> None:
     """Run all wire scripts at the same time, and that of the failover at last.
 
     It may kill its coordinator once `clients_done` is set.
     """
-    make_room()
     ports = {broker.id: broker.port for broker in cluster.brokers}
     last = Group("failover", ports)
 
-    async def one(script: Callable) -> None:  # type: ignore[type-arg]
+    def one(script: Callable) -> None:  # type: ignore[type-arg]
         group = Group(script.__name__, ports)
-        await group.find()
+        group.find()
         began = time.monotonic()
-        await script(group)
+        script(group)
         print(f"{group.name}: {time.monotonic() - began:.1f} s")
 
-    async def kill_coordinator() -> None:
-        await asyncio.to_thread(clients_done.wait)
-        await asyncio.to_thread(kill, last.coordinator)
+    def kill_coordinator() -> None:
+        clients_done.wait()
+        kill(last.coordinator)
 
-    await asyncio.gather(*(one(script) for script in PROTOCOL_CORNERS))
-    await last.find()
-    async with asyncio.timeout(60):
-        await failover(last, kill_coordinator)
+    with ThreadPoolExecutor(len(PROTOCOL_CORNERS)) as scripts:
+        list(scripts.map(one, PROTOCOL_CORNERS))
+    last.find()
+    failover(last, kill_coordinator)
 
 
 def play(cluster: ProcessCluster, journal: Journal) -> None:
@@ -181,7 +180,7 @@ def play(cluster: ProcessCluster, journal: Journal) -> None:
 
     def wire_scripts() -> None:
         try:
-            asyncio.run(run_scripts(cluster, clients_done, kill))
+            run_scripts(cluster, clients_done, kill)
         except BaseException as error:  # noqa: BLE001 (the main thread raises it)
             failures.append(error)
 

@@ -5,7 +5,6 @@ Records such logs for the tests: `python -m tests.recorded.stock_logs FOLDER [--
 """
 
 import argparse
-import asyncio
 import gzip
 import shutil
 from pathlib import Path
@@ -82,7 +81,7 @@ def play(cluster: StockLogged) -> None:
     """Let groups rebalance for many reasons, then restart the broker."""
     create_topic(cluster, "orders")
     ports = [broker.port for broker in cluster.brokers]
-    errors = asyncio.run(run_scripts(SCRIPTS, ports, seed=1))
+    errors = run_scripts(SCRIPTS, ports, seed=1)
     assert not errors, errors
     cluster.stop_broker(1)
     cluster.start_broker(1)

@@ -4,38 +4,28 @@ Members are small clients in virtual time (ms). Some die a little after they hav
 has no answer, though the coordinator acts on it, or not. Another process of the same name follows.
 """
 
-import heapq
 import json
 import random
 import shutil
 import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from itertools import count
 from pathlib import Path
 from typing import Any
 
 from kafka_protocol import tap_lines
-from kafka_protocol.bodies import BODIES, of_version
 from kafka_protocol.errors import Error
 from kafka_protocol.log_line import Event as Logged
 from kafka_protocol.log_line import numbered
 from kafka_protocol.request_log import LOGGER, as_json, printed
-from reference_coordinator.classic import CLASSIC
-from reference_coordinator.classic.effects import Answer, Arm, Disarm, Persist
-from reference_coordinator.classic.events import (
-    Choices,
-    Event,
-    Loaded,
-    LoadStarted,
-    RecordWritten,
-    Timer,
-    TimerFired,
-)
-from reference_coordinator.classic.state import Service
-from reference_coordinator.replay import ObservedRequest
+from reference_coordinator.classic.effects import Response
+from reference_coordinator.classic.events import Choices, Loaded, LoadStarted
+from reference_coordinator.classic.state import Group, Service
+from reference_coordinator.driving.bodies import response_body
+from reference_coordinator.driving.client import IN, JOINED, OUT, Client
+from reference_coordinator.driving.driver import Agenda
+from reference_coordinator.driving.simulation import Exchange, Process, Simulation
 from reports.judgement.recording import Recording
-from selftest.mutants.wordings import body
 from tests.recorded.logs import UNANSWERED
 
 TEMPLATE = UNANSWERED["join-leader-4.3.0"]
@@ -79,27 +69,14 @@ class Member:
 
 
 @dataclass(eq=False)
-class Exchange:
-    """A request with its answer, if it has one, and when that came or the request was given up."""
+class MemberProcess(Process):
+    """One process of a member, as a client of Kafka; `number` counts them."""
 
-    seen: ObservedRequest
-    process: "Process"
-    ended_ms: float = NEVER
-    response: Json | None = None
-
-
-@dataclass(eq=False)
-class Process:
-    """One process of a member, as a client of Kafka."""
-
-    broker: "Broker"
-    member: Member
-    number: int
-    port: int
-    member_id: str = ""
-    generation: int = -1
+    member: Member = field(kw_only=True)
+    number: int = field(kw_only=True)
+    port: int = field(kw_only=True)
     owned: str = "-"
-    sent: list[Exchange] = field(default_factory=list)
+    exchanges: list[Exchange] = field(default_factory=list)
     dead: bool = False
 
     @property
@@ -107,82 +84,13 @@ class Process:
         """How it ends, if it dies."""
         return self.member.deaths[self.number] if self.number < len(self.member.deaths) else None
 
-    def send(self, api: str, **fields: Any) -> None:
-        """Send a request, and die of it if its time has come."""
-        if self.dead:
-            return
-        instance = self.member.name if self.member.static else None
-        version = VERSIONS.get(api, self.member.join_version)
-        of_all = {"groupId": GROUP, "memberId": self.member_id, "groupInstanceId": instance,
-                  "generationId": self.generation}  # fmt: skip
-        request = of_version(BODIES[api].request, of_all | fields, version)
-        exchange = self.broker.receive(self, api, version, request)
-        self.sent.append(exchange)
-        death, nth = self.death, sum(one.seen.api == api for one in self.sent)
-        if death is not None and (death.api, death.nth) == (api, nth):
-            if not death.arrives:
-                self.broker.lost.add(exchange.seen.id)
-            self.broker.after(death.after_ms, self.die)
-
-    def die(self) -> None:
-        """End, with the requests that have no answer, and let the next process start."""
-        self.dead = True
-        for exchange in self.sent:
-            if exchange.response is None:
-                exchange.ended_ms = self.broker.now_ms
-        if self.death is not None:
-            self.broker.after(self.death.down_ms, self.broker.start(self.member, self.number + 1))
-
-    def join(self) -> None:
-        """Send JoinGroup; a cooperative member says what it owns."""
-        metadata = f"bQ{self.owned if self.member.cooperative else '-'}="
-        self.send(
-            "JOIN_GROUP",
-            sessionTimeoutMs=SESSION_MS,
-            rebalanceTimeoutMs=REBALANCE_MS,
-            protocolType="consumer",
-            protocols=[{"name": "range", "metadata": metadata.replace("-", "A")}],
-        )
-
-    def heartbeat(self) -> None:
-        """Send a Heartbeat, or LeaveGroup if it is time."""
-        if self.broker.now_ms < self.member.leaves_ms:
-            self.send("HEARTBEAT")
-            return
-        about = self.member_id, self.member.name if self.member.static else None
-        fields = dict(zip(("memberId", "groupInstanceId"), about, strict=True))
-        self.send("LEAVE_GROUP", members=[fields])
-
-    def hear(self, exchange: Exchange) -> None:
-        """Go on after an answer."""
-        assert exchange.response is not None
-        response, api = exchange.response, exchange.seen.api
-        error = response["errorCode"]
-        if error in (Error.UNKNOWN_MEMBER_ID, Error.ILLEGAL_GENERATION):
-            self.member_id, self.generation = "", -1
-            self.join()
-        elif error == Error.MEMBER_ID_REQUIRED:
-            self.member_id = response["memberId"]
-            self.join()
-        elif error == Error.REBALANCE_IN_PROGRESS:
-            self.join()
-        elif error in (Error.NOT_COORDINATOR, Error.COORDINATOR_LOAD_IN_PROGRESS):
-            self.broker.after(100.0, self.join)
-        elif error == Error.FENCED_INSTANCE_ID or api == "LEAVE_GROUP":
-            self.dead = True
-        elif api == "JOIN_GROUP":
-            self.member_id, self.generation = response["memberId"], response["generationId"]
-            shares = [one["memberId"] for one in response["members"]]
-            given = [{"memberId": one, "assignment": f"c2{one[-2:]}"} for one in shares]
-            self.send("SYNC_GROUP", assignments=given)
-        elif api == "SYNC_GROUP" and self.member.cooperative and self.owned == "-":
-            self.owned = "s"  # it has to give up partitions, and joins again
-            self.join()
-        else:
-            self.broker.after(HEARTBEAT_MS, self.heartbeat)
+    @property
+    def connection(self) -> str:
+        """Its connection to the broker."""
+        return f"127.0.0.1:9092-127.0.0.1:{self.port}-0-{self.port}"
 
 
-class Broker:
+class Broker(Simulation):
     """The oracle as a coordinator that takes up to `busy_ms` for a request."""
 
     def __init__(
@@ -198,94 +106,122 @@ class Broker:
         `loads_ms` is when the broker begins to load the group, and when it has; it had before if
         that is None.
         """
+        service = Service.ACTIVE if loads_ms is None else Service.ABSENT
+        super().__init__(Group(GROUP, service=service), TEMPLATE.profile, agenda=Agenda(START_MS))
         self.random, self.busy_ms = random.Random(seed), busy_ms
-        self.now_ms = START_MS
         self.exchanges: dict[str, Exchange] = {}
-        self.lost: set[str] = set()
-        self.group, self.profile = CLASSIC.new_group(GROUP), TEMPLATE.profile
-        self._timers: dict[Timer, float] = {}
-        self._queue: list[tuple[float, int, Callable[[], None]]] = []
-        self._numbers = count(1)
+        after = self.agenda.after
         if loads_ms is not None:
-            self.group = replace(self.group, service=Service.ABSENT)
             begins_ms, ends_ms = loads_ms
-            self.after(begins_ms, lambda: self._step(LoadStarted(self.now_ms)))
-            self.after(ends_ms, lambda: self._step(Loaded(self.now_ms, None)))
+            after(begins_ms, lambda: self.take(LoadStarted(self.agenda.now_ms)))
+            after(ends_ms, lambda: self.take(Loaded(self.agenda.now_ms, None)))
         for member in members:
-            self.after(member.starts_ms, self.start(member, 0))
-        while self._queue and self._queue[0][0] <= START_MS + LASTS_MS:
-            self.now_ms, _, what = heapq.heappop(self._queue)
-            what()
+            after(member.starts_ms, self._start(member, 0))
+        self.agenda.run(START_MS + LASTS_MS)
 
-    def after(self, ms: float, what: Callable[[], None]) -> None:
-        """Let something happen."""
-        heapq.heappush(self._queue, (self.now_ms + ms, next(self._numbers), what))
+    # Times and choices.
 
-    def start(self, member: Member, number: int) -> Callable[[], None]:
-        """Return what starts a process of a member."""
-        return lambda: Process(self, member, number, 40_000 + next(self._numbers)).join()
-
-    def receive(self, process: Process, api: str, version: int, request: Json) -> Exchange:
-        """Take a request that the tap forwards."""
-        at_ms, name, number = self.now_ms, process.member.name, next(self._numbers)
-        seen = ObservedRequest(
-            f"{api}:{name}:{number}", BROKER, api, version, name,
-            f"127.0.0.1:9092-127.0.0.1:{process.port}-0-{process.port}", at_ms, at_ms, NEVER,
-            NEVER, request, None, len(process.sent) + 1,
-        )  # fmt: skip
-        exchange = self.exchanges[seen.id] = Exchange(seen, process)
-        self.after(self.random.uniform(0.2, self.busy_ms), lambda: self._take_up(exchange))
-        return exchange
-
-    def _take_up(self, exchange: Exchange) -> None:
-        seen = exchange.seen
-        if seen.id in self.lost:
-            return
-        given = f"{seen.request.get('groupInstanceId') or seen.client_id}-"
-        given += str(uuid.UUID(int=self.random.getrandbits(128), version=4))
-        event = CLASSIC.bodies[seen.api].event(seen, self.now_ms, self._choices(given))
-        self._step(event)
-
-    def _choices(self, member_id: str = "") -> Choices:
+    def picks(self, new_member_id: str = "") -> Choices:
+        """Let any member lead."""
         members = sorted(self.group.members)
-        return Choices(member_id, self.random.choice(members) if members else "", "")
+        return Choices(new_member_id, self.random.choice(members) if members else "")
 
-    def _step(self, event: Event) -> None:
-        self.group, effects = CLASSIC.step(self.group, event, self.profile)
-        for effect in effects:
-            match effect:
-                case Answer():
-                    self._answer(self.exchanges[effect.request], effect)
-                case Arm(timer=timer, deadline_ms=deadline_ms):
-                    self._timers[timer] = deadline_ms
-                    late_ms = self.random.uniform(0.0, 10.0)
-                    expire = self._expiry(timer, deadline_ms)
-                    self.after(deadline_ms - self.now_ms + late_ms, expire)
-                case Disarm(timer=timer):
-                    self._timers.pop(timer, None)
-                case Persist(request=str(request)):
-                    self.after(self.random.uniform(1.0, 8.0), self._written(request))
+    def new_id(self, _: Exchange) -> str:
+        """Draw a UUID."""
+        return str(uuid.UUID(int=self.random.getrandbits(128), version=4))
 
-    def _expiry(self, timer: Timer, deadline_ms: float) -> Callable[[], None]:
-        def expire() -> None:
-            if self._timers.get(timer) == deadline_ms:
-                del self._timers[timer]
-                self._step(TimerFired(self.now_ms, timer, self._choices()))
+    def expires_ms(self, deadline_ms: float) -> float:
+        """Let timers expire a little late."""
+        return deadline_ms + self.random.uniform(0.0, 10.0)
 
-        return expire
+    def write_ms(self) -> float:
+        """Let a write take some ms."""
+        return self.random.uniform(1.0, 8.0)
 
-    def _written(self, request: str) -> Callable[[], None]:
-        return lambda: self._step(RecordWritten(self.now_ms, request, Error.NONE, self._choices()))
+    # Clients.
 
-    def _answer(self, exchange: Exchange, answer: Answer) -> None:
-        response = body(answer.response, exchange.seen)
+    def _start(self, member: Member, number: int) -> Callable[[], None]:
+        """Return what starts a process of a member."""
+
+        def start() -> None:
+            client = Client(
+                member.name, member.name if member.static else None, SESSION_MS, REBALANCE_MS
+            )
+            self._starts += 1
+            process = MemberProcess(
+                client, VERSIONS | {"JOIN_GROUP": member.join_version}, member=member,
+                number=number, port=40_000 + self._starts,
+            )  # fmt: skip
+            self._join(process)
+
+        return start
+
+    _starts = 0
+
+    def _join(self, process: MemberProcess) -> None:
+        """Send JoinGroup; a cooperative member says what it owns."""
+        owned = process.owned if process.member.cooperative else "-"
+        metadata = f"bQ{owned}=".replace("-", "A")
+        process.client = replace(process.client, metadata=metadata)
+        self._ask(process, "JOIN_GROUP")
+
+    def _ask(self, process: MemberProcess, api: str, **more: Any) -> None:
+        """Let a process send a request, and die of it if its time has come."""
+        if process.dead:
+            return
+        exchange = self.send(process, api, **more)
+        self.exchanges[exchange.id] = exchange
+        process.exchanges.append(exchange)
+        death, nth = process.death, sum(one.api == api for one in process.exchanges)
+        dies = death is not None and (death.api, death.nth) == (api, nth)
+        if not dies or (death and death.arrives):
+            busy_ms = self.random.uniform(0.2, self.busy_ms)
+            self.agenda.after(busy_ms, lambda: self.receive(exchange))
+        if death is not None and dies:
+            self.agenda.after(death.after_ms, lambda: self._die(process))
+
+    def _die(self, process: MemberProcess) -> None:
+        """End it, with the requests that have no answer, and let the next process start."""
+        process.dead = True
+        for exchange in process.exchanges:
+            if exchange.response is None:
+                exchange.ended_ms = self.agenda.now_ms
+        if process.death is not None:
+            start = self._start(process.member, process.number + 1)
+            self.agenda.after(process.death.down_ms, start)
+
+    def _heartbeat(self, process: MemberProcess) -> None:
+        """Send a Heartbeat, or LeaveGroup if it is time."""
+        leaves = self.agenda.now_ms >= process.member.leaves_ms
+        self._ask(process, "LEAVE_GROUP" if leaves else "HEARTBEAT")
+
+    def answered(self, exchange: Exchange, response: Response) -> None:
+        """Bring a response to a process, unless it is dead by then."""
+        process = exchange.process
+        assert isinstance(process, MemberProcess)
 
         def arrive() -> None:
-            if not exchange.process.dead:
-                exchange.response, exchange.ended_ms = response, self.now_ms
-                exchange.process.hear(exchange)
+            if not process.dead:
+                exchange.response = response_body(response, exchange)
+                exchange.ended_ms = self.agenda.now_ms
+                process.client = process.client.hearing(response)
+                self._go_on(process, Error(response.error))
 
-        self.after(self.random.uniform(0.1, 1.0), arrive)
+        self.agenda.after(self.random.uniform(0.1, 1.0), arrive)
+
+    def _go_on(self, process: MemberProcess, error: Error) -> None:
+        phase = process.client.phase
+        if phase is OUT:
+            away = error in (Error.NOT_COORDINATOR, Error.COORDINATOR_LOAD_IN_PROGRESS)
+            self.agenda.after(100.0 if away else 0.0, lambda: self._join(process))
+        elif phase is JOINED:
+            given = [{"memberId": m, "assignment": f"c2{m[-2:]}"} for m in process.client.leads]
+            self._ask(process, "SYNC_GROUP", assignments=given)
+        elif phase is IN and process.member.cooperative and process.owned == "-":
+            process.owned = "s"  # it has to give up partitions, and joins again
+            self._join(process)
+        elif phase is IN:
+            self.agenda.after(HEARTBEAT_MS, lambda: self._heartbeat(process))
 
     def write_run(self, folder: Path) -> Recording:
         """Write the run folder that the tap would have left of it."""
@@ -306,18 +242,18 @@ class Broker:
         return Recording(folder)
 
     def _line(self, exchange: Exchange) -> tuple[float, Logged]:
-        seen = exchange.seen
         ended_ms = min(exchange.ended_ms, START_MS + LASTS_MS)
-        took_ms = round(ended_ms - seen.at_ms, 3)
+        took_ms = round(ended_ms - exchange.at_ms, 3)
+        assert isinstance(exchange.process, MemberProcess)
         content: Json = {
             "isForwarded": False,
             "requestHeader": {
-                "requestApiKey": 0, "requestApiVersion": seen.api_version,
-                "correlationId": seen.serial, "clientId": seen.client_id,
-                "requestApiKeyName": seen.api,
+                "requestApiKey": 0, "requestApiVersion": exchange.api_version,
+                "correlationId": exchange.serial, "clientId": exchange.client_id,
+                "requestApiKeyName": exchange.api,
             },
-            "request": seen.request,
-            "connection": seen.connection,
+            "request": exchange.request,
+            "connection": exchange.process.connection,
             "totalTimeMs": took_ms,
         }  # fmt: skip
         if exchange.response is None:

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from reference_coordinator.classic.effects import Effect, Persist
+from kafka_protocol.errors import Error
 from reference_coordinator.classic.step import step
+from reference_coordinator.driving.driver import Write
 from reference_coordinator.replay import ObservedRequest, Parting
 from reports.judgement.disturbances import Disturbances
 from reports.judgement.findings import Finding, of_group, proven_roots
@@ -37,13 +38,9 @@ class LostWrite(LogSynthesis):
     lost: str = ""
     loses: bool = False
 
-    def _apply(self, broker: str, now: float, effect: Effect) -> None:
-        stored = self.stored
-        super()._apply(broker, now, effect)
-        if isinstance(effect, Persist):
-            self.loses |= effect.request == self.lost
-            if self.loses and broker == self.lost.partition(":")[0]:
-                self.stored = stored
+    def outcome(self, broker: str, write: Write) -> tuple[Error, bool]:
+        self.loses |= write.request == self.lost
+        return Error.NONE, not (self.loses and broker == self.lost.partition(":")[0])
 
 
 @dataclass(frozen=True)

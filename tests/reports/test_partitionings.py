@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from benchmarks.evidence import multiply
 from reports import analyse
-from reports.ingest import tables
+from reports.ingest import reading
 
 pytestmark = pytest.mark.spark
 FILES = ("verdict.json", "junit.xml", "report.html")
@@ -24,9 +24,9 @@ def test_a_verdict_does_not_depend_on_the_partitioning(
     as_ever = spark.conf.get(SPLITS)
     assert as_ever is not None
     results = []
-    for splits, rows in ((as_ever, tables.ROWS_OF_PARTITION), ("300k", 700)):
+    for splits, rows in ((as_ever, reading.ROWS_OF_PARTITION), ("300k", 700)):
         spark.conf.set(SPLITS, splits)
-        monkeypatch.setattr(tables, "ROWS_OF_PARTITION", rows)
+        monkeypatch.setattr(reading, "ROWS_OF_PARTITION", rows)
         try:
             verdict = analyse(spark, folder)
         finally:

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from selftest.synth.folder import make
-from selftest.synth.mix import MIXES
+from selftest.synth.mixes import MIXES
 from selftest.synth.planting import KINDS, differences
 from tests.reports.conftest import Judge
-from tests.selftest.synth.orders import order
+from tests.selftest.synth.specs import spec
 
 pytestmark = pytest.mark.spark
 Judged = tuple[Path, dict[str, Any], list[dict[str, Any]]]
@@ -22,7 +22,7 @@ def judged(
 ) -> Judged:
     """Return a run with each kind planted twice, its verdict, and the list of what is planted."""
     folder = tmp_path_factory.mktemp("planted") / "run"
-    make(order(request.param, 90, 10, plant=2 * len(KINDS)), folder, lambda _: None)
+    make(spec(request.param, 90, 40, plant=2 * len(KINDS)), folder, lambda _: None)
     listed = (folder / "planted.jsonl").read_text().splitlines()
     return folder, judge(folder), [json.loads(line) for line in listed]
 
@@ -47,7 +47,7 @@ def test_every_line_is_used(judged: Judged) -> None:
 
 def test_a_run_with_nothing_planted_passes(judge: Judge, tmp_path: Path) -> None:
     folder = tmp_path / "run"
-    make(order("storm", 30, 4), folder, lambda _: None)
+    make(spec("storm", 30, 32), folder, lambda _: None)
     verdict = judge(folder)
     assert verdict["findings"] == []
     assert verdict["unknown_because"] == []

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafka_protocol.errors import Error
+from reference_coordinator.driving.simulation import Exchange
 from reports.judgement.findings import Finding
 from selftest.mutants.judging import found, proven
 from tests.recorded.logs import UNANSWERED
@@ -18,7 +19,6 @@ from tests.reports.forming_groups import (
     TWO_STEPS,
     Broker,
     Death,
-    Exchange,
     Member,
 )
 from tests.reports.judged_here import judged_here
@@ -93,7 +93,7 @@ def test_what_became_of_unanswered_requests_is_explained(seed: int, tmp_path: Pa
 
 
 def test_most_of_these_groups_have_unanswered_requests_of_each_kind() -> None:
-    lost = [{one.seen.api for one in forming(seed).exchanges.values() if one.response is None}
+    lost = [{one.api for one in forming(seed).exchanges.values() if one.response is None}
             for seed in SEEDS]  # fmt: skip
     assert sum(map(bool, lost)) > len(SEEDS) / 2
     assert set.union(*lost) == set(APIS)
@@ -104,7 +104,7 @@ def first_joins(broker: Broker) -> list[Exchange]:
     return [
         one
         for one in broker.exchanges.values()
-        if one.seen.api == "JOIN_GROUP" and one.response
+        if one.api == "JOIN_GROUP" and one.response
         if (one.response["errorCode"], one.response["generationId"]) == (Error.NONE, 1)
     ]
 
@@ -112,7 +112,7 @@ def first_joins(broker: Broker) -> list[Exchange]:
 def with_wrong_leader(broker: Broker) -> bool:
     """Let the last member lead generation 1; False if it may have been the first."""
     joins = first_joins(broker)
-    if not joins or joins[-1].seen.at_ms < joins[0].seen.at_ms + APART_MS:
+    if not joins or joins[-1].at_ms < joins[0].at_ms + APART_MS:
         return False
     assert joins[-1].response is not None
     leader = joins[-1].response["memberId"]
@@ -126,7 +126,7 @@ def with_wrong_leader(broker: Broker) -> bool:
 def with_early_answer(broker: Broker) -> bool:
     """Let one JoinGroup of generation 1 be answered before others; False if none waits so long."""
     joins = first_joins(broker)
-    waits = [one for one in joins if one.ended_ms > one.seen.at_ms + EARLIER_MS]
+    waits = [one for one in joins if one.ended_ms > one.at_ms + EARLIER_MS]
     if len(joins) < 2 or not waits:
         return False
     broker.alter(waits[0], earlier_ms=EARLIER_MS)

@@ -6,7 +6,7 @@ plan's faults is left.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -17,9 +17,8 @@ import pytest
 
 from kafka_protocol.append_errors import AppendError
 from kafka_protocol.errors import Error
-from reference_coordinator.classic.effects import Effect, Persist
-from reference_coordinator.classic.events import Event, RecordWritten
 from reference_coordinator.classic.step import step
+from reference_coordinator.driving.driver import Write
 from reference_coordinator.replay import EpochEvent, ObservedRequest, Outage, Stall
 from reports.judgement.coordinators import elections
 from reports.judgement.coordinators.coordinator_epochs import CoordinatorEpochs
@@ -71,22 +70,16 @@ class FailingWrite(LogSynthesis):
     failing: str = ""
     unloads_ms: float | None = None
 
-    def _read(self) -> None:
-        super()._read()
+    def read(self) -> None:
+        super().read()
         if self.unloads_ms is not None:
             broker = self.failing.partition(":")[0]
-            self._push(self.unloads_ms, broker, EpochEvent(self.unloads_ms, broker, "unloaded"))
+            self.plan(EpochEvent(self.unloads_ms, broker, "unloaded"))
 
-    def _events(self, broker: str, item: object, at_ms: float) -> Iterator[Event]:
-        for event in super()._events(broker, item, at_ms):
-            failed = isinstance(event, RecordWritten) and event.request == self.failing
-            yield replace(event, error=Error.NOT_COORDINATOR) if failed else event
-
-    def _apply(self, broker: str, now: float, effect: Effect) -> None:
-        stored = self.stored
-        super()._apply(broker, now, effect)
-        if isinstance(effect, Persist) and effect.request == self.failing:
-            self.stored = stored
+    def outcome(self, broker: str, write: Write) -> tuple[Error, bool]:
+        if write.request != self.failing:
+            return super().outcome(broker, write)
+        return Error.NOT_COORDINATOR, False
 
 
 @dataclass(frozen=True)

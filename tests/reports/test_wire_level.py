@@ -22,9 +22,8 @@ from reports.judgement.log.split_rows import END_MISSING
 from reports.judgement.recording import Recording
 from reports.judgement.run.evidence_level import Level
 from reports.judgement.witnesses import Doubt
-from selftest.mutants import wire_form
-from selftest.mutants.command import KEPT
-from selftest.mutants.evidence import runs_in
+from selftest.mutants import wire_run
+from selftest.mutants.evidence import KEPT, runs_in
 from selftest.mutants.judging import bound, found
 from tests.recorded.logs import FETCHES, HISTORIES, RECORDINGS, TAPPED
 from tests.reports.conftest import Judge, unpacked
@@ -55,7 +54,7 @@ def write_run(recording: Recording, target: Path) -> None:
             shutil.copyfile(recording.folder / name, target / name)
     environment = recording.environment | {"evidence": Level.WIRE}
     (target / "environment.json").write_text(json.dumps(environment, indent=2))
-    for broker, texts in wire_form.on_wire(recording.lines, recording.run.brokers).items():
+    for broker, texts in wire_run.on_wire(recording.lines, recording.run.brokers).items():
         log = target / log_of(broker, Level.WIRE.folder)
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_text("".join(f"{text}\n" for text in texts))

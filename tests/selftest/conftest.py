@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from selftest.__main__ import NAME, selftest
-from selftest.mutants.command import KEPT
-from selftest.mutants.evidence import Runs, runs_in
+from selftest.mutants.evidence import KEPT, Runs, runs_in
 from tests.groupquake.conftest import Command, groupquake, run_here, run_in  # noqa: F401 (a fixture)
 
 ROOT = Path(__file__).parents[2]

@@ -7,7 +7,7 @@ that it breaks. That every request is answered at last is checked by `waiting`.
 from collections.abc import Callable, Iterator
 
 from selftest.explore.invariants import answers, groups, members, rebalances
-from selftest.explore.invariants.stepped import Stepped
+from selftest.explore.world import Stepped
 
 __all__ = ["INVARIANTS", "Stepped", "broken"]
 

@@ -12,8 +12,8 @@ from reference_coordinator.classic.effects import (
 )
 from reference_coordinator.classic.events import JoinReceived, TimerFired, TimerKind, Unloaded
 from reference_coordinator.classic.state import COMPLETING_REBALANCE, PREPARING_REBALANCE
-from selftest.explore.invariants.stepped import Stepped, cause
-from selftest.explore.scene import WAITING, Process
+from reference_coordinator.driving.client import WAITING
+from selftest.explore.world import Process, Stepped
 
 MEMBERS_ONLY = (HeartbeatResponse, SyncResponse, CommitResponse)
 FINE = (Error.NONE, Error.REBALANCE_IN_PROGRESS)
@@ -61,7 +61,7 @@ def member_is_served(step: Stepped) -> Iterator[str]:
         own = getattr(event, "request", "") == answer.request
         error = answer.response.error
         if is_member and own and error in (Error.UNKNOWN_MEMBER_ID, Error.FENCED_INSTANCE_ID):
-            yield f"{Error(error).name} by {cause(event)}"
+            yield f"{Error(error).name} by {step.cause}"
         elif error == Error.FENCED_INSTANCE_ID and not p.is_replaced:
             if not isinstance(event, JoinReceived):
                 yield "fenced, and no other process of its instance has joined"

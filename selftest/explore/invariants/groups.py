@@ -12,7 +12,7 @@ from reference_coordinator.classic.state import (
     PREPARING_REBALANCE,
     STABLE,
 )
-from selftest.explore.invariants.stepped import Stepped, began
+from selftest.explore.world import Stepped
 
 
 def one_leader(step: Stepped) -> Iterator[str]:
@@ -76,21 +76,21 @@ def generation_grows(step: Stepped) -> Iterator[str]:
 
 def generation_given_once(step: Stepped) -> Iterator[str]:
     """A generation's number is never given to another generation."""
-    scene = step.after
-    if began(step) and any(
+    world = step.after
+    if step.begins_generation and any(
         p.has_joined
-        and p.member_id in scene.group.members
-        and p.generation == scene.group.generation
-        and p.serial != scene.serial
-        for p in scene.processes
+        and p.member_id in world.group.members
+        and p.generation == world.group.generation
+        and p.serial != world.serial
+        for p in world.processes
     ):
         yield "a member knows another generation of the same number"
 
 
 def member_ends(step: Stepped) -> Iterator[str]:
     """Each member has a session that runs, or a request that waits."""
-    scene, group = step.after, step.after.group
-    sessions = {t.timer.member_id for t in scene.timers if t.timer.kind is TimerKind.SESSION}
+    world, group = step.after, step.after.group
+    sessions = {t.member_id for t in world.timers if t.kind is TimerKind.SESSION}
     if group.sessions_deferred or group.service is not ACTIVE:
         return
     for member in group.members.values():
@@ -104,17 +104,17 @@ def phase_ends(step: Stepped) -> Iterator[str]:
     """A join phase has a timer that ends it."""
     group = step.after.group
     if group.state is PREPARING_REBALANCE and group.service is ACTIVE:
-        timers = {armed.timer.kind for armed in step.after.timers}
+        timers = {timer.kind for timer in step.after.timers}
         if TimerKind.JOIN not in timers:
             yield "PreparingRebalance without a timer"
 
 
 def stored(step: Stepped) -> Iterator[str]:
     """A Stable group is stored as it is once no write is under way."""
-    scene, group = step.after, step.after.group
-    if group.state is not STABLE or scene.appends or group.service is not ACTIVE:
+    world, group = step.after, step.after.group
+    if group.state is not STABLE or world.writes or group.service is not ACTIVE:
         return
-    record = None if scene.stored is None else scene.stored.record
+    record = world.stored_record
     if record is None:
         yield "nothing is stored"
     elif _ids(record) != dict(group.static_ids):

@@ -13,12 +13,12 @@ from reference_coordinator.classic.events import (
     TimerKind,
     Unloaded,
 )
-from selftest.explore.invariants.stepped import Stepped, cause
+from selftest.explore.world import Stepped
 
 
 def _removed(step: Stepped) -> Iterator[tuple[str, str, str | None]]:
     """Yield each instance whose member id no longer stands, with the id, and the one that does."""
-    before = step.group_known or step.before.group
+    before = step.known or step.before.group
     for instance, owner in before.static_ids.items():
         now = step.after.group.static_ids.get(instance)
         if now != owner and not isinstance(step.event, Unloaded):
@@ -34,11 +34,11 @@ def static_stays(step: Stepped) -> Iterator[str]:
         if isinstance(event, Loaded) and not _was_stored(step, instance):
             continue  # no coordinator promises a member before its first generation is stored
         if not (isinstance(event, TimerFired) and _ends_session(event, owner)):
-            yield f"removed by {cause(event)}"
+            yield f"removed by {step.cause}"
 
 
 def _was_stored(step: Stepped, instance: str) -> bool:
-    record = None if step.before.stored is None else step.before.stored.record
+    record = step.before.stored_record
     return record is not None and any(m.group_instance_id == instance for m in record.members)
 
 
@@ -60,7 +60,7 @@ def id_stays(step: Stepped) -> Iterator[str]:
                    for p in step.after.processes)  # fmt: skip
         rejoins = isinstance(event, JoinReceived) and event.group_instance_id == instance
         if now is not None and known and not rejoins:
-            yield f"a live process's id is replaced by {cause(event)}"
+            yield f"a live process's id is replaced by {step.cause}"
 
 
 def session_served(step: Stepped) -> Iterator[str]:

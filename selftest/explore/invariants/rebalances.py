@@ -20,7 +20,7 @@ from reference_coordinator.classic.state import (
     PREPARING_REBALANCE,
     STABLE,
 )
-from selftest.explore.invariants.stepped import Stepped, began, cause
+from selftest.explore.world import Stepped
 
 
 def cause_of_rebalance(step: Stepped) -> Iterator[str]:
@@ -28,7 +28,7 @@ def cause_of_rebalance(step: Stepped) -> Iterator[str]:
     for effect in step.effects:
         starts = isinstance(effect, Transition) and effect.after is PREPARING_REBALANCE
         if isinstance(effect, Transition) and starts and not _has_cause(step):
-            yield f"{effect.reason} by {cause(step.event)} in {effect.before}"
+            yield f"{effect.reason} by {step.cause} in {effect.before}"
 
 
 def _has_cause(step: Stepped) -> bool:
@@ -41,7 +41,7 @@ def _has_cause(step: Stepped) -> bool:
     if isinstance(event, RecordWritten):
         return event.error != Error.NONE
     if isinstance(event, Loaded):
-        return len(before.members) > step.profile.settings.max_size
+        return len(before.members) > step.after.profile.settings.max_size
     if isinstance(event, TimerFired | LeaveReceived):
         return bool(set(before.members) - set(after.members))
     return isinstance(event, Unloaded)
@@ -55,17 +55,17 @@ def due(step: Stepped) -> Iterator[str]:
     if after.state is STABLE and set(before.members) - set(after.members) and (
         len(after.members) < len(before.members)
     ):  # fmt: skip
-        yield f"members are removed by {cause(step.event)}"
+        yield f"members are removed by {step.cause}"
 
 
 def phase_is_fair(step: Stepped) -> Iterator[str]:
     """A join phase awaits those that may come, keeps its leader, drops the absent."""
     event, before, after = step.event, step.before.group, step.after.group
     if isinstance(event, JoinReceived) and before.state is STABLE and after.state is STABLE:
-        counts = step.profile.join_reason_counts
+        counts = step.after.profile.join_reason_counts
         if event.member_id and event.member_id == before.leader and not counts:
             yield "a leader's rejoin starts no rebalance"
-    if before.state is not PREPARING_REBALANCE or not began(step):
+    if before.state is not PREPARING_REBALANCE or not step.begins_generation:
         return
     if isinstance(event, JoinReceived) and after.pending_joins:
         yield "it ends before a pending member joins"
@@ -108,7 +108,7 @@ def time_is_kept(step: Stepped) -> Iterator[str]:
 def _phase_ms(step: Stepped) -> float:
     before, after = step.before.group, step.after.group
     initial = after.state is PREPARING_REBALANCE and after.previous_state is EMPTY
-    delay_ms = step.profile.settings.initial_rebalance_delay_ms
+    delay_ms = step.after.profile.settings.initial_rebalance_delay_ms
     if not initial:
         return after.rebalance_timeout_ms
     return delay_ms if before.state is EMPTY else min(delay_ms, before.initial_delay_left_ms)

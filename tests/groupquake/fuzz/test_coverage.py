@@ -1,70 +1,118 @@
-"""What counts as covered: rules by other profiles, answers by their error codes."""
+"""What counts as covered, and what a campaign should see: by the rules, and by what is spoken."""
 
 from dataclasses import fields
 
 import pytest
 
-from groupquake.fuzz.coverage import ALLOWS_MORE, OUT_OF_REACH, errors_of, flips, moot
+from groupquake.fuzz.coverage import (
+    ALLOWS_MORE,
+    OUT_OF_REACH,
+    expected_answers,
+    expected_moves,
+    flips,
+    moot,
+)
+from groupquake.fuzz.judge import errors_of
 from kafka_protocol.apis import COORDINATOR_APIS
 from kafka_protocol.errors import Error
 from loadtest.wire.schemas import known
+from reference_coordinator.classic.effects import Reason
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import NEWEST, PROFILES
+from reference_coordinator.replay import ObservedRequest
+
+NEW = {api: known(api) for api in COORDINATOR_APIS}
+OLD = NEW | {"SYNC_GROUP": (0, 4), "OFFSET_COMMIT": (0, 8), "DESCRIBE_GROUPS": (0, 5)}
+FIRST = PROFILES["2.4.0"]
+RULES = {field.name for field in fields(Profile)} - {"name", "settings"}
 
 
-@pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
-def test_every_rule_is_changed_alone_or_listed_as_out_of_reach(profile: Profile) -> None:
-    changed = set()
-    for flip in flips(profile):
-        differing = {
-            field.name
-            for field in fields(Profile)
-            if getattr(flip.profile, field.name) != getattr(profile, field.name)
-        }
-        assert differing == {flip.rule}
-        assert getattr(flip.profile, flip.rule) == flip.value
-        changed.add(flip.rule)
-    rules = {field.name for field in fields(Profile)} - {"name", "settings"}
+def test_every_rule_is_changed_alone_or_listed_as_out_of_reach() -> None:
     allows_more = {name.partition("=")[0] for name in ALLOWS_MORE}
-    assert changed | allows_more == rules - OUT_OF_REACH.keys()
-    assert rules >= OUT_OF_REACH.keys()
+    assert OUT_OF_REACH.keys() <= RULES
+    for profile in PROFILES.values():
+        changed = set()
+        for rule, value, other in flips(profile):
+            (differing,) = {r for r in RULES if getattr(other, r) != getattr(profile, r)}
+            assert differing == rule
+            assert value == as_text(getattr(other, rule))
+            changed.add(rule)
+        assert changed | allows_more == RULES - OUT_OF_REACH.keys()
+
+
+def as_text(value: object) -> str:
+    return value.name if isinstance(value, Error) else str(value).lower()
 
 
 def test_an_uncontradicted_rule_has_the_value_of_some_release() -> None:
     values = {
-        f"{field.name}={getattr(getattr(profile, field.name), 'name', value).lower()}"
+        f"{rule}={as_text(getattr(profile, rule))}"
         for profile in PROFILES.values()
-        for field in fields(Profile)
-        for value in [str(getattr(profile, field.name))]
+        for rule in RULES
     }
-    assert {name.lower() for name in ALLOWS_MORE} <= values
+    assert ALLOWS_MORE.keys() <= values
 
 
 def test_errors_are_found_wherever_an_answer_has_them() -> None:
-    leave = {
-        "api": "LEAVE_GROUP",
-        "response": {
-            "throttleTimeMs": 0,
-            "errorCode": 0,
-            "members": [
-                {"memberId": "m", "groupInstanceId": None, "errorCode": Error.UNKNOWN_MEMBER_ID}
-            ],
-        },
-    }
-    assert list(errors_of(leave)) == ["LEAVE_GROUP NONE", "LEAVE_GROUP UNKNOWN_MEMBER_ID"]
+    leave = {"errorCode": 0, "members": [{"memberId": "m", "errorCode": Error.UNKNOWN_MEMBER_ID}]}
     partition = {"partitionIndex": 0, "errorCode": Error.ILLEGAL_GENERATION}
-    commit = {"api": "OFFSET_COMMIT", "response": {"topics": [{"partitions": [partition]}]}}
-    assert list(errors_of(commit)) == ["OFFSET_COMMIT ILLEGAL_GENERATION"]
-    assert list(errors_of({"api": "HEARTBEAT"})) == []
-    assert list(errors_of({"format": "groupquake-events/1"})) == []
+    commit = {"topics": [{"partitions": [partition]}]}
+    for api, response, errors in (
+        ("LEAVE_GROUP", leave, ["LEAVE_GROUP NONE", "LEAVE_GROUP UNKNOWN_MEMBER_ID"]),
+        ("OFFSET_COMMIT", commit, ["OFFSET_COMMIT ILLEGAL_GENERATION"]),
+        ("HEARTBEAT", None, []),
+    ):
+        seen = ObservedRequest("e1", "", api, 5, "c", "c", 0.0, 0.0, 1.0, 1.0, {}, response)
+        assert list(errors_of(seen)) == errors
 
 
 def test_coverage_does_not_expect_undecided_rules() -> None:
-    new = {api: known(api) for api in COORDINATOR_APIS}
-    assert not moot(NEWEST, new, "4.0.0")
-    assert moot(NEWEST, new, "4.1.0").keys() == {"answers_wait_for_writes"}
-    old = new | {"OFFSET_COMMIT": (0, 8), "JOIN_GROUP": (0, 7)}
+    assert not moot(NEWEST, NEW, "4.0.0")
+    assert moot(NEWEST, NEW, "4.1.0").keys() == {"answers_wait_for_writes"}
+    old = NEW | {"OFFSET_COMMIT": (0, 8), "JOIN_GROUP": (0, 7)}
     assert moot(NEWEST, old, "4.0.0").keys() == {"commit_to_unknown_group_v9", "join_reason_counts"}
-    rules = moot(PROFILES["2.4.1"], new, "2.4.1").keys()
+    rules = moot(PROFILES["2.4.1"], NEW, "2.4.1").keys()
     assert "refused_pending_stays" in rules
     assert rules >= {"sync_timer_spares_statics", "store_answers_latest_return"}
+
+
+def test_every_reason_to_rebalance_is_one_that_a_run_should_see() -> None:
+    moves = expected_moves(NEWEST, bulky=True)
+    seen = {move.partition("(")[2].rstrip(")") for move in moves} - {""}
+    after_a_load, never_released = Reason.OVER_CAPACITY, Reason.JOIN_REASON
+    assert seen == {str(reason) for reason in Reason} - {after_a_load, never_released}
+
+
+def test_old_rules_have_fewer_moves_and_records_of_a_usual_size_too() -> None:
+    newest, first = set(expected_moves(NEWEST, bulky=True)), set(expected_moves(FIRST, bulky=False))
+    assert first < newest
+    assert {move.partition("(")[2] for move in newest - first} == {
+        "assignment_error)",
+        "pending_sync)",
+        "protocol_change)",
+        "static_replaced)",
+    }
+
+
+@pytest.mark.parametrize(
+    ("answer", "new", "first"),
+    [
+        ("SYNC_GROUP INCONSISTENT_GROUP_PROTOCOL", True, False),
+        ("OFFSET_COMMIT GROUP_ID_NOT_FOUND", True, False),
+        ("DESCRIBE_GROUPS GROUP_ID_NOT_FOUND", True, False),
+        ("DESCRIBE_GROUPS UNSUPPORTED_VERSION", False, False),
+        ("OFFSET_COMMIT INVALID_COMMIT_OFFSET_SIZE", False, True),
+        ("JOIN_GROUP UNKNOWN_SERVER_ERROR", True, False),
+        ("JOIN_GROUP FENCED_INSTANCE_ID", True, True),
+    ],
+)
+def test_a_response_is_expected_only_where_it_is_possible(
+    answer: str, new: bool, first: bool
+) -> None:
+    assert (answer in set(expected_answers(NEWEST, NEW, bulky=True))) is new
+    assert (answer in set(expected_answers(FIRST, OLD, bulky=True))) is first
+
+
+def test_a_response_of_one_release_is_expected_there_only() -> None:
+    failed = set(expected_answers(PROFILES["2.5.0"], OLD, bulky=True))
+    assert "DESCRIBE_GROUPS UNSUPPORTED_VERSION" in failed

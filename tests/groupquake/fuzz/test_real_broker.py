@@ -12,8 +12,7 @@ import pytest
 from chaos.clusters.process import ProcessCluster
 from groupquake.fuzz.campaign import event_file
 from groupquake.fuzz.judge import Verdict, judge
-from groupquake.fuzz.script import CLOSE
-from groupquake.fuzz.sequence import Played, play, play_again
+from groupquake.fuzz.sequence import Played, play
 from groupquake.fuzz.target import CONFIG, NOT_RULES, Target, ready
 from kafka_protocol.apis import COORDINATOR_APIS
 from kafka_protocol.errors import Error
@@ -35,7 +34,7 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Target:
 @pytest.fixture(scope="module")
 def played(target: Target) -> PlayedBySeed:
     """Random sequences by seed and number, played at the same time: each takes up to 12 s."""
-    wanted = [(5, 3), (6, 3), *((1, number) for number in range(4)), (2, 0), (2, 1), (2, 2)]
+    wanted = [(5, 3), (6, 3), (2, 0), (2, 1), (2, 2)]
     with ThreadPoolExecutor(len(wanted)) as threads:
         return dict(zip(wanted, threads.map(lambda one: play(target, *one), wanted), strict=True))
 
@@ -69,44 +68,12 @@ def test_a_run_is_explained_and_says_what_it_covered(target: Target, tmp_path: P
 
 def test_the_same_seed_begins_alike(target: Target, played: PlayedBySeed) -> None:
     one, other = played[5, 3], play(target, 5, 3)
-    first, second = (
-        (step.client_id, step.api, step.version, step.body)
-        for step in (one.steps[0], other.steps[0])
+    first, second, another = (
+        (said.client_id, said.api, said.api_version, {**said.request, "groupId": ""})
+        for said in (sequence.log.exchanges[0] for sequence in (one, other, played[6, 3]))
     )
     assert first == second
-    another = played[6, 3].steps[0]
-    assert (another.client_id, another.api, another.version, another.body) != first
-
-
-def test_steps_played_again_speak_of_the_new_answers(target: Target, played: PlayedBySeed) -> None:
-    first = next(
-        candidate
-        for number in range(20)
-        if ids_in_responses(candidate := played.get((1, number)) or play(target, 1, number))
-        and not lost(candidate)
-    )
-    again = play_again(target, first.steps, "again", 0, bulky=first.bulky)
-    assert [step.number for step in again.steps] == [step.number for step in first.steps]
-    assert ids_in_responses(again)
-    assert not ids_in_responses(again) & ids_in_responses(first)
-    assert requests_with_ids(again) <= ids_in_responses(again) | {"", "nobody"}
-    assert judge(event_file(target, again), NEWEST).verdict is Verdict.EXPLAINED
-
-
-def ids_in_responses(played: Played) -> set[str]:
-    return {
-        said.response["memberId"]
-        for said in played.log.exchanges
-        if said.api == "JOIN_GROUP" and said.response and said.response["memberId"]
-    } - {"nobody"}
-
-
-def requests_with_ids(played: Played) -> set[str]:
-    return {said.request.get("memberId") or "" for said in played.log.exchanges}
-
-
-def lost(played: Played) -> bool:
-    return any(step.api == CLOSE for step in played.steps)
+    assert another != first
 
 
 def test_an_altered_response_is_unexplained(target: Target, played: PlayedBySeed) -> None:
@@ -114,7 +81,9 @@ def test_an_altered_response_is_unexplained(target: Target, played: PlayedBySeed
     rng = Random(3)
     caught = 0
     for number in range(3):
-        lines = [json.loads(line) for line in event_file(target, played[2, number]).splitlines()]
+        lines = [
+            json.loads(line) for line in event_file(target, played[2, number], []).splitlines()
+        ]
         answered = [
             line
             for line in lines

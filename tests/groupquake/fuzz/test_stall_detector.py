@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from groupquake.fuzz.stall_detector import STILL_S, StallDetector
+from groupquake.fuzz.stall_detector import StallDetector
+from groupquake.fuzz.timing import STILL_S
 from kafka_protocol.errors import Error
 
 PATIENCE_S = 30.0

@@ -11,10 +11,10 @@ import pytest
 
 from kafka_protocol.consumer_protocol import Assignment, Subscription, TopicPartition
 from kafka_protocol.errors import Error
-from loadtest.client_configs import MemberConfig
-from loadtest.wire import FencedError
+from loadtest.configs import MemberConfig
+from loadtest.wire import WireError
 from loadtest.wire.client import GroupClient
-from loadtest.wire.connection import WireError
+from loadtest.wire.member import FencedError
 
 CONFIG = MemberConfig(
     name="m",
@@ -84,15 +84,13 @@ class Broker:
     requests: list = field(default_factory=list)
     closed: int = 0
 
-    def send(self, api, _, body):
+    def ask(self, api, _, body, __):
         self.requests.append((api, body))
         script = self.scripts.get(api)
-        return SimpleNamespace(answer=script.pop(0) if script else ANSWERS[api])
-
-    def wait(self, sent, _=None):
-        if isinstance(sent.answer, Exception):
-            raise sent.answer
-        return sent.answer
+        answer = script.pop(0) if script else ANSWERS[api]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
     def close(self):
         self.closed += 1
@@ -112,9 +110,14 @@ class Seen:
         self.events = []
 
     def __getattr__(self, name):
-        if name in ("heartbeat", "error", "committed"):
-            return lambda *_: None
-        return lambda partitions: self.events.append((name, set(partitions)))
+        return lambda *_, **__: None  # report, error, committed, not_committed
+
+    def assigned(self, partitions, member_id):
+        assert member_id == "id"
+        self.events.append(("assigned", set(partitions)))
+
+    def gave_up(self, event, partitions):
+        self.events.append((event, set(partitions)))
 
 
 @contextmanager
@@ -205,9 +208,9 @@ def test_one_partition_that_fails_is_no_success():
         {"errorCode": 0}, {"errorCode": Error.UNKNOWN_SERVER_ERROR}]}]}  # fmt: skip
     errors = []
     broker = Broker({"OFFSET_COMMIT": [answer]})
-    with running(CONFIG, broker, committed=lambda _, __, error: errors.append(error)):
+    with running(CONFIG, broker, not_committed=lambda error, _: errors.append(error)):
         wait_for(lambda: errors)
-    assert errors[0] == Error.UNKNOWN_SERVER_ERROR
+    assert errors[0] == "UNKNOWN_SERVER_ERROR"
 
 
 @pytest.mark.parametrize("skip", [False, True])

@@ -52,4 +52,4 @@ def test_one_that_is_closed_wakes_who_waits_for_a_response(connection: Connectio
     connection.close()
     waits.join()
     assert len(found) == 1
-    assert not connection.is_open
+    assert connection._socket is None

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from loadtest.client_configs import MemberConfig
+from loadtest.configs import MemberConfig
 from loadtest.wire.client import GroupClient
 from tests.chaos.tap.secured_broker import PASSWORD, SCRAM_PASSWORD, Secured
 
@@ -22,7 +22,7 @@ class Heard:
     def __init__(self):
         self.partitions, self.errors, self.over = None, [], threading.Event()
 
-    def assigned(self, partitions):
+    def assigned(self, partitions, _):
         self.partitions = {(part.topic, part.partition) for part in partitions}
 
     def error(self, text):
@@ -33,7 +33,7 @@ class Heard:
             raise OverError
 
     def __getattr__(self, _):
-        return lambda *_: None
+        return lambda *_, **__: None
 
 
 @pytest.fixture(scope="module")

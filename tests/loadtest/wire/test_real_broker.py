@@ -5,7 +5,7 @@ import io
 import json
 import socket
 import threading
-from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import pytest
@@ -14,15 +14,8 @@ from chaos.clusters.process import ProcessCluster
 from kafka_protocol.apis import COORDINATOR_APIS
 from kafka_protocol.errors import Error
 from kafka_protocol.request_log import COMPLETED
-from loadtest.wire import (
-    Connection,
-    EventLog,
-    FencedError,
-    RebalanceHolder,
-    WireError,
-    WireMember,
-    negotiate,
-)
+from loadtest.wire import Connection, EventLog, WireError, negotiate
+from loadtest.wire.member import UnexpectedResponse, WireMember
 from loadtest.wire.schemas import known
 
 pytestmark = pytest.mark.cluster
@@ -81,26 +74,24 @@ class GroupOnBroker:
         return opened
 
     def member(self, name, *, instance=None, **versions):
+        newest = {api: highest for api, (_, highest) in self.versions.items()}
         return WireMember(
             connection=self.connect(name),
             group=self.name,
-            versions=WireMember.newest(self.versions) | versions,
+            name=name,
+            versions=newest | versions,
             protocols=(("range", METADATA),),
             instance_id=instance,
             session_timeout_ms=5_000,
             rebalance_timeout_ms=5_000,
-            heartbeat_interval_ms=100,
         )
 
-    def two(self, join=WireMember.join):
+    def two(self):
         """Let two static members join at once; return the leader and the follower."""
         members = [self.member(name, instance=name) for name in ("a", "b")]
-        joining = [threading.Thread(target=join, args=(member,)) for member in members]
-        for thread in joining:
-            thread.start()
-        for thread in joining:
-            thread.join()
-        return sorted(members, key=lambda member: not member.leads)
+        with ThreadPoolExecutor(2) as joining:
+            assert list(joining.map(WireMember.join, members)) == [0, 0]
+        return sorted(members, key=lambda member: not member.is_leader)
 
     @property
     def state(self):
@@ -109,54 +100,46 @@ class GroupOnBroker:
         )
         return found["groups"][0]["groupState"]
 
-    def until(self, state):
-        while self.state != state:
-            threading.Event().wait(0.02)
-
 
 def test_the_newest_broker_and_the_client_share_every_version(group):
     assert group.versions == {api: known(api) for api in COORDINATOR_APIS}
     assert known("OFFSET_COMMIT") == (2, 10), "v0 and v1 are not kio's"
 
 
-VERSIONS = [
-    pytest.param(
-        {
-            "JOIN_GROUP": version,
-            "SYNC_GROUP": min(version, 5),
-            "HEARTBEAT": min(version, 4),
-            "LEAVE_GROUP": min(version, 5),
-            "OFFSET_COMMIT": max(2, version),
-        },
-        id=f"join v{version}",
-    )
-    for version in range(10)
-]
+KINDS = [*((version, None) for version in range(10)), *((version, "i") for version in range(5, 10))]
 
 
-@pytest.mark.parametrize("versions", VERSIONS)
-@pytest.mark.parametrize("instance", [None, "i"], ids=["dynamic", "static"])
-def test_an_event_file_says_what_the_broker_logged(cluster, group, versions, instance):
-    if versions["JOIN_GROUP"] < 5:
-        instance = None
-    member = group.member("m", instance=instance, **versions)
-    assert (member.join(), member.sync(), member.heartbeat()) == (0, 0, 0)
-    assert member.leads
-    member.commit({("orders", 0): 7})
-    assert member.leave("done") == 0
-    member.connection.close()
+def test_an_event_file_says_what_the_broker_logged(cluster, group):
+    for version, instance in KINDS:
+        name = f"{version}-{instance}"
+        member = group.member(
+            name,
+            instance=instance,
+            JOIN_GROUP=version,
+            SYNC_GROUP=min(version, 5),
+            HEARTBEAT=min(version, 4),
+            LEAVE_GROUP=min(version, 5),
+            OFFSET_COMMIT=max(2, version),
+        )
+        assert (member.join(), member.sync(), member.heartbeat()) == (0, 0, 0), name
+        assert member.is_leader
+        member.commit({("orders", 0): 7})
+        assert member.leave(reason="done") == 0
+        member.disconnect()
     out = io.StringIO()
     group.log.write(out, {"group": group.name})
     header, *lines, end = [json.loads(line) for line in out.getvalue().splitlines()]
     assert header == {"format": "groupquake-events/1", "group": group.name}
     assert end["end"] is True
     assert end["at_ms"] >= lines[-1]["answered_at_ms"] > lines[-1]["at_ms"]
-    written = [
-        (line["api"], line["api_version"], line["client_id"], line["request"], line["response"])
-        for line in lines
-        if line["connection"] == "m"
-    ]
-    assert written == logged(cluster, f"{group.name}-m", len(written))
+    for version, instance in KINDS:
+        name = f"{version}-{instance}"
+        written = [
+            (line["api"], line["api_version"], line["client_id"], line["request"], line["response"])
+            for line in lines
+            if line["connection"] == name
+        ]
+        assert written == logged(cluster, f"{group.name}-{name}", len(written))
 
 
 def logged(cluster, client_id, count):
@@ -174,63 +157,16 @@ def logged(cluster, client_id, count):
         threading.Event().wait(0.05)
 
 
-def test_members_live_through_rebalances_and_end_fenced(group):
-    stop = threading.Event()
-    members = [group.member(f"m{n}", instance=f"i{n}") for n in range(3)]
-    threads = [threading.Thread(target=live, args=(member, stop)) for member in members]
-    for thread in threads:
-        thread.start()
-    group.until("Stable")
-    while len({member.generation for member in members}) > 1 or members[0].generation < 0:
-        threading.Event().wait(0.05)
-    stop.set()
-    for thread in threads:
-        thread.join()
-    assert Counter(member.leads for member in members) == {True: 1, False: 2}
-    duplicate = group.member("twin", instance="i0")
-    duplicate.rejoin_group()
-    assert duplicate.member_id != members[0].member_id
-    with pytest.raises(FencedError, match="i0 is used by another process"):
-        members[0].live(lambda: False)
-    assert duplicate.commit({("orders", 0): 1}) == 100, "no topic has that id"
-
-
-def live(member, stop):
-    member.rejoin_group()
-    member.live(stop.is_set)
-
-
-@pytest.mark.parametrize("name", ["hold_join_phase", "hold_assignment"])
-def test_a_holder_keeps_its_group_inside_a_rebalance(group, name):
-    holder = RebalanceHolder(group.member("holder"), lambda: group.connect("guard"))
-    other = group.member("other", instance="other")
-    holder.member.rejoin_group()
-    joining = threading.Thread(target=other.rejoin_group)
-    joining.start()
-    while holder.member.heartbeat() != 27:
-        threading.Event().wait(0.02)
-    holder.member.rejoin_group()
-    joining.join()
-    assert holder.member.leads
-    assert group.state == "Stable"
-    stop = threading.Event()
-    living = threading.Thread(target=other.live, args=(stop.is_set,))
-    living.start()
-    generation = holder.member.generation
-    if name == "hold_join_phase":
-        holder.hold_join_phase()
-        group.until("PreparingRebalance")
-        assert not [group.state for _ in range(30) if group.state != "PreparingRebalance"]
-    else:
-        holder.hold_assignment()
-        assert not [group.state for _ in range(30) if group.state != "CompletingRebalance"]
-    holder.release()
-    group.until("Stable")
-    assert holder.member.heartbeat() == 0
-    assert holder.member.generation == generation + 1, "one rebalance and no other"
-    stop.set()
-    living.join()
-    assert other.generation == generation + 1
+def test_a_response_that_is_not_expected_is_an_error(group):
+    first, twin = (group.member(name, instance="i") for name in ("first", "twin"))
+    first.expects = (Error.NONE,)
+    first.join()
+    first.sync()
+    assert first.heartbeat() == 0
+    assert (twin.join(), twin.sync()) == (0, 0)
+    assert first.heartbeat(Error.FENCED_INSTANCE_ID, Error.NONE) == Error.FENCED_INSTANCE_ID
+    with pytest.raises(UnexpectedResponse, match="of first: FENCED_INSTANCE_ID, not NONE"):
+        first.heartbeat()
 
 
 def test_a_sync_group_that_waits_is_never_answered_if_its_member_is_removed(group):
@@ -250,27 +186,12 @@ def test_a_sync_group_that_waits_is_never_answered_if_its_member_is_removed(grou
     removed = {"memberId": "", "groupInstanceId": follower.instance_id, "reason": None}
     left = group.scout.ask("LEAVE_GROUP", 5, {"groupId": group.name, "members": [removed]})
     assert (left["errorCode"], left["members"][0]["errorCode"]) == (0, 0)
-    leader.rejoin_group()
-    assert leader.heartbeat() == 0, "the next generation is complete"
+    assert (leader.join(), leader.sync(), leader.heartbeat()) == (0, 0, 0), "it is complete"
     syncing.join(timeout=2)
     assert syncing.is_alive()
     assert answers == []
-    follower.connection.close()
+    follower.disconnect()
     syncing.join()
-
-
-def test_a_follower_cannot_withhold_the_assignment(group):
-    leader = group.member("leader")
-    leader.rejoin_group()
-    holder = RebalanceHolder(group.member("holder"), lambda: group.connect("guard"))
-    stop = threading.Event()
-    living = threading.Thread(target=leader.live, args=(stop.is_set,))
-    living.start()
-    holder.member.rejoin_group()
-    with pytest.raises(WireError, match="is not its leader"):
-        holder.hold_assignment()
-    stop.set()
-    living.join()
 
 
 def test_a_missing_request_field_is_named(group):
@@ -279,11 +200,14 @@ def test_a_missing_request_field_is_named(group):
 
 
 def test_no_answer_in_time_is_an_error(group):
-    group.member("m").rejoin_group()
-    second = group.member("second", JOIN_GROUP=3)
+    member, second = group.member("m"), group.member("second", JOIN_GROUP=3)
+    assert (member.join(), member.sync()) == (0, 0)
+    fields = {"memberId": "", "groupId": group.name, "protocolType": "consumer"}
+    fields |= {"sessionTimeoutMs": 5_000, "rebalanceTimeoutMs": 5_000}
+    body = fields | {"protocols": [{"name": "range", "metadata": METADATA}]}
     with pytest.raises(WireError, match=r"no response to JOIN_GROUP within 0\.2 s"):
-        second.connection.wait(second.send_join(), 0.2)
-    assert second.connection.is_open
+        second.connection.ask("JOIN_GROUP", 3, body, 0.2)
+    assert second.connection.fileno() > 0, "it is still open"
 
 
 def test_a_connection_that_is_gone_says_so(group):
@@ -291,7 +215,6 @@ def test_a_connection_that_is_gone_says_so(group):
     member.connection._open().shutdown(socket.SHUT_RDWR)
     with pytest.raises(WireError, match=r"m: 127\.0\.0\.1:\d+ (is gone|has closed)"):
         member.heartbeat()
-    assert not member.connection.is_open
     with pytest.raises(WireError, match="m: the connection to 127"):
         member.heartbeat()
     group.log.end()

@@ -2,13 +2,15 @@
 
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 
 import pytest
 
 from chaos.clusters.process import ProcessCluster
 from kafka_protocol.errors import Error
-from loadtest.wire import Connection, WireError, WireMember
+from loadtest.wire import Connection, WireError
+from loadtest.wire.member import WireMember
 from tests.loadtest.wire.test_real_broker import CONFIG, GroupOnBroker
 
 pytestmark = pytest.mark.cluster
@@ -32,7 +34,12 @@ class Group(GroupOnBroker):
 
     def formed(self):
         """Return the leader and the follower of a Stable group."""
-        return self.two(WireMember.rejoin_group)
+        leader, follower = self.two()
+        while leader.generation != follower.generation or leader.sync():  # one was first
+            with ThreadPoolExecutor(2) as joining:
+                assert list(joining.map(WireMember.join, (leader, follower))) == [0, 0]
+        assert follower.sync() == 0
+        return leader, follower
 
     def member_ids(self):
         """Return the member ids that the coordinator knows, by instance id."""
@@ -106,12 +113,12 @@ def test_an_id_that_a_member_was_told_is_taken_back(cluster, group):
     leader, follower = group.formed()
     new = group.member("new", instance=leader.instance_id)
     with paused(cluster, group.number):
-        joining = new.send_join()
-        group.until_replaced(leader)
-        me = {"memberId": follower.member_id, "groupInstanceId": None, "reason": None}
-        follower.send("LEAVE_GROUP", members=[me])
-        assert new.joined(joining) == 0
-        assert (new.generation, new.leads) == (2, True)
+        with ThreadPoolExecutor(2) as waiting:
+            joining = waiting.submit(new.join)
+            group.until_replaced(leader)
+            waiting.submit(follower.leave)
+            assert joining.result() == 0
+            assert (new.generation, new.is_leader) == (2, True)
         threading.Event().wait(TIMEOUT_S + 1)  # the write times out
     assert new.heartbeat() == Error.FENCED_INSTANCE_ID
     leader.generation = new.generation

@@ -20,11 +20,9 @@ from typing import ClassVar
 from kafka_protocol.errors import Error
 from reference_coordinator.classic.effects import (
     Answer,
-    Arm,
     AssignmentReceived,
     Bound,
     DeleteResponse,
-    Disarm,
     Effect,
     JoinResponse,
     Persist,
@@ -38,11 +36,9 @@ from reference_coordinator.classic.events import (
     Expired,
     Loaded,
     LoadStarted,
-    RecordWritten,
     Request,
     RequestsEnabled,
     Timer,
-    TimerFired,
     TimerKind,
     Unloaded,
 )
@@ -50,7 +46,7 @@ from reference_coordinator.classic.profiles import Profile, Settings
 from reference_coordinator.classic.records import GroupRecord
 from reference_coordinator.classic.releases import NEWEST
 from reference_coordinator.classic.state import Group, Member, State
-from reference_coordinator.classic.step import step
+from reference_coordinator.driving.driver import Driver
 from tests.reference_coordinator.classic.asking import BOTH, REBALANCE_MS, SESSION_MS, Requests
 from tests.reference_coordinator.classic.call import Call
 
@@ -69,7 +65,7 @@ INITIAL_DELAY_MS = 1_000
 HEARTBEAT_MS = 3_000
 
 
-class Playbook(Requests):
+class Playbook(Requests, Driver):
     """One group on one coordinator, driven by hand in virtual time (ms, from 0)."""
 
     release: ClassVar[Profile] = NEWEST
@@ -82,22 +78,18 @@ class Playbook(Requests):
         initial_delay_ms: int = INITIAL_DELAY_MS,
         max_size: int = Settings().max_size,
     ) -> None:
-        super().__init__()
+        Requests.__init__(self)
         settings = Settings(
             initial_rebalance_delay_ms=initial_delay_ms,
             min_session_timeout_ms=10,
             max_session_timeout_ms=600_000,
             max_size=max_size,
         )
-        self.profile = self.release.with_settings(settings)
-        self.group = Group(group_id)
-        self.now_ms = 0.0
+        Driver.__init__(self, Group(group_id), self.release.with_settings(settings))
         self.choices = Choices()
         """What the broker would pick where Kafka leaves it open."""
         self.hold_writes = False
         """Whether writes wait for `written`; otherwise they succeed at once."""
-        self.timers: dict[Timer, float] = {}
-        self.writes: list[str] = []
         self.calls: dict[str, Call] = {}
         self.transitions: list[Transition] = []
         self.records: list[GroupRecord | None] = []
@@ -154,10 +146,8 @@ class Playbook(Requests):
                 self.heartbeat(member_id)
             ms -= HEARTBEAT_MS
         until = self.now_ms + ms
-        while due := [timer for timer, deadline in self.timers.items() if deadline <= until]:
-            timer = min(due, key=self.timers.__getitem__)
-            self.now_ms = self.timers.pop(timer)
-            self._step(TimerFired(self.now_ms, timer, self.choices))
+        while (timer := self.due()) is not None and self.timers[timer] <= until:
+            self.fire(timer)
         self.now_ms = until
 
     def armed(self, kind: TimerKind, member_id: str = "") -> float | None:
@@ -171,32 +161,27 @@ class Playbook(Requests):
         error: Error = Error.NONE,
     ) -> None:
         """Let the write that a request waits for come out well, or with an error."""
-        self.writes.remove(call.request)
-        self._step(RecordWritten(self.now_ms, call.request, error, self.choices))
+        self.end_write(call.request, error)
 
     def unload(self) -> None:
         """Let the broker give the group up."""
-        self._step(Unloaded(self.now_ms))
-        self.timers.clear()
-        self.writes.clear()
+        self.take(Unloaded(self.now_ms))
 
     def start_loading(self) -> None:
         """Let a broker begin to load the group; what the one before did not store is lost."""
-        self.timers.clear()
-        self.writes.clear()
-        self._step(LoadStarted(self.now_ms))
+        self.take(LoadStarted(self.now_ms))
 
     def load(self, record: GroupRecord | None, *, requests_disabled: bool = False) -> None:
         """Let the broker finish loading the group from a record, maybe before it takes requests."""
-        self._step(Loaded(self.now_ms, record, requests_disabled))
+        self.take(Loaded(self.now_ms, record, requests_disabled))
 
     def open(self) -> None:
         """Let the broker take requests from now on."""
-        self._step(RequestsEnabled(self.now_ms))
+        self.take(RequestsEnabled(self.now_ms))
 
     def expire(self) -> None:
         """Let the broker remove the Empty group, as it does once its offsets have expired."""
-        self._step(Expired(self.now_ms))
+        self.take(Expired(self.now_ms))
 
     def crash(self) -> None:
         """Let the broker die and another take over from what was written last."""
@@ -209,39 +194,38 @@ class Playbook(Requests):
 
     # How the play is kept.
 
+    def picks(self, new_member_id: str = "") -> Choices:
+        """Pick what the test says."""
+        return replace(self.choices, new_member_id=new_member_id)
+
     def _ask(self, event: Request) -> Call:
         call: Call = Call(event.request)
         self.calls[event.request] = call
-        self._step(event)
+        self.take(event)
         return call
 
-    def _step(self, event: Event) -> tuple[Effect, ...]:
-        in_hand = requests_in_hand(self.group) | {getattr(event, "request", "")}
-        self.group, effects = step(self.group, event, self.profile)
-        for effect in effects:
-            self._absorb(effect, in_hand)
+    def take(self, event: Event) -> tuple[Effect, ...]:
+        """Take an event; the writes that it starts end at once, unless they are held."""
+        self._in_hand = requests_in_hand(self.group) | {getattr(event, "request", "")}
+        effects = super().take(event)
         while self.writes and not self.hold_writes:
-            self._step(RecordWritten(self.now_ms, self.writes.pop(0), choices=self.choices))
+            self.end_write()
         return effects
 
-    def _absorb(self, effect: Effect, in_hand: set[str]) -> None:
+    def absorb(self, effect: Effect) -> None:
+        """Keep what came out of a step."""
+        super().absorb(effect)
         match effect:
             case Answer():
-                assert effect.request in in_hand, f"{effect.request} was not there to be answered"
-                call = self.calls[effect.request]
-                assert call.pending, f"{effect.request} is answered a second time"
+                asked = effect.request
+                assert asked in self._in_hand, f"{asked} was not there to be answered"
+                call = self.calls[asked]
+                assert call.pending, f"{asked} is answered a second time"
                 call.response = effect.response
-            case Arm():
-                self.timers.pop(effect.timer, None)  # a timer armed anew queues behind its equals
-                self.timers[effect.timer] = effect.deadline_ms
-            case Disarm():
-                self.timers.pop(effect.timer, None)
             case Transition():
                 self.transitions.append(effect)
             case Persist():
                 self.records.append(effect.record)
-                if effect.request is not None:
-                    self.writes.append(effect.request)
             case AssignmentReceived():
                 self.assignments.append(effect)
             case Bound():

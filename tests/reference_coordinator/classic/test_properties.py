@@ -54,16 +54,16 @@ spans = st.sampled_from(
 class WatchedPlay(Playbook):
     """A play that looks at every effect; the base class sees to it that answers come once."""
 
-    def _step(self, event: Event) -> tuple[Effect, ...]:
+    def take(self, event: Event) -> tuple[Effect, ...]:
         before, looked = self.group, repr(self.group)
         first, again = (step(before, event, self.profile) for _ in range(2))
         assert first == again, "the same step has two results"
         assert repr(before) == looked, "a step changed the group it was given"
         self.then = before.state, before.generation
-        return super()._step(event)
+        return super().take(event)
 
-    def _absorb(self, effect: Effect, in_hand: set[str]) -> None:
-        super()._absorb(effect, in_hand)
+    def absorb(self, effect: Effect) -> None:
+        super().absorb(effect)
         if isinstance(effect, Transition):
             self._look_at_transition(effect)
         elif isinstance(effect, Answer) and isinstance(effect.response, JoinResponse):
@@ -180,7 +180,7 @@ class Coordinator(RuleBasedStateMachine):
     @precondition(lambda self: self.play.writes)
     @rule(error=outcomes)
     def write(self, error):
-        self.play.written(self.play.calls[self.play.writes[0]], error)
+        self.play.written(self.play.calls[self.play.writes[0].request], error)
 
     # A member whose return takes longer to store than its session lasts has no session timer
     # afterwards, in Kafka as well, until it heartbeats: the clock waits for writes.
@@ -246,7 +246,9 @@ class Coordinator(RuleBasedStateMachine):
         play = self.play
         for member in play.group.members.values():
             if member.join is not None:
-                assert play.state is State.PREPARING_REBALANCE or member.join in play.writes
+                assert play.state is State.PREPARING_REBALANCE or any(
+                    member.join == write.request for write in play.writes
+                )
             if member.sync is not None:
                 assert play.state is State.COMPLETING_REBALANCE
 

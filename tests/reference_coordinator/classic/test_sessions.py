@@ -365,7 +365,7 @@ def test_an_overtaken_pending_timer_still_removes_its_member():
     assert (play.state, play.member_ids) == (State.COMPLETING_REBALANCE, {leader, late})
     before, timer = play.group, Timer(TimerKind.SESSION, late)
     fired = TimerFired(play.now_ms, timer, of_pending=True)
-    play._step(fired)
+    play.take(fired)
     assert (play.state, play.member_ids) == (State.COMPLETING_REBALANCE, {leader})
     assert play.rebalances == [Reason.NEW_MEMBER]
     (due,) = expected_lines(before, play.group, fired)

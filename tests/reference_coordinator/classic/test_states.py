@@ -42,7 +42,7 @@ def in_state(state: State) -> Playbook:
 def fire_all(play: Playbook) -> None:
     """Let every timer run out at once."""
     for timer in tuple(play.timers):
-        play._step(TimerFired(play.now_ms, timer))
+        play.take(TimerFired(play.now_ms, timer))
 
 
 EVENTS: dict[str, Callable[[Playbook], object]] = {

@@ -6,36 +6,18 @@ rebalances. The broker may stand still. Then a few responses are altered. The or
 the responses, so what is not altered is right.
 """
 
-import heapq
 import random
-from dataclasses import dataclass, field, replace
-from itertools import count
-from typing import Any
+from dataclasses import replace
 
 from kafka_protocol.errors import Error
-from reference_coordinator.classic import CLASSIC
-from reference_coordinator.classic.effects import (
-    Answer,
-    Arm,
-    Disarm,
-    Effect,
-    JoinResponse,
-    Persist,
-    Response,
-    SyncResponse,
-    Transition,
-)
-from reference_coordinator.classic.events import (
-    Choices,
-    Event,
-    RecordWritten,
-    Timer,
-    TimerFired,
-    TimerKind,
-)
+from reference_coordinator.classic.effects import Effect, JoinResponse, Response, Transition
+from reference_coordinator.classic.events import Timer, TimerKind
 from reference_coordinator.classic.profiles import Profile, Settings
 from reference_coordinator.classic.releases import NEWEST, profile_for
 from reference_coordinator.classic.state import Group, State
+from reference_coordinator.driving.client import Client
+from reference_coordinator.driving.driver import Agenda
+from reference_coordinator.driving.simulation import Exchange, Process, Simulation
 from reference_coordinator.replay import (
     EpochEvent,
     Evidence,
@@ -52,178 +34,94 @@ SESSIONS_MS = (3_000, 6_000, 10_000)
 NEAR_MS = (-700.0, -520.0, -30.0, -12.0, -10.5, -9.5, -1.0, -0.001, 0.0, 0.5, 9.0, 16.0, 600.0)
 """How much longer than the session a pause is."""
 VERSIONS = {"JOIN_GROUP": 5, "SYNC_GROUP": 3, "HEARTBEAT": 3, "OFFSET_COMMIT": 8}
-METADATA = "AAMAAAABAAZvcmRlcnMAAAAAAAAAAP////8AAA=="
-Body = dict[str, Any]
 
 
-@dataclass
-class Member:
-    """One member; its instance id is None if it is dynamic."""
+class SteadyGroup(Simulation):
+    """A group of one broker in virtual time; `evidence` are its requests with their responses."""
 
-    name: str
-    instance: str | None
-    session_ms: int
-    member_id: str = ""
-    generation: int = -1
-    serial: int = 0
-
-
-@dataclass
-class SteadyGroup:
-    """A group of one broker in virtual time."""
-
-    dice: random.Random
-    profile: Profile
-    lasts_ms: float
-    requests_in_session: int
-    group: Group = field(default_factory=lambda: Group("g"))
-    stalls: list[Stall] = field(default_factory=list)
-    hints: list[Hint] = field(default_factory=list)
-    timers: dict[Timer, tuple[float, float]] = field(default_factory=dict)
-    planned: list[tuple[float, int, str, Member]] = field(default_factory=list)
-    sent: dict[str, tuple[Member, ObservedRequest]] = field(default_factory=dict)
-    answered: list[ObservedRequest] = field(default_factory=list)
-    numbers: "count[int]" = field(default_factory=count)
-
-    def run(self) -> list[ObservedRequest]:
-        """Run it; return its requests in order of time."""
-        dice, end_ms = self.dice, START_MS + self.lasts_ms
+    def __init__(
+        self, dice: random.Random, profile: Profile, lasts_ms: float, requests_in_session: int
+    ) -> None:
+        super().__init__(Group("g"), profile, agenda=Agenda(START_MS))
+        self.dice, self.requests_in_session = dice, requests_in_session
+        self.stalls: list[Stall] = []
+        self.hints: list[Hint] = []
+        self.evidence: list[ObservedRequest] = []
         for number in range(dice.randint(1, 5)):
             instance = f"i-{number}" if dice.random() < 0.6 else None
-            member = Member(f"m-{number}", instance, dice.choice(SESSIONS_MS))
-            self._plan(START_MS + dice.uniform(1, 400), "JOIN_GROUP", member)
+            client = Client(f"m-{number}", instance, dice.choice(SESSIONS_MS), 4_000)
+            self._plan(dice.uniform(1, 400), "JOIN_GROUP", Process(client, VERSIONS))
         for _ in range(dice.choice((0, 0, 1, 2))):
-            from_ms = START_MS + dice.uniform(3_000, self.lasts_ms)
+            from_ms = START_MS + dice.uniform(3_000, lasts_ms)
             stall = Stall("1", from_ms, from_ms + dice.uniform(300, 4_000), dice.random() < 0.7)
             self.stalls.append(stall)
-        while True:
-            timer = min(self.timers, key=lambda timer: self.timers[timer][1], default=None)
-            expires_ms = self._later(self.timers[timer][1]) if timer else end_ms
-            next_ms = self._later(self.planned[0][0]) if self.planned else end_ms
-            if min(expires_ms, next_ms) >= end_ms:
-                break
-            if timer and expires_ms <= next_ms:
-                del self.timers[timer]
-                if timer.kind is TimerKind.SESSION:
-                    self.hints.append(Hint(expires_ms, HintKind.SESSION_EXPIRED, timer.member_id))
-                self._step(TimerFired(expires_ms, timer))
-            else:
-                _, _, api, member = heapq.heappop(self.planned)
-                self._send(next_ms, api, member)
-        return sorted(self.answered, key=lambda seen: seen.at_ms)
+        self.agenda.run(START_MS + lasts_ms)
+        self.evidence.sort(key=lambda seen: seen.at_ms)
 
-    def _later(self, at_ms: float) -> float:
+    def _acts_ms(self, at_ms: float) -> float:
         """Return when the broker does what is due at a time."""
         for stall in sorted(self.stalls, key=lambda stall: stall.from_ms):
             if stall.from_ms <= at_ms < stall.until_ms:
                 at_ms = stall.until_ms
         return at_ms
 
-    def _plan(self, at_ms: float, api: str, member: Member) -> None:
-        heapq.heappush(self.planned, (at_ms, next(self.numbers), api, member))
+    def expires_ms(self, deadline_ms: float) -> float:
+        """Let a timer expire a little late, and not while the broker stands still."""
+        return self._acts_ms(deadline_ms + self.dice.choice((0.0, 0.4, 15.0)))
 
-    def _send(self, at_ms: float, api: str, member: Member) -> None:
-        number, dice = next(self.numbers), self.dice
-        member.serial += 1
-        seen = ObservedRequest(
-            id=str(number),
-            broker="1",
-            api=api,
-            api_version=VERSIONS[api],
-            client_id=member.name,
-            connection=member.name,
-            earliest_ms=at_ms - dice.choice((0.3, 5.0, 5.0, 40.0)),
-            at_ms=at_ms,
-            latest_ms=at_ms + dice.choice((0.1, 0.5, 0.5, 30.0)),
-            answered_ms=at_ms,
-            request=self._body(api, member),
-            response={},
-            serial=member.serial,
-        )
-        self.sent[seen.id] = member, seen
-        choices = Choices(new_member_id=f"{member.instance or member.name}-{number:036}")
-        self._step(CLASSIC.event_of(seen, at_ms, choices))
+    def _plan(self, after_ms: float, api: str, process: Process) -> None:
+        act = lambda: self.receive(self._asked(process, api))
+        self.agenda.at(self._acts_ms(self.agenda.now_ms + after_ms), act)
 
-    def _body(self, api: str, member: Member) -> Body:
-        who = {"groupId": "g", "memberId": member.member_id, "groupInstanceId": member.instance}
-        if api == "JOIN_GROUP":
-            protocols = [{"name": "range", "metadata": METADATA}]
-            times = {"sessionTimeoutMs": member.session_ms, "rebalanceTimeoutMs": 4_000}
-            return who | times | {"protocolType": "consumer", "protocols": protocols}
-        body = who | {"generationId": member.generation - (self.dice.random() < 0.003)}
-        if api == "SYNC_GROUP":
-            workers = self.group.members if member.member_id == self.group.leader else ()
-            return body | {
-                "assignments": [{"memberId": w, "assignment": "d29yaw=="} for w in workers]
-            }
-        if api == "OFFSET_COMMIT":
-            partitions = [{"partitionIndex": p, "committedOffset": member.serial} for p in (0, 1)]
-            return body | {"topics": [{"name": "orders", "partitions": partitions}]}
-        return body
+    def _asked(self, process: Process, api: str) -> Exchange:
+        """Let a member send a request, now and then of an older generation."""
+        older = api != "JOIN_GROUP" and self.dice.random() < 0.003
+        generation = process.client.generation - older
+        partitions = [{"partitionIndex": p, "committedOffset": process.sent} for p in (0, 1)]
+        return self.send(
+            process, api, generationId=generation, generationIdOrMemberEpoch=generation,
+            topics=[{"name": "orders", "partitions": partitions}],
+        )  # fmt: skip
 
-    def _step(self, event: Event) -> None:
-        self.group, effects = CLASSIC.step(self.group, event, self.profile)
-        for effect in effects:
-            self._absorb(event.at_ms, effect)
+    def fire(self, timer: Timer) -> None:
+        """Note the line that shows when a session ended."""
+        if timer.kind is TimerKind.SESSION:
+            hint = Hint(self.timers[timer], HintKind.SESSION_EXPIRED, timer.member_id)
+            self.hints.append(hint)
+        super().fire(timer)
 
-    def _absorb(self, at_ms: float, effect: Effect) -> None:
-        match effect:
-            case Answer():
-                self._answer(at_ms, effect.request, effect.response)
-            case Arm():
-                due_ms = effect.deadline_ms
-                self.timers[effect.timer] = due_ms, due_ms + self.dice.choice((0.0, 0.4, 15.0))
-            case Disarm():
-                self.timers.pop(effect.timer, None)
-            case Transition() if effect.after is State.COMPLETING_REBALANCE:
-                kind = HintKind.JOIN_PHASE_ENDED
-                self.hints.append(Hint(at_ms, kind, generation=effect.generation))
-            case Persist(request=str(request)):
-                self._step(RecordWritten(at_ms, request))
+    def absorb(self, effect: Effect) -> None:
+        """Note the line that shows when a join phase ended."""
+        if isinstance(effect, Transition) and effect.after is State.COMPLETING_REBALANCE:
+            hint = Hint(self.now_ms, HintKind.JOIN_PHASE_ENDED, generation=effect.generation)
+            self.hints.append(hint)
+        super().absorb(effect)
 
-    def _answer(self, at_ms: float, request: str, response: Response) -> None:
+    def answered(self, exchange: Exchange, response: Response) -> None:
         """Add a response to the evidence, and plan what the member does then."""
-        member, seen = self.sent.pop(request)
-        body: Body = {"errorCode": int(response.error)}
-        if isinstance(response, JoinResponse):
-            member.member_id, member.generation = response.member_id, response.generation
-            listed = [
-                {"memberId": member_id, "groupInstanceId": instance, "metadata": metadata}
-                for member_id, instance, metadata in sorted(response.members)
-            ]
-            body |= {
-                "generationId": response.generation,
-                "protocolName": response.protocol or "",
-                "leader": response.leader,
-                "memberId": response.member_id,
-                "members": listed,
-            }
-        elif isinstance(response, SyncResponse):
-            body["assignment"] = response.assignment
-        elif seen.api == "OFFSET_COMMIT":
-            partitions = [{"partitionIndex": part} | body for part in (0, 1)]
-            body = {"topics": [{"name": "orders", "partitions": partitions}]}
-        answered_ms = at_ms + self.dice.uniform(0.1, 2)
-        latest_ms = min(answered_ms, max(seen.latest_ms, at_ms + 0.1))
-        self.answered.append(
-            replace(seen, latest_ms=latest_ms, answered_ms=answered_ms, response=body)
-        )
-        after_ms, api = self._next(member, seen.api, response)
-        self._plan(answered_ms + after_ms, api, member)
+        dice, now_ms, sent_ms = self.dice, self.now_ms, exchange.at_ms
+        answered_ms = now_ms + dice.uniform(0.1, 2)
+        handled_ms = max(sent_ms + dice.choice((0.1, 0.5, 0.5, 30.0)), now_ms + 0.1)
+        self.evidence.append(exchange.observed(
+            response, sent_ms - dice.choice((0.3, 5.0, 5.0, 40.0)), sent_ms,
+            min(answered_ms, handled_ms), answered_ms,
+        ))  # fmt: skip
+        process = exchange.process
+        process.client = process.client.hearing(response)
+        after_ms, api = self._next(process.client, response)
+        self._plan(answered_ms - now_ms + after_ms, api, process)
 
-    def _next(self, member: Member, api: str, response: Response) -> tuple[float, str]:
+    def _next(self, client: Client, response: Response) -> tuple[float, str]:
         """Return after how long a member sends its next request, and which."""
-        dice, error = self.dice, response.error
-        if error in (Error.UNKNOWN_MEMBER_ID, Error.FENCED_INSTANCE_ID):
-            member.member_id = ""
-        if error == Error.NONE and api == "JOIN_GROUP":
+        dice = self.dice
+        if isinstance(response, JoinResponse) and response.error == Error.NONE:
             return dice.uniform(1, 60), "SYNC_GROUP"
-        if error != Error.NONE:
+        if response.error != Error.NONE:
             return dice.uniform(1, 300), "JOIN_GROUP"
         api = "OFFSET_COMMIT" if dice.random() < 0.3 else "HEARTBEAT"
         if dice.random() < 0.015:
-            return member.session_ms + dice.choice(NEAR_MS), api
-        return member.session_ms / self.requests_in_session + dice.uniform(-60, 60), api
+            return client.session_ms + dice.choice(NEAR_MS), api
+        return client.session_ms / self.requests_in_session + dice.uniform(-60, 60), api
 
 
 def _altered(seen: ObservedRequest, dice: random.Random) -> ObservedRequest:
@@ -251,7 +149,7 @@ def steady_group(seed: int) -> tuple[Evidence, Profile]:
     profile = dice.choice(RELEASES).with_settings(SETTINGS)
     often = dice.choice((3, 3, 12))
     simulated = SteadyGroup(dice, profile, dice.uniform(30_000, 270_000) / often, often)
-    requests = simulated.run()
+    requests = simulated.evidence
     for _ in range(dice.choice((0, 0, 1, 1, 2, 5)) if requests else 0):
         place = dice.randrange(len(requests))
         requests[place] = _altered(requests[place], dice)

@@ -38,16 +38,16 @@ class Logged(Playbook):
     def log(self, template: str, **fields: str) -> None:
         self.lines.append(Line(self.now_ms, "1", 0, template, "g", fields, ""))
 
-    def _step(self, event: Event) -> tuple[Effect, ...]:
+    def take(self, event: Event) -> tuple[Effect, ...]:
         before = self.member_ids
-        effects = super()._step(event)
+        effects = super().take(event)
         if isinstance(event, TimerFired) and event.timer.kind is TimerKind.SESSION:
             for member in before - self.member_ids:
                 self.log("session_expired", member=member)
         return effects
 
-    def _absorb(self, effect: Effect, in_hand: set[str]) -> None:
-        super()._absorb(effect, in_hand)
+    def absorb(self, effect: Effect) -> None:
+        super().absorb(effect)
         match effect:
             case Transition(after=State.PREPARING_REBALANCE, reason=reason, member_id=member):
                 self.log("preparing", reason=str(reason), member=member, instance="None")

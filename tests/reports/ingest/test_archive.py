@@ -13,7 +13,6 @@ from reports.ingest import archive
 
 ON_EXECUTORS = (
     "reports.ingest.reading",
-    "reports.ingest.judging",
     "reports.incident.stock_logs",
 )
 OF_THE_CLUSTER = ("pyspark", "py4j")

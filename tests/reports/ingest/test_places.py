@@ -30,7 +30,7 @@ def itself(file: Path) -> Path:
 
 def start_jvm(file: Path) -> None:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(spark, "QUICK", ("-Xmx1k",))
+        patched.setattr(spark, "QUICK", ("-XX:ReservedCodeCacheSize=1k",))
         patched.setattr(spark, "_gateways", [])
         with suppress(PySparkRuntimeError):
             spark.gateway(file)

@@ -14,7 +14,6 @@ from pyspark.sql import SparkSession
 from kafka_protocol.coordinator_lines import JAVA
 from reports import EvidenceError
 from reports.ingest import log_files, reading, storing
-from reports.ingest import tables as ingest_tables
 from reports.ingest.failures import explained
 from reports.ingest.reading import Reading, ReadLines, Source, by_spark, on_paths
 from reports.ingest.sources import logs_of
@@ -112,9 +111,9 @@ def test_splits_and_rotated_files_give_the_rows_of_the_whole(
     assert len(merged.starts) > 8
     names = ["requests", "transitions", "coverage"]
     of = Buckets(merged.starts)
-    placed = ingest_tables.placed(found.blobs, found.rows)
+    placed = reading.placed(found.blobs, found.rows)
     with storing.attempts(tmp_path):
-        tables = ingest_tables.judged(placed, of, tmp_path, names, []).toArrow()
+        tables = reading.judged(placed, of, tmp_path, names, []).toArrow()
         results = pa.concat_tables([tables, storing.of_driver(tmp_path, {"lost": merged.lost}, ())])
         storing.commit(tmp_path, [*names, "lost"], results)
     found.blobs.unpersist()

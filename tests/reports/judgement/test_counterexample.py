@@ -1,6 +1,5 @@
 """A run that failed leaves the counterexample of its first wrong answer in its folder."""
 
-import json
 import subprocess
 import sys
 from dataclasses import replace as altered
@@ -115,16 +114,6 @@ def test_the_files_of_a_run_are_red_by_themselves(
     monkeypatch.chdir(run.path)
     assert oracle_replay.callback is not None
     assert oracle_replay.callback(str(events), None, None, 30.0, as_json=False) == 1
-
-
-def test_broker_lines_are_left_out_if_responses_alone_show_the_violation(
-    run: RunFolder, recording: Recording
-) -> None:
-    evidence, _ = lied(recording.evidence("static"))
-    assert evidence.hints
-    write(run, evidence, recording.profile)
-    header = json.loads((run.path / FILES[1]).read_text().splitlines()[0])
-    assert header["logged"]["hints"] == []
 
 
 def test_a_run_without_a_wrong_answer_has_none(run: RunFolder, recording: Recording) -> None:

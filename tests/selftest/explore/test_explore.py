@@ -11,12 +11,12 @@ from reference_coordinator.classic.releases import NEWEST, PROFILES
 from reference_coordinator.classic.step import Step, step
 from selftest.broken_rules import MUTANTS
 from selftest.explore import known
+from selftest.explore.actions import after
 from selftest.explore.canonical import canonical
 from selftest.explore.invariants import INVARIANTS
 from selftest.explore.known import explanation
-from selftest.explore.scene import Action
 from selftest.explore.scopes import Scope, scopes
-from selftest.explore.turn import Turn
+from selftest.explore.world import Action, World
 from tests.groupquake.conftest import Command
 
 DEPTH = 3
@@ -99,24 +99,22 @@ def test_a_promise_that_is_kept_is_not_broken() -> None:
 
 def test_worlds_that_differ_in_names_and_times_are_one() -> None:
     scope = formed()[0]
-    one = after(scope, Action("crash", 0), Action("join", 1), Action("written"))
-    other = after(
+    one = course(scope, Action("crash", 0), Action("join", 1), Action("written"))
+    other = course(
         scope, Action("beat", 2), Action("crash", 0), Action("join", 1), Action("written")
     )
-    assert one.scene.count != other.scene.count
-    assert canonical(one.scene) == canonical(other.scene)
-    third = after(scope, Action("crash", 0), Action("join", 1))
-    assert canonical(one.scene) != canonical(third.scene)
+    assert one.count != other.count
+    assert canonical(one) == canonical(other)
+    third = course(scope, Action("crash", 0), Action("join", 1))
+    assert canonical(one) != canonical(third)
 
 
-def after(scope: Scope, *actions: Action) -> Turn:
+def course(scope: Scope, *actions: Action) -> World:
     """Let actions happen in a scope."""
-    scene = scope.start
+    world = scope.start
     for action in actions:
-        turn = Turn(scene, scope.rules)
-        turn.take(action)
-        scene = turn.scene
-    return turn
+        world = after(world, action)
+    return world
 
 
 def test_what_is_explored_is_the_same_each_time() -> None:

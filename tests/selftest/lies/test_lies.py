@@ -1,63 +1,27 @@
-"""Lies about recorded runs: each is found, and what is no lie is not."""
-
-import re
-from pathlib import Path
+"""A lie changes one place of a recorded run; what is no lie is not found."""
 
 import pytest
 
-from selftest.lies import table
-from selftest.lies.group_lines import GroupLines, Lie, errors, refused
-from selftest.lies.table import LIES, NOT_SHOWN, LieResult, result_of
+from reports.judgement.run.evidence_level import Level
+from selftest.lies import LIES, GroupLines, Lie
+from selftest.lies.answers import refusing
+from selftest.lies.group_lines import QUIET, Tell, errors
+from selftest.mutants import table
 from selftest.mutants.evidence import Runs
-
-PAGE = (Path(__file__).parents[3] / "docs" / "mutants.md").read_text(encoding="utf-8")
-SLOW = "join_group_"
-"""Lies about JoinGroup take seconds each: the whole table tells them."""
+from selftest.mutants.table import row
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in LIES if not name.startswith(SLOW) and name not in NOT_SHOWN]
+    ("tell", "runs_with_it"), [(lambda log: log.lines, 1), (lambda _: None, 0)]
 )
-def test_no_lie_is_believed(name: str, runs: Runs) -> None:
-    result = result_of(name, runs[LIES[name].experiment][:1])
-    assert (result.runs, result.fails + result.doubts) == (1, 1)
-
-
-@pytest.mark.parametrize(
-    ("lie", "runs", "fails", "doubts", "found", "explained"),
-    [
-        ("id_given_again", 10, 10, 0, True, False),
-        ("id_given_again", 10, 3, 7, True, False),
-        ("id_given_again", 10, 9, 0, False, False),
-        ("id_given_again", 9, 9, 0, False, False),
-        ("heartbeat_held", 10, 8, 0, False, True),
-        ("heartbeat_held", 10, 7, 1, False, True),
-        ("heartbeat_held", 10, 7, 0, False, False),
-        ("heartbeat_held", 0, 0, 0, False, False),
-        ("assignment_line_left_out", 10, 8, 0, False, False),
-        ("assignment_line_left_out", 10, 10, 0, True, False),
-    ],
-)
-def test_a_lie_is_found_in_each_run_or_explained_in_some(
-    lie: str, runs: int, fails: int, doubts: int, *, found: bool, explained: bool
+def test_the_truth_is_no_lie_and_a_lie_without_a_place_is_in_no_run(
+    tell: Tell, runs_with_it: int, runs: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    result = LieResult(lie, "", "", runs, fails, doubts)
-    assert (result.found, result.explained) == (found, explained)
-
-
-def test_the_truth_is_no_lie(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
-    truth = Lie("truth", "none", "batch-removal", "static", lambda log: log.lines)
-    monkeypatch.setattr(table, "LIES", {"truth": truth})
-    result = result_of("truth", runs["batch-removal"][:1])
-    assert (result.runs, result.fails, result.doubts) == (1, 0, 0)
-    assert not result.found
-    assert not result.explained
-
-
-def test_a_lie_without_a_place_is_in_no_run(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
-    nowhere = Lie("nowhere", "none", "batch-removal", "static", lambda log: None)
-    monkeypatch.setattr(table, "LIES", {"nowhere": nowhere})
-    assert result_of("nowhere", runs["batch-removal"][:1]).runs == 0
+    monkeypatch.setattr(table, "LIES", {"mine": Lie("mine", "none", *QUIET, tell)})
+    result = row("mine", Level.REQUESTS, runs["batch-removal"][:1])
+    assert (result.runs, result.fails, result.doubts) == (runs_with_it, 0, 0)
+    assert not result.is_found
+    assert not result.is_explained
 
 
 def test_a_lie_changes_one_place(runs: Runs) -> None:
@@ -70,15 +34,15 @@ def test_a_lie_changes_one_place(runs: Runs) -> None:
     assert after.text == before.text.replace('"errorCode":0', '"errorCode":16', 1)
 
 
-def test_every_part_of_a_response_is_refused() -> None:
-    response = {"topics": [{"partitions": [{"errorCode": 0}, {"errorCode": 0}]}]}
-    assert errors(response) == {0}
-    refused(response, 27)
-    assert errors(response) == {27}
+def test_every_part_of_a_response_is_refused(runs: Runs) -> None:
+    log = GroupLines(runs["batch-removal"][0], "static")
+    place = log.answered("OFFSET_COMMIT")[0]
+    (line,) = refusing(27)(log, place)
+    assert log.lines[place].text.count('"errorCode":0') == line.text.count('"errorCode":27') > 0
+    assert '"errorCode":0' not in line.text
 
 
-@pytest.mark.parametrize("name", LIES)
-def test_every_lie_is_in_the_docs(name: str) -> None:
-    lie = LIES[name]
-    row = rf"^\| `{name}` \| {lie.freedom} \| `{lie.experiment}` "
-    assert re.search(row, PAGE, re.MULTILINE)
+def test_errors_are_found_in_every_part_of_a_response() -> None:
+    assert errors({"errorCode": 25}) == {25}
+    assert errors({"topics": [{"partitions": [{"errorCode": 0}, {"errorCode": 27}]}]}) == {0, 27}
+    assert errors({"errorCode": 0, "members": [{"errorCode": 82}]}) == {0, 82}

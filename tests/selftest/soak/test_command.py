@@ -21,21 +21,19 @@ PLACES = [
 
 
 @pytest.mark.parametrize("tap", [False, True])
-@pytest.mark.parametrize("seed", range(20))
-def test_every_seed_gives_an_experiment_that_is_valid(seed: int, tap: bool, tmp_path: Path) -> None:
-    file = tmp_path / "soak.yaml"
-    document = experiment(300, 30, 60, seed, tap=tap)
-    file.write_text(yaml.safe_dump(document))
-    found = load(file)
-    assert len(found.members()) == 300
-    kinds = {member.client for member in found.members()}
-    assert kinds == {"librdkafka", "wire"}
-    faults = [fault.fault for fault in found.faults]
-    assert len(faults) == 29, "one a minute, but for the last"
-    hit = {fault.about.hits for fault in found.faults}
-    assert {"member", "broker"} <= hit
-    assert any(name.startswith("net.") for name in faults) == tap
-    assert document == experiment(300, 30, 60, seed, tap=tap)
+def test_every_seed_gives_an_experiment_that_is_valid(tap: bool, tmp_path: Path) -> None:
+    for seed in range(20):
+        file = tmp_path / "soak.yaml"
+        document = experiment(300, 30, 60, seed, tap=tap)
+        file.write_text(yaml.safe_dump(document))
+        found = load(file)
+        assert len(found.members()) == 300
+        assert {member.client for member in found.members()} == {"librdkafka", "wire"}
+        faults = [fault.fault for fault in found.faults]
+        assert len(faults) == 29, "one a minute, but for the last"
+        assert {"member", "broker"} <= {fault.about.hits for fault in found.faults}
+        assert any(name.startswith("net.") for name in faults) == tap
+        assert document == experiment(300, 30, 60, seed, tap=tap)
 
 
 @pytest.mark.long

@@ -5,12 +5,12 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import inf
 
+import pandas as pd
 import pytest
 
-from selftest.soak.command import BOUNDS, allowed
-from selftest.soak.sampling import Sampler, name_of, within, without
-from selftest.soak.slopes import slope_of
+from selftest.soak.growth import BOUNDS, Sampler, allowed, name_of, slope_of, without
 
 SAMPLES = 100
 LEAKS = {
@@ -43,20 +43,19 @@ def process(leak: str) -> Iterator[subprocess.Popen[bytes]]:
 def test_a_planted_leak_is_found_by_its_kind_alone(leak: str) -> None:
     with process(leak) as started, Sampler(started.pid, every_s=0.02) as sampler:
         deadline = time.monotonic() + 60
-        while len(sampler.series["Locust", "threads"]) < SAMPLES:
+        while len(sampler.rows) < SAMPLES * len(BOUNDS):
             assert time.monotonic() < deadline
             time.sleep(0.02)
-    found = {
-        kind: slope_of(sampler.series["Locust", kind][10:])
-        for kind in BOUNDS
-        if kind != "memory MB" or leak == LEAKS[kind]  # threads and sockets take memory, too
-    }
-    times = [at_s for at_s, _ in sampler.series["Locust", "threads"]]
-    grows = {
-        kind
-        for kind, slope in found.items()
-        if slope and not slope.is_flat(allowed(kind, times[-1] - times[10]))
-    }
+    samples = sampler.samples[10 * len(BOUNDS) :]
+    assert set(samples["process"]) == {"Locust"}
+    lasts_s = samples["at_s"].iloc[-1] - samples["at_s"].iloc[0]
+    grows = set()
+    for kind, mine in samples.groupby("of"):
+        if kind != "memory MB" or leak == LEAKS[kind]:  # threads and sockets take memory, too
+            slope = slope_of(mine[["at_s", "value"]].to_numpy())
+            assert slope is not None
+            if not slope.is_flat(allowed(kind, lasts_s)):
+                grows.add(kind)
     assert grows == {kind for kind, planted in LEAKS.items() if planted == leak}
 
 
@@ -76,11 +75,7 @@ def test_processes_are_known_by_their_command_lines(command: list[str], name: st
     assert name_of(command) == name
 
 
-def test_only_the_time_asked_for_counts() -> None:
-    series = {("tap", "threads"): [(1.0, 5.0), (2.0, 6.0), (3.0, 7.0)]}
-    assert within(series, 2.0, 3.0) == {("tap", "threads"): [(2.0, 6.0)]}
-
-
 def test_the_times_of_faults_are_left_out() -> None:
-    series = {("tap", "threads"): [(1.0, 5.0), (2.0, 6.0), (3.0, 7.0)]}
-    assert without(series, [(1.0, 2.0), (3.0, 9.0)]) == {("tap", "threads"): [(2.0, 6.0)]}
+    samples = pd.DataFrame({"at_s": [1.0, 2.0, 3.0], "value": [5.0, 6.0, 7.0]})
+    assert list(without(samples, [(1.0, 2.0), (3.0, inf)])["value"]) == [6.0]
+    assert list(without(samples, [])["value"]) == [5.0, 6.0, 7.0]

@@ -4,11 +4,10 @@ import random
 
 import pytest
 
-from selftest.soak.command import BOUNDS, allowed
-from selftest.soak.sampling import EVERY_S
-from selftest.soak.slopes import HOUR_S, slope_of
+from selftest.soak.growth import BOUNDS, allowed, slope_of
+from selftest.timing import HOUR_S, SAMPLED_EVERY_S
 
-HALF_HOUR = range(0, 1_800, int(EVERY_S))
+HALF_HOUR = range(0, 1_800, int(SAMPLED_EVERY_S))
 
 
 def test_a_line_has_its_slope_and_no_error() -> None:

@@ -10,11 +10,10 @@ import pytest
 
 from kafka_protocol.log_line import EVENT
 from kafka_protocol.request_log import COMPLETED
-from selftest.synth.group import Simulation
-from selftest.synth.order import LEAST_MS, Run
+from selftest.synth.group import GroupSimulation
 from tests.recorded.logs import RECORDINGS
-from tests.selftest.synth.orders import order
 from tests.selftest.synth.shape import PARSER
+from tests.selftest.synth.specs import spec
 
 FOLLOWS = {"left": ("preparing", "empty"), "session_expired": ("preparing", "empty")}
 """What a line may give rise to, if it gives rise to any."""
@@ -54,10 +53,10 @@ def interleaved(lines: Iterable[Printed]) -> list[tuple[Printed, Printed]]:
     return wrong
 
 
-def everyone_leaves(at_ms: float, simulation: Simulation) -> None:
+def everyone_leaves(group: GroupSimulation) -> None:
     """Stop all members within some µs."""
-    for client in list(simulation.clients):
-        simulation.stop(at_ms, client)
+    for process in list(group.processes):
+        group.stop(process)
 
 
 @pytest.mark.parametrize("name", ["kafka-4.3.0", "kafka-3.9.1-java"])
@@ -71,7 +70,7 @@ def test_real_brokers_take_one_event_after_the_other(name: str) -> None:
 
 def test_a_synthesized_coordinator_does_too() -> None:
     """Two members leave at once: the first begins a rebalance, the second makes the group empty."""
-    run = Run(order("storm", 400, 40), LEAST_MS)
+    run = spec("storm", 400, 32)
     pairs = [n for n in range(400) if (s := run.simulation(n)).size == 2 and not s.static]
     left = 0
     for number in pairs:

@@ -1,0 +1,190 @@
+"""Our part of Locust's page: tables, runs of experiments, and their verdicts."""
+
+# Locust's web interface has no types.
+# mypy: disable-error-code="untyped-decorator, no-untyped-call"
+
+import json
+from argparse import Namespace
+from copy import copy
+from pathlib import Path
+from typing import Any
+
+import gevent
+from flask import Blueprint, Response, abort, jsonify, render_template, request, send_file, url_for
+from locust.runners import STATE_RUNNING, STATE_SPAWNING, LocalRunner
+
+from loadtest import options
+from loadtest.errors import LoadtestError
+from loadtest.load_session import LoadSession
+from loadtest.page.form import choose
+from loadtest.page.guard import Guard
+
+FORM = (
+    "experiment", "static_members", "dynamic_members", "session_timeout", "kafka", "coordinator",
+    "seed",
+)  # fmt: skip
+REPORTS = ("report.html", "verdict.json", "junit.xml")
+
+TABLES = {
+    "rebalances": {
+        "title": "Rebalances",
+        "at": "At (UTC)",
+        "group": "Group",
+        "generation": "Generation",
+        "reason": "Reason",
+        "members": "Members",
+        "duration": "Join phase took",
+    },
+    "faults": {
+        "title": "Faults",
+        "id": "Step",
+        "fault": "Fault",
+        "target": "Target",
+        "injected": "Injected (UTC)",
+        "healed": "Healed (UTC)",
+        "verified": "Verified",
+        "witness": "Witness",
+    },
+    "members": {
+        "title": "Members",
+        "name": "Member",
+        "group": "Group",
+        "kind": "Kind",
+        "state": "State",
+        "partitions": "Partitions",
+    },
+}
+
+
+class Page:
+    """Our routes and tables on the page. Made before Locust's server takes requests."""
+
+    def __init__(self, session: LoadSession, offered: Namespace) -> None:
+        """`offered` are the initial values of the start form."""
+        self._session = session
+        self._offered = copy(offered)
+        web_ui = session.environment.web_ui
+        assert web_ui is not None, "there is a page"
+        assert web_ui.app is not None, "and it is served"
+        app = web_ui.app
+        columns = {key: dict(table) for key, table in TABLES.items()}
+        web_ui.template_args |= {
+            "extended_tabs": [{"key": key, "title": c.pop("title")} for key, c in columns.items()],
+            "extended_tables": [
+                {"key": key, "structure": [{"key": name, "title": c[name]} for name in c]}
+                for key, c in columns.items()
+            ],
+        }
+        own = Blueprint(
+            "groupquake",
+            __name__,
+            url_prefix=f"{offered.web_base_path or ''}/groupquake",
+            template_folder="templates",
+            static_folder="static",
+        )
+        own.add_url_rule("/", "page", self._page)
+        own.add_url_rule("/state", "state", self._state)
+        own.add_url_rule("/runs/<int:number>/<name>", "file", self._file)
+        app.register_blueprint(own)
+        app.wsgi_app = Guard(app.wsgi_app, offered)  # type: ignore[method-assign]  # Flask's own way
+        app.jinja_env.policies["json.dumps_kwargs"] = {
+            "sort_keys": False
+        }  # keep the order of the form's fields
+        app.after_request(self._add_ours)
+        self._locusts_own = app.view_functions["locust.swarm"]
+        app.view_functions["locust.swarm"] = self._swarm
+
+    def _page(self) -> str:
+        return render_template("groupquake.html")
+
+    def _state(self) -> Response:
+        """Return the state of every run of this session, the latest last."""
+        return jsonify(
+            runs=[
+                {
+                    "number": number,
+                    "name": run.name,
+                    "state": run.state,
+                    "result": run.result,
+                    "judged": run.verdict is not None,
+                    "headline": run.headline,
+                    "why": run.why,
+                    "folder": str(run.folder or ""),
+                    "lines": list(run.lines),
+                }
+                for number, run in enumerate(self._session.runs, 1)
+            ]
+        )
+
+    def _file(self, number: int, name: str) -> Response:
+        """Return a file that the analysis of a run wrote."""
+        try:
+            return send_file(self._made(number, name))
+        except (LookupError, FileNotFoundError):
+            abort(404)
+
+    def _made(self, number: int, name: str) -> Path:
+        if name not in REPORTS:
+            raise LookupError(name)
+        return self._session.runs[number - 1].report(name)
+
+    def _swarm(self) -> Any:
+        """Start a test with the values of the form, or return an error message."""
+        try:
+            users = self._users()
+        except LoadtestError as error:
+            return jsonify(success=False, message=str(error), host="")
+        if users is None:
+            return self._locusts_own()
+        gevent.spawn(self._session.runner.start, users, self._session.spawn_rate)
+        return jsonify(success=True, message="Swarming started", host="")
+
+    def _users(self) -> int | None:
+        """Prepare the session; return how many users to start, or None if Locust decides."""
+        if self._session.busy:
+            raise LoadtestError("a run is in progress; wait for its verdict, or press Stop")
+        values = {name: request.form.get(name, getattr(self._offered, name)) for name in FORM}
+        runner = self._session.runner
+        if values["experiment"] != options.NO_EXPERIMENT:
+            return self._users_of_run(values)
+        if runner.state in (STATE_RUNNING, STATE_SPAWNING):
+            return None
+        given = Namespace(**{**vars(self._offered), **values})
+        configs = options.configs_of(given)
+        self._session.choose(None)
+        users = self._session.set_user_classes(configs)
+        self._session.start_load(configs, given.bootstrap, given.history)
+        untouched = request.form.get("user_count") == str(self._offered.num_users)
+        return users if untouched and users != self._offered.num_users else None
+
+    def _users_of_run(self, values: dict[str, str]) -> int:
+        if not isinstance(self._session.runner, LocalRunner):
+            raise LoadtestError(
+                "the page runs an experiment in one Locust process; leave out --master and"
+                " --processes"
+            )
+        if values["experiment"] not in options.experiments(self._offered):
+            raise LoadtestError(
+                f"{values['experiment']!r} is not an experiment of the list; choose one"
+            )
+        if request.form.get("run_time"):
+            raise LoadtestError("an experiment has phases of its own; leave the run time empty")
+        return self._session.choose(choose(values, self._offered.run_option))
+
+    def _add_ours(self, response: Response) -> Response:
+        """Add our tables to Locust's statistics, and our status bar to its page."""
+        if response.status_code != 200:
+            return response
+        if request.endpoint == "locust.request_stats":
+            report = response.get_json()
+            report["extended_stats"] = [
+                {"key": key, "data": rows} for key, rows in self._session.tables().items()
+            ]
+            if self._session.busy:  # Locust's page reloads tables only in this state
+                report["state"] = STATE_RUNNING
+            response.set_data(json.dumps(report))
+        elif request.endpoint == "locust.index":
+            script = f'<script src="{url_for("groupquake.static", filename="bar.js")}"></script>'
+            html = response.get_data(as_text=True)
+            response.set_data(html.replace("</body>", f"{script}</body>"))
+        return response

@@ -1,0 +1,168 @@
+"""One run that the page started: the runner as a child process, and what it reports.
+
+The runner does the whole run, as at the command line, with the members of this process. It writes
+progress lines to standard error and, for the page, JSON objects to standard output, one a line
+(`groupquake/attached.py`).
+"""
+
+import json
+import os
+import signal
+import sys
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Literal
+
+import gevent
+from gevent import subprocess
+from gevent.event import Event
+
+from loadtest.control_protocol import TOKEN_VARIABLE
+from loadtest.dies_with_parent import dying_with_parent
+from loadtest.page.form import Choice
+
+State = Literal["starting", "running", "healing", "closing", "comparing", "over"]
+"""`healing` begins when Stop is pressed; in `closing` the members close."""
+
+SHOWN = 300
+"""How many of the latest progress lines are kept."""
+
+STOP = signal.SIGUSR1
+"""Makes the runner end its plan, heal, and judge the run so far."""
+
+ABORTED, CRASHED = 4, 70
+"""Exit codes of `groupquake`: ended by a signal, internal error."""
+
+
+class Run:
+    """Starts the runner; `over` is called when it has ended."""
+
+    def __init__(
+        self, chosen: Choice, *, port: int, token: str, over: Callable[[], object]
+    ) -> None:
+        self.name = chosen.experiment.name
+        self.state: State = "starting"
+        self.lines: deque[str] = deque(filter(None, [chosen.remark]), maxlen=SHOWN)
+        self.tables: dict[str, list[dict[str, str]]] = {}
+        self.folder: Path | None = None
+        self.verdict: dict[str, Any] | None = None
+        self.error_line = ""
+        self.closing = Event()
+        self._process = subprocess.Popen(
+            [
+                *dying_with_parent(signal.SIGTERM),
+                "-m",
+                "groupquake",
+                "run",
+                *chosen.arguments,
+                f"--attach={port}",
+            ],
+            env={**os.environ, TOKEN_VARIABLE: token},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,  # we handle Ctrl-C: we end the runner, and wait
+        )
+        self._done = gevent.spawn(self._follow, over)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the run is in progress."""
+        return self.state != "over"
+
+    @property
+    def result(self) -> str | None:
+        """The verdict, `not judged`, or None while the run is in progress."""
+        if self.goes_on:
+            return None
+        return "not judged" if self.verdict is None else self.verdict["verdict"]
+
+    @property
+    def headline(self) -> list[str]:
+        """The verdict's line about each group."""
+        return [] if self.verdict is None else list(self.verdict["headline"])
+
+    @property
+    def why(self) -> list[str]:
+        """The reasons of a verdict other than `pass`, or why there is no verdict."""
+        if self.verdict is None:
+            return [self.error_line] if self.error_line else []
+        found = [
+            f"{item['kind']} in {item['group']} ({item['log']['file']}:{item['log']['line']})"
+            for item in self.verdict["findings"]
+            if item["root"]
+        ]
+        unmet = [
+            f"{item['group']}, {item['phase']}: expected {item['expected']} {item['what']},"
+            f" observed {item['observed']}"
+            for item in self.verdict["expectations_unmet"]
+        ]
+        return (
+            found
+            + unmet
+            + [f"unknown because {reason}" for reason in self.verdict["unknown_because"]]
+        )
+
+    def stop(self) -> None:
+        """Make the runner end its plan; return when the members may close."""
+        self.state = "healing"
+        self._send(STOP)
+        self.closing.wait()
+
+    def end(self) -> int:
+        """Make the runner heal and stop everything; return its exit code when it has ended."""
+        self._send(signal.SIGTERM)
+        self._done.join()
+        code = int(self._process.returncode)
+        if code < 0:  # SIGTERM ended it before it had installed its handler
+            return ABORTED if code == -signal.SIGTERM else CRASHED
+        return code
+
+    def _send(self, number: signal.Signals) -> None:
+        with suppress(ProcessLookupError):
+            self._process.send_signal(number)
+
+    def _follow(self, over: Callable[[], object]) -> None:
+        gevent.joinall(
+            [
+                gevent.spawn(self._read, self._process.stderr, self._take_progress),
+                gevent.spawn(self._read, self._process.stdout, self._take_news),
+            ]
+        )
+        self._conclude(self._process.wait())
+        self.closing.set()
+        over()
+
+    def _read(self, pipe: Any, take: Callable[[str], None]) -> None:
+        with pipe:
+            for line in pipe:
+                take(line.decode(errors="replace").rstrip())
+
+    def _take_progress(self, line: str) -> None:
+        print(line, file=sys.stderr, flush=True)
+        self.lines.append(line)
+
+    def _take_news(self, line: str) -> None:
+        if not line.startswith("{"):
+            self._take_progress(line)
+            return
+        news = json.loads(line)
+        self.tables |= news.get("tables", {})
+        if "folder" in news:
+            self.folder = Path(news["folder"])
+
+    def _conclude(self, code: int) -> None:
+        self.state = "over"
+        try:
+            self.verdict = json.loads(self.report("verdict.json").read_text("utf-8"))
+        except (OSError, ValueError):
+            errors = [line for line in self.lines if line.startswith("groupquake: ")]
+            self.error_line = errors[-1] if errors else f"the runner ended with code {code}"
+
+    def report(self, name: str) -> Path:
+        """Return the path of a file of the run. Raises FileNotFoundError without a run folder."""
+        if self.folder is None:
+            raise FileNotFoundError(name)
+        return self.folder / name

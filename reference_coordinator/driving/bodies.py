@@ -1,0 +1,67 @@
+"""The bodies of responses, as brokers send and log them: what `classic.bodies` reads."""
+
+from typing import Any
+
+from kafka_protocol.bodies import BODIES, of_version
+from reference_coordinator.classic.effects import (
+    CommitResponse,
+    JoinResponse,
+    LeaveResponse,
+    Response,
+    SyncResponse,
+)
+from reference_coordinator.protocol import Observed
+
+Json = dict[str, Any]
+
+
+def response_body(response: Response, seen: Observed) -> Json:
+    """Return the body of the response to a request, in the version of that."""
+    values = {"throttleTimeMs": 0, **_values(response, seen)}
+    return of_version(BODIES[seen.api].response, values, seen.api_version)
+
+
+def _values(response: Response, seen: Observed) -> Json:
+    error = int(response.error)
+    match response:
+        case JoinResponse():
+            return {
+                "errorCode": error,
+                "generationId": response.generation,
+                "protocolType": response.protocol_type,
+                "protocolName": response.protocol or "",
+                "leader": response.leader,
+                "skipAssignment": response.skip_assignment,
+                "memberId": response.member_id,
+                "members": [
+                    {"memberId": member, "groupInstanceId": instance, "metadata": metadata}
+                    for member, instance, metadata in sorted(
+                        response.members, key=lambda listed: listed[0]
+                    )
+                ],
+            }
+        case SyncResponse():
+            return {
+                "errorCode": error,
+                "protocolType": response.protocol_type,
+                "protocolName": response.protocol,
+                "assignment": response.assignment,
+            }
+        case LeaveResponse():
+            members = [
+                {"memberId": member, "groupInstanceId": instance, "errorCode": int(result)}
+                for member, instance, result in response.members
+            ]
+            return {"errorCode": error, "members": members}
+        case CommitResponse():
+            return {"topics": [_topic(topic, error) for topic in seen.request["topics"]]}
+        case _:
+            return {"errorCode": error}
+
+
+def _topic(topic: Json, error: int) -> Json:
+    partitions = [
+        {"partitionIndex": part["partitionIndex"], "errorCode": error}
+        for part in topic["partitions"]
+    ]
+    return {**topic, "partitions": partitions}

@@ -1,0 +1,133 @@
+"""Samples of the processes of a run, and whether what they use stays flat.
+
+Samples that follow each other are alike: memory rises in steps, a fault lasts for seconds. So a
+line is laid through the means of blocks of the time, which are nearly independent; else its error
+bars would be too short, and noise would count as a leak.
+"""
+
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from math import sqrt
+from pathlib import Path
+from statistics import NormalDist, fmean
+
+import numpy as np
+import pandas as pd
+import psutil
+
+from groupquake.background import Background
+from selftest.timing import HOUR_S, SAMPLED_EVERY_S
+
+BOUNDS: Mapping[str, float] = {"threads": 5.0, "descriptors": 20.0, "memory MB": 50.0}
+"""What a process may gain in an hour and be flat. One that keeps a thread or a socket at each fault
+gains 60 an hour, and one that keeps two megabytes 120."""
+ONCE: Mapping[str, float] = {"threads": 0.0, "descriptors": 0.0, "memory MB": 20.0}
+"""What it may gain once, however short the time: the first fault of a kind loads modules and fills
+caches. In runs of 30 minutes memory may so gain 90 MB an hour in all."""
+OURS: Mapping[str, str] = {
+    "chaos.tap": "tap",
+    "locust": "Locust",
+    "guard.py": "guard",
+    "kafka.Kafka": "brokers",
+    "groupquake": "runner",
+}
+"""The names of processes, by a word of their command lines, folders left out; the first that fits
+counts. What comes and goes, such as a duplicate of a member, has none."""
+BLOCKS = 20
+_FEWEST = 6
+_TWO_SIDED_95 = NormalDist().inv_cdf(0.975)
+
+
+class Sampler(Background):
+    """Samples a process and all that it started, in a thread, inside a `with` block.
+
+    Processes of one name are added up. `rows` are (UTC epoch seconds, process, kind, value).
+    """
+
+    thread_name = "sampler"
+
+    def __init__(self, pid: int, every_s: float = SAMPLED_EVERY_S) -> None:
+        self.rows: list[tuple[float, str, str, float]] = []
+        self._root = psutil.Process(pid)
+        self._every_s = every_s
+
+    @property
+    def samples(self) -> pd.DataFrame:
+        """All samples."""
+        return pd.DataFrame(self.rows, columns=["at_s", "process", "of", "value"])
+
+    def _run(self) -> None:
+        while not self._over.wait(self._every_s):
+            with suppress(psutil.Error):  # it has ended meanwhile
+                self._sample(time.time())
+
+    def _sample(self, now_s: float) -> None:
+        sums: dict[tuple[str, str], float] = defaultdict(float)
+        for process in (self._root, *self._root.children(recursive=True)):
+            with suppress(psutil.Error), process.oneshot():
+                name = name_of(process.cmdline())
+                if name is None or process.status() == psutil.STATUS_ZOMBIE:
+                    continue
+                seen = (process.num_threads(), process.num_fds(), process.memory_info().rss / 1e6)
+                for kind, value in zip(BOUNDS, seen, strict=True):
+                    sums[name, kind] += value
+        self.rows += [(now_s, *key, value) for key, value in sums.items()]
+
+
+def name_of(command: Sequence[str]) -> str | None:
+    """Return what a process is called, by the modules and classes of its command line."""
+    words = {Path(word).name for word in command}
+    return next((name for word, name in OURS.items() if word in words), None)
+
+
+def without(samples: pd.DataFrame, spans: Sequence[tuple[float, float]]) -> pd.DataFrame:
+    """Leave out the samples of some times."""
+    for begun_s, over_s in spans:
+        samples = samples[~samples["at_s"].between(begun_s, over_s, inclusive="left")]
+    return samples
+
+
+def allowed(kind: str, lasts_s: float) -> float:
+    """Return what a process may gain in an hour, by samples of so long a time."""
+    return BOUNDS[kind] + ONCE[kind] * HOUR_S / lasts_s
+
+
+@dataclass(frozen=True, slots=True)
+class Slope:
+    """A line through samples: `per_hour` and half the width of its 95 % interval.
+
+    `first` and `last` are the means of the first and the last block.
+    """
+
+    first: float
+    last: float
+    per_hour: float
+    error: float
+
+    def is_flat(self, bound_per_hour: float) -> bool:
+        """Tell whether the 95 % interval includes less than a bound: no leak is proven."""
+        return self.per_hour - self.error < bound_per_hour
+
+
+def slope_of(samples: Sequence[tuple[float, float]]) -> Slope | None:
+    """Return the slope of (time in s, value); None if they are too few for error bars."""
+    blocks = [part for part in np.array_split(np.array(samples, dtype=float), BLOCKS) if len(part)]
+    if len(blocks) < _FEWEST:
+        return None
+    hours, values = np.array([part.mean(axis=0) for part in blocks]).T
+    hours = (hours - hours[0]) / HOUR_S
+    (per_hour, _), covariance = np.polyfit(hours, values, 1, cov=True)
+    error = _quantile(len(blocks) - 2) * sqrt(covariance[0, 0])
+    return Slope(fmean(values[:1]), fmean(values[-1:]), float(per_hour), error)
+
+
+def _quantile(freedom: int) -> float:
+    """Return the two-sided 95 % quantile of Student's t, by its expansion about the normal one.
+
+    Source: Abramowitz and Stegun 26.7.5, the first two terms; right to 2 % from 4 degrees on.
+    """
+    z = _TWO_SIDED_95
+    return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)

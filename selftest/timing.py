@@ -1,0 +1,29 @@
+"""Times of the tests that are programs, each with its unit, reason and source."""
+
+# Lies: an answer or a line that is moved further than Kafka's freedoms go. In ms.
+MOVED_MS = 1_500.0
+"""By how much a line is moved: by more than what waits for it may be late."""
+AGAIN_MS = 2_000.0
+"""How much later a line stands a second time."""
+HELD_MS = 2_000.0
+"""How much later an answer is sent: what a member sends next leaves no room for more."""
+HELD_ALONE_MS = 2_500.0
+"""How much later an answer is sent that others overtake."""
+REFUSED_MS = 10_000.0
+"""How long every request is refused: longer than the coordinator moves in a failover."""
+OF_ONE_WRITE_MS = 50.0
+"""The answers that wait for one write are sent within this time."""
+SOON_MS = 1_000.0
+"""How soon a commit follows another that overtakes it, and how long after the begin of an outage
+its effects are there."""
+
+# Soak. In s.
+SAMPLED_EVERY_S = 2.0
+"""How often processes are sampled: a fault of 8 s shows in four samples."""
+SETTLES_S = 20.0
+"""How long after a fault was verified connections and threads may still come and go."""
+AWAY_S = 8
+"""How long members are away: two heartbeat intervals show, and a session is longer."""
+LONGEST_S = 25
+"""How long a fault may take until it is healed and verified, on a busy machine."""
+HOUR_S = 3_600.0

@@ -1,0 +1,89 @@
+"""Actions without a broker: each repeats for its seed, and its requests can be encoded."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+
+from groupquake.fuzz.actions import BEFORE_GROUP_EXISTS, TABLE
+from groupquake.fuzz.connections import BrokerConnections
+from groupquake.fuzz.driver import Action, Driver, assignments
+from groupquake.fuzz.process import Phase
+from kafka_protocol.apis import COORDINATOR_APIS
+from kafka_protocol.kio_bodies import Body, to_entity
+from loadtest.wire import NO_TOPIC_ID
+from loadtest.wire.schemas import known, request_schema
+
+ACTIONS = {action.__name__: action for action in (*(a for _, a in TABLE), *BEFORE_GROUP_EXISTS)}
+CLOSE = "close"
+Sent = list[tuple[str, str, int, Body]]
+"""Connection, API, version and body of each request; `CLOSE` stands for the end of a connection."""
+IDLE = {"pause", "wait_for_timer", "repeat_waiting_request"}
+"""Actions that send nothing here: time passes, or somebody has to wait for a response."""
+
+
+@dataclass
+class Silent(BrokerConnections):
+    """Records requests and responds to none; time is the time waited."""
+
+    clock_ms: float = 0.0
+    sent: Sent = field(default_factory=list)
+
+    @property
+    def now_ms(self) -> float:
+        return self.clock_ms
+
+    def send(
+        self, number: int, client_id: str, name: str, api: str, version: int, body: Body
+    ) -> None:
+        self.sent.append((name, api, version, body))
+
+    def close(self, name: str) -> None:
+        self.sent.append((name, CLOSE, 0, {}))
+
+    def receive_until(self, until_ms: float, enough: Callable[[], bool] = lambda: False) -> None:
+        self.clock_ms = max(self.clock_ms, until_ms)
+
+
+def sent(action: Action, phase: Phase, seed: int) -> Sent:
+    """Play one action of a seed, with all processes of the group in a phase."""
+    connections = Silent("nowhere", 0, "group")
+    versions = {api: known(api) for api in COORDINATOR_APIS}
+    driver = Driver(
+        connections, Random(seed), versions, NO_TOPIC_ID, 0.7, 0.3, largest_record=8_000
+    )
+    for number in range(3):
+        process = driver.start_process("i1" if number == 0 else None)
+        if phase is not Phase.OUT:
+            process.phase, process.joined, process.protocol = phase, True, "range"
+            process.member_id, process.generation = f"m{number}", 1
+            process.led = ("m0", "m1", "m2") if number == 0 else ()
+    action(driver)
+    return connections.sent
+
+
+def test_an_action_is_the_same_again_from_its_seed() -> None:
+    for action in ACTIONS.values():
+        for phase in Phase:
+            assert sent(action, phase, 7) == sent(action, phase, 7)
+
+
+def test_every_action_sends_what_can_be_encoded() -> None:
+    idle = set(ACTIONS)
+    for name, action in ACTIONS.items():
+        for phase in Phase:
+            for seed in range(5):
+                for _, api, version, body in sent(action, phase, seed):
+                    idle.discard(name)
+                    if api != CLOSE:
+                        to_entity(request_schema(api, version), {"groupId": "group", **body})
+    assert idle <= IDLE
+
+
+def test_a_leader_assigns_to_its_members_and_may_leave_one_out() -> None:
+    shares = assignments(("m-1", "m-2"), 4)
+    assert shares == [
+        {"memberId": "m-1", "assignment": "0001"},
+        {"memberId": "m-2", "assignment": "0002"},
+    ]
+    ((*_, body),) = sent(ACTIONS["incomplete_assignment"], Phase.JOINED, 1)
+    assert [share["memberId"] for share in body["assignments"]] == ["m0", "m1"]
