@@ -122,22 +122,26 @@ class Client:
 
     def body(self, api: str, group: str, version: int, **more: Any) -> Json:
         """Return the body of a request; `more` are other values of its fields."""
-        values = {
+        values: Json = {
             "groupId": group,
             "memberId": self.member_id,
             "groupInstanceId": self.instance,
             "generationId": self.generation,
-            "generationIdOrMemberEpoch": self.generation,
-            "sessionTimeoutMs": self.session_ms,
-            "rebalanceTimeoutMs": self.rebalance_ms,
             "protocolType": "consumer",
             "protocolName": "range",
-            "protocols": [{"name": "range", "metadata": self.metadata}],
-            "assignments": [{"memberId": member, "assignment": SHARE} for member in self.leads],
-            "members": [{"memberId": self.member_id, "groupInstanceId": self.instance}],
-            "topics": COMMITTED,
-            **more,
         }
+        if api == "JOIN_GROUP":
+            values["sessionTimeoutMs"] = self.session_ms
+            values["rebalanceTimeoutMs"] = self.rebalance_ms
+            values["protocols"] = [{"name": "range", "metadata": self.metadata}]
+        elif api == "SYNC_GROUP":
+            values["assignments"] = [{"memberId": m, "assignment": SHARE} for m in self.leads]
+        elif api == "LEAVE_GROUP":
+            who = {"memberId": self.member_id, "groupInstanceId": self.instance}
+            values["members"] = [who]
+        elif api == "OFFSET_COMMIT":
+            values |= {"generationIdOrMemberEpoch": self.generation, "topics": COMMITTED}
+        values |= more
         return of_version(BODIES[api].request, values, version)
 
     def hearing(self, response: Response) -> Self:

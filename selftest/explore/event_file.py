@@ -16,8 +16,8 @@ from reference_coordinator.classic.releases import NEWEST, default_coordinator
 from reference_coordinator.driving.bodies import response_body
 from reference_coordinator.event_files.reading import FORMAT
 from selftest.explore.world import GROUP, Stepped
+from selftest.timing import TRACE_STEP_MS
 
-APART_MS = 2.0
 OF_MEMBERS = ("JOIN_GROUP", "SYNC_GROUP", "HEARTBEAT", "LEAVE_GROUP", "OFFSET_COMMIT")
 
 
@@ -28,7 +28,7 @@ def event_file(steps: Iterable[Stepped], profile: str, settings: Mapping[str, in
     connections: Counter[str] = Counter()
     at_ms = 0.0
     for each in steps:
-        at_ms = max(at_ms + APART_MS, each.event.at_ms)
+        at_ms = max(at_ms + TRACE_STEP_MS, each.event.at_ms)
         if each.asked is not None and each.asked.api in OF_MEMBERS:
             sender = each.asked.client_id
             waits = [line for line in lines if line["client_id"] == sender]
@@ -45,7 +45,7 @@ def event_file(steps: Iterable[Stepped], profile: str, settings: Mapping[str, in
         for effect in each.effects:
             if isinstance(effect, Answer):
                 request, line = asked[effect.request]
-                line["answered_at_ms"] = at_ms + APART_MS / 2
+                line["answered_at_ms"] = at_ms + TRACE_STEP_MS / 2
                 line["response"] = response_body(effect.response, request)
     release = profile if profile[0].isdigit() else NEWEST.name
     kafka, _, coordinator = release.partition("-")
@@ -56,7 +56,7 @@ def event_file(steps: Iterable[Stepped], profile: str, settings: Mapping[str, in
     }  # fmt: skip
     return "".join(
         json.dumps(line) + "\n"
-        for line in [header, *lines, {"at_ms": at_ms + APART_MS, "end": True}]
+        for line in [header, *lines, {"at_ms": at_ms + TRACE_STEP_MS, "end": True}]
     )
 
 

@@ -26,11 +26,7 @@ from reports.judgement.recording import Line, Recording
 from reports.timing import ARRIVAL_ERROR_MS
 from selftest.logged_driver import LoggedDriver
 from selftest.mutants.wordings import Wording
-
-WRITE_MS = 2.0
-"""How long a synthesized broker takes to store a record."""
-SENT_MS = 0.15
-"""How long a synthesized broker takes to send a response."""
+from selftest.timing import SENT_MS, WRITE_MS
 
 
 @dataclass(frozen=True, order=True)

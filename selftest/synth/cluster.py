@@ -10,19 +10,11 @@ from typing import NamedTuple
 
 from kafka_protocol.coordinator_lines import Grammar
 from kafka_protocol.log_line import Event
+from selftest.timing import BACK_MS, BROKER_SESSION_MS, ELECTED_MS, LOADING_MS
 
 BROKERS = ("1", "2", "3")
 PARTITIONS = 6
 """Of the offsets topic, as `chaos.clusters` sets it up."""
-ELECTED_MS = 900.0
-"""When the first coordinators are elected, and how much later each partition is loaded."""
-READY_MS = 1_200.0
-"""When every partition is loaded, and clients may come."""
-SESSION_MS = 3_000.0
-"""How long after a broker's death its partitions get other leaders: `broker.session.timeout.ms`."""
-LOADING_MS = 8.0
-BACK_MS = 12_000.0
-"""How long a killed broker stays away."""
 SHUTDOWN = {"shutting_down": 0.0, "runtime_closing": 0.1, "events_closing": 1.0,
             "events_closed": 2.1, "runtime_closed": 3.0, "shut_down": 3.6}  # fmt: skip
 """The lines of a broker that shuts down, and when it writes them, in ms."""
@@ -74,7 +66,7 @@ class Cluster:
         yield Tenure(first, 0, loading_ms, loading_ms + LOADING_MS, ended_ms)
         if falls:
             # an election within the outage, and the time to load every group
-            loading_ms = ended_ms + SESSION_MS + 5 * partition
+            loading_ms = ended_ms + BROKER_SESSION_MS + 5 * partition
             loaded_ms = loading_ms + LOADING_MS + 0.2 * self.groups / PARTITIONS
             survivor = BROKERS[partition // len(BROKERS) % 2]
             yield Tenure(survivor, 1, loading_ms, loaded_ms, self.end_ms)

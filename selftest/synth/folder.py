@@ -14,9 +14,10 @@ from typing import Any
 
 import yaml
 
-from selftest.synth.cluster import BACK_MS, BROKERS, READY_MS
+from selftest.synth.cluster import BROKERS
 from selftest.synth.planting import KINDS, Kind, Planted
-from selftest.synth.spec import SIZES, WAIT_MS, Spec
+from selftest.synth.spec import SIZES, Spec
+from selftest.timing import BACK_MS, READY_MS, STOPS_AFTER_MS
 
 STARTED_MS = 1_795_280_200_000
 """When the first broker of every synthesized run starts, UTC epoch ms."""
@@ -220,6 +221,6 @@ def _journal(spec: Spec, killed_lines: int | None) -> Iterator[dict[str, Any]]:
                "witness": "the simulation", **fault}  # fmt: skip
         yield {"at_ms": at(killed_ms + BACK_MS + 400), "event": "healed", "healed": True,
                "how": "started again", **fault}  # fmt: skip
-    yield phase("recovery", spec.end_ms - WAIT_MS - 60)
-    yield phase("teardown", spec.end_ms - WAIT_MS / 2)
+    yield phase("recovery", spec.end_ms - STOPS_AFTER_MS - 60)
+    yield phase("teardown", spec.end_ms - STOPS_AFTER_MS / 2)
     yield phase("end", spec.end_ms + 80)

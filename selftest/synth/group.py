@@ -23,9 +23,10 @@ from reference_coordinator.driving.client import ENDED, IN, Client
 from reference_coordinator.driving.simulation import Exchange, Process, Simulation
 from reference_coordinator.protocol import Observed
 from selftest.logged_driver import LoggedDriver
-from selftest.synth.cluster import PARTITIONS, READY_MS, Tenure
-from selftest.synth.mixes import FORMATION_MS, Fault
+from selftest.synth.cluster import PARTITIONS, Tenure
+from selftest.synth.mixes import Fault
 from selftest.synth.printing import Served, Software, answered
+from selftest.timing import FORMATION_MS, LINE_US, READY_MS, RETRY_MS
 
 if TYPE_CHECKING:
     from selftest.synth.spec import Spec
@@ -33,9 +34,6 @@ if TYPE_CHECKING:
 TOPIC = "orders"
 TOPIC_PARTITIONS = 8
 SUBSCRIPTION = base64.b64encode(Subscription((TOPIC,), b"", rack="").encode()).decode()
-RETRY_MS = 120.0
-LINE_US = 45
-"""How long the coordinator takes for a line, in µs."""
 PROCESSORS = 4
 """The threads of the coordinator."""
 

@@ -5,12 +5,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from reference_coordinator.driving.client import IN
+from selftest.timing import FORMATION_MS
 
 if TYPE_CHECKING:
     from selftest.synth.group import GroupSimulation
-
-FORMATION_MS = 400.0
-"""The time in which the clients of a group start."""
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from reference_coordinator.classic.state import Group, State
 from reference_coordinator.classic.step import Step, step
 from selftest.broken_rules import MUTANTS
 from selftest.synth.group import GroupSimulation, Line
+from selftest.timing import NO_OTHER_MS, NO_REQUEST_MS, OWN_LINES_MS
 
 
 class Planted(NamedTuple):
@@ -47,11 +48,6 @@ def _error(code: Error) -> str:
 PREPARING, STABILIZED = _begin("preparing"), _begin("stabilized")
 JOINED = (_begin("pending_joins"), _end("static_added"))
 EXPIRED = _end("session_expired")
-NEAR_MS = 6_000.0
-OWN_MS = 0.5
-"""How long the coordinator writes lines about one request."""
-APART_MS = 20.0
-"""How far the lines of another request are from a line that is left out."""
 PARSER = LineParser(JAVA)
 
 Alter = Callable[[list[Line]], Planted | None]
@@ -156,8 +152,8 @@ def _line_left_out(lines: list[Line]) -> Planted | None:
         if not any(words in lines[place].text for words in JOINED):
             continue
         now, before_ms, next_ms = (lines[p].at_ms for p in (place, before, after[0]))
-        near = any(OWN_MS < lines[p].at_ms - now < APART_MS for p in after)
-        if near or now - before_ms < APART_MS or "group" not in _fields(lines[before]):
+        near = any(OWN_LINES_MS < lines[p].at_ms - now < NO_REQUEST_MS for p in after)
+        if near or now - before_ms < NO_REQUEST_MS or "group" not in _fields(lines[before]):
             continue
         handled = _handled(_fields(lines[place])["member"], lines[place:])
         if handled and before_ms < handled[0] and handled[1] < next_ms:
@@ -207,7 +203,7 @@ def _shown(*parts: str) -> Alter:
             return None
         at_ms = lines[places[0]].at_ms
         near = (line for line in lines if PREPARING in line.text or EXPIRED in line.text)
-        if sum(abs(line.at_ms - at_ms) < NEAR_MS for line in near) > (PREPARING in parts):
+        if sum(abs(line.at_ms - at_ms) < NO_OTHER_MS for line in near) > (PREPARING in parts):
             return None
         return Planted(lines, places[0])
 

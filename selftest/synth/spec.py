@@ -8,18 +8,17 @@ from functools import cached_property
 from kafka_protocol.coordinator_lines import grammar_of
 from reference_coordinator.classic.profiles import Profile, Settings
 from selftest.mutants.wordings import Wording
-from selftest.synth.cluster import BACK_MS, Cluster
+from selftest.synth.cluster import Cluster
 from selftest.synth.group import GroupSimulation, Line
 from selftest.synth.mixes import MIXES, Mix, befalls
 from selftest.synth.planting import Kind, Planted
 from selftest.synth.printing import LIBRDKAFKA, UNNAMED, Delays, delays
+from selftest.timing import BACK_MS, STOPS_AFTER_MS
 
 SIZES = (2, 3, 4, 5)
 """The members of a group, in turn."""
 CONNECTIONS = 1_000
 """How many connections a group may open: a broker numbers them, and no two may be the same."""
-WAIT_MS = 250.0
-"""How long after the last request the brokers stop."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class Spec:
     @property
     def stopped_ms(self) -> float:
         """When its last request may be."""
-        return self.end_ms - WAIT_MS
+        return self.end_ms - STOPS_AFTER_MS
 
     @property
     def settled_ms(self) -> float:
