@@ -276,7 +276,7 @@ class Member:
             self.over(client, state, took_ms=round(now_ms() - began_ms, 1))
 
     def over(self, client: Client, state: State, **more: Any) -> None:
-        """Take note that a client has ended; this is reported once, by itself or by what ended it."""
+        """Note that a client has ended: it reports this, or what ended it does, but once."""
         if self._client is not client:
             return
         self._client = None
