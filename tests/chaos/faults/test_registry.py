@@ -6,6 +6,7 @@ from typing import Literal
 
 import pytest
 
+from chaos.fault_runner import heal_from_journal
 from scenarios import Experiment, problems
 from scenarios.durations import PositiveMs, now_ms
 from scenarios.faults import FAULTS
@@ -65,6 +66,16 @@ def test_a_new_fault_goes_from_the_file_to_injected_verified_and_healed(
     assert run.events("f1.1") == ["intent", "injected", "healed", "verified"]
     [verified] = run.entries("verified")
     assert verified["verified"], verified["witness"]
+
+
+def test_what_a_dead_run_did_to_brokers_ends_with_their_cluster_and_what_is_unknown_stays():
+    of_brokers = {kind.undo_name for kind in FAULTS.values() if kind.hits == "broker"} - {""}
+    assert len(of_brokers) == 7
+    for do in of_brokers:
+        how = "nothing to undo: broker 2 ends with all that is left of its cluster"
+        assert heal_from_journal({"do": do, "broker": 2}) == how
+    assert heal_from_journal({"do": "reroute-broker", "broker": 2}) is None
+    assert heal_from_journal({}) is None
 
 
 def test_an_unknown_fault_is_refused_with_the_nearest_name(experiment):
