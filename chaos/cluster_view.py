@@ -18,7 +18,7 @@ from chaos.errors import ChaosError, TopicsError
 from chaos.kafka_client import kafka_python
 from chaos.timing import CHANGE_AGAIN_S, CHANGE_S, METADATA_S, REQUEST_S, SECURE_METADATA_S
 from kafka_protocol.offsets_topic import OFFSETS_TOPIC, partition_of
-from scenarios import Experiment
+from scenarios.setup import Setup
 
 
 class ClusterView:
@@ -33,7 +33,7 @@ class ClusterView:
         self._bootstrap = bootstrap
         self._properties = properties
 
-    def create_topics(self, experiment: Experiment) -> None:
+    def create_topics(self, experiment: Setup) -> None:
         """Create the experiment's topics; all partitions have leaders when this returns.
 
         Raises TopicsError.

@@ -22,8 +22,8 @@ from queue import Empty, SimpleQueue
 from chaos.cluster_view import ClusterView
 from chaos.clusters import Cluster
 from chaos.errors import ChaosError, LoadGoneError
+from chaos.fault_context import FaultContext
 from chaos.fault_runner import FaultRunner
-from chaos.faults import Fault, FaultContext, make
 from chaos.journal import Journal
 from chaos.members import Members
 from chaos.plan import Plan, Step
@@ -32,6 +32,7 @@ from chaos.tail import following
 from chaos.tap import RunningTap
 from chaos.timing import INTERRUPTIBLE_S, POLL_S, SOON_S
 from scenarios import Experiment
+from scenarios.faults import Fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +255,7 @@ class Controller:
         """
         announced = None
         while True:
-            faults = make(step.id, step.what, self._context)
+            faults = step.what.aimed(self._context.of_step(step.id))
             if not faults:
                 hits = step.planned.hits
                 self._progress(f"{step.id} {step.fault}: {hits} matches no member, as allowed")

@@ -7,11 +7,14 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from chaos.errors import ChaosError, WorkerGoneError
-from chaos.faults import Fault, Finding, Recoverable, heal_from_journal
-from chaos.faults.one_member import WORKER_GONE
+from chaos.errors import ChaosError, GoneError, LoadGoneError, WorkerGoneError
+from chaos.external.hooks import run_again
 from chaos.journal import Entry, Journal, open_faults, read
 from chaos.plan import Step
+from chaos.tap import TapGoneError, has_ended
+from chaos.timing import TAP_ENDED_S
+from scenarios.faults import FAULTS, Fault
+from scenarios.faults.finding import Finding
 
 
 class FaultRunner:
@@ -66,21 +69,21 @@ class FaultRunner:
             self._carry_out(step, fault_id, fault)
         except WorkerGoneError as error:
             self._journal.write("failed", fault_id=fault_id, error=str(error))
-            self._progress(f"{fault_id} {step.fault} {fault.target}: FAILED: {error}")
+            self._progress(f"{fault_id} {step.fault} {fault.hit.target}: FAILED: {error}")
         finally:
             for one in held:
                 self._away.pop(one, None)
 
     def _carry_out(self, step: Step, fault_id: str, fault: Fault) -> None:
-        what = f"{fault_id} {step.fault} {fault.target}"
-        args = {**step.planned.args, **fault.details}
-        undo = fault.undo if fault.kind == "recoverable" else None
-        self._intend(step, fault_id, fault.kind, fault.target, fault.group, args, undo)
-        if fault.kind == "recoverable":
-            finding = self._break_and_heal(what, fault_id, fault)
-        else:
+        what, hit = f"{fault_id} {step.fault} {fault.hit.target}", fault.hit
+        args = {**step.planned.args, **hit.details}
+        kind = "one-shot" if fault.one_shot else "recoverable"
+        self._intend(step, fault_id, kind, hit.target, hit.group, args, hit.undo)
+        if fault.one_shot:
             self._inject(what, fault_id, fault)
-            finding = fault.verify(self._stop)
+            finding = _seen(fault)
+        else:
+            finding = self._break_and_heal(what, fault_id, fault)
         self._verified(what, fault_id, finding)
 
     def _intend(
@@ -102,29 +105,31 @@ class FaultRunner:
         self._journal.write("verified", fault_id=fault_id, verified=holds, witness=witness)
         self._progress(f"{what}: {'verified' if holds else 'NOT verified'}: {witness}")
 
-    def _break_and_heal(self, what: str, fault_id: str, fault: Recoverable) -> Finding:
+    def _break_and_heal(self, what: str, fault_id: str, fault: Fault) -> Finding:
         self._open.add(fault_id)
         try:
             self._inject(what, fault_id, fault)
-            self._stop.wait(fault.lasts_ms / 1000)
-            broken = fault.verify()
+            self._stop.wait(fault.lasting_ms / 1000)
+            broken = _seen(fault)
         finally:
             how = self._heal(what, fault_id, fault)
-        if how == WORKER_GONE:
+        if how == WorkerGoneError.left:
             return Finding(False, f"{broken.evidence}, then {how}")
-        healed = fault.verify_healed(self._stop)
+        healed = fault.verify_healed()
         return Finding(broken.holds and healed.holds, f"{broken.evidence}, then {healed.evidence}")
 
     def _inject(self, what: str, fault_id: str, fault: Fault) -> None:
-        known = dict(fault.details)
+        known = dict(fault.hit.details)
         fault.inject()
-        shown = {name: value for name, value in fault.details.items() if name not in known}
+        shown = {name: value for name, value in fault.hit.details.items() if name not in known}
         self._journal.write("injected", fault_id=fault_id, **shown)
         self._progress(f"{what}: injected")
 
-    def _heal(self, what: str, fault_id: str, fault: Recoverable) -> str:
+    def _heal(self, what: str, fault_id: str, fault: Fault) -> str:
         try:
             how = fault.heal()
+        except GoneError as error:
+            how = error.left
         except ChaosError as error:
             self._journal.write("healed", fault_id=fault_id, healed=False, how=str(error))
             self._progress(f"{what}: NOT healed: {error}")
@@ -137,11 +142,17 @@ class FaultRunner:
 
 def _held_by(fault: Fault) -> tuple[str, ...]:
     """Return the broker or the members that a fault has until it is healed."""
-    if (broker := fault.details.get("broker")) is not None:
-        return (f"broker-{broker}",)
-    if fault.kind == "one-shot":
+    if fault.one_shot:
         return ()
-    return tuple(fault.details.get("members", (fault.target,)))
+    return tuple(fault.hit.details.get("members", (fault.hit.target,)))
+
+
+def _seen(fault: Fault) -> Finding:
+    """Return what the witness says; one that cannot tell has not seen it."""
+    try:
+        return fault.verify()
+    except ChaosError as error:
+        return Finding(False, str(error))
 
 
 class Healed(NamedTuple):
@@ -173,3 +184,27 @@ def _undo(intent: Entry) -> Healed:
     if how is None:
         return Healed(fault_id, False, f"this version does not know how to undo {undo}")
     return Healed(fault_id, True, how)
+
+
+def heal_from_journal(undo: Mapping[str, Any]) -> str | None:
+    """Carry out an `undo` of the journal of a run that died; return how, None if no fault has it.
+
+    Members are gone with the load, rules with the tap, and our brokers end with their cluster. What
+    a user's hook did to a broker is undone by another. Raises ChaosError if it fails.
+    """
+    if undo.get("do") not in {kind.undo_name for kind in FAULTS.values() if not kind.one_shot}:
+        return None
+    match undo:
+        case {"broker": int(broker), "hook": dict(hook)}:
+            return run_again(broker, hook)
+        case {"broker": int(broker)}:
+            return f"nothing to undo: broker {broker} ends with all that is left of its cluster"
+        case {"member": str()} | {"instance_ids": dict()}:
+            return LoadGoneError.left
+        case {"pid": int(pid), "started_at_ms": int(started_ms)}:
+            if has_ended(pid, started_ms, TAP_ENDED_S):
+                return TapGoneError.left
+            raise ChaosError(
+                f"the tap (process {pid}) still runs, with its rules; end it, then heal again"
+            )
+    return None

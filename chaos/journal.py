@@ -9,13 +9,13 @@ import fcntl
 import json
 import os
 import threading
-import time
 from collections.abc import Iterable, Mapping
 from ctypes import c_int64
 from pathlib import Path
 from typing import Any, Self
 
 from chaos.errors import ChaosError, RunGoesOnError
+from scenarios.durations import now_ms
 from scenarios.regular_files import read_regular
 
 Entry = Mapping[str, Any]
@@ -24,11 +24,6 @@ LARGEST_BYTES = 256 << 20
 _KEEP_SIZE = 1
 """linux/falloc.h: the file does not get longer by it."""
 _ROOM = 1 << 20
-
-
-def now_ms() -> int:
-    """Return the time as UTC epoch milliseconds."""
-    return time.time_ns() // 1_000_000
 
 
 class Journal:

@@ -8,18 +8,8 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from chaos.errors import ChaosError, LoadGoneError, WorkerGoneError
-
-TIMEOUT_S = 30.0
-"""Closing a consumer whose JoinGroup is pending takes librdkafka about 5 s."""
-
-DUPLICATE = ".duplicate"
-"""What follows the name of a member in the client.id of its duplicate."""
-
-Identity = Mapping[str, str | None]
-"""The identity that a member starts with: `instance_id` of a static member, None of a dynamic one;
-an empty mapping keeps its identity."""
-
-SAME: Identity = {}
+from chaos.timing import CONTROL_ANSWER_S
+from scenarios.setup import SAME, Identity
 
 
 class Members:
@@ -29,7 +19,7 @@ class Members:
     LoadGoneError if the load process is gone, and ChaosError if it refuses or does not answer.
     """
 
-    def __init__(self, port: int, token: str, timeout_s: float = TIMEOUT_S) -> None:
+    def __init__(self, port: int, token: str, timeout_s: float = CONTROL_ANSWER_S) -> None:
         self._address = ("127.0.0.1", port)
         self._token = token
         self._timeout_s = timeout_s
@@ -47,6 +37,26 @@ class Members:
         """Give a member a fresh consumer, unless it has one; returns before it has joined."""
         self._ask("start", member=member, **identity)
 
+    def restart_as(self, instance_ids: Mapping[str, str]) -> tuple[str, ...]:
+        """Close members, then start each with an instance id: no id is used twice in between.
+
+        Returns those that are lost with their worker. Raises WorkerGoneError if all are.
+        """
+        lost: dict[str, WorkerGoneError] = {}
+
+        def each(do: Callable[[str], object]) -> None:
+            for member in (one for one in instance_ids if one not in lost):
+                try:
+                    do(member)
+                except WorkerGoneError as error:
+                    lost[member] = error
+
+        each(self.stop)
+        each(lambda member: self.start(member, {"instance_id": instance_ids[member]}))
+        if len(lost) == len(instance_ids):
+            raise next(iter(lost.values()))
+        return tuple(lost)
+
     def kill(self, member: str) -> None:
         """End a member's consumer as a crash does; its sockets are gone when this returns."""
         self._ask("kill", member=member)
@@ -63,13 +73,12 @@ class Members:
         """Undo `pause` and `stop_polling`, if the member is up."""
         self._ask("resume", member=member)
 
-    def duplicate(self, member: str) -> str:
-        """Start a process that joins under a member's instance id; return its client.id.
+    def duplicate(self, member: str) -> None:
+        """Start a process that joins under a member's instance id; it has not joined yet.
 
-        The client.id is the member's name and `DUPLICATE`; it has not joined yet.
+        Its client.id is the member's name and `DUPLICATE`.
         """
-        client_id: str = self._ask("duplicate", member=member)["client_id"]
-        return client_id
+        self._ask("duplicate", member=member)
 
     def end_duplicate(self, member: str) -> None:
         """End the process that duplicates a member."""

@@ -5,27 +5,15 @@ restarts its members, and a rolling restart the brokers. Each fault has a random
 so a change of one leaves the others alone.
 """
 
-import itertools
 import random
-from collections.abc import Iterator
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
-from chaos.errors import TargetError
-from scenarios import (
-    BrokerTarget,
-    Experiment,
-    Fault,
-    GroupBounce,
-    LeaderMemberOf,
-    MemberTarget,
-    Names,
-    RollingRestart,
-    SingleFault,
-)
-from scenarios.faults.declaration import Planned, seconds
-from scenarios.faults.schedule import times_ms
+from scenarios import Experiment
+from scenarios.faults import Fault
+from scenarios.faults.base import Planned
+from scenarios.fields import Part
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +25,7 @@ class Step:
     """
 
     id: str
-    what: SingleFault
+    what: Fault
     cause: str | None = None
 
     @property
@@ -72,7 +60,9 @@ class Step:
             "fault": self.fault,
             "cause": self.cause,
             "group": planned.group,
-            "target": _plain(planned.target),
+            "target": planned.target.model_dump(mode="json", by_alias=True)
+            if isinstance(planned.target, Part)
+            else planned.target,
             "allow_empty": planned.allow_empty,
             "args": dict(planned.args),
             "undo": planned.undo,
@@ -101,7 +91,7 @@ class Plan:
         for step in self.steps:
             planned = step.planned
             cause = f" ({step.cause})" if step.cause else ""
-            at = seconds(step.at_ms)
+            at = f"{step.at_ms / 1000:g} s"
             if (when := step.what.when) is not None:
                 at = f"{at}, when {when}"
             rows.append((step.id, at, step.fault + cause, planned.hits, planned.undo))
@@ -114,60 +104,10 @@ class Plan:
 
 
 def make_plan(experiment: Experiment, seed: int) -> Plan:
-    """Return the plan of an experiment. Raises TargetError for members or brokers not known."""
+    """Return the plan of an experiment. Raises ScenarioError for brokers that are not known."""
     steps = [
-        step
+        Step(f"f{number}.{i}", step, cause=None if step.fault == fault.fault else fault.fault)
         for number, fault in enumerate(experiment.faults, 1)
-        for step in _steps(number, fault, experiment, random.Random(f"{seed}:{number}"))
+        for i, step in enumerate(fault.steps(experiment, random.Random(f"{seed}:{number}")), 1)
     ]
     return Plan(experiment.name, seed, tuple(sorted(steps, key=attrgetter("at_ms"))))
-
-
-def _steps(
-    number: int, fault: Fault, experiment: Experiment, chance: random.Random
-) -> Iterator[Step]:
-    if isinstance(fault, GroupBounce | RollingRestart):
-        series = _series(fault, experiment, chance)
-        for i, restart in enumerate(series, 1):
-            yield Step(f"f{number}.{i}", restart, cause=fault.fault)
-        return
-    for i, at_ms in enumerate(times_ms(fault, experiment), 1):
-        once = {"at_ms": at_ms, "every_ms": None, "repeat": None}
-        yield Step(f"f{number}.{i}", fault.model_copy(update=once))
-
-
-def _series(
-    fault: GroupBounce | RollingRestart, experiment: Experiment, chance: random.Random
-) -> Iterator[SingleFault]:
-    """Yield the restarts of a series, round after round, each in an order of its own."""
-    numbers = itertools.count()
-    for _ in range(fault.repeat or 1):
-        if isinstance(fault, RollingRestart):
-            brokers = _broker_ids(fault, experiment)
-            chance.shuffle(brokers)
-            yield from (fault.restart(next(numbers), broker) for broker in brokers)
-            continue
-        bounced: list[MemberTarget] = [fault.target]
-        if not isinstance(fault.target, LeaderMemberOf):
-            names = [member.name for member in fault.known_targets(experiment)]
-            chance.shuffle(names)
-            size = fault.at_once or 1
-            starts = range(0, len(names), size)
-            bounced = [Names(names=tuple(names[i : i + size])) for i in starts]
-        yield from (fault.restart(next(numbers), target) for target in bounced)
-
-
-def _broker_ids(fault: RollingRestart, experiment: Experiment) -> list[int]:
-    ids = experiment.cluster.ids
-    if ids is None:
-        raise TargetError(
-            f"{fault.fault} restarts every broker, and the ids of an external cluster are known"
-            " only when it is used; for a plan beforehand write cluster.broker_ids"
-        )
-    return list(ids)
-
-
-def _plain(target: MemberTarget | BrokerTarget | None) -> Any:
-    if target is None or isinstance(target, str):
-        return target
-    return target.model_dump(mode="json", by_alias=True)

@@ -8,11 +8,12 @@ from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
 from chaos.errors import ChaosError
-from chaos.faults import FaultContext, Finding
+from chaos.fault_context import FaultContext
 from chaos.journal import Journal
 from chaos.timing import REMOTE_POLL_S, STATE_POLL_S
 from scenarios import Experiment
-from scenarios.faults.schedule import When
+from scenarios.faults.finding import Finding
+from scenarios.targets import When
 
 
 @dataclass(frozen=True, slots=True)

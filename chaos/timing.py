@@ -94,3 +94,33 @@ LOG_END_S = 10.0
 """How long a log may go on after the end of a run until its collection ends all the same."""
 LOG_LIVE_S = 3.0
 """A command that follows a log has printed by then what was there before."""
+
+# Faults
+
+ROLE_S = 30.0
+"""How long the cluster may lack a coordinator, leader or controller: after SIGKILL, a lease of
+9 s."""
+ENDED_ANSWER_S = 8.0
+"""What a request that is under way gets once the run is to end: nothing can interrupt it."""
+TAP_ENDED_S = 10.0
+"""How long the tap may take to end after its run."""
+SILENCE_GRACE_MS = 500
+"""How long after the stop a request may still arrive: it was in flight, or the broker was slow to
+log it."""
+CONNECTING_MS = 10_000
+"""How long a new consumer may take to find its coordinator, on a busy machine."""
+PROBE_CONNECT_S = 2.0
+PROBE_ANSWER_S = 2.0
+"""For the answer to an ApiVersions request."""
+WIRE_BACK_MS = 30_000
+"""From the removal of a rule until what waited has passed."""
+WIRE_LOGGED_MS = 5_000
+"""How long a broker may take to write the line of a request that it has answered."""
+WIRE_PASSES_S = 10.0
+"""How long the tap and a broker may take for a request that no rule hits."""
+WIRE_TRIES = 3
+"""How often a busy machine may answer another client as late as one that is delayed."""
+NAT_CLOCK_MS = 2_000
+"""How much the clock of a broker behind a NAT may be behind this one."""
+DISK_WRITE_POLL_S = 0.05
+"""From one write to a disk that stalls to the next."""

@@ -56,6 +56,9 @@ def wait_to_poll() -> None:
 class Commits:
     """When the next commit is due, and of what."""
 
+    new = 0
+    """How many records of assigned partitions came since the last commit, where that is counted."""
+
     def __init__(self) -> None:
         self._due_s = time.monotonic() + COMMIT_INTERVAL_S
         self._ends: dict[Any, int] = {}

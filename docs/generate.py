@@ -1,8 +1,7 @@
 """Writes the pages of the documentation that the code is the source of.
 
 `python docs/generate.py` writes them; with `--check` it writes nothing and ends with 1 if one is
-stale. Pages: every experiment of the library, the keys of an experiment file, the fault catalogue,
-the command line.
+stale. Pages: every experiment of the library, the keys of an experiment file, the command line.
 """
 
 import sys
@@ -17,7 +16,6 @@ from groupquake.cli import Lazy, cli
 from reference_coordinator.classic import diagram
 from scenarios.durations import LONGEST_MS, format_ms
 from scenarios.experiment import json_schema
-from scenarios.faults.catalogue import Entry, catalogue
 from scenarios.fields import MOST, MOST_ITEMS
 
 HERE = Path(__file__).parent
@@ -48,7 +46,6 @@ def pages() -> Iterator[tuple[str, str]]:
     """Yield each page's file name and text."""
     yield "experiments/index.md", NOTE + experiments()
     yield "experiments/reference.md", NOTE + reference()
-    yield from ((f"faults/{name}", NOTE + text) for name, text in faults())
     yield "cli.md", NOTE + command_line()
     yield "state-machine.md", diagram.markdown()
     yield diagram.PICTURE, diagram.svg()
@@ -100,46 +97,9 @@ def reference() -> str:
     ]
     for title, part in sorted(PARTS.items()):
         if "fault" in part.get("properties", {}):
-            continue  # the fault catalogue has them
+            continue  # each fault has a page
         lines += ["", f"## {title}", "", _text(part), "", *_table(part)]
     return "\n".join(lines).rstrip() + "\n"
-
-
-def faults() -> Iterator[tuple[str, str]]:
-    """Describe each fault on a page of its own, and all of them on an index."""
-    head = [
-        "# Fault catalogue",
-        "",
-        (
-            "A fault stands in the list `faults` of an experiment. "
-            "It counts only if its witness saw its effect, and then saw it healed."
-        ),
-        "",
-        "| fault | what it does |",
-        "|---|---|",
-    ]
-    for fault in catalogue():
-        summary = " ".join(fault.summary.split())
-        head.append(f"| [`{fault.name}`]({fault.name}.md) | {summary} |")
-        yield f"{fault.name}.md", _fault(fault)
-    yield "index.md", "\n".join(head) + "\n"
-
-
-def _fault(fault: Entry) -> str:
-    about = fault.about
-    lines = [f"# {fault.name}", "", fault.summary, ""]
-    lines += ["| key | value | default | meaning |", "|---|---|---|---|"]
-    for key in fault.keys:
-        default = "required" if key.required else f"`{key.default}`" if key.default else "none"
-        lines.append(f"| `{key.name}` | {key.kind} | {default} | {key.text} |")
-    for title, text in (
-        ("Targets", about.targets),
-        ("Witness", about.witness),
-        ("What the oracle expects", about.expects),
-        ("Undo", about.undo),
-    ):
-        lines += ["", f"## {title}", "", text]
-    return "\n".join(lines) + "\n"
 
 
 def _table(part: Json) -> Iterator[str]:

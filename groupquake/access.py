@@ -34,14 +34,14 @@ from kafka.protocol import admin, consumer, metadata, producer
 from chaos.errors import UnreachableError
 from chaos.kafka_client import kafka_python
 from groupquake.exits import NotAuthorizedError
+from groupquake.timing import ANSWER_POLL_S, ANSWER_S, CONNECT_S
 from kafka_protocol.errors import BrokerError
 from kafka_protocol.offsets_topic import OFFSETS_TOPIC
-from scenarios import AddPartitions, CoordinatorOf, Experiment
+from scenarios import Experiment
 from scenarios.client_properties import ANONYMOUS, PropertiesError, user_of
+from scenarios.faults.topic import AddPartitions
+from scenarios.targets import CoordinatorOf
 
-ANSWER_S = 6.0
-CONNECT_S = 20.0
-_POLL_S = 0.05
 _ALL_DOWN = KafkaError._ALL_BROKERS_DOWN  # noqa: SLF001 (librdkafka's own codes begin with _)
 _DECISIVE = (KafkaError._AUTHENTICATION, KafkaError._SSL)  # noqa: SLF001
 _NOT_REACHED = "in state CONNECT"
@@ -89,7 +89,7 @@ def require_answer(
     answer = client.describe_cluster(request_timeout=within_s)
     deadline = time.monotonic() + within_s
     while not answer.done() and time.monotonic() < deadline:
-        client.poll(_POLL_S)
+        client.poll(ANSWER_POLL_S)
         if (refusal := _refusal(errors)) is not None:
             protocol = properties.get("security.protocol", "PLAINTEXT")
             raise NotAuthorizedError(

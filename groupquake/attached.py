@@ -22,11 +22,10 @@ from groupquake.exits import NotSteadyError
 from groupquake.live_view import LiveView
 from groupquake.load_process import end_members
 from groupquake.runner import Runner
+from groupquake.timing import PAGE_S
 from loadtest.configs import closing_s
-from loadtest.control_protocol import TOKEN_VARIABLE
+from loadtest.members.settings import TOKEN_VARIABLE
 from scenarios import Experiment
-
-EVERY_S = 1.0
 
 
 def run_attached(runner: Runner, port: int) -> Outcome:
@@ -75,7 +74,7 @@ def _show(live_view: LiveView, over: threading.Event) -> None:
     shown: dict[str, Any] = {}
     last = False
     while not last:
-        last = over.wait(EVERY_S)
+        last = over.wait(PAGE_S)
         tables = live_view.tables()
         if tables != shown:
             _print(tables=tables)

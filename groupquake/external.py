@@ -28,7 +28,7 @@ from reference_coordinator.classic.profiles import Settings
 from scenarios import Experiment
 from scenarios.client_properties import read_checked
 from scenarios.external import Logs, Verb
-from scenarios.faults import Fault
+from scenarios.faults import NETWORKS, Fault
 from scenarios.problems import found_in
 from scenarios.releases import LINES, Coordinator, default_coordinator, line_of
 from scenarios.renaming import prefixed
@@ -238,7 +238,7 @@ def require_hooks(experiment: Experiment, target: Target, allowed: str | None) -
     """
     for fault in experiment.faults:
         _require_possible(fault)
-    faults = [fault for fault in experiment.faults if fault.about.hits == "broker"]
+    faults = [fault for fault in experiment.faults if fault.hits == "broker"]
     if not faults:
         return
     if allowed != target.cluster_id:
@@ -248,8 +248,8 @@ def require_hooks(experiment: Experiment, target: Target, allowed: str | None) -
             f" --allow-faults {target.cluster_id}{given}"
         )
     for step in make_plan(experiment, seed=0).steps:
-        about = step.what.about
-        for verb in _VERBS[about.broker] if about.broker else ():
+        process = step.what.process
+        for verb in _VERBS[process] if process else ():
             for node in target.brokers:
                 if command_of(target.hooks, node, verb) is None:
                     raise UsageError(
@@ -258,19 +258,24 @@ def require_hooks(experiment: Experiment, target: Target, allowed: str | None) -
                     )
 
 
+_BETWEEN = (
+    "breaks the network between brokers, and that of this cluster is not groupquake's to break"
+)
+_IMPOSSIBLE: Mapping[str, str] = {
+    "volume": "breaks a disk, and those of this cluster are not groupquake's to break",
+    "clock": "sets a clock, and those of this cluster are not groupquake's to set",
+    **dict.fromkeys(NETWORKS, _BETWEEN),
+}
+"""Why no cluster of a user's can have a fault, by what it needs."""
+
+
 def _require_possible(fault: Fault) -> None:
     """Raise UsageError for a fault that no cluster of a user's can have."""
-    about = fault.about
-    impossible = {
-        "breaks a disk, and those of this cluster are not groupquake's to break": (
-            about.needs_volume
-        ),
-        "breaks the network between brokers, and that of this cluster is not groupquake's to"
-        " break": about.network,
-        "sets a clock, and those of this cluster are not groupquake's to set": about.needs_clock,
-        f"changes {OFFSETS_TOPIC}, which belongs to the groups of everybody on this cluster, and"
-        " nothing undoes that": about.moves_leaders and about.hits != "broker",
-    }
-    for what, does in impossible.items():
-        if does:
-            raise UsageError(f"{fault.fault} {what}; leave it out, or leave out --cluster external")
+    what = _IMPOSSIBLE.get(fault.needs or "")
+    if fault.moves_leaders and fault.hits != "broker":
+        what = (
+            f"changes {OFFSETS_TOPIC}, which belongs to the groups of everybody on this cluster,"
+            " and nothing undoes that"
+        )
+    if what is not None:
+        raise UsageError(f"{fault.fault} {what}; leave it out, or leave out --cluster external")

@@ -20,14 +20,13 @@ from chaos.kafka_client import kafka_python
 from chaos.removal import GroupError, remove_everybody
 from groupquake.access import require_answer
 from groupquake.exits import NotHealedError
+from groupquake.timing import DELETION_POLL_S, DELETION_S
 from kafka_protocol.errors import Error
 from scenarios import Experiment
 from scenarios.client_properties import PropertiesError, read_checked
 
 CREATED, DELETED = "borrowed", "given_back"
 """Events of the journal."""
-WITHIN_S = 30.0
-_AGAIN_S = 0.5
 
 
 def create(experiment: Experiment, target: Target, view: ClusterView, journal: Journal) -> None:
@@ -126,11 +125,11 @@ class ExternalResources:
 
         Raises ChaosError if that takes longer than half a minute.
         """
-        deadline = time.monotonic() + WITHIN_S
+        deadline = time.monotonic() + DELETION_S
         while left := self._left():
             if time.monotonic() > deadline:
                 raise ChaosError(f"not deleted at {self.bootstrap}: {'; '.join(left)}")
-            time.sleep(_AGAIN_S)
+            time.sleep(DELETION_POLL_S)
 
     def _left(self) -> list[str]:
         """Try to delete all; return what is left, and why."""
@@ -138,11 +137,11 @@ class ExternalResources:
             require_answer(self.bootstrap, self.properties)
             for group in self.groups:
                 self._empty(group)
-            with self._client("groups and topics could not be deleted", WITHIN_S) as client:
+            with self._client("groups and topics could not be deleted", DELETION_S) as client:
                 if left := _delete(client, self.groups, self.topics):
                     return left
             # requests that a paused broker still had before it make groups anew
-            time.sleep(_AGAIN_S)
+            time.sleep(DELETION_POLL_S)
             with self._client("groups could not be listed") as client:
                 listed = _listed_groups(client)
         except ChaosError as error:

@@ -1,12 +1,13 @@
 """The run folder: made before anything starts, so that all evidence is on disk."""
 
+import errno
 import itertools
 import json
 import os
 import platform
 import shlex
+import shutil
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,15 +16,26 @@ from typing import Any
 from click import UsageError
 
 from chaos.plan import Plan
-from groupquake import __version__, room
+from groupquake import __version__
 from scenarios import Experiment
+
+TO_BEGIN_MB = 32
+TO_GO_ON_MB = 16
+"""The room that a run must have where its folder is, to begin and to go on: what one with
+thousands of members writes in some seconds. It ends before the file system is full."""
+
+
+def require_room(folder: Path, least_mb: int) -> None:
+    """Raise OSError, which says the figures, if less is free where a folder is."""
+    free_mb = shutil.disk_usage(folder).free / 2**20
+    if free_mb < least_mb:
+        raise OSError(errno.ENOSPC, f"{free_mb:.0f} MB are free, and {least_mb} MB needed")
 
 
 def create(
     runs: Path,
     experiment: Experiment,
     plan: Plan,
-    seed: int,
     cluster: str,
     command: Sequence[str],
     outside: Mapping[str, Any] = {},
@@ -39,7 +51,7 @@ def create(
         "coordinator": experiment.coordinator,
         "cluster": cluster,
         "broker_config": dict(experiment.cluster.config),
-        "seed": seed,
+        "seed": plan.seed,
         "python_version": platform.python_version(),
         "platform": platform.platform(),
         "git": git_state(),
@@ -50,10 +62,11 @@ def create(
         **outside,
     }
     try:
-        folder = make(runs, f"{experiment.name}-{experiment.cluster.version}-{seed}")
+        folder = make(runs, f"{experiment.name}-{experiment.cluster.version}-{plan.seed}")
         (folder / "experiment.yaml").write_text(experiment.dump(), encoding="utf-8")
-        _write(folder / "plan.json", plan.as_dict())
-        _write(folder / "environment.json", environment)
+        for name, content in (("plan", plan.as_dict()), ("environment", environment)):
+            text = json.dumps(content, indent=2) + "\n"
+            (folder / f"{name}.json").write_text(text, encoding="utf-8")
     except OSError as error:
         raise UsageError(
             f"{runs}: no run folder can be made there ({error.strerror}); give another with --runs"
@@ -65,7 +78,7 @@ def make(parent: Path, name: str) -> Path:
     """Make a new folder, named by time and `name`; point the link `latest` to it."""
     now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
     parent.mkdir(parents=True, exist_ok=True)
-    room.require(parent, room.TO_BEGIN_MB)
+    require_room(parent, TO_BEGIN_MB)
     folder = unused(parent, f"{now}-{name}")
     link = parent / f".latest-{os.getpid()}"
     link.symlink_to(folder.name)
@@ -83,10 +96,6 @@ def unused(parent: Path, stem: str) -> Path:
             continue
         return folder
     raise AssertionError("itertools.count does not end")
-
-
-def _write(file: Path, content: dict[str, Any]) -> None:
-    file.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 
 def git_state() -> str | None:
@@ -108,12 +117,4 @@ def git_state() -> str | None:
 
 def command_of(name: str, seed: int, options: Sequence[str]) -> list[str]:
     """Return the command that repeats a run."""
-    program = Path(sys.argv[0]).name
-    return [
-        program if program == "groupquake" else "groupquake",
-        "run",
-        name,
-        "--seed",
-        str(seed),
-        *options,
-    ]
+    return ["groupquake", "run", name, "--seed", str(seed), *options]

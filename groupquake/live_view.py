@@ -8,7 +8,7 @@ the analysis judges all lines.
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -28,88 +28,59 @@ _REBALANCES = finder_of("preparing", "stabilized", "empty")
 _CLIENT_REASON = re.compile(r"; client reason: not provided(?=\)?$)")
 
 
-@dataclass(slots=True)
-class _Rebalance:
-    at_ms: int
-    group: str
-    old: str
-    reason: str
-    new: str = "…"
-    members: str = ""
-    took_ms: int | None = None
-
-    def row(self) -> Row:
-        return {
-            "at": clock(self.at_ms),
-            "group": self.group,
-            "generation": f"{self.old} → {self.new}",
-            "reason": self.reason,
-            "members": self.members,
-            "duration": "" if self.took_ms is None else f"{self.took_ms / 1000:.3f} s",
-        }
-
-
 class Rebalances:
     """Collects rebalances from the lines of group.log."""
 
     def __init__(self) -> None:
         """Start without rebalances."""
-        self._all: list[_Rebalance] = []
-        self._in_progress: dict[str, _Rebalance] = {}
+        self._all: list[tuple[int, Row]] = []
+        self._in_progress: dict[str, tuple[int, Row]] = {}
 
     def take(self, line: str) -> None:
         """Process one line."""
         if COMPLETED in line:
             return
         try:
-            match _REBALANCES.find(line):
-                case "preparing", fields:
-                    self._begin(written_ms(line), **fields)
-                case "stabilized", {"group": group, "generation": generation, **more}:
-                    self._settle(group, generation, more.get("members", ""), written_ms(line))
-                case "empty", {"group": group, "generation": generation}:
-                    self._settle(group, generation, "0", written_ms(line))
+            found, at_ms = _REBALANCES.find(line), written_ms(line)
         except ValueError:
             return
-
-    def _begin(self, at_ms: int, group: str, generation: str, reason: str, **_: str) -> None:
-        begun = _Rebalance(at_ms, group, generation, _CLIENT_REASON.sub("", reason))
-        self._in_progress[group] = begun
-        self._all.append(begun)
-
-    def _settle(self, group: str, generation: str, members: str, at_ms: int) -> None:
-        rebalance = self._in_progress.pop(group, None)
-        if rebalance is not None:
-            rebalance.new, rebalance.members = generation, members
-            rebalance.took_ms = at_ms - rebalance.at_ms
+        match found:
+            case "preparing", {"group": group, "generation": old, "reason": reason}:
+                row = {
+                    "at": clock(at_ms),
+                    "group": group,
+                    "generation": f"{old} → …",
+                    "reason": _CLIENT_REASON.sub("", reason),
+                    "members": "",
+                    "duration": "",
+                }
+                self._in_progress[group] = (at_ms, row)
+                self._all.append((at_ms, row))
+            case name, {"group": group, "generation": new, **more} if group in self._in_progress:
+                began_ms, row = self._in_progress.pop(group)
+                row["generation"] = row["generation"].replace("…", new)
+                row["members"] = "0" if name == "empty" else more.get("members", "")
+                row["duration"] = f"{(at_ms - began_ms) / 1000:.3f} s"
 
     def rows(self) -> list[Row]:
         """Return the rows, the latest first."""
-        latest = sorted(self._all, key=lambda rebalance: rebalance.at_ms)[-SHOWN:]
-        return [rebalance.row() for rebalance in reversed(latest)]
+        latest = sorted(self._all, key=itemgetter(0))[-SHOWN:]
+        return [row for _, row in reversed(latest)]
 
 
 def fault_rows(entries: list[Entry]) -> list[Row]:
     """Return the rows of the faults in a journal, the latest first."""
     rows: dict[str, Row] = {}
     for entry in entries:
+        at = clock(entry["at_ms"])
         match entry:
             case {"event": "intent", "fault_id": id_, "fault": fault, "target": target}:
-                rows[id_] = {
-                    "id": id_,
-                    "fault": fault,
-                    "target": target,
-                    "injected": "",
-                    "healed": "",
-                    "verified": "",
-                    "witness": "",
-                }
-            case {"event": "injected", "fault_id": id_, "at_ms": at_ms} if id_ in rows:
-                rows[id_]["injected"] = clock(at_ms)
-            case {"event": "healed", "fault_id": id_, "at_ms": at_ms, "healed": healed} if (
-                id_ in rows
-            ):
-                rows[id_]["healed"] = clock(at_ms) if healed else "NOT HEALED"
+                rows[id_] = {"id": id_, "fault": fault, "target": target}
+                rows[id_] |= dict.fromkeys(("injected", "healed", "verified", "witness"), "")
+            case {"event": "injected", "fault_id": id_} if id_ in rows:
+                rows[id_]["injected"] = at
+            case {"event": "healed", "fault_id": id_, "healed": healed} if id_ in rows:
+                rows[id_]["healed"] = at if healed else "NOT HEALED"
             case {"event": "verified", "fault_id": id_, "verified": verified} if id_ in rows:
                 rows[id_]["verified"] = "yes" if verified else "NO"
                 rows[id_]["witness"] = str(entry.get("witness", ""))

@@ -14,23 +14,32 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
+
+import click
 
 from chaos.clusters.commands import marked
 from chaos.clusters.ports import require_free
 from chaos.errors import ChaosError
 from chaos.members import Members
 from chaos.waiting import exit_code
-from groupquake import telemetry
 from groupquake.exits import NotSteadyError
 from groupquake.load_workers import ALONE, Workers
 from loadtest.configs import closing_s, spawn_rate
-from loadtest.control_protocol import TOKEN_VARIABLE
 from loadtest.dies_with_parent import dying_with_parent
-from loadtest.members.settings import RUN_FOLDER
+from loadtest.members.settings import RUN_FOLDER, TOKEN_VARIABLE
 from scenarios import Experiment
 from scenarios.client_properties import ENVIRONMENT, TLS_ENDS_AT_TAP
 from scenarios.clients import kind_of
+
+_OTEL_TAGS = "OTEL_RESOURCE_ATTRIBUTES"
+_OTEL_DEFAULTS = {
+    "OTEL_SERVICE_NAME": "groupquake",
+    # gRPC's own threads know nothing of gevent, and would hold up all members
+    "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf",
+    "OTEL_METRIC_EXPORT_INTERVAL": "5000",
+}
+"""What suits a run of a minute, where the user's variables of OpenTelemetry do not say it."""
 
 
 @contextmanager
@@ -52,8 +61,8 @@ def running(
     token = secrets.token_hex(16)
     control_file = folder / "control.json"
     log = folder / "locust.log"
-    command = [
-        *dying_with_parent(signal.SIGKILL), "-m", "locust", "-f", str(locustfile()),
+    arguments = [
+        "locust", "-f", str(locustfile()),
         "--headless", "--only-summary",
         "--users", str(len(experiment.members()) + len(experiment.workload.producers)),
         "--spawn-rate", str(spawn_rate(kind_of(member.client) for member in experiment.members())),
@@ -64,37 +73,44 @@ def running(
         *(("--otel",) if otel else ()),
         *workers.options,
     ]  # fmt: skip
+    exported = otel_variables(folder.name, experiment.name) if otel else {}
+    variables = {**exported, **security, TOKEN_VARIABLE: token, RUN_FOLDER: str(folder)}
+    try:
+        with child(arguments, log, variables) as process:
+            workers.announce(str(locustfile()))
+            members = Members(_await_port(process, control_file, log, workers.start_s), token)
+            within_s = workers.quit_s
+            try:
+                yield members
+                within_s = closing_s(len(experiment.members()))
+            finally:
+                if within_s:
+                    _quit(process, members, within_s)
+    finally:
+        end_members(folder)
+        control_file.unlink(missing_ok=True)
+
+
+@contextmanager
+def child(
+    arguments: Sequence[str], log: Path, variables: Mapping[str, str] = {}
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a module of Python in the folder of its log; it is killed after the block, or with us."""
     with log.open("wb") as output:
         process = subprocess.Popen(
-            command,
-            cwd=folder,  # no locust.conf and no package of a user's folder gets into the load
-            env={
-                **environment(),
-                **(telemetry.variables(folder.name, experiment.name) if otel else {}),
-                **security,
-                TOKEN_VARIABLE: token,
-                RUN_FOLDER: str(folder),
-            },
+            [*dying_with_parent(signal.SIGKILL), "-m", *arguments],
+            cwd=log.parent,  # no locust.conf and no package of a user's folder gets into it
+            env={**environment(), **variables},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,  # Ctrl-C is the runner's to handle
         )
-    workers.announce(str(locustfile()))
     try:
-        members = Members(_await_port(process, control_file, log, workers.start_s), token)
-        within_s = workers.quit_s
-        try:
-            yield members
-            within_s = closing_s(len(experiment.members()))
-        finally:
-            if within_s:
-                _quit(process, members, within_s)
+        yield process
     finally:
         process.kill()
         exit_code(process)
-        end_members(folder)
-        control_file.unlink(missing_ok=True)
 
 
 def end_members(folder: Path) -> tuple[int, ...]:
@@ -166,12 +182,27 @@ def _quit(process: subprocess.Popen[bytes], members: Members, within_s: float) -
         return
 
 
+def require_otel() -> None:
+    """Raise UsageError if OpenTelemetry's SDK is not installed."""
+    if find_spec("opentelemetry") is None or find_spec("opentelemetry.sdk") is None:
+        raise click.UsageError(
+            "--otel needs OpenTelemetry's SDK; install it: pip install '.[otel]' in a checkout of"
+            " groupquake"
+        )
+
+
+def otel_variables(run: str | None = None, experiment: str | None = None) -> Mapping[str, str]:
+    """Return variables for the environment of the load, beside those that the user has set."""
+    unset = {name: value for name, value in _OTEL_DEFAULTS.items() if name not in os.environ}
+    if run is None:
+        return unset
+    tags = [f"groupquake.run={run}", f"groupquake.experiment={experiment}"]
+    return {**unset, _OTEL_TAGS: ",".join(filter(None, [os.environ.get(_OTEL_TAGS), *tags]))}
+
+
 def exec_locust_page(
     port: int,
-    experiment: str,
-    kafka: str | None,
-    coordinator: str | None,
-    seed: int | None,
+    form: Mapping[str, Any],
     run_options: Sequence[str],
     security: Mapping[str, str],
     *,
@@ -179,11 +210,10 @@ def exec_locust_page(
 ) -> NoReturn:
     """Replace this process by Locust with its page on 127.0.0.1, which starts runs.
 
-    The arguments are the initial values of the page's form; every run gets `run_options`.
+    `form` has the initial values of the page's form; every run gets `run_options`.
     `security` is as in `running`. Raises ClusterError if the port is in use.
     """
     require_free([port])
-    form = {"experiment": experiment, "kafka": kafka, "coordinator": coordinator, "seed": seed}
     command = [
         *(sys.executable, "-m", "locust", "-f", str(locustfile())),
         *("--web-host", "127.0.0.1", "--web-port", str(port)),
@@ -193,5 +223,5 @@ def exec_locust_page(
     ]
     print(f"open http://127.0.0.1:{port} and press Start; Ctrl-C here ends it", file=sys.stderr)
     sys.stderr.flush()
-    exported = telemetry.variables() if otel else {}
+    exported = otel_variables() if otel else {}
     os.execve(sys.executable, command, {**environment(), **exported, **security})  # noqa: S606 (a list, no shell)

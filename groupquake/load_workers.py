@@ -2,22 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
-from typing import Any
 
 import click
 
 from chaos.clusters.ports import HOST, free_ports
 from groupquake.commands.options import is_port
+from groupquake.timing import LOAD_START_S, WORKERS_ELSEWHERE_S, WORKERS_QUIT_S
 from loadtest.configs import PORTABLE
 from scenarios import Experiment
 from scenarios.clients import kind_of
-
-START_S = 60.0
-ELSEWHERE_S = 600.0
-"""How long the user has to start workers elsewhere."""
-QUIT_S = 10.0
-"""How long workers elsewhere may take to end with a failed load; others are killed with it."""
 
 EVERYWHERE = ("0.0.0.0", "*")  # noqa: S104 (the user chose it)
 PLACEHOLDER = "ADDRESS_OF_THIS_MACHINE"
@@ -32,7 +25,7 @@ class Workers:
     """Options of Locust that make its workers, and how long these may take."""
 
     options: tuple[str, ...] = ()
-    start_s: float = START_S
+    start_s: float = LOAD_START_S
     quit_s: float = 0.0
     """How long the load may take to close its members if it fails; 0: they are killed at once."""
     announce: Callable[[str], object] = lambda _: None
@@ -49,12 +42,7 @@ class WorkerOptions:
 
     processes: int | None = None
     elsewhere: int | None = None
-    listen: tuple[str, int | None] | None = None
-
-    @property
-    def distributed(self) -> bool:
-        """Whether the load has workers."""
-        return bool(self.processes or self.elsewhere)
+    listen: str | None = None
 
     def check(self, experiment: Experiment) -> None:
         """Raise UsageError if workers cannot run an experiment."""
@@ -76,14 +64,6 @@ class WorkerOptions:
                 " use --processes"
             )
 
-    @property
-    def given(self) -> list[str]:
-        """The options that repeat this."""
-        host, port = self.listen or ("", None)
-        listen = f"{host}:{port}" if port else host
-        values = {"processes": self.processes, "expect-workers": self.elsewhere, "listen": listen}
-        return [f"--{name}={value}" for name, value in values.items() if value]
-
     def start(
         self,
         progress: Callable[[str], None],
@@ -96,10 +76,10 @@ class WorkerOptions:
         `brokers_elsewhere` says whether members find brokers at other addresses than 127.0.0.1,
         `otel` whether the run exports: Locust's master does not hand that on.
         """
-        if not self.distributed:
+        if not (self.processes or self.elsewhere):
             return ALONE
-        host, port = self.listen or (HOST, None)
-        port = port or free_ports(1)[0]
+        host, _, named_port = (self.listen or HOST).partition(":")
+        port = named_port or free_ports(1)[0]
         at = (f"--master-bind-host={host}", f"--master-bind-port={port}")
         if self.processes:
             to = (f"--master-host={host}", f"--master-port={port}")
@@ -114,51 +94,14 @@ class WorkerOptions:
             progress(f"start {noun}: locust -f {locustfile} {to_it}")
 
         expect = ("--master", f"--expect-workers={self.elsewhere}")
-        return Workers((*expect, *at), ELSEWHERE_S, QUIT_S, announce)
+        return Workers((*expect, *at), WORKERS_ELSEWHERE_S, WORKERS_QUIT_S, announce)
 
 
-def worker_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options of workers, and their values as `workers` (`WorkerOptions`)."""
-
-    @click.option(
-        "--processes",
-        type=click.IntRange(1, 1_000),
-        metavar="N",
-        help="Run the members in N Locust workers on this machine, forked from their master.",
-    )
-    @click.option(
-        "--expect-workers",
-        type=click.IntRange(1, 1_000),
-        metavar="N",
-        help="Wait for N Locust workers that you start by the line that is shown.",
-    )
-    @click.option(
-        "--listen",
-        metavar="HOST[:PORT]",
-        callback=_listen,
-        help="Where the workers of --expect-workers connect to. [127.0.0.1, a free port]",
-    )
-    @wraps(command)
-    def with_workers(
-        *given: Any,
-        processes: int | None,
-        expect_workers: int | None,
-        listen: tuple[str, int | None] | None,
-        **others: Any,
-    ) -> Any:
-        workers = WorkerOptions(processes, expect_workers, listen)
-        return command(*given, workers=workers, **others)
-
-    return with_workers
-
-
-def _listen(
-    _: click.Context, __: click.Parameter, text: str | None
-) -> tuple[str, int | None] | None:
-    """Read HOST or HOST:PORT."""
+def listen_address(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
+    """Check HOST or HOST:PORT."""
     if text is None:
         return None
     host, colon, port = text.partition(":")
     if not host or (colon and not is_port(port)):
         raise click.BadParameter(f"'{text}' is no address; write HOST or HOST:PORT")
-    return host, int(port) if colon else None
+    return text

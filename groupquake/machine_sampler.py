@@ -24,14 +24,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from groupquake import room
+from groupquake import folders, timing
 from groupquake.background import Background
 
 FILE = "machine.jsonl"
-TICK_S = 0.05
-SAMPLE_EVERY_S = 1.0
-LATE_S = 0.1
-"""The sampler notes when it runs this much later than it meant to."""
 BUSY_WAITING = 0.6
 """A share of the time, over 10 s, in which something waited for a CPU: then times are unsure."""
 BUSY_LOAD = 2.0
@@ -75,15 +71,15 @@ class MachineSampler(Background):
         try:
             with self.into.open("a", encoding="utf-8", buffering=1) as out:
                 ticks = _Ticks(out, self.brokers)
-                while not self._over.wait(TICK_S):
+                while not self._over.wait(timing.SAMPLER_TICK_S):
                     ticks.tick()
-                    room.require(folder, room.TO_GO_ON_MB)
+                    folders.require_room(folder, folders.TO_GO_ON_MB)
                 ticks.tick()
                 ticks.end()
         except OSError as error:
             self.full(
                 f"evidence: no space left on {folder} ({error.strerror});"
-                f" free {room.TO_BEGIN_MB} MB or give another --runs"
+                f" free {folders.TO_BEGIN_MB} MB or give another --runs"
             )
 
 
@@ -107,9 +103,9 @@ class _Ticks:
     def tick(self) -> None:
         """Look once."""
         now_s, now_ms = time.monotonic(), _now_ms()
-        if now_s - self._tick_s > TICK_S + LATE_S:
+        if now_s - self._tick_s > timing.SAMPLER_TICK_S + timing.SAMPLER_LATE_S:
             self._write("late", from_ms=self._tick_ms, until_ms=now_ms)
-        if now_s - self._sampled_s >= SAMPLE_EVERY_S:
+        if now_s - self._sampled_s >= timing.SAMPLE_S:
             self._sample(now_s)
         for broker, pid in self._pids.items():
             if _is_stopped(pid):

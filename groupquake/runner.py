@@ -4,7 +4,9 @@ A context manager ends everything that is started. A signal becomes an exception
 are open, a command to the controller. However a run ends, no fault stays open and nothing runs on.
 """
 
+import json
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -19,7 +21,8 @@ from chaos.fault_runner import heal
 from chaos.journal import Journal
 from chaos.members import Members
 from chaos.plan import Plan
-from chaos.steady import await_steady
+from chaos.steady import Observation, await_steady
+from chaos.tail import Tail
 from chaos.tap import RunningTap, TapGoneError, TapSettings, running
 from chaos.waiting import wait_interruptibly
 from groupquake import (
@@ -33,14 +36,12 @@ from groupquake.access import require_allowed
 from groupquake.clients import programs
 from groupquake.exits import AbortedError, NotHealedError, NotSteadyError
 from groupquake.machine_sampler import MachineSampler
-from groupquake.producing import Producing
 from groupquake.signals import Signals
+from groupquake.timing import HISTORIES_S
 from groupquake.wire_script_process import WireScripts
-from loadtest.configs import closing_s
+from loadtest.configs import closing_s, configs_in
 from scenarios import Experiment
-
-HISTORIES_S = 40.0
-"""How long the histories of workers may take to come once all members are closed."""
+from scenarios.faults import NETWORKS
 
 Load = Callable[[Path, str, Experiment, Mapping[str, str]], AbstractContextManager[Members]]
 """Runs the load of an experiment, given run folder, bootstrap servers and variables of its
@@ -133,9 +134,9 @@ class Runner:
             brokers=cluster.brokers,
             config=cluster.config,
             heap_mb=cluster.heap_mb,
-            volumes=any(fault.about.needs_volume for fault in self.experiment.faults),
-            networks={one.about.network for one in self.experiment.faults if one.about.network},
-            clocks=any(fault.about.needs_clock for fault in self.experiment.faults),
+            volumes="volume" in self.experiment.needs,
+            networks=[kind for kind in NETWORKS if kind in self.experiment.needs],
+            clocks="clock" in self.experiment.needs,
             progress=self.progress,
         )
 
@@ -185,12 +186,7 @@ class Runner:
             ExitStack() as watching,
         ):
             controller = Controller(
-                self.plan,
-                self.experiment,
-                cluster,
-                members,
-                view,
-                journal,
+                *(self.plan, self.experiment, cluster, members, view, journal),
                 progress=self.progress,
                 history=self.folder / "history.jsonl",
                 tap=tap,
@@ -199,23 +195,17 @@ class Runner:
             watching.enter_context(controller.watching())
             self._await_steady(controller, view, journal)
             with wire_script_process.running(
-                self.folder,
-                bootstrap,
-                self.experiment,
-                self.plan.seed,
-                journal,
-                self.progress,
+                self.folder, bootstrap, self.experiment, self.plan.seed, journal, self.progress
             ) as wire_scripts:
                 with (
                     self.signals.handling(lambda name: self._abort(controller, wire_scripts, name)),
                     self.signals.stopping(lambda: self._stop(controller, wire_scripts)),
                 ):
                     outcome = controller.run()
-                if wire_scripts is not None:
-                    if outcome.error is not None:
-                        wire_scripts.stop()
-                    with self.signals.stopping(wire_scripts.stop):
-                        wire_scripts.finish()
+                if outcome.error is not None:
+                    wire_scripts.stop()
+                with self.signals.stopping(wire_scripts.stop):
+                    wire_scripts.finish()
             journal.phase("teardown")
             self.prepare_analysis()
             self.progress("closing the members")
@@ -249,17 +239,15 @@ class Runner:
             self.progress(what)
             journal.write("failed", fault_id=None, error=what)
 
-    def _abort(self, controller: Controller, wire_scripts: WireScripts | None, name: str) -> None:
+    def _abort(self, controller: Controller, wire_scripts: WireScripts, name: str) -> None:
         self.progress(f"{name}: healing and stopping")
         controller.abort(name)
-        if wire_scripts is not None:
-            wire_scripts.stop()
+        wire_scripts.stop()
 
-    def _stop(self, controller: Controller, wire_scripts: WireScripts | None) -> None:
+    def _stop(self, controller: Controller, wire_scripts: WireScripts) -> None:
         self.progress("stop: healing what is open; what happened so far is judged")
         controller.stop()
-        if wire_scripts is not None:
-            wire_scripts.stop()
+        wire_scripts.stop()
 
     def _wait(self, cluster: Cluster) -> None:
         """Keep the cluster running until a signal."""
@@ -268,3 +256,38 @@ class Runner:
             wait_interruptibly(time.sleep)
         except AbortedError as error:
             self.progress(f"{error.signal}: stopping the cluster")
+
+
+class Producing:
+    """What the history of a load tells of its producers, read as it grows.
+
+    Producers are left out that send fewer than two records within the time of the steady state.
+    """
+
+    def __init__(self, history: Path, experiment: Experiment) -> None:
+        within_s = experiment.steady_state.within_ms / 1000
+        producers = configs_in(experiment).producers
+        self._topics = {one.name: one.topic for one in producers if one.rate * within_s >= 2}
+        self._tail = Tail(history)
+        self._records: Counter[str] = Counter()
+        self._errors: Counter[str] = Counter()
+        self._last: dict[str, str] = {}
+
+    def observed(self) -> tuple[Observation, ...]:
+        """Return for each producer whether brokers have acknowledged records of it."""
+        for line in self._tail.appended():
+            if '"producer"' in line:
+                event = json.loads(line)
+                name = event["member"]
+                self._records[name] += event.get("records", 0)
+                self._errors[name] += event.get("errors", 0)
+                self._last[name] = event.get("error", self._last.get(name, "no answer"))
+        return tuple(
+            Observation(
+                *(f"{name} produces", "records", topic, "some"),
+                "some"
+                if self._records[name]
+                else f"none ({self._errors[name]} errors: {self._last.get(name, 'not started')})",
+            )
+            for name, topic in self._topics.items()
+        )

@@ -1,6 +1,5 @@
 """Wire scripts as a child process: started after the steady state, awaited after the last phase."""
 
-import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -10,20 +9,11 @@ from pathlib import Path
 
 from chaos.journal import Journal
 from chaos.timing import INTERRUPTIBLE_S
-from chaos.waiting import exit_code
-from groupquake.load_process import environment
-from loadtest.dies_with_parent import dying_with_parent
+from groupquake.load_process import child
+from groupquake.timing import SCRIPTS_END_S, SCRIPTS_READY_S, SCRIPTS_START_S, WAITING_SHOWN_S
 from loadtest.wire_scripts import FINISHED, READY_FOR_KILL
 from scenarios import Experiment
 from scenarios.wire_scripts import NEEDS, WireScript
-
-READY_S = 120.0
-"""How long scripts may take until they are ready for the kill of their coordinator."""
-START_S = 60.0
-"""How long the process may take until it prints its first line."""
-END_S = 180.0
-"""How long scripts may run on after the last phase."""
-_PROGRESS_EVERY_S = 5.0
 
 Progress = Callable[[str], None]
 
@@ -37,7 +27,8 @@ class WireScripts:
     """
 
     names: tuple[WireScript, ...]
-    process: subprocess.Popen[bytes]
+    process: subprocess.Popen[bytes] | None
+    """None without a script."""
     log: Path
     journal: Journal
     progress: Progress
@@ -45,18 +36,18 @@ class WireScripts:
 
     def await_ready(self) -> None:
         """Wait for the start, then until every script that needs a kill is ready for it."""
-        self._wait(lambda: [] if self._printed() else ["their start"], START_S)
+        self._wait(lambda: [] if self._printed() else ["their start"], SCRIPTS_START_S)
         killed = [name for name in self.names if NEEDS[name].killed]
-        self._wait(lambda: self._not_yet(READY_FOR_KILL, killed), READY_S)
+        self._wait(lambda: self._not_yet(READY_FOR_KILL, killed), SCRIPTS_READY_S)
 
     def finish(self) -> None:
         """Wait for the end of all scripts, unless they are stopped."""
-        self._wait(lambda: self._not_yet(FINISHED, self.names) or ["their end"], END_S)
-        code = self.process.poll()
+        self._wait(lambda: self._not_yet(FINISHED, self.names) or ["their end"], SCRIPTS_END_S)
+        code = self._poll()
         if code == 0:
             return
         if code is None:
-            why = "stopped early" if self.stopped else f"not finished within {END_S:g} s"
+            why = "stopped early" if self.stopped else f"not finished within {SCRIPTS_END_S:g} s"
             error = f"{', '.join(self._not_yet(FINISHED, self.names))} {why}"
             self.progress(f"wire scripts: {error}")
         else:
@@ -73,16 +64,19 @@ class WireScripts:
         """Wait until nothing is missing, the process ends, `stop` is called or the limit passes."""
         began = time.monotonic()
         shown_s = 0.0
-        while self.process.poll() is None and not self.stopped and (names := missing()):
+        while self._poll() is None and not self.stopped and (names := missing()):
             waited_s = time.monotonic() - began
             if waited_s > limit_s:
                 return
-            if waited_s - shown_s >= _PROGRESS_EVERY_S:
+            if waited_s - shown_s >= WAITING_SHOWN_S:
                 shown_s = waited_s
                 self.progress(
                     f"waiting for the wire scripts: {', '.join(names)} ({waited_s:.0f} s)"
                 )
             time.sleep(INTERRUPTIBLE_S)
+
+    def _poll(self) -> int | None:
+        return 0 if self.process is None else self.process.poll()
 
     def _not_yet(self, state: str, names: Sequence[str]) -> list[str]:
         """List the scripts, of those named, that have not printed a state yet."""
@@ -101,35 +95,21 @@ def running(
     seed: int,
     journal: Journal,
     progress: Progress,
-) -> Iterator[WireScripts | None]:
-    """Run the experiment's wire scripts beside the block; yields None if it has none.
+) -> Iterator[WireScripts]:
+    """Run the experiment's wire scripts, if it has some, beside the block.
 
     All scripts that need a kill of their coordinator are ready for it when the block begins.
     """
     names = experiment.workload.wire_scripts
-    if not names:
-        yield None
-        return
     log = folder.resolve() / "wire_scripts.log"
-    command = [
-        *dying_with_parent(signal.SIGKILL), "-m", "loadtest.wire_scripts",
-        "--bootstrap", bootstrap, "--seed", str(seed),
-        "--history", str(folder.resolve() / "history.jsonl"), *names,
+    if not names:
+        yield WireScripts((), None, log, journal, progress)
+        return
+    arguments = [
+        "loadtest.wire_scripts", "--bootstrap", bootstrap, "--seed", str(seed),
+        "--history", str(log.with_name("history.jsonl")), *names,
     ]  # fmt: skip
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            command,
-            cwd=folder,
-            env=environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,  # the runner handles Ctrl-C
-        )
-    try:
+    with child(arguments, log) as process:
         wire_scripts = WireScripts(names, process, log, journal, progress)
         wire_scripts.await_ready()
         yield wire_scripts
-    finally:
-        process.kill()
-        exit_code(process)

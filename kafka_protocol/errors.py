@@ -3,7 +3,9 @@
 Source: `org.apache.kafka.common.protocol.Errors`.
 """
 
+from collections.abc import Iterator
 from enum import IntEnum
+from typing import Any
 
 
 class Error(IntEnum):
@@ -57,3 +59,15 @@ def name_of(code: int) -> str:
     """Return the name of an error code; `error 99` for a code that is never sent here."""
     known = next((kind(code).name for kind in (Error, BrokerError) if code in set(kind)), "")
     return known or f"error {code}"
+
+
+def codes_in(body: Any) -> Iterator[int]:
+    """Yield the error codes of a response, wherever its parts have them, the outermost first."""
+    if isinstance(body, list):
+        for item in body:
+            yield from codes_in(item)
+    elif isinstance(body, dict):
+        if "errorCode" in body:
+            yield int(body["errorCode"])
+        for value in body.values():
+            yield from codes_in(value)

@@ -23,9 +23,6 @@ FIRST_SYNC_WITH_INSTANCE_ID = 3
 FIRST_SYNC_WITH_PROTOCOL = 5
 """SyncGroup has to name type and name of the protocol; a wrong one is refused (KIP-559)."""
 
-FIRST_API_VERSIONS_WITH_SOFTWARE = 3
-"""ApiVersions has name and version of the client's software (KIP-511)."""
-
 FIRST_HEARTBEAT_WITH_INSTANCE_ID = 3
 """Heartbeat has `group.instance.id` (KIP-345)."""
 

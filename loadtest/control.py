@@ -1,24 +1,32 @@
 """The control channel: a loopback server for the runner's commands to members.
 
-It accepts connections from this machine that begin with the token of the run. Every request has a
-greenlet of its own, since a `stop` may take seconds and must not delay the next request.
+It accepts connections from this machine that begin with the token of the run: then a line with a
+JSON object for each request, and for each reply. Every request has a greenlet of its own, since a
+`stop` may take seconds and must not delay the next request.
 """
 
+import hmac
+import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from errno import EISDIR
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import gevent
 from gevent import socket
 from gevent.lock import BoundedSemaphore
 from gevent.server import StreamServer
 
-from loadtest.control_protocol import Commands, answer, has_token
-from loadtest.errors import LoadtestError
+from loadtest.errors import LoadtestError, WorkerGoneError
 
 LONGEST_LINE = 65_536
+
+Command = Callable[[dict[str, Any]], Any]
+"""Gets the whole request and returns a JSON value."""
+Commands = Mapping[str, Command]
+"""Commands by name."""
 
 
 class ControlServer:
@@ -67,3 +75,62 @@ class ControlServer:
                 connection.sendall(reply)
             except OSError:
                 return  # the client has gone; the command is carried out all the same
+
+
+def has_token(line: bytes, token: str) -> bool:
+    """Return whether the first line of a connection has the right token."""
+    try:
+        offered = json.loads(line)["token"]
+    except (ValueError, TypeError, KeyError):
+        return False
+    return isinstance(offered, str) and hmac.compare_digest(offered.encode(), token.encode())
+
+
+def answer(line: bytes, commands: Commands) -> bytes:
+    """Carry a request line out and return the reply line; a refusal is a reply too."""
+    problem = 'a request is an object with "id" and "do"'
+    try:
+        request = json.loads(line)
+    except ValueError as error:
+        request, problem = None, f"not a line of JSON ({error})"
+    if isinstance(request, dict) and isinstance(request.get("do"), str):
+        reply = {"id": request.get("id"), **carry_out(request, commands)}
+    else:
+        reply = {"id": None, "ok": False, "error": problem}
+    return json.dumps(reply).encode() + b"\n"
+
+
+def carry_out(request: dict[str, Any], commands: Commands) -> dict[str, Any]:
+    """Carry a request out; return its `result`, or the `error`.
+
+    `gone` says that the member is gone with the worker that ran it.
+    """
+    if (command := commands.get(request["do"])) is None:
+        known = ", ".join(sorted(commands))
+        return {"ok": False, "error": f"cannot do {request['do']!r}; known: {known}"}
+    try:
+        return {"ok": True, "result": command(request)}
+    except LoadtestError as error:
+        gone = {"gone": True} if isinstance(error, WorkerGoneError) else {}
+        return {"ok": False, "error": str(error), **gone}
+
+
+def member_of(request: dict[str, Any]) -> str:
+    """Return the member name in a request. Raises LoadtestError if there is none."""
+    name = request.get("member")
+    if not isinstance(name, str):
+        raise LoadtestError(f'{request.get("do")} needs the name of a member: "member"')
+    return name
+
+
+def instance_id_of(request: dict[str, Any]) -> str | None:
+    """Return the instance id in a request, or None for a dynamic member.
+
+    Raises LoadtestError for any other value.
+    """
+    given = request["instance_id"]
+    if given is None or (isinstance(given, str) and given):
+        return given
+    raise LoadtestError(
+        f'{request.get("do")} takes "instance_id" as a name, or as null for a dynamic member'
+    )

@@ -6,7 +6,7 @@ from typing import Any, NoReturn, Protocol
 
 import gevent
 
-from loadtest.control_protocol import Commands
+from loadtest.control import Commands
 from loadtest.history import History, clock
 from loadtest.timing import LAG_CHECK_S
 

@@ -38,7 +38,7 @@ from loadtest.workers.master import LoadMaster
 from loadtest.workers.worker import LoadWorker
 
 if TYPE_CHECKING:
-    from loadtest.control_protocol import Command
+    from loadtest.control import Command
     from loadtest.telemetry import Telemetry
 
 

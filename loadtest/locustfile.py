@@ -26,10 +26,10 @@ from locust.runners import LocalRunner, WorkerRunner
 from kafka_protocol.printable import printable
 from loadtest import options
 from loadtest.configs import PORTABLE, configs_of
-from loadtest.control_protocol import TOKEN_VARIABLE
 from loadtest.dies_with_parent import end_with
 from loadtest.errors import LoadtestError
 from loadtest.load_session import LoadSession
+from loadtest.members.settings import TOKEN_VARIABLE
 from loadtest.page.form import choose
 from loadtest.page.page import Page
 from loadtest.users import ClientUser, DynamicMember, Producer, StaticMember

@@ -6,8 +6,8 @@ from contextlib import suppress
 from typing import get_args
 
 from loadtest.configs import ClientConfigs, Kind, MemberConfig, ProducerConfig
-from loadtest.control_protocol import TOKEN_VARIABLE
 from loadtest.errors import LoadtestError
+from loadtest.members.settings import TOKEN_VARIABLE
 from scenarios import names
 from scenarios.clients import IN_LOAD
 from scenarios.durations import parse_positive_ms

@@ -8,7 +8,7 @@ import gevent
 from gevent.threadpool import ThreadPool
 
 from loadtest.configs import ClientConfig, ClientConfigs, ClientKind, MemberConfig
-from loadtest.control_protocol import Commands, member_of
+from loadtest.control import Commands, member_of
 from loadtest.errors import LoadtestError
 from loadtest.history import History, Report
 from loadtest.members.librdkafka import LibrdkafkaClient

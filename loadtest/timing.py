@@ -75,6 +75,8 @@ UNCLEAR_S = 1.0
 
 # Wire scripts
 
+NO_EXPIRY_MS = 120_000
+"""Timeouts longer than a script takes: no session expires, and no rebalance times out."""
 HEARTBEAT_S = 0.5
 """The heartbeat interval of scripted members."""
 PAUSE_S, LONGEST_PAUSE_S = 0.07, 0.098

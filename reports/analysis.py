@@ -12,12 +12,11 @@ from reports.ingest import places, results, tables
 from reports.ingest.failures import explained
 from reports.ingest.spark import SparkOptions, session
 from reports.judgement import costs, counterexample, verdict
-from reports.judgement.costs import Costs, HubGaps
 from reports.judgement.judging import Rules
 from reports.judgement.run.run_folder import RunFolder, logs_bytes
-from reports.page import drawn_groups, junit, report
+from reports.page import junit, report
 from reports.page.cost_charts import PARTITIONS
-from reports.page.drawn_groups import GROUPS_DRAWN
+from reports.page.drawn_groups import GROUPS_DRAWN, chosen
 
 Progress = Callable[[str], None]
 Json = dict[str, Any]
@@ -61,8 +60,8 @@ def analyse(
         of_run = Rules(profile, promised_by(rules), rules)
         computed = tables.build(spark, run, source, target, of_run, progress)
         progress("judging")
-        found = results.results(computed, planned, drawn_groups.chosen, PARTITIONS)
-        data, rows = found.data, found.rows
+        found = results.results(computed, planned, chosen, PARTITIONS)
+        data = found.data
         judged = verdict.evaluate(run, data, named)
         texts: dict[str, str] = {}
         if (group := counterexample.group_of(judged, data.violations)) is not None:
@@ -71,13 +70,12 @@ def analyse(
                 run, computed.evidence(group), profile, data.places
             ):
                 judged["counterexample"], texts = shortest
-        costs.add(judged, HubGaps.of(computed.read.late_ms), data.digests)
-        drawn = drawn_groups.collected(found.drawn, rows["joins"], rows["heard"])
+        costs.add(judged, costs.hub_gaps(computed.read.late_ms), data.digests)
         progress("drawing the report")
         texts |= {
             "verdict.json": verdict.to_json(judged),
             "junit.xml": junit.render(judged),
-            "report.html": report.render(run, judged, data, drawn, Costs.of_rows(rows)),
+            "report.html": report.render(run, judged, data, found.drawn, found.rows),
         }
         places.write_texts(spark, target, texts)
     return judged

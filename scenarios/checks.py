@@ -1,34 +1,29 @@
 """Cross-checks: problems between two parts of an experiment."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, pairwise
-from typing import TYPE_CHECKING
 
 from kafka_protocol.releases import FIRST_JAVA_CLIENT_TOOL, FIRST_JSON_REQUEST_LOG, number
 from scenarios.clients import ASSIGNORS, WITHOUT_STATIC, kind_of
 from scenarios.durations import format_ms
 from scenarios.external import KEYS as EXTERNAL_KEYS
 from scenarios.external import external_checks
-from scenarios.faults import Fault, GroupBounce, RollingRestart, schedule
 from scenarios.fields import MOST
-from scenarios.members import members_of
 from scenarios.model import Expectation, GroupMembersProbe, Ownership, StaticMembers
 from scenarios.problems import Path, Problem, shown, unknown
 from scenarios.releases import require_coordinator
-from scenarios.wire_scripts import wire_script_checks
+from scenarios.setup import Setup, members_of
+from scenarios.targets import CoordinatorOf
+from scenarios.timing import FOUNDING_MS, MIN_SESSION_MS
+from scenarios.wire_scripts import DEFAULTS, DELAY, MOST_MEMBERS, NEEDS, SHORTEST, SIZE, TOPIC
 
-if TYPE_CHECKING:
-    from scenarios.experiment import Experiment
-
-MIN_SESSION_MS = 6_000
-"""The brokers' default of `group.min.session.timeout.ms`."""
 MOST_BROKERS = 5
 """How many brokers groupquake starts at most."""
 OF_NO_RULE = ("unowned", "unanswered")
 """Reasons of a fail that are no promises of KIP-345."""
 
 
-def cross_checks(experiment: "Experiment") -> Iterator[Problem]:
+def cross_checks(experiment: Setup) -> Iterator[Problem]:
     """Yield every problem between the parts of an experiment whose parts are each valid."""
     members = sum(entry.count for group in experiment.workload.groups for entry in group.members)
     if members > MOST:  # looking at each would take long
@@ -41,14 +36,14 @@ def cross_checks(experiment: "Experiment") -> Iterator[Problem]:
     yield from _probes(experiment)
     for i, fault in enumerate(experiment.faults):
         yield from fault.checks(experiment, ("faults", i))
-        yield from schedule.problems(fault, experiment, ("faults", i))
+        yield from fault.schedule_checks(experiment, ("faults", i))
     yield from _plan(experiment)
-    yield from wire_script_checks(experiment)
+    yield from _wire_scripts(experiment)
     yield from _expectations(experiment)
     yield from _verdicts(experiment)
 
 
-def _verdicts(experiment: "Experiment") -> Iterator[Problem]:
+def _verdicts(experiment: Setup) -> Iterator[Problem]:
     for i, (before, after) in enumerate(pairwise(experiment.verdicts), 1):
         first, second = number(before.since), number(after.since)
         if first > second or (first == second and before.coordinator == after.coordinator):
@@ -79,26 +74,13 @@ def _verdicts(experiment: "Experiment") -> Iterator[Problem]:
                 )
 
 
-def _plan(experiment: "Experiment") -> Iterator[Problem]:
+def _plan(experiment: Setup) -> Iterator[Problem]:
     """Check that the plan is not too long to be made."""
-    steps = [_steps(fault, experiment) for fault in experiment.faults]
+    steps = [fault.size(experiment) for fault in experiment.faults]
     if sum(steps) > MOST:
         i = steps.index(max(steps))
         what = f"{experiment.faults[i].fault} makes {steps[i]} of {sum(steps)} steps of the plan"
         yield Problem(("faults", i), f"{what}, and {MOST} is the most; let it fire less often")
-
-
-def _steps(fault: Fault, experiment: "Experiment") -> int:
-    """Return how many steps a fault makes; one that lists its targets counts for each of them."""
-    match fault:
-        case RollingRestart():
-            return (fault.repeat or 1) * experiment.cluster.brokers
-        case GroupBounce():
-            return (fault.repeat or 1) * max(1, len(fault.known_targets(experiment)))
-    target = getattr(fault, "target", getattr(fault, "instances", None))
-    listed = getattr(target, "names", getattr(target, "brokers", target))
-    times = len(schedule.times_ms(fault, experiment))
-    return times * len(listed) if isinstance(listed, tuple) else times
 
 
 RESERVED = (
@@ -110,7 +92,7 @@ RESERVED = (
 _PROTOCOLS = "group.coordinator.rebalance.protocols"
 
 
-def _cluster(experiment: "Experiment") -> Iterator[Problem]:
+def _cluster(experiment: Setup) -> Iterator[Problem]:
     cluster = experiment.cluster
     yield from external_checks(cluster.kind, {key: getattr(cluster, key) for key in EXTERNAL_KEYS})
     if cluster.brokers > MOST_BROKERS and cluster.kind is None:
@@ -138,7 +120,7 @@ def _cluster(experiment: "Experiment") -> Iterator[Problem]:
         )
 
 
-def _topics(experiment: "Experiment") -> Iterator[Problem]:
+def _topics(experiment: Setup) -> Iterator[Problem]:
     workload, brokers = experiment.workload, experiment.cluster.brokers
     topics = [topic.name for topic in workload.topics]
     yield from _repeated(topics, ("workload", "topics"))
@@ -157,7 +139,7 @@ def _topics(experiment: "Experiment") -> Iterator[Problem]:
             yield from unknown("topic", name, topics, ("workload", "groups", i, "topics", j))
 
 
-def _groups(experiment: "Experiment") -> Iterator[Problem]:
+def _groups(experiment: Setup) -> Iterator[Problem]:
     groups = experiment.workload.groups
     yield from _repeated([group.name for group in groups], ("workload", "groups"))
     configured = str(experiment.cluster.config.get("group.min.session.timeout.ms", MIN_SESSION_MS))
@@ -185,7 +167,7 @@ def _groups(experiment: "Experiment") -> Iterator[Problem]:
             )
 
 
-def _members(experiment: "Experiment") -> Iterator[Problem]:
+def _members(experiment: Setup) -> Iterator[Problem]:
     """Check that member names are unique in the experiment: the brokers' logs have only names."""
     owners: dict[str, str] = {}
     version = number(experiment.cluster.version)
@@ -232,7 +214,7 @@ def _members(experiment: "Experiment") -> Iterator[Problem]:
             owners.update(dict.fromkeys(own, group.name))
 
 
-def _probes(experiment: "Experiment") -> Iterator[Problem]:
+def _probes(experiment: Setup) -> Iterator[Problem]:
     sizes = {group.name: len(tuple(members_of(group))) for group in experiment.workload.groups}
     probes = experiment.steady_state.probes or ()
     yield from _repeated([probe.name for probe in probes], ("steady_state", "probes"))
@@ -250,7 +232,55 @@ def _probes(experiment: "Experiment") -> Iterator[Problem]:
             )
 
 
-def _expectations(experiment: "Experiment") -> Iterator[Problem]:
+def _wire_scripts(experiment: Setup) -> Iterator[Problem]:
+    """Yield what an experiment lacks that its wire scripts need."""
+    cluster = experiment.cluster
+    settings = {name: _setting(cluster.config, name) for name in DEFAULTS}
+    for i, script in enumerate(experiment.workload.wire_scripts):
+        needs, path = NEEDS[script], ("workload", "wire_scripts", i)
+        if number(cluster.version) < number(needs.since):
+            yield _lack(path, script, f"Kafka {needs.since} or later")
+        if needs.grows and not _grows(experiment):
+            yield _lack(path, script, f"a fault topic.add-partitions for a topic '{TOPIC}'")
+        if cluster.brokers < needs.brokers:
+            yield _lack(path, script, f"cluster.brokers: {needs.brokers} or more")
+        for name, least in ((DELAY, FOUNDING_MS), (SIZE, MOST_MEMBERS)):
+            exact = needs.settings.get(name)
+            if exact is not None and settings[name] != exact:
+                yield _lack(path, script, f"{name}: {exact}")
+            elif settings[name] < least:
+                yield _lack(path, script, f"{name}: {least} or more")
+        if settings[SHORTEST] > needs.session_ms:
+            yield _lack(path, script, f"{SHORTEST}: {needs.session_ms} or less")
+        if needs.killed and script not in _killed(experiment):
+            yield _lack(path, script, f"a fault broker.kill of {{coordinator-of: {script}}}")
+
+
+def _grows(experiment: Setup) -> bool:
+    return any(
+        fault.fault == "topic.add-partitions" and fault.topic == TOPIC
+        for fault in experiment.faults
+    )
+
+
+def _setting(config: Mapping[str, str | int | bool], name: str) -> int:
+    given = str(config.get(name, ""))
+    return int(given[:18]) if given.isdecimal() else DEFAULTS[name]
+
+
+def _lack(path: Path, script: str, what: str) -> Problem:
+    return Problem(path, f"'{script}' needs {what}; add it, or leave the wire script out")
+
+
+def _killed(experiment: Setup) -> set[str]:
+    return {
+        fault.target.group
+        for fault in experiment.faults
+        if fault.fault == "broker.kill" and isinstance(fault.target, CoordinatorOf)
+    }
+
+
+def _expectations(experiment: Setup) -> Iterator[Problem]:
     groups, version = experiment.group_names, number(experiment.cluster.version)
     for i, expected in enumerate(experiment.expect):
         yield from unknown("group", expected.group, groups, ("expect", i, "group"))

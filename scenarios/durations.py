@@ -5,6 +5,7 @@ seconds, so `session_timeout: 10` is ambiguous.
 """
 
 import re
+import time
 from typing import Annotated
 
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
@@ -17,6 +18,11 @@ _DURATION = re.compile("([0-9]+)(ms|s|m|h)")
 LONGEST_MS = 596 * _UNITS_MS["h"]
 """About the most that Kafka's settings hold: an INT32 of milliseconds."""
 _SIGN = re.compile("[+-]")
+
+
+def now_ms() -> int:
+    """Return the time as UTC epoch milliseconds."""
+    return time.time_ns() // 1_000_000
 
 
 def parse_ms(value: object) -> int:

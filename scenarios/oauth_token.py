@@ -14,9 +14,7 @@ import urllib.request
 from collections.abc import Mapping
 
 from scenarios.client_properties import Properties, PropertiesError
-
-_ANSWER_S = 10.0
-_LIFE_S = 3600
+from scenarios.timing import TOKEN_ANSWER_S, TOKEN_LIFE_S
 
 
 def token(properties: Properties) -> str:
@@ -41,7 +39,7 @@ def _from_endpoint(properties: Properties) -> str:
         {"Authorization": f"Basic {login}", "Accept": "application/json"},
     )
     try:
-        with urllib.request.urlopen(request, timeout=_ANSWER_S) as answer:  # noqa: S310
+        with urllib.request.urlopen(request, timeout=TOKEN_ANSWER_S) as answer:  # noqa: S310
             return str(json.load(answer)["access_token"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         why = error.reason if isinstance(error, urllib.error.URLError) else error
@@ -51,7 +49,7 @@ def _from_endpoint(properties: Properties) -> str:
 def _unsecured(config: str) -> str:
     given = dict(pair.partition("=")[::2] for pair in config.split())
     now_s = int(time.time())
-    life = given.get("lifeSeconds", str(_LIFE_S))
+    life = given.get("lifeSeconds", str(TOKEN_LIFE_S))
     if not life.isdecimal():
         raise PropertiesError(
             f"sasl.oauthbearer.config: lifeSeconds '{life}' is no number of seconds; write one"

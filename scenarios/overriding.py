@@ -5,20 +5,19 @@ rest is one key, since Kafka's own names have dots. A value is read as YAML.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from scenarios.document import Document, DocumentError
 from scenarios.problems import Path, ScenarioError, found_in, listed, shown
 
-if TYPE_CHECKING:
-    from scenarios.experiment import Experiment
+Model = TypeVar("Model", bound=BaseModel)
 
 _PROPERTIES = "cluster.config."
 
 
-def override(experiment: "Experiment", assignments: Sequence[str]) -> "Experiment":
+def override(experiment: Model, assignments: Sequence[str]) -> Model:
     """Return a copy of the experiment with the assignments applied in order.
 
     Raises ScenarioError, one line per problem: `--set KEY=VALUE: key.path: what; what to do`. A

@@ -1,15 +1,21 @@
-"""Targets: the members or brokers that a fault hits. All are resolved when the fault fires."""
+"""What a fault hits, and the condition that it waits for. All is resolved when the fault fires."""
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from scenarios.fields import MOST, BrokerId, Part, SomeItems, TopicPartition
-
-if TYPE_CHECKING:
-    from scenarios.experiment import Experiment
-    from scenarios.members import MemberSpec
+from scenarios.durations import PositiveMs
+from scenarios.fields import (
+    MOST,
+    BrokerId,
+    Count,
+    GroupStateName,
+    Part,
+    SomeItems,
+    TopicPartition,
+)
+from scenarios.setup import MemberSpec, Setup
 
 
 class LeaderMemberOf(Part):
@@ -41,6 +47,23 @@ class Brokers(Part):
     """Selects brokers by id."""
 
     brokers: SomeItems[BrokerId]
+
+
+class When(Part):
+    """A condition of a group. It is awaited from the time `at` on, each time that a fault fires."""
+
+    group: str
+    state: GroupStateName | None = None
+    """The state that the group is in, by the lines of its coordinator."""
+    members: Count | None = None
+    """How many members it has, by DescribeGroups."""
+    within_ms: PositiveMs = 60_000
+    """How long it is awaited. After that the fault is not injected: the verdict is `unknown`."""
+
+    def __str__(self) -> str:
+        """Return it as people read it."""
+        what = f"is {self.state}" if self.state else f"has {self.members} members"
+        return f"{self.group} {what}"
 
 
 LISTED = 4
@@ -96,9 +119,7 @@ BrokerTarget = Annotated[
 ]
 
 
-def selected(
-    target: MemberTarget, group: str | None, experiment: "Experiment"
-) -> "tuple[MemberSpec, ...]":
+def selected(target: MemberTarget, group: str | None, experiment: Setup) -> tuple[MemberSpec, ...]:
     """Return the members that a target selects, as far as the file tells, in its order."""
     if isinstance(target, LeaderMemberOf):
         return ()

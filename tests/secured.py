@@ -89,8 +89,8 @@ class Secured(ProcessCluster):
         """Return the bootstrap servers of a listener."""
         return ",".join(self.listeners[listener])
 
-    def prepare(self, *, groups: bool = True) -> None:
-        """Let alice work on what has the prefix; without `groups`, on topics alone."""
+    def prepare(self) -> None:
+        """Let alice work on what has the prefix."""
         admin = AdminClient({"bootstrap.servers": self.bootstrap})
         scram = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
         user = UserScramCredentialUpsertion("alice", scram, self.password.encode())
@@ -100,8 +100,7 @@ class Secured(ProcessCluster):
                 kind, PREFIX, ResourcePatternType.PREFIXED, "User:alice", "*",
                 AclOperation[operation], AclPermissionType.ALLOW,
             )
-            for name, (kind, operations) in ALLOWED.items()
-            if groups or name != "group"
+            for kind, operations in ALLOWED.values()
             for operation in operations
         ]  # fmt: skip
         for answer in admin.create_acls(wanted).values():

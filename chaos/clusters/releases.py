@@ -116,8 +116,8 @@ Properties = Mapping[str, str | int | bool]
 
 def choosing(version: str, coordinator: str) -> Properties:
     """Return the properties that switch a coordinator on, where the release has both."""
-    both = len(line_of(version).coordinators) > 1
-    return {"group.coordinator.new.enable": coordinator == "java"} if both else {}
+    _, *others = line_of(version).coordinators
+    return {"group.coordinator.new.enable": coordinator == "java"} if others else {}
 
 
 def kraft(broker_id: int, voters: Mapping[int, str]) -> Properties:

@@ -27,8 +27,8 @@ def _done(tap: Tap, request: Mapping[str, Any]) -> Any:
             return tap.add(name, msgspec.convert(rule, Rule))
         case {"do": "remove", "rule": str(rule)}:
             return tap.remove(rule)
-        case {"do": "counters"}:
-            return tap.counters()
+        case {"do": "hits"}:
+            return tap.rules.hits
     raise ValueError(f"{request} is not known")
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 import psutil
 
-from chaos.errors import ChaosError
+from chaos.errors import ChaosError, GoneError
 from chaos.tap.rules import Rule
 from chaos.tap.settings import TapSettings
 from chaos.timing import SAME_START_MS, TAP_ANSWER_S, TAP_END_S, TAP_GONE_S, TAP_START_S
@@ -26,8 +26,10 @@ from chaos.waiting import until
 LOG = "tap.log"
 
 
-class TapGoneError(ChaosError):
+class TapGoneError(GoneError):
     """The tap's process has ended, and with it every rule and connection through it."""
+
+    left = "the tap has ended, and its rules with it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +72,10 @@ class RunningTap:
         hits: int = self._ask({"do": "remove", "rule": rule})
         return hits
 
-    def counters(self) -> dict[str, Any]:
-        """Return `rules`: how many requests each rule in force has hit, by its id."""
-        counters: dict[str, Any] = self._ask({"do": "counters"})
-        return counters
+    def hits(self) -> dict[str, int]:
+        """Return how many requests each rule in force has hit, by its id."""
+        hits: dict[str, int] = self._ask({"do": "hits"})
+        return hits
 
     def _ask(self, request: dict[str, Any]) -> Any:
         port, token = self._control

@@ -3,7 +3,6 @@
 import asyncio
 import socket
 import sys
-from typing import Any
 
 from chaos.tap.answers import Address
 from chaos.tap.connection import Broker, Connection
@@ -20,7 +19,7 @@ class Tap:
 
     def __init__(self, settings: TapSettings) -> None:
         self._settings = settings
-        self._rules = RuleTable()
+        self.rules = RuleTable()
         self._to_brokers = settings.to_brokers()
         self._addresses: dict[int, Address] = {}
         self._listeners: dict[int, Address] = {}
@@ -56,7 +55,7 @@ class Tap:
             tls=self._to_brokers,
             shows_certificate=self._settings.shows_certificate,
             log=GroupLog(self._settings.folder / str(node) / "group.log", loop.call_soon),
-            rules=self._rules,
+            rules=self.rules,
             listener=self.listener,
             connections=set(),
         )
@@ -67,18 +66,14 @@ class Tap:
 
     def add(self, name: str, rule: Rule) -> None:
         """Put a rule in force under an id."""
-        self._rules.add(name, rule)
+        self.rules.add(name, rule)
         self._drain()
 
     def remove(self, name: str) -> int:
         """End a rule, and let pass what it held; return how many requests it has hit."""
-        hits = self._rules.remove(name)
+        hits = self.rules.remove(name)
         self._drain()
         return hits
-
-    def counters(self) -> dict[str, Any]:
-        """Return `rules`: how many requests each rule in force has hit, by its id."""
-        return {"rules": self._rules.hits}
 
     def _drain(self) -> None:
         for broker in self._brokers.values():

@@ -26,20 +26,24 @@ def main() -> int:
     }
     if v.INSTANCE_ID is not None:
         settings["group.instance.id"] = v.INSTANCE_ID
-    consumer = Consumer(settings)
+    consumer, commits = Consumer(settings), v.Commits()
+
+    def gave_up(name: str, found: list) -> None:
+        commits.new = 0  # a commit of revoked partitions is an error
+        _say(name, found)
+
     consumer.subscribe(
         v.TOPICS,
         on_assign=lambda mine, found: _say("partitions_assigned", found, member_id=mine.memberid()),
-        on_revoke=lambda _, found: _say("partitions_revoked", found),
-        on_lost=lambda _, found: _say("partitions_lost", found),
+        on_revoke=lambda _, found: gave_up("partitions_revoked", found),
+        on_lost=lambda _, found: gave_up("partitions_lost", found),
     )
     v.say("startup_complete")
-    commits, new = v.Commits(), 0
     while not v.stopping.is_set():
         v.wait_to_poll()
         message = consumer.poll(0.1)
         if message is not None and message.error() is None:
-            new += 1
+            commits.new += 1
             v.say("records_consumed", count=1)
         elif message is not None:
             error = message.error()
@@ -47,9 +51,9 @@ def main() -> int:
                 v.say("fenced" if "fenced" in error.str() else "error", error=error.str())
                 return 1
             v.say("error", error=error.str())
-        if new and commits.due():
+        if commits.new and commits.due():
             consumer.commit(asynchronous=True)
-            new = 0
+            commits.new = 0
     consumer.close()
     v.say("shutdown_complete")
     return 0
@@ -60,9 +64,8 @@ def _say(name: str, found: list, **more: object) -> None:
 
 
 def _committed(error: KafkaError | None, offsets: list) -> None:
-    v.say_committed(
-        ((one.topic, one.partition, one.offset) for one in offsets if one.offset >= 0), error
-    )
+    stored = [(one.topic, one.partition, one.offset) for one in offsets if one.offset >= 0]
+    v.say_committed(stored, error and error.str())
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from loadtest.members.settings import PROGRAMS, path_of
 from scenarios import Experiment
 from scenarios.client_properties import Properties, written
 from scenarios.clients import ADAPTERS, IN_LOAD, MECHANISMS, WITHOUT_KEY_PASSWORD, kind_of
-from scenarios.members import members_of
+from scenarios.setup import members_of
 
 
 def prepare(

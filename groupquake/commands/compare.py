@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import click
-from pyspark.sql import functions as F
 
 from chaos.clusters.java import find_java
 from groupquake.commands.options import spark_options
@@ -22,10 +21,9 @@ Json = dict[str, Any]
 @click.command()
 @click.argument("runs", metavar="RUN RUN…", nargs=-1, required=True)
 @click.option(
-    "--tables",
-    metavar="URI",
+    "--tables", metavar="URI",
     help="Run tables that `groupquake report --tables` wrote; each RUN is a name there.",
-)
+)  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @spark_options
 def compare(
@@ -43,12 +41,11 @@ def compare(
         if tables is None:
             found = measures.of_runs(opened, runs)
         else:
-            found = measures.tables_at(opened, tables)
-        listed = found["runs"].where(F.col("run").isin(names)).toArrow().to_pylist()
-        about = {row["run"]: row for row in listed}
-        if missing := [name for name in names if name not in about]:
-            raise EvidenceError(f"{tables}: no run {', '.join(missing)} there")
-        beside = measures.side_by_side(measures.measures(found), names).toArrow().to_pylist()
+            found = measures.tables_at(opened, tables, names)
+    about = {row["run"]: row for row in measures.records(found["runs"])}
+    if missing := [name for name in names if name not in about]:
+        raise EvidenceError(f"{tables}: no run {', '.join(missing)} there")
+    beside = measures.side_by_side(measures.measures(found), names)
     result = {"runs": [about[name] for name in names], "measures": beside}
     Console.result(*json_lines(result) if as_json else _lines(names, result))
     return Exit.PASS

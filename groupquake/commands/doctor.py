@@ -1,15 +1,249 @@
-"""`groupquake doctor`: what a cluster allows, and what each missing thing costs in evidence."""
+"""`groupquake doctor`: what a cluster allows, and what each missing thing costs in evidence.
 
+Nothing of it is changed by looking.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import Any, Literal
 
 import click
+from kafka.admin import AlterConfigOp, ConfigResource, ConfigResourceType, KafkaAdminClient
+from kafka.errors import ClusterAuthorizationFailedError, KafkaError
 
-from groupquake.access import connected
+from chaos.clusters.releases import release_of
+from chaos.errors import ChaosError
+from groupquake.access import NEEDED, Right, connected, is_allowed
 from groupquake.commands.options import servers
 from groupquake.console import Console, json_lines
-from groupquake.doctor import Diagnosis, examine, snippet, switch
-from groupquake.exits import Exit
+from groupquake.exits import Exit, NotAuthorizedError
+from groupquake.external import PROTOCOLS, coordinator_of, settings_of
+from kafka_protocol.request_log import COMPLETED, LOGGER
 from scenarios.client_properties import KEYS, read_checked
+
+COORDINATOR_LOGGERS = {
+    "java": "org.apache.kafka.coordinator.group",
+    "scala": "kafka.coordinator.group",
+}
+SHIPPED_LEVELS = {LOGGER: "WARN", **dict.fromkeys(COORDINATOR_LOGGERS.values(), "INFO")}
+"""The levels of loggers as Kafka ships them."""
+TRIAL = "groupquake-doctor"
+"""A name that nothing is created under: brokers are asked what they would allow."""
+_CLUSTER = {
+    "DESCRIBE": "groups of other users are not listed, so that a taken name may go unseen",
+    "DESCRIBE_CONFIGS": "the brokers' settings are assumed, and a difference proves nothing; "
+    "loggers are not seen",
+    "ALTER_CONFIGS": "loggers cannot be switched on from here (--switch-on)",
+}
+
+_DONE = "OK"
+"""What kafka-python returns for a change that was made."""
+
+State = Literal["yes", "no", "not known"]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing that a run needs or would use; `costs` says what its absence means."""
+
+    what: str
+    state: State
+    costs: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What was found. `releases` are by broker id, `loggers` levels by broker id and logger."""
+
+    cluster_id: str
+    brokers: Mapping[int, str]
+    releases: Mapping[int, str]
+    coordinator: str | None
+    protocols: str | None
+    settings: Mapping[str, str]
+    loggers: Mapping[int, Mapping[str, str]]
+    items: Sequence[Item] = field(default_factory=list)
+
+    @property
+    def can_run(self) -> bool:
+        """Whether a run is possible at all."""
+        return not any(
+            item.state == "no" and "no run is possible" in item.costs for item in self.items
+        )
+
+    @property
+    def evidence(self) -> str:
+        """The level of evidence that its logs give as they are."""
+        on = [levels.get(LOGGER) in ("DEBUG", "TRACE") for levels in self.loggers.values()]
+        return "requests" if on and all(on) else "wire"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as JSON holds it."""
+        return {**asdict(self), "evidence": self.evidence, "can_run": self.can_run}
+
+
+def examine(client: KafkaAdminClient, prefix: str = "") -> Diagnosis:
+    """Ask a cluster what it allows for names with a prefix. Raises KafkaError without an answer."""
+    trial = prefix + TRIAL
+    cluster = client.describe_cluster()
+    brokers = {one["broker_id"]: f"{one['host']}:{one['port']}" for one in cluster["brokers"]}
+    releases = {
+        node: ".".join(map(str, client.get_broker_version_data(node).broker_version))
+        for node in brokers
+    }
+    first = next(iter(brokers))
+    settings = _or(lambda: settings_of(client, first), {})
+    loggers = {node: _or(partial(loggers_of, client, node), {}) for node in brokers}
+    kind = coordinator_of(_whole(min(releases.values())), settings)
+    items = [
+        *(_item(client, Right(name, "cluster"), costs) for name, costs in _CLUSTER.items()),
+        *(
+            _item(client, Right(name, of, trial), "no run is possible")
+            for of, names in NEEDED.items()
+            for name in names
+        ),
+        _item(client, Right("ALTER", "topic", trial), "topic.add-partitions is not possible"),
+        *_logging(loggers, kind),
+    ]
+    return Diagnosis(
+        cluster["cluster_id"], brokers, releases, kind, settings.get(PROTOCOLS), settings, loggers,
+        items,
+    )  # fmt: skip
+
+
+def loggers_of(client: KafkaAdminClient, broker: int) -> dict[str, str]:
+    """Return the levels of a broker's loggers that matter (KIP-412). Raises KafkaError."""
+    resource = ConfigResource(ConfigResourceType.BROKER_LOGGER, str(broker))
+    answer = client.describe_configs([resource], config_filter="all")
+    found: dict[str, dict[str, Any]] = next(iter(answer.values()))[str(broker)]
+    wanted = (LOGGER, *COORDINATOR_LOGGERS.values())
+    return {name: str(found[name]["value"]) for name in wanted if name in found}
+
+
+def switch(client: KafkaAdminClient, diagnosis: Diagnosis, *, on: bool) -> None:
+    """Set the levels of the loggers of every broker (KIP-412).
+
+    Raises NotAuthorizedError if ACLs refuse it, and ChaosError if a broker does for another reason.
+    kafka-python returns what a broker refuses as a text, and raises nothing.
+    """
+    configs = {
+        name: (AlterConfigOp.SET, "DEBUG" if on else SHIPPED_LEVELS[name])
+        for name in _loggers_of(diagnosis.coordinator)
+    }
+    for node in diagnosis.brokers:
+        resource = ConfigResource(ConfigResourceType.BROKER_LOGGER, str(node), configs)
+        answer = client.alter_configs([resource], raise_on_unknown=False, incremental=True)
+        said = next(iter(answer.values()))[str(node)]
+        if ClusterAuthorizationFailedError.__name__ in said:
+            raise NotAuthorizedError(
+                f"the loggers of broker {node} cannot be switched ({said}); it needs ALTER_CONFIGS"
+                " of the cluster"
+            )
+        if said != _DONE:
+            raise ChaosError(f"the loggers of broker {node} cannot be switched ({said})")
+
+
+def snippet(kafka: str) -> str:
+    """Return what writes `group.log` beside the brokers' other logs, for their log4j file."""
+    if kafka.startswith(("2.", "3.")):
+        return _log4j_1(kafka)
+    return _LOG4J_2.replace("@LOGGER@", LOGGER).replace("@COMPLETED@", COMPLETED)
+
+
+def _log4j_1(kafka: str) -> str:
+    """Return what our own brokers of that release write `group.log` with, into files that roll.
+
+    What these keep out of it has no appender here: `server` is one of ours.
+    """
+    template = release_of(_whole(kafka), "scala").logging
+    lines = [line for line in template.read_text().splitlines() if _GROUP_LINES.match(line)]
+    text = "\n".join([_LOG4J_1_HEAD, *lines, _ROLLS])
+    return (
+        text.replace(_FILE, _ROLLING)
+        .replace("${groupquake.folder}", "${kafka.logs.dir}")
+        .replace("=INFO, server", "=INFO")
+    )
+
+
+_GROUP_LINES = re.compile(
+    r"log4j\.(logger|additivity)\.(kafka\.|org\.apache\.kafka\.)|log4j\.appender\.group\b"
+)
+"""What the logging file of our own brokers has about `group.log`, in lines of log4j 1."""
+_LOG4J_1_HEAD = (
+    "# into the brokers' log4j.properties; the log is in UTC: start them with -Duser.timezone=UTC"
+)
+_FILE, _ROLLING = "org.apache.log4j.FileAppender", "org.apache.log4j.RollingFileAppender"
+_ROLLS = """\
+log4j.appender.group.MaxFileSize=100MB
+log4j.appender.group.MaxBackupIndex=20"""
+_LOG4J_2 = """\
+# into the brokers' log4j2.yaml: under Appenders.File
+- name: group
+  fileName: "${sys:kafka.logs.dir}/group.log"
+  PatternLayout:
+    pattern: "%sn %d{UNIX_MILLIS} %N %t %p %enc{%m}{CRLF} (%c)%n"
+    alwaysWriteExceptions: false
+# under Loggers.Logger
+- name: org.apache.kafka.coordinator.group
+  level: DEBUG
+  AppenderRef: [{ref: group}]
+- name: org.apache.kafka.coordinator.group.OffsetMetadataManager
+  level: INFO
+  AppenderRef: [{ref: group}]
+- name: org.apache.kafka.coordinator.common.runtime
+  level: INFO
+  AppenderRef:
+    - ref: group
+      RegexFilter: {regex: "(?s)\\\\[GroupCoordinator id=.*", onMatch: ACCEPT, onMismatch: DENY}
+- name: @LOGGER@
+  level: DEBUG
+  additivity: false
+  AppenderRef:
+    - ref: group
+      RegexFilter:
+        regex: "(?s)@COMPLETED@.*\\"requestApiKey\\":(?:8|9|11|12|13|14|68),.*"
+        onMatch: ACCEPT
+        onMismatch: DENY"""
+
+
+def _or(ask: Callable[[], Any], otherwise: Any) -> Any:
+    try:
+        return ask()
+    except (KafkaError, KeyError, StopIteration):
+        return otherwise
+
+
+def _item(client: KafkaAdminClient, right: Right, costs: str) -> Item:
+    """Ask for a right; nothing is made."""
+    states: Mapping[bool | None, State] = {True: "yes", False: "no", None: "not known"}
+    what = f"{right.of}s called {right.name}…" if right.name else right.of
+    allowed = _or(partial(is_allowed, client, right), None)
+    return Item(f"{right.operation} of {what}", states[allowed], costs)
+
+
+def _logging(loggers: Mapping[int, Mapping[str, str]], kind: str | None) -> list[Item]:
+    items = []
+    costs = (
+        "without the tap there is no evidence; with it, no lines of the coordinator (level wire)"
+    )
+    for node, levels in loggers.items():
+        for name in _loggers_of(kind):
+            level = levels.get(name)
+            state: State = "not known" if level is None else "yes" if level == "DEBUG" else "no"
+            items.append(Item(f"{name} of broker {node} at DEBUG", state, costs))
+    return items
+
+
+def _loggers_of(kind: str | None) -> list[str]:
+    """Return the loggers of requests, and of a kind of coordinator or of both."""
+    return [LOGGER, *(name for key, name in COORDINATOR_LOGGERS.items() if kind in (None, key))]
+
+
+def _whole(release: str) -> str:
+    return f"{release}.0" if release.count(".") == 1 else release
 
 
 @click.command(
@@ -21,16 +255,13 @@ from scenarios.client_properties import KEYS, read_checked
     "--bootstrap", required=True, metavar="HOST:PORT,…", callback=servers, help="Servers."
 )
 @click.option(
-    "--client-properties",
-    type=click.Path(dir_okay=False, path_type=Path),
+    "--client-properties", type=click.Path(dir_okay=False, path_type=Path),
     help=f"File of lines key=value for TLS and SASL: {', '.join(KEYS)}.",
-)
+)  # fmt: skip
 @click.option(
-    "--switch-on/--switch-off",
-    "on",
-    default=None,
+    "--switch-on/--switch-off", "on", default=None,
     help="Set the brokers' loggers of groups and requests to DEBUG, or back to what Kafka ships.",
-)
+)  # fmt: skip
 @click.option(
     "--log4j", is_flag=True, help="Print what writes group.log, for the brokers' log4j file."
 )
@@ -39,14 +270,9 @@ from scenarios.client_properties import KEYS, read_checked
 )
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def doctor(
-    bootstrap: str,
-    client_properties: Path | None,
-    prefix: str,
-    *,
-    on: bool | None,
-    log4j: bool,
-    as_json: bool,
-) -> Exit:
+    bootstrap: str, client_properties: Path | None, prefix: str,
+    *, on: bool | None, log4j: bool, as_json: bool,
+) -> Exit:  # fmt: skip
     """Tell what a cluster of yours allows: releases, ACLs, loggers, and what is missing.
 
     Nothing is created. --switch-on changes the levels of loggers alone; lines go where the

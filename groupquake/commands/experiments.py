@@ -35,16 +35,11 @@ def list_experiments(*, as_json: bool) -> Exit:
 @click.option("--seed", type=click.IntRange(0, BIG_SEED), default=0, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def plan(
-    name: str,
-    kafka: str | None,
-    coordinator: str | None,
-    settings: tuple[str, ...],
-    seed: int,
-    *,
-    as_json: bool,
-) -> Exit:
+    name: str, kafka: str | None, coordinator: str | None, set_: tuple[str, ...], seed: int,
+    *, as_json: bool,
+) -> Exit:  # fmt: skip
     """Print the fault schedule of an experiment and a seed; starts nothing."""
-    made = make_plan(resolve(name, kafka, coordinator, settings), seed)
+    made = make_plan(resolve(name, kafka, coordinator, set_), seed)
     Console.result(*json_lines(made.as_dict()) if as_json else made.describe())
     return Exit.PASS
 

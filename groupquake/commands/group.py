@@ -1,7 +1,7 @@
 """`groupquake group`: an operator's actions on a group of any cluster."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +10,12 @@ import click
 from chaos.removal import GroupError, Removal, error_name, remove_members, static_members
 from chaos.timing import REMOVAL_S
 from groupquake.access import require_answer
-from groupquake.commands.options import servers
+from groupquake.commands.options import duration, servers
 from groupquake.console import Console, json_lines
 from groupquake.exits import Exit
 from kafka_protocol.errors import Error
 from scenarios.client_properties import KEYS, read_checked
-from scenarios.durations import format_ms, parse_positive_ms
+from scenarios.durations import format_ms
 
 _ADVICE = {
     14: "the coordinator is loading the group; try again",
@@ -43,13 +43,6 @@ def _instance_ids(_: click.Context, __: click.Parameter, text: str | None) -> tu
     return names
 
 
-def _duration(_: click.Context, __: click.Parameter, text: str) -> int:
-    try:
-        return parse_positive_ms(text)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from error
-
-
 @group.command(
     "remove-members",
     epilog=f"Exit codes: 0 all removed; {Exit.FAIL:d} some not removed, the output says why; "
@@ -58,46 +51,28 @@ def _duration(_: click.Context, __: click.Parameter, text: str) -> int:
 )
 @click.argument("group_id", metavar="GROUP")
 @click.option(
-    "--instances",
-    metavar="A,B,…",
-    callback=_instance_ids,
+    "--instances", metavar="A,B,…", callback=_instance_ids,
     help="The members to remove, by group.instance.id.",
-)
+)  # fmt: skip
 @click.option("--all", "everyone", is_flag=True, help="Remove every static member of the group.")
 @click.option(
-    "--bootstrap",
-    required=True,
-    metavar="HOST:PORT,…",
-    callback=servers,
-    help="Servers.",
+    "--bootstrap", required=True, metavar="HOST:PORT,…", callback=servers, help="Servers."
 )
 @click.option(
-    "--config",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    "--config", type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help=f"File of lines key=value for TLS and SASL: {', '.join(KEYS)}.",
-)
+)  # fmt: skip
 @click.option(
-    "--timeout",
-    "timeout_ms",
-    metavar="TIME",
-    default=format_ms(round(REMOVAL_S * 1000)),
-    show_default=True,
-    callback=_duration,
+    "--timeout", "timeout_ms", metavar="TIME", default=format_ms(round(REMOVAL_S * 1000)),
+    show_default=True, callback=duration,
     help="How long to wait for the cluster, and for each response.",
-)
+)  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Print who would be removed; remove nobody.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def remove_members_command(
-    group_id: str,
-    instances: tuple[str, ...],
-    bootstrap: str,
-    config: Path | None,
-    timeout_ms: int,
-    *,
-    everyone: bool,
-    dry_run: bool,
-    as_json: bool,
-) -> Exit:
+    group_id: str, instances: tuple[str, ...], bootstrap: str, config: Path | None,
+    timeout_ms: int, *, everyone: bool, dry_run: bool, as_json: bool,
+) -> Exit:  # fmt: skip
     """Remove static members from a group at once, without waiting for their session timeout.
 
     For scale-down and host replacement: one LeaveGroup request by instance ids (KIP-345). Members
@@ -105,10 +80,12 @@ def remove_members_command(
     """
     if everyone == bool(instances):
         raise click.UsageError("give either --instances A,B,… or --all")
-    cluster = _Cluster(bootstrap, read_checked(config), timeout_ms / 1000)
-    require_answer(bootstrap, cluster.properties, cluster.timeout_s)
+    properties, timeout_s = read_checked(config), timeout_ms / 1000
+    require_answer(bootstrap, properties, timeout_s)
+    present = partial(static_members, bootstrap, group_id, properties, timeout_s=timeout_s)
+    remove = partial(remove_members, bootstrap, group_id, config=properties, timeout_s=timeout_s)
     try:
-        removal = cluster.remove(group_id, instances, dry_run=dry_run)
+        removal = _removal(instances, present, None if dry_run else remove)
     except GroupError as error:
         removal = Removal(error.code, ())
         Console.error(f"group {group_id}: {_described(error.code)}")
@@ -120,38 +97,29 @@ def remove_members_command(
     return Exit.FAIL if any(codes) else Exit.PASS
 
 
-@dataclass(frozen=True, slots=True)
-class _Cluster:
-    bootstrap: str
-    properties: Mapping[str, str]
-    timeout_s: float
+def _removal(
+    instances: Sequence[str],
+    present: Callable[[], Sequence[str]],
+    remove: Callable[[Sequence[str]], Removal] | None,
+) -> Removal:
+    """Remove the given members, or all static ones; without `remove`, only look them up.
 
-    def remove(self, group_id: str, instances: Sequence[str], *, dry_run: bool) -> Removal:
-        """Remove the given members, or all static ones; in a dry run, only look them up.
-
-        Raises GroupError for an error of the whole group.
-        """
-        if dry_run:
-            present = self._present(group_id)
-            codes = (
-                (one, Error.NONE if one in present else Error.UNKNOWN_MEMBER_ID)
-                for one in instances
-            )
-            return Removal(Error.NONE, tuple(codes) or tuple((one, Error.NONE) for one in present))
-        wanted = instances or self._present(group_id)
-        if not wanted:
-            return Removal(Error.NONE, ())
-        removal = remove_members(
-            self.bootstrap, group_id, wanted, config=self.properties, timeout_s=self.timeout_s
-        )
-        if removal.error != Error.NONE:
-            raise GroupError(removal.error, error_name(removal.error))
-        if all(code == Error.UNKNOWN_MEMBER_ID for _, code in removal.members):
-            self._present(group_id)  # raises if there is no group: brokers respond the same
-        return removal
-
-    def _present(self, group_id: str) -> tuple[str, ...]:
-        return static_members(self.bootstrap, group_id, self.properties, timeout_s=self.timeout_s)
+    Raises GroupError for an error of the whole group.
+    """
+    if remove is None:
+        there = present()
+        codes = [Error.NONE if one in there else Error.UNKNOWN_MEMBER_ID for one in instances]
+        looked_up = zip(instances, codes, strict=True) if instances else ((one, 0) for one in there)
+        return Removal(Error.NONE, tuple(looked_up))
+    wanted = instances or present()
+    if not wanted:
+        return Removal(Error.NONE, ())
+    removal = remove(wanted)
+    if removal.error != Error.NONE:
+        raise GroupError(removal.error, error_name(removal.error))
+    if all(code == Error.UNKNOWN_MEMBER_ID for _, code in removal.members):
+        present()  # raises if there is no group: brokers respond the same
+    return removal
 
 
 def _described(code: int) -> str:
@@ -168,9 +136,7 @@ def _lines(group_id: str, removal: Removal, *, dry_run: bool) -> list[str]:
 
 
 def _as_dict(group_id: str, removal: Removal, *, dry_run: bool) -> dict[str, Any]:
-    def name(code: int) -> str | None:
-        return error_name(code) if code else None
-
+    name = lambda code: error_name(code) if code else None
     return {
         "group": group_id,
         "dry_run": dry_run,

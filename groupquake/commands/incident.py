@@ -16,12 +16,12 @@ from reports.ingest import cache
 from reports.ingest.failures import explained
 from reports.ingest.spark import SparkOptions, session
 from reports.page.wording import REASONS, counted
-from scenarios.durations import parse_positive_ms
 from scenarios.regular_files import open_regular
 
 OUTPUT = "incident"
 """The folder of the results, if none is given."""
 LARGE = 1_000_000_000
+"""The bytes that evidence elsewhere is taken to have: a session is opened for it."""
 SHOWN = 5
 _RUN = ("environment.json", "experiment.yaml", "night.json", "brokers")
 """What folders of runs and nights have; folders of logs have none of them."""
@@ -31,36 +31,14 @@ _LOG = re.compile(r"\.(?:log|gz|out)\b[^/]*$")
 """How the name of a log ends that is not on this machine."""
 
 
-class TimeZone(click.ParamType):
-    """A time zone by its name in the tz database."""
-
-    name = "zone"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> ZoneInfo:
-        """Return the zone."""
-        if isinstance(value, ZoneInfo):
-            return value
-        try:
-            return ZoneInfo(value)
-        except (ZoneInfoNotFoundError, ValueError, OSError):
-            self.fail(f"no time zone is called {value!r}; write one like Europe/Berlin", param, ctx)
-
-
-class Duration(click.ParamType):
-    """A duration such as 45s, as ms."""
-
-    name = "duration"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """Return the milliseconds."""
-        try:
-            return float(parse_positive_ms(value))
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
+def time_zone(_: click.Context, __: click.Parameter, name: str) -> ZoneInfo:
+    """Return a time zone by its name in the tz database."""
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise click.BadParameter(
+            f"no time zone is called {name!r}; write one like Europe/Berlin"
+        ) from error
 
 
 def are_logs(place: str) -> bool:
@@ -116,7 +94,7 @@ def report_logs(
     target = places.uri_of(output or OUTPUT)
     with (
         explained(spark.remote or spark.master or "Spark"),
-        session(spark, _size(logs), cache.folder() / "spark.log") as opened,
+        session(spark, sum(map(_bytes_of, logs)), cache.folder() / "spark.log") as opened,
     ):
         if output is not None:
             places.refuse_results(opened, target, ("tables", *analysis.FILES))
@@ -133,15 +111,11 @@ def report_logs(
     return Exit.UNKNOWN
 
 
-def _size(logs: Sequence[str]) -> int:
-    """Return the bytes of the logs; `LARGE` where one is not on this machine."""
-    total = 0
-    for path in map(Path, logs):
-        if not path.exists():
-            return LARGE
-        files = [path] if path.is_file() else path.rglob("*")
-        total += sum(file.stat().st_size for file in files if file.is_file())
-    return total
+def _bytes_of(log: str) -> int:
+    """Return the bytes of a log or a folder of logs; `LARGE` where it is not on this machine."""
+    path = Path(log)
+    files = path.rglob("*") if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files if file.is_file()) if path.exists() else LARGE
 
 
 def summary(incident: dict[str, Any], place: str) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any, get_args
 import click
 
 from scenarios import Experiment, find
+from scenarios.durations import parse_positive_ms
 from scenarios.releases import Coordinator
 
 experiment_argument = click.argument("name", metavar="NAME|FILE")
@@ -18,7 +19,7 @@ coordinator_option = click.option(
     help="Group coordinator, for releases with two. [the release's default]",
 )
 set_option = click.option(
-    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change one value of the file."
+    "--set", "set_", multiple=True, metavar="KEY=VALUE", help="Change one value of the file."
 )
 master_option = click.option(
     "--master", default="local[*]", show_default=True, help="Spark master for the analysis."
@@ -63,6 +64,14 @@ def spark_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def is_port(text: str) -> bool:
     """Whether text is the number of a TCP port."""
     return re.fullmatch("[0-9]{1,5}", text) is not None and 0 < int(text) < 65536
+
+
+def duration(_: click.Context, __: click.Parameter, text: str | None) -> int | None:
+    """Read a duration such as 45s, as ms."""
+    try:
+        return None if text is None else parse_positive_ms(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
 
 
 def servers(_: click.Context, __: click.Parameter, text: str | None) -> str | None:

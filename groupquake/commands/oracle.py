@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -12,6 +12,7 @@ import click
 from groupquake import folders
 from groupquake.console import Console, json_lines
 from groupquake.exits import Exit
+from groupquake.timing import REDUCTION_S, REPLAY_SHOWN_S
 from reference_coordinator.classic import CLASSIC
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import KIP_345, PROFILE_NAMES, promised_by
@@ -20,23 +21,17 @@ from reference_coordinator.event_files.reading import EventFileError, EventSeque
 from reference_coordinator.event_files.writing import CASE, EVENTS, PAGE, Account
 from reference_coordinator.replay import Replay, Violation
 from reference_coordinator.replay import replay as replay_evidence
+from reports import EvidenceError
 from reports.judgement.collector import collector_paused
 from scenarios.regular_files import open_regular
 
 EXITS = {"violation": Exit.FAIL, "unknown": Exit.UNKNOWN, "explained": Exit.PASS}
 """Exit codes of the verdicts, the worst first."""
-PROGRESS_S = 2.0
-EFFORT_S = 30
-"""How long the first violation is reduced, where --effort does not say."""
 UNLIMITED = 10**12
 """Steps of a reduction that only time ends."""
 LONGEST_LINE = 64 << 20
 NAMES = ", ".join(PROFILE_NAMES)
 FOLDER = "counterexample"
-
-
-class UnknownRulesError(Exception):
-    """The oracle has no rules for the release in a header."""
 
 
 @dataclass(frozen=True)
@@ -88,29 +83,22 @@ def oracle() -> None:
 )
 @click.argument("file")
 @click.option(
-    "--profile",
-    metavar="P",
+    "--profile", metavar="P",
     help="The rules: a release such as 4.3.0 or 3.9.1-scala, or kip-345, the release as KIP-345"
     " promises it. [the file's release]",
-)
+)  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.option(
-    "--counterexample",
-    "folder",
-    metavar="DIR",
+    "--counterexample", "folder", metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder for the first violation, as a text, an event file and a test."
     f" [./{FOLDER}, with a number if that exists]",
-)
+)  # fmt: skip
 @click.option(
-    "--effort",
-    "effort_s",
-    metavar="SECONDS",
-    type=click.IntRange(0, 86_400),
-    default=EFFORT_S,
-    show_default=True,
+    "--effort", "effort_s", metavar="SECONDS", type=click.IntRange(0, 86_400),
+    default=REDUCTION_S, show_default=True,
     help="How long to reduce the first violation at most. What is left then is printed.",
-)
+)  # fmt: skip
 def replay(
     file: str, profile: str | None, folder: Path | None, effort_s: int, *, as_json: bool
 ) -> Exit:
@@ -138,21 +126,23 @@ def replay(
         with stream as lines:
             results, first = _judge_all(read(_decoded(lines, name), name), rules, name, console)
     except EventFileError as error:
-        Console.error(f"{error}; `groupquake oracle replay --help` shows the form")
-        return Exit.USAGE
-    except UnknownRulesError as error:
-        Console.error(str(error))
-        return Exit.USAGE
+        advice = "`groupquake oracle replay --help` shows the form"
+        raise EvidenceError(f"{error}; {advice}") from error
     except OSError as error:
-        Console.error(f"{name}: cannot be read ({error.strerror}); give the path of a file")
-        return Exit.USAGE
-    shown = None if first is None else _Shown.of(first, name, folder, console, effort_s)
+        raise EvidenceError(
+            f"{name}: cannot be read ({error.strerror}); give the path of a file"
+        ) from error
+    account = None if first is None else _reduced(first, name, console, effort_s)
+    files = [] if account is None else _written(account, folder)
     if as_json:
-        document = {"file": name, **_totals(results), "sequences": results,
-                    "counterexample": None if shown is None else shown.as_dict()}  # fmt: skip
-        Console.result(*json_lines(document))
+        shown = None
+        if first is not None and account is not None:
+            shown = _as_dict(first, account) | {"effort_s": effort_s}
+            shown |= {"violation": first.violation_dict(account.found.violation), "files": files}
+        document = {"file": name, **_totals(results), "sequences": results}
+        Console.result(*json_lines(document | {"counterexample": shown}))
     else:
-        more = [] if shown is None else shown.lines()
+        more = [] if account is None else _counterexample_lines(account, files, effort_s)
         Console.result(*(_line(name, one) for one in results), *more, _summary(results))
     verdicts = {one["verdict"] for one in results}
     return next((code for verdict, code in EXITS.items() if verdict in verdicts), Exit.PASS)
@@ -187,7 +177,7 @@ def _judge_all(
         results.append(judged.as_dict())
         if first is None and judged.verdict == "violation":
             first = judged
-        if time.monotonic() - shown_s > PROGRESS_S:
+        if time.monotonic() - shown_s > REPLAY_SHOWN_S:
             console.progress(_summary(results))
             shown_s = time.monotonic()
     return results, first
@@ -203,7 +193,7 @@ def _judge(sequence: EventSequence, rules: Profile | None, name: str) -> Judged:
         rules = promised_by(own)
     rules = rules or own
     if rules is None:
-        raise UnknownRulesError(
+        raise EvidenceError(
             f"{name}:{sequence.line}: no profile for the {sequence.coordinator} coordinator of"
             f" Kafka {sequence.kafka}; choose one with --profile: {NAMES}"
         )
@@ -239,76 +229,58 @@ def _line(name: str, one: Mapping[str, Any]) -> str:
     return f"{text}; {first['request']} at line {first['line']}: {rule}"
 
 
-@dataclass(frozen=True)
-class _Shown:
-    """A reduced violation, and the files that it was written to."""
+def _reduced(judged: Judged, name: str, console: Console, effort_s: float) -> Account | None:
+    """Reduce a sequence to what its first violation needs."""
+    sequence = judged.sequence
+    console.progress(
+        f"reducing sequence {sequence.number} to its counterexample, {effort_s:g} s at most"
+        " (--effort)"
+    )
+    end_s = time.monotonic() + effort_s
+    is_over = lambda: time.monotonic() >= end_s
+    with collector_paused():
+        found = counterexample(sequence.evidence, judged.profile, UNLIMITED, is_over=is_over)
+    if found is None:
+        return None
+    source = f"{name}:{sequence.line}, sequence {sequence.number}, group {sequence.group}"
+    places = {request: f"{name}:{line}" for request, line in sequence.places.items()}
+    return Account(found, sequence, judged.profile, source, places)
 
-    judged: Judged
-    account: Account
-    files: list[str]
-    effort_s: float
 
-    @classmethod
-    def of(
-        cls, judged: Judged, name: str, folder: Path | None, console: Console, effort_s: float
-    ) -> "_Shown | None":
-        """Reduce the sequence to what the violation needs, and write it."""
-        sequence = judged.sequence
-        console.progress(
-            f"reducing sequence {sequence.number} to its counterexample, {effort_s:g} s at most"
-            " (--effort)"
+def _counterexample_lines(account: Account, files: Sequence[str], effort_s: float) -> list[str]:
+    over = f"the {effort_s:g} s were over; --effort SECONDS leaves out more"
+    more = [] if account.found.minimal else [over]
+    return ["", *account.shown(), *more, "", *(f"written: {file}" for file in files), ""]
+
+
+def _as_dict(judged: Judged, account: Account) -> dict[str, Any]:
+    found, sequence = account.found, judged.sequence
+    return {
+        "sequence": sequence.number,
+        "requests": [seen.id for seen in found.evidence.requests],
+        "lines": [sequence.places[seen.id] for seen in found.evidence.requests],
+        "left_out": found.left_out,
+        "minimal": found.minimal,
+    }
+
+
+def _written(account: Account, folder: Path | None) -> list[str]:
+    """Write a counterexample into a folder, by default a new one; return the paths of its files.
+
+    The verdict does not need them: an error is printed.
+    """
+    try:
+        if folder is None:
+            folder = folders.unused(Path(), FOLDER)
+        folder.mkdir(parents=True, exist_ok=True)
+        contents = account.files()
+        for name, content in contents.items():
+            with (folder / name).open("x", encoding="utf-8") as file:
+                file.write(content)
+    except OSError as error:
+        Console.error(
+            f"the counterexample cannot be written to {error.filename} ({error.strerror});"
+            " give another folder with --counterexample"
         )
-        end_s = time.monotonic() + effort_s
-        with collector_paused():
-            found = counterexample(
-                sequence.evidence,
-                judged.profile,
-                UNLIMITED,
-                is_over=lambda: time.monotonic() >= end_s,
-            )
-        if found is None:
-            return None
-        source = f"{name}:{sequence.line}, sequence {sequence.number}, group {sequence.group}"
-        places = {request: f"{name}:{line}" for request, line in sequence.places.items()}
-        account = Account(found, sequence, judged.profile, source, places)
-        try:
-            files = _written(account.files(), folder)
-        except OSError as error:
-            Console.error(
-                f"the counterexample cannot be written to {error.filename} ({error.strerror});"
-                " give another folder with --counterexample"
-            )
-            files = []
-        return cls(judged, account, files, effort_s)
-
-    def lines(self) -> list[str]:
-        """Return its lines."""
-        over = f"the {self.effort_s:g} s were over; --effort SECONDS leaves out more"
-        more = [] if self.account.found.minimal else [over]
-        written = [f"written: {file}" for file in self.files]
-        return ["", *self.account.shown(), *more, "", *written, ""]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return its JSON object."""
-        found, sequence = self.account.found, self.judged.sequence
-        return {
-            "sequence": sequence.number,
-            "requests": [seen.id for seen in found.evidence.requests],
-            "lines": [sequence.places[seen.id] for seen in found.evidence.requests],
-            "left_out": found.left_out,
-            "minimal": found.minimal,
-            "effort_s": self.effort_s,
-            "violation": self.judged.violation_dict(found.violation),
-            "files": self.files,
-        }
-
-
-def _written(contents: Mapping[str, str], folder: Path | None) -> list[str]:
-    """Write files into a folder, by default a new one in the current folder; return their paths."""
-    if folder is None:
-        folder = folders.unused(Path(), FOLDER)
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, content in contents.items():
-        with (folder / name).open("x", encoding="utf-8") as file:
-            file.write(content)
+        return []
     return [str(folder / name) for name in contents]

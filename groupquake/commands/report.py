@@ -10,8 +10,8 @@ from zoneinfo import ZoneInfo
 import click
 
 from chaos.clusters.java import find_java
-from groupquake.commands.incident import Duration, TimeZone, are_logs, report_logs
-from groupquake.commands.options import spark_options
+from groupquake.commands.incident import LARGE, are_logs, report_logs, time_zone
+from groupquake.commands.options import duration, spark_options
 from groupquake.console import Console
 from groupquake.exits import OF_VERDICT, Exit
 from groupquake.signals import SIGNALS
@@ -22,55 +22,41 @@ from reports.ingest.failures import explained
 from reports.ingest.spark import SparkOptions, prepare, session
 from reports.judgement.run.run_folder import logs_bytes
 
-LARGE = 1_000_000_000
-"""The size that evidence elsewhere is taken to have: a session is opened for it, in bytes."""
 WORST_FIRST = (Exit.FAIL, Exit.INTERNAL, Exit.USAGE, Exit.UNKNOWN, Exit.PASS)
 
 
 @click.command()
 @click.argument("runs", metavar="RUN|LOG…", nargs=-1, required=True)
 @click.option(
-    "--output",
-    metavar="FOLDER",
+    "--output", metavar="FOLDER",
     help="For tables, verdict and page of one run, or of logs."
     "  [default: the run's folder; incident for logs]",
-)
+)  # fmt: skip
 @click.option(
-    "--tables",
-    metavar="URI",
+    "--tables", metavar="URI",
     help="Append the tables of the runs to those of many runs, partitioned by run.",
-)
+)  # fmt: skip
 @click.option(
-    "--table-format",
-    metavar="NAME",
-    default="parquet",
-    show_default=True,
+    "--table-format", metavar="NAME", default="parquet", show_default=True,
     help="Format of --tables; another one, such as delta, where Spark has it.",
-)
+)  # fmt: skip
 @click.option(
-    "--logs",
-    "as_logs",
-    is_flag=True,
+    "--logs", "as_logs", is_flag=True,
     help="Take every place for logs, whatever its name: a folder that is not on this machine.",
-)
+)  # fmt: skip
 @click.option(
-    "--time-zone",
-    type=TimeZone(),
-    default="UTC",
-    show_default=True,
+    "--time-zone", "zone", metavar="ZONE", callback=time_zone, default="UTC", show_default=True,
     help="Of logs: the brokers' time zone, such as Europe/Berlin.",
-)
+)  # fmt: skip
 @click.option(
-    "--session",
-    "session_ms",
-    type=Duration(),
+    "--session", "session_ms", metavar="DURATION", callback=duration,
     help="Of logs: estimate what static members with this session timeout would have spared."
     "  [default: what the lines tell, or 45s]",
-)
+)  # fmt: skip
 @spark_options
 def report(
     runs: tuple[str, ...], output: str | None, tables: str | None, table_format: str,
-    time_zone: ZoneInfo, session_ms: float | None, spark: SparkOptions, *, as_logs: bool,
+    zone: ZoneInfo, session_ms: int | None, spark: SparkOptions, *, as_logs: bool,
 ) -> Exit:  # fmt: skip
     """Judge stored runs again, from their run folders; or report what brokers' own logs tell.
 
@@ -89,7 +75,7 @@ def report(
                 "--tables is for runs; logs have tables of their own in --output"
             )
         with SIGNALS.handling(_leave_at_once):
-            return report_logs(logs, output, time_zone, session_ms, spark)
+            return report_logs(logs, output, zone, session_ms and float(session_ms), spark)
     if output is not None and len(folders) > 1:
         raise click.UsageError("--output is for one run; give one")
     worst = Exit.PASS
@@ -141,7 +127,9 @@ def _in_session(
     console.progress("starting Spark")
     with (
         explained(spark.remote or spark.master or "Spark"),
-        session(spark, _size(runs), cache.folder() / "spark.log") as opened,
+        session(
+            spark, max(map(_bytes_of, runs), default=0), cache.folder() / "spark.log"
+        ) as opened,
     ):
 
         def judge_in_session(run: str) -> Exit:
@@ -156,14 +144,9 @@ def _in_session(
         yield judge_in_session
 
 
-def _size(runs: Sequence[str]) -> int:
-    """Return the bytes of the largest run's logs; `LARGE` where one is not on this machine."""
-    sizes = [0]
-    for run in runs:
-        if not Path(run).is_dir():
-            return LARGE
-        sizes.append(logs_bytes(Path(run)))
-    return max(sizes)
+def _bytes_of(run: str) -> int:
+    """Return the bytes of a run's logs; `LARGE` where it is not on this machine."""
+    return logs_bytes(Path(run)) if Path(run).is_dir() else LARGE
 
 
 def judge(folder: Path, master: str, console: Console) -> Exit:

@@ -9,32 +9,42 @@ from typing import Any
 
 import click
 
+from chaos.clusters.factory import KINDS, Place
 from chaos.clusters.java import find_java
 from chaos.plan import make_plan
-from groupquake import external, folders, load_process, own_builds, telemetry
+from groupquake import external, folders, load_process, own_builds
 from groupquake.attached import run_attached
 from groupquake.clients import programs
 from groupquake.commands.options import (
     coordinator_option,
     experiment_argument,
+    is_port,
     kafka_option,
     master_option,
-    resolve,
+    servers,
     set_option,
 )
 from groupquake.commands.report import judge
-from groupquake.commands.where import EXTERNAL, Where, implies_tap, where_options
+from groupquake.commands.run_options import EXTERNAL, RELEASE, REPEATED, RunOptions
 from groupquake.console import Console
 from groupquake.exits import AbortedError, Exit, NotHealedError
-from groupquake.load_workers import WorkerOptions, worker_options
+from groupquake.load_workers import listen_address
 from groupquake.recovery import recover_all
 from groupquake.runner import Runner
 from groupquake.signals import SIGNALS
 from reports import EvidenceError, ExecutionError
 from reports.ingest.spark import prepare, reach
 from reports.judgement.run.run_folder import logs_bytes
+from scenarios import Experiment
 from scenarios.client_properties import without_tls
 from scenarios.fields import BIG_SEED
+
+
+def _ports(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
+    """Check a comma-separated list of ports."""
+    if text is not None and not all(map(is_port, text.split(","))):
+        raise click.BadParameter(f"'{text}' is not a list of ports; write 9092,9093,9094")
+    return text
 
 
 @click.command()
@@ -46,163 +56,180 @@ from scenarios.fields import BIG_SEED
     "--seed", type=click.IntRange(0, BIG_SEED), help="Decides the order of faults. [random]"
 )
 @master_option
-@where_options
 @click.option(
-    "--tap",
-    is_flag=True,
-    help="Put the tap before the brokers: what members send goes through it, and is written.",
+    "--cluster", type=click.Choice(KINDS),
+    help="Brokers as local processes, as containers of a Docker engine, or a cluster that"
+    " exists (external).  [default: process, or as the experiment says]",
+)  # fmt: skip
+@click.option(
+    "--bootstrap", metavar="HOST:PORT,…", callback=servers, help="Servers of an external cluster."
 )
 @click.option(
-    "--profile",
-    metavar="NAME",
+    "--client-properties", type=click.Path(dir_okay=False, resolve_path=True, path_type=Path),
+    help="File of lines key=value with which clients reach it: TLS, SASL.",
+)  # fmt: skip
+@click.option(
+    "--prefix", metavar="TEXT",
+    help="What the names of its topics and groups begin with. [groupquake- and random letters]",
+)  # fmt: skip
+@click.option(
+    "--allow-faults", metavar="CLUSTER_ID",
+    help="Allow faults of its brokers, by the hooks of the experiment.",
+)  # fmt: skip
+@click.option(
+    "--image", metavar="NAME",
+    help="Image of the containers. [groupquake/kafka, else apache/kafka]",
+)  # fmt: skip
+@click.option(
+    "--kafka-home",
+    type=click.Path(exists=True, file_okay=False, resolve_path=True, path_type=Path),
+    help="Use the jars of this Kafka distribution instead of Maven's.",
+)
+@click.option(
+    "--ports", metavar="P,P,…", callback=_ports,
+    help="Client ports of the brokers on 127.0.0.1. [free ones]",
+)  # fmt: skip
+@click.option(
+    "--tap", is_flag=True,
+    help="Put the tap before the brokers: what members send goes through it, and is written.",
+)  # fmt: skip
+@click.option(
+    "--profile", metavar="NAME",
     help="Judge by these rules: a release such as 4.3 or 3.9-java, or kip-345. Needed for a build"
     " of your own (--kafka-home, --image). [those of the release]",
-)
+)  # fmt: skip
 @click.option("--keep", is_flag=True, help="Keep the cluster running at the end, until Ctrl-C.")
 @click.option(
-    "--no-report",
-    is_flag=True,
-    help="Only collect evidence, for `groupquake report` to judge.",
+    "--no-report", is_flag=True, help="Only collect evidence, for `groupquake report` to judge."
 )
 @click.option(
-    "--runs",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("runs"),
-    show_default=True,
-    help="Parent of the run folders.",
-)
+    "--runs", type=click.Path(file_okay=False, path_type=Path), default=Path("runs"),
+    show_default=True, help="Parent of the run folders.",
+)  # fmt: skip
 @click.option(
-    "--otel",
-    is_flag=True,
+    "--otel", is_flag=True,
     help="Export spans and metrics of members and faults by OpenTelemetry (OTEL_… variables).",
-)
-@worker_options
-@click.option("--ui", "page", is_flag=True, help="Open Locust's page to start and see the run.")
+)  # fmt: skip
 @click.option(
-    "--web-port",
-    type=click.IntRange(1, 65535),
-    default=8089,
-    show_default=True,
+    "--processes", type=click.IntRange(1, 1_000), metavar="N",
+    help="Run the members in N Locust workers on this machine, forked from their master.",
+)  # fmt: skip
+@click.option(
+    "--expect-workers", type=click.IntRange(1, 1_000), metavar="N",
+    help="Wait for N Locust workers that you start by the line that is shown.",
+)  # fmt: skip
+@click.option(
+    "--listen", metavar="HOST[:PORT]", callback=listen_address,
+    help="Where the workers of --expect-workers connect to. [127.0.0.1, a free port]",
+)  # fmt: skip
+@click.option("--ui", is_flag=True, help="Open Locust's page to start and see the run.")
+@click.option(
+    "--web-port", type=click.IntRange(1, 65535), default=8089, show_default=True,
     help="Port of that page on 127.0.0.1.",
-)
+)  # fmt: skip
 @click.option("--attach", type=click.IntRange(1, 65535), hidden=True)
-def run(
-    name: str,
-    kafka: str | None,
-    coordinator: str | None,
-    settings: tuple[str, ...],
-    seed: int | None,
-    master: str,
-    *,
-    where: Where,
-    tap: bool,
-    profile: str | None,
-    keep: bool,
-    no_report: bool,
-    runs: Path,
-    otel: bool,
-    workers: WorkerOptions,
-    page: bool,
-    web_port: int,
-    attach: int | None,
-) -> Exit:
+def run(**given: Any) -> Exit:
     """Run an experiment on a real cluster of brokers and judge it.
 
     Prints the verdict, the headline, the report's path and the command that repeats the run.
     """
-    console = Console()
-    if otel:
-        telemetry.require()
-    experiment = resolve(name, kafka, coordinator, (*settings, *where.settings))
-    place = where.place(experiment)
-    workers.check(experiment)
+    console, options = Console(), RunOptions(**given)
+    if options.otel:
+        load_process.require_otel()
+    experiment = options.experiment()
+    place = options.place(experiment)
+    options.workers.check(experiment)
     programs.require_there(experiment)
-    if not no_report:
+    if not options.no_report:
         find_java()  # Spark needs Java and its master; fail now rather than after the run
-        reach(master)
-    options = [*where.options, *(f"--set={setting}" for setting in settings)]
-    options += [*workers.given, *(["--tap"] if tap else [])]
-    tap = tap or implies_tap(experiment)
-    options += [f"--profile={profile}"] if profile else []
-    if experiment.cluster.logs == "none" and not (no_report or tap):
+        reach(options.master)
+    tap = options.has_tap(experiment)
+    if experiment.cluster.logs == "none" and not (options.no_report or tap):
         raise click.UsageError("cluster.logs: none gives no verdict; add --no-report, or --tap")
-    if page:
-        _require_page_alone(keep=keep, no_report=no_report, workers=workers)
-        more = [*options, f"--runs={runs}", f"--master={master}"]
-        security = load_process.security_of(experiment, tap=tap)
-        load_process.exec_locust_page(
-            web_port, name, kafka, coordinator, seed, more, security, otel=otel
-        )
-    recover_all(console.progress)  # before the cluster is asked: brokers of it may be broken
-    outside: dict[str, Any] = {}
-    if place.kind == EXTERNAL:
-        experiment, place, outside = external.resolve(
-            experiment, place, kafka, coordinator, where.allow_faults, console.progress
-        )
-        properties = place.external.client_properties if place.external else {}
-        programs.require_able(experiment, without_tls(properties) if tap else properties)
-    experiment, place, built = own_builds.resolve(
-        experiment, place, kafka, coordinator, profile, console.progress
-    )
-    outside |= built
-    chosen = secrets.randbelow(BIG_SEED) if seed is None else seed
-    plan = make_plan(experiment, chosen)
-    console.progress(*plan.describe())
-    release = {"--kafka": kafka, "--coordinator": coordinator}
-    options = [f"{option}={value}" for option, value in release.items() if value] + options
-    command = folders.command_of(name, chosen, options)
-    folder = folders.create(runs, experiment, plan, chosen, place.kind, command, outside)
-    console.progress(f"run folder {folder}")
-    runner = Runner(
-        experiment,
-        plan,
-        folder,
-        place,
-        keep,
-        console.progress,
-        SIGNALS,
-        tap=tap,
-        load=partial(
-            load_process.running,
-            otel=otel,
-            workers=workers.start(
-                console.progress,
-                brokers_elsewhere=place.kind == EXTERNAL and not tap,
-                otel=otel,
-            ),
-        ),
-        prepare_analysis=partial(_begin_analysis, folder, master, soon=not (no_report or keep)),
-    )
+    if options.ui:
+        _open_page(options, load_process.security_of(experiment, tap=tap))
+    runner = _runner(options, experiment, place, console, tap=tap)
     try:
-        _gather(runner, attach, console)
-        return _judged(folder, None if no_report else master, console)
+        _gather(runner, options, console)
+        return _judged(runner.folder, options, console)
     except AbortedError as error:
         left = "stopped, all faults healed; the evidence so far is kept"
         raise AbortedError(error.signal, left) from error
 
 
-def _judged(folder: Path, master: str | None, console: Console) -> Exit:
-    """Judge the run with a master; without one, or where that fails, say how to do it later."""
+def _open_page(options: RunOptions, security: dict[str, str]) -> None:
+    """Put Locust's page in the place of this process; it begins runs with the same options."""
+    options.require_page_alone()
+    form = {"experiment": options.name, "seed": options.seed}
+    form |= {name: getattr(options, name) for name in RELEASE}
+    more = [*options.given(REPEATED), f"--runs={options.runs}", f"--master={options.master}"]
+    load_process.exec_locust_page(options.web_port, form, more, security, otel=options.otel)
+
+
+def _runner(
+    options: RunOptions, experiment: Experiment, place: Place, console: Console, *, tap: bool
+) -> Runner:
+    """Ask an external cluster or a build what it is, and make the run folder."""
+    recover_all(console.progress)  # before the cluster is asked: brokers of it may be broken
+    outside: dict[str, Any] = {}
+    release = (options.kafka, options.coordinator)
+    if place.kind == EXTERNAL:
+        experiment, place, outside = external.resolve(
+            experiment, place, *release, options.allow_faults, console.progress
+        )
+        properties = place.external.client_properties if place.external else {}
+        programs.require_able(experiment, without_tls(properties) if tap else properties)
+    experiment, place, built = own_builds.resolve(
+        experiment, place, *release, options.profile, console.progress
+    )
+    outside |= built
+    seed = secrets.randbelow(BIG_SEED) if options.seed is None else options.seed
+    plan = make_plan(experiment, seed)
+    console.progress(*plan.describe())
+    command = folders.command_of(options.name, seed, options.given((*RELEASE, *REPEATED)))
+    folder = folders.create(options.runs, experiment, plan, place.kind, command, outside)
+    console.progress(f"run folder {folder}")
+    workers = options.workers.start(
+        console.progress, brokers_elsewhere=place.kind == EXTERNAL and not tap, otel=options.otel
+    )
+    soon = not (options.no_report or options.keep)
+    return Runner(
+        experiment,
+        plan,
+        folder,
+        place,
+        options.keep,
+        console.progress,
+        SIGNALS,
+        tap=tap,
+        load=partial(load_process.running, otel=options.otel, workers=workers),
+        prepare_analysis=partial(_begin_analysis, folder, options.master, soon=soon),
+    )
+
+
+def _gather(runner: Runner, options: RunOptions, console: Console) -> None:
+    """Run the experiment; its evidence is complete when this returns."""
+    outcome = runner.run() if options.attach is None else run_attached(runner, options.attach)
+    if outcome.unhealed:
+        raise NotHealedError(
+            f"NOT HEALED: {', '.join(outcome.unhealed)}; see {runner.folder}/journal.jsonl"
+        )
+    if outcome.aborted:
+        raise AbortedError(outcome.aborted)
+    if outcome.error is not None:
+        console.progress(f"the plan ended early: {outcome.error}")
+
+
+def _judged(folder: Path, options: RunOptions, console: Console) -> Exit:
+    """Judge the run, or say how to do it later."""
     later = f"groupquake report {shlex.quote(str(folder))}"
-    if master is None:
+    if options.no_report:
         console.result(f"not judged yet: {later}")
         return Exit.PASS
     try:
-        return judge(folder, master, console)
+        return judge(folder, options.master, console)
     except (EvidenceError, ExecutionError) as error:
         raise type(error)(f"{error}; the run is whole, judge it later: {later}") from error
-
-
-def _require_page_alone(*, keep: bool, no_report: bool, workers: WorkerOptions) -> None:
-    if workers.distributed:
-        raise click.UsageError(
-            "--processes and --expect-workers cannot be used with --ui, whose own process runs"
-            " all members"
-        )
-    if keep:
-        raise click.UsageError("--keep cannot be used with --ui, which may start several runs")
-    if no_report:
-        raise click.UsageError("--no-report cannot be used with --ui, which shows the verdict")
 
 
 def _begin_analysis(folder: Path, master: str, *, soon: bool) -> None:
@@ -214,16 +241,3 @@ def _begin_analysis(folder: Path, master: str, *, soon: bool) -> None:
     if soon:
         with suppress(Exception):
             prepare(master, logs_bytes(folder), folder / "spark.log", rehearsal=True)
-
-
-def _gather(runner: Runner, attach: int | None, console: Console) -> None:
-    """Run the experiment; its evidence is complete when this returns."""
-    outcome = runner.run() if attach is None else run_attached(runner, attach)
-    if outcome.unhealed:
-        raise NotHealedError(
-            f"NOT HEALED: {', '.join(outcome.unhealed)}; see {runner.folder}/journal.jsonl"
-        )
-    if outcome.aborted:
-        raise AbortedError(outcome.aborted)
-    if outcome.error is not None:
-        console.progress(f"the plan ended early: {outcome.error}")

@@ -7,19 +7,18 @@ import multiprocessing
 import signal
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from multiprocessing.pool import Pool
-from typing import Any
 
-from kafka_protocol.errors import name_of
+from kafka_protocol.errors import codes_in, name_of
 from reference_coordinator.classic import CLASSIC
 from reference_coordinator.classic.effects import Transition
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.step import Step, step
 from reference_coordinator.event_files.reading import EventSequence, read
-from reference_coordinator.replay import ObservedRequest, Replay, Tolerance, replay
+from reference_coordinator.replay import Replay, Tolerance, replay
 from reports.judgement.collector import collector_paused
 
 BRIEFLY = Tolerance(search=300)
@@ -60,7 +59,11 @@ def judge(text: str, profile: Profile) -> Judged:
     result = replayed(sequence, profile)
     seconds = time.perf_counter() - began
     moves = Counter(map(_named, result.transitions))
-    errors = Counter(error for seen in sequence.requests for error in errors_of(seen))
+    errors = Counter(
+        f"{seen.api} {name_of(code)}"
+        for seen in sequence.requests
+        for code in codes_in(seen.response)
+    )
     return Judged(verdict_of(result), moves, errors, seconds)
 
 
@@ -96,23 +99,6 @@ def contradiction(texts: Sequence[str], other: Profile) -> int | None:
         if verdict_of(replayed(parsed(text), other, BRIEFLY)) is Verdict.UNEXPLAINED:
             return place
     return None
-
-
-def errors_of(seen: ObservedRequest) -> Iterator[str]:
-    """Yield `API ERROR` for every error code in the response to a request."""
-    for code in _codes(seen.response):
-        yield f"{seen.api} {name_of(code)}"
-
-
-def _codes(body: Any) -> Iterator[int]:
-    if isinstance(body, list):
-        for item in body:
-            yield from _codes(item)
-    elif isinstance(body, dict):
-        if "errorCode" in body:
-            yield int(body["errorCode"])
-        for value in body.values():
-            yield from _codes(value)
 
 
 def _named(move: Transition) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any
 
-from kafka_protocol.errors import Error
+from kafka_protocol.errors import Error, codes_in
 from loadtest.wire import Exchange
 
 
@@ -71,7 +71,7 @@ class Process:
         """Apply the response to a request that it sent with its own identity."""
         if self.waiting.pop(number, None) is None or exchange.response is None:
             return
-        error = _error(exchange.response)
+        error = next((code for code in codes_in(exchange.response) if code), int(Error.NONE))
         if error == Error.NONE:
             self.alive_ms = exchange.answered_ms
         match exchange.api:
@@ -106,12 +106,3 @@ class Process:
             self.protocols = (("range", data), ("rr", data))
         elif error != Error.NONE:
             self.phase = Phase.OUT
-
-
-def _error(answer: Mapping[str, Any]) -> int:
-    """Return the error code of a response, wherever the version has it."""
-    if "topics" in answer:
-        return int(answer["topics"][0]["partitions"][0]["errorCode"])
-    members = answer.get("members") or []
-    nested = [member["errorCode"] for member in members if "errorCode" in member]
-    return int(answer["errorCode"] or (nested[0] if nested else Error.NONE))

@@ -12,7 +12,7 @@ from typing import Any
 from chaos.clusters.process import ProcessCluster
 from groupquake.fuzz.driver import MAX_SIZE, TOPIC
 from groupquake.fuzz.timing import ASK_EVERY_S, READY_WITHIN_S
-from kafka_protocol.errors import Error
+from kafka_protocol.errors import Error, codes_in
 from kafka_protocol.offsets_topic import partition_of
 from kafka_protocol.releases import OLD_JOIN_FAILS_BESIDE_STATICS, number
 from loadtest.wire import NO_TOPIC_ID, Connection, Versions, WireError, negotiate
@@ -34,6 +34,7 @@ PARTITIONS = 3
 """The partitions of the topic whose offsets are committed."""
 SMALL = 20_000
 """The largest message.max.bytes with which a sequence sends records that are too large."""
+Body = dict[str, Any]
 BROKER = 4
 """The resource type of a broker in DescribeConfigs."""
 
@@ -153,76 +154,68 @@ class _BrokerQueries:
     connection: Connection
     versions: Mapping[str, int]
 
+    def ask(self, api: str, body: Mapping[str, object], version: int | None = None) -> Body:
+        """Send a request, in the newest version by default, and return its response."""
+        return self.connection.ask(api, self.versions[api] if version is None else version, body)
+
+    def until(
+        self,
+        holds: Callable[[Body], bool],
+        api: str,
+        body: Mapping[str, object],
+        version: int | None = None,
+    ) -> Body:
+        """Repeat a request until its response is right. Raises WireError after a minute."""
+        until_s = time.monotonic() + READY_WITHIN_S
+        while time.monotonic() < until_s:
+            if holds(response := self.ask(api, body, version)):
+                return response
+            time.sleep(ASK_EVERY_S)
+        raise WireError(f"the broker is not ready for groups after {READY_WITHIN_S:.0f} s")
+
     def topic(self) -> str:
         """Create the topic; return its id when the broker has it (all-zero in old releases)."""
-        topic = {
-            "name": TOPIC,
-            "numPartitions": PARTITIONS,
-            "replicationFactor": 1,
-            "assignments": [],
-            "configs": [],
-        }
-        self.connection.ask(
-            "CREATE_TOPICS", 2, {"topics": [topic], "timeoutMs": 10_000, "validateOnly": False}
+        topic = {"name": TOPIC, "numPartitions": PARTITIONS, "replicationFactor": 1,
+                 "assignments": [], "configs": []}  # fmt: skip
+        self.ask(
+            "CREATE_TOPICS", {"topics": [topic], "timeoutMs": 10_000, "validateOnly": False}, 2
         )
-        for response in self._until_ready("METADATA", self._about_topic()):
-            found = response["topics"][0]
-            if found["errorCode"] == Error.NONE:
-                return str(found.get("topicId", NO_TOPIC_ID))
-        raise AssertionError
+        is_there = lambda response: response["topics"][0]["errorCode"] == Error.NONE
+        response = self.until(is_there, "METADATA", about_topic(TOPIC))
+        return str(response["topics"][0].get("topicId", NO_TOPIC_ID))
 
     def group_partitions(self) -> int:
         """Return the partition count of `__consumer_offsets`."""
-        response = self.connection.ask(
-            "METADATA", self.versions["METADATA"], self._about_topic("__consumer_offsets")
-        )
+        response = self.ask("METADATA", about_topic("__consumer_offsets"))
         return len(response["topics"][0]["partitions"])
-
-    def _about_topic(self, name: str = TOPIC) -> dict[str, object]:
-        return {
-            "topics": [{"name": name, "topicId": NO_TOPIC_ID}],
-            "allowAutoTopicCreation": False,
-            "includeClusterAuthorizedOperations": False,
-            "includeTopicAuthorizedOperations": False,
-        }
 
     def wait_for_coordinator(self) -> None:
         """Wait until the broker has created `__consumer_offsets` and coordinates groups."""
         whose = {"key": "fuzz", "coordinatorKeys": ["fuzz"], "keyType": 0}
-        for response in self._until_ready("FIND_COORDINATOR", whose):
-            if (response.get("coordinators") or [response])[0]["errorCode"] == Error.NONE:
-                break
+        self.until(lambda response: Error.NONE in codes_in(response), "FIND_COORDINATOR", whose)
         unknown = {"groupId": "fuzz", "generationId": -1, "memberId": ""}
-        for response in self._until_ready("HEARTBEAT", unknown, version=0):
-            if response["errorCode"] == Error.UNKNOWN_MEMBER_ID:
-                break
+        serves = lambda response: response["errorCode"] == Error.UNKNOWN_MEMBER_ID
+        self.until(serves, "HEARTBEAT", unknown, 0)
 
     def config(self) -> dict[str, int]:
         """Return the broker properties that the protocol depends on."""
         names = [name for name in CONFIG if name not in NOT_RULES]
-        about = {"resourceType": BROKER, "resourceName": self._node(), "configurationKeys": names}
-        answer = self.connection.ask(
-            "DESCRIBE_CONFIGS",
-            self.versions["DESCRIBE_CONFIGS"],
-            {"resources": [about], "includeSynonyms": False, "includeDocumentation": False},
-        )
-        values = {entry["name"]: entry["value"] for entry in answer["results"][0]["configs"]}
+        node = str(self.ask("METADATA", {"topics": []}, 1)["brokers"][0]["nodeId"])
+        about = {"resourceType": BROKER, "resourceName": node, "configurationKeys": names}
+        asked = {"resources": [about], "includeSynonyms": False, "includeDocumentation": False}
+        found = self.ask("DESCRIBE_CONFIGS", asked)["results"][0]["configs"]
+        values = {entry["name"]: entry["value"] for entry in found}
         missing = [name for name in names if not values.get(name)]
         if missing:
             raise WireError(f"DescribeConfigs returned no {', '.join(missing)}")
         return {name: int(values[name]) for name in names}
 
-    def _node(self) -> str:
-        answer = self.connection.ask("METADATA", 1, {"topics": []})
-        return str(answer["brokers"][0]["nodeId"])
 
-    def _until_ready(
-        self, api: str, body: Mapping[str, object], version: int | None = None
-    ) -> Iterator[dict[str, Any]]:
-        """Repeat a request and yield its responses. Raises WireError after a minute."""
-        until = time.monotonic() + READY_WITHIN_S
-        while time.monotonic() < until:
-            spoken = self.versions[api] if version is None else version
-            yield self.connection.ask(api, spoken, body)
-            time.sleep(ASK_EVERY_S)
-        raise WireError(f"the broker is not ready for groups after {READY_WITHIN_S:.0f} s")
+def about_topic(name: str) -> dict[str, object]:
+    """Return what Metadata is asked about a topic."""
+    return {
+        "topics": [{"name": name, "topicId": NO_TOPIC_ID}],
+        "allowAutoTopicCreation": False,
+        "includeClusterAuthorizedOperations": False,
+        "includeTopicAuthorizedOperations": False,
+    }

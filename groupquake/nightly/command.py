@@ -1,5 +1,6 @@
 """`groupquake nightly`: runs a suite, and writes a page over all nights."""
 
+import json
 import secrets
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,7 @@ import click
 from groupquake import folders
 from groupquake.console import Console, json_lines
 from groupquake.exits import Exit
-from groupquake.nightly import junit, page
-from groupquake.nightly.history import TREND
-from groupquake.nightly.night import Night
+from groupquake.nightly.night import Night, put
 from groupquake.nightly.suite import Job, Suite, find, jobs, load_suite
 from groupquake.signals import SIGNALS
 from reports.judgement.errors import EvidenceError, ExecutionError
@@ -27,13 +26,9 @@ Json = dict[str, Any]
 )
 @click.argument("name", metavar="SUITE")
 @click.option(
-    "--nights",
-    "directory",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("nights"),
-    show_default=True,
-    help="Folder of the nights and their page.",
-)
+    "--nights", "directory", type=click.Path(file_okay=False, path_type=Path),
+    default=Path("nights"), show_default=True, help="Folder of the nights and their page.",
+)  # fmt: skip
 @click.option("--check", is_flag=True, help="Check the suite and list its runs; run nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print the night as JSON at the end.")
 def nightly(name: str, directory: Path, *, check: bool, as_json: bool) -> Exit:
@@ -54,6 +49,8 @@ def nightly(name: str, directory: Path, *, check: bool, as_json: bool) -> Exit:
 
 
 def _run(suite: Suite, planned: tuple[Job, ...], directory: Path, *, as_json: bool) -> Exit:
+    from groupquake.nightly import page  # noqa: PLC0415 (pandas loads slowly)
+
     console = Console()
     try:
         folder = folders.make(directory, suite.name)
@@ -64,42 +61,44 @@ def _run(suite: Suite, planned: tuple[Job, ...], directory: Path, *, as_json: bo
         ) from error
 
     def changed(record: Json) -> None:
-        _put(folder / "junit.xml", junit.render(record))
-        _put(directory / "index.html", page.render(directory))
+        put(folder / "junit.xml", page.junit_xml(record))
+        put(directory / "index.html", page.render(directory))
 
     console.progress(f"{len(planned)} runs, seed {_seeds(planned)}, in {folder}")
     night = Night(suite, planned, folder, changed=changed, progress=console.progress)
     with SIGNALS.handling(night.abort):
         record, code = night.run()
         _draw_trend(directory, folder, record, console)
-    _put(directory / "index.html", page.render(directory))
+    put(directory / "index.html", page.render(directory))
     Console.result(*json_lines(record) if as_json else _summary(record, directory))
     return code
 
 
 def _draw_trend(directory: Path, folder: Path, record: Json, console: Console) -> None:
-    """Add a night to the trend; an error leaves the trend as it was."""
+    """Add a night to the run tables and the trend; an error leaves the trend as it was.
+
+    `tables` has the run tables of all nights, and `TREND` the measures of every night.
+    """
     judged = [folder / run["folder"] for run in record["runs"] if run["groups"]]
     if not judged or record["aborted"] is not None:
         return
-    from groupquake.nightly import trend  # noqa: PLC0415 (Spark is imported when it is used)
+    from groupquake.nightly.history import TREND  # noqa: PLC0415 (Spark and pandas load slowly)
     from reports.ingest.failures import explained  # noqa: PLC0415
     from reports.ingest.spark import SparkOptions, session  # noqa: PLC0415
+    from reports.many_runs import measures, run_tables  # noqa: PLC0415
 
     console.progress("computing the trend over all nights")
+    tables = directory / "tables"
     try:
         options = SparkOptions("local[*]")
         with explained(str(folder)), session(options, 0, folder / "spark.log") as spark:
-            _put(directory / TREND, trend.add(spark, directory, folder, judged))
+            for run in judged:
+                found = run_tables.of_run(spark, run, measures.STORED, folder.name)
+                run_tables.append(spark, *found, tables)
+            trend = measures.trend(measures.tables_at(spark, tables))
+        put(directory / TREND, json.dumps(trend, indent=1) + "\n")
     except (EvidenceError, ExecutionError) as error:
         console.error(f"the trend lacks this night: {error}")
-
-
-def _put(file: Path, text: str) -> None:
-    """Write a file atomically: readers see the old or the new content."""
-    unfinished = file.with_name(f".{file.name}")
-    unfinished.write_text(text, encoding="utf-8")
-    unfinished.replace(file)
 
 
 def _seeds(planned: tuple[Job, ...]) -> str:

@@ -1,19 +1,21 @@
 """The nights in a folder, and the results of each experiment over the nights."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
+import pandas as pd
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 
-from groupquake.nightly.outcome import WORST_FIRST, Verdict
-from groupquake.nightly.suite import Platform
+from groupquake.nightly.night import Verdict, worst
+from groupquake.nightly.suite import platform_name
 from scenarios.regular_files import read_regular
 
 Json = dict[str, Any]
+TREND = "trend.json"
+"""The measures of all nights, in the folder of the nights (see `reports.many_runs.measures`)."""
+MOST_BYTES = 64 << 20
 
 
 def _time(text: str) -> str:
@@ -69,10 +71,8 @@ class _Night(_Read):
     runs: Annotated[list[_Run], Field(min_length=1)]
 
 
-class Point(BaseModel):
+class _Point(_Read):
     """One measure of a group in one night: the mean over `runs` runs, one for each seed."""
-
-    model_config = ConfigDict(frozen=True)
 
     night: str
     experiment: str
@@ -84,48 +84,22 @@ class Point(BaseModel):
     value: float
     runs: int
 
-    @property
-    def platform(self) -> str:
-        """The platform as the suite names it."""
-        named = {"coordinator": self.coordinator, "cluster": self.cluster}
-        return str(Platform.model_validate({"kafka": self.kafka_version, **named}))
+
+Series = list[float | None]
+"""A value of each night, the oldest first; None where there is none."""
 
 
-TREND = "trend.json"
-"""The measures of all nights, in the folder of the nights (see `groupquake.nightly.trend`)."""
-_POINTS = TypeAdapter(list[Point])
+class Trend(NamedTuple):
+    """One experiment on one platform: of each night the worst verdict, and the mean over seeds.
 
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One experiment on one platform; `runs` has the runs of every night, the oldest first.
-
-    `points` are its measures, `nights` the names of the nights.
+    `measures` are by measure and group. Durations are in s.
     """
 
     experiment: str
     platform: str
-    nights: tuple[str, ...]
-    runs: tuple[tuple[Json, ...], ...]
-    points: tuple[Point, ...]
-
-    @property
-    def groups(self) -> tuple[str, ...]:
-        """The groups with measures in these nights."""
-        return tuple(dict.fromkeys(point.group for point in self.points))
-
-    def measured(self, group: str, measure: str) -> list[float | None]:
-        """Return a measure of a group for each night, None where it was not measured."""
-        of = {p.night: p.value for p in self.points if (p.group, p.measure) == (group, measure)}
-        return [of.get(night) for night in self.nights]
-
-    def took_s(self) -> list[float | None]:
-        """Return the duration of the runs for each night, the mean over seeds."""
-        return [_mean(run["took_s"] for run in night if run["groups"]) for night in self.runs]
-
-    def verdicts(self) -> list[str | None]:
-        """Return the worst verdict of each night, None for a night without the experiment."""
-        return [worst(night) if night else None for night in self.runs]
+    verdicts: list[Verdict | None]
+    took_s: Series
+    measures: dict[str, dict[str, Series]]
 
 
 def nights(directory: Path) -> tuple[list[Json], list[str]]:
@@ -136,7 +110,7 @@ def nights(directory: Path) -> tuple[list[Json], list[str]]:
         if file.parent.is_symlink():
             continue
         try:
-            night = _Night.model_validate_json(read_regular(file, 64 << 20))
+            night = _Night.model_validate_json(read_regular(file, MOST_BYTES))
         except (OSError, ValueError):
             unreadable.append(file.parent.name)
         else:
@@ -144,51 +118,48 @@ def nights(directory: Path) -> tuple[list[Json], list[str]]:
     return found, unreadable
 
 
-def trend(directory: Path) -> list[Point]:
+def points(directory: Path) -> list[Json]:
     """Return the measures of all nights; none if they were never computed or cannot be read."""
     try:
-        return _POINTS.validate_json(read_regular(directory / TREND, 64 << 20))
+        text = read_regular(directory / TREND, MOST_BYTES)
+        found = TypeAdapter(list[_Point]).validate_json(text)
     except (OSError, ValueError):
         return []
+    return [point.model_dump() for point in found]
 
 
-def lines(chosen: Sequence[Json], points: Sequence[Point]) -> list[Line]:
-    """Return a line for each experiment and platform in the nights, which are given oldest first.
+def trends(chosen: Sequence[Json], measured: Sequence[Json]) -> Iterator[Trend]:
+    """Yield each experiment on each platform of the nights, which are given oldest first.
 
     The order is that of the newest night; experiments that it does not have come last.
     """
-    runs = [run for night in reversed(chosen) for run in night["runs"]]
-    experiments = dict.fromkeys(run["experiment"] for run in runs)
-    there = dict.fromkeys((run["experiment"], run["platform"]) for run in runs)
-    names = tuple(night["night"] for night in chosen)
-    measured = defaultdict(list)
-    for point in points:
-        if point.night in names:
-            measured[point.experiment, point.platform].append(point)
-    return [
-        Line(
-            experiment,
-            platform,
-            names,
-            tuple(_of(night, experiment, platform) for night in chosen),
-            tuple(measured[experiment, platform]),
-        )
-        for each in experiments
-        for experiment, platform in there
-        if experiment == each
+    names = [night["night"] for night in chosen]
+    runs = pd.DataFrame(
+        [run | {"night": night["night"]} for night in reversed(chosen) for run in night["runs"]],
+        columns=["experiment", "platform", "night", "verdict", "took_s", "groups"],
+    )
+    of_groups = pd.DataFrame(measured, columns=list(_Point.model_fields))
+    of_groups["platform"] = [
+        platform_name(one["kafka_version"], one["coordinator"], one["cluster"]) for one in measured
     ]
-
-
-def worst(runs: Iterable[Json]) -> str:
-    """Return the worst verdict."""
-    return min((run["verdict"] for run in runs), key=WORST_FIRST.index)
-
-
-def _of(night: Json, experiment: str, platform: str) -> tuple[Json, ...]:
-    wanted = (experiment, platform)
-    return tuple(run for run in night["runs"] if (run["experiment"], run["platform"]) == wanted)
-
-
-def _mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
+    for experiment, of_experiment in runs.groupby("experiment", sort=False):
+        for platform, mine in of_experiment.groupby("platform", sort=False):
+            by_night = mine.groupby("night")["verdict"].agg(worst)
+            took_s = mine[mine["groups"].astype(bool)].groupby("night")["took_s"].mean()
+            here = of_groups["experiment"].eq(experiment) & of_groups["platform"].eq(platform)
+            drawn = of_groups[here & of_groups["night"].isin(names)]
+            values = drawn.set_index(["measure", "group", "night"])["value"].to_dict()
+            measures = {
+                measure: {
+                    group: [values.get((measure, group, night)) for night in names]
+                    for group in drawn["group"].unique()
+                }
+                for measure in drawn["measure"].unique()
+            }
+            yield Trend(
+                experiment,
+                platform,
+                [by_night.get(night) for night in names],
+                [took_s.get(night) for night in names],
+                measures,
+            )

@@ -14,34 +14,38 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from chaos.waiting import exit_code
 from groupquake import __version__
-from groupquake.exits import Exit
+from groupquake.exits import OF_VERDICT, Exit
 from groupquake.folders import git_state
-from groupquake.nightly.outcome import WORST_FIRST, Outcome, Verdict, judged
 from groupquake.nightly.suite import Job, Suite
 from loadtest.dies_with_parent import dying_with_parent
+from reports.judgement.expectations import described
 
 Json = dict[str, Any]
+Verdict = Literal["fail", "unknown", "not run", "pass"]
+WORST_FIRST: tuple[Verdict, ...] = ("fail", "unknown", "not run", "pass")
 _PROGRAM = ("-P", "-m", "groupquake")  # -P: no import from the current folder
-_CODES: dict[Verdict, Exit] = {
-    "pass": Exit.PASS,
-    "fail": Exit.FAIL,
-    "unknown": Exit.UNKNOWN,
-    "not run": Exit.UNKNOWN,
-}
+_CODES = {**OF_VERDICT, "not run": Exit.UNKNOWN}
+_NEVER_BEGAN = (Exit.NOT_STEADY, Exit.ABORTED, Exit.USAGE)
+"""Exit codes of runs that injected no fault, and so prove nothing."""
+_WAITING: Json = {
+    "state": "waiting", "verdict": "not run", "why": None, "exit_code": None, "took_s": None,
+    "folder": None, "output": None, "groups": {},
+}  # fmt: skip
+"""What the record has of a run beside its job, as long as it has not begun."""
 
 
 class Night:
     """Runs the jobs of a suite, one after the other, in a folder of its own.
 
-    `changed` is called after every change of the record, `progress` with progress lines.
+    `record` is what `night.json` has. `changed` is called after every change of it, `progress` with
+    progress lines.
     """
 
     def __init__(
@@ -59,64 +63,74 @@ class Night:
         self._folder = folder.absolute()
         self._changed = changed
         self._progress = progress
-        self._outcomes = [Outcome() for _ in self._jobs]
         self._process: subprocess.Popen[bytes] | None = None
-        self._aborted: signal.Signals | None = None
         self._began = time.monotonic()
-        self._started_at = _now()
-        self._ended_at: str | None = None
-        self._git = git_state()
+        self.record: Json = {
+            "suite": suite.name,
+            "description": suite.description,
+            "night": self._folder.name,
+            "state": "running",
+            "verdict": "not run",
+            "why": None,
+            "aborted": None,
+            "started_at": _now(),
+            "ended_at": None,
+            "took_s": 0.0,
+            "groupquake_version": __version__,
+            "git": git_state(),
+            "runs": [_planned(job) for job in self._jobs],
+        }
         for name in ("runs", "output"):
             (self._folder / name).mkdir()
         self._write()
 
     def abort(self, name: str) -> None:
         """Forward a signal to the current run, and start no other."""
-        self._aborted = signal.Signals[name]
+        self.record["aborted"] = name
         self._progress(f"{name}: ending the current run; no other starts")
         self._pass_on()
 
     def run(self) -> tuple[Json, Exit]:
         """Run every job; return the night as `night.json` has it, and the exit code."""
-        for i, job in enumerate(self._jobs):
-            title = f"{i + 1}/{len(self._jobs)} {job.experiment} on {job.platform}, seed {job.seed}"
+        runs = self.record["runs"]
+        for number, (job, run) in enumerate(zip(self._jobs, runs, strict=True), 1):
+            title = f"{number}/{len(runs)} {job.experiment} on {job.platform}, seed {job.seed}"
             if reason := self._over():
-                self._outcomes[i] = Outcome(state="ended", why=reason)
+                run.update(state="ended", why=reason)
                 self._progress(f"{title}: not run: {reason}")
                 continue
-            self._outcomes[i] = Outcome(state="running")
+            run["state"] = "running"
             self._write()
             self._progress(title)
-            self._outcomes[i] = outcome = self._carry_out(i, job)
+            run.update(self._carry_out(number, job))
             self._write()
-            why = f": {outcome.why}" if outcome.why else ""
-            self._progress(f"{title}: {outcome.verdict} in {outcome.took_s:.0f} s{why}")
-        self._ended_at = _now()
-        return self._write(), self._exit()
+            why = f": {run['why']}" if run["why"] else ""
+            self._progress(f"{title}: {run['verdict']} in {run['took_s']:.0f} s{why}")
+        self.record |= {"state": "ended", "ended_at": _now()}
+        self._write()
+        return self.record, self._exit()
 
     def _over(self) -> str | None:
         """Return why no further run may start, or None."""
-        if self._aborted is not None:
-            return f"the night was ended by {self._aborted.name}"
+        if self.record["aborted"] is not None:
+            return f"the night was ended by {self.record['aborted']}"
         limit_ms = self._suite.max_duration_ms
         if limit_ms is not None and (time.monotonic() - self._began) * 1000 >= limit_ms:
             return "the suite's max_duration was over"
         return None
 
-    def _carry_out(self, i: int, job: Job) -> Outcome:
+    def _carry_out(self, number: int, job: Job) -> Json:
         runs = self._folder / "runs"
         before = set(runs.iterdir())
-        output = self._folder / "output" / f"{i + 1}-{job.experiment}.log"
-        arguments = [*job.arguments(), f"--runs={runs}"]
+        output = self._folder / "output" / f"{number}-{job.experiment}.log"
         began = time.monotonic()
-        code = self._child(arguments, output)
+        code = self._child([*job.arguments(), f"--runs={runs}"], output)
         made = [folder for folder in set(runs.iterdir()) - before if not folder.is_symlink()]
         folder = made[0] if made else None
         outcome = judged(code, time.monotonic() - began, folder, output)
-        if folder is not None and (code < 0 or code == Exit.INTERNAL):
-            healed = _heal(folder, output)  # a crashed run could not heal
-            if healed != Exit.PASS:
-                outcome = replace(outcome, exit_code=int(Exit.NOT_HEALED))
+        crashed = code < 0 or code == Exit.INTERNAL  # and could not heal
+        if folder is not None and crashed and _heal(folder, output) != Exit.PASS:
+            outcome["exit_code"] = int(Exit.NOT_HEALED)
         return outcome
 
     def _child(self, arguments: Sequence[str], output: Path) -> int:
@@ -129,63 +143,91 @@ class Night:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,  # we forward Ctrl-C
             )
-        if self._aborted is not None:  # the signal came while the process started
-            self._pass_on()
+        self._pass_on()  # the signal may have come while the process started
         return exit_code(self._process)
 
     def _pass_on(self) -> None:
-        if self._process is not None and self._aborted is not None:
-            self._process.send_signal(self._aborted)
-
-    def _verdict(self) -> tuple[Verdict, str | None]:
-        verdicts = [outcome.verdict for outcome in self._outcomes]
-        if self._ended_at is not None and set(verdicts) == {"not run"}:
-            return "fail", "nothing ran"
-        return min(verdicts, key=WORST_FIRST.index), None
+        if self._process is not None and self.record["aborted"] is not None:
+            self._process.send_signal(signal.Signals[self.record["aborted"]])
 
     def _exit(self) -> Exit:
-        codes = [outcome.exit_code for outcome in self._outcomes]
-        if Exit.NOT_HEALED in codes:
+        if Exit.NOT_HEALED in [run["exit_code"] for run in self.record["runs"]]:
             return Exit.NOT_HEALED
-        if self._aborted is not None:
+        if self.record["aborted"] is not None:
             return Exit.ABORTED
-        return _CODES[self._verdict()[0]]
+        return _CODES[self.record["verdict"]]
 
-    def _write(self) -> Json:
+    def _write(self) -> None:
         """Write the current record; readers see the old or the new one."""
-        verdict, why = self._verdict()
-        record: Json = {
-            "suite": self._suite.name,
-            "description": self._suite.description,
-            "night": self._folder.name,
-            "state": "ended" if self._ended_at else "running",
-            "verdict": verdict,
-            "why": why,
-            "aborted": self._aborted.name if self._aborted else None,
-            "started_at": self._started_at,
-            "ended_at": self._ended_at,
-            "took_s": round(time.monotonic() - self._began, 1),
-            "groupquake_version": __version__,
-            "git": self._git,
-            "runs": [
-                {
-                    "experiment": job.experiment,
-                    "kafka": job.platform.kafka,
-                    "coordinator": job.platform.resolved,
-                    "cluster": job.platform.cluster,
-                    "platform": str(job.platform),
-                    "seed": job.seed,
-                    "command": shlex.join(["groupquake", *job.arguments()]),
-                    **asdict(outcome),
-                }
-                for job, outcome in zip(self._jobs, self._outcomes, strict=True)
-            ],
-        }
-        unfinished = self._folder / ".night.json"
-        unfinished.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
-        unfinished.replace(self._folder / "night.json")
-        self._changed(record)
-        return record
+        verdicts = {run["verdict"] for run in self.record["runs"]}
+        if self.record["ended_at"] is not None and verdicts == {"not run"}:
+            self.record |= {"verdict": "fail", "why": "nothing ran"}
+        else:
+            self.record["verdict"] = worst(verdicts)
+        self.record["took_s"] = round(time.monotonic() - self._began, 1)
+        put(self._folder / "night.json", json.dumps(self.record, indent=2) + "\n")
+        self._changed(self.record)
+
+
+def put(file: Path, text: str) -> None:
+    """Write a file atomically: readers see the old or the new content."""
+    unfinished = file.with_name(f".{file.name}")
+    unfinished.write_text(text, encoding="utf-8")
+    unfinished.replace(file)
+
+
+def worst(verdicts: Iterable[Verdict]) -> Verdict:
+    """Return the worst verdict."""
+    return min(verdicts, key=WORST_FIRST.index)
+
+
+def judged(code: int, took_s: float, folder: Path | None, output: Path) -> Json:
+    """Return what the record has of a run whose process has ended; a crash is no verdict.
+
+    A run passes with the expected verdict of its experiment. `groups` has for each group the number
+    of its `rebalances` in the impact phase.
+    """
+    verdict = _read_verdict(folder)
+    if verdict is not None and OF_VERDICT.get(verdict["verdict"]) == code:
+        reasons = list(_reasons(verdict))
+        more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
+        why = reasons[0] + more if reasons else None
+        found = verdict["verdict"]
+        if (expected := verdict["foretold"]) is not None:
+            if expected["came_true"]:
+                found, why = "pass", f"{found}, as expected"
+            else:
+                why = f"{found}, though {described(expected)} was expected"
+                found = "unknown" if found == "unknown" else "fail"
+    else:
+        verdict, why = None, _last_words(output, code)
+        found = "not run" if code in _NEVER_BEGAN else "unknown"
+    return {
+        "state": "ended",
+        "verdict": found,
+        "why": why,
+        "exit_code": code,
+        "took_s": round(took_s, 1),
+        "folder": None if folder is None else f"runs/{folder.name}",
+        "output": f"output/{output.name}",
+        "groups": {
+            name: {"rebalances": group["rebalances_observed"]["impact"]}
+            for name, group in (verdict["groups"] if verdict else {}).items()
+        },
+    }
+
+
+def _planned(job: Job) -> Json:
+    return {
+        "experiment": job.experiment,
+        "kafka": job.platform.kafka,
+        "coordinator": job.platform.resolved,
+        "cluster": job.platform.cluster,
+        "platform": str(job.platform),
+        "seed": job.seed,
+        "command": shlex.join(["groupquake", *job.arguments()]),
+        **_WAITING,
+    }
 
 
 def _heal(folder: Path, output: Path) -> int:
@@ -200,6 +242,39 @@ def _heal(folder: Path, output: Path) -> int:
             check=False,
         )
     return done.returncode
+
+
+def _read_verdict(folder: Path | None) -> Json | None:
+    if folder is None:
+        return None
+    try:
+        content: Json = json.loads((folder / "verdict.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):  # the run ended before the end of its analysis
+        return None
+    return content
+
+
+def _reasons(verdict: Json) -> Iterator[str]:
+    """Yield the reasons of a verdict other than pass, the worst first."""
+    for finding in verdict["findings"]:
+        if finding["root"]:
+            yield (
+                f"{finding['kind'].replace('_', ' ')} in {finding['group']}: "
+                f"expected {finding['expected']}; observed {finding['observed']}"
+            )
+    for item in verdict["expectations_unmet"]:
+        yield (
+            f"expected {item['expected']} {item['what']} of {item['group']} in {item['phase']}, "
+            f"observed {item['observed']}"
+        )
+    yield from verdict["unknown_because"]
+
+
+def _last_words(output: Path, code: int) -> str:
+    lines = output.read_text(encoding="utf-8", errors="replace").split("\n")
+    last = next((line for line in reversed(lines) if line.strip()), "it printed nothing")
+    ended = f"ended by signal {-code}" if code < 0 else f"exit code {code}"
+    return f"{last.removeprefix('groupquake: ').strip()} ({ended})"
 
 
 def _now() -> str:

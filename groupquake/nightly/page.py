@@ -1,13 +1,15 @@
 """The page over all nights: one self-contained HTML file with links to reports."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from datetime import datetime
+from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
+from xml.etree import ElementTree as ET
 
-from groupquake.nightly.history import Line, lines, nights, trend, worst
+from groupquake.nightly.history import Series, nights, points, trends
+from reports.page import junit
 from reports.page.environment import environment_of, page_of
 from reports.page.wording import SIGNS
 
@@ -18,8 +20,7 @@ WIDTH, HEIGHT, EDGE = 190.0, 40.0, 5.0
 """The size of a trend's drawing, in pixels."""
 
 
-@dataclass(frozen=True, slots=True)
-class Dot:
+class Dot(NamedTuple):
     """The measurement of one night, at its place in the drawing."""
 
     x: float
@@ -27,12 +28,11 @@ class Dot:
     title: str
 
 
-@dataclass(frozen=True, slots=True)
-class Curve:
+class Curve(NamedTuple):
     """A group's measurements over the nights; a night without a verdict leaves a gap."""
 
     name: str
-    pieces: tuple[tuple[Dot, ...], ...]
+    pieces: list[list[Dot]]
     last: str
 
 
@@ -43,13 +43,31 @@ def render(directory: Path) -> str:
     environment = environment_of("groupquake.nightly")
     environment.filters["when"] = _when
     environment.filters["time"] = _time
+    times = [_when(night["started_at"]) for night in drawn]
+    drawings: dict[str, Callable[[float], str]] = {
+        "rebalances": lambda value: f"{value:g}",
+        "rebalancing_ms": lambda value: _time(value / 1000),
+    }
     return page_of(
         environment,
         "index.html.j2",
         nights=found,
         drawn=drawn,
+        times=times,
         unreadable=unreadable,
-        trends=[_Trend(line, drawn) for line in lines(drawn, trend(directory))],
+        trends=[
+            {
+                "experiment": one.experiment,
+                "platform": one.platform,
+                "verdicts": one.verdicts,
+                "took": _curves(times, {"run": one.took_s}, _time),
+                **{
+                    name: _curves(times, one.measures.get(name, {}), as_text)
+                    for name, as_text in drawings.items()
+                },
+            }
+            for one in trends(drawn, points(directory))
+        ],
         table=_table,
         link=lambda night, run: _link(directory, night, run),
         signs={**SIGNS, "not run": "-"},
@@ -57,66 +75,41 @@ def render(directory: Path) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Trend:
-    """One row of the table of trends."""
-
-    line: Line
-    nights: Sequence[Json]
-
-    def verdicts(self) -> Iterable[tuple[str | None, str]]:
-        """Yield verdict and night, oldest first."""
-        for verdict, night in zip(self.line.verdicts(), self.nights, strict=True):
-            yield verdict, f"{_when(night['started_at'])}: {verdict or 'not in this night'}"
-
-    def rebalances(self) -> list[Curve]:
-        values = {group: self.line.measured(group, "rebalances") for group in self.line.groups}
-        return self._curves(values, lambda value: f"{value:g}")
-
-    def rebalancing(self) -> list[Curve]:
-        values = {group: self.line.measured(group, "rebalancing_ms") for group in self.line.groups}
-        return self._curves(values, lambda value: _time(value / 1000))
-
-    def took(self) -> list[Curve]:
-        return self._curves({"run": self.line.took_s()}, _time)
-
-    def _curves(self, values: dict[str, list[float | None]], as_text: Any) -> list[Curve]:
-        """Return the curves, all on one scale from 0 to the largest value."""
-        top = max((v for series in values.values() for v in series if v is not None), default=0)
-        step = (WIDTH - 2 * EDGE) / max(1, len(self.nights) - 1)
-        curves = []
-        for name, series in values.items():
-            pieces: list[list[Dot]] = [[]]
-            for i, value in enumerate(series):
-                if value is None:
-                    pieces.append([])
-                    continue
-                when = _when(self.nights[i]["started_at"])
-                x = EDGE + i * step if len(self.nights) > 1 else WIDTH / 2
-                y = HEIGHT - EDGE - (HEIGHT - 2 * EDGE) * (value / top if top else 0)
-                pieces[-1].append(Dot(round(x, 1), round(y, 1), f"{when}: {name} {as_text(value)}"))
-            last = as_text(series[-1]) if series[-1] is not None else "-"
-            curves.append(Curve(name, tuple(map(tuple, filter(None, pieces))), last))
-        return curves
+def _curves(
+    times: list[str], values: Mapping[str, Series], as_text: Callable[[float], str]
+) -> list[Curve]:
+    """Return the curves, all on one scale from 0 to the largest value."""
+    top = max((v for series in values.values() for v in series if v is not None), default=0)
+    step = (WIDTH - 2 * EDGE) / max(1, len(times) - 1)
+    curves = []
+    for name, series in values.items():
+        pieces: list[list[Dot]] = [[]]
+        for i, value in enumerate(series):
+            if value is None:
+                pieces.append([])
+                continue
+            x = EDGE + i * step if len(times) > 1 else WIDTH / 2
+            y = HEIGHT - EDGE - (HEIGHT - 2 * EDGE) * (value / top if top else 0)
+            title = f"{times[i]}: {name} {as_text(value)}"
+            pieces[-1].append(Dot(round(x, 1), round(y, 1), title))
+        last = as_text(series[-1]) if series[-1] is not None else "-"
+        curves.append(Curve(name, [piece for piece in pieces if piece], last))
+    return curves
 
 
 def _table(night: Json) -> Json:
     """Arrange a night's runs: a row for each experiment, a column for each platform."""
     runs: list[Json] = night["runs"]
     platforms = list(dict.fromkeys(run["platform"] for run in runs))
-    rows = {
-        experiment: [
-            [r for r in runs if (r["experiment"], r["platform"]) == (experiment, platform)]
-            for platform in platforms
-        ]
-        for experiment in dict.fromkeys(run["experiment"] for run in runs)
-    }
+    rows: dict[str, list[list[Json]]] = {}
+    for run in runs:
+        row = rows.setdefault(run["experiment"], [[] for _ in platforms])
+        row[platforms.index(run["platform"])].append(run)
     return {
         "platforms": platforms,
         "rows": rows,
         "not_passed": [run for run in runs if run["verdict"] != "pass"],
         "cut_off": night["state"] != "ended",
-        "worst": worst,
     }
 
 
@@ -142,3 +135,25 @@ def _time(seconds: float) -> str:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60:02} min"
+
+
+def junit_xml(night: Json) -> str:
+    """Write a night as JUnit XML: a suite for each platform, a case for each run.
+
+    `fail` is a failure, all other verdicts but `pass` are errors.
+    """
+    root = ET.Element("testsuites", name=night["suite"])
+    for platform, runs in groupby(night["runs"], key=lambda run: run["platform"]):
+        suite = junit.child(root, "testsuite", name=f"Kafka {platform}")
+        classname = f"groupquake.{night['suite']}.{platform.replace('.', '_')}"
+        for run in runs:
+            name, took_s = f"{run['experiment']} seed {run['seed']}", str(run["took_s"] or 0)
+            case = junit.child(suite, "testcase", classname=classname, name=name, time=took_s)
+            if run["verdict"] != "pass":
+                kind = "failure" if run["verdict"] == "fail" else "error"
+                why = run["why"] or run["state"]
+                lines = (why, f"repeat: {run['command']}", f"folder: {run['folder']}")
+                junit.child(case, kind, *lines, message=f"{run['verdict']}: {why}")
+        junit.count(suite)
+    junit.count(root)
+    return junit.written(root)

@@ -35,9 +35,13 @@ class Platform(Part):
         return self.coordinator or default_coordinator(self.kafka)
 
     def __str__(self) -> str:
-        """Return it as in table headings: `3.9.1 scala`, `4.3.0 java in docker`."""
-        backend = "" if self.cluster == "process" else f" in {self.cluster}"
-        return f"{self.kafka} {self.resolved}{backend}"
+        """Return its name."""
+        return platform_name(self.kafka, self.resolved, self.cluster)
+
+
+def platform_name(kafka: str, coordinator: str, cluster: str) -> str:
+    """Name a platform as in table headings: `3.9.1 scala`, `4.3.0 java in docker`."""
+    return f"{kafka} {coordinator}" + ("" if cluster == "process" else f" in {cluster}")
 
 
 class Suite(Part):

@@ -7,12 +7,17 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from groupquake.trial.experiments import FAILOVER, Candidate, Fired, experiment_of
-from groupquake.trial.known import KNOWN
 
 Json = dict[str, Any]
 Of = Literal["pass", "fail", "unknown", "not run", "not possible"]
 WORST_FIRST: tuple[Of, ...] = ("fail", "unknown", "not run")
 BROKER_FAULTS = "broker."
+KNOWN: Mapping[tuple[str, str], str] = {
+    ("franz-go", "stops-when-fenced"): "twmb/franz-go#931",
+    ("sarama", "stays-when-its-coordinator-moves"): "IBM/sarama#1231",
+    ("kafkajs", "stays-when-its-coordinator-moves"): "tulios/kafkajs#1069",
+}
+"""A thread upstream about a finding, by client and rule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,3 +146,9 @@ def worst(rows: Mapping[str, Collection[Cell]]) -> Of:
     """Return the worst verdict of all cells."""
     every = {of for row in rows.values() for cell in row for of in (cell.broker, cell.client)}
     return next((of for of in WORST_FIRST if of in every), "pass")
+
+
+def link(thread: str) -> str:
+    """Return the address of a thread."""
+    repository, _, number = thread.partition("#")
+    return f"https://github.com/{repository}/issues/{number}"

@@ -11,10 +11,11 @@ from pydantic import ValidationError
 
 from chaos.plan import Step, make_plan
 from groupquake.clients.adapters import Adapter
-from scenarios import Experiment, Names, ScenarioError, load
+from scenarios import Experiment, ScenarioError, load
 from scenarios.clients import ADAPTERS, ASSIGNORS, WITHOUT_STATIC, Command
 from scenarios.fields import Name, Part
 from scenarios.problems import found_in, nearest
+from scenarios.targets import Names
 
 FILE = Path(__file__).parent / "trial.yaml"
 Json = dict[str, Any]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from groupquake.trial.known import link
+from groupquake.trial.cells import link
 from reports.judgement.clients.client_rules.findings import RULES
 from reports.page.environment import environment_of, page_of
 

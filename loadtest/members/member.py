@@ -15,7 +15,7 @@ from gevent.lock import RLock
 from kafka_protocol.errors import Error
 from kafka_protocol.printable import printable
 from loadtest.configs import MemberConfig
-from loadtest.control_protocol import instance_id_of
+from loadtest.control import instance_id_of
 from loadtest.errors import LoadtestError
 from loadtest.history import ErrorLines, History, Report, now_ms
 from loadtest.timing import POLL_EVERY_S, WIRE_POLL_EVERY_S
@@ -276,7 +276,7 @@ class Member:
             self.over(client, state, took_ms=round(now_ms() - began_ms, 1))
 
     def over(self, client: Client, state: State, **more: Any) -> None:
-        """Take note that a client has ended; it is told once, by itself or by who ended it."""
+        """Take note that a client has ended; this is reported once, by itself or by what ended it."""
         if self._client is not client:
             return
         self._client = None

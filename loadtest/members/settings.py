@@ -1,4 +1,4 @@
-"""The settings of librdkafka and of Java's consumer for a member."""
+"""The settings of librdkafka, of Java's consumer and of programs for a member; variables."""
 
 import os
 from pathlib import Path
@@ -35,6 +35,8 @@ def consumer_settings(config: MemberConfig, bootstrap: str) -> dict[str, Any]:
     return settings
 
 
+TOKEN_VARIABLE = "GROUPQUAKE_CONTROL_TOKEN"  # noqa: S105 (the variable's name, no secret)
+"""The variable in which the load gets the token of its control channel."""
 RUN_FOLDER = "GROUPQUAKE_RUN_FOLDER"
 """The variable by which what a run started is known: the folder of the run. A load of one run has
 it, and so all that it starts; of a load that may have further runs, a program that is a member."""

@@ -19,8 +19,8 @@ import gevent
 from gevent import subprocess
 from gevent.event import Event
 
-from loadtest.control_protocol import TOKEN_VARIABLE
 from loadtest.dies_with_parent import dying_with_parent
+from loadtest.members.settings import TOKEN_VARIABLE
 from loadtest.page.form import Choice
 
 State = Literal["starting", "running", "healing", "closing", "comparing", "over"]

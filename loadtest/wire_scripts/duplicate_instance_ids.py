@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from kafka_protocol.errors import Error
+from loadtest.timing import NO_EXPIRY_MS
 from loadtest.wire_scripts.group import Group, complete_rebalance, form_group, rebalance
 from loadtest.wire_scripts.members import (
     ScriptedMember,
@@ -19,13 +20,10 @@ from loadtest.wire_scripts.members import (
     sync_all,
 )
 
-SESSION_MS = 120_000
-"""Longer than a script takes: no session expires, and no rebalance times out."""
-
 
 def while_empty(group: Group) -> None:
     """The first process is removed and does not know it yet: its group is Empty."""
-    group.session_ms = SESSION_MS
+    group.session_ms = NO_EXPIRY_MS
     old, new = group.static("a"), group.static("a")
     form_group(old)
     group.static("operator").remove_members({("", "a"): Error.NONE})
@@ -67,7 +65,7 @@ def while_completing(group: Group) -> None:
 
 def while_stable(group: Group) -> None:
     """The first process sends heartbeats in a Stable group."""
-    group.session_ms = SESSION_MS
+    group.session_ms = NO_EXPIRY_MS
     a, old, new = group.static("a"), group.static("b"), group.static("b")
     form_group(a, old, alive_s=1)
     new.rejoin()
@@ -77,7 +75,7 @@ def while_stable(group: Group) -> None:
 
 def led_group(group: Group) -> tuple[ScriptedMember, ScriptedMember, ScriptedMember]:
     """Form a group of a leader and a follower; return them, and a second process of the latter."""
-    group.session_ms = group.rebalance_ms = SESSION_MS
+    group.session_ms = group.rebalance_ms = NO_EXPIRY_MS
     leader, follower, second = group.static("leader"), group.static("b"), group.static("b")
     form_group(leader)
     rebalance(follower, leader)

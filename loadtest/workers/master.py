@@ -12,7 +12,7 @@ import gevent
 from gevent.event import AsyncResult
 
 from loadtest.configs import NO_CLIENTS, ClientConfigs, MemberConfig, closing_s
-from loadtest.control_protocol import Commands, member_of
+from loadtest.control import Commands, member_of
 from loadtest.errors import LoadtestError
 from loadtest.history import History, now_ms
 from loadtest.lease_table import LeaseTable

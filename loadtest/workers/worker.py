@@ -15,7 +15,7 @@ import gevent
 from gevent.event import AsyncResult
 
 from loadtest.configs import ClientConfig, ClientKind, MemberConfig, ProducerConfig
-from loadtest.control_protocol import Commands, carry_out
+from loadtest.control import Commands, carry_out
 from loadtest.history import now_ms
 from loadtest.timing import LEASE_ANSWER_S, WORKERS_EVERY_S
 from loadtest.workers import (

@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from reports.incident import page, stock_logs
-from reports.incident.log_files import LogFile, log_files
+from reports.incident.log_files import log_files
 from reports.incident.summary import summary
 from reports.ingest import places
 from reports.ingest.failures import explained
@@ -75,14 +75,14 @@ def analyse(
 
 
 def _incident(
-    tables: dict[str, DataFrame], groups: DataFrame, files: Sequence[LogFile], zone: str
+    tables: dict[str, DataFrame], groups: DataFrame, files: Sequence[Json], zone: str
 ) -> Json:
-    lines, by_path = tables["lines"], {file.path: file for file in files}
+    lines, by_path = tables["lines"], {file["path"]: file for file in files}
     counts = lines.groupBy("broker", "template", "copy", "file").count().toArrow().to_pandas()
     copies = counts[counts["copy"]].groupby("file")["count"].sum().to_dict()
     once = counts[~counts["copy"]].groupby(["broker", "template"])["count"].sum().to_dict()
     for path, count in copies.items():
-        by_path[path].copies = count
+        by_path[path]["copies"] = count
     move = ("at_ms", "broker", "partition", "template")
     moves = lines.where(~F.col("copy") & F.col("template").isin(*MOVES)).select(*move)
     said = lambda name: F.get_json_object("fields", f"$.{name}").alias(name)
@@ -100,8 +100,8 @@ def _incident(
         "fenced": _first(requests, F.desc("count"), "instance", "operation"),
         "rejected": [
             {
-                "file": by_path[row["file"]].name,
-                "number": by_path[row["file"]].first_lines[row["start"]] + row["place"] + 1,
+                "file": by_path[row["file"]]["name"],
+                "number": by_path[row["file"]]["first_lines"][row["start"]] + row["place"] + 1,
                 "why": row["why"],
                 "line": row["line"],
             }

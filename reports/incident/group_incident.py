@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
+import msgspec
+
 from reports.incident.rebalances import CAME, Rebalance, Rebalances, client_of
 from reports.incident.static_estimate import estimate
 from reports.incident.stock_lines import Line
@@ -29,7 +31,8 @@ class Storm(NamedTuple):
 def row_about(group: str, about: Iterable[Line], session_ms: float | None) -> Json:
     """Tell what the lines about a group say, at least one; `session_ms` is the session asked for.
 
-    `incident` is the group's part of `incident.json`; `rebalances`, `members` are rows of tables.
+    `incident` is the group's part of `incident.json`, encoded; `rebalances`, `members` are rows of
+    tables.
     """
     found, lines = Rebalances(), [*about]
     for line in lines:
@@ -42,18 +45,18 @@ def row_about(group: str, about: Iterable[Line], session_ms: float | None) -> Js
         "last_ms": lines[-1].at_ms,
         "rebalances": len(found.found),
         "by_reason": Counter(one.reason for one in found.found),
-        "endings": Counter(one.ending.value for one in found.found),
+        "endings": Counter(one.ending for one in found.found),
         "coordinators": [name for name, _ in groupby(line.broker for line in lines if line.broker)],
         "storms": [storm._asdict() for storm in storms([one.at_ms for one in found.found])],
         "would_be_static": would_be_static,
         "lines": Counter(line.template for line in lines),
     }
-    replaced = Counter(
+    replaced = [
         line.fields.get("instance", "") for line in lines if line.template == "static_replaced"
-    )
+    ]
     return {
         "group": group,
-        "incident": incident,
+        "incident": msgspec.json.encode(incident),
         "rebalances": [{"group": group, **_row(one)} for one in found.found],
         "members": [{"group": group, **row} for row in _members(found, replaced)],
     }
@@ -67,28 +70,25 @@ def _row(one: Rebalance) -> Json:
         "members": one.size,
         "came": came,
         "went": len(one.changes) - came,
-        "line": one.text,
     }
 
 
-def _members(found: Rebalances, replaced: Counter[str]) -> Iterable[Json]:
-    """Yield what is counted of each client of a group; an instance that is replaced is one."""
-    rebalances = Counter(client for one in found.found for client in one.clients)
-    changes: dict[str, Counter[str]] = defaultdict(Counter)
+def _members(found: Rebalances, replaced: Sequence[str]) -> list[Json]:
+    """Return what is counted of each client of a group; an instance that is replaced is one."""
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for client in (client for one in found.found for client in one.clients):
+        counts[client]["rebalances"] += 1
     for change in found.changes:
-        changes[change.client][change.how] += 1
+        counts[change.client]["came" if change.how == CAME else "went"] += 1
+        counts[change.client]["expired"] += change.how == "expired"
+    for instance in replaced:
+        counts[instance]["replaced"] += 1
     static = {*map(client_of, found.statics), *replaced}
-    for client in dict.fromkeys([*rebalances, *changes, *replaced]):
-        counts = changes[client]
-        yield {
-            "client": client,
-            "static": client in static,
-            "rebalances": rebalances[client],
-            "came": counts[CAME],
-            "went": counts.total() - counts[CAME],
-            "expired": counts["expired"],
-            "replaced": replaced[client],
-        }
+    names = ("rebalances", "came", "went", "expired", "replaced")
+    return [
+        {"client": client, "static": client in static, **{name: of[name] for name in names}}
+        for client, of in counts.items()
+    ]
 
 
 def storms(began_ms: Sequence[float]) -> list[Storm]:

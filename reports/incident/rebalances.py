@@ -8,7 +8,6 @@ goes on have no such line of their own.
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import NamedTuple
 
 from reports.incident.stock_lines import Line
@@ -24,27 +23,17 @@ DEPARTURES = {
 ARRIVALS = ("static_added", "dynamic_given_id", "dynamic_added", "member_added", "pending_joins")
 """The templates of members that come. Some are of level DEBUG in some releases."""
 CAME = "came"
+EMPTY, AGAIN, OPEN = "the group became empty", "the next one began", "no end in the logs"
+_GIVEN_UP = "the coordinator gave the group up"
+ENDS = {
+    "assignment": "assigned", "empty": EMPTY,
+    "group_unloaded": _GIVEN_UP, "group_loaded": _GIVEN_UP,
+}  # fmt: skip
+"""The templates that end a rebalance; how."""
 
 _ID = re.compile(r"(.*)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _SET = re.compile(r"(?:Hash)?Set\((.*)\)")
 _NO_INSTANCE = ("", "None", "null")
-
-
-class Ending(StrEnum):
-    """How a rebalance ended."""
-
-    ASSIGNED = "assigned"
-    EMPTY = "the group became empty"
-    AGAIN = "the next one began"
-    MOVED = "the coordinator gave the group up"
-    OPEN = "no end in the logs"
-
-
-ENDS = {
-    "assignment": Ending.ASSIGNED, "empty": Ending.EMPTY,
-    "group_unloaded": Ending.MOVED, "group_loaded": Ending.MOVED,
-}  # fmt: skip
-"""The templates that end a rebalance; how."""
 
 
 class Change(NamedTuple):
@@ -68,15 +57,15 @@ class Rebalance:
     at_ms: float
     broker: str
     reason: str
-    text: str
+    line: str
     members: list[str]
     client_reason: str
     generation: int
+    changes: list[Change]
     stabilized_ms: float | None = None
     ended_ms: float | None = None
     size: int | None = None
-    ending: Ending = Ending.OPEN
-    changes: list[Change] = field(default_factory=list)
+    ending: str = OPEN
     spared: bool = False
     """Whether static members would have spared it, by the estimate."""
 
@@ -99,39 +88,37 @@ def client_of(member: str) -> str:
     return match[1] if match else member
 
 
+@dataclass
 class Rebalances:
-    """Takes the lines about a group in the order of their times."""
+    """What the lines about a group tell, which are taken in the order of their times.
 
-    def __init__(self) -> None:
-        self.found: list[Rebalance] = []
-        self.statics: set[str] = set()
-        """Ids of members that are known to be static."""
-        self.changes: list[Change] = []
-        """All members that came and went; an id does each once, whatever lines tell it."""
-        self._noted: set[tuple[str, bool]] = set()
-        self._before: list[Change] = []
-        """The changes since the last rebalance."""
+    `statics` are ids of members that are known to be static; `changes` are all members that came
+    and went: an id does each once, whatever lines tell it.
+    """
+
+    found: list[Rebalance] = field(default_factory=list)
+    statics: set[str] = field(default_factory=set)
+    changes: list[Change] = field(default_factory=list)
+    _noted: set[tuple[str, bool]] = field(default_factory=set)
+    _before: list[Change] = field(default_factory=list)
+    """The changes since the last rebalance."""
 
     def take(self, line: Line) -> None:
         """Take the next line."""
-        going_on = self._going_on
-        if line.template == "preparing":
+        going_on = self.found[-1] if self.found and self.found[-1].ending == OPEN else None
+        begins = line.template == "preparing"
+        if going_on is not None and (begins or line.template in ENDS):
+            going_on.ending = ENDS.get(line.template, AGAIN)
+            going_on.ended_ms = line.at_ms
+        if begins:
             self._begin(line)
-        elif line.template in ENDS:
-            _end(going_on, ENDS[line.template], line.at_ms)
         elif line.template == "stabilized" and going_on is not None:
             going_on.stabilized_ms = line.at_ms
             going_on.size = _count(line.fields.get("members"))
-        else:
+        elif line.template not in ENDS:
             self._change(line)
 
-    @property
-    def _going_on(self) -> Rebalance | None:
-        last = self.found[-1] if self.found else None
-        return last if last is not None and last.ending is Ending.OPEN else None
-
     def _begin(self, line: Line) -> None:
-        _end(self._going_on, Ending.AGAIN, line.at_ms)
         fields, at_ms = line.fields, line.at_ms
         reason, members = fields.get("reason", ""), _members(fields.get("member", ""))
         self.found.append(
@@ -143,41 +130,30 @@ class Rebalances:
                 members,
                 fields.get("client_reason", ""),
                 _count(fields.get("generation")) or 0,
-                changes=[one for one in self._before if one.at_ms >= at_ms - NEAR_MS],
+                [one for one in self._before if one.at_ms >= at_ms - NEAR_MS],
             )
         )
         self._before.clear()
         static = fields.get("instance", "").removeprefix("Some(") not in _NO_INSTANCE
         self.statics.update(members if static else ())
-        if reason == "new_member":
-            self._note(at_ms, members, CAME)
-        elif reason in DEPARTURES:
-            self._note(at_ms, members, DEPARTURES[reason])
+        self._note(at_ms, members, CAME if reason == "new_member" else DEPARTURES.get(reason))
 
     def _change(self, line: Line) -> None:
         fields, name = line.fields, line.template
         members = _members(fields.get("member") or fields.get("removed", ""))
         if name in ("static_added", "static_replaced"):
             self.statics.update([*members, *_members(fields.get("new_member", ""))])
-        if name in ARRIVALS:
-            self._note(line.at_ms, members, CAME)
-        elif name in DEPARTURES:
-            self._note(line.at_ms, members, DEPARTURES[name])
+        self._note(line.at_ms, members, CAME if name in ARRIVALS else DEPARTURES.get(name))
 
-    def _note(self, at_ms: float, members: Iterable[str], how: str) -> None:
+    def _note(self, at_ms: float, members: Iterable[str], how: str | None) -> None:
         last = self.found[-1] if self.found else None
         changes = last.changes if last is not None and _takes(last, at_ms) else self._before
         for member in members:
-            if (member, how == CAME) not in self._noted:
+            if how is not None and (member, how == CAME) not in self._noted:
                 self._noted.add((member, how == CAME))
                 change = Change(at_ms, how, member, member in self.statics)
                 self.changes.append(change)
                 changes.append(change)
-
-
-def _end(going_on: Rebalance | None, ending: Ending, at_ms: float) -> None:
-    if going_on is not None:
-        going_on.ending, going_on.ended_ms = ending, at_ms
 
 
 def _takes(last: Rebalance, at_ms: float) -> bool:
@@ -185,9 +161,9 @@ def _takes(last: Rebalance, at_ms: float) -> bool:
 
     Scala logs who left after that.
     """
-    if last.ending is Ending.EMPTY and last.ended_ms is not None:
+    if last.ending == EMPTY and last.ended_ms is not None:
         return at_ms <= last.ended_ms + NEAR_MS
-    return last.ending is Ending.OPEN
+    return last.ending == OPEN
 
 
 def _members(text: str) -> list[str]:

@@ -1,10 +1,9 @@
 """One line of a `server.log` in; its status and the coordinator's lines in it out."""
 
 import re
+from collections import Counter
 from datetime import tzinfo
-from typing import NamedTuple
-
-import msgspec
+from typing import Any, NamedTuple
 
 from kafka_protocol.coordinator_lines import ALL_GRAMMARS, JAVA, SCALA
 from kafka_protocol.coordinator_lines.any_release import PREFIX, AnyRelease, KnownLine
@@ -31,7 +30,7 @@ _OTHER_PROTOCOL = re.compile(r"\[GroupId:? ([^\]]+)\]")
 
 
 class Line(NamedTuple):
-    """A coordinator's line; `place` counts records of its split, `line` is its text."""
+    """A coordinator's line; `text` is the whole of it."""
 
     at_ms: float
     broker: str
@@ -50,102 +49,70 @@ class Read(NamedTuple):
     why: str = ""
 
 
-class Summary(msgspec.Struct):
-    """What is known of a file, or of one of its splits.
-
-    `stock` counts lines that begin as the stock form does. `brokers` counts the lines by which a
-    broker names itself, `said` those that say it about the process alone. `back_ms` is how far its
-    clock jumped back, at most. `damage` says what of the file could not be read.
-    """
-
-    statuses: dict[str, int] = {}
-    stock: int = 0
-    first_ms: float | None = None
-    last_ms: float | None = None
-    back_ms: float = 0.0
-    brokers: dict[str, int] = {}
-    said: dict[str, int] = {}
-    clusters: set[str] = set()
-    others: set[str] = set()
-    damage: str = ""
-
-    @property
-    def lines(self) -> int:
-        """The number of lines."""
-        return sum(self.statuses.values())
-
-    def merge(self, later: "Summary") -> None:
-        """Add what is known of the split that follows."""
-        if self.last_ms is not None and later.first_ms is not None:
-            self.back_ms = max(self.back_ms, self.last_ms - later.first_ms)
-        self.back_ms = max(self.back_ms, later.back_ms)
-        self.first_ms = later.first_ms if self.first_ms is None else self.first_ms
-        self.last_ms = self.last_ms if later.last_ms is None else later.last_ms
-        self.stock += later.stock
-        for mine, more in (
-            (self.statuses, later.statuses), (self.brokers, later.brokers), (self.said, later.said)
-        ):  # fmt: skip
-            for name, count in more.items():
-                _count(mine, name, count)
-        self.clusters |= later.clusters
-        self.others |= later.others
-        self.damage = self.damage or later.damage
-
-
-def _count(counts: dict[str, int], name: str, more: int = 1) -> None:
-    counts[name] = counts.get(name, 0) + more
-
-
 class Reader:
-    """Reads the lines of one split, in their order, and keeps its `summary`."""
+    """Reads the lines of one split, in their order, and keeps what is known of it.
+
+    `statuses` counts the lines, `stock` those that begin as the stock form does. `brokers` counts
+    lines by which a broker names itself, `said` those that say it about the process alone.
+    `back_ms` is how far the clock jumped back, at most. `damage` says what could not be read.
+    """
 
     def __init__(self, zone: tzinfo) -> None:
         """Take the time zone of the brokers."""
-        self.summary = Summary()
+        self.statuses: Counter[str] = Counter()
+        self.stock = 0
+        self.first_ms: float | None = None
+        self.back_ms = 0.0
+        self.brokers: Counter[str] = Counter()
+        self.said: Counter[str] = Counter()
+        self.clusters: set[str] = set()
+        self.others: set[str] = set()
+        self.damage = ""
         self._zone = zone
         scala = [grammar for grammar in ALL_GRAMMARS if grammar is not JAVA]
         self._by_logger = {JAVA.loggers: AnyRelease([JAVA]), SCALA.loggers: AnyRelease(scala)}
         self._last_date = ""
 
+    def summary(self) -> dict[str, Any]:
+        """Return what is known of all that was read, as JSON can hold it."""
+        return {
+            "statuses": self.statuses, "stock": self.stock, "first_ms": self.first_ms,
+            "last_ms": self._at_ms(self._last_date) if self._last_date else None,
+            "back_ms": self.back_ms, "brokers": self.brokers, "said": self.said,
+            "clusters": sorted(self.clusters), "others": sorted(self.others),
+            "damage": self.damage,
+        }  # fmt: skip
+
     def read(self, text: str) -> Read:
         """Read the next line, given without its line end."""
         if text.startswith(_DAMAGED):
-            self.summary.damage = text.removeprefix(_DAMAGED)
+            self.damage = text.removeprefix(_DAMAGED)
             return Read(IRRELEVANT, [])
-        begins = begins_record(text)
-        self.summary.stock += begins
-        if begins:
+        if begins_record(text):
+            self.stock += 1
             self._note_time(text[1:24])
         hinted = any(hint in text for hint in _HINTS) or text.startswith(_TOO_LONG)
         read = self._read(text) if hinted else Read(IRRELEVANT, [])
-        self._note_names(text, read)
-        _count(self.summary.statuses, read.status)
+        self.statuses[read.status] += 1
+        self.brokers.update(line.broker for line in read.lines if line.broker)
+        if match := _BROKER.search(text) or _CONFIGURED.match(text):
+            self.said[match[1]] += 1
+        if "luster" in text and (match := _CLUSTER.search(text)):
+            self.clusters.add(match[1] or match[2])
         return read
 
-    def end(self) -> Summary:
-        """Return the summary of all that was read."""
-        if self._last_date:
-            self.summary.last_ms = epoch_ms(self._last_date, self._zone)
-        return self.summary
-
     def _note_time(self, date: str) -> None:
-        whole = self.summary
-        if whole.first_ms is None:
-            whole.first_ms = epoch_ms(date, self._zone)
+        if self.first_ms is None:
+            self.first_ms = self._at_ms(date)
         if date < self._last_date:
-            ended, begins = epoch_ms(self._last_date, self._zone), epoch_ms(date, self._zone)
-            if ended is not None and begins is not None:
-                whole.back_ms = max(whole.back_ms, float(ended - begins))
+            ended_ms, at_ms = self._at_ms(self._last_date), self._at_ms(date)
+            if ended_ms is not None and at_ms is not None:
+                self.back_ms = max(self.back_ms, ended_ms - at_ms)
         self._last_date = date
 
-    def _note_names(self, text: str, read: Read) -> None:
-        for line in read.lines:
-            if line.broker:
-                _count(self.summary.brokers, line.broker)
-        if match := _BROKER.search(text) or _CONFIGURED.match(text):
-            _count(self.summary.said, match[1])
-        if "luster" in text and (match := _CLUSTER.search(text)):
-            self.summary.clusters.add(match[1] or match[2])
+    def _at_ms(self, date: str) -> float | None:
+        at_ms = epoch_ms(date, self._zone)
+        return None if at_ms is None else float(at_ms)
 
     def _read(self, text: str) -> Read:
         if len(text) > LONGEST or text.startswith(_TOO_LONG):
@@ -167,14 +134,14 @@ class Reader:
             return None, "a coordinator's line that is cut off or altered" if cut else ""
         if known.template is None:
             if (other := _OTHER_PROTOCOL.match(known.message)) is not None:
-                self.summary.others.add(other[1])
+                self.others.add(other[1])
                 return None, ""
             return None, "no grammar has this line of a coordinator"
-        if (at_ms := epoch_ms(record.date, self._zone)) is None:
+        if (at_ms := self._at_ms(record.date)) is None:
             return None, "a coordinator's line at no possible time"
         partition = known.partition or known.fields.get("partition") or ""
         return Line(
-            float(at_ms),
+            at_ms,
             known.broker,
             int(partition) if partition.isdecimal() and len(partition) < 10 else None,
             known.template,

@@ -1,4 +1,4 @@
-"""Stock logs as Spark reads them: files in; lines, summaries, and what happened to groups out.
+"""Stock logs as Spark reads them: files in; lines, and what happened to groups, out.
 
 Executors read and parse the lines, and tell of each group.
 """
@@ -18,8 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from reports.incident.group_incident import row_about
-from reports.incident.log_files import LogFile
-from reports.incident.stock_lines import Line, Reader, Summary
+from reports.incident.stock_lines import Line, Reader
 from reports.ingest import log_files
 from reports.ingest.log_files import literal
 from reports.judgement.errors import EvidenceError
@@ -30,7 +29,7 @@ SHOWN = 300
 FOUND = pa.schema({
     "file": pa.string(), "start": pa.int64(), "place": pa.int64(), "at_ms": pa.float64(),
     "broker": pa.string(), "partition": pa.int32(), "template": pa.string(), "group": pa.string(),
-    "fields": pa.string(), "line": pa.string(), "why": pa.string(), "summary": pa.binary(),
+    "fields": pa.string(), "line": pa.string(), "why": pa.string(), "summary": pa.string(),
 })  # fmt: skip
 """Rows of three kinds: a coordinator's line has a template, a rejected line says why, and there is
 one with the summary of each split."""
@@ -91,31 +90,33 @@ def _rows(file: str, start: int, texts: Iterable[str], zone: tzinfo) -> Iterator
         at = {"file": file, "start": start, "place": place}
         found = reader.read(text)
         for line in found.lines:
-            fields = msgspec.json.encode(line.fields).decode()
-            yield {**at, **line._asdict(), "fields": fields, "line": line.text}
+            yield {**at, **line._asdict(), "fields": _encoded(line.fields), "line": line.text}
         if found.why:
             yield {**at, "why": found.why, "line": text[:SHOWN]}
-    yield {"file": file, "start": start, "summary": msgspec.msgpack.encode(reader.end())}
+    yield {"file": file, "start": start, "summary": _encoded(reader.summary())}
 
 
-def summaries(found: DataFrame) -> dict[tuple[str, int], Summary]:
-    """Return the summaries by file and by where the split begins in it."""
-    decode = msgspec.msgpack.Decoder(Summary).decode
+def _encoded(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def summaries(found: DataFrame) -> Iterator[Json]:
+    """Yield what is known of each split: its file's `path`, its `start` in it, its summary."""
     rows = found.where("summary IS NOT NULL").select("file", "start", "summary")
-    return {
-        (row["file"], row["start"]): decode(row["summary"]) for row in rows.toArrow().to_pylist()
-    }
+    for row in rows.toArrow().to_pylist():
+        summary = msgspec.json.decode(row["summary"])
+        yield {"path": row["file"], "start": row["start"], **summary}
 
 
-def counted_once(spark: SparkSession, found: DataFrame, files: Sequence[LogFile]) -> DataFrame:
+def counted_once(spark: SparkSession, found: DataFrame, files: Sequence[Json]) -> DataFrame:
     """Name the broker of each coordinator's line, and say which another file has too (`copy`).
 
     `files` are in the order of their times. A line that stands twice in one file was written twice:
     only the lines of other files are copies.
     """
     known = pa.table({
-        "file": [file.path for file in files],
-        "of_file": [file.broker for file in files],
+        "file": [file["path"] for file in files],
+        "of_file": [file["broker"] for file in files],
         "rank": list(range(len(files))),
     })  # fmt: skip
     lines = found.where("template IS NOT NULL").drop("why", "summary")
@@ -136,13 +137,9 @@ def of_groups(lines: DataFrame, session_ms: float | None) -> DataFrame:
 
     def tell(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         every = (row for batch in batches for row in batch.to_pylist())
-        yield from batched(
-            (
-                _packed(row_about(group, map(_line, rows), session_ms))
-                for group, rows in groupby(every, key=itemgetter("group"))
-            ),
-            OF_GROUP,
-        )
+        by_group = groupby(every, key=itemgetter("group"))
+        rows = (row_about(group, map(_line, mine), session_ms) for group, mine in by_group)
+        yield from batched(rows, OF_GROUP)
 
     about = lines.where("group IS NOT NULL").repartition("group")
     ordered = about.sortWithinPartitions("group", "at_ms", "rank", "start", "place")
@@ -152,7 +149,3 @@ def of_groups(lines: DataFrame, session_ms: float | None) -> DataFrame:
 
 def _line(row: Json) -> Line:
     return Line(**row | {"fields": msgspec.json.decode(row["fields"])})
-
-
-def _packed(row: Json) -> Json:
-    return row | {"incident": msgspec.json.encode(row["incident"])}

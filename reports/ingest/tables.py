@@ -245,7 +245,7 @@ def _judged(read: ReadLines, check: Check | None, output: str) -> Mapping[str, l
 
 def _deliveries(spark: SparkSession, source: str, run: RunFolder) -> Deliveries:
     """Read what the tap held back of answers, if a fault of the run let it."""
-    if not run.experiment.needs_tap:
+    if "tap" not in run.experiment.needs:
         return NOTHING_HELD
     lines = log_files.lines(spark, source, Level.WIRE.folder)
     ruled = lines.select(F.col("value").cast("string")).where(F.col("value").contains(ACTED))

@@ -21,8 +21,8 @@ from reports.judgement.run.evidence_level import Level
 from reports.judgement.run.run_folder import RunFolder
 from reports.timing import PARTITIONS_NOTICED_MS
 from scenarios import Experiment
-from scenarios.members import members_of
 from scenarios.model import ExpectedVerdict, Range
+from scenarios.setup import members_of
 
 Json = dict[str, Any]
 

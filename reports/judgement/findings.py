@@ -269,13 +269,13 @@ def listed(found: Sequence[Finding], places: LogPlaces) -> list[Json]:
     counts = Counter(alike(one) for one in found if one.root is None and not one.proven)
     numbers: dict[int, int] = {}
     entries: list[Json] = []
-    told = set[object]()
+    listed_kinds = set[object]()
     for place, one in enumerate(found):
         times = counts[alike(one)] if one.root is None and not one.proven else 1
         if one.root is None:
-            if times > FEW and alike(one) in told:
+            if times > FEW and alike(one) in listed_kinds:
                 continue
-            told.add(alike(one))
+            listed_kinds.add(alike(one))
         elif one.root not in numbers:
             continue
         numbers[place] = len(entries) + 1

@@ -5,107 +5,74 @@ lane for every member. Vertical bands are rebalances.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
 
 from reports.page import drawing
 from reports.page.drawing import REBALANCING, TITLE_PX, Json, Span, bar, bars, escape, shortened
-from reports.page.drawn_groups import Membership, Period
-from reports.page.faults import Fault, declared
+from reports.page.drawn_groups import DrawnGroup, Period, lane
 from reports.page.wording import REASONS, counted, seconds
 
 GENERATION_COLOURS = ("#77aadd", "#eedd88", "#44bb99", "#ffaabb", "#bbcc33")
 """Neighbours differ in hue and brightness for every kind of colour vision (Paul Tol, light)."""
-
-WHOLE_GROUP = "the group"
-"""The lane of faults that have no single member as their target."""
 ROW_PX = 20
 HEAD_ROWS = 1.3
 """The height of a row above the lanes, in lanes, so that numbers fit into it."""
-
 FINDING_EDGE = {"width": 1.5, "color": drawing.FINDING}
 
-
-@dataclass(frozen=True)
-class Block:
-    """Everything drawn of one group; faults and findings have the form of the verdict."""
-
-    group: str
-    title: str
-    lanes: Sequence[str]
-    memberships: Sequence[Membership]
-    observed: Sequence[Period]
-    expected: Sequence[Period]
-    faults: Sequence[Fault]
-    findings: Sequence[Mapping[str, Any]]
-    clients: Mapping[str, str] = field(default_factory=dict)
-    remarks: Mapping[float, str] = field(default_factory=dict)
-    """Further text about observed rebalances, by the time they began."""
-
-    @cached_property
-    def head_at(self) -> Mapping[str, float]:
-        """The positions of the rows above the lanes, in lanes from the middle of the first row."""
-        names = [*(["findings"] if self.findings else []), "observed", "expected"]
-        return {name: number * HEAD_ROWS for number, name in enumerate(names)}
-
-    @cached_property
-    def lane_at(self) -> Mapping[str, float]:
-        """The positions of the lanes."""
-        return {name: self.first_lane + number for number, name in enumerate(self.lanes)}
-
-    @property
-    def first_lane(self) -> float:
-        """The middle of the first lane, or where it would be."""
-        return len(self.head_at) * HEAD_ROWS + 0.1
-
-    @property
-    def bottom(self) -> float:
-        """The end of the lanes."""
-        return self.first_lane + len(self.lanes) - 0.5
+Rows = Mapping[str, float]
+"""The middle of each row of a block, in lanes from the middle of the first row."""
 
 
-def lane(fault: Fault) -> str:
-    """Return the name of the lane that a fault is drawn in; some name no member."""
-    whole = declared(fault).hits in ("group", "topic")
-    return WHOLE_GROUP if whole else str(fault["target"])
-
-
-def timeline(blocks: Sequence[Block], span: Span) -> Json:
+def timeline(groups: Sequence[DrawnGroup], span: Span) -> Json:
     """Draw the figure; returns plotly's JSON form of it."""
-    heights = [TITLE_PX + ROW_PX * (block.bottom + 0.7) for block in blocks]
+    heads = [_heads(one) for one in groups]
+    pairs = zip(groups, heads, strict=True)
+    bottoms = [len(head) * HEAD_ROWS + len(one.lanes) - 0.4 for one, head in pairs]
+    heights = [TITLE_PX + ROW_PX * (bottom + 0.7) for bottom in bottoms]
     shapes, notes = drawing.phases(span)
     faults = {
         (fault["name"], fault["target"], fault["injected_at_ms"]): fault
-        for block in blocks
-        for fault in block.faults
+        for one in groups
+        for fault in _in_lanes(one)
     }
     shapes += drawing.broker_bands(faults.values(), span)
     traces: list[Json] = []
-    layout = drawing.time_layout(span, sum(heights) or 1.0, lowest=f"y{max(1, len(blocks))}")
-    for number, (block, domain) in enumerate(zip(blocks, drawing.stacked(heights), strict=True), 1):
-        axis = f"y{number}"
-        named = {at: f"<b>{name}</b>" for name, at in block.head_at.items()}
-        named |= {at: shortened(name) for name, at in block.lane_at.items()}
-        layout[f"yaxis{number}"] = drawing.row_axis(named, (-0.6, block.bottom + 0.1), domain)
-        traces += _traces(block, span, axis)
-        shapes += drawing.bands(block.observed, span, axis, block.first_lane - 0.5, block.bottom)
+    layout = drawing.time_layout(span, sum(heights) or 1.0, lowest=f"y{max(1, len(groups))}")
+    blocks = zip(groups, heads, bottoms, drawing.stacked(heights), strict=True)
+    for number, (one, head, bottom, domain) in enumerate(blocks, 1):
+        axis, first_lane = f"y{number}", len(head) * HEAD_ROWS + 0.1
+        lanes = {name: first_lane + place for place, name in enumerate(one.lanes)}
+        named = {at: f"<b>{name}</b>" for name, at in head.items()}
+        named |= {at: shortened(name) for name, at in lanes.items()}
+        layout[f"yaxis{number}"] = drawing.row_axis(named, (-0.6, bottom + 0.1), domain)
+        traces += _traces(one, head, lanes, span, axis)
+        shapes += drawing.bands(one.observed, span, axis, first_lane - 0.5, bottom)
         shapes += [
-            drawing.shape("line", (at, at), (0, block.bottom), axis, "above", line=FINDING_EDGE)
-            for at in (span.at(found["at_ms"]) for found in block.findings if found["root"])
+            drawing.shape("line", (at, at), (0, bottom), axis, "above", line=FINDING_EDGE)
+            for at in (span.at(found["at_ms"]) for found in one.findings if found["root"])
         ]
-        notes.append(drawing.title(block.group, block.title, domain[1]))
+        title = one.title + drawing.part_drawn(one.lanes, one.everyone)
+        notes.append(drawing.title(one.group, title, domain[1]))
     return drawing.figure(traces, layout, shapes, notes)
 
 
-def _traces(block: Block, span: Span, axis: str) -> list[Json]:
-    lane_of = lambda fault: block.lane_at[lane(fault)]
+def _heads(one: DrawnGroup) -> Rows:
+    """Place the rows above the lanes."""
+    names = [*(["findings"] if one.findings else []), "observed", "expected"]
+    return {name: number * HEAD_ROWS for number, name in enumerate(names)}
+
+
+def _in_lanes(one: DrawnGroup) -> list[Mapping[str, object]]:
+    return [fault for fault in one.faults if lane(fault) in one.lanes]
+
+
+def _traces(one: DrawnGroup, head: Rows, lanes: Rows, span: Span, axis: str) -> list[Json]:
+    of_lane = lambda fault: lanes[lane(fault)]
     return [
-        _members(block, span, axis),
-        _strip(block, "observed", block.observed, span, axis),
-        _strip(block, "expected", block.expected, span, axis),
-        drawing.fault_bars(block.faults, lane_of, span, axis, width=0.9),
-        *(_findings(block, root, span, axis) for root in (False, True) if block.findings),
+        _members(one, lanes, span, axis),
+        _strip(one, "observed", one.observed, head, span, axis),
+        _strip(one, "expected", one.expected, head, span, axis),
+        drawing.fault_bars(_in_lanes(one), of_lane, span, axis, width=0.9),
+        *(_findings(one, root, span, axis) for root in (False, True) if one.findings),
     ]
 
 
@@ -113,30 +80,33 @@ def _colour(generation: int | None) -> str:
     return GENERATION_COLOURS[((generation or 1) - 1) % len(GENERATION_COLOURS)]
 
 
-def _members(block: Block, span: Span, axis: str) -> Json:
+def _members(one: DrawnGroup, lanes: Rows, span: Span, axis: str) -> Json:
     drawn = [
         {
             **bar(span, membership.start_ms, membership.end_ms),
-            "row": block.lane_at[membership.client],
+            "row": lanes[membership.client],
             "colour": _colour(membership.generation),
             "hover": f"<b>{escape(membership.client)}</b> in generation {membership.generation}<br>"
             f"from {span.when(membership.start_ms)}<br>to {span.when(membership.end_ms)}<br>"
             f"member id {escape(membership.member_id)}",
         }
-        for membership in block.memberships
+        for membership in one.memberships
+        if membership.client in lanes
     ]
     return bars(axis, drawn, width=0.68)
 
 
-def _strip(block: Block, side: str, periods: Sequence[Period], span: Span, axis: str) -> Json:
+def _strip(
+    one: DrawnGroup, side: str, periods: Sequence[Period], head: Rows, span: Span, axis: str
+) -> Json:
     """Draw a group's generations, with the number in each that is wide enough."""
     drawn = [
         {
             **bar(span, period.start_ms, period.end_ms),
-            "row": block.head_at[side],
+            "row": head[side],
             "colour": REBALANCING if period.rebalancing else _colour(period.generation),
             "text": "" if period.rebalancing else f"{period.generation}",
-            "hover": _hover(block, side, period, span),
+            "hover": _hover(one, side, period, span),
         }
         for period in periods
     ]
@@ -144,7 +114,7 @@ def _strip(block: Block, side: str, periods: Sequence[Period], span: Span, axis:
     return bars(axis, drawn, width=1.05, marker=edge)
 
 
-def _hover(block: Block, side: str, period: Period, span: Span) -> str:
+def _hover(one: DrawnGroup, side: str, period: Period, span: Span) -> str:
     row = period.row
     lasted = seconds(period.end_ms - period.start_ms, 3)
     if not period.rebalancing:
@@ -155,8 +125,8 @@ def _hover(block: Block, side: str, period: Period, span: Span) -> str:
         )
     reason = str(row[f"{side}_reason"] or "no reason logged")
     member = str(row[f"{side}_member_id"] or "")
-    cause = f" · {escape(block.clients.get(member, member))}" if member else ""
-    remark = block.remarks.get(row["observed_started_ms"], "") if side == "observed" else ""
+    cause = f" · {escape(one.clients.get(member, member))}" if member else ""
+    remark = one.remarks.get(row["observed_started_ms"], "") if side == "observed" else ""
     to = "none" if period.generation is None else period.generation
     return (
         f"<b>rebalance</b> ({side}) from generation {row[f'{side}_old_generation']} to {to}<br>"
@@ -166,9 +136,9 @@ def _hover(block: Block, side: str, period: Period, span: Span) -> str:
     )
 
 
-def _findings(block: Block, root: bool, span: Span, axis: str) -> Json:
+def _findings(one: DrawnGroup, root: bool, span: Span, axis: str) -> Json:
     """Mark findings: roots with their number, their consequences as small rings."""
-    found = [finding for finding in block.findings if finding["root"] is root]
+    found = [finding for finding in one.findings if finding["root"] is root]
     return {
         "type": "scatter", "mode": "markers+text" if root else "markers",
         "xaxis": "x", "yaxis": axis,

@@ -1,15 +1,12 @@
 """The figures of costs: the owners of partitions over time, and how long members were stopped."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from operator import attrgetter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-from reports.judgement.costs import Holding, Stop
 from reports.page import drawing
+from reports.page.costs import identity, natural
 from reports.page.drawing import INK, MUTED, TITLE_PX, Json, Span, bar, bars, escape, shortened
-from reports.page.drawn_groups import Period, grouped, identity
-from reports.page.faults import Fault
-from reports.page.rows import natural
+from reports.page.drawn_groups import DrawnGroup
 from reports.page.wording import ENDINGS, seconds
 
 OWNER_COLOURS = (
@@ -31,32 +28,10 @@ MEMBERS = 40
 """How many members of a group get a bar."""
 HEAD_PX, STOP_PX = 20, 18
 
-
-@dataclass(frozen=True, slots=True)
-class Owned:
-    """The owners of a group's `total` partitions, and the stops of its members in the impact phase.
-
-    The positions of `members` give them their colours; `title` says in words how many they are.
-    """
-
-    group: str
-    total: int
-    members: Sequence[str]
-    holdings: Sequence[Holding]
-    observed: Sequence[Period]
-    faults: Sequence[Fault]
-    title: str = ""
-    stops: Sequence[Stop] = ()
-
-    @property
-    def partitions(self) -> list[str]:
-        """The partitions that had an owner, in order."""
-        return sorted({holding.partition for holding in self.holdings}, key=natural)
-
-    @property
-    def second_processes(self) -> bool:
-        """Whether a second process of a member owned a partition."""
-        return any(identity(holding.member) != holding.member for holding in self.holdings)
+Rows = Mapping[str, float]
+"""The place of each partition's row."""
+Held = Sequence[Any]
+"""Rows of the frame `ownership`."""
 
 
 def colour_number(members: Sequence[str], member: str) -> int:
@@ -64,15 +39,15 @@ def colour_number(members: Sequence[str], member: str) -> int:
     return members.index(identity(member)) % len(OWNER_COLOURS)
 
 
-def drawn_partitions(owned: Owned, bars_left: int = BARS) -> list[str]:
+def drawn_partitions(one: DrawnGroup, bars_left: int = BARS) -> list[str]:
     """Return the partitions to draw: the first ones, up to the limits."""
-    each = len(owned.holdings) / max(1, len(owned.partitions))
-    return owned.partitions[: min(PARTITIONS, max(1, int(bars_left / max(1.0, each))))]
+    each = len(one.ownership) / max(1, len(one.partitions))
+    return one.partitions[: min(PARTITIONS, max(1, int(bars_left / max(1.0, each))))]
 
 
-def owners(owned: Owned, span: Span, bars_left: int = BARS) -> Json:
+def owners(one: DrawnGroup, span: Span, bars_left: int = BARS) -> Json:
     """Draw one row a partition, coloured by owner, below a row of the faults."""
-    partitions = drawn_partitions(owned, bars_left)
+    partitions = drawn_partitions(one, bars_left)
     low = len(partitions) > MANY
     row_px = LOW_PX if low else TALL_PX
     head = HEAD_PX / row_px
@@ -81,23 +56,21 @@ def owners(owned: Owned, span: Span, bars_left: int = BARS) -> Json:
     rows = (-head / 2 - 0.1, bottom + 0.1)
     names = {0.0: "<b>faults</b>"} | {row: shortened(name) for name, row in at.items()}
     shapes, notes = drawing.phases(span)
-    shapes += drawing.broker_bands(owned.faults, span)
-    shapes += drawing.bands(owned.observed, span, "y", head - 0.5, bottom)
+    shapes += drawing.broker_bands(one.faults, span)
+    shapes += drawing.bands(one.observed, span, "y", head - 0.5, bottom)
     axis = drawing.row_axis(names, rows, [0, 1]) | {"tickfont": {"size": 9 if low else 11}}
     layout = drawing.time_layout(span, (rows[1] - rows[0]) * row_px, lowest="y") | {"yaxis": axis}
-    held = [holding for holding in owned.holdings if holding.partition in at]
+    held = [holding for holding in one.ownership.itertuples() if holding.partition in at]
     traces = [
-        _held(owned.members, held, at, span),
-        _labels(owned.members, held, at, span),
+        _held(one.members, held, at, span),
+        _labels(one.members, held, at, span),
         _shared(held, at, span),
-        drawing.fault_bars(owned.faults, lambda _: 0.0, span, "y", width=head * 0.8),
+        drawing.fault_bars(one.faults, lambda _: 0.0, span, "y", width=head * 0.8),
     ]
     return drawing.figure(traces, layout, shapes, notes)
 
 
-def _held(
-    members: Sequence[str], held: Sequence[Holding], at: Mapping[str, float], span: Span
-) -> Json:
+def _held(members: Sequence[str], held: Held, at: Rows, span: Span) -> Json:
     drawn = [
         {
             **bar(span, holding.from_ms, holding.until_ms),
@@ -117,12 +90,10 @@ def _held(
     return bars("y", drawn, width=0.86, marker=look)
 
 
-def _labels(
-    members: Sequence[str], held: Sequence[Holding], at: Mapping[str, float], span: Span
-) -> Json:
+def _labels(members: Sequence[str], held: Held, at: Rows, span: Span) -> Json:
     """Write the owner's label once into adjacent rows that it was assigned together, if it fits."""
     known = labels(members)
-    labelled: list[Holding] = []
+    labelled = []
     above: dict[tuple[str, float], float] = {}
     for holding in sorted(held, key=lambda holding: at[holding.partition]):
         given, row = (holding.member, holding.from_ms), at[holding.partition]
@@ -136,7 +107,7 @@ def _labels(
     return drawing.texts("y", places, rows, texts, textfont={"size": 9, "color": INK})
 
 
-def _shared(held: Sequence[Holding], at: Mapping[str, float], span: Span) -> Json:
+def _shared(held: Held, at: Rows, span: Span) -> Json:
     """Mark when a partition had two owners."""
     drawn = [
         {
@@ -161,7 +132,7 @@ def labels(members: Sequence[str]) -> dict[str, str]:
     return dict(zip(members, numbers, strict=True))
 
 
-def stops(groups: Sequence[Owned]) -> Json:
+def stops(groups: Sequence[DrawnGroup]) -> Json:
     """Draw how long each member of some groups was stopped, stop after stop."""
     heights = [TITLE_PX + STOP_PX * max(1, min(MEMBERS, len(one.members))) for one in groups]
     layout = drawing.layout(float(sum(heights) or 1), lowest=f"y{max(1, len(groups))}")
@@ -169,15 +140,27 @@ def stops(groups: Sequence[Owned]) -> Json:
     layout["height"] -= drawing.TOP_PX
     traces, notes, longest_ms = [], [], 1000.0
     for number, (one, domain) in enumerate(zip(groups, drawing.stacked(heights), strict=True), 1):
-        members, of_member = one.members, grouped(one.stops, attrgetter("member"))
-        total = {name: sum(stop.stopped_ms for stop in of_member.get(name, ())) for name in members}
+        members = one.members
+        of_member = dict(iter(one.stops.groupby("member"))) if len(one.stops) else {}
+        total = dict.fromkeys(members, 0.0)
+        total |= {name: sum(mine["stopped_ms"]) for name, mine in of_member.items()}
         lanes = sorted(sorted(members, key=lambda name: -total[name])[:MEMBERS], key=natural)
         longest_ms = max([longest_ms, *total.values()])
         named = {float(row): shortened(name) for row, name in enumerate(lanes)}
         layout[f"yaxis{number}"] = drawing.row_axis(named, (-0.5, len(lanes) - 0.5), domain)
-        drawn = f", {len(lanes)} of them drawn" if len(lanes) < len(members) else ""
-        notes.append(drawing.title(one.group, one.title + drawn, domain[1]))
-        traces += [_stacked(lanes, of_member, f"y{number}"), _totals(lanes, total, f"y{number}")]
+        title = one.title + drawing.part_drawn(lanes, members)
+        notes.append(drawing.title(one.group, title, domain[1]))
+        drawn = [
+            stop
+            for row, name in enumerate(lanes)
+            if name in of_member
+            for stop in _one_after_the_other(row, name, of_member[name].itertuples())
+        ]
+        edge = {"line": {"width": 1, "color": "#ffffff"}}
+        traces += [
+            bars(f"y{number}", drawn, width=0.72, marker=edge),
+            _totals(lanes, total, f"y{number}"),
+        ]
     layout["xaxis"] |= {
         "range": [0, longest_ms / 1000 * 1.12],
         "title": {"text": "seconds stopped, in the impact phase"},
@@ -185,21 +168,18 @@ def stops(groups: Sequence[Owned]) -> Json:
     return drawing.figure(traces, layout, notes=notes)
 
 
-def _stacked(lanes: Sequence[str], of_member: Mapping[str, Sequence[Stop]], axis: str) -> Json:
-    """Draw the stops of each member one after the other."""
-    drawn = []
-    for row, name in enumerate(lanes):
-        base_ms = 0.0
-        for number, stop in enumerate(of_member.get(name, ()), 1):
-            drawn.append({
-                "base": round(base_ms / 1000, 4),
-                "length": round(stop.stopped_ms / 1000, 4),
-                "row": row,
-                "colour": KIND_COLOURS.get(stop.kind, MUTED),
-                "hover": f"<b>{escape(name)}</b>, stop {number}: {seconds(stop.stopped_ms, 3)} s",
-            })  # fmt: skip
-            base_ms += stop.stopped_ms
-    return bars(axis, drawn, width=0.72, marker={"line": {"width": 1, "color": "#ffffff"}})
+def _one_after_the_other(row: int, name: str, stops: Iterable[Any]) -> list[Json]:
+    base_ms, drawn = 0.0, []
+    for number, stop in enumerate(stops, 1):
+        drawn.append({
+            "base": round(base_ms / 1000, 4),
+            "length": round(stop.stopped_ms / 1000, 4),
+            "row": row,
+            "colour": KIND_COLOURS.get(stop.kind, MUTED),
+            "hover": f"<b>{escape(name)}</b>, stop {number}: {seconds(stop.stopped_ms, 3)} s",
+        })  # fmt: skip
+        base_ms += stop.stopped_ms
+    return drawn
 
 
 def _totals(lanes: Sequence[str], total: Mapping[str, float], axis: str) -> Json:

@@ -153,9 +153,14 @@ def escape(text: str) -> str:
     return html.escape(printable(text), quote=False)
 
 
-def shortened(name: str, longest: int = 22) -> str:
+def shortened(name: str) -> str:
     """Shorten a name so that it fits beside a row."""
-    return escape(name if len(name) <= longest else f"{name[:10]}…{name[-11:]}")
+    return escape(name if len(name) <= 22 else f"{name[:10]}…{name[-11:]}")
+
+
+def part_drawn(drawn: Sequence[str], names: Sequence[str]) -> str:
+    """Say how many of the names are drawn, if not all are."""
+    return f", {len(drawn)} of them drawn" if len(drawn) < len(names) else ""
 
 
 def bars(axis: str, drawn: Sequence[Json], **style: Any) -> Json:

@@ -1,87 +1,34 @@
-"""What the page draws of each member: when it was in its group, and in which generation.
+"""What the page draws of groups: which ones, who was in them when, and in which generation.
 
 The members' own logged requests tell it: a member that is down shows as a gap, and a generation
 that no response gave it does not colour its lane.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from heapq import nsmallest
 from math import inf
-from operator import attrgetter, itemgetter
-from typing import Any, TypeVar
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+import pandas as pd
 
 from reports.judgement.digest import Digest
+from reports.page.costs import identity, natural
+from reports.page.faults import Fault, declared
 
 Row = Mapping[str, Any]
-T = TypeVar("T")
-K = TypeVar("K")
 
 GROUPS_DRAWN = 12
 """How many groups a page draws: those with differences first, then those with most rebalances."""
+LANES_DRAWN = 40
+"""How many members of a group get a lane."""
+WHOLE_GROUP = "the group"
+"""The lane of faults that have no single member as their target."""
 
 
-def identity(client: str) -> str:
-    """Return the member of a client: a second process has the member's name with a suffix."""
-    return client.removesuffix(".duplicate")
-
-
-def grouped(things: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
-    """Return things by a key of theirs, in the order in which they come."""
-    found: dict[K, list[T]] = defaultdict(list)
-    for thing in things:
-        found[key(thing)].append(thing)
-    return found
-
-
-@dataclass(frozen=True, slots=True)
-class Join:
-    """A JoinGroup answered NONE, as a row of the table `joins`.
-
-    From `answered_ms` on the client is `member_id` in `generation`.
-    """
-
-    group: str
-    client_id: str
-    member_id: str
-    generation: int
-    answered_ms: float
-    static: bool = False
-
-    @property
-    def kind(self) -> str:
-        """`static` or `dynamic`."""
-        return "static" if self.static else "dynamic"
-
-
-@dataclass(frozen=True, slots=True)
-class DrawnGroups:
-    """The groups to draw, their joins in order of time, and each member id's last response.
-
-    `last_ms` maps (group, member id) to the time of the last response that accepted the id.
-    """
-
-    groups: tuple[str, ...]
-    joins: tuple[Join, ...]
-    last_ms: Mapping[tuple[str, str], float]
-
-    def clients(self) -> dict[str, str]:
-        """Return the client of each member id."""
-        return {join.member_id: join.client_id for join in self.joins}
-
-    def kinds(self) -> dict[str, str]:
-        """Return the kind of each member id: `static` or `dynamic`."""
-        return {join.member_id: join.kind for join in self.joins}
-
-    def kind_at(self, client: str, at_ms: float) -> str | None:
-        """Return the kind a client had at its last join before a time; it may change (KIP-345)."""
-        mine = (join for join in reversed(self.joins) if join.client_id == client)
-        return next((join.kind for join in mine if join.answered_ms <= at_ms), None)
-
-
-@dataclass(frozen=True, slots=True)
-class Membership:
+class Membership(NamedTuple):
     """The time of a client in one generation of its group."""
 
     client: str
@@ -91,8 +38,7 @@ class Membership:
     end_ms: float
 
 
-@dataclass(frozen=True, slots=True)
-class Period:
+class Period(NamedTuple):
     """A time in which a group rebalances, or is stable in a generation."""
 
     rebalancing: bool
@@ -102,6 +48,66 @@ class Period:
     row: Row
 
 
+@dataclass(frozen=True)
+class DrawnGroup:
+    """What figures show of one group; faults and findings have the form of the verdict.
+
+    `planned` are the members of the experiment, `title` says in words how many they are, `total`
+    counts its partitions. `ownership` and `stops`, those of the impact phase, are empty without a
+    client history.
+    """
+
+    group: str
+    title: str = ""
+    planned: Sequence[str] = ()
+    memberships: Sequence[Membership] = ()
+    observed: Sequence[Period] = ()
+    expected: Sequence[Period] = ()
+    faults: Sequence[Fault] = ()
+    findings: Sequence[Mapping[str, Any]] = ()
+    clients: Mapping[str, str] = field(default_factory=dict)
+    remarks: Mapping[float, str] = field(default_factory=dict)
+    """Further text about observed rebalances, by the time they began."""
+    total: int = 0
+    ownership: pd.DataFrame = field(default_factory=pd.DataFrame)
+    stops: pd.DataFrame = field(default_factory=pd.DataFrame)
+
+    @cached_property
+    def everyone(self) -> list[str]:
+        """Who may get a lane: those planned, those who joined, and targets of faults."""
+        clients = [one.client for one in self.memberships]
+        return list(dict.fromkeys([*self.planned, *clients, *map(lane, self.faults)]))
+
+    @cached_property
+    def lanes(self) -> list[str]:
+        """The lanes to draw, in their order; lanes with faults are preferred."""
+        targets = {lane(fault) for fault in self.faults}
+        chosen = sorted(self.everyone, key=lambda name: name not in targets)[:LANES_DRAWN]
+        return [name for name in self.everyone if name in chosen]
+
+    @cached_property
+    def members(self) -> list[str]:
+        """Who may own partitions; their positions give them their colours."""
+        seen = [*self.ownership.get("member", ()), *self.stops.get("member", ())]
+        return list(dict.fromkeys([*self.planned, *map(identity, seen)]))
+
+    @cached_property
+    def partitions(self) -> list[str]:
+        """The partitions that had an owner, in order."""
+        return sorted({*self.ownership.get("partition", ())}, key=natural)
+
+    @property
+    def second_processes(self) -> bool:
+        """Whether a second process of a member owned a partition."""
+        return any(identity(owner) != owner for owner in self.ownership.get("member", ()))
+
+
+def lane(fault: Fault) -> str:
+    """Return the name of the lane that a fault is drawn in; some name no member."""
+    whole = declared(fault).hits in ("group", "topic")
+    return WHOLE_GROUP if whole else str(fault["target"])
+
+
 def chosen(digests: Mapping[str, Digest]) -> tuple[str, ...]:
     """Choose the groups to draw, of those with rebalances."""
     counts = ((-of.different, -of.rows["comparison"], group) for group, of in digests.items())
@@ -109,24 +115,19 @@ def chosen(digests: Mapping[str, Digest]) -> tuple[str, ...]:
     return tuple(group for _, _, group in first)
 
 
-def collected(groups: Sequence[str], joins: Iterable[Row], heard: Iterable[Row]) -> DrawnGroups:
-    """Return what is drawn of some groups: their rows of the tables `joins` and `heard`."""
+def memberships(joins: pd.DataFrame, heard: Iterable[Row]) -> list[Membership]:
+    """List when each client was in a group: until its next join, or its last response.
+
+    `joins` are those of the group; `heard` tells the last response that accepted each member id.
+    """
     last_ms = {(row["group"], row["member_id"]): row["last_ms"] for row in heard}
-    found = (Join(**row) for row in joins)
-    in_order = sorted(found, key=attrgetter("answered_ms", "group", "member_id"))
-    return DrawnGroups(tuple(groups), tuple(in_order), last_ms)
-
-
-def memberships(drawn: DrawnGroups, group: str) -> list[Membership]:
-    """List when each client was in the group: until its next join, or its last response."""
-    mine = (join for join in drawn.joins if join.group == group)
     found = []
-    for client, joins in grouped(mine, attrgetter("client_id")).items():
-        nexts = [*(join.answered_ms for join in joins[1:]), inf]
-        for join, next_ms in zip(joins, nexts, strict=True):
-            last_ms = drawn.last_ms.get((group, join.member_id), join.answered_ms)
-            time = join.answered_ms, min(last_ms, next_ms)
-            found.append(Membership(client, join.member_id, join.generation, *time))
+    for client, mine in joins.groupby("client_id", sort=False):
+        nexts = [*mine["answered_ms"][1:], inf]
+        for join, next_ms in zip(mine.itertuples(), nexts, strict=True):
+            start_ms = join.answered_ms
+            end_ms = min(last_ms.get((join.group, join.member_id), start_ms), next_ms)
+            found.append(Membership(client, join.member_id, join.generation, start_ms, end_ms))
     return found
 
 

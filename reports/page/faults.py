@@ -2,20 +2,30 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any
+from inspect import cleandoc
+from typing import Any, NamedTuple
 
-from scenarios.faults import About, about
+from scenarios.faults import FAULTS
 
 Fault = Mapping[str, Any]
 """A fault as it stands in `verdict.json`."""
 
 
-def declared(fault: Fault) -> About:
+class Declared(NamedTuple):
+    """What a fault hits, what it is counted as, and what it does."""
+
+    hits: str
+    noun: str
+    one_shot: bool
+    meaning: str
+
+
+def declared(fault: Fault) -> Declared:
     """Return what a fault is; one whose name is not known is taken for one of a member."""
-    name = fault["name"]
-    return about(name) or About(
-        hits="member", noun=name, meaning="", targets="", witness="", expects="", undo=""
-    )
+    if (kind := FAULTS.get(fault["name"])) is None:
+        return Declared("member", fault["name"], one_shot=False, meaning="")
+    summary = cleandoc(kind.__doc__ or "").partition("\n\n")[0]
+    return Declared(kind.hits, kind.noun, kind.one_shot, " ".join(summary.split()))
 
 
 def hits_broker(fault: Fault) -> bool:

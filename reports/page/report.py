@@ -4,7 +4,7 @@ The same input gives the same bytes: no clock, no random ids. All text goes thro
 escaping, and the figures' data through a JSON form that cannot end a script.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,43 +13,46 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from reports.judgement import expectations, record_size
-from reports.judgement.costs import Costs, TopicGrowth, impact, topic_growths
+from reports.judgement.costs import TopicGrowth, topic_growths
 from reports.judgement.results import Results
 from reports.judgement.run.journal import PHASES
 from reports.judgement.run.run_folder import RunFolder
 from reports.judgement.verdict import members_in_words
 from reports.page import cost_charts, faults, wording
-from reports.page.charts import Block, lane, timeline
-from reports.page.cost_charts import Owned
+from reports.page.charts import timeline
+from reports.page.comparison import CELLS, comparison_rows
+from reports.page.costs import Costs
 from reports.page.drawing import Span
-from reports.page.drawn_groups import GROUPS_DRAWN, DrawnGroups, identity, memberships, periods
+from reports.page.drawn_groups import GROUPS_DRAWN, DrawnGroup, memberships, periods
 from reports.page.environment import environment_of, page_of
-from reports.page.rows import CELLS, CostRows, comparison_rows
 
 Json = dict[str, Any]
-LANES_DRAWN = 40
-"""How many members of a group get a lane."""
+Rows = Mapping[str, Sequence[Json]]
 
 
-def render(run: RunFolder, verdict: Json, data: Results, drawn: DrawnGroups, costs: Costs) -> str:
-    """Write the page; the verdict includes the costs."""
-    page = _Page(run, verdict, data, drawn, costs)
-    clients, zero_ms = drawn.clients(), page.span.zero_ms
+def render(run: RunFolder, verdict: Json, data: Results, drawn: Sequence[str], rows: Rows) -> str:
+    """Write the page; the verdict includes the costs.
+
+    `drawn` are the groups to draw beside those of the experiment, `rows` by table those of the
+    groups that the page shows.
+    """
+    page = _Page(run, verdict, data, drawn, rows)
+    zero_ms = page.span.zero_ms
     environment = environment_of("reports.page")
     environment.filters["offset"] = lambda at_ms: wording.offset(at_ms, zero_ms)
     environment.tests["hits_broker"] = faults.hits_broker
+    clients = page.costs.clients
     return page_of(
         environment,
         "report.html.j2",
         run=run,
         verdict=verdict,
         data=data,
-        costs=costs,
         page=page,
         phases=(*PHASES, "total"),
         groups={group: verdict["groups"][group] for group in page.groups},
         clients=clients,
-        rows=CostRows(run, verdict, data.observed, drawn, costs),
+        rows=page.costs,
         cells=CELLS,
         comparison=comparison_rows(data.comparison, page.groups, clients, zero_ms),
         compared=sum(digest.rows["comparison"] for digest in data.digests.values()),
@@ -62,12 +65,6 @@ def render(run: RunFolder, verdict: Json, data: Results, drawn: DrawnGroups, cos
     )
 
 
-def _drawn_lanes(names: Sequence[str], targets: Sequence[str]) -> tuple[str, ...]:
-    """Return the lanes to draw, in their order; lanes with faults are preferred."""
-    chosen = sorted(names, key=lambda name: name not in targets)[:LANES_DRAWN]
-    return tuple(name for name in names if name in chosen)
-
-
 @dataclass(frozen=True)
 class _Page:
     """What templates ask about a run and its verdict, and the figures."""
@@ -75,8 +72,13 @@ class _Page:
     run: RunFolder
     verdict: Json
     data: Results
-    drawn: DrawnGroups
-    costs: Costs
+    drawn: Sequence[str]
+    rows: Rows
+
+    @cached_property
+    def costs(self) -> Costs:
+        """The costs of the groups that are shown."""
+        return Costs(self.run, self.verdict, self.data.observed, self.rows)
 
     @cached_property
     def span(self) -> Span:
@@ -100,13 +102,13 @@ class _Page:
     def groups(self) -> list[str]:
         """The groups shown: the experiment's in its order, then other groups with evidence."""
         planned = [group.name for group in self.run.experiment.workload.groups]
-        order = dict.fromkeys([*planned, *self.drawn.groups])
+        order = dict.fromkeys([*planned, *self.drawn])
         return [group for group in order if group in self.verdict["groups"]][:GROUPS_DRAWN]
 
     @cached_property
     def figures(self) -> dict[str, Json]:
         """The figures, by the id of their element on the page."""
-        figures = {"timeline": timeline([self._block(group) for group in self.groups], self.span)}
+        figures = {"timeline": timeline([self._drawn[group] for group in self.groups], self.span)}
         if self.owned:
             figures["stops"] = cost_charts.stops(self.owned)
         for number, one in enumerate(self.owned, 1):
@@ -119,52 +121,32 @@ class _Page:
         return cost_charts.BARS // max(1, len(self.owned))
 
     @cached_property
-    def owned(self) -> list[Owned]:
-        """The owners to draw: of the groups that the client history has."""
-        return [self._owned(group) for group in self.groups if self.costs.has_history(group)]
+    def owned(self) -> list[DrawnGroup]:
+        """The groups whose owners are drawn: those that the client history has."""
+        return [self._drawn[group] for group in self.groups if self.costs.has_history(group)]
 
-    def _owned(self, group: str) -> Owned:
-        mine, workload = self.costs.of(group), self.run.experiment.workload
+    @cached_property
+    def _drawn(self) -> dict[str, DrawnGroup]:
+        return {group: self._drawn_group(group) for group in self.groups}
+
+    def _drawn_group(self, group: str) -> DrawnGroup:
+        workload, costs = self.run.experiment.workload, self.costs
         topics = [topic for one in workload.groups if one.name == group for topic in one.topics]
-        seen = [held.member for held in mine.holdings] + [stop.member for stop in mine.stops]
-        return Owned(
+        compared = [row for row in self.data.comparison if row["group"] == group]
+        return DrawnGroup(
             group=group,
-            total=sum(count for name, count in self.run.partitions.items() if name in topics),
-            members=list(dict.fromkeys([*self._planned(group), *map(identity, seen)])),
-            holdings=mine.holdings,
-            observed=periods(self._compared(group), "observed", self.span.end_ms),
-            faults=faults.concerning(group, self.verdict["faults"]),
             title=self.members(group),
-            stops=impact(self.run, mine.stops),
-        )
-
-    def _planned(self, group: str) -> list[str]:
-        return [one.name for one in self.run.experiment.members() if one.group == group]
-
-    def _compared(self, group: str) -> list[Json]:
-        return [row for row in self.data.comparison if row["group"] == group]
-
-    def _block(self, group: str) -> Block:
-        """Return what the timeline shows of a group."""
-        rows = self._compared(group)
-        hits = faults.concerning(group, self.verdict["faults"])
-        present = memberships(self.drawn, group)
-        targets = [lane(fault) for fault in hits]
-        clients = [one.client for one in present]
-        everyone = list(dict.fromkeys([*self._planned(group), *clients, *targets]))
-        lanes = _drawn_lanes(everyone, targets)
-        left_out = f", {len(lanes)} of them drawn" if len(lanes) < len(everyone) else ""
-        return Block(
-            group=group,
-            title=self.members(group) + left_out,
-            lanes=lanes,
-            memberships=[one for one in present if one.client in lanes],
-            observed=periods(rows, "observed", self.span.end_ms),
-            expected=periods(rows, "expected", self.span.end_ms),
+            planned=[one.name for one in self.run.experiment.members() if one.group == group],
+            memberships=memberships(costs.of("joins", group), self.rows.get("heard", ())),
+            observed=periods(compared, "observed", self.span.end_ms),
+            expected=periods(compared, "expected", self.span.end_ms),
+            faults=faults.concerning(group, self.verdict["faults"]),
+            findings=[one for one in self.verdict["findings"] if one["group"] == group],
+            clients=costs.clients,
             remarks=self._remarks(group),
-            faults=[fault for fault in hits if lane(fault) in lanes],
-            findings=[f for f in self.verdict["findings"] if f["group"] == group],
-            clients=self.drawn.clients(),
+            total=sum(count for name, count in self.run.partitions.items() if name in topics),
+            ownership=costs.of("ownership", group),
+            stops=costs.of("stops", group, "impact"),
         )
 
     def _remarks(self, group: str) -> dict[float, str]:

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeVar
 from reference_coordinator.classic.context import Context
 from reference_coordinator.classic.effects import Answer, Arm, Effect, Reason, Response
 from reference_coordinator.classic.events import Event, JoinReceived, Request, TimerKind
-from reference_coordinator.classic.profiles import Profile, Settings
+from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.rebalance import prepare
 from reference_coordinator.classic.state import Group, State
 from reference_coordinator.classic.step import Step, step
@@ -81,20 +81,11 @@ def as_if(when: When, instead: Callable[[Group, Event], Group]) -> Step:
     return broken
 
 
-def by(**rules: bool) -> Step:
-    """Go by other values of rules that differ between releases."""
+def going_by(other: Callable[[Profile], Profile]) -> Step:
+    """Go by another profile: other settings, or the rules of another release."""
 
     def broken(group: Group, event: Event, profile: Profile) -> Outcome:
-        return step(group, event, replace(profile, **rules))
-
-    return broken
-
-
-def configured(change: Callable[[Settings], Settings]) -> Step:
-    """Go by other settings."""
-
-    def broken(group: Group, event: Event, profile: Profile) -> Outcome:
-        return step(group, event, profile.with_settings(change(profile.settings)))
+        return step(group, event, other(profile))
 
     return broken
 

@@ -39,8 +39,8 @@ from selftest.broken_rules.form import (
     answering,
     answering_at_once,
     as_if,
-    by,
     caught,
+    going_by,
     ignoring,
     rebalancing,
     returns,
@@ -106,6 +106,10 @@ def _unknown(response: Response) -> Response:
         response.error == Error.FENCED_INSTANCE_ID
     )
     return replace(response, error=Error.UNKNOWN_MEMBER_ID) if fenced else response
+
+
+def _without_rebalance_while_completing(profile: Profile) -> Profile:
+    return replace(profile, return_makes_completing_group_rebalance=False)
 
 
 def _in_old_version(group: Group, event: JoinReceived) -> Event:
@@ -226,7 +230,7 @@ RULES: Mapping[str, Rule] = {
     **caught(CORNERS, "returning", {
         "calls_the_replaced_unknown": (KIP_345, answering(_unknown, returns)),
         "replaces_without_rebalance_while_completing": (
-            "KAFKA-9801", by(return_makes_completing_group_rebalance=False)
+            "KAFKA-9801", going_by(_without_rebalance_while_completing)
         ),
     }),
     **caught(CORNERS, "sessions", {

@@ -42,7 +42,7 @@ from selftest.broken_rules.form import (
     answering_at_once,
     as_if,
     caught,
-    configured,
+    going_by,
     ignoring,
     rebalancing,
     returns,
@@ -114,6 +114,14 @@ def _in_one_step(_group: Group, event: JoinReceived) -> Event:
 def _all_is_well(response: Response) -> Response:
     told = HeartbeatResponse(Error.REBALANCE_IN_PROGRESS)
     return NO_ERROR if response == told else response
+
+
+def _set(**settings: int) -> Callable[[Profile], Profile]:
+    return lambda profile: profile.with_settings(replace(profile.settings, **settings))
+
+
+def _counting_one_more(profile: Profile) -> Profile:
+    return _set(max_size=profile.settings.max_size - 1)(profile)
 
 
 # What begins a rebalance.
@@ -265,9 +273,7 @@ CORNERS = "protocol-corners"
 KIP_62, KIP_134, KIP_345, KIP_389, KIP_394 = "KIP-62", "KIP-134", "KIP-345", "KIP-389", "KIP-394"
 RULES: Mapping[str, Rule] = {
     **caught("duplicate-instance-id", "static", {
-        "has_no_initial_delay": (
-            KIP_134, configured(lambda s: replace(s, initial_rebalance_delay_ms=0))
-        ),
+        "has_no_initial_delay": (KIP_134, going_by(_set(initial_rebalance_delay_ms=0))),
         "tells_leader_of_itself_alone": (CLASSIC, answering(_alone)),
     }),
     **caught(CORNERS, "forming", {
@@ -291,10 +297,8 @@ RULES: Mapping[str, Rule] = {
         "gives_no_id_first": (KIP_394, taking(JoinReceived, _in_one_step)),
     }),
     **caught(CORNERS, "full", {
-        "has_no_max_size": (KIP_389, configured(lambda s: replace(s, max_size=UNLIMITED))),
-        "counts_one_too_many": (
-            KIP_389, configured(lambda s: replace(s, max_size=s.max_size - 1))
-        ),
+        "has_no_max_size": (KIP_389, going_by(_set(max_size=UNLIMITED))),
+        "counts_one_too_many": (KIP_389, going_by(_counting_one_more)),
         "gives_everyone_the_leaders_share": (CLASSIC, gives_everyone_the_leaders_share),
     }),
     **caught(CORNERS, "leading", {

@@ -1,11 +1,12 @@
 """The lines about one group of a recorded run, as a lie changes them."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from kafka_protocol.errors import codes_in
 from kafka_protocol.request_log import COMPLETED
 from reports.judgement.recording import Line, Recording
 from reports.judgement.timelines.line_fields import FENCED
@@ -68,7 +69,7 @@ class GroupLines:
             if line.request is not None
             and line.row["api"] == api
             and line.row["readable"]
-            and errors(line.request["response"]) == {0}
+            and set(codes_in(line.request["response"])) == {0}
         ]
 
     def of_template(self, template: str) -> list[int]:
@@ -142,14 +143,6 @@ def in_the_middle(
         return [*log.lines[:place], *instead(log, place), *log.lines[place + 1 :]]
 
     return tell
-
-
-def errors(response: Mapping[str, Any]) -> set[int]:
-    """Return the error codes of a response."""
-    if "topics" in response:
-        return {part["errorCode"] for topic in response["topics"] for part in topic["partitions"]}
-    members = (one for one in response.get("members") or () if isinstance(one, dict))
-    return {response.get("errorCode", 0), *(one.get("errorCode", 0) for one in members)}
 
 
 def rewritten(line: SynthesizedLine, change: Callable[[Json], None]) -> SynthesizedLine:

@@ -20,7 +20,8 @@ workload:
       session_timeout: 300ms
       heartbeat_interval: 50ms
       max_poll_interval: 300ms
-      members: [{{kind: static, count: 4, instance_id: "static-{{n}}"}}]
+      members:
+        - {{kind: static, count: 4, instance_id: "static-{{n}}", client: librdkafka-process}}
     - name: mixed
       topics: [orders]
       session_timeout: 300ms

@@ -10,12 +10,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from chaos.journal import now_ms
-from chaos.members import DUPLICATE
 from kafka_protocol.coordinator_lines import JAVA
 from kafka_protocol.errors import Error
 from kafka_protocol.request_log import LOGGER, printed
 from scenarios import MemberSpec
+from scenarios.durations import now_ms
+from scenarios.setup import DUPLICATE
 
 TOKEN = "of this test"
 COORDINATOR_THREAD = "group-coordinator-event-processor-1"

@@ -13,11 +13,11 @@ import pytest
 from chaos.controller import Controller, Outcome
 from chaos.errors import LoadGoneError, TargetError
 from chaos.fault_runner import heal
-from chaos.faults.member_evidence import GRACE_MS
-from chaos.faults.member_restart import MemberRestart
 from chaos.journal import Journal, open_faults, read
 from chaos.members import Members
+from chaos.timing import SILENCE_GRACE_MS
 from scenarios import Experiment
+from scenarios.faults.member import MemberRestart
 from tests.chaos.fake_cluster import FakeCluster
 from tests.chaos.fakes import FakeLoad, until
 from tests.chaos.run import GOOD, Run
@@ -154,7 +154,7 @@ def test_a_selector_without_a_match_is_passed_over_if_that_is_allowed(run, load,
 
 
 def test_a_member_that_was_not_down_is_not_verified(run, load, experiment, monkeypatch):
-    monkeypatch.setattr("chaos.faults.member_evidence.CONNECTING_MS", 0)
+    monkeypatch.setattr("chaos.member_evidence.CONNECTING_MS", 0)
     load.deaf.add("static-3")
     assert run.of(experiment(ONE)) == GOOD
     [verified] = run.entries("verified")
@@ -163,9 +163,9 @@ def test_a_member_that_was_not_down_is_not_verified(run, load, experiment, monke
 
 
 def test_a_member_that_continues_after_its_stop_is_reported(run, load, experiment, monkeypatch):
-    monkeypatch.setattr("chaos.faults.member_evidence.CONNECTING_MS", 0)
+    monkeypatch.setattr("chaos.member_evidence.CONNECTING_MS", 0)
     load.deaf.add("static-3")
-    assert run.of(experiment(ONE.replace("150ms", f"{GRACE_MS + 150}ms"))) == GOOD
+    assert run.of(experiment(ONE.replace("150ms", f"{SILENCE_GRACE_MS + 150}ms"))) == GOOD
     [verified] = run.entries("verified")
     assert verified["verified"] is False
     assert "static-3 sent HEARTBEAT " in verified["witness"]
@@ -180,7 +180,7 @@ def test_a_stay_too_short_to_tell_is_not_verified(run, load, experiment):
 
 
 def test_a_log_that_never_mentions_a_member_proves_nothing(run, load, experiment, monkeypatch):
-    monkeypatch.setattr("chaos.faults.member_evidence.CONNECTING_MS", 0)
+    monkeypatch.setattr("chaos.member_evidence.CONNECTING_MS", 0)
     run.cluster = FakeCluster(load.log.path.with_name("another.log"))
     assert run.of(experiment(ONE)) == GOOD
     [verified] = run.entries("verified")
@@ -190,7 +190,7 @@ def test_a_log_that_never_mentions_a_member_proves_nothing(run, load, experiment
 
 @pytest.mark.parametrize("trouble", ["lost", "unassigned"])
 def test_a_member_that_is_not_let_in_is_not_verified(run, load, experiment, monkeypatch, trouble):
-    monkeypatch.setattr("chaos.faults.member_evidence.CONNECTING_MS", 0)
+    monkeypatch.setattr("chaos.member_evidence.CONNECTING_MS", 0)
     getattr(load, trouble).add("static-3")
     assert run.of(experiment(ONE)) == GOOD
     [verified] = run.entries("verified")
@@ -300,7 +300,7 @@ def test_a_fault_that_breaks_down_is_healed_and_surfaces(run, load, experiment, 
         until(lambda: "lone" in load.ordered("stop"))
         raise RuntimeError("a bug in the fault")
 
-    monkeypatch.setattr("chaos.faults.member_restart.MemberRestart.verify", broken)
+    monkeypatch.setattr(MemberRestart, "verify", broken)
     outcome = run.of(experiment(ONE, LONG.replace("static-3", "lone")))
     assert str(outcome.error) == "a bug in the fault"
     assert outcome.unhealed == ()

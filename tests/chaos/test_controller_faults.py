@@ -7,7 +7,6 @@ import pytest
 
 from chaos.controller import Outcome
 from chaos.errors import LoadGoneError, TargetError, UnreachableError
-from chaos.faults.duplicate_instance import DuplicateInstance
 from chaos.journal import open_faults, read
 from chaos.removal import GroupError, Removal
 from tests.chaos.fakes import until
@@ -16,7 +15,6 @@ from tests.chaos.run import GOOD
 KILL = "{fault: broker.kill, target: {coordinator-of: static}, at: 0s, down_for: 100ms}"
 LONG_STOP = "{fault: broker.stop, target: {brokers: [1, 3]}, at: 0s, down_for: 1m}"
 LONG_PAUSE = "{fault: broker.pause, target: controller, at: 0s, down_for: 1m}"
-GROW = "{fault: topic.add-partitions, topic: orders, to: 9, at: 0s}"
 REMOVE = "{fault: group.remove-members, group: static, instances: %s, at: 0s}"
 
 
@@ -34,24 +32,6 @@ def test_a_broker_fault_is_written_down_with_the_broker_that_had_the_role(run, e
     assert run.events("f1.1") == ["intent", "injected", "healed", "verified"]
     assert run.entries("verified")[0]["verified"] is True
     assert run.cluster.calls == [("kill", 3), ("start", 3)]
-
-
-def test_a_topic_that_grows_is_written_down_and_belongs_to_no_group(run, experiment):
-    assert run.of(experiment(GROW)) == GOOD
-    [intent] = run.entries("intent")
-    assert (intent["target"], intent["group"], intent["kind"]) == ("orders", None, "one-shot")
-    assert intent["args"] == {"topic": "orders", "to": 9}
-    assert run.events("f1.1") == ["intent", "injected", "verified"]
-    assert run.entries("verified")[0]["verified"] is True
-    assert run.cluster.topics == {"orders": 9}
-
-
-def test_a_broker_without_a_role_belongs_to_no_group(run, experiment):
-    restart = "{fault: broker.restart, target: controller, at: 0s}"
-    assert run.of(experiment(restart)) == GOOD
-    [intent] = run.entries("intent")
-    assert (intent["group"], intent["args"]) == (None, {"broker": 1})
-    assert run.cluster.calls == [("stop", 1), ("start", 1)]
 
 
 def test_a_step_waits_for_a_role_that_no_broker_has(run, experiment):
@@ -176,10 +156,8 @@ def removed(load, monkeypatch):
         load.log.request(client_id, "LEAVE_GROUP", group=group, removed=answers)
         return Removal(0, tuple(answers.items()))
 
-    monkeypatch.setattr("chaos.faults.remove_members.remove_members", remove)
-    monkeypatch.setattr(
-        "chaos.faults.remove_members.static_members", lambda *_: ("static-1", "static-2")
-    )
+    monkeypatch.setattr("chaos.fault_context.remove_members", remove)
+    monkeypatch.setattr("chaos.fault_context.static_members", lambda *_: ("static-1", "static-2"))
     return asked
 
 
@@ -199,7 +177,7 @@ def test_a_removal_is_over_when_it_has_happened(run, removed, experiment, instan
 
 
 def test_all_of_an_empty_group_is_an_error(run, removed, experiment, monkeypatch):
-    monkeypatch.setattr("chaos.faults.remove_members.static_members", lambda *_: ())
+    monkeypatch.setattr("chaos.fault_context.static_members", lambda *_: ())
     outcome = run.of(experiment(REMOVE % "all"))
     assert isinstance(outcome.error, TargetError)
     assert "group static has no static members now" in str(outcome.error)
@@ -210,7 +188,7 @@ def test_all_of_an_empty_group_is_an_error(run, removed, experiment, monkeypatch
 def test_the_end_of_the_run_does_not_wait_for_an_answer_that_does_not_come(
     run, removed, experiment, monkeypatch, instances
 ):
-    monkeypatch.setattr("chaos.faults.context.LEFT_S", 0.1)
+    monkeypatch.setattr("chaos.fault_context.ENDED_ANSWER_S", 0.1)
     asked, over = threading.Event(), threading.Event()
 
     def hang(*_, **__):
@@ -219,7 +197,7 @@ def test_the_end_of_the_run_does_not_wait_for_an_answer_that_does_not_come(
         return ("static-1",)
 
     what = "static_members" if instances == "all" else "remove_members"
-    monkeypatch.setattr(f"chaos.faults.remove_members.{what}", hang)
+    monkeypatch.setattr(f"chaos.fault_context.{what}", hang)
     began = time.monotonic()
     try:
         outcome = run.meanwhile(
@@ -236,7 +214,7 @@ def test_the_error_of_a_refused_removal_is_reported(run, removed, experiment, mo
     def refuse(*_):
         raise GroupError(69, "there is no classic group static")
 
-    monkeypatch.setattr("chaos.faults.remove_members.static_members", refuse)
+    monkeypatch.setattr("chaos.fault_context.static_members", refuse)
     outcome = run.of(experiment(REMOVE % "all"))
     assert str(outcome.error) == "there is no classic group static"
 
@@ -255,23 +233,3 @@ def test_a_new_identity_is_numbered_by_the_position_in_the_group(run, load, expe
         for n, name in enumerate(["mixed-dynamic-0", "mixed-dynamic-1", "lone"])
     }
     assert [entry["verified"] for entry in run.entries("verified")] == 3 * [True]
-
-
-def test_kills_and_duplicates_are_made_for_members_too(run, load, experiment, monkeypatch):
-    verify = DuplicateInstance.verify
-
-    def verify_once_fenced(self):
-        until(lambda: '"errorCode":82' in load.log.path.read_text())
-        return verify(self)
-
-    monkeypatch.setattr(DuplicateInstance, "verify", verify_once_fenced)
-    kill = "{fault: member.kill, target: {names: [lone]}, at: 0s, down_for: 150ms}"
-    duplicate = (
-        "{fault: member.duplicate-instance, target: {names: [static-2]}, at: 0s, lasts: 150ms}"
-    )
-    assert run.of(experiment(kill, duplicate)) == GOOD
-    assert {(do, name) for do, name, _ in load.orders} == {
-        *{("kill", "lone"), ("start", "lone"), ("duplicate", "static-2")},
-        *{("end-duplicate", "static-2"), ("stop", "static-2"), ("start", "static-2")},
-    }
-    assert [entry["verified"] for entry in run.entries("verified")] == [True, True]

@@ -10,7 +10,8 @@ import pytest
 
 from chaos import fault_runner
 from chaos.errors import ChaosError
-from chaos.journal import Journal, now_ms, open_faults, read
+from chaos.journal import Journal, open_faults, read
+from scenarios.durations import now_ms
 from tests.full_disk import fill, needs_root, small_disk
 
 WRITER = """
@@ -170,7 +171,10 @@ def test_what_ends_with_the_run_needs_no_undo(path):
     for undo, how in (
         ({"do": "start-broker", "broker": 2}, broker),
         ({"do": "resume-broker", "broker": 2}, broker),
-        ({"do": "end-duplicate", "member": "m"}, "its members and their duplicates with it"),
+        (
+            {"do": "end-duplicate", "member": "m"},
+            "the load process is gone, and its members with it",
+        ),
     ):
         intend(path, **undo)
         [healed] = heal(path)

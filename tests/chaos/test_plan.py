@@ -1,7 +1,7 @@
 import json
 
 from chaos.plan import Plan, make_plan
-from scenarios import LeaderMemberOf, Names
+from scenarios.targets import LeaderMemberOf, Names
 
 BOUNCE = "{fault: group.bounce, target: all, group: static, at: 3s, down_for: 2500ms, every: 5s}"
 LEADER = "{fault: member.restart, target: {leader-member-of: static}, at: 4s, down_for: 650ms}"

@@ -1,13 +1,14 @@
 import pytest
 
 from chaos.errors import TargetError
-from chaos.targets import brokers, in_words, resolve
-from scenarios import (
+from chaos.fault_context import brokers, resolve
+from scenarios.targets import (
     Brokers,
     CoordinatorOf,
     LeaderMemberOf,
     Names,
     PartitionLeader,
+    in_words,
 )
 
 LEADERS = {"mixed": "lone"}

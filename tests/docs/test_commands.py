@@ -51,10 +51,6 @@ def leaf(words: tuple[str, ...]) -> tuple[click.Command, list[str]]:
     return command, rest
 
 
-def test_there_are_commands_to_test() -> None:
-    assert len(of("groupquake")) >= 20
-
-
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the experiments of the library and a run, as commands name them."""
@@ -64,45 +60,30 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("one", of("groupquake"), ids=lambda one: " ".join(one.words[1:]))
 @pytest.mark.usefixtures("checkout")
-def test_groupquake_takes_it(one: Shown) -> None:
-    command, arguments = leaf(one.words)
-    if arguments:  # without any, the text speaks of the command itself
-        command.make_context(one.path, arguments)  # checks every option and argument
-    if not isinstance(command, click.Group):
-        known = [path for path in RUN_BY if one.path.startswith(path)]
-        assert known, f"{one.page}: no test runs `{one.path}`"
+def test_groupquake_takes_what_pages_show_and_a_test_runs_it() -> None:
+    assert len(of("groupquake")) >= 20
+    for one in of("groupquake"):
+        command, arguments = leaf(one.words)
+        if arguments:  # without any, the text speaks of the command itself
+            command.make_context(one.path, [*arguments])  # checks every option and argument
+        if not isinstance(command, click.Group):
+            known = [path for path in RUN_BY if one.path.startswith(path)]
+            assert known, f"{one.page}: no test runs `{one.path}`"
+        if one.words[1] in HARMLESS and one.words[1:] not in BARE:
+            assert not command.main(arguments, one.path, standalone_mode=False), one
+    for path in set(RUN_BY.values()):
+        assert "def test_" in (ROOT / path).read_text("utf-8")
 
 
-@pytest.mark.parametrize("path", sorted(set(RUN_BY.values())))
-def test_the_program_of_each_command_exists(path: str) -> None:
-    assert "def test_" in (ROOT / path).read_text("utf-8")
-
-
-@pytest.mark.parametrize(
-    "one",
-    [one for one in of("groupquake") if one.words[1] in HARMLESS and one.words[1:] not in BARE],
-    ids=lambda one: " ".join(one.words[1:]),
-)
-@pytest.mark.usefixtures("checkout")
-def test_read_only_commands_run(one: Shown) -> None:
-    command, arguments = leaf(one.words)
-    assert not command.main(arguments, one.path, standalone_mode=False)
-
-
-@pytest.mark.parametrize("one", of("make"), ids=lambda one: " ".join(one.words))
-def test_the_makefile_has_it(one: Shown) -> None:
-    target = next(word for word in one.words[1:] if "=" not in word)
-    assert re.search(
-        rf"^{re.escape(target)}:", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE
-    )
-
-
-@pytest.mark.parametrize("one", of("python"), ids=lambda one: " ".join(one.words))
-def test_the_module_is_there(one: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_makefile_and_python_have_what_pages_show(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(ROOT)
-    assert importlib.util.find_spec(one.words[2])
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    for one in of("make"):
+        target = next(word for word in one.words[1:] if "=" not in word)
+        assert re.search(rf"^{re.escape(target)}:", makefile, re.MULTILINE), one
+    for one in of("python"):
+        assert importlib.util.find_spec(one.words[2]), one
 
 
 def test_an_unknown_command_in_a_page_is_found() -> None:

@@ -4,8 +4,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from kafka_protocol.coordinator_lines import ALL_GRAMMARS
 from kafka_protocol.coordinator_lines.template import parts_of
 from reports.judgement.coordinators import coordinator_epochs
@@ -52,38 +50,35 @@ def fields(part: str, name: str, *, of_all: bool = False) -> set[str]:
     return set(re.findall(r"`(\w+)`", " ".join(mine)))
 
 
-@pytest.mark.parametrize(("name", "text"), TEXTS)
-def test_each_field_of_a_line_is_listed(name: str, text: str) -> None:
-    assert any(f"`{name}`" in names for names, _ in rows(PAGE))
-    listed = fields(PAGE, name)
-    assert {part.name for part in parts_of(text)[0]} - EVERY_LINE_HAS <= listed
+OF_STEPS, OF_REASONS = COMPARED.split("| reason of `preparing`")
 
 
-@pytest.mark.parametrize("name", sorted({name for name, _ in TEXTS}))
-def test_no_field_is_both_compared_and_not(name: str) -> None:
-    of_reasons = COMPARED.index("| reason of `preparing`")
-    compared = fields(COMPARED[:of_reasons], name, of_all=True)
-    assert not compared & fields(NOT_COMPARED, name, of_all=True)
+def test_each_field_of_a_line_is_listed_as_compared_or_not() -> None:
+    for name, text in TEXTS:
+        assert any(f"`{name}`" in names for names, _ in rows(PAGE)), name
+        listed = fields(PAGE, name)
+        assert {part.name for part in parts_of(text)[0]} - EVERY_LINE_HAS <= listed, name
+        both = fields(OF_STEPS, name, of_all=True) & fields(NOT_COMPARED, name, of_all=True)
+        assert not both, name
 
 
 def test_the_lines_that_are_compared_are_those_that_are_read() -> None:
-    names = [names for names, _ in rows(COMPARED[: COMPARED.index("| reason of `preparing`")])]
-    listed = {name for cell in names for name in re.findall(r"`(\w+)`", cell)}
+    listed = {name for cell, _ in rows(OF_STEPS) for name in re.findall(r"`(\w+)`", cell)}
     assert listed == READ
 
 
-@pytest.mark.parametrize("name", sorted(line_fields.FIELDS.keys() - {line_fields.BEGUN}))
-def test_the_fields_that_are_listed_are_those_that_a_template_declares(name: str) -> None:
+def test_the_fields_that_are_listed_are_those_that_a_template_declares() -> None:
     """The text of a field may be a part of another; who holds an instance is a doubt alone."""
-    listed = fields(COMPARED[: COMPARED.index("| reason of `preparing`")], name)
-    declared = {*line_fields.FIELDS[name].split(), line_fields.SUBJECTS.get(name, "member")} - {""}
-    assert listed - {"ending", "holder"} == declared
+    for name in line_fields.FIELDS.keys() - {line_fields.BEGUN}:
+        declared = {*line_fields.FIELDS[name].split(), line_fields.SUBJECTS.get(name, "member")} - {
+            ""
+        }
+        assert fields(OF_STEPS, name) - {"ending", "holder"} == declared, name
 
 
-@pytest.mark.parametrize("reason", sorted(line_fields.FIELDS_BY_REASON.keys() - {"over_capacity"}))
-def test_the_fields_of_a_reason_are_those_that_it_declares(reason: str) -> None:
-    table = COMPARED[COMPARED.index("| reason of `preparing`") :]
-    (row,) = [rest for names, rest in rows(table) if f"`{reason}`" in names]
-    declared = line_fields.FIELDS_BY_REASON[reason].replace("removed", "member").split()
-    assert set(re.findall(r"`(\w+)`", row)) == {*declared} - {"client_reason"}
-    assert ("client's own reason" in row) == ("client_reason" in declared)
+def test_the_fields_of_a_reason_are_those_that_it_declares() -> None:
+    for reason in line_fields.FIELDS_BY_REASON.keys() - {"over_capacity"}:
+        (row,) = [rest for names, rest in rows(OF_REASONS) if f"`{reason}`" in names]
+        declared = line_fields.FIELDS_BY_REASON[reason].replace("removed", "member").split()
+        assert set(re.findall(r"`(\w+)`", row)) == {*declared} - {"client_reason"}, reason
+        assert ("client's own reason" in row) == ("client_reason" in declared), reason

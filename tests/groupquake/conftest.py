@@ -4,7 +4,7 @@ import io
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from functools import partial
@@ -15,6 +15,7 @@ import pytest
 
 from groupquake import cli
 from groupquake.signals import SIGNALS
+from tests.secured import Secured
 
 SMALL = """\
 name: small
@@ -67,6 +68,14 @@ class Done:
 
 
 Command = Callable[..., Done]
+
+
+@pytest.fixture(scope="session")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+    """One broker a worker with TLS, SASL and ACLs; every test leaves no names and rights there."""
+    with Secured(tmp_path_factory.mktemp("secured")) as cluster:
+        cluster.prepare()
+        yield cluster
 
 
 @pytest.fixture

@@ -1,10 +1,11 @@
 """Who is let in to a cluster, and what they are allowed there, is known before anything is made."""
 
+import json
 import os
 import re
 import shlex
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -12,12 +13,15 @@ import pytest
 from chaos.cluster_view import ClusterView
 from chaos.clusters import jars
 from chaos.clusters.java import find_java
-from scenarios import Experiment
+from groupquake.access import connected, require_allowed, require_answer, require_rights
+from groupquake.exits import NotAuthorizedError
+from scenarios import Experiment, load
+from scenarios.client_properties import read_checked
+from scenarios.renaming import prefixed
 from tests.chaos.tap.certificates import Authority
 from tests.groupquake.conftest import Command, Done
 from tests.secured import ALLOWED, PREFIX, Secured
 
-pytestmark = pytest.mark.cluster
 NOWHERE = "127.0.0.1:1"
 LEFT_OUT = "ssl.certificate.location"
 WRONG: Mapping[str, tuple[str, str, dict[str, str]]] = {
@@ -41,13 +45,6 @@ CUT_OFF = "{fault: net.partition, target: all, group: static, at: 1s, for: 1s, b
 RIGHTS = [(of, operation) for of, (_, every) in ALLOWED.items() for operation in every]
 
 
-@pytest.fixture(scope="module")
-def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
-    with Secured(tmp_path_factory.mktemp("guarded"), 1) as cluster:
-        cluster.prepare()
-        yield cluster
-
-
 @pytest.fixture
 def properties(secured: Secured, tmp_path: Path) -> Path:
     """The properties of alice, as they should be."""
@@ -67,49 +64,94 @@ def run(groupquake: Command, secured: Secured, file: Path, *more: object) -> Don
     return groupquake(*words, *more, env={"ALICES_PASSWORD": secured.password})
 
 
-@pytest.mark.usefixtures("small")
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.fixture
+def _password(secured: Secured, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALICES_PASSWORD", secured.password)
+
+
+@pytest.mark.cluster
+@pytest.mark.usefixtures("_password")
 @pytest.mark.parametrize("wrong", WRONG)
-def test_a_user_that_is_not_let_in_is_named(
-    wrong: str, command: str, groupquake: Command, secured: Secured, tmp_path: Path
-) -> None:
+def test_a_user_that_is_not_let_in_is_named(wrong: str, secured: Secured, tmp_path: Path) -> None:
     Authority(tmp_path).ca.rename(tmp_path / "another.pem")
     Authority(tmp_path).issue("mallory")
     listener, mechanism, changes = WRONG[wrong]
     here = {key: str(tmp_path / one) if one.endswith("pem") else one
             for key, one in changes.items()}  # fmt: skip
-    file = written(secured, mechanism, tmp_path, **here)
+    properties = read_checked(written(secured, mechanism, tmp_path, **here))
     at = secured.bootstrap if listener == "open" else secured.at(listener)
-    password = {"ALICES_PASSWORD": secured.password}
-    done = groupquake(*COMMANDS[command], file, "--bootstrap", at, env=password)
     user = {"mTLS": here.get(LEFT_OUT), "none": "ANONYMOUS"}.get(mechanism, "alice")
-    assert done.code == 77, done.err
-    assert done.err.startswith(f"groupquake: authentication failed for {user} at {at}")
-    assert len(done.err.splitlines()) == 1
-    assert "guessed" not in done.err
-    assert secured.password not in done.err
+    with pytest.raises(NotAuthorizedError) as refused:
+        require_answer(at, properties)
+    said = str(refused.value)
+    assert said.startswith(f"authentication failed for {user} at {at}")
+    assert len(said.splitlines()) == 1
+    assert "guessed" not in said
+    assert secured.password not in said
 
 
+@pytest.mark.cluster
 @pytest.mark.usefixtures("small")
-@pytest.mark.parametrize("command", COMMANDS)
-def test_servers_that_do_not_answer_are_named(
-    command: str, groupquake: Command, properties: Path
+def test_each_command_says_who_was_not_let_in_or_that_nobody_answers(
+    groupquake: Command, secured: Secured, tmp_path: Path
 ) -> None:
-    more = ("--timeout", "1s") if command == "group" else ()
-    password = {"ALICES_PASSWORD": "any"}
-    done = groupquake(*COMMANDS[command], properties, "--bootstrap", NOWHERE, *more, env=password)
-    assert done.code == 69
-    assert done.err.startswith(f"groupquake: no answer from {NOWHERE}: ")
-    assert len(done.err.splitlines()) == 1
+    file = written(secured, "PLAIN", tmp_path, **{"sasl.password": "guessed"})
+    for name, words in COMMANDS.items():
+        for at, code, message in (
+            (secured.at("SASL_SSL"), 77, "authentication failed for alice at "),
+            (NOWHERE, 69, f"no answer from {NOWHERE}: "),
+        ):
+            more = ("--timeout", "1s") if name == "group" else ()
+            done = groupquake(*words, file, "--bootstrap", at, *more)
+            assert done.code == code, done.err
+            assert done.err.startswith(f"groupquake: {message}")
+            assert len(done.err.splitlines()) == 1
 
 
+@pytest.mark.cluster
+@pytest.mark.usefixtures("_password")
+def test_a_missing_right_is_named_with_what_allows_it(
+    secured: Secured, properties: Path, small: Path
+) -> None:
+    """Those of every run, and those that single faults need, which alice has not."""
+    login, at = read_checked(properties), secured.at("SASL_SSL")
+    external = ["cluster.kind=external", f"cluster.bootstrap={at}"]
+
+    def refused(*faults: str) -> str:
+        experiment = prefixed(load(small).override([*external, *faults]), PREFIX)
+        with connected(at, login) as client, pytest.raises(NotAuthorizedError) as error:
+            require_rights(client, experiment, at, login)
+        return str(error.value)
+
+    before = secured.names()
+    for of, operation in RIGHTS:
+        with secured.denied(of, operation):
+            said = refused()
+        assert f"{of.upper()}_AUTHORIZATION_FAILED: not allowed: {operation}; " in said
+        assert said.count("not allowed") == 1
+    for fault, of, operation, resource in (
+        (
+            "{fault: topic.add-partitions, topic: orders, to: 9, at: 1s}",
+            "topic",
+            "ALTER",
+            f"--topic {PREFIX}",
+        ),
+        (CUT_OFF % "{coordinator-of: static}", "topic", "DESCRIBE", "--topic __consumer_offsets"),
+        (CUT_OFF % "controller", "cluster", "DESCRIBE", "--cluster"),
+    ):
+        said = refused(f"faults=[{fault}]")
+        assert f"{of.upper()}_AUTHORIZATION_FAILED: not allowed: {operation}; " in said
+        assert f" --operation {operation.capitalize()} {resource}" in said
+    assert secured.names() == before
+
+
+@pytest.mark.cluster
 @pytest.mark.usefixtures("small")
-@pytest.mark.parametrize(("of", "operation"), RIGHTS)
-def test_a_missing_right_is_named_before_anything_is_made(
-    of: str, operation: str, groupquake: Command, secured: Secured, properties: Path, tmp_path: Path
+def test_a_run_without_a_right_makes_nothing_and_doctor_tells_of_it(
+    groupquake: Command, secured: Secured, properties: Path, tmp_path: Path
 ) -> None:
     before = secured.names()
-    with secured.denied(of, operation):
+    with secured.denied("group", "DELETE"):
         done = run(groupquake, secured, properties)
         asked = groupquake(
             *(*COMMANDS["doctor"], properties, "--bootstrap", secured.at("SASL_SSL")),
@@ -117,43 +159,15 @@ def test_a_missing_right_is_named_before_anything_is_made(
             env={"ALICES_PASSWORD": secured.password},
         )
     assert done.code == 77, done.err
-    line = done.err.splitlines()[-1]
-    assert f"{of.upper()}_AUTHORIZATION_FAILED: not allowed: {operation}; " in line
-    assert line.count("not allowed") == 1
+    assert "GROUP_AUTHORIZATION_FAILED: not allowed: DELETE; " in done.err.splitlines()[-1]
     assert secured.names() == before
     assert not (tmp_path / "runs").exists()
     assert asked.code == 77
-    assert f"no         {operation} of {of}s called {PREFIX}groupquake-doctor" in asked.out
+    assert f"no         DELETE of groups called {PREFIX}groupquake-doctor" in asked.out
     assert asked.out.count("no run is possible") == 1
 
 
-@pytest.mark.usefixtures("small")
-@pytest.mark.parametrize(
-    ("fault", "of", "operation", "name"),
-    [
-        ("{fault: topic.add-partitions, topic: orders, to: 9, at: 1s}", "topic", "ALTER", None),
-        (
-            CUT_OFF % "{coordinator-of: static}",
-            *("topic", "DESCRIBE", "__consumer_offsets"),
-        ),
-        (
-            CUT_OFF % "controller",
-            *("cluster", "DESCRIBE", None),
-        ),
-    ],
-)
-def test_a_fault_may_need_another_right(
-    fault: str, of: str, operation: str, name: str | None, groupquake: Command, secured: Secured,
-    properties: Path,
-) -> None:  # fmt: skip
-    """None of them is alice's."""
-    done = run(groupquake, secured, properties, "--set", f"faults=[{fault}]")
-    assert done.code == 77, done.err
-    assert f"{of.upper()}_AUTHORIZATION_FAILED: not allowed: {operation}; " in done.err
-    resource = {"cluster": "--cluster"}.get(of, f"--{of} {name or PREFIX}")
-    assert f" --operation {operation.capitalize()} {resource}" in done.err
-
-
+@pytest.mark.cluster
 @pytest.mark.usefixtures("small")
 def test_the_line_for_kafka_acls_allows_the_next_run(
     groupquake: Command, secured: Secured, properties: Path
@@ -177,6 +191,7 @@ def test_the_line_for_kafka_acls_allows_the_next_run(
     assert secured.names() == (before, set())
 
 
+@pytest.mark.cluster
 @pytest.mark.usefixtures("small")
 def test_producers_that_are_refused_end_the_run_before_its_first_fault(
     groupquake: Command, secured: Secured, properties: Path, tmp_path: Path,
@@ -204,3 +219,21 @@ def test_producers_that_are_refused_end_the_run_before_its_first_fault(
     assert '"event": "given_back"' in journal
     assert {name for name in secured.names()[0] if name.startswith(PREFIX)} == set()
     assert os.environ.get("ALICES_PASSWORD") is None
+
+
+def test_what_a_client_was_refused_is_named_and_another_error_is_not(tmp_path: Path) -> None:
+    history = tmp_path / "history.jsonl"
+    require_allowed(history, "")
+    first = {"member": "clerk-0", "group": "g", "event": "created"}
+    for error, named in (
+        ("JoinGroup failed: Broker: Group authorization failed", "GROUP_AUTHORIZATION_FAILED"),
+        ("TOPIC_AUTHORIZATION_FAILED", "TOPIC_AUTHORIZATION_FAILED"),
+        ("Broker: Unknown member", None),
+    ):
+        refused = {"member": "clerk-0", "group": "g", "event": "error", "error": error}
+        history.write_text(f"{json.dumps(first)}\n{json.dumps(refused)}\n")
+        if named is None:
+            require_allowed(history, "trial-")
+            continue
+        with pytest.raises(NotAuthorizedError, match=f"^member clerk-0: {named}: .*'trial-'"):
+            require_allowed(history, "trial-")

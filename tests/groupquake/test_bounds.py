@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import pytest
 import yaml
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -18,16 +17,16 @@ from scenarios import named, names
 from scenarios.durations import parse_signed_ms
 from tests.groupquake.conftest import Command, Done
 
-EVENTS = ("oracle", "replay")
-PLACES = {
-    "validate": ("validate",),
-    "plan": ("plan",),
-    "run": ("run",),
-    "suite": ("nightly", "--check"),
-    "events": EVENTS,
-    "doctor": ("doctor", "--bootstrap", "127.0.0.1:1", "--client-properties"),
-    "removal": ("group", "remove-members", "g", "--all", "--bootstrap", "127.0.0.1:1", "--config"),
-}
+DOCTOR = ("doctor", "--bootstrap", "127.0.0.1:1", "--client-properties")
+OPENING = (
+    ("validate",),
+    ("plan",),
+    ("run",),
+    ("nightly", "--check"),
+    ("oracle", "replay"),
+    DOCTOR,
+    ("group", "remove-members", "g", "--all", "--bootstrap", "127.0.0.1:1", "--config"),
+)
 """The commands that open a file, which is their last word."""
 
 
@@ -54,55 +53,43 @@ def test_no_number_of_the_command_line_is_without_bound() -> None:
     assert [one.name for one in ranges if getattr(one.type, "max", None) is None] == []
 
 
-@pytest.mark.parametrize("huge", ["9" * 5000, "99999999999", "-1"])
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("plan", "demo", "--seed"),
-        ("run", "demo", "--processes"),
-        ("run", "demo", "--ports"),
-        ("run", "demo", "--expect-workers=1", "--listen=127.0.0.1:{}"),
-        ("doctor", "--bootstrap=127.0.0.1:{}"),
-        ("oracle", "replay", "-", "--effort"),
-        ("dev", "fuzz", "--at=127.0.0.1:{}"),
-    ],
+NUMBERS_IN = (
+    ("plan", "demo", "--seed={}"),
+    ("run", "demo", "--processes={}"),
+    ("run", "demo", "--ports={}"),
+    ("run", "demo", "--expect-workers=1", "--listen=127.0.0.1:{}"),
+    ("doctor", "--bootstrap=127.0.0.1:{}"),
+    ("oracle", "replay", "-", "--effort={}"),
+    ("dev", "fuzz", "--at=127.0.0.1:{}"),
 )
-def test_a_number_of_the_command_line_is_too_large(
-    words: tuple[str, ...], huge: str, groupquake: Command
-) -> None:
-    *others, last = words
-    given = [last.format(huge)] if "{}" in last else [last, huge]
-    refusal(groupquake(*others, *given))
 
 
-@pytest.mark.parametrize("kind", ["fifo", "device", "loop", "folder", "huge"])
-@pytest.mark.parametrize("place", PLACES)
-def test_only_regular_files_of_some_size_are_read(
-    place: str, kind: str, groupquake: Command, tmp_path: Path
-) -> None:
-    file = tmp_path / "given.yaml"
-    match kind:
-        case "fifo":
-            os.mkfifo(file)
-        case "device":
-            file.symlink_to("/dev/zero")
-        case "loop":
-            file.symlink_to(file)
-        case "folder":
-            file.mkdir()
-        case "huge":
-            with file.open("wb") as sparse:
-                sparse.truncate(1 << 40)
-    line = refusal(groupquake(*PLACES[place], file))
-    assert str(file) in line
-    assert kind != "huge" or re.search(r"larger than 1 MiB|longer than 64 MiB", line)
+def test_a_number_of_the_command_line_is_too_large(groupquake: Command) -> None:
+    for *others, last in NUMBERS_IN:
+        for huge in ("9" * 5000, "99999999999", "-1"):
+            refusal(groupquake(*others, last.format(huge)))
+
+
+def test_only_regular_files_of_some_size_are_read(groupquake: Command, tmp_path: Path) -> None:
+    files = {name: tmp_path / f"{name}.yaml" for name in ("fifo", "device", "loop", "dir", "huge")}
+    os.mkfifo(files["fifo"])
+    files["device"].symlink_to("/dev/zero")
+    files["loop"].symlink_to(files["loop"])
+    files["dir"].mkdir()
+    with files["huge"].open("wb") as sparse:
+        sparse.truncate(1 << 40)
+    for words in OPENING:
+        for name, file in files.items():
+            line = refusal(groupquake(*words, file))
+            assert str(file) in line
+            assert name != "huge" or re.search(r"larger than 1 MiB|longer than 64 MiB", line)
 
 
 def test_a_secret_is_read_from_a_regular_file(groupquake: Command, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "secret")
     file = tmp_path / "client.properties"
     file.write_text(f"sasl.password=${{file:{tmp_path / 'secret'}}}\n")
-    line = refusal(groupquake(*PLACES["doctor"], file))
+    line = refusal(groupquake(*DOCTOR, file))
     assert line.endswith("secret: cannot be read; name a text file")
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from chaos.clusters.releases import release_of
-from groupquake.doctor import snippet
+from groupquake.commands.doctor import snippet
 
 
 def settings(text: str) -> dict[str, str]:

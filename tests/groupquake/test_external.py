@@ -156,30 +156,29 @@ def test_what_a_killed_run_left_is_deleted_by_heal(
     assert "nothing to heal" in groupquake("heal", tmp_path).out
 
 
-@pytest.mark.parametrize("instance", [None, "clerk-0"])
 def test_a_group_is_deleted_whose_members_were_killed_within_a_long_session(
-    theirs: ProcessCluster, instance: str | None
+    theirs: ProcessCluster,
 ) -> None:
+    """A dynamic one, and a static one."""
     before = names(theirs)
     create_topic(theirs, "long-orders")
-    words = {"group.instance.id": instance} if instance else {}
     code = (
         "import os, sys, confluent_kafka as c\n"
         "one = c.Consumer(eval(sys.argv[1]))\n"
         "one.subscribe(['long-orders'], on_assign=lambda *_: os.kill(os.getpid(), 9))\n"
         "while True: one.poll(0.1)\n"
     )
-    settings = {"bootstrap.servers": theirs.bootstrap, "group.id": "long-group",
-                "session.timeout.ms": 300_000, **words}  # fmt: skip
-    done = subprocess.run([sys.executable, "-c", code, repr(settings)], check=False, timeout=60)
-    assert done.returncode == -signal.SIGKILL
-    ExternalResources(theirs.bootstrap, ["long-orders"], ["long-group"], {}).delete()
+    for words in ({}, {"group.instance.id": "clerk-0"}):
+        settings = {"bootstrap.servers": theirs.bootstrap, "group.id": f"long-{len(words)}",
+                    "session.timeout.ms": 300_000, **words}  # fmt: skip
+        done = subprocess.run([sys.executable, "-c", code, repr(settings)], check=False, timeout=60)
+        assert done.returncode == -signal.SIGKILL
+    ExternalResources(theirs.bootstrap, ["long-orders"], ["long-0", "long-1"], {}).delete()
     assert names(theirs) == before
 
 
-@pytest.mark.parametrize(
-    ("options", "complaint"),
-    [
+def test_options_that_do_not_go_together(groupquake: Command, small: Path) -> None:
+    for options, complaint in (
         (("--cluster", "external"), "cluster.bootstrap: missing; write HOST:PORT"),
         (("--set", "cluster.kind=external"), "or give --bootstrap"),
         (("--bootstrap", "a:1"), "only applies to kind: external"),
@@ -187,25 +186,17 @@ def test_a_group_is_deleted_whose_members_were_killed_within_a_long_session(
         (("--cluster", "external", "--bootstrap", "a"), "'a' is not a server"),
         (("--allow-faults", "x"), "--allow-faults is for --cluster external"),
         (("--set", "cluster.prefix=a-"), "only applies to kind: external"),
-    ],
-)
-def test_options_that_do_not_go_together(
-    options: tuple[str, ...], complaint: str, groupquake: Command, small: Path
-) -> None:
-    done = groupquake("run", small, *options)
-    assert (done.code, complaint in done.err) == (64, True), done.err
-    assert "Traceback" not in done.err
+    ):
+        done = groupquake("run", small, *options)
+        assert (done.code, complaint in done.err) == (64, True), done.err
+        assert "Traceback" not in done.err
 
 
-@pytest.mark.parametrize("external", [("--cluster", "external"), ()])
-def test_a_cluster_that_does_not_answer(
-    external: tuple[str, ...], groupquake: Command, small: Path
-) -> None:
-    """Whether the command line or the file says that it is external."""
-    if not external:
-        small.write_text(small.read_text().replace("cluster:", "cluster:\n  kind: external"))
+def test_a_cluster_that_does_not_answer(groupquake: Command, small: Path) -> None:
+    """The file says that it is external; `test_access` has the command line."""
+    small.write_text(small.read_text().replace("cluster:", "cluster:\n  kind: external"))
     done = groupquake(
-        *("run", small, *external, "--bootstrap", "127.0.0.1:1"),
+        *("run", small, "--bootstrap", "127.0.0.1:1"),
         *("--set", "cluster.logs=none", "--no-report"),
     )
     assert done.code == 69

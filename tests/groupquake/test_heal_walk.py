@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.faults import KINDS
+from scenarios.faults import FAULTS
 from tests.groupquake.heal_walk import BATCHES, IN_CONTAINERS_ALONE, STEPS, marked, walk
 
 IN_CONTAINERS = [
@@ -22,7 +22,7 @@ def missing() -> set[str]:
         fault.split(",")[0].removeprefix("fault: ") for of in BATCHES.values() for fault in of
     }
     series = {"group.bounce", "broker.rolling-restart"}
-    return {name for name, kind in KINDS.items() if not kind.about.one_shot} - walked - series
+    return {name for name, kind in FAULTS.items() if not kind.one_shot} - walked - series
 
 
 def test_every_recoverable_fault_is_walked() -> None:

@@ -11,7 +11,7 @@ from kafka.admin import KafkaAdminClient
 
 from chaos.clusters import ClusterError
 from chaos.clusters.process import ProcessCluster
-from scenarios.faults import KINDS
+from scenarios.faults import FAULTS
 from tests.conftest import SOON_BACK
 from tests.groupquake.heal_walk import STEPS, healed_twice, killed_run, marked, open_or_running
 
@@ -106,8 +106,8 @@ def test_every_fault_with_hooks_is_walked() -> None:
     walked = {
         fault.split(",")[0].removeprefix("fault: ") for of in BATCHES.values() for fault in of
     }
-    own = {name for name, kind in KINDS.items() if kind.about.needs_volume}
-    assert walked == {name for name, kind in KINDS.items() if kind.about.broker} - own
+    own = {name for name, kind in FAULTS.items() if kind.needs == "volume"}
+    assert walked == {name for name, kind in FAULTS.items() if kind.process} - own
 
 
 @pytest.mark.cluster

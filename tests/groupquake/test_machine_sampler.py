@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from groupquake import machine_sampler, room
+from groupquake import folders, machine_sampler, timing
 from groupquake.machine_sampler import MachineSampler
 from tests.chaos.fakes import until
 
@@ -125,7 +125,7 @@ def test_a_tick_is_late_from_150_ms_on(monkeypatch):
 
 
 def test_samples_have_load_and_pressure(tmp_path, monkeypatch):
-    monkeypatch.setattr(machine_sampler, "SAMPLE_EVERY_S", 0.1)
+    monkeypatch.setattr(timing, "SAMPLE_S", 0.1)
     file = tmp_path / "machine.jsonl"
     with MachineSampler(file, lambda: {1: os.getpid(), 2: 999_999_999}):
         until(lambda: len(noted(file, "sample")) >= 2)
@@ -139,7 +139,7 @@ def test_a_system_without_pressure_figures_is_sampled(tmp_path, monkeypatch):
     def unreadable(*_):
         raise FileNotFoundError
 
-    monkeypatch.setattr(machine_sampler, "SAMPLE_EVERY_S", 0.1)
+    monkeypatch.setattr(timing, "SAMPLE_S", 0.1)
     monkeypatch.setattr(machine_sampler.Path, "read_text", unreadable)
     monkeypatch.setattr(machine_sampler.Path, "read_bytes", unreadable)
     file = tmp_path / "machine.jsonl"
@@ -170,7 +170,7 @@ def test_a_full_disk_is_told_of_once(tmp_path, monkeypatch):
     file.symlink_to("/dev/full")
     with MachineSampler(file, dict, said.append):
         until(lambda: said)
-    monkeypatch.setattr(room, "TO_GO_ON_MB", 1 << 40)
+    monkeypatch.setattr(folders, "TO_GO_ON_MB", 1 << 40)
     with MachineSampler(tmp_path / "other.jsonl", dict, said.append):
         until(lambda: len(said) == 2)
     assert said[0].startswith(f"evidence: no space left on {tmp_path} (No space left on device); ")

@@ -7,7 +7,7 @@ import pytest
 
 from groupquake.access import require_allowed
 from groupquake.exits import NotAuthorizedError
-from groupquake.producing import Producing
+from groupquake.runner import Producing
 from scenarios import named
 
 FULL = "produce: MSG_SIZE_TOO_LARGE"

@@ -12,7 +12,7 @@ from chaos.errors import ChaosError
 from groupquake.clients.programs import outsiders, require_there
 from scenarios import Experiment, load
 from tests.groupquake.conftest import Command
-from tests.loadtest.experiments import of_one_group
+from tests.loadtest.loads import of_one_group
 
 PROGRAM = """
 import os, sys, time

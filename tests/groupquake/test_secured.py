@@ -1,10 +1,8 @@
 """A cluster with TLS, SASL and ACLs, used as external: through the tap, without its logs."""
 
 import json
-import os
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -23,13 +21,6 @@ LISTENERS = {
     "mTLS": "SSL",
     "OAUTHBEARER": "OAUTH",
 }
-
-
-@pytest.fixture(scope="module")
-def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
-    with Secured(tmp_path_factory.mktemp("secured"), 1) as cluster:
-        cluster.prepare()
-        yield cluster
 
 
 def options(cluster: Secured, mechanism: str, folder: Path) -> list[str]:
@@ -100,10 +91,11 @@ def verdict_of(folder: Path) -> dict[str, Any]:
     return verdict
 
 
-@pytest.mark.parametrize("mechanism", LISTENERS)
-def test_every_mechanism_through_the_tap(
+@pytest.mark.parametrize("mechanism", ["mTLS", "OAUTHBEARER"])
+def test_a_mechanism_through_the_tap(
     mechanism: str, groupquake: Command, secured: Secured, small: Path, tmp_path: Path
 ) -> None:
+    """PLAIN goes there in `test_access`, SCRAM in a run that is judged."""
     done = run(groupquake, secured, small, mechanism, tmp_path, "--no-report")
     assert done.code == 0, done.err
     journal = (tmp_path / "runs" / "latest" / "journal.jsonl").read_text()
@@ -113,11 +105,11 @@ def test_every_mechanism_through_the_tap(
     assert verified[-2]["event"] == "given_back"
 
 
-@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-512", "mTLS"])
 def test_wire_members_log_in_without_the_tap(
-    mechanism: str, groupquake: Command, secured: Secured, small: Path, tmp_path: Path
+    groupquake: Command, secured: Secured, small: Path, tmp_path: Path
 ) -> None:
     """The tap would end TLS in their place; the brokers' own logs are the evidence."""
+    mechanism = "SCRAM-SHA-512"
     small.write_text(small.read_text().replace("members: [{", "members: [{client: wire, "))
     logs = secured.brokers[0].group_log
     before = len(logs.read_text().splitlines())
@@ -139,21 +131,6 @@ def test_wire_members_log_in_without_the_tap(
     assert all(f'"listener":"{listener}"' in line for line in joins)
     assert all('"principal":"User:alice"' in line for line in joins)
     assert all('"requestApiVersion":9' in line for line in joins), "librdkafka sends no 9"
-
-
-def test_a_user_without_groups_is_refused_before_anything_starts(
-    groupquake: Command, small: Path, tmp_path: Path
-) -> None:
-    with Secured(tmp_path / "refusing", 1) as cluster:
-        cluster.prepare(groups=False)
-        done = groupquake(
-            *("run", small, *options(cluster, "SCRAM-SHA-512", tmp_path)),
-            env={VARIABLE: cluster.password},
-        )
-        assert done.code == 77, done.err
-        assert "GROUP_AUTHORIZATION_FAILED: not allowed: DELETE, DESCRIBE, READ" in done.err
-        assert "Traceback" not in done.err
-    assert cluster.password not in os.environ.values()
 
 
 def counted_in_log(secured: Secured, group: str, before_ms: float) -> int:

@@ -52,3 +52,17 @@ def test_a_build_of_the_users_is_named() -> None:
     words = "a build of the user's, 4.4.0-acme in /opt/acme/libs, judged by the rules of 4.4"
     lines = summary(VERDICT | {"judged_as": words}, Path("x"))
     assert lines[1:3] == ["verdict: fail", f"  {words}"]
+
+
+def test_the_first_reasons_of_an_unknown_verdict_are_printed() -> None:
+    reasons = [f"reason {number}" for number in range(7)]
+    lines = summary(VERDICT | {"verdict": "unknown", "unknown_because": reasons}, Path("x"))
+    printed = [line.strip() for line in lines if line.startswith("  unknown because")]
+    assert printed == [f"unknown because reason {number}" for number in range(5)]
+
+
+def test_what_clients_did_is_one_line_a_rule() -> None:
+    found = {"rule": "r", "client": "c", "log": [{"file": "f", "line": 7}], "what": "w"}
+    for more, words in (([], ""), ([found, found], ", and 2 more")):
+        lines = summary(VERDICT | {"client_findings": [found, *more]}, Path("x"))
+        assert f"  client finding: r: c (f:7): w{words}" in lines

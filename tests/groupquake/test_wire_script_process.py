@@ -36,14 +36,11 @@ def failures(journal: Path) -> list[str]:
     return [entry["error"] for entry in entries if entry["event"] == "failed"]
 
 
-def finished(wire_scripts: WireScripts | None) -> None:
-    assert wire_scripts is not None
-    wire_scripts.finish()
-
-
 def test_an_experiment_without_wire_scripts_runs_none(tmp_path: Path, journal: Journal) -> None:
     with running(tmp_path, "127.0.0.1:1", named("demo"), 0, journal, print) as wire_scripts:
-        assert wire_scripts is None
+        wire_scripts.stop()
+        wire_scripts.finish()
+        assert wire_scripts.process is None
 
 
 def test_finish_returns_once_they_are_stopped(
@@ -51,7 +48,7 @@ def test_finish_returns_once_they_are_stopped(
 ) -> None:
     said: list[str] = []
     with running(tmp_path, deaf, stale_sync, 0, journal, said.append) as wire_scripts:
-        assert wire_scripts is not None
+        assert wire_scripts.process is not None
         waits = threading.Thread(target=wire_scripts.finish)
         waits.start()
         wire_scripts.stop()
@@ -70,7 +67,7 @@ def test_the_journal_says_why_a_script_failed(
     tmp_path: Path, journal: Journal, stale_sync: Experiment
 ) -> None:
     with running(tmp_path, "127.0.0.1:1", stale_sync, 0, journal, print) as wire_scripts:
-        finished(wire_scripts)
+        wire_scripts.finish()
     [failure] = failures(tmp_path / "journal.jsonl")
     assert failure.startswith("wire scripts: groupquake: stale_sync-scout: no broker answers")
 
@@ -78,7 +75,7 @@ def test_the_journal_says_why_a_script_failed(
 def test_a_failed_script_is_not_awaited_for_its_kill(tmp_path: Path, journal: Journal) -> None:
     experiment = named("crash-before-sync")
     with running(tmp_path, "127.0.0.1:1", experiment, 0, journal, print) as wire_scripts:
-        assert wire_scripts is not None
+        assert wire_scripts.process is not None
         assert wire_scripts.process.poll() == 1
 
 

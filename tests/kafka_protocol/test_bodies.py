@@ -18,6 +18,7 @@ from kafka_protocol.bodies import (
     partitions_in,
     problems,
 )
+from kafka_protocol.errors import Error, codes_in
 from kafka_protocol.kio_bodies import slots
 from kafka_protocol.versions import FIRST_FLEXIBLE
 from loadtest.wire.schemas import known, request_schema, response_schema
@@ -153,3 +154,12 @@ def test_a_commit_calls_its_generation_otherwise_from_3_6_on() -> None:
     assert generation_in({"generationIdOrMemberEpoch": 3}) == 3
     assert generation_in({"generationIdOrMemberEpoch": -1}) == -1
     assert generation_in({}) is None
+
+
+def test_errors_are_found_wherever_a_response_has_them() -> None:
+    leave = {"errorCode": 0, "members": [{"memberId": "m", "errorCode": Error.UNKNOWN_MEMBER_ID}]}
+    partition = {"partitionIndex": 0, "errorCode": Error.ILLEGAL_GENERATION}
+    commit = {"topics": [{"partitions": [partition]}]}
+    assert list(codes_in(leave)) == [Error.NONE, Error.UNKNOWN_MEMBER_ID]
+    assert list(codes_in(commit)) == [Error.ILLEGAL_GENERATION]
+    assert list(codes_in(None)) == []

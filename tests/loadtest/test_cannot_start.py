@@ -13,8 +13,7 @@ from loadtest.history import History
 from loadtest.members.librdkafka import LibrdkafkaClient
 from loadtest.members.member import Member
 from loadtest.producer import PacedProducer
-from tests.loadtest.experiments import of_one_group
-from tests.loadtest.member_steps import end
+from tests.loadtest.loads import end, of_one_group
 
 
 def test_a_program_that_is_missing_has_failed_and_is_polled_once_it_is_there(locust, tmp_path):

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from loadtest.control import answer, has_token, instance_id_of, member_of
+from loadtest.errors import LoadtestError
+
 SERVER = """
 import sys
 from pathlib import Path
@@ -108,3 +111,55 @@ def test_it_listens_on_the_loopback_alone(port):
         if line.split()[3] == "0A" and line.split()[1].endswith(f":{port:04X}")
     }
     assert listening == {f"0100007F:{port:04X}"}
+
+
+def refuse(_):
+    raise LoadtestError("not now")
+
+
+VERBS = {"members": lambda _: [{"name": "m"}], "stop": member_of, "start": refuse}
+
+
+def ask(line):
+    reply = answer(line, VERBS)
+    assert reply.endswith(b"\n")
+    assert reply.count(b"\n") == 1
+    return json.loads(reply)
+
+
+def test_only_the_right_token_is_welcome():
+    assert has_token(b'{"token": "s3cret"}\n', "s3cret")
+    for line in (
+        *(b'{"token": "S3cret"}\n', b'{"token": ""}\n', b'{"token": null}\n', b'["token"]\n'),
+        *(b'{"id": 1, "do": "quit"}\n', b"GET / HTTP/1.1\r\n", b"\xff\n", b""),
+    ):
+        assert not has_token(line, "s3cret"), line
+
+
+def test_a_reply_carries_the_id_and_the_result():
+    assert ask(b'{"id": 7, "do": "members"}\n') == {"id": 7, "ok": True, "result": [{"name": "m"}]}
+
+
+def test_a_verb_gets_the_whole_request():
+    assert ask(b'{"id": 1, "do": "stop", "member": "static-3"}')["result"] == "static-3"
+
+
+def test_a_refusal_is_a_reply():
+    no_request = 'a request is an object with "id" and "do"'
+    for line, request_id, error in (
+        (b'{"id": 1, "do": "start", "member": "m"}', 1, "not now"),
+        (b'{"id": 2, "do": "dance"}', 2, "cannot do 'dance'; known: members, start, stop"),
+        (b'{"id": 3, "do": "stop"}', 3, 'stop needs the name of a member: "member"'),
+        (b'{"id": 4}', None, no_request),
+        (b"[1]", None, no_request),
+    ):
+        assert ask(line) == {"id": request_id, "ok": False, "error": error}
+    assert "not a line of JSON" in ask(b"{")["error"]
+
+
+def test_a_new_identity_is_a_name_or_null():
+    for instance_id in ("app-1", None):
+        assert instance_id_of({"do": "start", "instance_id": instance_id}) == instance_id
+    for invalid in ("", 7, True, ["app-1"]):
+        with pytest.raises(LoadtestError, match='start takes "instance_id" as a name, or as null'):
+            instance_id_of({"do": "start", "instance_id": invalid})

@@ -4,7 +4,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PURE = (
-    "configs", "control_protocol", "dies_with_parent", "errors", "history", "lease_table",
+    "configs", "dies_with_parent", "errors", "history", "lease_table",
     "members.settings", "options", "timing", "wire_scripts.__main__", "workers.connected",
 )  # fmt: skip
 """The modules that processes without gevent import."""

@@ -28,10 +28,6 @@ def arguments(kafka, group):
     return ("--bootstrap", kafka, "--group", group, *FOUR)
 
 
-def without(rows, name):
-    return [row for row in rows.values() if row["name"] != name]
-
-
 def events_of(history, member):
     return [line["event"] for line in history if line["member"] == member]
 
@@ -43,30 +39,15 @@ def members_left(kafka, group):
     return sorted(member.client_id for member in described.members)
 
 
-def test_a_bounce_moves_partitions_only_if_the_member_is_dynamic(locust, arguments, group):
+def test_a_load_writes_its_history_and_its_statistics(locust, arguments, group):
     static, dynamic = f"{group}-static-1", f"{group}-dynamic-1"
-    untouched = (f"{group}-static-0", f"{group}-dynamic-0")
     child = locust("--headless", *arguments, "--produce-rate", "40")
     before = child.wait_joined()
-    assert before[static]["instance_id"] == static
-    assert before[static]["member_id"].startswith(static)
-
-    assert child.ask("stop", member=static)["state"] == "stopped"
-    stopped = child.members()
-    assert stopped[static]["partitions"] == []
-    assert child.ask("start", member=static)["state"] == "starting"
-    back = child.wait_joined()
-    assert without(back, static) == without(before, static)
-    assert back[static]["partitions"] == before[static]["partitions"]
-    assert back[static]["member_id"] != before[static]["member_id"]
-    assert back[static]["joins"] == before[static]["joins"] + 1
-
-    child.ask("stop", member=dynamic)
-    without_it = child.wait_joined(*(name for name in before if name != dynamic))
-    assert all(without_it[name]["joins"] == before[name]["joins"] + 1 for name in untouched)
-    child.ask("start", member=dynamic)
-    after = child.wait_joined()
-    assert all(after[name]["joins"] == before[name]["joins"] + 2 for name in untouched)
+    for name in (static, dynamic):  # a rebalance for each kind, and a restart of one
+        child.ask("stop", member=name)
+        child.ask("start", member=name)
+        child.wait_joined()
+    child.wait_for(lambda: {"committed"} <= {line["event"] for line in child.history()})
 
     child.ask("quit")
     assert child.process.wait(timeout=60) == 0, child.output

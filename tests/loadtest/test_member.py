@@ -123,8 +123,10 @@ def threads_and_connections(port):
     return len(list(Path("/proc/self/task").iterdir())), len(to_broker)
 
 
-@pytest.mark.parametrize("moment", ["joined", "joining", "given an assignment"])
-@pytest.mark.parametrize("kind", ["static", "dynamic"])
+@pytest.mark.parametrize(
+    ("kind", "moment"),
+    [("dynamic", "joined"), ("static", "joining"), ("dynamic", "given an assignment")],
+)
 def test_a_killed_member_is_gone_at_once_and_leaves_no_group(group, broker, kind, moment):
     port = broker.brokers[0].port
     before = threads_and_connections(port)

@@ -11,8 +11,7 @@ import psutil
 import pytest
 
 from tests.loadtest.conftest import Locust
-from tests.loadtest.experiments import of_one_group
-from tests.loadtest.member_steps import end, others, steps_of
+from tests.loadtest.loads import end, of_one_group, others, steps_of
 
 pytestmark = pytest.mark.cluster
 

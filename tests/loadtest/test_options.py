@@ -56,25 +56,15 @@ def test_an_empty_roster_is_an_error():
         configs_of(given("--static-members", "0", "--dynamic-members", "0"))
 
 
-@pytest.mark.parametrize("timeout", ["10", "0s", "soon"])
-def test_a_timeout_has_a_unit(timeout, capsys):
-    with pytest.raises(SystemExit):
-        given("--session-timeout", timeout)
-    error_line = capsys.readouterr().err
-    assert "argument --session-timeout: " in error_line
-    assert timeout in error_line
-
-
-@pytest.mark.parametrize("count", ["-1", "many"])
-def test_a_count_is_a_number(count, capsys):
-    with pytest.raises(SystemExit):
-        given("--static-members", count)
-    assert f"'{count}' is no number of members" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("rate", ["-1", "-0.5", "nan", "inf", "many"])
-def test_a_rate_is_a_number_that_records_can_have(rate, capsys):
-    with pytest.raises(SystemExit):
-        given("--produce-rate", rate)
-    error_line = capsys.readouterr().err
-    assert f"argument --produce-rate: '{rate}' is no number of records a second" in error_line
+def test_values_are_checked_at_the_command_line(capsys):
+    for option, values, problem in (
+        ("--session-timeout", ("10", "0s", "soon"), "argument --session-timeout: "),
+        ("--static-members", ("-1", "many"), " is no number of members"),
+        ("--produce-rate", ("-1", "-0.5", "nan", "inf", "many"), " is no number of records a sec"),
+    ):
+        for value in values:
+            with pytest.raises(SystemExit):
+                given(option, value)
+            error_line = capsys.readouterr().err
+            assert problem in error_line
+            assert value in error_line

@@ -13,7 +13,7 @@ import pytest
 from groupquake import load_process
 from groupquake.access import require_allowed
 from groupquake.exits import NotAuthorizedError
-from tests.loadtest.scripts import run_script
+from tests.loadtest.loads import run_script
 
 STAND_IN = """
 import json, os, signal, sys, time
@@ -395,12 +395,6 @@ def test_a_paused_program_goes_on_and_a_paused_one_can_be_closed(run):
     printed, events_seen = run(PAUSED)
     assert printed == ["T"]
     assert [event for event, *_ in events_seen][-3:] == ["closing", "revoked", "closed"]
-
-
-def test_signals_reach_what_a_shell_started(run):
-    program = f"{sys.executable} stand_in.py"
-    _, events_seen = run(CLOSES, ["sh", "-c", SHELL.format(program=program)])
-    assert ("revoked", ["t-1"], "static") in events_seen
 
 
 @pytest.mark.parametrize("shell", [SHELL, "{program}; echo over"])

@@ -6,18 +6,16 @@ Plain data in the form in which Spark hands it to the driver; the verdict is the
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from reports.judgement import costs, verdict
-from reports.judgement.costs import Costs, Expulsion, Handover, Holding, Stop
 from reports.judgement.digest import Digest, Digester
 from reports.judgement.results import Results
 from reports.judgement.run.disturbance import Disturbance
 from reports.judgement.run.run_folder import RunFolder
 from reports.judgement.timelines.compare import BOTH
-from reports.page.drawn_groups import DrawnGroups, Join
 
 Json = dict[str, Any]
 
@@ -29,6 +27,37 @@ DOWN_MS = 2_500
 REBALANCE_MS = 900
 REVOKED_MS = 100
 """How long after a rebalance began its members hear of it."""
+
+
+def stop(group: str, member: str, kind: str, from_ms: float, stopped_ms: float) -> Json:
+    """Return a row of `stops`."""
+    return locals()
+
+
+def handover(group: str, at_ms: float, moved: int, unowned_ms: float) -> Json:
+    """Return a row of `handovers`."""
+    return locals()
+
+
+def holding(
+    group: str, partition: str, member: str, from_ms: float, until_ms: float,
+    ended_as: str = "open", overlap_ms: float = 0.0, overlaps: str | None = None,
+) -> Json:  # fmt: skip
+    """Return a row of `ownership`."""
+    return locals()
+
+
+def expulsion(group: str, at_ms: float, subject: str, api: str = "") -> Json:
+    """Return a row of `expulsions`."""
+    return locals()
+
+
+def join(
+    group: str, client_id: str, member_id: str, generation: int, answered_ms: float,
+    *, static: bool = False,
+) -> Json:  # fmt: skip
+    """Return a row of `joins`."""
+    return locals()
 
 
 def digests_of(run: RunFolder, tables: Mapping[str, Iterable[Json]]) -> dict[str, Digest]:
@@ -52,17 +81,17 @@ class MadeUpRun:
     size: int
     environment: Json = field(default_factory=dict)
     journal: list[Json] = field(default_factory=list)
-    joins: list[Join] = field(default_factory=list)
+    joins: list[Json] = field(default_factory=list)
     last_ms: dict[tuple[str, str], float] = field(default_factory=dict)
     comparison: list[Json] = field(default_factory=list)
     violations: list[Json] = field(default_factory=list)
     starts: dict[str, int] = field(default_factory=lambda: {"1": 1, "2": 1, "3": 1})
     gaps: list[Disturbance] = field(default_factory=list)
     kip_848: list[str] = field(default_factory=list)
-    stops: list[Stop] = field(default_factory=list)
-    handovers: list[Handover] = field(default_factory=list)
-    holdings: list[Holding] = field(default_factory=list)
-    expulsions: list[Expulsion] = field(default_factory=list)
+    stops: list[Json] = field(default_factory=list)
+    handovers: list[Json] = field(default_factory=list)
+    holdings: list[Json] = field(default_factory=list)
+    expulsions: list[Json] = field(default_factory=list)
     assigned: list[Json] = field(default_factory=list)
     owners: str = ""
     client_reasons: dict[float, str] = field(default_factory=dict)
@@ -75,14 +104,22 @@ class MadeUpRun:
     """For how long all clients ran after topics grew."""
 
     @property
-    def costs(self) -> Costs:
-        return Costs(self.stops, self.handovers, self.holdings, self.expulsions)
+    def rows(self) -> dict[str, list[Json]]:
+        """The rows of the groups that the page shows, by table."""
+        heard = [
+            {"group": group, "member_id": member, "last_ms": at_ms}
+            for (group, member), at_ms in self.last_ms.items()
+        ]
+        return {
+            "stops": self.stops, "handovers": self.handovers, "ownership": self.holdings,
+            "expulsions": self.expulsions, "joins": self.joins, "heard": heard,
+        }  # fmt: skip
 
     @property
     def recovery_ms(self) -> float:
         return IMPACT_MS + 3_000 + self.size * RESTART_EVERY_MS
 
-    def finish(self) -> tuple[RunFolder, Json, Results, DrawnGroups, Costs]:
+    def finish(self) -> tuple[RunFolder, Json, Results, list[str], dict[str, list[Json]]]:
         """Write the folder and judge the run: the arguments of `page.render`."""
         names = ("environment.json", "plan.json", "experiment.yaml", "journal.jsonl")
         intents = [entry for entry in self.journal if entry["event"] == "intent"]
@@ -96,8 +133,7 @@ class MadeUpRun:
         data = self._collected(run)
         judged = verdict.evaluate(run, data, "4.3")
         costs.add(judged, None, data.digests)
-        drawn = DrawnGroups(("dynamic", "static"), tuple(self.joins), self.last_ms)
-        return run, judged, data, drawn, self.costs
+        return run, judged, data, ["dynamic", "static"], self.rows
 
     def _experiment(self) -> str:
         group = (
@@ -152,9 +188,9 @@ expect:
             "comparison": self.comparison,
             "violations": self.violations,
             "assigned": self.assigned,
-            "expulsions": [asdict(one) for one in self.expulsions],
-            "stops": [asdict(one) for one in self.stops],
-            "handovers": [asdict(one) for one in self.handovers],
+            "expulsions": self.expulsions,
+            "stops": self.stops,
+            "handovers": self.handovers,
         }
         return Results(
             digests=digests_of(run, tables),
@@ -229,14 +265,14 @@ def _own(made: MadeUpRun, group: str, number: int, owner: int, from_ms: float) -
     name = f"static-{owner}" if group == "static" else f"dynamic-dynamic-{owner}"
     partition = f"orders-{number}"
     until_ms = made.recovery_ms + 5_000
-    made.holdings.append(Holding(group, partition, name, from_ms, until_ms, "open", 0.0, None))
+    made.holdings.append(holding(group, partition, name, from_ms, until_ms))
 
 
 def _disown(made: MadeUpRun, group: str, number: int, until_ms: float, ended_as: str) -> None:
     """End the last ownership of a partition."""
     mine = (group, f"orders-{number}")
-    last = max(at for at, held in enumerate(made.holdings) if (held.group, held.partition) == mine)
-    made.holdings[last] = replace(made.holdings[last], until_ms=until_ms, ended_as=ended_as)
+    last = [held for held in made.holdings if (held["group"], held["partition"]) == mine][-1]
+    last.update(until_ms=until_ms, ended_as=ended_as)
 
 
 def _form(made: MadeUpRun) -> None:
@@ -244,7 +280,7 @@ def _form(made: MadeUpRun) -> None:
         for number in range(made.size):
             _join(made, group, name.format(number), 0, 1, ZERO_MS + 5_000)
             _own(made, group, number, number, ZERO_MS + 5_000)
-        made.handovers.append(Handover(group, ZERO_MS + 5_000, 0, 0.0))
+        made.handovers.append(handover(group, ZERO_MS + 5_000, 0, 0.0))
         _rebalance(made, group, "new_member", f"{name.format(0)}-id0", ZERO_MS + 3_000, made.size)
 
 
@@ -254,7 +290,7 @@ def _restart_static(made: MadeUpRun, number: int, at_ms: float) -> None:
     _join(made, "static", name, 1, 1, at_ms + DOWN_MS + 80)
     _disown(made, "static", number, at_ms, "closed")
     _own(made, "static", number, number, at_ms + DOWN_MS + 80)
-    made.handovers.append(Handover("static", at_ms + DOWN_MS + 80, 0, DOWN_MS + 80.0))
+    made.handovers.append(handover("static", at_ms + DOWN_MS + 80, 0, DOWN_MS + 80.0))
     _fault(made, "static", name, at_ms)
 
 
@@ -281,21 +317,20 @@ def _hand_out(made: MadeUpRun, number: int, reason: str, start_ms: float) -> Non
     for other in range(made.size):
         name = f"dynamic-dynamic-{other}"
         if other != number:
-            stop = Stop("dynamic", name, "dynamic", start_ms + REVOKED_MS, stopped_ms)
-            made.stops.append(stop)
+            made.stops.append(stop("dynamic", name, "dynamic", start_ms + REVOKED_MS, stopped_ms))
         left = other == number and reason == "leave"
         _disown(made, "dynamic", other, start_ms + (0 if left else REVOKED_MS), "revoked")
         unowned_ms += REBALANCE_MS if left else stopped_ms
         owner = (other + 1) % made.size if left else other
         _own(made, "dynamic", other, owner, assigned_ms)
-    made.handovers.append(Handover("dynamic", assigned_ms, 1, unowned_ms))
+    made.handovers.append(handover("dynamic", assigned_ms, 1, unowned_ms))
 
 
 def _join(
     made: MadeUpRun, group: str, client: str, nth: int, generation: int, at_ms: float
 ) -> None:
     member_id, static = f"{client}-id{nth}", group == "static"
-    made.joins.append(Join(group, client, member_id, generation, at_ms, static))
+    made.joins.append(join(group, client, member_id, generation, at_ms, static=static))
     made.last_ms[group, f"{client}-id{nth}"] = made.recovery_ms + 5_000
 
 

@@ -168,7 +168,7 @@ def test_the_tap_tells_of_a_run_what_its_logs_tell(name: str, tmp_path: Path) ->
         assert {(row["generation"], row["members"]) for row in of_wire["observed"]} <= ended
 
 
-RULED = [name for name in TAPPED if TAPPED[name].run.experiment.needs_tap]
+RULED = [name for name in TAPPED if "tap" in TAPPED[name].run.experiment.needs]
 
 
 @pytest.mark.parametrize("name", RULED)

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from scenarios import Experiment, ScenarioError, load
+from scenarios import Experiment, ScenarioError, load, named, names
 
 SMALL = """\
 name: small
@@ -62,3 +62,9 @@ def problems(tmp_path: Path, load_text: Callable[[str], Experiment]) -> Callable
         return [line.removeprefix(prefix) for line in lines]
 
     return problems
+
+
+@pytest.fixture(scope="session")
+def library() -> dict[str, Experiment]:
+    """Every experiment of the library, by its name."""
+    return {name: named(name) for name in names()}

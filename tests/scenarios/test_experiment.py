@@ -5,9 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from scenarios import Experiment, GroupBounce, LeaderMemberOf, MemberSpec, Names, named
+from scenarios import Experiment, MemberSpec, named
 from scenarios.document import Document
+from scenarios.faults.group import GroupBounce
 from scenarios.model import LONG
+from scenarios.targets import LeaderMemberOf, Names
 
 Load = Callable[[str], Experiment]
 

@@ -2,20 +2,13 @@
 
 from pathlib import Path
 
-import pytest
+from chaos.timing import SILENCE_GRACE_MS
+from scenarios import Experiment, load, named, names
+from scenarios.faults.group import GroupBounce
+from scenarios.faults.member import MemberKill, MemberRestart, MemberSlowPoll
+from scenarios.targets import LeaderMemberOf
 
-from chaos.faults.member_evidence import GRACE_MS
-from scenarios import (
-    Experiment,
-    GroupBounce,
-    LeaderMemberOf,
-    MemberKill,
-    MemberRestart,
-    MemberSlowPoll,
-    load,
-    named,
-    names,
-)
+Library = dict[str, Experiment]
 
 NAMED = (
     "absent-member", "batch-removal", "big-group", "big-groups", "changed-subscription",
@@ -46,75 +39,75 @@ def test_the_names_are_the_files() -> None:
     assert [named(name).name for name in names()] == list(names())
 
 
-@pytest.mark.parametrize("name", names())
-def test_dumped_and_loaded_again(name: str, tmp_path: Path) -> None:
-    path = tmp_path / "again.yaml"
-    path.write_text(named(name).dump(), "utf-8")
-    assert load(path) == named(name)
+def test_dumped_and_loaded_again(library: Library, tmp_path: Path) -> None:
+    for name, experiment in library.items():
+        path = tmp_path / f"{name}.yaml"
+        path.write_text(experiment.dump(), "utf-8")
+        assert load(path) == experiment
 
 
-@pytest.mark.parametrize("name", names())
-def test_the_shape_that_all_share(name: str) -> None:
-    experiment = named(name)
-    assert experiment.description
-    delay_ms = DELAYS_MS.get(name, 1_000)
-    assert experiment.cluster.config["group.initial.rebalance.delay.ms"] == delay_ms
-    assert experiment.cluster.config["offsets.topic.num.partitions"] == 6
-    assert [(p.topic, p.rate) for p in experiment.workload.producers] == [("orders", 50)]
-    assert experiment.steady_state.probes is None, "each group is whole and Stable"
-    for group in experiment.workload.groups:
-        assert group.assignor == "range"
-        java = any(entry.client == "java" for entry in group.members)
-        slow = any(
-            isinstance(f, MemberSlowPoll) and f.groups_hit(experiment) == {group.name}
-            for f in experiment.faults
-        )
-        least_ms = 60_000 if java else 6_000 if slow else 30_000
-        assert group.max_poll_interval_ms == max(least_ms, group.session_timeout_ms)
+def test_the_shape_that_all_share(library: Library) -> None:
+    for name, experiment in library.items():
+        assert experiment.description
+        delay_ms = DELAYS_MS.get(name, 1_000)
+        assert experiment.cluster.config["group.initial.rebalance.delay.ms"] == delay_ms
+        assert experiment.cluster.config["offsets.topic.num.partitions"] == 6
+        assert [(p.topic, p.rate) for p in experiment.workload.producers] == [("orders", 50)]
+        assert experiment.steady_state.probes is None, "each group is whole and Stable"
+        for group in experiment.workload.groups:
+            assert group.assignor == "range"
+            java = any(entry.client == "java" for entry in group.members)
+            slow = any(
+                isinstance(f, MemberSlowPoll) and f.groups_hit(experiment) == {group.name}
+                for f in experiment.faults
+            )
+            least_ms = 60_000 if java else 6_000 if slow else 30_000
+            assert group.max_poll_interval_ms == max(least_ms, group.session_timeout_ms)
 
 
-@pytest.mark.parametrize("name", names())
-def test_every_group_has_a_bound_on_its_rebalances(name: str) -> None:
-    experiment = named(name)
-    bounded = {e.group for e in experiment.bounds if e.rebalances.max is not None}
-    clients = {group.name for group in experiment.workload.groups}
-    assert clients <= bounded <= clients | {*experiment.workload.wire_scripts}
+def test_every_group_has_a_bound_on_its_rebalances(library: Library) -> None:
+    for experiment in library.values():
+        bounded = {e.group for e in experiment.bounds if e.rebalances.max is not None}
+        clients = {group.name for group in experiment.workload.groups}
+        assert clients <= bounded <= clients | {*experiment.workload.wire_scripts}
 
 
-@pytest.mark.parametrize("name", names())
-def test_the_impact_phase_holds_every_fault(name: str) -> None:
-    experiment = named(name)
-    start_ms = min(fault.at_ms for fault in experiment.faults)
-    for fault in experiment.faults:
-        lasts_ms = max(getattr(fault, name, 0) for name in ("down_for_ms", "lasts_ms", "for_ms"))
-        if isinstance(fault, GroupBounce):
-            hit = [
-                member
-                for member in experiment.members()
-                if member.group == fault.group and fault.target in ("all", member.kind)
-            ]
-            waves = -(-len(hit) // (fault.at_once or 1))
-            lasts_ms += (waves - 1) * fault.every_ms
-        assert fault.at_ms + lasts_ms < start_ms + experiment.phases.impact_ms
+def test_the_impact_phase_holds_every_fault(library: Library) -> None:
+    for experiment in library.values():
+        start_ms = min(fault.at_ms for fault in experiment.faults)
+        for fault in experiment.faults:
+            lasts_ms = max(
+                getattr(fault, name, 0) for name in ("down_for_ms", "lasts_ms", "for_ms")
+            )
+            if isinstance(fault, GroupBounce):
+                hit = [
+                    member
+                    for member in experiment.members()
+                    if member.group == fault.group and fault.target in ("all", member.kind)
+                ]
+                waves = -(-len(hit) // (fault.at_once or 1))
+                lasts_ms += (waves - 1) * fault.every_ms
+            assert fault.at_ms + lasts_ms < start_ms + experiment.phases.impact_ms
 
 
-@pytest.mark.parametrize("name", names())
-def test_every_absence_is_long_enough_to_be_witnessed(name: str) -> None:
+def test_every_absence_is_long_enough_to_be_witnessed(library: Library) -> None:
     """Two heartbeat intervals, from the last request on, which may be in flight at the stop."""
-    experiment = named(name)
-    heartbeat_ms = max(group.heartbeat_interval_ms for group in experiment.workload.groups)
-    for fault in experiment.faults:
-        if isinstance(fault, MemberRestart | MemberKill | GroupBounce):
-            assert fault.down_for_ms >= 2 * heartbeat_ms + GRACE_MS
+    for experiment in library.values():
+        heartbeat_ms = max(group.heartbeat_interval_ms for group in experiment.workload.groups)
+        for fault in experiment.faults:
+            if isinstance(fault, MemberRestart | MemberKill | GroupBounce):
+                assert fault.down_for_ms >= 2 * heartbeat_ms + SILENCE_GRACE_MS
 
 
-def test_only_the_session_expiry_keeps_a_member_away_for_longer_than_its_session() -> None:
+def test_only_the_session_expiry_keeps_a_member_away_for_longer_than_its_session(
+    library: Library,
+) -> None:
     outstayed = {
         name
-        for name in names()
-        for fault in named(name).faults
+        for name, experiment in library.items()
+        for fault in experiment.faults
         if isinstance(fault, MemberRestart | GroupBounce)
-        and fault.down_for_ms >= max(g.session_timeout_ms for g in named(name).workload.groups)
+        and fault.down_for_ms >= max(g.session_timeout_ms for g in experiment.workload.groups)
     }
     assert outstayed == {"session-expiry"}
 

@@ -3,10 +3,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import pytest
 import yaml
 
-from scenarios import json_schema, named, names
+from scenarios import Experiment, json_schema
 
 TYPES = {
     "object": dict, "array": list, "string": str, "integer": int, "number": (int, float),
@@ -132,11 +131,11 @@ def test_durations_are_text_with_a_unit() -> None:
     assert re.search(json_schema()["$defs"]["MemberRestart"]["properties"]["at"]["pattern"], "0s")
 
 
-@pytest.mark.parametrize("name", names())
-def test_the_library_fits(name: str) -> None:
+def test_the_library_fits(library: dict[str, Experiment]) -> None:
     schema = json_schema()
-    document = yaml.safe_load(named(name).dump())
-    assert fits(schema, document, schema["$defs"])
-    assert not fits(schema, document | {"extra": 1}, schema["$defs"])
-    document["faults"][0]["at"] = 3
-    assert not fits(schema, document, schema["$defs"])
+    for experiment in library.values():
+        document = yaml.safe_load(experiment.dump())
+        assert fits(schema, document, schema["$defs"])
+        assert not fits(schema, document | {"extra": 1}, schema["$defs"])
+        document["faults"][0]["at"] = 3
+        assert not fits(schema, document, schema["$defs"])

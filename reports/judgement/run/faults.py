@@ -10,7 +10,7 @@ from reports.judgement.run.disturbance import BrokenWire
 from reports.judgement.run.journal import Entry, Fault, healed_ms, read
 from reports.judgement.run.run_files import RunFiles
 from reports.timing import CATCHING_UP_MS, REPLICATES_MS
-from scenarios.faults import about
+from scenarios.faults import FAULTS, NETWORKS
 
 JOURNAL = "journal.jsonl"
 ON_WIRE = "net."  # what the names of faults on the wire begin with
@@ -116,10 +116,10 @@ class RunFaults(RunFiles):
         return tuple(filter(None, map(broken_wire_of, self.faults)))
 
     def _done(self, *what: str) -> Iterator[Fault]:
-        """Yield the faults that did one of these to the process of a broker (`About.broker`)."""
+        """Yield the faults that did one of these to the process of a broker (`Fault.process`)."""
         for fault in self.faults:
-            known = about(fault["name"])
-            if known is not None and known.broker in what:
+            known = FAULTS.get(fault["name"])
+            if known is not None and known.process in what:
                 yield fault
 
 
@@ -128,7 +128,7 @@ def outage_of(fault: Fault) -> Outage | None:
 
     A wall clock that is set off makes no write fail: Kafka's timers go by the other clock.
     """
-    known, meant_ms = about(fault["name"]), fault["meant_at_ms"]
+    known, meant_ms = FAULTS.get(fault["name"]), fault["meant_at_ms"]
     if fault["name"] == CLOCK_SKEW:
         return None
     if fault["broker"] is not None:
@@ -173,6 +173,6 @@ def _caught_up_ms(fault: Fault) -> float:
 
 
 def _done_to_network(fault: Fault) -> str | None:
-    """Return what a fault does to the network of its broker (`About.network`), if it does."""
-    known = about(fault["name"])
-    return known.network if known else None
+    """Return what a fault does to the network of its broker (`Fault.needs`), if it does."""
+    known = FAULTS.get(fault["name"])
+    return known.needs if known and known.needs in NETWORKS else None

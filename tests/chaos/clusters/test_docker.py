@@ -90,7 +90,9 @@ def test_a_bad_property_fails_the_start(
         assert marked(engine, run_id) == set()
 
 
-def test_an_image_that_nobody_has_is_told_of(tmp_path: Path, run_id: str) -> None:
+def test_an_image_that_nobody_has_is_told_of(
+    engine: docker.DockerClient, tmp_path: Path, run_id: str
+) -> None:
     with pytest.raises(ClusterError, match="no image groupquake/none, and it cannot be pulled"):
         DockerCluster(run_id, tmp_path, image="groupquake/none").start()
     assert list(tmp_path.iterdir()) == []

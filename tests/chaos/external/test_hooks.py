@@ -11,7 +11,7 @@ import pytest
 from chaos.clusters.commands import end_under_way
 from chaos.errors import ChaosError, ClusterError
 from chaos.external.cluster import ExternalCluster, Target
-from chaos.faults import heal_from_journal
+from chaos.fault_runner import heal_from_journal
 from scenarios.external import Hooks
 from tests.chaos.fakes import until
 

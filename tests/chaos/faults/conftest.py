@@ -1,29 +1,38 @@
 import threading
+from collections.abc import Callable
 
 import pytest
 
-from chaos.faults.member_evidence import MemberEvidence
+from chaos.fault_context import FaultContext
 from chaos.members import Members
-from chaos.witness import Witness
+from scenarios.faults import Fault
+from tests.chaos.conftest import Make
+from tests.chaos.fake_cluster import FakeCluster
 from tests.chaos.fakes import TOKEN, FakeLoad
 
-
-@pytest.fixture
-def members(load: FakeLoad) -> Members:
-    return Members(load.port, TOKEN)
-
-
-@pytest.fixture
-def witness(load: FakeLoad) -> Witness:
-    return Witness({1: load.log.path})
-
-
-@pytest.fixture
-def evidence(witness: Witness) -> MemberEvidence:
-    """Of `static-3`, that has to be silent for 100 ms."""
-    return MemberEvidence("static-3", 50, 300, witness, lambda _: True)
+Aim = Callable[[str], Fault]
 
 
 @pytest.fixture
 def stop() -> threading.Event:
     return threading.Event()
+
+
+@pytest.fixture
+def context(
+    experiment: Make, load: FakeLoad, fake_cluster: FakeCluster, stop: threading.Event
+) -> FaultContext:
+    members = Members(load.port, TOKEN)
+    made = FaultContext(experiment(), fake_cluster, members, fake_cluster, stop)
+    return made.of_step("f1.1")
+
+
+@pytest.fixture
+def aim(experiment: Make, context: FaultContext) -> Aim:
+    """Makes a fault of its keys, as a file has them, for the one target that it hits."""
+
+    def aim(keys: str) -> Fault:
+        [fault] = experiment(f"{{at: 0s, {keys}}}").faults[0].aimed(context)
+        return fault
+
+    return aim

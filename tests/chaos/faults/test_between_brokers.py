@@ -13,12 +13,8 @@ from chaos.clusters import ClusterError
 from chaos.clusters.docker import DockerCluster
 from chaos.clusters.docker_engine import engine, remove_marked
 from chaos.errors import ChaosError
-from chaos.faults import heal_from_journal
-from chaos.faults.broker_partition import BrokerPartition
-from chaos.faults.broker_probe import BrokerProbe
-from chaos.faults.broker_slow_network import BrokerSlowNetwork
-from scenarios import faults as declared
 from tests.chaos.clusters.clients import create_topic, eventually, member
+from tests.chaos.faults.on_brokers import fault_of
 from tests.conftest import SOON_BACK
 
 CONFIG = {"group.initial.rebalance.delay.ms": 100, **SOON_BACK}
@@ -36,9 +32,7 @@ def cluster(docker_image: str, tmp_path_factory: pytest.TempPathFactory) -> Iter
         yield started
 
 
-def partition_of(broker: int, cluster: DockerCluster) -> BrokerPartition:
-    probe = BrokerProbe(broker, cluster.brokers, ClusterView(cluster.bootstrap))
-    return BrokerPartition(broker, None, 0, cluster, probe)
+PARTITION = "fault: broker.partition, for: 1s"
 
 
 @pytest.mark.docker
@@ -49,7 +43,7 @@ def test_a_coordinator_is_parted_and_another_takes_over(
     with member(cluster, "orders", "parted"):
         coordinator = view.coordinator("parted")
         others = [info for info in cluster.brokers if info.id != coordinator]
-        fault = partition_of(coordinator, cluster)
+        fault = fault_of(PARTITION, coordinator, cluster, view, stop)
         assert not fault.verify().holds, "nothing is known of before"
         fault.inject()
         found = fault.verify()
@@ -62,7 +56,7 @@ def test_a_coordinator_is_parted_and_another_takes_over(
         assert new != coordinator
         assert fault.heal() == "packets pass"
         assert fault.heal() == "packets pass"
-        back = fault.verify_healed(stop)
+        back = fault.verify_healed()
         assert back.holds, back.evidence
         assert not fault.verify().holds, "it reaches them again"
 
@@ -71,24 +65,15 @@ def test_a_coordinator_is_parted_and_another_takes_over(
 def test_what_a_broker_sends_to_the_others_is_slow(
     cluster: DockerCluster, stop: threading.Event
 ) -> None:
-    fault = declared.BrokerSlowNetwork.model_validate(
-        {
-            "fault": "broker.slow-network",
-            "target": {"brokers": [2]},
-            "at": "0s",
-            "for": "3s",
-            "rate": "1kbit",
-        }
-    )
-    probe = BrokerProbe(2, cluster.brokers, ClusterView(cluster.bootstrap))
-    slow = BrokerSlowNetwork(2, None, fault, cluster, probe)
+    keys = "fault: broker.slow-network, for: 3s, rate: 1kbit"
+    slow = fault_of(keys, 2, cluster, ClusterView(cluster.bootstrap), stop)
     slow.inject()
     eventually(lambda: slow.verify().holds, "a packet that waits")
     assert "bytes at 1kbit, and had to wait" in slow.verify().evidence
     assert slow.heal() == "no limit"
     assert slow.heal() == "no limit"
     assert not slow.verify().holds
-    back = slow.verify_healed(stop)
+    back = slow.verify_healed()
     assert back.holds, back.evidence
 
 
@@ -100,7 +85,7 @@ def test_containers_get_the_capability_only_where_a_fault_needs_it(
         with pytest.raises(ClusterError, match="without NET_ADMIN"):
             plain.network()
         with pytest.raises(ChaosError, match="without NET_ADMIN"):
-            partition_of(1, plain).inject()
+            fault_of(PARTITION, 1, plain, None, threading.Event()).inject()
 
 
 @pytest.fixture
@@ -127,9 +112,3 @@ def test_an_image_that_cannot_do_it_ends_before_the_load(without_tc: str, tmp_pa
     with pytest.raises(ClusterError, match=r"broker\.slow-network needs tc in the image"):
         cluster.start()
     assert remove_marked(f"test-{os.getpid()}-unable") == (), "it left containers behind"
-
-
-@pytest.mark.parametrize("do", ["join-broker", "unslow-broker"])
-def test_a_network_is_gone_with_its_cluster(do: str) -> None:
-    healed = heal_from_journal({"do": do, "broker": 2})
-    assert healed == "nothing to undo: broker 2 ends with all that is left of its cluster"

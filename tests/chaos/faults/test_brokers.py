@@ -6,38 +6,27 @@ import time
 
 import pytest
 
+from chaos.broker_probe import BrokerProbe
 from chaos.errors import ChaosError
-from chaos.faults.broker_down import BrokerDown
-from chaos.faults.broker_pause import BrokerPause
-from chaos.faults.broker_probe import BrokerProbe
-from chaos.journal import now_ms
+from scenarios.durations import now_ms
 from tests.chaos.fakes import until
 
-
-@pytest.fixture
-def down(fake_cluster):
-    def make(*, cleanly: bool) -> BrokerDown:
-        probe = BrokerProbe(2, fake_cluster.brokers, fake_cluster)
-        return BrokerDown(2, "static", 0, fake_cluster, probe, cleanly=cleanly)
-
-    return make
-
-
-@pytest.fixture
-def pause(fake_cluster) -> BrokerPause:
-    probe = BrokerProbe(2, fake_cluster.brokers, fake_cluster)
-    return BrokerPause(2, None, 0, fake_cluster, probe)
+KILL = "fault: broker.kill, target: {brokers: [2]}, down_for: 1s"
+STOP = KILL.replace("kill", "stop")
+PAUSE = KILL.replace("kill", "pause")
 
 
 def port(cluster) -> int:
     return cluster.brokers[1].port
 
 
-@pytest.mark.parametrize(("cleanly", "article"), [(False, "no"), (True, "a")])
-def test_a_broker_ends_and_restarts(fake_cluster, down, stop, cleanly, article):
-    fault = down(cleanly=cleanly)
-    assert (fault.target, fault.group, fault.details) == ("broker-2", "static", {"broker": 2})
-    assert fault.undo == {"do": "start-broker", "broker": 2}
+@pytest.mark.parametrize(("keys", "article"), [(KILL, "no"), (STOP, "a")])
+def test_a_broker_ends_and_restarts(fake_cluster, aim, keys, article):
+    fake_cluster.coordinates["static"] = 2
+    fault = aim(keys.replace("{brokers: [2]}", "{coordinator-of: static}"))
+    hit = fault.hit
+    assert (hit.target, hit.group, hit.details) == ("broker-2", "static", {"broker": 2})
+    assert hit.undo == {"do": "start-broker", "broker": 2}
     fault.inject()
     broken = fault.verify()
     address = f"127.0.0.1:{port(fake_cluster)}"
@@ -46,48 +35,48 @@ def test_a_broker_ends_and_restarts(fake_cluster, down, stop, cleanly, article):
         f"{address} takes no connections, {article} goodbye of its coordinator in its group.log"
     )
     assert fault.heal() == "started, and ready for requests"
-    back = fault.verify_healed(stop)
+    back = fault.verify_healed()
     assert back.holds
     assert back.evidence == f"{address} answers, in sync according to broker 1, 2, 3"
 
 
-def test_the_journal_learns_how_long_the_log_was_then(fake_cluster, down):
+def test_the_journal_learns_how_long_the_log_was_then(fake_cluster, aim):
     log = fake_cluster.brokers[1].group_log
     log.parent.mkdir(parents=True, exist_ok=True)
     log.write_text("first\nsecond\ncut o")
-    fault = down(cleanly=False)
+    fault = aim(KILL)
     fault.inject()
-    assert fault.details == {"broker": 2, "log_lines": 2}
+    assert fault.hit.details == {"broker": 2, "log_lines": 2}
 
 
-def test_a_shutdown_line_of_an_earlier_process_does_not_count(fake_cluster, down):
+def test_a_shutdown_line_of_an_earlier_process_does_not_count(fake_cluster, aim):
     fake_cluster.stop_broker(2)
     fake_cluster.start_broker(2)
-    fault = down(cleanly=False)
+    fault = aim(KILL)
     fault.inject()
     assert fault.verify().holds
 
 
-def test_a_stop_that_ends_as_a_kill_is_not_verified(fake_cluster, down, monkeypatch):
+def test_a_stop_that_ends_as_a_kill_is_not_verified(fake_cluster, aim, monkeypatch):
     monkeypatch.setattr(fake_cluster, "stop_broker", fake_cluster.kill)  # as after a time-out
-    fault = down(cleanly=True)
+    fault = aim(STOP)
     fault.inject()
     broken = fault.verify()
     assert not broken.holds
     assert "no goodbye" in broken.evidence
 
 
-def test_a_broker_that_survives_is_reported(fake_cluster, down):
+def test_a_broker_that_survives_is_reported(fake_cluster, aim):
     fake_cluster.immortal.add(2)
-    fault = down(cleanly=False)
+    fault = aim(KILL)
     fault.inject()
     broken = fault.verify()
     assert not broken.holds
     assert f"127.0.0.1:{port(fake_cluster)} takes connections" in broken.evidence
 
 
-def test_a_port_that_cannot_be_probed_is_not_taken_for_a_broker_that_is_down(fake_cluster, down):
-    fault = down(cleanly=False)
+def test_a_port_that_cannot_be_probed_is_not_taken_for_a_broker_that_is_down(fake_cluster, aim):
+    fault = aim(KILL)
     fault.inject()
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (3, limits[1]))
@@ -99,10 +88,10 @@ def test_a_port_that_cannot_be_probed_is_not_taken_for_a_broker_that_is_down(fak
     assert not fault._probe.takes_connections()
 
 
-def test_a_broker_with_a_full_accept_queue_is_not_awaited(fake_cluster, down, stop, monkeypatch):
+def test_a_broker_with_a_full_accept_queue_is_not_awaited(fake_cluster, aim, monkeypatch):
     """So is the queue of a paused broker whose clients connect again and again."""
-    monkeypatch.setattr("chaos.faults.broker_probe._CONNECT_S", 0.2)
-    fault = down(cleanly=False)
+    monkeypatch.setattr("chaos.timing.PROBE_CONNECT_S", 0.2)
+    fault = aim(KILL)
     fault.inject()
     fault.heal()
     address = ("127.0.0.1", fake_cluster.brokers[2].port)
@@ -110,13 +99,13 @@ def test_a_broker_with_a_full_accept_queue_is_not_awaited(fake_cluster, down, st
     with socket.create_server(address, backlog=0), socket.create_connection(address):
         with pytest.raises(TimeoutError):
             socket.create_connection(address, 0.2)
-        assert fault.verify_healed(stop).evidence.endswith("according to broker 1, 2")
+        assert fault.verify_healed().evidence.endswith("according to broker 1, 2")
         with pytest.raises(ChaosError, match="timed out"):
             BrokerProbe(3, fake_cluster.brokers, fake_cluster).takes_connections()
 
 
 def test_a_broker_that_is_frozen_or_down_does_not_answer(fake_cluster, monkeypatch):
-    monkeypatch.setattr("chaos.faults.broker_probe._ANSWER_S", 0.2)
+    monkeypatch.setattr("chaos.timing.PROBE_ANSWER_S", 0.2)
     probe = BrokerProbe(2, fake_cluster.brokers, fake_cluster)
     assert probe.answers()
     fake_cluster.pause(2)
@@ -125,9 +114,9 @@ def test_a_broker_that_is_frozen_or_down_does_not_answer(fake_cluster, monkeypat
     assert not probe.answers()
 
 
-def test_a_broker_that_would_not_stop_is_ended_before_it_is_started(fake_cluster, down):
+def test_a_broker_that_would_not_stop_is_ended_before_it_is_started(fake_cluster, aim):
     fake_cluster.immortal.add(2)
-    fault = down(cleanly=True)
+    fault = aim(STOP)
     with pytest.raises(ChaosError, match="still runs 20 s after SIGTERM"):
         fault.inject()
     fake_cluster.immortal.clear()
@@ -135,30 +124,30 @@ def test_a_broker_that_would_not_stop_is_ended_before_it_is_started(fake_cluster
     assert fake_cluster.calls == [("stop", 2), ("kill", 2), ("start", 2)]
 
 
-def test_a_broker_that_was_down_already_is_started_all_the_same(fake_cluster, down):
+def test_a_broker_that_was_down_already_is_started_all_the_same(fake_cluster, aim):
     fake_cluster.kill(2)
-    fault = down(cleanly=False)
+    fault = aim(KILL)
     with pytest.raises(ChaosError, match="broker 2 does not run"):
         fault.inject()
     fault.heal()
     assert fake_cluster.in_sync(f"127.0.0.1:{port(fake_cluster)}") == {1, 2, 3}
 
 
-def test_a_broker_that_does_not_start_is_reported(fake_cluster, down):
-    fault = down(cleanly=False)
+def test_a_broker_that_does_not_start_is_reported(fake_cluster, aim):
+    fault = aim(KILL)
     fault.inject()
     fake_cluster.lost.add(2)
     with pytest.raises(ChaosError, match="not ready after 60 s"):
         fault.heal()
 
 
-def test_a_broker_is_back_only_when_it_is_in_sync(fake_cluster, down, stop, monkeypatch):
-    monkeypatch.setattr("chaos.faults.broker_probe.BACK_WITHIN_MS", 100)
-    fault = down(cleanly=False)
+def test_a_broker_is_back_only_when_it_is_in_sync(fake_cluster, aim, monkeypatch):
+    monkeypatch.setattr("chaos.broker_probe.BROKER_BACK_MS", 100)
+    fault = aim(KILL)
     fault.inject()
     fake_cluster.lagging.add(2)
     fault.heal()
-    back = fault.verify_healed(stop)
+    back = fault.verify_healed()
     assert not back.holds
     assert back.evidence.endswith("did not answer with broker 2 in sync within 100 ms")
 
@@ -167,41 +156,42 @@ def test_a_broker_is_back_only_when_it_is_in_sync(fake_cluster, down, stop, monk
     "trouble", [{"seen_lagging": {3: {2}}}, {"seen_lagging": {2: {2}}}, {"mute": {2}}]
 )
 def test_all_that_answer_have_to_agree_and_it_has_to_answer(
-    fake_cluster, down, stop, monkeypatch, trouble
+    fake_cluster, aim, monkeypatch, trouble
 ):
-    monkeypatch.setattr("chaos.faults.broker_probe.BACK_WITHIN_MS", 100)
-    fault = down(cleanly=False)
+    monkeypatch.setattr("chaos.broker_probe.BROKER_BACK_MS", 100)
+    fault = aim(KILL)
     fault.inject()
     [(how, who)] = trouble.items()
     setattr(fake_cluster, how, who)
     fault.heal()
-    assert not fault.verify_healed(stop).holds
+    assert not fault.verify_healed().holds
 
 
-def test_brokers_that_are_down_are_not_asked_for_the_isr(fake_cluster, down, stop):
+def test_brokers_that_are_down_are_not_asked_for_the_isr(fake_cluster, aim):
     fake_cluster.kill(3)
-    fault = down(cleanly=False)
+    fault = aim(KILL)
     fault.inject()
     fault.heal()
-    back = fault.verify_healed(stop)
+    back = fault.verify_healed()
     assert back.holds
     assert back.evidence.endswith("according to broker 1, 2")
 
 
-def test_the_end_of_the_run_ends_the_wait(fake_cluster, down, stop):
-    fault = down(cleanly=False)
+def test_the_end_of_the_run_ends_the_wait(fake_cluster, aim, stop):
+    fault = aim(KILL)
     fault.inject()
     fake_cluster.lagging.add(2)
     fault.heal()
     stop.set()
     began = time.monotonic()
-    back = fault.verify_healed(stop)
+    back = fault.verify_healed()
     assert time.monotonic() - began < 10
     assert (back.holds, "was not waited for" in back.evidence) == (False, True)
 
 
-def test_a_pause_is_a_request_without_an_answer(fake_cluster, pause, stop):
-    assert pause.undo == {"do": "resume-broker", "broker": 2}
+def test_a_pause_is_a_request_without_an_answer(fake_cluster, aim):
+    pause = aim(PAUSE)
+    assert pause.hit.undo == {"do": "resume-broker", "broker": 2}
     began_ms = now_ms()
     pause.inject()
     time.sleep(0.05)
@@ -211,10 +201,11 @@ def test_a_pause_is_a_request_without_an_answer(fake_cluster, pause, stop):
     assert start == f"ApiVersions sent to 127.0.0.1:{port(fake_cluster)}"
     assert 50 <= int(waited.removesuffix(" ms").replace(" ", "")) <= now_ms() - began_ms
     assert pause.heal() == "resumed"
-    assert pause.verify_healed(stop).holds
+    assert pause.verify_healed().holds
 
 
-def test_a_broker_that_answers_is_not_paused(fake_cluster, pause):
+def test_a_broker_that_answers_is_not_paused(fake_cluster, aim):
+    pause = aim(PAUSE)
     fake_cluster.immortal.add(2)
     pause.inject()
     found = []
@@ -228,7 +219,8 @@ def test_a_broker_that_answers_is_not_paused(fake_cluster, pause):
     pause.heal()
 
 
-def test_a_broker_that_ends_is_not_paused(fake_cluster, pause):
+def test_a_broker_that_ends_is_not_paused(fake_cluster, aim):
+    pause = aim(PAUSE)
     pause.inject()
 
     def closed() -> bool:
@@ -240,7 +232,8 @@ def test_a_broker_that_ends_is_not_paused(fake_cluster, pause):
     pause.heal()
 
 
-def test_a_broker_that_is_gone_cannot_be_paused(fake_cluster, pause):
+def test_a_broker_that_is_gone_cannot_be_paused(fake_cluster, aim):
+    pause = aim(PAUSE)
     fake_cluster.kill(2)
     with pytest.raises(ChaosError, match="broker 2 does not run"):
         pause.inject()

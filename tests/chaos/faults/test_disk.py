@@ -11,12 +11,8 @@ from chaos.clusters import ClusterError, volume
 from chaos.clusters.factory import end_left_over
 from chaos.clusters.process import ProcessCluster
 from chaos.clusters.volume import Volume
-from chaos.faults import heal_from_journal
-from chaos.faults.broker_probe import BrokerProbe
-from chaos.faults.disk_full import DiskFull
-from chaos.faults.disk_slow import DiskSlow
-from scenarios import faults as declared
 from tests.chaos.clusters.clients import create_topic, member
+from tests.chaos.faults.on_brokers import fault_of
 
 rooted = pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts file systems")
 
@@ -90,30 +86,21 @@ def test_a_disk_is_slow_then_full_and_the_broker_comes_back(tmp_path: Path, stop
         f"disk-{os.getpid()}", tmp_path / "brokers", brokers=1, config=config, volumes=True
     ) as cluster:
         create_topic(cluster, "orders")
-        probe = BrokerProbe(1, cluster.brokers, ClusterView(cluster.bootstrap))
+        view = ClusterView(cluster.bootstrap)
         with member(cluster, "orders", "readers"):
-            fault = declared.DiskSlow.model_validate(
-                {"fault": "disk.slow", "target": {"brokers": [1]}, "at": "0s", "lasts": "2s"}
-            )
-            slow = DiskSlow(1, None, fault, cluster, probe)
+            slow = fault_of("fault: disk.slow, lasts: 2s", 1, cluster, view, stop)
             slow.inject()
             stop.wait(2)
             found = slow.verify()
             assert found.holds, found.evidence
             slow.heal()
-            assert slow.verify_healed(stop).holds
-            full = DiskFull(1, None, 0, cluster, probe, threading.Event())
+            assert slow.verify_healed().holds
+            full = fault_of("fault: disk.full, down_for: 1s", 1, cluster, view, stop)
             full.inject()
             found = full.verify()
             assert found.holds, found.evidence
             assert "bytes free on its disk, a line 'No space left" in found.evidence
             full.heal()
-            back = full.verify_healed(stop)
+            back = full.verify_healed()
             assert back.holds, back.evidence
     assert str(tmp_path) not in Path("/proc/mounts").read_text()
-
-
-@pytest.mark.parametrize("do", ["free-disk", "thaw-disk"])
-def test_a_disk_is_gone_with_its_cluster(do: str):
-    healed = heal_from_journal({"do": do, "broker": 2})
-    assert healed == "nothing to undo: broker 2 ends with all that is left of its cluster"

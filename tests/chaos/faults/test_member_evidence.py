@@ -5,10 +5,11 @@ from unittest.mock import Mock
 
 import pytest
 
-from chaos.faults.member_evidence import GRACE_MS, MemberEvidence
-from chaos.journal import now_ms
+from chaos.member_evidence import MemberEvidence
+from chaos.timing import SILENCE_GRACE_MS
 from chaos.witness import Witness
 from kafka_protocol.errors import Error
+from scenarios.durations import now_ms
 from tests.chaos.fakes import BrokerLog
 
 BEFORE_MS = 1_000
@@ -55,7 +56,7 @@ def test_a_coordinator_that_is_silent_itself_proves_nothing(evidence, logs, aske
 def test_a_coordinator_that_hears_others_hears_the_silence(
     evidence, logs, asked, stopped_ms, group
 ):
-    logs[1].request("other", "HEARTBEAT", stopped_ms + GRACE_MS + 1, group=group)
+    logs[1].request("other", "HEARTBEAT", stopped_ms + SILENCE_GRACE_MS + 1, group=group)
     assert evidence.silence(stopped_ms).holds
     assert asked == []
 

@@ -2,21 +2,20 @@
 
 import re
 import threading
-from functools import partial
 
 import pytest
 
 from chaos.cluster_view import ClusterView
 from chaos.clusters.process import ProcessCluster
 from chaos.errors import ChaosError
-from chaos.faults.broker_down import BrokerDown
-from chaos.faults.broker_pause import BrokerPause
-from chaos.faults.broker_probe import BrokerProbe
-from chaos.faults.member_kill import is_open
-from chaos.faults.remove_members import RemoveMembers
-from chaos.removal import remove_members, static_members
+from chaos.fault_context import FaultContext
+from chaos.member_evidence import is_open
+from chaos.removal import static_members
 from chaos.witness import Witness
+from scenarios import named
+from scenarios.faults.group import RemoveMembers
 from tests.chaos.clusters.clients import eventually, member
+from tests.chaos.faults.on_brokers import fault_of
 
 pytestmark = pytest.mark.cluster
 
@@ -54,13 +53,12 @@ def test_the_coordinator_is_killed_and_restarts(cluster, view, stop):
         assert (probes["group.members"]("killed"), probes["group.state"]("killed")) == (1, "Stable")
         logs = {broker.id: broker.group_log.read_text() for broker in cluster.brokers}
         assert [node for node, log in logs.items() if "group killed" in log] == [coordinator]
-        probe = BrokerProbe(coordinator, cluster.brokers, view)
-        fault = BrokerDown(coordinator, "killed", 0, cluster, probe, cleanly=False)
+        fault = fault_of("fault: broker.kill, down_for: 1s", coordinator, cluster, view, stop)
         fault.inject()
         broken = fault.verify()
         assert (broken.holds, "no goodbye" in broken.evidence) == (True, True)
         fault.heal()
-        back = fault.verify_healed(stop)
+        back = fault.verify_healed()
         assert back.holds, back.evidence
         assert back.evidence.endswith("according to broker 1, 2, 3")
     assert all(view.in_sync(broker.address) == {1, 2, 3} for broker in cluster.brokers)
@@ -75,22 +73,20 @@ def test_a_role_that_cannot_be_found_is_an_error(view):
 
 def test_a_partition_leader_stops_cleanly_and_restarts(cluster, view, stop):
     leader = view.leader("orders", 1)
-    probe = BrokerProbe(leader, cluster.brokers, view)
-    fault = BrokerDown(leader, None, 0, cluster, probe, cleanly=True)
+    fault = fault_of("fault: broker.restart", leader, cluster, view, stop)
     fault.inject()
     broken = fault.verify()
     assert (broken.holds, "a goodbye of its coordinator" in broken.evidence) == (True, True)
     eventually(lambda: view.leader("orders", 1) != leader, "another leader")
     fault.heal()
-    back = fault.verify_healed(stop)
+    back = fault.verify_healed()
     assert back.holds, back.evidence
 
 
 def test_the_active_controller_freezes_and_resumes(cluster, view, stop):
     controller = view.controller()
     assert controller == elected(cluster)
-    probe = BrokerProbe(controller, cluster.brokers, view)
-    fault = BrokerPause(controller, None, 0, cluster, probe)
+    fault = fault_of("fault: broker.pause, down_for: 1s", controller, cluster, view, stop)
     fault.inject()
     try:
         threading.Event().wait(0.5)
@@ -98,7 +94,7 @@ def test_the_active_controller_freezes_and_resumes(cluster, view, stop):
         assert broken.holds, broken.evidence
     finally:
         fault.heal()
-    back = fault.verify_healed(stop)
+    back = fault.verify_healed()
     assert back.holds, back.evidence
 
 
@@ -107,9 +103,11 @@ def test_a_static_member_is_removed_in_front_of_the_witness(cluster, stop, witne
         assert static_members(cluster.bootstrap, "removed") == ("one",)
         witness.poll()
         assert is_open(witness.last_request("one").connection)
-        remove = partial(remove_members, cluster.bootstrap, "removed", client_id="remover")
-        fault = RemoveMembers("removed", ("one", "ghost"), "remover", remove, witness)
+        context = FaultContext(named("demo"), cluster, None, None, stop).of_step("f1.1")
+        keys = {"group": "removed", "instances": ["one", "ghost"], "at": "0s"}
+        given = {"fault": "group.remove-members", **keys}
+        [fault] = RemoveMembers.model_validate(given).aimed(context)
         fault.inject()
-        found = fault.verify(stop)
+        found = fault.verify()
         assert found.holds, found.evidence
         assert found.evidence.endswith("one: NONE, ghost: UNKNOWN_MEMBER_ID")

@@ -17,14 +17,12 @@ import pytest
 from chaos import tap
 from chaos.clusters.process import ProcessCluster
 from chaos.errors import ChaosError
-from chaos.faults.net import NetRule
-from chaos.faults.wire_evidence import evidence_of
 from chaos.tap import Rule
+from chaos.wire_rules import RULES, WireRule
 from chaos.witness import Witness
 from kafka_protocol.errors import Error
 from kafka_protocol.tap_lines import ENDED, LOGGER
 from loadtest.wire import Connection, WireError
-from scenarios import MemberSpec
 
 pytestmark = pytest.mark.cluster
 
@@ -154,7 +152,7 @@ def test_partition_holds_both_ways_and_lets_pass_afterwards(tapped):
         asked = beat(fresh)
         assert not answered_within(fresh, asked, SOON_S)
         assert heartbeat(outside) == Error.UNKNOWN_MEMBER_ID
-        assert tapped.tap.counters()["rules"][name] == 2
+        assert tapped.tap.hits()[name] == 2
         before = tapped.logged("parted")
     assert answered_within(inside, sent, WITHIN_S)
     assert answered_within(fresh, asked, WITHIN_S)
@@ -276,7 +274,7 @@ def test_brokers_and_shares_are_chosen(tapped):
     with tapped.rule("duplicate", ("share",), apis=("HEARTBEAT",), probability=0.5, seed=3) as name:
         for _ in range(40):
             member.wait(beat(member))
-        hits = tapped.tap.counters()["rules"][name]
+        hits = tapped.tap.hits()[name]
     assert 5 < hits < 35
     again = tap.rules.ActiveRule("r", Rule("duplicate", probability=0.5, seed=3))
     drawn = sum(again._random.random() < 0.5 for _ in range(40))
@@ -294,7 +292,7 @@ def test_a_rule_that_is_removed_first_never_comes_into_force(tapped):
     assert tapped.tap.remove(name) == 0
     with pytest.raises(ChaosError, match=f"rule {name} was used before"):
         tapped.tap.add(name, Rule("partition", ("nobody",)))
-    assert name not in tapped.tap.counters()["rules"]
+    assert name not in tapped.tap.hits()
 
 
 def test_the_tap_ends_with_its_parent(tapped, tmp_path):
@@ -338,44 +336,53 @@ def test_without_the_token_nothing_is_done(tapped):
     running = tapped.tap
     other = replace(running, _control=(port, "wrong"))
     with pytest.raises(ChaosError, match="ended the connection"):
-        other.counters()
+        other.hits()
 
 
 def test_a_tap_that_answers_late_is_not_gone(tapped, monkeypatch):
     """Its rule may be in force: it is open until the tap has removed it."""
     monkeypatch.setattr("chaos.tap.process.TAP_ANSWER_S", 0.3)
     monkeypatch.setattr("chaos.tap.process.TAP_GONE_S", 0.1)
-    fault = net_rule(tapped.tap)
+    rule = net_rule(tapped.tap)
     process = psutil.Process(tapped.tap.process_id)
     process.suspend()
     try:
         with pytest.raises(ChaosError, match="does not answer"):
-            fault.inject()
+            rule.put()
         with pytest.raises(ChaosError, match="does not answer"):
-            fault.heal()
+            rule.remove()
     finally:
         process.resume()
     monkeypatch.setattr("chaos.tap.process.TAP_ANSWER_S", 30.0)
-    assert "which hit 0 requests" in fault.heal()
-    assert tapped.tap.counters()["rules"] == {}
+    assert "which hit 0 requests" in rule.remove()
+    assert tapped.tap.hits() == {}
+
+
+def seen(running, rule, member, witness=None) -> WireRule:
+    """A rule for a member, which is not in force yet."""
+    return RULES[rule.action](running, rule, member, {}, witness, threading.Event())
 
 
 def net_rule(running):
     """A partition of a member that nobody is."""
-    rule, member = Rule("partition", ("nobody",)), MemberSpec("nobody", "g", "dynamic", None)
-    shown = evidence_of(rule, "nobody", running, {}, None, threading.Event())
-    return NetRule(member, 1, rule, running, shown)
+    return seen(running, Rule("partition", ("nobody",)), "nobody")
+
+
+def begin(shown, rule_id):
+    """Take note that a rule is in force, which may be for another member."""
+    shown.id = rule_id
+    shown.begin()
 
 
 @pytest.mark.parametrize(("in_force", "hit"), [(True, True), (True, False), (False, False)])
 def test_a_partition_is_seen_if_it_parts_the_member(tapped, in_force, hit):
     """The runner's probes are named as the member: they alone show nothing of it."""
     name = f"shown-{in_force}-{hit}"
-    shown = evidence_of(Rule("partition"), name, tapped.tap, {}, None, threading.Event())
+    shown = seen(tapped.tap, Rule("partition"), name)
     member = tapped.connect(name if hit else f"another-{name}")
     find(member)
     with tapped.rule("partition", (name if in_force else "nobody",)) as rule:
-        shown.begin(rule)
+        begin(shown, rule)
         sent = beat(member)
         assert answered_within(member, sent, SOON_S if hit else WITHIN_S) is not hit
         found = shown.broken()
@@ -383,7 +390,7 @@ def test_a_partition_is_seen_if_it_parts_the_member(tapped, in_force, hit):
     if in_force:
         assert ("no request of" in found.evidence) == (not hit)
     assert ("1 of its own requests were hit" in found.evidence) == hit
-    healed = shown.healed(threading.Event())
+    healed = shown.healed()
     assert healed.holds, healed.evidence
 
 
@@ -391,10 +398,10 @@ def test_a_partition_is_seen_if_it_parts_the_member(tapped, in_force, hit):
 def test_a_delay_is_seen_if_it_delays_the_member(tapped, in_force, hit):
     name = f"slow-{in_force}-{hit}"
     delay = Rule("delay", latency_ms=500)
-    shown = evidence_of(delay, name, tapped.tap, {}, None, threading.Event())
+    shown = seen(tapped.tap, delay, name)
     member = tapped.connect(name if hit else f"another-{name}")
     with tapped.rule("delay", (name if in_force else "nobody",), latency_ms=500) as rule:
-        shown.begin(rule)
+        begin(shown, rule)
         find(member)
         found = shown.broken()
     assert found.holds is hit, found.evidence
@@ -403,11 +410,9 @@ def test_a_delay_is_seen_if_it_delays_the_member(tapped, in_force, hit):
 
 
 def test_a_machine_on_which_everything_is_slow_shows_no_delay(tapped):
-    shown = evidence_of(
-        Rule("delay", latency_ms=300), "all-slow", tapped.tap, {}, None, threading.Event()
-    )
+    shown = seen(tapped.tap, Rule("delay", latency_ms=300), "all-slow")
     with tapped.rule("delay", None, latency_ms=300) as rule:  # of any client
-        shown.begin(rule)
+        begin(shown, rule)
         found = shown.broken()
     assert not found.holds
     assert found.evidence.endswith("but so did that of another client")
@@ -418,14 +423,14 @@ def test_a_hold_is_seen_in_what_the_tap_has(tapped, in_force):
     name = f"held-{in_force}"
     witness = Witness({1: tapped.cluster.brokers[0].group_log})
     rule = Rule("hold", (name,), apis=("HEARTBEAT",))
-    shown = evidence_of(rule, name, tapped.tap, {}, witness, threading.Event())
+    shown = seen(tapped.tap, rule, name, witness)
     member = tapped.connect(name)
     find(member)
     with tapped.rule("hold", (name if in_force else "nobody",), apis=("HEARTBEAT",)) as active:
-        shown.begin(active)
+        begin(shown, active)
         sent = beat(member)
         assert answered_within(member, sent, SOON_S if in_force else WITHIN_S) is not in_force
         found = shown.broken()
     assert found.holds is in_force, found.evidence
     if in_force:
-        assert shown.healed(threading.Event()).holds
+        assert shown.healed().holds

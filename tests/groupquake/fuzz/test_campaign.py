@@ -2,11 +2,14 @@
 
 import json
 import lzma
+from collections import Counter
 from pathlib import Path
 
-from groupquake.fuzz.campaign import write
-from groupquake.fuzz.judge import Verdict, judge, parsed
+from groupquake.fuzz.campaign import Outcome, write
+from groupquake.fuzz.judge import Judged, Verdict, judge, parsed
+from groupquake.fuzz.sequence import Played
 from kafka_protocol.errors import Error
+from loadtest.wire import EventLog, Exchange
 from reference_coordinator.classic.releases import NEWEST, profile_for
 
 (TRACE,) = (Path(__file__).parents[2] / "recorded" / "traces").glob("*fuzz-7-0.6.jsonl.xz")
@@ -39,3 +42,17 @@ def test_a_sequence_that_is_not_reduced_is_written_as_it_is(tmp_path: Path) -> N
     file = write(TEXT, Verdict.UNKNOWN, NEWEST, tmp_path, reduce=False)
     assert file.read_text() == TEXT
     assert list(tmp_path.iterdir()) == [file]
+
+
+def test_an_outcome_counts_sequences_and_requests() -> None:
+    outcome = Outcome()
+    log = EventLog()
+    for response in ({"errorCode": 0}, None, None):
+        log.add(Exchange("c.1", "c", "HEARTBEAT", 4, {}, 1, response=response))
+    outcome.add("text", Played(0, "g", log, lost=1, bulky=False))
+    assert (outcome.requests, outcome.unanswered, outcome.lost) == (3, 2, 1)
+    of = {verdict: Judged(verdict, Counter(), Counter(), 0.1) for verdict in Verdict}
+    for verdict in (Verdict.EXPLAINED, Verdict.UNKNOWN, Verdict.UNEXPLAINED):
+        outcome.judged.append(of[verdict])
+        assert outcome.worst is verdict
+    assert outcome.counts == "1 explained, 1 unexplained, 1 unknown"

@@ -12,14 +12,12 @@ from groupquake.fuzz.coverage import (
     flips,
     moot,
 )
-from groupquake.fuzz.judge import errors_of
 from kafka_protocol.apis import COORDINATOR_APIS
 from kafka_protocol.errors import Error
 from loadtest.wire.schemas import known
 from reference_coordinator.classic.effects import Reason
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import NEWEST, PROFILES
-from reference_coordinator.replay import ObservedRequest
 
 NEW = {api: known(api) for api in COORDINATOR_APIS}
 OLD = NEW | {"SYNC_GROUP": (0, 4), "OFFSET_COMMIT": (0, 8), "DESCRIBE_GROUPS": (0, 5)}
@@ -51,19 +49,6 @@ def test_an_uncontradicted_rule_has_the_value_of_some_release() -> None:
         for rule in RULES
     }
     assert ALLOWS_MORE.keys() <= values
-
-
-def test_errors_are_found_wherever_an_answer_has_them() -> None:
-    leave = {"errorCode": 0, "members": [{"memberId": "m", "errorCode": Error.UNKNOWN_MEMBER_ID}]}
-    partition = {"partitionIndex": 0, "errorCode": Error.ILLEGAL_GENERATION}
-    commit = {"topics": [{"partitions": [partition]}]}
-    for api, response, errors in (
-        ("LEAVE_GROUP", leave, ["LEAVE_GROUP NONE", "LEAVE_GROUP UNKNOWN_MEMBER_ID"]),
-        ("OFFSET_COMMIT", commit, ["OFFSET_COMMIT ILLEGAL_GENERATION"]),
-        ("HEARTBEAT", None, []),
-    ):
-        seen = ObservedRequest("e1", "", api, 5, "c", "c", 0.0, 0.0, 1.0, 1.0, {}, response)
-        assert list(errors_of(seen)) == errors
 
 
 def test_coverage_does_not_expect_undecided_rules() -> None:

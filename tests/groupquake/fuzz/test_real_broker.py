@@ -1,8 +1,6 @@
 """A small run against a real broker, from the command line to its event file."""
 
 import json
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
@@ -18,6 +16,7 @@ from kafka_protocol.apis import COORDINATOR_APIS
 from kafka_protocol.errors import Error
 from loadtest.wire.schemas import known
 from reference_coordinator.classic.releases import NEWEST
+from tests.groupquake.conftest import Command
 
 pytestmark = pytest.mark.cluster
 
@@ -39,11 +38,6 @@ def played(target: Target) -> PlayedBySeed:
         return dict(zip(wanted, threads.map(lambda one: play(target, *one), wanted), strict=True))
 
 
-def fuzz(*options: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "groupquake", "dev", "fuzz", *options]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
-
-
 def test_a_target_has_the_configuration_and_versions_of_its_broker(target: Target) -> None:
     groups = {k: v for k, v in CONFIG.items() if k.startswith("group.") and k not in NOT_RULES}
     assert target.config == groups
@@ -51,19 +45,21 @@ def test_a_target_has_the_configuration_and_versions_of_its_broker(target: Targe
     assert target.versions == {api: known(api) for api in COORDINATOR_APIS}
 
 
-def test_a_run_is_explained_and_says_what_it_covered(target: Target, tmp_path: Path) -> None:
-    done = fuzz(f"--at={target.host}:{target.port}", "--sequences=5", f"--out={tmp_path}")
-    assert done.returncode == 0, done.stderr
-    events = (tmp_path / "latest" / "events.jsonl").read_text()
+def test_a_run_is_explained_and_says_what_it_covered(
+    target: Target, process: Command, tmp_path: Path
+) -> None:
+    done = process("dev", "fuzz", f"--at={target.host}:{target.port}", "--sequences=5")
+    assert done.code == 0, done.err
+    events = (tmp_path / "runs" / "latest" / "events.jsonl").read_text()
     headers = [json.loads(line) for line in events.splitlines() if '"format"' in line]
     assert sorted(header["sequence"] for header in headers) == list(range(5))
     assert {header["kafka"] for header in headers} == {"4.3.0"}
     assert events.count('"end":true') == 5
-    assert "5 sequences, " in done.stdout
-    assert "5 explained, 0 unexplained, 0 unknown" in done.stdout
-    assert "Empty -> PreparingRebalance (new_member)" in done.stdout
-    assert "JOIN_GROUP NONE" in done.stdout
-    assert "heartbeats_count_while_completing=false: " in done.stdout
+    assert "5 sequences, " in done.out
+    assert "5 explained, 0 unexplained, 0 unknown" in done.out
+    assert "Empty -> PreparingRebalance (new_member)" in done.out
+    assert "JOIN_GROUP NONE" in done.out
+    assert "heartbeats_count_while_completing=false: " in done.out
 
 
 def test_the_same_seed_begins_alike(target: Target, played: PlayedBySeed) -> None:
@@ -99,21 +95,17 @@ def test_an_altered_response_is_unexplained(target: Target, played: PlayedBySeed
     assert caught == 3
 
 
-def test_bad_options_are_one_error_line(tmp_path: Path) -> None:
-    for options, error_line in (
-        (["--at=nowhere"], "'nowhere' is not an address; write 127.0.0.1:9092"),
-        (["--kafka=1.0.0"], "the oracle has no rules for Kafka 1.0.0"),
-        (
-            ["--kafka=4.3.0", "--coordinator=scala"],
-            "no rules for Kafka 4.3.0 with coordinator scala",
-        ),
-    ):
-        done = fuzz(f"--out={tmp_path}", *options)
-        assert done.returncode == 64
-        assert error_line in done.stderr
-
-
-def test_a_broker_that_is_not_there_is_unavailable(tmp_path: Path) -> None:
-    done = fuzz("--at=127.0.0.1:1", f"--out={tmp_path}")
-    assert done.returncode == 69
-    assert "no broker answers at 127.0.0.1:1" in done.stderr
+@pytest.mark.parametrize(
+    ("options", "code", "error"),
+    [
+        (["--at=nowhere"], 64, "'nowhere' is not an address; write 127.0.0.1:9092"),
+        (["--kafka=1.0.0"], 64, "the oracle has no rules for Kafka 1.0.0"),
+        (["--coordinator=scala"], 64, "no rules for Kafka 4.3.0 with coordinator scala"),
+        (["--at=127.0.0.1:1"], 69, "no broker answers at 127.0.0.1:1"),
+    ],
+)
+def test_what_cannot_be_fuzzed_is_one_error_line(
+    options: list[str], code: int, error: str, groupquake: Command
+) -> None:
+    done = groupquake("dev", "fuzz", *options)
+    assert (done.code, error in done.err) == (code, True)

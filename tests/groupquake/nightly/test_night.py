@@ -12,10 +12,35 @@ from xml.etree import ElementTree as ET
 import psutil
 import pytest
 
+from groupquake.nightly.night import judged
 from tests.groupquake.conftest import Command, arguments, running
 from tests.groupquake.nightly.conftest import Write
 
 Json = dict[str, Any]
+
+
+FAIL = {"verdict": "fail", "because": "p", "group": "g"}
+PASS = {"verdict": "pass", "because": None, "group": None}
+OUTCOMES: tuple[tuple[int, str, Json | None, bool, str, str | None], ...] = (
+    (0, "pass", None, False, "pass", None),
+    (1, "fail", FAIL, True, "pass", "fail, as expected"),
+    (1, "fail", FAIL, False, "fail", "fail, though fail because of p in g was expected"),
+    (0, "pass", FAIL, False, "fail", "pass, though fail because of p in g was expected"),
+    (1, "fail", PASS, False, "fail", "fail, though pass was expected"),
+    (2, "unknown", PASS, False, "unknown", "unknown, though pass was expected"),
+)
+"""Exit code and verdict of a run, what its experiment expects, whether that came true; what the
+night makes of it, and why."""
+
+
+def test_a_run_passes_with_the_verdict_that_its_experiment_expects(tmp_path: Path) -> None:
+    nothing: Json = {"findings": [], "expectations_unmet": [], "unknown_because": [], "groups": {}}
+    for code, verdict, expected, came_true, outcome, why in OUTCOMES:
+        expects = expected and expected | {"came_true": came_true}
+        text = json.dumps({"verdict": verdict, "foretold": expects, **nothing})
+        (tmp_path / "verdict.json").write_text(text)
+        run = judged(code, 1.0, tmp_path, tmp_path / "output.txt")
+        assert (run["verdict"], run["why"]) == (outcome, why)
 
 
 def last_night(folder: Path) -> Json:

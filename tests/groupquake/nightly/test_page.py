@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from groupquake.nightly import junit, page
-from groupquake.nightly.history import TREND, lines, nights, trend
+from groupquake.nightly import page
+from groupquake.nightly.history import TREND, nights, points, trends
 
 Json = dict[str, Any]
 
@@ -79,40 +79,33 @@ def draw(directory: Path, *points: Json) -> None:
 
 def test_a_night_without_a_verdict_leaves_a_gap_in_the_trend(directory: Path) -> None:
     for day, verdict in ((1, "pass"), (2, "not run"), (3, "fail")):
-        keep(directory, day, run(verdict))
+        keep(directory, day, run(verdict), run("unknown", seed=12) if day == 1 else run(verdict))
     measured = (("rebalances", 2.0), ("rebalancing_ms", 1500.0))
     draw(directory, *(point(day, *one) for day in (1, 3) for one in measured))
     oldest_first = list(reversed(nights(directory)[0]))
-    (line,) = lines(oldest_first, trend(directory))
-    assert line.verdicts() == ["pass", "not run", "fail"]
-    assert line.measured("clerks", "rebalances") == [2, None, 2]
-    assert line.took_s() == [40.0, None, 40.0]
+    (line,) = trends(oldest_first, points(directory))
+    assert line.verdicts == ["unknown", "not run", "fail"]  # seeds count by their worst
+    assert line.measures["rebalances"] == {"clerks": [2, None, 2]}
+    assert line.took_s == [40.0, None, 40.0]
     text = page.render(directory)
     assert text.count("<polyline") == 2 * 3  # two pieces in each of the three drawings
     assert "2026-11-02 02:00 UTC: not run" in text
-
-
-def test_seeds_of_one_night_count_by_their_worst(directory: Path) -> None:
-    keep(directory, 1, run(), run("unknown", seed=12))
-    (line,) = lines(nights(directory)[0], [])
-    assert line.verdicts() == ["unknown"]
 
 
 def test_measures_of_other_experiments_platforms_and_nights_are_not_drawn(directory: Path) -> None:
     keep(directory, 1, run())
     others = ({"experiment": "other"}, {"cluster": "docker"}, {"night": "20261031T020000-mine"})
     draw(directory, *(point(1, "rebalances", 9.0, **other) for other in others))
-    (line,) = lines(nights(directory)[0], trend(directory))
-    assert line.groups == ()
-    assert line.measured("clerks", "rebalances") == [None]
+    (line,) = trends(nights(directory)[0], points(directory))
+    assert line.measures == {}
 
 
-@pytest.mark.parametrize("content", ["", "{}", "[{}]", '[{"night": 3}]'])
-def test_a_trend_that_cannot_be_read_is_not_drawn(content: str, directory: Path) -> None:
+def test_a_trend_that_cannot_be_read_is_not_drawn(directory: Path) -> None:
     keep(directory, 1, run())
-    (directory / TREND).write_text(content)
-    assert "<polyline" in page.render(directory)  # how long the run took
-    assert trend(directory) == []
+    for content in ("", "{}", "[{}]", '[{"night": 3}]'):
+        (directory / TREND).write_text(content)
+        assert "<polyline" in page.render(directory)  # how long the run took
+        assert points(directory) == []
 
 
 def test_a_link_leads_to_what_is_still_there(directory: Path) -> None:
@@ -127,65 +120,50 @@ def test_a_link_leads_to_what_is_still_there(directory: Path) -> None:
     assert f'href="{night.name}/runs/one/report.html"' in page.render(directory)
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"runs": 3}', '{"runs": [{}]}'])
-def test_a_record_that_cannot_be_read_is_named_and_stops_nothing(
-    content: str, directory: Path
-) -> None:
-    keep(directory, 1, run())
-    (directory / "broken").mkdir()
-    (directory / "broken" / "night.json").write_text(content)
-    text = page.render(directory)
-    assert "No <code>night.json</code> that can be read: broken." in text
-    assert "2026-11-01 02:00 UTC" in text
-
-
 WHY_LEFT_OUT = {name: value for name, value in run().items() if name != "why"}
+BROKEN_RUNS = [
+    run(groups={"clerks": {}}),
+    run(groups={"clerks": {"rebalances": "2"}}),
+    run(groups={"clerks": 2}),
+    run(groups=None),
+    run(groups=["clerks"]),
+    run(took_s=None),  # although something was measured
+    run(took_s="40"),
+    run(took_s=float("inf")),
+    run(verdict="passed"),
+    run(state="over"),
+    run(folder=7),
+    WHY_LEFT_OUT,
+]
+BROKEN_NIGHTS: list[Json] = [
+    {"took_s": None},
+    {"took_s": "41"},
+    {"started_at": "last night"},
+    {"started_at": None},
+    {"description": None},
+    {"verdict": None},
+    {"runs": []},
+    {"runs": None},
+    {"runs": ["bounce"]},
+    *({"runs": [run(), broken]} for broken in BROKEN_RUNS),
+]
 
 
-@pytest.mark.parametrize(
-    "broken",
-    [
-        run(groups={"clerks": {}}),
-        run(groups={"clerks": {"rebalances": "2"}}),
-        run(groups={"clerks": 2}),
-        run(groups=None),
-        run(groups=["clerks"]),
-        run(took_s=None),  # although something was measured
-        run(took_s="40"),
-        run(took_s=float("inf")),
-        run(verdict="passed"),
-        run(state="over"),
-        run(folder=7),
-        WHY_LEFT_OUT,
-    ],
-)
-def test_a_night_with_a_run_of_another_form_is_named(broken: Json, directory: Path) -> None:
-    keep(directory, 1, run())
-    keep(directory, 2, run(), broken)
-    text = page.render(directory)
-    assert "that can be read: 20261102T020000-mine." in text
-    assert "2026-11-01 02:00 UTC" in text
-
-
-@pytest.mark.parametrize(
-    "broken",
-    [
-        {"took_s": None},
-        {"took_s": "41"},
-        {"started_at": "last night"},
-        {"started_at": None},
-        {"description": None},
-        {"verdict": None},
-        {"runs": []},
-        {"runs": None},
-        {"runs": ["bounce"]},
-    ],
-)
-def test_a_night_of_another_form_is_named(broken: Json, directory: Path) -> None:
-    keep(directory, 1, run(), **broken)
-    text = page.render(directory)
-    assert "that can be read: 20261101T020000-mine." in text
-    assert "No nights yet" in text
+def test_a_record_of_another_form_is_named_and_stops_nothing(directory: Path) -> None:
+    """Of all that are broken in one way each, none is shown, and the whole one is."""
+    whole = keep(directory, 1, run())
+    texts = ["", "[]", "{}", '{"runs": 3}', '{"runs": [{}]}']
+    texts += [json.dumps(whole | broken) for broken in BROKEN_NIGHTS]
+    for number, text in enumerate(texts):
+        folder = directory / f"broken-{number:02}"
+        folder.mkdir()
+        (folder / "night.json").write_text(text)
+    found, unreadable = nights(directory)
+    assert [night["night"] for night in found] == ["20261101T020000-mine"]
+    assert unreadable == [f"broken-{number:02}" for number in reversed(range(len(texts)))]
+    shown = page.render(directory)
+    assert "No <code>night.json</code> that can be read: broken-25, broken-24," in shown
+    assert "2026-11-01 02:00 UTC" in shown
 
 
 def test_fields_of_later_versions_are_ignored(directory: Path) -> None:
@@ -216,7 +194,7 @@ def test_texts_of_a_run_are_escaped(directory: Path) -> None:
     record = keep(directory, 1, run("fail", why="<script>alert(1)</script>\x00\u202e"))
     shown = r"&lt;script&gt;alert(1)&lt;/script&gt;\x00\u202e"
     assert shown in page.render(directory)
-    assert shown in junit.render(record)
+    assert shown in page.junit_xml(record)
 
 
 def test_a_page_without_nights(directory: Path) -> None:
@@ -225,6 +203,8 @@ def test_a_page_without_nights(directory: Path) -> None:
 
 def test_only_a_pass_is_green_in_junit(directory: Path) -> None:
     record = keep(directory, 1, run(), run("fail"), run("unknown"), run("not run"))
-    text = junit.render(record)
-    assert 'tests="4" failures="1" errors="2"' in text
+    text = page.junit_xml(record)
+    counts = 'tests="4" failures="1" errors="2"'
+    assert text.count(counts) == 2  # of the night, and of its only platform
+    assert text.count('time="40.0"') == 4
     assert "skipped" not in text

@@ -31,6 +31,21 @@ def test_what_is_missing_is_named_by_its_lines() -> None:
     assert many == "lines 1, 3, 5, 7, 9, … are missing"
 
 
+def test_a_clock_that_is_off_by_more_than_100_ms_is_named() -> None:
+    said = {}
+    for ahead_ms in (-1_200.0, -100.0, 0.0, 100.0, 1_200.0):
+        worker = ConnectedWorker("w", 10_000.0, took=True)
+        for delay_ms in (500.0, 0.0):  # the fastest message counts
+            worker.take(1, [], worker.heard_ms + ahead_ms - delay_ms)
+        worker.written = 0
+        said[ahead_ms] = list(worker.problems(()))
+    assert said == {
+        -1_200.0: ["the clock of w seems 1200 ms behind the master's"],
+        **{ahead_ms: [] for ahead_ms in (-100.0, 0.0, 100.0)},
+        1_200.0: ["the clock of w seems 1200 ms ahead of the master's"],
+    }
+
+
 def test_what_comes_twice_is_taken_once() -> None:
     worker = ConnectedWorker("w", took=True)
     taken = [*worker.take(1, ["a", "b"], 0.0), *worker.take(2, ["b", "c"], 0.0)]

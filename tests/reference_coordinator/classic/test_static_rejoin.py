@@ -22,28 +22,6 @@ WRITE_ERRORS = pytest.mark.parametrize(
 """What Kafka makes of MESSAGE_TOO_LARGE, UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER."""
 
 
-def test_replaced_member_is_stored():
-    """KAFKA-10284 (2.6.1): the new id is in the record, so that it survives the coordinator."""
-    play = Playbook()
-    leader, follower = statics(play, "L", "F")
-    before = len(play.records)
-    play.hold_writes = True
-    back = play.join(instance="L")
-    assert back.pending
-    record = play.records[-1]
-    assert len(play.records) == before + 1
-    assert (record.generation, record.leader, record.protocol) == (1, "L-2", "range")
-    assert {m.member_id: m.assignment for m in record.members} == {
-        "L-2": f"work of {leader}",
-        follower: f"work of {follower}",
-    }
-    play.written(back)
-    assert back.error is Error.NONE
-    play.hold_writes = False
-    play.crash()
-    assert play.heartbeat("L-2", instance="L") is Error.NONE
-
-
 @pytest.mark.parametrize(
     ("picked", "rebalances"), [("range", []), ("roundrobin", [Reason.PROTOCOL_CHANGE])]
 )

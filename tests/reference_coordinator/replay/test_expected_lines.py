@@ -18,7 +18,7 @@ from reference_coordinator.classic.events import (
 from reference_coordinator.classic.members import Members
 from reference_coordinator.classic.state import Group, State
 from reference_coordinator.replay.expected_lines import expected_lines
-from tests.reference_coordinator.replay.test_armed_timers import member
+from tests.reference_coordinator.replay.test_hypothesis import member
 
 EMPTY = Group("g")
 DYNAMIC = replace(EMPTY, members=Members.of([member("a")]))

@@ -7,44 +7,13 @@ import pytest
 from kafka_protocol.errors import Error
 from reference_coordinator.classic.events import Timer, TimerKind
 from reference_coordinator.replay import Hint, HintKind
-from reference_coordinator.replay.hints import Hints, extended, hinted
+from reference_coordinator.replay.hints import Hints, hinted
 from tests.reference_coordinator.replay.conftest import IDS, START, Scenario
 
 EXPIRED = [Hint(at, HintKind.SESSION_EXPIRED, "a") for at in (100.0, 200.0)]
+
+
 SESSION = Timer(TimerKind.SESSION, "a")
-
-
-@pytest.mark.parametrize(
-    ("window", "instant"), [((50, 150), 100), ((150, 250), 200), ((110, 150), None)]
-)
-def test_a_line_counts_only_inside_the_window(
-    window: tuple[float, float], instant: float | None
-) -> None:
-    assert Hints.of(EXPIRED).of_timer(SESSION, 1, *window) == instant
-    assert Hints.of(EXPIRED).of_timer(Timer(TimerKind.SESSION, "b"), 1, *window) is None
-
-
-def test_the_end_of_a_join_phase_is_known_by_its_generation() -> None:
-    hints = Hints.of([Hint(100, HintKind.JOIN_PHASE_ENDED, generation=2)])
-    join = Timer(TimerKind.JOIN)
-    assert hints.of_timer(join, 2, 50, 150) == 100
-    assert hints.of_timer(join, 1, 50, 150) is None
-
-
-def test_the_last_end_shows_how_late_an_extended_initial_delay_was() -> None:
-    assert extended(1_030, delay_ms=500, left_ms=2_000, earliest_ms=500, latest_ms=1_000) == 530
-    assert extended(1_030, delay_ms=500, left_ms=500, earliest_ms=500, latest_ms=1_000) == 530
-    assert extended(1_030, delay_ms=500, left_ms=2_000, earliest_ms=500, latest_ms=510) == 510
-
-
-def test_a_request_is_put_where_its_line_is() -> None:
-    scenario = Scenario()
-    scenario.join("a", 10, 900)
-    (seen,) = scenario.requests
-    line = Hint(START + 7, HintKind.JOINED, IDS["a"])
-    (placed,) = hinted([seen], Hints.of([line]))
-    assert (placed.at_ms, placed.earliest_ms) == (START + 7, seen.earliest_ms)
-    assert hinted([seen], Hints.of([])) == [seen]
 
 
 def test_requests_of_one_connection_never_cross() -> None:

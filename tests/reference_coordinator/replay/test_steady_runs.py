@@ -13,7 +13,7 @@ from reference_coordinator.replay.hypothesis import Hypothesis
 from reference_coordinator.replay.stretches import Stretches
 from tests.reference_coordinator.replay.conftest import IDS, SESSION_MS, START, Scenario
 from tests.reference_coordinator.replay.steady_groups import steady_group
-from tests.reference_coordinator.replay.test_fast_path import in_generation_1
+from tests.reference_coordinator.replay.test_hypothesis import in_generation_1
 
 TOLERANCE = Tolerance(search=150)
 A, B = (Timer(SESSION_TIMER, IDS[name]) for name in "ab")

@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from kafka_protocol.errors import Error
-from reference_coordinator.classic.events import Timer, TimerKind
 from reference_coordinator.replay import Hint, HintKind, Tolerance
 from reference_coordinator.replay.hints import Hints, hinted
 from tests.reference_coordinator.replay.conftest import (
@@ -83,32 +82,6 @@ def test_a_hint_does_not_excuse_an_early_end() -> None:
     scenario = silence(4_000)
     scenario.hints = [Hint(START + 3_950, HintKind.SESSION_EXPIRED, IDS["b"])]
     assert wrong(scenario.replay())[0] == "HEARTBEAT:a:4000"
-
-
-def test_hints_of_a_timer_are_its_own() -> None:
-    hints = Hints.of(
-        [
-            Hint(10.0, HintKind.SESSION_EXPIRED, "x"),
-            Hint(20.0, HintKind.SESSION_EXPIRED, "y"),
-            Hint(30.0, HintKind.JOIN_PHASE_ENDED, generation=4),
-        ]
-    )
-    session, join = Timer(TimerKind.SESSION, "y"), Timer(TimerKind.JOIN)
-    assert hints.of_timer(session, 1, 0.0, 50.0) == 20.0
-    assert hints.of_timer(session, 1, 20.5, 50.0) is None
-    assert hints.of_timer(session, 1, 0.0, 19.5) is None
-    assert hints.of_timer(join, 4, 0.0, 50.0) == 30.0
-    assert hints.of_timer(join, 5, 0.0, 50.0) is None
-
-
-def test_hints_of_requests_stay_inside_their_windows() -> None:
-    scenario = stable()
-    inside, outside = START + 17, START + 70_000
-    hints = Hints.of(
-        [Hint(inside, HintKind.JOINED, IDS["b"]), Hint(outside, HintKind.JOINED, IDS["a"])]
-    )
-    placed = {seen.client_id: seen.at_ms for seen in hinted(scenario.requests[:2], hints)}
-    assert placed == {"a": START, "b": inside}
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import msgspec
+
 from reports.incident.group_incident import row_about
 from reports.incident.log_files import log_files
-from reports.incident.stock_lines import REJECTED, Line, Reader, Summary
+from reports.incident.stock_lines import REJECTED, Line, Reader
 from reports.incident.summary import summary
 from reports.judgement.log.log_bytes import FORMS, OTHERS, unpacked
 
@@ -34,7 +36,7 @@ def texts_of(name: str, content: bytes) -> Iterable[str]:
 
 def incident_of(files: Mapping[str, bytes]) -> dict[str, Any]:
     """Return the content of `incident.json`, but for what only Spark's tables order."""
-    by_split: dict[tuple[str, int], Summary] = {}
+    splits: list[dict[str, Any]] = []
     lines: dict[str, list[Line]] = {}
     rejected: list[dict[str, Any]] = []
     for name, content in files.items():
@@ -49,9 +51,9 @@ def incident_of(files: Mapping[str, bytes]) -> dict[str, Any]:
                 rejected.append(
                     {"file": name, "number": number, "why": read.why, "line": text[:300]}
                 )
-        by_split[name, 0] = reader.end()
-    found = log_files({name: len(content) for name, content in files.items()}, by_split)
-    copies, once = _counted_once(lines, {file.path: file.broker for file in found})
+        splits.append({"path": name, "start": 0, **reader.summary()})
+    found = log_files(files, splits)
+    copies, once = _counted_once(lines, {file["path"]: file["broker"] for file in found})
     by_group: dict[str, list[Line]] = defaultdict(list)
     for line in sorted(once, key=lambda line: line.at_ms):
         if line.group is not None:
@@ -64,8 +66,8 @@ def incident_of(files: Mapping[str, bytes]) -> dict[str, Any]:
     }  # fmt: skip
     templates = Counter((line.broker, line.template) for line in once)
     for file in found:
-        file.copies = copies.get(file.path, 0)
-    groups = {one["group"]: one["incident"] for one in of_groups}
+        file["copies"] = copies.get(file["path"], 0)
+    groups = {one["group"]: msgspec.json.decode(one["incident"]) for one in of_groups}
     return summary(found, groups, templates, shown, "UTC")
 
 

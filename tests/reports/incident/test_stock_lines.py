@@ -2,8 +2,6 @@
 
 from zoneinfo import ZoneInfo
 
-import pytest
-
 from reports.incident.stock_lines import LONGEST, Read, Reader
 
 UTC = ZoneInfo("UTC")
@@ -39,39 +37,34 @@ def test_the_time_is_that_of_the_brokers_time_zone() -> None:
     assert line.at_ms == 1_795_419_372_357.0 - 3_600_000
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "\tat kafka.server.KafkaApis.handle(KafkaApis.scala:242)",
-        "\tgroup.coordinator.threads = 1",
-        AT + OTHER,
-        AT + "KafkaConfig values: ",
-        AT + "[ShareCoordinator id=1] Startup complete."
-        " (org.apache.kafka.coordinator.common.runtime.CoordinatorRuntime)",
-        AT + "[TransactionCoordinator id=1] Startup complete."
-        " (kafka.coordinator.transaction.TransactionCoordinator)",
-    ],
+OF_OTHERS = (
+    "",
+    "\tat kafka.server.KafkaApis.handle(KafkaApis.scala:242)",
+    "\tgroup.coordinator.threads = 1",
+    AT + OTHER,
+    AT + "KafkaConfig values: ",
+    AT + "[ShareCoordinator id=1] Startup complete."
+    " (org.apache.kafka.coordinator.common.runtime.CoordinatorRuntime)",
+    AT + "[TransactionCoordinator id=1] Startup complete."
+    " (kafka.coordinator.transaction.TransactionCoordinator)",
 )
-def test_lines_of_others_are_irrelevant(text: str) -> None:
-    assert read(text) == ("irrelevant", [], "")
+DAMAGED = (
+    ((AT + PREPARING)[:90], "cut off"),
+    (PREPARING, "without its begin"),
+    (AT + FAILED.replace("has failed", "has fallen"), "no grammar"),
+    (AT + FAILED.replace("GroupMetadataManager)", "GroupMetadataManage r)"), "cut off"),
+    ("[2026-13-23 07:36:12,357] INFO " + FAILED, "no possible time"),
+    (AT + PREPARING + "x" * LONGEST, "characters in one line"),
+)
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ((AT + PREPARING)[:90], "cut off"),
-        (PREPARING, "without its begin"),
-        (AT + FAILED.replace("has failed", "has fallen"), "no grammar"),
-        (AT + FAILED.replace("GroupMetadataManager)", "GroupMetadataManage r)"), "cut off"),
-        ("[2026-13-23 07:36:12,357] INFO " + FAILED, "no possible time"),
-        (AT + PREPARING + "x" * LONGEST, "characters in one line"),
-    ],
-)
-def test_damaged_lines_of_a_coordinator_are_rejected(text: str, why: str) -> None:
-    found = read(text)
-    assert (found.status, found.lines) == ("rejected", [])
-    assert why in found.why
+def test_lines_of_others_are_irrelevant_and_damaged_ones_of_a_coordinator_rejected() -> None:
+    for text in OF_OTHERS:
+        assert read(text) == ("irrelevant", [], ""), text
+    for text, why in DAMAGED:
+        found = read(text)
+        assert (found.status, found.lines) == ("rejected", []), why
+        assert why in found.why
 
 
 def test_what_a_killed_broker_cut_off_hides_no_line_of_its_successor() -> None:
@@ -87,10 +80,8 @@ def test_every_line_is_counted_in_the_summary() -> None:
     reader = Reader(UTC)
     for text in (AT + PREPARING, AT + OTHER, "\tat stack", (AT + FAILED)[:70]):
         reader.read(text)
-    whole = reader.end()
-    assert whole.lines == 4
-    assert whole.statuses == {"used": 1, "irrelevant": 2, "rejected": 1}
-    assert (whole.stock, whole.brokers) == (3, {"2": 1})
+    assert reader.statuses == {"used": 1, "irrelevant": 2, "rejected": 1}
+    assert (reader.stock, reader.brokers) == (3, {"2": 1})
 
 
 def test_a_process_names_its_broker_and_its_cluster() -> None:
@@ -100,8 +91,7 @@ def test_a_process_names_its_broker_and_its_cluster() -> None:
         " STARTING. (kafka.server.BrokerLifecycleManager)"
     )
     reader.read("\tbroker.id = 3")
-    whole = reader.end()
-    assert (whole.said, whole.clusters) == ({"3": 2}, {"abc"})
+    assert (reader.said, reader.clusters) == ({"3": 2}, {"abc"})
 
 
 def test_groups_of_other_protocols_are_named() -> None:
@@ -112,4 +102,4 @@ def test_groups_of_other_protocols_are_named() -> None:
         " (org.apache.kafka.coordinator.group.GroupMetadataManager)"
     )
     assert reader.read(AT + text).status == "irrelevant"
-    assert reader.end().others == {"modern"}
+    assert reader.others == {"modern"}

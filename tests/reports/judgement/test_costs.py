@@ -2,10 +2,11 @@
 
 from collections import Counter
 
-from reports.judgement import costs, members, verdict
-from reports.judgement.costs import Costs, Expulsion, Handover, HubGaps, Stop, summary
+from reports.judgement import members, verdict
+from reports.judgement.costs import hub_gaps, summary
 from reports.judgement.logged import REQUEST, Chunk
-from tests.reports.page_run import IMPACT_MS, ZERO_MS, made_up
+from reports.page.costs import Costs
+from tests.reports.page_run import IMPACT_MS, ZERO_MS, expulsion, made_up, stop
 
 
 def owned(group, partition, member, from_ms, overlaps=None):
@@ -16,7 +17,7 @@ def owned(group, partition, member, from_ms, overlaps=None):
     }  # fmt: skip
 
 
-def test_rows_of_tables_are_given_in_order_of_time():
+def test_rows_of_tables_are_given_in_order_of_time(tmp_path):
     ownership = [
         owned("other", "orders-0", "c", 30.0),
         owned("static", "orders-99", "b", 20.0, overlaps="a"),
@@ -47,39 +48,32 @@ def test_rows_of_tables_are_given_in_order_of_time():
             (9.0, "a", "HEARTBEAT", True, '{"errorCode":820}'),
         )
     ]  # fmt: skip
-    stop = {"group": "static", "member": "a", "kind": "static", "from_ms": 7.0, "stopped_ms": 2.0}
     asked = [tuple(row.get(column) for column in REQUEST) for row in requests]
-    chunk = Chunk(asked, lines)
-    expelled = members.expulsions(chunk)
-    found = Costs.of_rows(
-        {
-            "stops": [stop],
-            "handovers": handovers,
-            "ownership": ownership,
-            "expulsions": [{"group": "static", **row} for row in expelled],
-        }
-    )
-    assert found.stops == [Stop("static", "a", "static", 7.0, 2.0)]
-    assert found.handovers == [
-        Handover("static", 10.0, 2, 3.2),
-        Handover("other", 30.0, 0, 0.0),
-    ]
-    drawn = [(held.partition, held.member, held.overlaps) for held in found.holdings]
-    assert drawn == [
+    expelled = members.expulsions(Chunk(asked, lines))
+    rows = {
+        "stops": [stop("static", "a", "static", 7.0, 2.0)],
+        "handovers": handovers,
+        "ownership": ownership,
+        "expulsions": [{"group": "static", **row} for row in expelled],
+    }
+    run, judged, *_ = made_up(tmp_path).finish()
+    found = Costs(run, judged, [], rows)
+    assert found.frames["handovers"]["at_ms"].to_list() == [10.0, 30.0]
+    drawn = found.frames["ownership"][["partition", "member", "overlaps"]]
+    assert [tuple(row) for row in drawn.itertuples(index=False)] == [
         ("orders-0", "a", None),
         ("orders-1", "a", None),
         ("orders-99", "b", "a"),
         ("orders-0", "c", None),
     ]
-    assert found.evictions == [
-        Expulsion("static", 3.0, "id-3"),
-        Expulsion("static", 4.0, "id-4"),
-    ]
-    assert found.fences == [
-        Expulsion("static", 1.0, "a", "HEARTBEAT"),
-        Expulsion("static", 6.0, "a", "LEAVE_GROUP"),
-        Expulsion("static", 7.0, "b", "OFFSET_COMMIT"),
-    ]
+    evicted = [(row["at_ms"], row["subject"]) for row in found.evictions(["static"])]
+    assert evicted == [(3.0, "id-3"), (4.0, "id-4")]
+    assert found.fences(["static"]) == {
+        ("static", "a", "HEARTBEAT"): [1.0],
+        ("static", "a", "LEAVE_GROUP"): [6.0],
+        ("static", "b", "OFFSET_COMMIT"): [7.0],
+    }
+    assert not found.has_history("g")
 
 
 def by_phase(formation=0, impact=0, recovery=0, teardown=0):
@@ -93,11 +87,11 @@ def by_phase(formation=0, impact=0, recovery=0, teardown=0):
 def test_the_verdict_holds_the_costs_of_each_group(tmp_path):
     made = made_up(tmp_path)
     made.expulsions = [
-        Expulsion("static", ZERO_MS + 1, "id"),
-        Expulsion("static", IMPACT_MS + 1, "id"),
-        Expulsion("static", IMPACT_MS + 2, "static-0", "HEARTBEAT"),
-        Expulsion("static", made.recovery_ms + 1, "static-0", "HEARTBEAT"),
-        Expulsion("static", made.recovery_ms + 2, "static-0", "JOIN_GROUP"),
+        expulsion("static", ZERO_MS + 1, "id"),
+        expulsion("static", IMPACT_MS + 1, "id"),
+        expulsion("static", IMPACT_MS + 2, "static-0", "HEARTBEAT"),
+        expulsion("static", made.recovery_ms + 1, "static-0", "HEARTBEAT"),
+        expulsion("static", made.recovery_ms + 2, "static-0", "JOIN_GROUP"),
     ]
     _, judged, *_ = made.finish()
     static, dynamic = judged["groups"]["static"], judged["groups"]["dynamic"]
@@ -120,7 +114,7 @@ def test_the_verdict_holds_the_costs_of_each_group(tmp_path):
 
 def test_costs_without_history_are_not_zero(tmp_path):
     made = made_up(tmp_path)
-    made.handovers = [handover for handover in made.handovers if handover.group == "dynamic"]
+    made.handovers = [one for one in made.handovers if one["group"] == "dynamic"]
     _, judged, *_ = made.finish()
     assert judged["groups"]["static"]["stop_the_world_ms"] is None
     assert judged["groups"]["static"]["partitions_moved"] is None
@@ -131,7 +125,7 @@ def test_costs_without_history_are_not_zero(tmp_path):
 def test_stops_outside_the_impact_phase_do_not_count(tmp_path):
     made = made_up(tmp_path)
     made.stops = [
-        Stop("dynamic", "a", "dynamic", at_ms, length)
+        stop("dynamic", "a", "dynamic", at_ms, length)
         for at_ms, length in (
             (IMPACT_MS - 1, 1.0), (IMPACT_MS, 2.0),
             (made.recovery_ms - 1, 4.0), (made.recovery_ms, 8.0),
@@ -160,22 +154,13 @@ def test_same_evidence_same_bytes(tmp_path):
     assert verdict.to_json(made.finish()[1]) == first
 
 
-def test_a_group_without_history_has_no_costs():
-    assert not Costs().has_history("g")
-    assert Costs().of("g") == Costs([], [], [], [])
-
-
-def test_the_verdict_says_how_late_the_hub_ran(tmp_path):
-    _, judged, *_ = made_up(tmp_path).finish()
-    assert "hub_gaps" not in judged
-    costs.add(judged, HubGaps(60, 9.5, 437.0), {})
-    assert judged["hub_gaps"] == {"seconds": 60, "p99_ms": 9.5, "longest_ms": 437.0}
-
-
 def test_the_percentile_of_the_hub_lies_between_two_seconds():
     """Of 1 to 201 ms the 99th percentile is 1 + 0.99 * 200 ms; of 0 and 10 it is 9.9 ms."""
-    assert HubGaps.of(Counter(map(float, range(1, 202)))) == HubGaps(201, 199.0, 201.0)
-    assert HubGaps.of(Counter([0.0, 10.0])) == HubGaps(2, 9.9, 10.0)
-    assert HubGaps.of(Counter([4.5])) == HubGaps(1, 4.5, 4.5)
-    assert HubGaps.of(Counter({2.0: 1_000, 9_000.0: 3})) == HubGaps(1_003, 2.0, 9_000.0)
-    assert HubGaps.of(Counter()) is None
+    for late_ms, expected in (
+        (Counter(map(float, range(1, 202))), (201, 199.0, 201.0)),
+        (Counter([0.0, 10.0]), (2, 9.9, 10.0)),
+        (Counter([4.5]), (1, 4.5, 4.5)),
+        (Counter({2.0: 1_000, 9_000.0: 3}), (1_003, 2.0, 9_000.0)),
+    ):
+        assert tuple(hub_gaps(late_ms).values()) == expected
+    assert hub_gaps(Counter()) is None

@@ -1,10 +1,13 @@
 """The timeline: positions and colours."""
 
+import pandas as pd
 import pytest
 
-from reports.page.charts import GENERATION_COLOURS, Block, timeline
+from reports.page.charts import GENERATION_COLOURS, timeline
+from reports.page.costs import COLUMNS
 from reports.page.drawing import REBALANCING, Span
-from reports.page.drawn_groups import DrawnGroups, Join, Membership, Period, memberships, periods
+from reports.page.drawn_groups import DrawnGroup, Membership, Period, memberships, periods
+from tests.reports.page_run import join
 
 ZERO = 1_000_000.0
 SPAN = Span(ZERO, ZERO + 60_000, (("formation", ZERO), ("impact", ZERO + 10_000)))
@@ -71,15 +74,19 @@ def test_a_rebalance_without_its_first_line_begins_where_its_join_phase_ended():
 
 
 def test_a_member_is_in_its_group_until_its_next_join_or_its_last_word():
-    joins = (
-        Join("g", "a", "a-1", 1, ZERO),
-        Join("g", "b", "b-1", 1, ZERO),
-        Join("g", "a", "a-1", 2, ZERO + 10_000),
-        Join("other", "a", "a-1", 9, ZERO + 11_000),
-        Join("g", "a", "a-2", 2, ZERO + 30_000),
-    )
-    last = {("g", "a-1"): ZERO + 20_000, ("g", "a-2"): ZERO + 40_000, ("g", "b-1"): ZERO + 50_000}
-    assert memberships(DrawnGroups(("g",), joins, last), "g") == [
+    joins = [
+        join("g", "a", "a-1", 1, ZERO),
+        join("g", "b", "b-1", 1, ZERO),
+        join("g", "a", "a-1", 2, ZERO + 10_000),
+        join("g", "a", "a-2", 2, ZERO + 30_000),
+    ]
+    heard = [
+        {"group": group, "member_id": member, "last_ms": ZERO + after_ms}
+        for group, member, after_ms in (
+            ("g", "a-1", 20_000), ("g", "a-2", 40_000), ("g", "b-1", 50_000), ("other", "a-1", 9)
+        )
+    ]  # fmt: skip
+    assert memberships(pd.DataFrame(joins, columns=COLUMNS["joins"]), heard) == [
         Membership("a", "a-1", 1, ZERO, ZERO + 10_000),
         Membership("a", "a-1", 2, ZERO + 10_000, ZERO + 20_000),
         Membership("a", "a-2", 2, ZERO + 30_000, ZERO + 40_000),
@@ -93,10 +100,10 @@ def block():
         "name": "member.restart", "target": "a", "injected_at_ms": ZERO + 20_000,
         "healed_at_ms": ZERO + 23_000, "verified": True, "witness": "it was gone",
     }  # fmt: skip
-    return Block(
+    return DrawnGroup(
         group="g",
         title="2 members",
-        lanes=("a", "b"),
+        planned=("a", "b"),
         memberships=[
             Membership("a", "a-1", 1, ZERO + 6_000, ZERO + 20_000),
             Membership("b", "b-1", 2, ZERO + 21_000, ZERO + 60_000),

@@ -1,12 +1,11 @@
 """The figures of costs: positions and colours."""
 
+import pandas as pd
 import pytest
 
-from reports.judgement.costs import Holding, Stop
 from reports.page.cost_charts import (
     KIND_COLOURS,
     OWNER_COLOURS,
-    Owned,
     colour_number,
     drawn_partitions,
     labels,
@@ -14,7 +13,8 @@ from reports.page.cost_charts import (
     stops,
 )
 from reports.page.drawing import Span
-from reports.page.drawn_groups import Period
+from reports.page.drawn_groups import DrawnGroup, Period
+from tests.reports.page_run import holding, stop
 
 ZERO = 1_000_000.0
 SPAN = Span(ZERO, ZERO + 60_000, (("formation", ZERO), ("impact", ZERO + 10_000)))
@@ -23,7 +23,7 @@ SPAN = Span(ZERO, ZERO + 60_000, (("formation", ZERO), ("impact", ZERO + 10_000)
 def held(number, member, from_s, until_s, overlap_s=0, overlaps=None, ended_as="revoked"):
     from_ms, until_ms = ZERO + from_s * 1000, ZERO + until_s * 1000
     partition = f"orders-{number}"
-    return Holding("g", partition, member, from_ms, until_ms, ended_as, overlap_s * 1000, overlaps)
+    return holding("g", partition, member, from_ms, until_ms, ended_as, overlap_s * 1000, overlaps)
 
 
 @pytest.fixture
@@ -32,24 +32,24 @@ def owned():
         "name": "member.restart", "target": "m-1", "injected_at_ms": ZERO + 20_000,
         "healed_at_ms": ZERO + 23_000, "verified": True, "witness": "", "group": "g",
     }  # fmt: skip
-    return Owned(
+    return DrawnGroup(
         group="g",
         total=12,
-        members=("m-0", "m-1"),
-        holdings=[
+        planned=("m-0", "m-1"),
+        ownership=pd.DataFrame([
             held(0, "m-0", 5, 20),
             held(1, "m-0", 5, 20),
             held(10, "m-1", 5, 20),
             held(2, "m-1", 5, 5.5),
             held(1, "m-1", 21, 60, ended_as="open"),
             held(10, "m-1.duplicate", 18, 30, overlap_s=2, overlaps="m-1"),
-        ],
+        ]),
         observed=[
             Period(True, 1, ZERO + 20_000, ZERO + 21_000, {}),
             Period(False, 1, ZERO + 21_000, ZERO + 60_000, {}),
         ],
         faults=[fault],
-    )
+    )  # fmt: skip
 
 
 def rows(figure, trace):
@@ -124,9 +124,9 @@ def test_no_more_is_drawn_than_a_page_can_carry(owned):
     assert drawn_partitions(owned) == ["orders-0", "orders-1", "orders-2", "orders-10"]
     assert drawn_partitions(owned, bars_left=3) == ["orders-0", "orders-1"]
     assert drawn_partitions(owned, bars_left=0) == ["orders-0"]
-    many = [held(number, "m-0", 5, 20) for number in range(60)]
-    assert len(drawn_partitions(Owned("g", 60, ("m-0",), many, [], []))) == 48
-    assert drawn_partitions(Owned("g", 0, (), [], [], [])) == []
+    many = pd.DataFrame([held(number, "m-0", 5, 20) for number in range(60)])
+    assert len(drawn_partitions(DrawnGroup("g", ownership=many))) == 48
+    assert drawn_partitions(DrawnGroup("g")) == []
 
 
 def test_sixteen_members_have_sixteen_colours_and_a_second_process_its_members():
@@ -144,14 +144,14 @@ def test_an_owner_is_written_by_its_number_or_its_place():
 
 
 def stopped(members, found):
-    return Owned("g", 0, members, (), (), (), f"{len(members)} members", found)
+    return DrawnGroup("g", f"{len(members)} members", members, stops=pd.DataFrame(found))
 
 
 def test_a_members_stops_are_put_one_after_the_other():
     found = [
-        Stop("g", "a", "dynamic", ZERO, 500.0),
-        Stop("g", "b", "static", ZERO, 250.0),
-        Stop("g", "a", "dynamic", ZERO + 9_000, 1500.0),
+        stop("g", "a", "dynamic", ZERO, 500.0),
+        stop("g", "b", "static", ZERO, 250.0),
+        stop("g", "a", "dynamic", ZERO + 9_000, 1500.0),
     ]
     figure = stops([stopped(("a", "b", "c"), found), stopped((), ())])
     bars, totals = figure["data"][:2]
@@ -166,7 +166,7 @@ def test_a_members_stops_are_put_one_after_the_other():
 
 def test_those_stopped_longest_are_drawn_first():
     members = [f"m-{number}" for number in range(50)]
-    found = [Stop("g", f"m-{number}", "dynamic", ZERO, float(number)) for number in range(50)]
+    found = [stop("g", f"m-{number}", "dynamic", ZERO, float(number)) for number in range(50)]
     figure = stops([stopped(members, found)])
     drawn = list(figure["layout"]["yaxis"]["ticktext"])
     assert drawn == [f"m-{number}" for number in range(10, 50)]

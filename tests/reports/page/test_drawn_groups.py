@@ -3,10 +3,13 @@
 import json
 from collections import Counter
 
+import pandas as pd
+
 from reports.judgement.digest import Digest
 from reports.judgement.logged import REQUEST, Requests
 from reports.judgement.members import Members
-from reports.page.drawn_groups import GROUPS_DRAWN, Join, chosen, collected
+from reports.page.costs import COLUMNS
+from reports.page.drawn_groups import GROUPS_DRAWN, Membership, chosen, memberships
 
 
 def logged(api, at_ms, error, request, response=None):
@@ -19,11 +22,11 @@ def logged(api, at_ms, error, request, response=None):
 
 
 def drawn_of(group, requests):
-    """Return what is drawn of a group, of all its requests that were logged."""
+    """Return who was in a group, of all its requests that were logged."""
     seen = Members()
     joins = [row | {"group": group} for row in seen.add(Requests.decoded(requests))]
     heard = [row | {"group": group} for row in seen.heard()]
-    return collected((group,), joins, heard)
+    return memberships(pd.DataFrame(joins, columns=COLUMNS["joins"]), heard)
 
 
 def test_members_are_known_by_their_own_requests():
@@ -40,15 +43,11 @@ def test_members_are_known_by_their_own_requests():
         logged("HEARTBEAT", 70.0, 0, b),
         logged("LEAVE_GROUP", 80.0, 0, {"members": [b]}),
     ]
-    drawn = drawn_of("g", requests)
-    assert drawn.groups == ("g",)
-    assert drawn.joins == (
-        Join("g", "client", "a", 1, 10.0),
-        Join("g", "client", "a", 2, 30.0),
-        Join("g", "client", "b", 2, 60.0),
-    )
-    assert drawn.last_ms == {("g", "a"): 40.0, ("g", "b"): 80.0}
-    assert drawn.clients() == {"a": "client", "b": "client"}
+    assert drawn_of("g", requests) == [
+        Membership("client", "a", 1, 10.0, 30.0),
+        Membership("client", "a", 2, 30.0, 40.0),
+        Membership("client", "b", 2, 60.0, 80.0),
+    ]
 
 
 def test_groups_with_differences_come_first_then_those_that_rebalanced_most():

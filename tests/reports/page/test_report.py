@@ -8,14 +8,12 @@ from plotly.offline import get_plotlyjs
 
 from kafka_protocol.printable import printable
 from reports.judgement import costs
-from reports.judgement.costs import Costs, HubGaps
 from reports.judgement.missing.gaps import gap
 from reports.judgement.results import Results
 from reports.judgement.run.run_folder import RunFolder
 from reports.judgement.verdict import evaluate
 from reports.page import report
-from reports.page.drawn_groups import DrawnGroups, Join
-from tests.reports.page_run import IMPACT_MS, ZERO_MS, made_up
+from tests.reports.page_run import IMPACT_MS, ZERO_MS, join, made_up
 from tests.reports.reading import Page
 
 HOSTILE = '</script><img src="//evil.example/x"><script>alert(1)</script><b>\x1b\u202e\x9b'
@@ -213,23 +211,23 @@ def test_a_run_without_evidence_still_gives_a_page(tmp_path):
     data = Results()
     judged = evaluate(run, data, None)
     costs.add(judged, None, {})
-    empty = Page(report.render(run, judged, data, DrawnGroups((), (), {}), Costs()))
+    empty = Page(report.render(run, judged, data, [], {}))
     assert "PASS" not in empty.text
     assert "group static: no request of it in any broker's log" in empty.text
 
 
 def test_the_page_says_how_late_the_hub_ran(tmp_path):
     run, judged, data, *_ = made_up(tmp_path).finish()
-    page = lambda: Page(report.render(run, judged, data, DrawnGroups((), (), {}), Costs())).text
+    page = lambda: Page(report.render(run, judged, data, [], {})).text
     assert "the hub of Locust" not in page()
-    costs.add(judged, HubGaps(60, 9.5, 437.0), {})
+    costs.add(judged, {"seconds": 60, "p99_ms": 9.5, "longest_ms": 437.0}, {})
     assert "by up to 437.0 ms" in page()
 
 
 def test_hostile_names_stay_text(tmp_path):
     made = made_up(tmp_path)
     made.add_violation("2:777", IMPACT_MS + 9_000, "dynamic", HOSTILE)
-    made.joins.append(Join("dynamic", HOSTILE, HOSTILE, 3, IMPACT_MS + 9_000))
+    made.joins.append(join("dynamic", HOSTILE, HOSTILE, 3, IMPACT_MS + 9_000))
     made.environment.update(repeat_command=HOSTILE, coordinator=HOSTILE)
     made.comparison[3].update(
         observed_reason=HOSTILE, observed_leader=HOSTILE, observed_member_id=HOSTILE

@@ -5,7 +5,7 @@ import pytest
 from reports.judgement.run.evidence_level import Level
 from selftest.lies import LIES, GroupLines, Lie
 from selftest.lies.answers import refusing
-from selftest.lies.group_lines import QUIET, Tell, errors
+from selftest.lies.group_lines import QUIET, Tell
 from selftest.mutants import table
 from selftest.mutants.evidence import Runs
 from selftest.mutants.table import row
@@ -40,9 +40,3 @@ def test_every_part_of_a_response_is_refused(runs: Runs) -> None:
     (line,) = refusing(27)(log, place)
     assert log.lines[place].text.count('"errorCode":0') == line.text.count('"errorCode":27') > 0
     assert '"errorCode":0' not in line.text
-
-
-def test_errors_are_found_in_every_part_of_a_response() -> None:
-    assert errors({"errorCode": 25}) == {25}
-    assert errors({"topics": [{"partitions": [{"errorCode": 0}, {"errorCode": 27}]}]}) == {0, 27}
-    assert errors({"errorCode": 0, "members": [{"errorCode": 82}]}) == {0, 82}

@@ -1,0 +1,248 @@
+"""A broker seen from outside: its port, its last log line, and what other brokers say of it."""
+
+import errno
+import ipaddress
+import socket
+import ssl
+import struct
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+
+from chaos import timing
+from chaos.cluster_view import ClusterView
+from chaos.clusters import BrokerInfo
+from chaos.clusters.releases import SHUTDOWN_LINES
+from chaos.errors import ChaosError
+from scenarios.client_properties import Properties, uses_tls
+from scenarios.durations import now_ms
+from scenarios.faults.finding import Finding, await_finding
+from scenarios.timing import BROKER_BACK_MS
+
+_SERIAL, _SERIAL_BYTES = 1, 4
+_API_VERSIONS = struct.pack(">ihhih", 10, 18, 0, _SERIAL, -1)
+"""ApiVersions v0 with a correlation id and no client.id, after its length: any broker answers."""
+_HEAD = struct.Struct(">ii")
+_OURS = {
+    errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EADDRNOTAVAIL, errno.ENETDOWN,
+    errno.ENETUNREACH, socket.EAI_AGAIN,
+}  # fmt: skip
+"""Errors of this machine, its network or its resolver, not of the broker."""
+_SHUTDOWN_LINES = tuple(line.encode() for line in SHUTDOWN_LINES.values())
+
+
+class Question:
+    """A pending request; a frozen broker does not answer it and keeps the connection open."""
+
+    def __init__(
+        self,
+        broker: BrokerInfo,
+        question: bytes = _API_VERSIONS,
+        wrap: Callable[[socket.socket], socket.socket] | None = None,
+    ) -> None:
+        """Send the request, over TLS if `wrap` adds it. Raises OSError if nothing listens."""
+        self._sent_ms = now_ms()
+        self._socket = socket.create_connection((broker.host, broker.port), timing.PROBE_CONNECT_S)
+        try:
+            if wrap is not None:
+                self._socket = wrap(self._socket)
+            self._socket.sendall(question)
+        except OSError:
+            self._socket.close()
+            raise
+
+    def reply(self, within_s: float = 0) -> bytes | None:
+        """Return the first bytes of the response, b"" if the connection closed, None if none."""
+        self._socket.settimeout(within_s)
+        try:
+            return self._socket.recv(4)
+        except (BlockingIOError, TimeoutError):
+            return None
+        except OSError:
+            return b""
+
+    def is_answered(self, within_s: float) -> bool:
+        """Return whether the response comes in time: its length, and the correlation id."""
+        deadline = time.monotonic() + within_s
+        came = b""
+        while len(came) < _HEAD.size:
+            if (left_s := deadline - time.monotonic()) <= 0:
+                return False
+            self._socket.settimeout(left_s)
+            try:
+                more = self._socket.recv(_HEAD.size - len(came))
+            except OSError:
+                return False
+            if not more:
+                return False
+            came += more
+        size, serial = _HEAD.unpack(came)
+        return bool(size >= _SERIAL_BYTES and serial == _SERIAL)
+
+    def age_ms(self) -> int:
+        """Return how long ago it was sent."""
+        return now_ms() - self._sent_ms
+
+    def close(self) -> None:
+        """Stop waiting."""
+        self._socket.close()
+
+
+class BrokerProbe:
+    """What can be seen of one of the `brokers` from outside."""
+
+    def __init__(self, broker: int, brokers: Sequence[BrokerInfo], view: ClusterView) -> None:
+        self._broker = next(info for info in brokers if info.id == broker)
+        self._brokers = brokers
+        self._view = view
+        self._read_to: dict[Path, int] = {}
+
+    @property
+    def address(self) -> str:
+        """The address for clients."""
+        return self._broker.address
+
+    def ask(self) -> Question:
+        """Send it a request, without TLS. Raises ChaosError if it takes no connections.
+
+        A frozen broker answers nothing; any other answers this, or ends the connection.
+        """
+        try:
+            return Question(self._broker)
+        except OSError as error:
+            raise ChaosError(f"{self.address}: takes no connections ({error})") from error
+
+    def answers(self) -> bool:
+        """Return whether it answers a request: a broker that is frozen or down does not.
+
+        Any broker answers ApiVersions, before a login, too; over TLS only if the handshake ends.
+        """
+        try:
+            question = Question(self._broker, wrap=_tls(self._broker.security))
+        except OSError:
+            return False
+        with closing(question):
+            return question.is_answered(timing.PROBE_ANSWER_S)
+
+    def takes_connections(self) -> bool:
+        """Return whether its port takes connections. Raises ChaosError if that is not clear."""
+        return self.door()[0]
+
+    def door(self) -> tuple[bool, str]:
+        """Return whether its port takes connections, and the same in words.
+
+        A broker of this machine that is down refuses them. That of another may be gone with its
+        machine, its address or its name: then nothing answers at all. Raises ChaosError if it is
+        not clear.
+        """
+        error = _refusal(self._broker)
+        if error is None:
+            return True, f"{self.address} takes connections"
+        if isinstance(error, ConnectionRefusedError):
+            return False, f"{self.address} takes no connections"
+        if not isinstance(error, ConnectionError) and _is_here(self._broker.host):
+            raise _unclear(self._broker, error)
+        return False, f"{self.address} takes no connections ({error})"
+
+    def await_end(self, within_s: float, stop: threading.Event) -> None:
+        """Wait until its port takes no connections, time is up or `stop` is set."""
+        deadline = time.monotonic() + within_s
+        while self.takes_connections() and time.monotonic() < deadline:
+            if stop.wait(timing.POLL_S):
+                return
+
+    def note_logs(self) -> None:
+        """Remember how long its logs are, for `has_stopped` and `has_logged`."""
+        for log in (self._broker.group_log, self._broker.server_log):
+            with suppress(FileNotFoundError):
+                self._read_to[log] = log.stat().st_size
+
+    def log_lines(self) -> int:
+        """Return how many whole lines its group.log has."""
+        return _content(self._broker.group_log, 0).count(b"\n")
+
+    def has_stopped(self) -> bool:
+        """Return whether its coordinator has logged a clean shutdown since `note_logs`."""
+        lines = self._written(self._broker.group_log).splitlines()
+        return any(line.rstrip().endswith(_SHUTDOWN_LINES) for line in lines)
+
+    def has_logged(self, text: str) -> bool:
+        """Return whether its server.log has a text since `note_logs`."""
+        return text.encode() in self._written(self._broker.server_log)
+
+    def _written(self, log: Path) -> bytes:
+        return _content(log, self._read_to.get(log, 0))
+
+    def await_back(self, stop: threading.Event) -> Finding:
+        """Wait until it answers, and every broker that answers reports it in sync."""
+        return await_finding(
+            self._look_for_it,
+            BROKER_BACK_MS,
+            f"{self.address} did not answer with broker {self._broker.id} in sync",
+            stop,
+        )
+
+    def _look_for_it(self) -> Finding | None:
+        in_sync = {}
+        for info in self._brokers:
+            if _refusal(info) is not None:  # paused: its backlog may be full
+                continue  # the view would wait for it
+            with suppress(ChaosError):
+                in_sync[info.id] = self._broker.id in self._view.in_sync(info.address)
+        if not in_sync.get(self._broker.id) or not all(in_sync.values()):
+            return None
+        observers = ", ".join(map(str, in_sync))
+        return Finding(True, f"{self.address} answers, in sync according to broker {observers}")
+
+
+def _content(log: Path, read_to: int) -> bytes:
+    """Return what a log has behind a place; nothing if there is no log."""
+    try:
+        with log.open("rb") as file:
+            file.seek(read_to)
+            return file.read()
+    except FileNotFoundError:
+        return b""
+
+
+def _refusal(broker: BrokerInfo) -> OSError | None:
+    """Return why its port takes no connection; None if it takes one.
+
+    Raises ChaosError for errors that are this machine's, and tell nothing of the broker.
+    """
+    try:
+        socket.create_connection((broker.host, broker.port), timing.PROBE_CONNECT_S).close()
+    except OSError as error:
+        if error.errno in _OURS:
+            raise _unclear(broker, error) from error
+        return error
+    return None
+
+
+def _unclear(broker: BrokerInfo, error: OSError) -> ChaosError:
+    return ChaosError(f"{broker.address}: cannot be probed ({error})")
+
+
+def _is_here(host: str) -> bool:
+    """Whether a host is this machine, by its address on the loopback."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _tls(properties: Properties) -> Callable[[socket.socket], socket.socket] | None:
+    """Return what adds TLS as clients do it; whose certificate a broker has is not probed."""
+    if not uses_tls(properties):
+        return None
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    if (certificate := properties.get("ssl.certificate.location")) is not None:
+        context.load_cert_chain(
+            certificate,
+            properties.get("ssl.key.location"),
+            properties.get("ssl.key.password", ""),
+        )
+    return context.wrap_socket

@@ -1,0 +1,264 @@
+"""What faults act on and what they see, and how their targets are resolved when they fire."""
+
+import threading
+import time
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, wait
+from copy import copy
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Self, TypeVar
+
+from chaos.broker_probe import BrokerProbe
+from chaos.cluster_view import ClusterView
+from chaos.clusters import Cluster
+from chaos.errors import ChaosError, ClusterError, TargetError, UnreachableError
+from chaos.member_evidence import MemberEvidence, is_open
+from chaos.members import Members
+from chaos.removal import remove_members, static_members
+from chaos.slow_disk import SlowDisk
+from chaos.tap import Rule, RunningTap
+from chaos.timing import ENDED_ANSWER_S, REMOTE_POLL_S, ROLE_S
+from chaos.wire_rules import RULES as WIRE_RULES
+from chaos.wire_rules import WireRule
+from chaos.witness import Witness
+from scenarios.faults.finding import Finding, await_finding
+from scenarios.setup import DUPLICATE, MemberSpec, Setup
+from scenarios.targets import (
+    Brokers,
+    BrokerTarget,
+    CoordinatorOf,
+    LeaderMemberOf,
+    MemberTarget,
+    Names,
+    PartitionLeader,
+    in_words,
+    selected,
+)
+
+Answer = TypeVar("Answer")
+
+
+@dataclass(slots=True)
+class FaultContext:
+    """The experiment, and what acts on and observes its members and brokers.
+
+    `stop` is set when the run is to end: it ends every wait. `tap` is None if members reach the
+    brokers directly. `seed` is the plan's, `fault_id` the step's that fires.
+    """
+
+    experiment: Setup
+    cluster: Cluster
+    members: Members
+    view: ClusterView
+    stop: threading.Event
+    tap: RunningTap | None = None
+    seed: int = 0
+    fault_id: str = ""
+    witness: Witness = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Follow the logs of the brokers."""
+        self.witness = Witness({info.id: info.group_log for info in self.cluster.brokers})
+
+    def of_step(self, fault_id: str) -> Self:
+        """Return the same for one step of the plan."""
+        mine = copy(self)
+        mine.fault_id = fault_id
+        return mine
+
+    # Targets
+
+    def targets_of(
+        self, target: MemberTarget, group: str | None, *, allow_empty: bool
+    ) -> tuple[MemberSpec, ...]:
+        """Return the members that a target selects now, in the order of the file (`resolve`)."""
+        self.witness.poll()
+        leader = self.witness.leader
+        return resolve(target, group, self.experiment, leader, allow_empty=allow_empty)
+
+    def brokers_at(self, target: BrokerTarget) -> tuple[int, ...]:
+        """Return the ids of the brokers that a target selects now.
+
+        Raises ChaosError if they are not known before time is up or `stop` is set.
+        """
+        deadline = time.monotonic() + ROLE_S
+        while True:
+            try:
+                return brokers(target, self.view)
+            except ChaosError:
+                if time.monotonic() > deadline or self.stop.wait(REMOTE_POLL_S):
+                    raise
+
+    # Witnesses
+
+    def evidence(self, member: str) -> MemberEvidence:
+        """Return the evidence of a member in the brokers' logs."""
+        name = self.experiment.member_called[member].group
+        group = next(one for one in self.experiment.workload.groups if one.name == name)
+        return MemberEvidence(
+            member,
+            group.heartbeat_interval_ms,
+            group.max_poll_interval_ms,
+            self.witness,
+            lambda broker: self.probe(broker).answers(),
+        )
+
+    def probe(self, broker: int) -> BrokerProbe:
+        """Return what can be seen of a broker from outside."""
+        return BrokerProbe(broker, self.cluster.brokers, self.view)
+
+    def by_broker(self, ask: Callable[[str], Answer]) -> dict[int, Answer]:
+        """Return what each broker answers, by its address; without those that do not answer."""
+        answers = {}
+        for broker in self.cluster.brokers:
+            try:
+                answers[broker.id] = ask(broker.address)
+            except ChaosError:
+                continue  # another fault has taken it down
+        return answers
+
+    def await_finding(
+        self, look: Callable[[], Finding | None], within_ms: int, missing: str
+    ) -> Finding:
+        """Look until there is a finding, time is up or the run is to end; errors are none."""
+
+        def quietly() -> Finding | None:
+            try:
+                return look()
+            except ChaosError:
+                return None
+
+        return await_finding(quietly, within_ms, missing, self.stop)
+
+    def is_open(self, connection: str) -> bool:
+        """Return whether this machine has the client's end of a connection that a broker names."""
+        return is_open(connection)
+
+    # Acting
+
+    def unless_stopped(self, ask: Callable[[], Answer]) -> Answer:
+        """Ask in another thread, and give up on it `ENDED_ANSWER_S` after `stop`.
+
+        Raises UnreachableError if it is given up on, and otherwise what `ask` raises.
+        """
+        answer: Future[Answer] = Future()
+
+        def work() -> None:
+            try:
+                answer.set_result(ask())
+            except Exception as error:  # noqa: BLE001 (the caller gets it, whatever it is)
+                answer.set_exception(error)
+
+        threading.Thread(target=work, name="request", daemon=True).start()
+        while not wait([answer], REMOTE_POLL_S).done and not self.stop.is_set():
+            continue
+        if not wait([answer], ENDED_ANSWER_S).done:
+            raise UnreachableError("the run was ended, and there was no answer yet")
+        return answer.result()
+
+    def static_members(self, group: str) -> tuple[str, ...]:
+        """Return the instance ids of a group. Raises TargetError if it has none now."""
+        at, config = self.cluster.bootstrap, self.cluster.client_properties
+        found = self.unless_stopped(lambda: static_members(at, group, config))
+        if not found:
+            raise TargetError(f"group {group} has no static members now; give it some, or name ids")
+        return found
+
+    def remove_members(self, group: str, instances: Sequence[str], client_id: str) -> int:
+        """Remove static members with one request; return the error code of the whole answer."""
+        at, config = self.cluster.bootstrap, self.cluster.client_properties
+        send = partial(remove_members, at, group, instances, client_id=client_id, config=config)
+        return self.unless_stopped(send).error
+
+    def end_broker(self, broker: int) -> None:
+        """Kill a broker of ours, if it still runs."""
+        try:
+            self.cluster.kill(broker)
+        except ClusterError:
+            return
+
+    def slow_disk(self, broker: int) -> SlowDisk:
+        """Return the disk of a broker, whose writes can be made to wait."""
+        return SlowDisk(self.cluster.volume(broker), f"broker-{broker}")
+
+    def tap_for(self, fault: str) -> RunningTap:
+        """Return the tap. Raises ChaosError if there is none."""
+        if self.tap is None:
+            raise ChaosError(f"{fault} needs the tap before the brokers; run with --tap")
+        return self.tap
+
+    def wire_rule(
+        self, action: Any, member: str, nodes: tuple[int, ...] | None, keys: Mapping[str, Any]
+    ) -> WireRule:
+        """Return a rule of the tap for what a member sends to brokers, all without `nodes`."""
+        spec = self.experiment.member_called[member]
+        rule = Rule(
+            action,
+            client_ids=(member,),
+            instance_ids=tuple(filter(None, [spec.instance_id])),
+            brokers=nodes,
+            seed=zlib.crc32(f"{self.seed}:{self.fault_id}:{member}".encode()),
+            **keys,
+        )
+        logs = {info.id: info.group_log for info in self.cluster.brokers}
+        tap = self.tap_for(action)
+        return WIRE_RULES[action](tap, rule, member, logs, self.witness, self.stop)
+
+
+def resolve(
+    target: MemberTarget,
+    group: str | None,
+    experiment: Setup,
+    leader_of: Callable[[str], str | None],
+    *,
+    allow_empty: bool,
+) -> tuple[MemberSpec, ...]:
+    """Return the members that a target selects, in the file's order.
+
+    `leader_of` returns the client.id of the leader of a group now, or None. Raises TargetError,
+    which lists the members, if a name is unknown, or if no member is selected without
+    `allow_empty`.
+    """
+    if isinstance(target, LeaderMemberOf):
+        # a duplicate may lead; it belongs to its member
+        leader = (leader_of(target.group) or "").removesuffix(DUPLICATE)
+        found = tuple(one for one in _members(experiment, target.group) if one.name == leader)
+    else:
+        if isinstance(target, Names):
+            known = experiment.member_called
+            if missing := [name for name in target.names if name not in known]:
+                raise TargetError(
+                    f"no member is called {', '.join(missing)}; there are {', '.join(known)}"
+                )
+        found = selected(target, group, experiment)
+    if not found and not allow_empty:
+        raise TargetError(f"{_nobody(target, group, experiment)}, or set allow_empty: true")
+    return found
+
+
+def brokers(target: BrokerTarget, view: ClusterView) -> tuple[int, ...]:
+    """Return the ids of the brokers that a target selects now; raises what `view` raises."""
+    match target:
+        case CoordinatorOf(group=group):
+            return (view.coordinator(group),)
+        case PartitionLeader(partition=partition):
+            topic, _, number = partition.rpartition("/")
+            return (view.leader(topic, int(number)),)
+        case Brokers(brokers=ids):
+            return tuple(dict.fromkeys(ids))
+        case _:
+            return (view.controller(),)
+
+
+def _members(experiment: Setup, group: str | None) -> tuple[MemberSpec, ...]:
+    return tuple(member for member in experiment.members() if member.group == group)
+
+
+def _nobody(target: MemberTarget, group: str | None, experiment: Setup) -> str:
+    where = target.group if isinstance(target, LeaderMemberOf) else group
+    here = ", ".join(member.name for member in _members(experiment, where)) or "nobody"
+    why = " (the brokers' logs show no leader now)" if isinstance(target, LeaderMemberOf) else ""
+    words = in_words(target, group)
+    return f"target {words} matches no member{why}; group {where} has {here}: choose from these"

@@ -1,0 +1,51 @@
+"""How long the parts of this package wait, and how often they look, in seconds.
+
+A limit without a reason is for what hangs.
+"""
+
+# Processes of a run
+
+LOAD_START_S = 60.0
+"""Until the load has written its control port: it imports Locust and librdkafka."""
+WORKERS_ELSEWHERE_S = 600.0
+"""Until workers elsewhere have connected: the user starts them by hand."""
+WORKERS_QUIT_S = 10.0
+"""Until workers elsewhere have ended with a failed load; others are killed with it."""
+HISTORIES_S = 40.0
+"""Until the histories of workers have come, once all members are closed."""
+SCRIPTS_START_S = 60.0
+"""Until the process of the wire scripts has printed its first line."""
+SCRIPTS_READY_S = 120.0
+"""Until they are ready for the kill of their coordinator."""
+SCRIPTS_END_S = 180.0
+"""Until they have ended after the last phase."""
+WAITING_SHOWN_S = 5.0
+"""How often a progress line says what is waited for."""
+
+# An external cluster
+
+ANSWER_S = 6.0
+"""For the first answer of a broker; librdkafka says at once what a connection failed at."""
+CONNECT_S = 20.0
+"""For kafka-python to connect to a cluster that has answered."""
+ANSWER_POLL_S = 0.05
+"""How often the callbacks of librdkafka are asked for."""
+DELETION_S = 30.0
+"""For groups and topics of a run to be gone: members that were killed may still be in them."""
+DELETION_POLL_S = 0.5
+"""How often that is tried."""
+
+# What is shown and noted
+
+PAGE_S = 1.0
+"""How often the tables of Locust's page are computed."""
+SAMPLER_TICK_S = 0.05
+"""How often the sampler looks at the processes of brokers."""
+SAMPLE_S = 1.0
+"""How often it notes a sample of the machine."""
+SAMPLER_LATE_S = 0.1
+"""It notes when it runs this much later than it meant to."""
+REPLAY_SHOWN_S = 2.0
+"""How often `oracle replay` says how far it is."""
+REDUCTION_S = 30
+"""How long the first violation is reduced, where --effort does not say."""

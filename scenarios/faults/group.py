@@ -1,0 +1,287 @@
+"""Faults of a group: bounce, remove-members, scaling, and the move of its coordinator."""
+
+import random
+from collections.abc import Iterable, Iterator
+from itertools import count
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import BeforeValidator, Field
+
+from kafka_protocol.errors import Error, name_of
+from scenarios import timing
+from scenarios.durations import PositiveMs, now_ms
+from scenarios.faults.base import Fault, Hit, Planned
+from scenarios.faults.finding import Finding
+from scenarios.faults.member import MemberRestart
+from scenarios.faults.targeted import (
+    Becomes,
+    MemberAway,
+    OneMember,
+    no_such_broker,
+    shared_identity,
+    too_short,
+)
+from scenarios.fields import MOST, BrokerId, Count, Name, PositiveCount
+from scenarios.problems import Path, Problem, shown, unknown
+from scenarios.setup import Setup
+from scenarios.targets import LeaderMemberOf, MemberTarget, Names
+
+if TYPE_CHECKING:
+    from chaos.fault_context import FaultContext
+    from chaos.witness import Request
+
+
+class GroupBounce(MemberAway):
+    """Restarts the targets one after the other, or in waves of `at_once`."""
+
+    noun = "rolling bounce"
+    is_series = True
+
+    fault: Literal["group.bounce"]
+    every_ms: PositiveMs
+    """From the start of one member's restart, or one wave's, to the start of the next."""
+    at_once: PositiveCount | None = None
+    """How many members restart together, as one wave; one by default."""
+    repeat: PositiveCount | None = None
+    """How many rounds through all targets there are; one by default."""
+    becomes: Becomes | None = None
+    """The identity that they restart with; by default the one they had."""
+
+    def checks(self, experiment: Setup, path: Path) -> Iterator[Problem]:
+        """Check the targets, and that each gets an instance id of its own."""
+        yield from super().checks(experiment, path)
+        yield from shared_identity(self, self.becomes, experiment, path)
+        if self.at_once is not None and isinstance(self.target, LeaderMemberOf):
+            yield Problem((*path, "at_once"), "a group has one leader; remove at_once")
+
+    def size(self, experiment: Setup) -> int:
+        """Return how many steps it makes, at most."""
+        return (self.repeat or 1) * max(1, len(self.known_targets(experiment)))
+
+    def steps(self, experiment: Setup, chance: random.Random) -> Iterator[Fault]:
+        """Yield the restarts, round after round, each in an order of its own."""
+        numbers = count()
+        for _ in range(self.repeat or 1):
+            waves: list[MemberTarget] = [self.target]
+            if not isinstance(self.target, LeaderMemberOf):
+                names = [member.name for member in self.known_targets(experiment)]
+                chance.shuffle(names)
+                size = self.at_once or 1
+                starts = range(0, len(names), size)
+                waves = [Names(names=tuple(names[i : i + size])) for i in starts]
+            yield from (self._restart(next(numbers), wave) for wave in waves)
+
+    def _restart(self, number: int, target: MemberTarget) -> MemberRestart:
+        return MemberRestart.model_construct(
+            fault="member.restart",
+            at_ms=self.at_ms + number * self.every_ms,
+            target=target,
+            group=self.group,
+            allow_empty=self.allow_empty,
+            down_for_ms=self.down_for_ms,
+            becomes=self.becomes,
+        )
+
+
+class MembersScale(OneMember):
+    """Scales a group down to some of its members, and up to all of them again.
+
+    Those that stop are the last ones of the file, all at once, as a deployment does it.
+    """
+
+    noun = "scaling stop"
+    undo_words = "all members again after {}"
+
+    fault: Literal["members.scale"]
+    group: str
+    """The group that is scaled."""
+    to: Count
+    """How many of its members go on."""
+    lasts_ms: PositiveMs
+    """How long the others are down."""
+
+    def checks(self, experiment: Setup, path: Path) -> Iterator[Problem]:
+        """Check that the group exists and is larger, and that the absence is witnessed."""
+        groups = {group.name: group for group in experiment.workload.groups}
+        yield from unknown("group", self.group, groups, (*path, "group"))
+        if self.group not in groups:
+            return
+        size = sum(member.group == self.group for member in experiment.members())
+        if self.to >= size:
+            yield Problem(
+                (*path, "to"),
+                f"group '{self.group}' has {size} members; write fewer: it grows to {size} again "
+                "at the end",
+            )
+        least_ms = 2 * groups[self.group].heartbeat_interval_ms
+        yield from too_short(self.lasts_ms, self.group, least_ms, (*path, "lasts"))
+
+    def planned(self) -> Planned:
+        """Return its row of the plan; the journal has the time under the name of an absence."""
+        return super().planned()._replace(args={"to": self.to, "down_for_ms": self.lasts_ms})
+
+    def hits_in_words(self) -> str:
+        """Return what it hits, as the plan shows it."""
+        return f"{self.group}, to {self.to} members"
+
+    def hits_now(self, context: "FaultContext") -> Iterable[Hit]:
+        """Return the members that go as the group is scaled down."""
+        group = [one for one in context.experiment.members() if one.group == self.group]
+        return map(self.hit_of, group[self.to :])
+
+
+def _instances(value: object) -> object:
+    if value in ([], ()):
+        raise ValueError("the list is empty; write all, or a list of instance ids")
+    if value == "all" or (isinstance(value, list | tuple) and len(value) <= MOST):
+        return value
+    raise ValueError(f"{shown(value)} is not allowed; write all, or up to {MOST} instance ids")
+
+
+class RemoveMembers(Fault):
+    """Removes members with one LeaveGroup request by their instance ids (KIP-345)."""
+
+    hits = "group"
+    noun = "removal"
+    one_shot = True
+
+    fault: Literal["group.remove-members"]
+    group: str
+    """The group that they are members of."""
+    instances: Annotated[
+        Literal["all"] | tuple[Name, ...],
+        BeforeValidator(
+            _instances,
+            json_schema_input_type=Literal["all"] | Annotated[list[Name], Field(max_length=MOST)],
+        ),
+    ]
+    """Instance ids, known to the group or not; `all` are those that it has when the fault fires."""
+
+    _sent_ms: int = 0
+    _answer: int = Error.NONE
+
+    def checks(self, experiment: Setup, path: Path) -> Iterator[Problem]:
+        """Check that the group exists."""
+        groups = [group.name for group in experiment.workload.groups]
+        yield from unknown("group", self.group, groups, (*path, "group"))
+
+    def hits_in_words(self) -> str:
+        """Return what it hits, as the plan shows it."""
+        is_all = self.instances == "all"
+        listed = "all static members" if is_all else ", ".join(self.instances)
+        return f"{listed} of {self.group}"
+
+    def hits_now(self, context: "FaultContext") -> Iterable[Hit]:
+        """Return all as one. Raises TargetError if `all` static members leave and none is."""
+        ids = context.static_members(self.group) if self.instances == "all" else self.instances
+        yield Hit(", ".join(ids), self.group, {"instances": list(ids)})
+
+    def inject(self) -> None:
+        """Send the request; it is answered when this returns."""
+        self._sent_ms = now_ms()
+        ids = self._hit.details["instances"]
+        self._answer = self._context.remove_members(self.group, ids, self._client_id)
+
+    def verify(self) -> Finding:
+        """Return whether a broker was asked to remove exactly these, and what it answered."""
+        if self._answer != Error.NONE:
+            return Finding(False, f"LEAVE_GROUP was answered {name_of(self._answer)}")
+        missing = f"no LEAVE_GROUP of {self._client_id} answered NONE in any group.log"
+        found = self._await(self._look, timing.LEAVE_LOGGED_MS, missing)
+        request = self._request()
+        if request is None or not request.error_code:
+            return found
+        refusal = f"one was answered {name_of(request.error_code)} ({request.place})"
+        return Finding(found.holds, f"{found.evidence}; {refusal}")
+
+    def _look(self) -> Finding | None:
+        self._context.witness.poll()
+        request = self._request()
+        if request is None or request.error_code != Error.NONE:
+            return None
+        answers = ", ".join(f"{one}: {name_of(code)}" for one, code in request.removed) or "nobody"
+        named = sorted(one for one, _ in request.removed)
+        return Finding(
+            request.group == self.group and named == sorted(set(self._hit.details["instances"])),
+            f"LEAVE_GROUP of {self._client_id} answered NONE ({request.place}), {answers}",
+        )
+
+    @property
+    def _client_id(self) -> str:
+        """The client.id of the request, of this fault alone."""
+        return f"groupquake-{self._context.fault_id}"
+
+    def _request(self) -> "Request | None":
+        """Return the request from the latest line about it."""
+        return self._context.witness.left_since(self._client_id, self._sent_ms)
+
+
+class CoordinatorMove(Fault):
+    """Makes another broker the coordinator of a group, as a rebalancing of partitions does.
+
+    The group's partition of `__consumer_offsets` keeps its replicas: the new leader becomes the
+    preferred one and is elected (KIP-455, KIP-460). Its other groups move with it.
+    """
+
+    hits = "group"
+    noun = "move"
+    one_shot = True
+    moves_leaders = True
+
+    fault: Literal["coordinator.move"]
+    group: str
+    """The group whose coordinator moves."""
+    to: BrokerId | None = None
+    """The id of the new coordinator; by default the next replica in sync."""
+
+    _moved_ms: int = 0
+
+    def checks(self, experiment: Setup, path: Path) -> Iterator[Problem]:
+        """Check that the group and another broker exist."""
+        yield from unknown("group", self.group, experiment.group_names, (*path, "group"))
+        if experiment.cluster.brokers == 1:
+            yield Problem((*path, "fault"), "there is one broker; give the cluster more")
+        elif self.to is not None:
+            yield from no_such_broker(self.to, experiment, (*path, "to"))
+
+    def hits_in_words(self) -> str:
+        """Return what it hits, as the plan shows it."""
+        to = "another broker" if self.to is None else f"broker-{self.to}"
+        return f"{self.group}, to {to}"
+
+    def hits_now(self, context: "FaultContext") -> Iterable[Hit]:
+        """Return the group."""
+        _ = context
+        yield Hit(self.group, self.group)
+
+    def inject(self) -> None:
+        """Elect the new leader; the controller has elected it when this returns."""
+        view = self._context.view
+        before = view.coordinator(self.group)
+        new = self._context.unless_stopped(lambda: view.move_coordinator(self.group, self.to))
+        self._moved_ms = now_ms()
+        self._hit.details.update(moved_from=before, moved_to=new)
+
+    def verify(self) -> Finding:
+        """Wait until every broker that answers knows it, and it has served the group."""
+        new = self._hit.details["moved_to"]
+        missing = f"not every broker knows broker {new} as coordinator, or it served nobody"
+        return self._await(self._look_for_new, timing.MOVE_KNOWN_MS, missing)
+
+    def _look_for_new(self) -> Finding | None:
+        new, witness, view = (
+            self._hit.details["moved_to"],
+            self._context.witness,
+            self._context.view,
+        )
+        known = self._context.by_broker(lambda address: view.coordinator(self.group, address))
+        witness.poll()
+        served = witness.served_since(self.group, new, self._moved_ms)
+        if set(known.values()) != {new} or served is None:
+            return None
+        by = ", ".join(f"broker {broker}" for broker in known)
+        return Finding(
+            True,
+            f"broker {new} coordinates {self.group} by {by}, and served {served.api} of "
+            f"{served.client} ({served.place})",
+        )
