@@ -69,7 +69,6 @@ class Asked:
     request: Mapping[str, Any]
     at_ms: float
     client_host: str = "/127.0.0.1"
-    response: Mapping[str, Any] | None = None
 
     @property
     def client_id(self) -> str:
@@ -78,8 +77,8 @@ class Asked:
 
     @property
     def response_fields(self) -> Mapping[str, Any]:
-        """The body of the response; empty if there is none."""
-        return self.response or {}
+        """Nothing: the response is not there yet."""
+        return {}
 
 
 @frozen_dataclass(frozen=True)

@@ -59,7 +59,7 @@ class Write:
 class Driver:
     """One group on one coordinator.
 
-    Without an agenda, who drives lets timers expire (`due`, `fire`) and writes end (`end_write`).
+    Without an agenda, who drives lets timers expire (`fire`) and writes end (`end_write`).
     With one they do so by themselves, at the times that `expires_ms` and `write_ms` give.
     """
 
@@ -130,10 +130,6 @@ class Driver:
     def _fire_at(self, timer: Timer, expires_ms: float) -> None:
         if self.timers.get(timer) == expires_ms:
             self.fire(timer)
-
-    def due(self) -> Timer | None:
-        """Return the timer that expires next, None if none runs."""
-        return min(self.timers, key=self.timers.__getitem__, default=None)
 
     def fire(self, timer: Timer) -> None:
         """Let a timer expire, at its time."""

@@ -34,8 +34,6 @@ class Exchange(Asked):
 
     process: Process
     serial: int
-    ended_ms: float = float("inf")
-    """When its client had the response, or gave it up."""
     note: Any = None
     """What the simulation notes with it."""
 

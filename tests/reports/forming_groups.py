@@ -68,6 +68,14 @@ class Member:
     leaves_ms: float = NEVER
 
 
+@dataclass
+class Ending:
+    """The response of a request, if it has one, and when that came or the request was given up."""
+
+    response: Json | None = None
+    ended_ms: float = NEVER
+
+
 @dataclass(eq=False)
 class MemberProcess(Process):
     """One process of a member, as a client of Kafka; `number` counts them."""
@@ -170,6 +178,7 @@ class Broker(Simulation):
         if process.dead:
             return
         exchange = self.send(process, api, **more)
+        exchange.note = Ending()
         self.exchanges[exchange.id] = exchange
         process.exchanges.append(exchange)
         death, nth = process.death, sum(one.api == api for one in process.exchanges)
@@ -184,8 +193,8 @@ class Broker(Simulation):
         """End it, with the requests that have no answer, and let the next process start."""
         process.dead = True
         for exchange in process.exchanges:
-            if exchange.response is None:
-                exchange.ended_ms = self.agenda.now_ms
+            if exchange.note.response is None:
+                exchange.note.ended_ms = self.agenda.now_ms
         if process.death is not None:
             start = self._start(process.member, process.number + 1)
             self.agenda.after(process.death.down_ms, start)
@@ -202,8 +211,8 @@ class Broker(Simulation):
 
         def arrive() -> None:
             if not process.dead:
-                exchange.response = response_body(response, exchange)
-                exchange.ended_ms = self.agenda.now_ms
+                exchange.note.response = response_body(response, exchange)
+                exchange.note.ended_ms = self.agenda.now_ms
                 process.client = process.client.hearing(response)
                 self._go_on(process, Error(response.error))
 
@@ -242,7 +251,7 @@ class Broker(Simulation):
         return Recording(folder)
 
     def _line(self, exchange: Exchange) -> tuple[float, Logged]:
-        ended_ms = min(exchange.ended_ms, START_MS + LASTS_MS)
+        ended_ms = min(exchange.note.ended_ms, START_MS + LASTS_MS)
         took_ms = round(ended_ms - exchange.at_ms, 3)
         assert isinstance(exchange.process, MemberProcess)
         content: Json = {
@@ -256,11 +265,11 @@ class Broker(Simulation):
             "connection": exchange.process.connection,
             "totalTimeMs": took_ms,
         }  # fmt: skip
-        if exchange.response is None:
+        if exchange.note.response is None:
             content["tap"] = {"forwarded": True, "why": "the client closed the connection"}
             text = tap_lines.UNANSWERED + as_json(content)
             return ended_ms, Logged("tap", "DEBUG", text, tap_lines.LOGGER)
-        content |= {"response": exchange.response, "remoteTimeMs": took_ms}
+        content |= {"response": exchange.note.response, "remoteTimeMs": took_ms}
         content |= dict.fromkeys(
             ("requestQueueTimeMs", "localTimeMs", "responseQueueTimeMs", "sendTimeMs"), 0.0
         )
@@ -268,5 +277,5 @@ class Broker(Simulation):
 
     def alter(self, exchange: Exchange, *, earlier_ms: float = 0.0, **response: Any) -> None:
         """Let an answer be another one, or come earlier."""
-        exchange.response = (exchange.response or {}) | response
-        exchange.ended_ms -= earlier_ms
+        exchange.note.response = (exchange.note.response or {}) | response
+        exchange.note.ended_ms -= earlier_ms

@@ -93,7 +93,7 @@ def test_what_became_of_unanswered_requests_is_explained(seed: int, tmp_path: Pa
 
 
 def test_most_of_these_groups_have_unanswered_requests_of_each_kind() -> None:
-    lost = [{one.api for one in forming(seed).exchanges.values() if one.response is None}
+    lost = [{one.api for one in forming(seed).exchanges.values() if one.note.response is None}
             for seed in SEEDS]  # fmt: skip
     assert sum(map(bool, lost)) > len(SEEDS) / 2
     assert set.union(*lost) == set(APIS)
@@ -104,8 +104,8 @@ def first_joins(broker: Broker) -> list[Exchange]:
     return [
         one
         for one in broker.exchanges.values()
-        if one.api == "JOIN_GROUP" and one.response
-        if (one.response["errorCode"], one.response["generationId"]) == (Error.NONE, 1)
+        if one.api == "JOIN_GROUP" and one.note.response
+        if (one.note.response["errorCode"], one.note.response["generationId"]) == (Error.NONE, 1)
     ]
 
 
@@ -114,9 +114,11 @@ def with_wrong_leader(broker: Broker) -> bool:
     joins = first_joins(broker)
     if not joins or joins[-1].at_ms < joins[0].at_ms + APART_MS:
         return False
-    assert joins[-1].response is not None
-    leader = joins[-1].response["memberId"]
-    if leader == joins[-1].response["leader"]:  # of an instance whose first process had no answer
+    assert joins[-1].note.response is not None
+    leader = joins[-1].note.response["memberId"]
+    if (
+        leader == joins[-1].note.response["leader"]
+    ):  # of an instance whose first process had no answer
         return False
     for join in joins:
         broker.alter(join, leader=leader)
@@ -126,7 +128,7 @@ def with_wrong_leader(broker: Broker) -> bool:
 def with_early_answer(broker: Broker) -> bool:
     """Let one JoinGroup of generation 1 be answered before others; False if none waits so long."""
     joins = first_joins(broker)
-    waits = [one for one in joins if one.ended_ms > one.at_ms + EARLIER_MS]
+    waits = [one for one in joins if one.note.ended_ms > one.at_ms + EARLIER_MS]
     if len(joins) < 2 or not waits:
         return False
     broker.alter(waits[0], earlier_ms=EARLIER_MS)
@@ -138,7 +140,7 @@ def test_unanswered_requests_hide_no_lie(lie: Callable[[Broker], bool], tmp_path
     seen = 0
     for seed in SEEDS[:24]:
         broker = forming(seed)
-        if any(one.response is None for one in broker.exchanges.values()) and lie(broker):
+        if any(one.note.response is None for one in broker.exchanges.values()) and lie(broker):
             seen += 1
             assert proven(judged(broker, tmp_path / str(seed))), seed
     assert seen > 4
@@ -149,5 +151,7 @@ def test_the_first_request_after_a_load_may_have_no_answer(tmp_path: Path) -> No
     first = Member("m0", 460.0, static=True, deaths=(Death("JOIN_GROUP"),))
     refused = [Member("m1", 320.0, static=True), Member("m2", 330.0, static=True)]
     broker = Broker([first, *refused], busy_ms=2.0, loads_ms=(440.0, 450.0))
-    assert {join.response["leader"][:2] for join in first_joins(broker) if join.response} == {"m0"}
+    assert {
+        join.note.response["leader"][:2] for join in first_joins(broker) if join.note.response
+    } == {"m0"}
     assert judged(broker, tmp_path / "run") == []

@@ -146,8 +146,8 @@ class Playbook(Requests, Driver):
                 self.heartbeat(member_id)
             ms -= HEARTBEAT_MS
         until = self.now_ms + ms
-        while (timer := self.due()) is not None and self.timers[timer] <= until:
-            self.fire(timer)
+        while due := [timer for timer, deadline in self.timers.items() if deadline <= until]:
+            self.fire(min(due, key=self.timers.__getitem__))
         self.now_ms = until
 
     def armed(self, kind: TimerKind, member_id: str = "") -> float | None:
