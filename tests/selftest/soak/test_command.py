@@ -31,7 +31,7 @@ def test_every_seed_gives_an_experiment_that_is_valid(tap: bool, tmp_path: Path)
         assert {member.client for member in found.members()} == {"librdkafka", "wire"}
         faults = [fault.fault for fault in found.faults]
         assert len(faults) == 29, "one a minute, but for the last"
-        assert {"member", "broker"} <= {fault.about.hits for fault in found.faults}
+        assert {"member", "broker"} <= {fault.hits for fault in found.faults}
         assert any(name.startswith("net.") for name in faults) == tap
         assert document == experiment(300, 30, 60, seed, tap=tap)
 
