@@ -29,7 +29,7 @@ def nothing(_: str, members: JoinedMembers) -> Mapping[str, str]:
 
 @dataclass(kw_only=True)
 class WireMember:
-    """One client process in a group, with one request at a time; it does only what it is told.
+    """One client process in a group, with one request at a time; it sends what its caller asks for.
 
     `versions` are the API versions, by API; `protocols` are (name, metadata as base64) in the
     order of preference. A member with an `instance_id` is static. Methods return error codes. With

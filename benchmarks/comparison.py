@@ -1,4 +1,4 @@
-"""The pipeline beside its yardsticks: `python -m benchmarks.pipeline [--rows NAME]… [--pairs 3]`.
+"""The pipeline beside its yardsticks: `python -m benchmarks.comparison [--rows NAME]… [--pairs 3]`.
 
 Each round runs three sides in turn, in processes of their own, on the same files: the plain loop
 and the same work (`plain`), and the pipeline in Spark. Each has to have read all lines and
@@ -96,7 +96,7 @@ def measure(row: str, folder: Path, pairs: int) -> Iterator[Line]:
     found: dict[str, list[dict[str, float]]] = defaultdict(list)
     for _ in range(pairs):
         for side in SIDES:
-            result = json.loads(_run("benchmarks.pipeline", "--side", side, str(folder)))
+            result = json.loads(_run("benchmarks.comparison", "--side", side, str(folder)))
             if (result["lines"], result["explained"]) != (lines, requests):
                 raise click.ClickException(f"{side}: {result}, of {lines} lines and {requests}")
             found[side].append(result)
