@@ -14,6 +14,12 @@ from typing import Any
 from kafka_protocol.apis import COORDINATOR_APIS
 from kafka_protocol.consumer_protocol import Subscription
 from kafka_protocol.errors import Error
+from kafka_protocol.versions import (
+    FIRST_FLEXIBLE,
+    FIRST_JOIN_WITH_SKIP_ASSIGNMENT,
+    FIRST_LEAVE_WITH_REASON,
+    FIRST_SYNC_WITH_PROTOCOL,
+)
 from loadtest.timing import (
     ARRIVES_S,
     HEARTBEAT_S,
@@ -32,9 +38,12 @@ NONE_OR_REBALANCE = (Error.NONE, Error.REBALANCE_IN_PROGRESS)
 """The error codes of a heartbeat that a member of the group may get."""
 _APIS = (*COORDINATOR_APIS, "FIND_COORDINATOR", "METADATA")
 _MOST = {
-    "JOIN_GROUP": 9, "SYNC_GROUP": 5, "HEARTBEAT": 4, "OFFSET_COMMIT": 8, "LEAVE_GROUP": 5,
-    "FIND_COORDINATOR": 3, "METADATA": 4,
-}  # fmt: skip
+    "JOIN_GROUP": FIRST_JOIN_WITH_SKIP_ASSIGNMENT,
+    "SYNC_GROUP": FIRST_SYNC_WITH_PROTOCOL,
+    "HEARTBEAT": FIRST_FLEXIBLE["HEARTBEAT"],
+    "OFFSET_COMMIT": FIRST_FLEXIBLE["OFFSET_COMMIT"],
+    "LEAVE_GROUP": FIRST_LEAVE_WITH_REASON,
+} | {"FIND_COORDINATOR": 3, "METADATA": 4}
 """The versions that members speak; a broker that lacks one gets its highest."""
 _WAITING = ThreadPoolExecutor(100)
 """A thread for each member, over all scripts, that may wait for a response at the same time."""
