@@ -34,6 +34,7 @@ from chaos.timing import (
     CLOSED_STOP_S,
     NO_QUORUM_STOP_S,
     POLL_S,
+    PROGRESS_EVERY_S,
     READY_S,
     STOP_S,
 )
@@ -256,14 +257,18 @@ class LocalCluster(Cluster):
         waiting = list(brokers)
         for broker in waiting:
             broker.launch()
-        started = time.monotonic()
+        started = reported = time.monotonic()
         while waiting := [broker for broker in waiting if not broker.is_ready()]:
-            if time.monotonic() - started > READY_S:
-                names = ", ".join(str(broker.info.id) for broker in waiting)
+            now = time.monotonic()
+            names = ", ".join(str(broker.info.id) for broker in waiting)
+            if now - started > READY_S:
                 raise ClusterError(
                     f"broker {names} not ready after {READY_S:.0f} s:"
                     f" {waiting[0].error_line()}; see {waiting[0].folder}"
                 )
+            if now - reported > PROGRESS_EVERY_S:
+                self._progress(f"waiting for broker {names} ({now - started:.0f} s)")
+                reported = now
             time.sleep(POLL_S)
         self._progress(f"ready after {time.monotonic() - started:.1f} s")
 
