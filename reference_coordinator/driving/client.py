@@ -32,7 +32,7 @@ COMMITTED = (
         ),
     },
 )  # fmt: skip
-"""What a commit commits if it is not told."""
+"""What a commit commits unless its caller says otherwise."""
 FATAL = (Error.FENCED_INSTANCE_ID, Error.GROUP_MAX_SIZE_REACHED, Error.UNKNOWN_SERVER_ERROR)
 """Errors after which a consumer gives up."""
 

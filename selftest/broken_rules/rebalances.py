@@ -112,8 +112,8 @@ def _in_one_step(_group: Group, event: JoinReceived) -> Event:
 
 
 def _all_is_well(response: Response) -> Response:
-    told = HeartbeatResponse(Error.REBALANCE_IN_PROGRESS)
-    return NO_ERROR if response == told else response
+    refused = HeartbeatResponse(Error.REBALANCE_IN_PROGRESS)
+    return NO_ERROR if response == refused else response
 
 
 def _set(**settings: int) -> Callable[[Profile], Profile]:

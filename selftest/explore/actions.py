@@ -1,4 +1,4 @@
-"""What may happen in a world: requests of processes and others, time, writes, brokers."""
+"""What may happen in a scene: requests of processes and others, time, writes, brokers."""
 
 from collections.abc import Callable, Iterator, Mapping
 
@@ -12,41 +12,41 @@ from reference_coordinator.classic.events import (
 )
 from reference_coordinator.classic.state import EMPTY, Group
 from reference_coordinator.driving.client import IN, JOINED, JOINING, OUT, WAITING
-from selftest.explore.world import OPERATOR, Action, World, serial_of
+from selftest.explore.scene import OPERATOR, Action, Scene, serial_of
 
 
-def after(world: World, action: Action) -> World:
-    """Return the world after an action."""
-    forked = world.fork()
+def after(scene: Scene, action: Action) -> Scene:
+    """Return the scene after an action."""
+    forked = scene.fork()
     forked.begin(action.leader)
     _ACTIONS[action.kind](forked, action)
     forked.faults_left -= action.kind in FAULTS
     return forked
 
 
-def actions(world: World) -> Iterator[Action]:
-    """Yield what may happen, but for what Kafka leaves open in it (`World.leaders`)."""
-    if not world.is_closed:
-        yield from _requests(world)
+def actions(scene: Scene) -> Iterator[Action]:
+    """Yield what may happen, but for what Kafka leaves open in it (`Scene.leaders`)."""
+    if not scene.is_closed:
+        yield from _requests(scene)
     else:
         yield Action("opens")
-    if world.writes:
+    if scene.writes:
         yield Action("written")
-    if (due := world.next_timers()) is not None:
+    if (due := scene.next_timers()) is not None:
         for timer in due[1]:
             yield Action("passes", pick=text_of(timer))
-    for place, p in enumerate(world.processes):
+    for place, p in enumerate(scene.processes):
         if p.is_beating:
-            silent = world.fork()
+            silent = scene.fork()
             silent.put(place, is_silent=True)
             for timer in (silent.next_timers() or (0, ()))[1]:
                 yield Action("passes", place, text_of(timer))
-    if world.faults_left > 0 and not world.is_closed:
-        yield from _faults(world)
+    if scene.faults_left > 0 and not scene.is_closed:
+        yield from _faults(scene)
 
 
-def _requests(world: World) -> Iterator[Action]:
-    for place, p in enumerate(world.processes):
+def _requests(scene: Scene) -> Iterator[Action]:
+    for place, p in enumerate(scene.processes):
         if p.phase in (OUT, IN, JOINING):
             yield Action("join", place)
         if p.phase is JOINED:
@@ -57,25 +57,25 @@ def _requests(world: World) -> Iterator[Action]:
             if p.instance is None:
                 yield Action("leave", place)
     yield Action("describe")
-    if not world.group.exists:
+    if not scene.group.exists:
         yield Action("commit_alone")
 
 
-def _faults(world: World) -> Iterator[Action]:
-    for place, p in enumerate(world.processes):
+def _faults(scene: Scene) -> Iterator[Action]:
+    for place, p in enumerate(scene.processes):
         if p.member_id or p.phase in WAITING:
             yield Action("crash", place)
-    if world.writes:
+    if scene.writes:
         yield Action("fails")
         yield Action("times_out")
-    for instance in dict.fromkeys(p.instance for p in world.processes if p.instance):
+    for instance in dict.fromkeys(p.instance for p in scene.processes if p.instance):
         yield Action("remove", pick=instance)
     yield Action("delete")
-    if world.group.exists and world.group.state is EMPTY:
+    if scene.group.exists and scene.group.state is EMPTY:
         yield Action("expire")
     yield Action("move")
     yield Action("kill")
-    if world.writes:
+    if scene.writes:
         yield Action("kill", pick="stored")
     yield Action("restart")
 
@@ -83,78 +83,78 @@ def _faults(world: World) -> Iterator[Action]:
 # Requests.
 
 
-def _asks(api: str) -> Callable[[World, Action], None]:
+def _asks(api: str) -> Callable[[Scene, Action], None]:
     """Return what lets a process send a request, which is silent no longer."""
 
-    def ask(world: World, action: Action) -> None:
-        p, request = world.processes[action.who], world.name()
-        world.processes[action.who] = p.sending(api, request)
-        world.put(action.who, is_silent=False)
-        world.ask(p, api, request)
+    def ask(scene: Scene, action: Action) -> None:
+        p, request = scene.processes[action.who], scene.name()
+        scene.processes[action.who] = p.sending(api, request)
+        scene.put(action.who, is_silent=False)
+        scene.ask(p, api, request)
 
     return ask
 
 
-def _join(world: World, action: Action) -> None:
+def _join(scene: Scene, action: Action) -> None:
     """Let a process send JoinGroup: a known member with its id, anyone else without."""
-    world.put(action.who, is_replaced=False)
-    p = world.processes[action.who]
+    scene.put(action.who, is_replaced=False)
+    p = scene.processes[action.who]
     if p.instance is not None and not p.member_id:
-        for place, other in enumerate(world.processes):
+        for place, other in enumerate(scene.processes):
             if other.instance == p.instance and place != action.who:
-                world.put(place, is_replaced=True)
-    _asks("JOIN_GROUP")(world, action)
+                scene.put(place, is_replaced=True)
+    _asks("JOIN_GROUP")(scene, action)
 
 
-def _crash(world: World, action: Action) -> None:
+def _crash(scene: Scene, action: Action) -> None:
     """Let a process die; another of its name may start."""
-    world.processes[action.who] = world.processes[action.who].next_process()
+    scene.processes[action.who] = scene.processes[action.who].next_process()
 
 
-def _remove(world: World, action: Action) -> None:
+def _remove(scene: Scene, action: Action) -> None:
     """Let an operator remove an instance."""
     members = [{"memberId": "", "groupInstanceId": action.pick}]
-    world.ask(OPERATOR, "LEAVE_GROUP", world.name(), members=members)
+    scene.ask(OPERATOR, "LEAVE_GROUP", scene.name(), members=members)
 
 
-def _operator(api: str) -> Callable[[World, Action], None]:
+def _operator(api: str) -> Callable[[Scene, Action], None]:
     """Return what lets somebody without a group send a request."""
-    return lambda world, _: world.ask(
-        OPERATOR, api, world.name(), groups=[world.group.group_id],
-        groupsNames=[world.group.group_id],
+    return lambda scene, _: scene.ask(
+        OPERATOR, api, scene.name(), groups=[scene.group.group_id],
+        groupsNames=[scene.group.group_id],
     )  # fmt: skip
 
 
 # Time.
 
 
-def _passes(world: World, action: Action) -> None:
+def _passes(scene: Scene, action: Action) -> None:
     """Let time pass until a timer expires; all processes but one send heartbeats.
 
     Timers that expire meanwhile without any effect are passed over.
     """
     if action.who >= 0:
-        world.put(action.who, is_silent=True)
-    while (due := world.next_timers()) is not None:
+        scene.put(action.who, is_silent=True)
+    while (due := scene.next_timers()) is not None:
         until_ms, timers = due
-        _keep_alive(world, until_ms)
-        overdue = (timer for timer, at_ms in world.timers.items() if at_ms < until_ms)
+        _keep_alive(scene, until_ms)
+        overdue = (timer for timer, at_ms in scene.timers.items() if at_ms < until_ms)
         picked = (timer for timer in timers if text_of(timer) == action.pick)
         timer = next(overdue, None) or next(picked, timers[0])
-        before, world.now_ms = world.group, until_ms
-        world.fire(timer)
-        if world.log[-1].effects or world.group is not before:
+        before, scene.now_ms = scene.group, until_ms
+        scene.fire(timer)
+        if scene.log[-1].effects or scene.group is not before:
             return
 
 
-def _keep_alive(world: World, until_ms: float) -> None:
+def _keep_alive(scene: Scene, until_ms: float) -> None:
     """Send the heartbeats of all processes that send any, three a session."""
-    every_ms, at_ms = world.processes[0].session_ms // 3, world.now_ms
-    while any(map(world.beats, world.processes)) and at_ms < until_ms - 1:
-        world.now_ms = at_ms = min(at_ms + every_ms, until_ms - 1)
-        for place, p in enumerate(world.processes):
-            if world.beats(p):
-                _asks("HEARTBEAT")(world, Action("beat", place))
+    every_ms, at_ms = scene.processes[0].session_ms // 3, scene.now_ms
+    while any(map(scene.beats, scene.processes)) and at_ms < until_ms - 1:
+        scene.now_ms = at_ms = min(at_ms + every_ms, until_ms - 1)
+        for place, p in enumerate(scene.processes):
+            if scene.beats(p):
+                _asks("HEARTBEAT")(scene, Action("beat", place))
 
 
 def text_of(timer: Timer) -> str:
@@ -165,59 +165,59 @@ def text_of(timer: Timer) -> str:
 # The log, and the brokers.
 
 
-def _fails(world: World, action: Action) -> None:
+def _fails(scene: Scene, action: Action) -> None:
     """Let the oldest write fail, or time out and be stored all the same."""
-    world.end_write(None, world.profile.write_timeout, stored=action.kind == "times_out")
+    scene.end_write(None, scene.profile.write_timeout, stored=action.kind == "times_out")
 
 
-def _move(world: World, _: Action) -> None:
+def _move(scene: Scene, _: Action) -> None:
     """Let the broker resign, and another load the group."""
-    before = world.group
-    world.take(Unloaded(world.now_ms))
-    _load(world, before)
+    before = scene.group
+    scene.take(Unloaded(scene.now_ms))
+    _load(scene, before)
 
 
-def _kill(world: World, action: Action) -> None:
+def _kill(scene: Scene, action: Action) -> None:
     """Kill the broker; another loads what was stored, `pick` says if the oldest write was."""
     if action.pick:
-        world.stored = world.writes[0]
-    _load(world, world.group)
+        scene.stored = scene.writes[0]
+    _load(scene, scene.group)
 
 
-def _restart(world: World, _: Action) -> None:
+def _restart(scene: Scene, _: Action) -> None:
     """Kill the broker and start it again: it loads the group before it takes requests."""
-    _load(world, world.group, closed=True)
+    _load(scene, scene.group, closed=True)
 
 
-def _expire(world: World, _: Action) -> None:
+def _expire(scene: Scene, _: Action) -> None:
     """Let the broker remove the Empty group."""
-    world.take(Expired(world.now_ms))
+    scene.take(Expired(scene.now_ms))
 
 
-def _opens(world: World, _: Action) -> None:
+def _opens(scene: Scene, _: Action) -> None:
     """Let the broker take requests."""
-    world.is_closed = False
-    world.take(RequestsEnabled(world.now_ms))
+    scene.is_closed = False
+    scene.take(RequestsEnabled(scene.now_ms))
 
 
-def _load(world: World, before: Group, *, closed: bool = False) -> None:
+def _load(scene: Scene, before: Group, *, closed: bool = False) -> None:
     """Load what was stored; requests that waited at the broker before get no response."""
-    world.in_hand = frozenset()
-    for place, p in enumerate(world.processes):
+    scene.in_hand = frozenset()
+    for place, p in enumerate(scene.processes):
         if p.phase in WAITING:
-            world.put(place, phase=OUT, request="")
-    world.is_closed = closed
-    world.broker = world.broker if closed else 1 - world.broker
-    world.serial = serial_of(world.stored)
-    world.take(LoadStarted(world.now_ms))
-    world.take(Loaded(world.now_ms, world.stored_record, closed), known=before)
+            scene.put(place, phase=OUT, request="")
+    scene.is_closed = closed
+    scene.broker = scene.broker if closed else 1 - scene.broker
+    scene.serial = serial_of(scene.stored)
+    scene.take(LoadStarted(scene.now_ms))
+    scene.take(Loaded(scene.now_ms, scene.stored_record, closed), known=before)
 
 
 FAULTS = (
     "crash", "fails", "times_out", "remove", "delete", "expire", "move", "kill", "restart",
 )  # fmt: skip
 """The actions that a scope has only so many of."""
-_ACTIONS: Mapping[str, Callable[[World, Action], None]] = {
+_ACTIONS: Mapping[str, Callable[[Scene, Action], None]] = {
     "join": _join,
     "sync": _asks("SYNC_GROUP"),
     "beat": _asks("HEARTBEAT"),
@@ -230,7 +230,7 @@ _ACTIONS: Mapping[str, Callable[[World, Action], None]] = {
     "delete": _operator("DELETE_GROUPS"),
     "expire": _expire,
     "passes": _passes,
-    "written": lambda world, _: world.end_write(),
+    "written": lambda scene, _: scene.end_write(),
     "fails": _fails,
     "times_out": _fails,
     "move": _move,

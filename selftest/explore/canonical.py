@@ -1,4 +1,4 @@
-"""The canonical form of a world: two worlds of one form have the same futures.
+"""The canonical form of a scene: two scenes of one form have the same futures.
 
 Member ids, requests and the serial numbers of generations are renamed in the order in which they
 are met, generations are counted from the group's, times from now. The session of a process that
@@ -13,23 +13,23 @@ from reference_coordinator.classic.records import GroupRecord
 from reference_coordinator.classic.state import Group, Member
 from reference_coordinator.classic.state import Write as PendingWrite
 from reference_coordinator.driving.driver import Write
-from selftest.explore.world import Process, World, serial_of
+from selftest.explore.scene import Process, Scene, serial_of
 
 Form = tuple[Any, ...]
 
 
-def canonical(world: World) -> Form:
+def canonical(scene: Scene) -> Form:
     """Return the form, to compare and to hash."""
-    return _Naming(world).form()
+    return _Naming(scene).form()
 
 
 class _Naming:
     """The names given so far; the empty text stays what it is."""
 
-    def __init__(self, world: World) -> None:
-        self.world = world
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
         self.names: dict[object, int] = {"": 0, None: -1}
-        self.base = world.group.generation
+        self.base = scene.group.generation
 
     def of(self, name: object) -> int:
         return self.names.setdefault(name, len(self.names))
@@ -38,17 +38,17 @@ class _Naming:
         return tuple(sorted([self.of(name) for name in sorted(names)]))
 
     def form(self) -> Form:
-        world = self.world
-        processes = tuple([self.process(p) for p in world.processes])
+        scene = self.scene
+        processes = tuple([self.process(p) for p in scene.processes])
         return (
             processes,
-            self.group(world.group),
-            self.written(world.stored, ""),
-            tuple([self.written(write, write.request or "") for write in world.writes]),
-            world.now_ms - world.writes[0].began_ms if world.writes else 0.0,
-            self.of(("serial", world.serial)),
+            self.group(scene.group),
+            self.written(scene.stored, ""),
+            tuple([self.written(write, write.request or "") for write in scene.writes]),
+            scene.now_ms - scene.writes[0].began_ms if scene.writes else 0.0,
+            self.of(("serial", scene.serial)),
             self.timers(),
-            world.broker, world.is_closed, world.faults_left,
+            scene.broker, scene.is_closed, scene.faults_left,
         )  # fmt: skip
 
     def process(self, p: Process) -> Form:
@@ -99,8 +99,8 @@ class _Naming:
         return record.generation - self.base, record.protocol, leader, tuple(members)
 
     def timers(self) -> Form:
-        world = self.world
-        beating = {p.member_id for p in world.processes if p.is_beating}
+        scene = self.scene
+        beating = {p.member_id for p in scene.processes if p.is_beating}
         return tuple(
             sorted(
                 (
@@ -108,8 +108,8 @@ class _Naming:
                     self.of(timer.member_id),
                     -1.0
                     if timer.kind is TimerKind.SESSION and timer.member_id in beating
-                    else deadline_ms - world.now_ms,
+                    else deadline_ms - scene.now_ms,
                 )
-                for timer, deadline_ms in world.timers.items()
+                for timer, deadline_ms in scene.timers.items()
             )
         )

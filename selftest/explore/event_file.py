@@ -15,7 +15,7 @@ from reference_coordinator.classic.events import Event, RecordWritten, TimerFire
 from reference_coordinator.classic.releases import NEWEST, default_coordinator
 from reference_coordinator.driving.bodies import response_body
 from reference_coordinator.event_files.reading import FORMAT
-from selftest.explore.world import GROUP, Stepped
+from selftest.explore.scene import GROUP, Stepped
 from selftest.timing import TRACE_STEP_MS
 
 OF_MEMBERS = ("JOIN_GROUP", "SYNC_GROUP", "HEARTBEAT", "LEAVE_GROUP", "OFFSET_COMMIT")

@@ -10,10 +10,10 @@ from dataclasses import fields, replace
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import KIP_345, NEWEST, PROMISES
 from selftest.explore.actions import actions, after
+from selftest.explore.scene import Action, Scene
 from selftest.explore.scopes import Scope
 from selftest.explore.search import Broken, breaks_in
 from selftest.explore.waiting import Waiting
-from selftest.explore.world import Action, World
 
 CRASH, FOUND = "docs/findings.md#crash-before-sync", "docs/fuzzing.md#exploring"
 KNOWN = {
@@ -52,12 +52,12 @@ def other_rules(profile: Profile) -> Iterator[tuple[str, object]]:
                 break
 
 
-def breaks_of(world: World, course: Iterable[Action]) -> set[str]:
+def breaks_of(scene: Scene, course: Iterable[Action]) -> set[str]:
     """Return the invariants that a course of actions breaks; what is not possible is left out."""
     found, waiting = set[str](), Waiting()
     for action in course:
-        if (action.kind, action.who) in {(each.kind, each.who) for each in actions(world)}:
-            world = after(world, action)
-            what = [*breaks_in(world), waiting.unanswered(world)]
+        if (action.kind, action.who) in {(each.kind, each.who) for each in actions(scene)}:
+            scene = after(scene, action)
+            what = [*breaks_in(scene), waiting.unanswered(scene)]
             found |= {each.partition(":")[0] for each in what}
     return found - {""}

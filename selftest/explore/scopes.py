@@ -11,10 +11,10 @@ from reference_coordinator.classic.step import Step, step
 from reference_coordinator.driving.client import JOINED, JOINING, OUT, WAITING
 from reference_coordinator.frozen import replace_fields
 from selftest.explore.actions import after
+from selftest.explore.scene import Action, Process, Scene
 from selftest.explore.search import Broken, Explored, Explorer
 from selftest.explore.trace import Trace
 from selftest.explore.waiting import next_by_itself
-from selftest.explore.world import Action, Process, World
 
 STATIC_TWICE = (Process("a", "a"), Process("a-again", "a"))
 STATIC, DYNAMIC = Process("b", "b"), Process("d", None)
@@ -28,17 +28,17 @@ TIMEOUTS = {"long": (30_000, 10_000), "short": (10_000, 30_000)}
 
 
 class Scope(NamedTuple):
-    """One scope: `prelude` is what happened before its first world."""
+    """One scope: `prelude` is what happened before its first scene."""
 
     name: str
-    start: World
+    start: Scene
     prelude: tuple[Action, ...]
-    empty: World
+    empty: Scene
 
     def explore(self, depth: int, until_s: float = float("inf")) -> Explored:
         """Explore it up to a depth, until a time of this process at the latest.
 
-        What broke before its first world counts too.
+        What broke before its first scene counts too.
         """
         explored = Explorer(self.start, until_s).run(depth)
         for what in Trace.of(self.empty, self.prelude).breaks:
@@ -69,42 +69,42 @@ def scopes(
                     replace_fields(p, session_ms=session_ms, rebalance_ms=rebalance_ms)
                     for p in named
                 )
-                empty = World(processes, profile, coordinator, faults)
+                empty = Scene(processes, profile, coordinator, faults)
                 start, prelude = form(empty) if formed else (empty, ())
                 names = " ".join(p.name for p in processes)
                 first = "Stable" if formed else "no group"
                 yield Scope(f"{names}; {first}; {lasts} sessions", start, prelude, empty)
 
 
-def form(world: World) -> tuple[World, tuple[Action, ...]]:
+def form(scene: Scene) -> tuple[Scene, tuple[Action, ...]]:
     """Form a Stable group of all members, one process each; return it, and what happened.
 
     A coordinator that does not let it form ends it earlier.
     """
-    first = [place for place, p in enumerate(world.processes) if p.name != STATIC_TWICE[1].name]
+    first = [place for place, p in enumerate(scene.processes) if p.name != STATIC_TWICE[1].name]
     course: list[Action] = []
 
     def let(action: Action) -> None:
-        nonlocal world
-        world = after(world, action)
+        nonlocal scene
+        scene = after(scene, action)
         course.append(action)
 
     for phase, kind in ((OUT, "join"), (OUT, "join"), (JOINED, "sync")):
-        leaders_first = sorted(first, key=lambda place: not world.processes[place].leads)
+        leaders_first = sorted(first, key=lambda place: not scene.processes[place].leads)
         for place in leaders_first:
-            if world.processes[place].phase is phase:
+            if scene.processes[place].phase is phase:
                 let(Action(kind, place))
-            while world.writes:
+            while scene.writes:
                 let(Action("written"))
         while (
             phase is OUT
-            and any(world.processes[p].phase is JOINING for p in first)
-            and all(world.processes[p].phase in WAITING for p in first)
+            and any(scene.processes[p].phase is JOINING for p in first)
+            and all(scene.processes[p].phase in WAITING for p in first)
             and len(course) <= LONGEST
-            and next_by_itself(world) is not None
+            and next_by_itself(scene) is not None
         ):
             let(Action("passes"))
-    return world, tuple(course)
+    return scene, tuple(course)
 
 
 LONGEST = 20

@@ -1,4 +1,4 @@
-"""Breadth first over all worlds that actions lead to, each looked at once.
+"""Breadth first over all scenes that actions lead to, each looked at once.
 
 Where an invariant breaks the search does not go on: what follows is a consequence.
 """
@@ -12,8 +12,8 @@ from typing import NamedTuple
 from selftest.explore.actions import actions, after
 from selftest.explore.canonical import Form, canonical
 from selftest.explore.invariants import broken
+from selftest.explore.scene import Action, Scene
 from selftest.explore.waiting import Waiting
-from selftest.explore.world import Action, World
 
 
 class Broken(NamedTuple):
@@ -31,9 +31,9 @@ class Explored:
     steps: int = 0
     """Actions tried."""
     depths: list[int] = field(default_factory=list)
-    """How many new worlds each depth has."""
+    """How many new scenes each depth has."""
     left: int = 0
-    """Worlds whose actions were not tried: they are at the last depth, or time ran out."""
+    """Scenes whose actions were not tried: they are at the last depth, or time ran out."""
     in_time: bool = True
     broken: dict[str, Broken] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
@@ -41,27 +41,27 @@ class Explored:
 
 
 class Explorer:
-    """Explores what follows from a world; `until_s` is in seconds of this process's own time."""
+    """Explores what follows from a scene; `until_s` is in seconds of this process's own time."""
 
-    def __init__(self, start: World, until_s: float = float("inf")) -> None:
+    def __init__(self, start: Scene, until_s: float = float("inf")) -> None:
         self.result = Explored()
         self._until_s = until_s
         self._parents: list[tuple[int, Action]] = [(-1, Action(""))]
         self._seen: set[Form] = {canonical(start)}
         self._waiting = Waiting()
-        self._frontier: list[tuple[int, World]] = [(0, start)]
+        self._frontier: list[tuple[int, Scene]] = [(0, start)]
 
     def run(self, depth: int) -> Explored:
         """Explore up to a depth."""
         found = self.result
         for _ in range(depth):
             frontier, self._frontier = self._frontier, []
-            for done, (place, world) in enumerate(frontier):
+            for done, (place, scene) in enumerate(frontier):
                 if not time.process_time() <= self._until_s:  # also if that is no number
                     found.in_time = False
                     found.left = len(frontier) - done
                     break
-                self._expand(place, world)
+                self._expand(place, scene)
             found.depths.append(len(self._frontier))
             if not self._frontier or not found.in_time:
                 break
@@ -69,8 +69,8 @@ class Explorer:
         found.left += len(self._frontier)
         return found
 
-    def _expand(self, place: int, world: World) -> None:
-        for action, following in taken(world):
+    def _expand(self, place: int, scene: Scene) -> None:
+        for action, following in taken(scene):
             self.result.steps += 1
             breaks = breaks_in(following)
             form = canonical(following)
@@ -95,18 +95,18 @@ class Explorer:
         return reversed(course)
 
 
-def breaks_in(world: World) -> list[str]:
+def breaks_in(scene: Scene) -> list[str]:
     """Return what the last action broke."""
-    return [what for step in world.log for what in broken(step)]
+    return [what for step in scene.log for what in broken(step)]
 
 
-def taken(world: World) -> Iterator[tuple[Action, World]]:
+def taken(scene: Scene) -> Iterator[tuple[Action, Scene]]:
     """Yield every action that is possible, with every leader that may be picked."""
-    for action in actions(world):
-        following = after(world, action)
+    for action in actions(scene):
+        following = after(scene, action)
         yield action, following
         for leader in sorted(following.leaders):
             other = action._replace(leader=leader)
-            again = after(world, other)
+            again = after(scene, other)
             if not again.is_refused:
                 yield other, again

@@ -27,12 +27,12 @@ from reference_coordinator.classic.events import (
 )
 from selftest.explore.actions import after
 from selftest.explore.invariants import broken
-from selftest.explore.world import Action, Stepped, World
+from selftest.explore.scene import Action, Scene, Stepped
 
 
 @dataclass(frozen=True)
 class Trace:
-    """A course of actions from a first world, as the coordinator saw it."""
+    """A course of actions from a first scene, as the coordinator saw it."""
 
     steps: tuple[Stepped, ...]
 
@@ -42,12 +42,12 @@ class Trace:
         return tuple(what for each in self.steps for what in broken(each))
 
     @classmethod
-    def of(cls, world: World, actions: Sequence[Action]) -> "Trace":
+    def of(cls, scene: Scene, actions: Sequence[Action]) -> "Trace":
         """Let the actions happen again."""
         steps: list[Stepped] = []
         for action in actions:
-            world = after(world, action)
-            steps += world.log
+            scene = after(scene, action)
+            steps += scene.log
         return cls(tuple(steps))
 
     def lines(self) -> Iterator[str]:

@@ -3,44 +3,44 @@
 from reference_coordinator.driving.client import JOINING, WAITING
 from selftest.explore.actions import after
 from selftest.explore.canonical import Form, canonical
-from selftest.explore.world import Action, World
+from selftest.explore.scene import Action, Scene
 
 LONGEST = 25
 """Timers that may expire and writes that may end until a request is answered."""
 
 
-def next_by_itself(world: World) -> World | None:
+def next_by_itself(scene: Scene) -> Scene | None:
     """Let happen what no process starts: the broker opens, a write ends, a timer expires."""
-    if world.is_closed:
-        return after(world, Action("opens"))
-    if world.writes:
-        return after(world, Action("written"))
-    return None if world.next_timers() is None else after(world, Action("passes"))
+    if scene.is_closed:
+        return after(scene, Action("opens"))
+    if scene.writes:
+        return after(scene, Action("written"))
+    return None if scene.next_timers() is None else after(scene, Action("passes"))
 
 
 class Waiting:
-    """Remembers from which worlds every request is answered."""
+    """Remembers from which scenes every request is answered."""
 
     def __init__(self) -> None:
         self._answers: set[Form] = set()
 
-    def unanswered(self, first: World) -> str:
+    def unanswered(self, first: Scene) -> str:
         """Return in words which request waits for ever; "" if none does."""
-        world = first
+        scene = first
         forms: list[Form] = []
         for _ in range(LONGEST):
-            form = canonical(world)
-            if all(p.phase not in WAITING for p in world.processes) or form in self._answers:
+            form = canonical(scene)
+            if all(p.phase not in WAITING for p in scene.processes) or form in self._answers:
                 self._answers.update(forms)
                 return ""
             forms.append(form)
-            if (following := next_by_itself(world)) is None:
+            if (following := next_by_itself(scene)) is None:
                 break
-            world = following
-        return _words(first, world)
+            scene = following
+        return _words(first, scene)
 
 
-def _words(first: World, last: World) -> str:
+def _words(first: Scene, last: Scene) -> str:
     """Name the first request that waits, by what its process was to the group."""
     waits = next(place for place, p in enumerate(last.processes) if p.phase in WAITING)
     p = first.processes[waits]

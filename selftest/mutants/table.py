@@ -194,7 +194,7 @@ def _altered(name: str, run: Recording, group: str) -> list[Altered]:
         return [(broken, lambda: synthesized_run_of(step, run, group))]
     log = GroupLines(run, group)
     lines = LIES[name].tell(log)
-    of = lambda told: SynthesizedRun(run.folder, run, group, tuple(told), log.fenced)
+    of = lambda lines: SynthesizedRun(run.folder, run, group, tuple(lines), log.fenced)
     return [] if lines is None else [(of(lines), lambda: of(log.lines))]
 
 

@@ -1,4 +1,4 @@
-"""Members of each kind of client in a whole load on a real broker, told what to do by the runner.
+"""Members of each kind of client in a whole load on a real broker, which act as the runner orders.
 
 The clients are those that come with groupquake itself; their tests share one load for each.
 """

@@ -1,13 +1,13 @@
 """What must hold after every step of the coordinator, as the protocol and KIP-345 promise it.
 
-In goes one step: the world before and after, the event and its effects; out come the invariants
+In goes one step: the scene before and after, the event and its effects; out come the invariants
 that it breaks. That every request is answered at last is checked by `waiting`.
 """
 
 from collections.abc import Callable, Iterator
 
 from selftest.explore.invariants import answers, groups, members, rebalances
-from selftest.explore.world import Stepped
+from selftest.explore.scene import Stepped
 
 __all__ = ["INVARIANTS", "Stepped", "broken"]
 

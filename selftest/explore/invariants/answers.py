@@ -13,7 +13,7 @@ from reference_coordinator.classic.effects import (
 from reference_coordinator.classic.events import JoinReceived, TimerFired, TimerKind, Unloaded
 from reference_coordinator.classic.state import COMPLETING_REBALANCE, PREPARING_REBALANCE
 from reference_coordinator.driving.client import WAITING
-from selftest.explore.world import Process, Stepped
+from selftest.explore.scene import Process, Stepped
 
 MEMBERS_ONLY = (HeartbeatResponse, SyncResponse, CommitResponse)
 FINE = (Error.NONE, Error.REBALANCE_IN_PROGRESS)

@@ -12,7 +12,7 @@ from reference_coordinator.classic.state import (
     PREPARING_REBALANCE,
     STABLE,
 )
-from selftest.explore.world import Stepped
+from selftest.explore.scene import Stepped
 
 
 def one_leader(step: Stepped) -> Iterator[str]:
@@ -76,21 +76,21 @@ def generation_grows(step: Stepped) -> Iterator[str]:
 
 def generation_given_once(step: Stepped) -> Iterator[str]:
     """A generation's number is never given to another generation."""
-    world = step.after
+    scene = step.after
     if step.begins_generation and any(
         p.has_joined
-        and p.member_id in world.group.members
-        and p.generation == world.group.generation
-        and p.serial != world.serial
-        for p in world.processes
+        and p.member_id in scene.group.members
+        and p.generation == scene.group.generation
+        and p.serial != scene.serial
+        for p in scene.processes
     ):
         yield "a member knows another generation of the same number"
 
 
 def member_ends(step: Stepped) -> Iterator[str]:
     """Each member has a session that runs, or a request that waits."""
-    world, group = step.after, step.after.group
-    sessions = {t.member_id for t in world.timers if t.kind is TimerKind.SESSION}
+    scene, group = step.after, step.after.group
+    sessions = {t.member_id for t in scene.timers if t.kind is TimerKind.SESSION}
     if group.sessions_deferred or group.service is not ACTIVE:
         return
     for member in group.members.values():
@@ -111,10 +111,10 @@ def phase_ends(step: Stepped) -> Iterator[str]:
 
 def stored(step: Stepped) -> Iterator[str]:
     """A Stable group is stored as it is once no write is under way."""
-    world, group = step.after, step.after.group
-    if group.state is not STABLE or world.writes or group.service is not ACTIVE:
+    scene, group = step.after, step.after.group
+    if group.state is not STABLE or scene.writes or group.service is not ACTIVE:
         return
-    record = world.stored_record
+    record = scene.stored_record
     if record is None:
         yield "nothing is stored"
     elif _ids(record) != dict(group.static_ids):

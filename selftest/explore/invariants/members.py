@@ -13,7 +13,7 @@ from reference_coordinator.classic.events import (
     TimerKind,
     Unloaded,
 )
-from selftest.explore.world import Stepped
+from selftest.explore.scene import Stepped
 
 
 def _removed(step: Stepped) -> Iterator[tuple[str, str, str | None]]:

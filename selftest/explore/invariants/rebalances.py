@@ -20,7 +20,7 @@ from reference_coordinator.classic.state import (
     PREPARING_REBALANCE,
     STABLE,
 )
-from selftest.explore.world import Stepped
+from selftest.explore.scene import Stepped
 
 
 def cause_of_rebalance(step: Stepped) -> Iterator[str]:

@@ -15,8 +15,8 @@ from selftest.explore.actions import after
 from selftest.explore.canonical import canonical
 from selftest.explore.invariants import INVARIANTS
 from selftest.explore.known import explanation
+from selftest.explore.scene import Action, Scene
 from selftest.explore.scopes import Scope, scopes
-from selftest.explore.world import Action, World
 from tests.groupquake.conftest import Command
 
 DEPTH = 3
@@ -110,12 +110,12 @@ def test_worlds_that_differ_in_names_and_times_are_one() -> None:
     assert canonical(one) != canonical(third)
 
 
-def course(scope: Scope, *actions: Action) -> World:
+def course(scope: Scope, *actions: Action) -> Scene:
     """Let actions happen in a scope."""
-    world = scope.start
+    scene = scope.start
     for action in actions:
-        world = after(world, action)
-    return world
+        scene = after(scene, action)
+    return scene
 
 
 def test_what_is_explored_is_the_same_each_time() -> None:

@@ -1,4 +1,4 @@
-"""The small world: a group on its coordinator, its member processes, writes, the log.
+"""The small scene: a group on its coordinator, its member processes, writes, the log.
 
 Time stands still while requests come in, and passes up to the next timer that expires.
 """
@@ -96,15 +96,15 @@ class Append(Write):
 
 
 class Stepped(NamedTuple):
-    """One step of the coordinator: the world before and after, the event and its effects.
+    """One step of the coordinator: the scene before and after, the event and its effects.
 
     `asked` is the request, if it is one; `known` the group that clients knew before a failover.
     """
 
-    before: "World"
+    before: "Scene"
     event: Event
     effects: tuple[Effect, ...]
-    after: "World"
+    after: "Scene"
     asked: Asked | None
     known: Group | None
 
@@ -126,7 +126,7 @@ class Stepped(NamedTuple):
         return {"Loaded": "a failover"}.get(type(self.event).__name__, type(self.event).__name__)
 
 
-class World(Driver):
+class Scene(Driver):
     """All of it. A `fork` is changed by one action, and keeps in `log` what happened then."""
 
     def __init__(
