@@ -17,7 +17,7 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib.util import find_spec
@@ -98,8 +98,8 @@ class SparkOptions:
 _gateways: list[Any] = []  # PySpark's gateway to this process's JVM, once there is one
 _rehearsing: list[threading.Thread] = []
 """What opens a session already."""
-_early: "list[SparkSession]" = []
-"""The session that it opened, for `session` to take."""
+_opened: "list[SparkSession]" = []
+"""The session that this process uses: PySpark knows of an active one by thread."""
 _stopping: list[threading.Thread] = []  # what stops the last session
 
 
@@ -122,9 +122,9 @@ def prepare(master: str, size: int, log: Path, *, rehearsal: bool = False) -> No
 def _rehearse(options: SparkOptions, size: int, log: Path, niceness: int) -> None:
     """Open a session, and let a task on each core import what other tasks need."""
     with suppress(Exception):
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), niceness)  # its JVM has it, too
-        _early.append(_open(options, size, log))
-        _early[0].range(1_000).mapInArrow(_imported, "id LONG").toArrow()
+        if os.getpriority(os.PRIO_PROCESS, 0) < niceness:
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), niceness)  # its JVM has it
+        _open(options, size, log).range(1_000).mapInArrow(_imported, "id LONG").toArrow()
 
 
 @contextmanager
@@ -138,7 +138,8 @@ def session(options: SparkOptions, size: int, log: Path) -> "Iterator[SparkSessi
     elif (running := _running()) is not None:
         yield running
         return
-    spark = _early.pop() if _early else _open(options, size, log)
+    spark = _open(options, size, log)  # that of a rehearsal, if it is there
+    _opened.append(spark)
     try:
         if options.archive is not None:
             if options.archive != NONE:
@@ -147,6 +148,7 @@ def session(options: SparkOptions, size: int, log: Path) -> "Iterator[SparkSessi
             archive.ship(spark, archive.cached())
         yield spark
     finally:
+        _opened.remove(spark)
         if options.plain:  # it takes a second, and the JVM ends with this process
             _stopping.append(threading.Thread(target=spark.stop, daemon=True))
             _stopping[-1].start()
@@ -157,6 +159,8 @@ def session(options: SparkOptions, size: int, log: Path) -> "Iterator[SparkSessi
 def _running() -> "SparkSession | None":
     while _stopping:
         _stopping.pop().join()
+    if _opened:
+        return _opened[-1]
     if "pyspark.sql" not in sys.modules:
         return None
     from pyspark.sql import SparkSession  # noqa: PLC0415 (it is imported already)
@@ -183,12 +187,10 @@ def _open(options: SparkOptions, size: int, log: Path) -> "SparkSession":
     settings |= options.conf
     with _sigint_kept():
         if options.plain:
-            from pyspark import SparkConf, SparkContext  # noqa: PLC0415 (they load slowly)
+            from pyspark import SparkContext  # noqa: PLC0415 (it loads slowly)
 
-            conf = SparkConf().setMaster(str(master)).setAppName("groupquake")
-            SparkContext(conf=conf.setAll([*settings.items()]), gateway=gateway(log))
-            return builder.getOrCreate()
-        with stderr_to(log):
+            SparkContext._ensure_initialized(gateway=gateway(log))  # noqa: SLF001
+        with nullcontext() if options.plain else stderr_to(log):
             return builder.config(map={**settings}).getOrCreate()
 
 
@@ -202,6 +204,8 @@ def gateway(log: Path) -> Any:
     if not _gateways:
         options = shlex.join([*QUICK, *archive_options()])
         conf = SparkConf(loadDefaults=False).set("spark.driver.extraJavaOptions", options)
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        conf.set("spark.driver.memory", f"{max(memory >> 22, 1_024)}m")  # a quarter, as JVMs take
         with append_regular(log) as file:
             output = {"stdout": file, "stderr": file}
             _gateways.append(java_gateway.launch_gateway(conf, output))

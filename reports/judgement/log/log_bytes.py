@@ -5,6 +5,7 @@ import gzip
 import lzma
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, BinaryIO
 
 LONGEST = 16 << 20
@@ -16,10 +17,34 @@ that its reader rejects and counts it as any other that was altered."""
 _PIECE = 1 << 20  # how many bytes are unpacked at once
 
 
-FORMS: dict[str, tuple[str, Callable[[BinaryIO], Any]]] = {
-    ".gz": ("gzip", gzip.open),
-    ".bz2": ("bzip2", bz2.open),
-    ".xz": ("xz", lzma.open),
+Pieces = Callable[[BinaryIO], Iterator[bytes]]
+
+
+def _plain(file: Any) -> Iterator[bytes]:
+    """Yield pieces of a file as it stands."""
+    return iter(partial(file.read1, _PIECE), b"")
+
+
+def _streams(unpacker_of: Callable[[], Any], file: BinaryIO) -> Iterator[bytes]:
+    """Yield what the streams of a packed file hold; zeros may follow.
+
+    `bz2.open` and `lzma.open` end without an error at a second stream that is damaged.
+    """
+    given = file.read(_PIECE)
+    while any(given[:1]):
+        unpacker = unpacker_of()
+        while not unpacker.eof:
+            if unpacker.needs_input and not (given := given or file.read(_PIECE)):
+                raise EOFError
+            yield unpacker.decompress(given if unpacker.needs_input else b"", _PIECE)
+            given = b""
+        given = unpacker.unused_data or file.read(_PIECE)
+
+
+FORMS: dict[str, tuple[str, Pieces]] = {
+    ".gz": ("gzip", lambda file: _plain(gzip.open(file))),
+    ".bz2": ("bzip2", partial(_streams, bz2.BZ2Decompressor)),
+    ".xz": ("xz", partial(_streams, lzma.LZMADecompressor)),
 }
 """The names of the forms that are read, and what unpacks them, by the ends of files' names."""
 OTHERS = (".deflate", ".lz4", ".snappy", ".zst")
@@ -43,11 +68,9 @@ def unpacked(file: BinaryIO, name: str) -> Iterator[bytes]:
 
 def unpacked_pieces(file: BinaryIO, name: str, damage: list[str]) -> Iterator[bytes]:
     """Yield pieces of a file of some name, unpacked, up to a damage, which is put in words."""
-    form, opened = next((FORMS[end] for end in FORMS if name.endswith(end)), ("", lambda it: it))
+    form, pieces = next((FORMS[end] for end in FORMS if name.endswith(end)), ("", _plain))
     try:
-        source = opened(file)
-        while piece := source.read1(_PIECE):
-            yield piece
+        yield from pieces(file)
     except EOFError:
         damage.append(f"the {form} file is cut off")
     except (zlib.error, lzma.LZMAError, OSError) as error:

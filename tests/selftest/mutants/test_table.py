@@ -18,7 +18,11 @@ from selftest.mutants.evidence import KEPT, Runs, sequences_in
 from selftest.mutants.table import NOT_SHOWN, Row, Table, row, where
 from tests.groupquake.conftest import Command
 
-PAGE = (Path(__file__).parents[3] / "docs" / "mutants.md").read_text(encoding="utf-8")
+PAGE = (
+    (Path(__file__).parents[3] / "docs" / "mutants.md")
+    .read_text("utf-8")
+    .partition("## At level")[0]
+)
 LOGS, WIRE = Level.REQUESTS, Level.WIRE
 SAMPLE = ("does_not_fence_heartbeats", "keeps_old_member_id", "tells_leader_of_itself_alone")
 SLOW = "join_group_"
