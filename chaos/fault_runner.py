@@ -151,6 +151,8 @@ def _seen(fault: Fault) -> Finding:
     """Return what the witness says; one that cannot tell has not seen it."""
     try:
         return fault.verify()
+    except GoneError:  # no later fault would act either
+        raise
     except ChaosError as error:
         return Finding(False, str(error))
 

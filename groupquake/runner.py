@@ -157,7 +157,11 @@ class Runner:
         settings = TapSettings(
             {info.id: info.address for info in cluster.brokers},
             self.folder.resolve() / "tap",
-            cluster.client_properties,
+            {
+                name: value
+                for name, value in cluster.client_properties.items()
+                if name.startswith(("security.", "ssl."))  # not who the clients are
+            },
         )
         try:
             with running(settings) as tap:

@@ -1,7 +1,8 @@
 """What a leader does: it reads its group's members, watches topics, and writes assignments.
 
-kafka-python computes range and cooperative-sticky. Not round robin: in kafka-python 3.0 that fails
-where the members of a group subscribe to different topics.
+kafka-python computes range, and cooperative-sticky where subscriptions differ. Not round robin: in
+kafka-python 3.0 that fails where the members of a group subscribe to different topics. Its
+cooperative-sticky takes 6 s for 1,000 members, in which no member of the process sends a heartbeat.
 """
 
 import time
@@ -86,6 +87,49 @@ class _Topics:
         return set(range(self.counts[topic])) if self.counts.get(topic) else None
 
 
+def _cooperative_sticky(members: Sequence[Member], counts: Mapping[str, int]) -> Shares:
+    """Let members keep what they own, up to an even share, and deal out the rest (KIP-429).
+
+    What another member owns is dealt to nobody: its owner gives it up and the group joins again.
+    """
+    topics = {tuple(sorted(member.subscription.topics)) for member in members}
+    if len(topics) != 1:
+        return _BY_KAFKA_PYTHON(members, counts)
+    wanted = [
+        TopicPartition(topic, n) for topic in topics.pop() for n in range(counts.get(topic, 0))
+    ]
+    owners = _owners(members)
+    least, larger = divmod(len(wanted), len(members))
+    shares: dict[str, list[TopicPartition]] = {member.member_id: [] for member in members}
+    free: deque[TopicPartition] = deque()
+    for one in wanted:
+        share = shares.get(owners.get(one, ""))
+        if share is None or len(share) > least or (len(share) == least and not larger):
+            free.append(one)
+            continue
+        larger -= len(share) == least
+        share.append(one)
+    for share in sorted(shares.values(), key=len, reverse=True):
+        most = least + (len(share) <= least and larger > 0)
+        larger -= len(share) < most == least + 1
+        share += [free.popleft() for _ in range(most - len(share))]
+    return {
+        member_id: [one for one in share if owners.get(one, member_id) == member_id]
+        for member_id, share in shares.items()
+    }
+
+
+def _owners(members: Sequence[Member]) -> Mapping[TopicPartition, str]:
+    """Return which member owns each partition: of two claims that of the later generation."""
+    owners: dict[TopicPartition, tuple[int, str]] = {}
+    for member in members:
+        for one in member.subscription.owned:
+            claim = member.subscription.generation, member.member_id
+            if one not in owners or claim[0] > owners[one][0]:
+                owners[one] = claim
+    return {one: member_id for one, (_, member_id) in owners.items()}
+
+
 def _by(assignor: Any) -> Callable[[Sequence[Member], Mapping[str, int]], Shares]:
     """Let an assignor of kafka-python compute the shares.
 
@@ -130,10 +174,11 @@ def _known(member: Member, latest: Mapping[TopicPartition, int]) -> SimpleNamesp
     )
 
 
+_BY_KAFKA_PYTHON = _by(CooperativeStickyAssignor)
 ASSIGNORS: Mapping[str, Callable[[Sequence[Member], Mapping[str, int]], Shares]] = {
     "range": _by(RangePartitionAssignor),
     "roundrobin": _round_robin,
-    "cooperative-sticky": _by(CooperativeStickyAssignor),
+    "cooperative-sticky": _cooperative_sticky,
 }
 """All assignors of a wire member, by the names under which members propose them."""
 

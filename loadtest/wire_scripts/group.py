@@ -75,8 +75,9 @@ class Group:
         return member
 
     def close(self) -> None:
-        """Close the connections of all processes."""
+        """Close the connections of all processes, for good."""
         for member in self._members:
+            member.is_over = True
             member.disconnect()
 
 

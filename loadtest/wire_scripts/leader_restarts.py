@@ -96,22 +96,24 @@ def _restart(group: Group, *, version: int, grows_before: bool) -> None:
         leader, follower = follower, leader
     keep_alive(1, leader, follower)
     over = Event()
-    follows = start(follower.live, over)
-    leader.disconnect()
-    await_growth = partial(_await_growth, client("watcher"), leader.partitions)
-    if grows_before:
-        await_growth()
-    back = client(leader.name)
-    back.rejoin()
-    if not grows_before and back.partitions != leader.partitions:
-        raise UnexpectedResponse(
-            f"{group.name}: the topic has grown before the leader rejoined; add them later"
-        )
-    lives = start(back.live, over)
-    if not grows_before:
-        await_growth()
-    time.sleep(NOTICED_S)
-    over.set()
+    try:
+        follows = start(follower.live, over)
+        leader.disconnect()
+        await_growth = partial(_await_growth, client("watcher"), leader.partitions)
+        if grows_before:
+            await_growth()
+        back = client(leader.name)
+        back.rejoin()
+        if not grows_before and back.partitions != leader.partitions:
+            raise UnexpectedResponse(
+                f"{group.name}: the topic has grown before the leader rejoined; add them later"
+            )
+        lives = start(back.live, over)
+        if not grows_before:
+            await_growth()
+        time.sleep(NOTICED_S)
+    finally:  # else a thread would live on, and the process with it
+        over.set()
     gather(follows, lives)
 
 

@@ -28,7 +28,7 @@ from loadtest.timing import (
     REJOIN_DELAY_S,
     REQUEST_S,
 )
-from loadtest.wire import Connection, negotiate
+from loadtest.wire import Connection, WireError, negotiate
 from loadtest.wire.member import JoinedMembers, UnexpectedResponse, WireMember
 
 HOST = "127.0.0.1"
@@ -71,10 +71,13 @@ class ScriptedMember(WireMember):
     rng: Random = field(default_factory=Random)
     most: Mapping[str, int] = field(default_factory=dict)
     """The versions in which it differs from `_MOST`."""
+    is_over: bool = False  # a thread that waits for a response may ask once more
 
     def ask(self, api: str, within_s: float = REQUEST_S, **body: Any) -> dict[str, Any]:
         """Send a request after a pause, and wait for its response."""
         time.sleep(self.rng.uniform(PAUSE_S, LONGEST_PAUSE_S))
+        if self.is_over:
+            raise WireError(f"{self.client_id}: its script is over")
         if self.connection is None:
             self.connection = Connection(HOST, self.port, self.client_id)
             shared = negotiate(self.connection, _APIS)

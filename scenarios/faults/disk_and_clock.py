@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from scenarios import timing
@@ -71,7 +72,9 @@ class DiskSlow(BrokerFault):
     period_ms: PositiveMs = 500
     """From the start of one wait to the start of the next."""
 
-    _disk: "SlowDisk"
+    @cached_property
+    def _disk(self) -> "SlowDisk":
+        return self._context.slow_disk(self._broker)
 
     def checks(self, experiment: Setup, path: Path) -> Iterator[Problem]:
         """Check the targets, and that writes get on in between."""
@@ -85,7 +88,6 @@ class DiskSlow(BrokerFault):
 
     def inject(self) -> None:
         """Begin with the first stall."""
-        self._disk = self._context.slow_disk(self._broker)
         self._disk.stall(self.stall_ms / 1000, self.period_ms / 1000)
 
     def verify(self) -> Finding:

@@ -42,7 +42,7 @@ def _streams(unpacker_of: Callable[[], Any], file: BinaryIO) -> Iterator[bytes]:
 
 
 FORMS: dict[str, tuple[str, Pieces]] = {
-    ".gz": ("gzip", lambda file: _plain(gzip.open(file))),
+    ".gz": ("gzip", lambda file: _plain(gzip.open(file))),  # noqa: SIM115 (it ends with the file)
     ".bz2": ("bzip2", partial(_streams, bz2.BZ2Decompressor)),
     ".xz": ("xz", partial(_streams, lzma.LZMADecompressor)),
 }
