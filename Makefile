@@ -35,7 +35,7 @@ demo: $(USE)  ## three real brokers, load, chaos, comparison, report
 	$(BIN)/groupquake run demo
 
 test: $(DEVELOPMENT)  ## the tests, real clusters included, but for those marked long or exhaustive
-	$(BIN)/pytest --numprocesses 2 -m "not long and not exhaustive"
+	$(BIN)/pytest --numprocesses 2 --durations 25 -m "not long and not exhaustive"
 
 test-long: $(DEVELOPMENT)  ## what takes minutes: containers, whole nights, Spark clusters
 	$(BIN)/pytest --numprocesses 2 --dist loadscope -m long
