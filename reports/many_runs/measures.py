@@ -119,7 +119,7 @@ def side_by_side(measured: pd.DataFrame, runs: Sequence[str]) -> list[dict[str, 
 def trend(tables: Tables) -> list[dict[str, Any]]:
     """Return the measures of each night: the mean over its seeds, and how many runs that is of."""
     measured = measures(tables).merge(tables["runs"], on="run")
-    points = measured.groupby(OF_NIGHT, dropna=False)["value"].agg(value="mean", runs="size")
+    points = measured.groupby(OF_NIGHT)["value"].agg(value="mean", runs="size")
     return records(points.reset_index())
 
 
