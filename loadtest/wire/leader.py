@@ -98,7 +98,7 @@ def _cooperative_sticky(members: Sequence[Member], counts: Mapping[str, int]) ->
     wanted = [
         TopicPartition(topic, n) for topic in topics.pop() for n in range(counts.get(topic, 0))
     ]
-    owners = _owners(members)
+    owners = {one: claim[0] if len(claim) == 1 else "" for one, claim in _claims(members).items()}
     least, larger = divmod(len(wanted), len(members))
     shares: dict[str, list[TopicPartition]] = {member.member_id: [] for member in members}
     free: deque[TopicPartition] = deque()
@@ -109,41 +109,44 @@ def _cooperative_sticky(members: Sequence[Member], counts: Mapping[str, int]) ->
             continue
         larger -= len(share) == least
         share.append(one)
-    for share in sorted(shares.values(), key=len, reverse=True):
-        most = least + (len(share) <= least and larger > 0)
-        larger -= len(share) < most == least + 1
-        share += [free.popleft() for _ in range(most - len(share))]
+    for share in shares.values():
+        size = max(len(share), least)
+        if larger and size == least:
+            size, larger = least + 1, larger - 1
+        share += [free.popleft() for _ in range(size - len(share))]
     return {
         member_id: [one for one in share if owners.get(one, member_id) == member_id]
         for member_id, share in shares.items()
     }
 
 
-def _owners(members: Sequence[Member]) -> Mapping[TopicPartition, str]:
-    """Return which member owns each partition: of two claims that of the later generation."""
-    owners: dict[TopicPartition, tuple[int, str]] = {}
+def _claims(members: Sequence[Member]) -> Mapping[TopicPartition, Sequence[str]]:
+    """Return which members claim each partition; a claim of an earlier generation does not count.
+
+    So it is in Java from 3.4.1 on (KAFKA-14639).
+    """
+    latest: dict[TopicPartition, tuple[int, list[str]]] = {}
     for member in members:
+        generation = member.subscription.generation
         for one in member.subscription.owned:
-            claim = member.subscription.generation, member.member_id
-            if one not in owners or claim[0] > owners[one][0]:
-                owners[one] = claim
-    return {one: member_id for one, (_, member_id) in owners.items()}
+            known, claim = latest.get(one, (generation, []))
+            if generation > known:
+                known, claim = generation, []
+            if generation == known:
+                claim.append(member.member_id)
+            latest[one] = known, claim
+    return {one: claim for one, (_, claim) in latest.items()}
 
 
 def _by(assignor: Any) -> Callable[[Sequence[Member], Mapping[str, int]], Shares]:
     """Let an assignor of kafka-python compute the shares.
 
-    Of two members that claim a partition, the one of the later generation has it, as in Java from
-    3.4.1 on (KAFKA-14639): kafka-python would withhold it from that one, too.
+    It would withhold a partition of two claims from the one that counts, too.
     """
 
     def assign(members: Sequence[Member], counts: Mapping[str, int]) -> Shares:
-        latest: dict[TopicPartition, int] = {}
-        for member in members:
-            said = member.subscription
-            for claimed in said.owned:
-                latest[claimed] = max(said.generation, latest.get(claimed, said.generation))
-        assigned = assignor().assign(_Topics(counts), [_known(one, latest) for one in members])
+        claims = _claims(members)
+        assigned = assignor().assign(_Topics(counts), [_known(one, claims) for one in members])
         return {
             member_id: [
                 TopicPartition(topic, number)
@@ -156,7 +159,7 @@ def _by(assignor: Any) -> Callable[[Sequence[Member], Mapping[str, int]], Shares
     return assign
 
 
-def _known(member: Member, latest: Mapping[TopicPartition, int]) -> SimpleNamespace:
+def _known(member: Member, claims: Mapping[TopicPartition, Sequence[str]]) -> SimpleNamespace:
     """Return a member as kafka-python's assignors know it, with the claims that count."""
     said = member.subscription
     metadata = ConsumerProtocolSubscription(
@@ -165,7 +168,7 @@ def _known(member: Member, latest: Mapping[TopicPartition, int]) -> SimpleNamesp
         owned_partitions=[
             ConsumerProtocolSubscription.TopicPartition(topic=one.topic, partitions=[one.partition])
             for one in said.owned
-            if latest[one] == said.generation
+            if member.member_id in claims[one]
         ],
         generation_id=said.generation,
     )

@@ -235,3 +235,11 @@ def test_a_claim_of_an_earlier_generation_does_not_count_beside_a_later_one():
             written = shares(COOPERATIVE, [stale, other], {"t": 1})
             read = {key: Assignment.decode(blob).partitions for key, blob in written.items()}
             assert read == {late: (), "m": ()} | {has_it: one}
+
+
+def test_a_partition_that_two_members_claim_in_one_generation_goes_to_neither_at_once():
+    """Each may own it until it hears of the next assignment."""
+    both = (TopicPartition("t", 0),)
+    members = [Member(name, Subscription(("t",), owned=both, generation=2)) for name in ("a", "b")]
+    written = shares(COOPERATIVE, members, {"t": 1})
+    assert {Assignment.decode(blob).partitions for blob in written.values()} == {()}
