@@ -124,5 +124,3 @@ WIRE_TRIES = 3
 """How often a busy machine may answer another client as late as one that is delayed."""
 NAT_CLOCK_MS = 2_000
 """How much the clock of a broker behind a NAT may be behind this one."""
-DISK_WRITE_POLL_S = 0.05
-"""From one write to a disk that stalls to the next."""

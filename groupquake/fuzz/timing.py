@@ -23,8 +23,6 @@ LONGEST_MS = 12_000
 """A sequence that lasts longer gets no further action."""
 LAST_WORDS_MS = 1_000
 """How long the last responses are awaited."""
-ANSWER_NEEDED_MS = 3_000
-"""How long a repeated step waits for the responses that it refers to."""
 
 # A campaign. In s.
 PROGRESS_EVERY_S = 5.0

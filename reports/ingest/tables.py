@@ -145,14 +145,6 @@ def build(
     return Tables(spark, run, output, read, kept, context)
 
 
-def store_lines(spark: SparkSession, run: RunFolder, source: str, output: str) -> Merged:
-    """Read the logs of a run at a URI and store the tables of their lines at another."""
-    how = _reading(run, NOTHING_HELD)
-    with _read(spark, source, how) as read:
-        _judged(read, None, output)
-    return read.merged[run.parser.folder]
-
-
 def _reading(run: RunFolder, held: Deliveries) -> Reading:
     """Return how a run is read; the logs that are judged come first."""
     buckets = buckets_for(sum(run.elsewhere.values()) or logs_bytes(run.path))
@@ -212,7 +204,7 @@ def _tap(run: RunFolder, read: ReadLines) -> Tap | None:
     )
 
 
-def _judged(read: ReadLines, check: Check | None, output: str) -> Mapping[str, list[Json]]:
+def _judged(read: ReadLines, check: Check, output: str) -> Mapping[str, list[Json]]:
     """Judge and store what was read; return the rows of some tables.
 
     The tables of logs beside those that are judged have their folder in their names.
@@ -224,7 +216,7 @@ def _judged(read: ReadLines, check: Check | None, output: str) -> Mapping[str, l
         lost[f"{beside}lost"] = merged.lost
     blobs = reading.placed(read.blobs, read.rows)
     of_buckets = Buckets(starts, check, read.large)
-    stored = [*OF_LINES, *lost, *(OF_GROUPS if check else ()), *(OF_TAP if len(lost) > 1 else ())]
+    stored = [*OF_LINES, *lost, *OF_GROUPS, *(OF_TAP if len(lost) > 1 else ())]
     folder = places.local_path(output)
     if folder is not None:
         kept = {*ALWAYS_KEPT, *(OF_GROUPS if read.rows.total() <= FEW_ROWS else ())}
