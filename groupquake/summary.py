@@ -12,16 +12,16 @@ SHOWN = 5
 
 def summary(verdict: dict[str, Any], place: str | Path) -> list[str]:
     """Return lines: verdict, headline, reasons of a fail or unknown, report, repeat command."""
-    expected, kafka = verdict["foretold"], f"Kafka {verdict['kafka_version']}"
+    expected, kafka = verdict["expected_verdict"], f"Kafka {verdict['kafka_version']}"
     if expected is None:
         expectation = ""
-    elif expected["came_true"]:
+    elif expected["met"]:
         expectation = f", as the experiment expects for {kafka}"
     else:
         expectation = f", though the experiment expects {described(expected)} for {kafka}"
     lines = ["", f"verdict: {verdict['verdict']}{expectation}"]
-    if judged_as := verdict.get("judged_as"):
-        lines.append(f"  {judged_as}")
+    if rules := verdict.get("rules"):
+        lines.append(f"  {rules}")
     lines += [f"  {line}" for line in verdict["headline"]]
     for name, group in verdict["groups"].items():
         explained, checked = group["responses_explained"], group["responses_checked"]

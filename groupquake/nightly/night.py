@@ -193,8 +193,8 @@ def judged(code: int, took_s: float, folder: Path | None, output: Path) -> Json:
         more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
         why = reasons[0] + more if reasons else None
         found = verdict["verdict"]
-        if (expected := verdict["foretold"]) is not None:
-            if expected["came_true"]:
+        if (expected := verdict["expected_verdict"]) is not None:
+            if expected["met"]:
                 found, why = "pass", f"{found}, as expected"
             else:
                 why = f"{found}, though {described(expected)} was expected"

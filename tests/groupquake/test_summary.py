@@ -7,7 +7,7 @@ from groupquake.summary import summary
 
 VERDICT: dict[str, Any] = {
     "verdict": "fail",
-    "foretold": None,
+    "expected_verdict": None,
     "broken_promises": {},
     "kafka_version": "4.3.0",
     "headline": [],
@@ -33,10 +33,10 @@ def test_a_counterexample_is_named() -> None:
 
 def test_an_expected_verdict_is_reported_as_such() -> None:
     assert "verdict: fail" in summary(VERDICT, Path("x"))
-    expected = {"verdict": "fail", "because": "p", "group": "g", "came_true": True}
-    as_expected = summary(VERDICT | {"foretold": expected}, Path("x"))
+    expected = {"verdict": "fail", "because": "p", "group": "g", "met": True}
+    as_expected = summary(VERDICT | {"expected_verdict": expected}, Path("x"))
     assert "verdict: fail, as the experiment expects for Kafka 4.3.0" in as_expected
-    other = summary(VERDICT | {"foretold": expected | {"came_true": False}}, Path("x"))
+    other = summary(VERDICT | {"expected_verdict": expected | {"met": False}}, Path("x"))
     assert (
         "verdict: fail, though the experiment expects fail because of p in g for Kafka 4.3.0"
         in other
@@ -50,7 +50,7 @@ def test_broken_promises_are_named() -> None:
 
 def test_a_build_of_the_users_is_named() -> None:
     words = "a build of the user's, 4.4.0-acme in /opt/acme/libs, judged by the rules of 4.4"
-    lines = summary(VERDICT | {"judged_as": words}, Path("x"))
+    lines = summary(VERDICT | {"rules": words}, Path("x"))
     assert lines[1:3] == ["verdict: fail", f"  {words}"]
 
 

@@ -35,9 +35,9 @@ night makes of it, and why."""
 
 def test_a_run_passes_with_the_verdict_that_its_experiment_expects(tmp_path: Path) -> None:
     nothing: Json = {"findings": [], "expectations_unmet": [], "unknown_because": [], "groups": {}}
-    for code, verdict, expected, came_true, outcome, why in OUTCOMES:
-        expects = expected and expected | {"came_true": came_true}
-        text = json.dumps({"verdict": verdict, "foretold": expects, **nothing})
+    for code, verdict, expected, met, outcome, why in OUTCOMES:
+        expects = expected and expected | {"met": met}
+        text = json.dumps({"verdict": verdict, "expected_verdict": expects, **nothing})
         (tmp_path / "verdict.json").write_text(text)
         run = judged(code, 1.0, tmp_path, tmp_path / "output.txt")
         assert (run["verdict"], run["why"]) == (outcome, why)

@@ -130,9 +130,9 @@ def test_expected_verdict_and_broken_promises_are_on_top(failed, tmp_path):
     made.add_violation("2:777", IMPACT_MS + 9_000, "dynamic", "dynamic-dynamic-3")
     run, verdict, *rest = made.finish()
     assert "expected verdict" not in failed.text
-    expected_verdict = {"verdict": "fail", "because": "p", "group": "dynamic", "came_true": False}
+    unmet = {"verdict": "fail", "because": "p", "group": "dynamic", "met": False}
     judged = {"judge": "kip-345", "profile": "kip-345-4.3", "broken_promises": {"dynamic": ["q"]}}
-    shown = Page(report.render(run, verdict | {"foretold": expected_verdict} | judged, *rest)).text
+    shown = Page(report.render(run, verdict | {"expected_verdict": unmet} | judged, *rest)).text
     expected = "judged by kip-345 4.3 expected verdict fail because of p in dynamic, which did not"
     assert expected in shown
     assert "promises of KIP-345 broken in dynamic: q" in shown
