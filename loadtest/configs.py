@@ -8,6 +8,7 @@ import scenarios
 from loadtest.errors import LoadtestError
 from loadtest.timing import CLOSE_ALL_S, CLOSES_A_S, SPAWN_RATE, WIRE_SPAWN_S
 from scenarios.clients import Command, kind_of
+from scenarios.setup import DUPLICATE
 
 Kind = Literal["static", "dynamic"]
 ClientKind = Literal["static", "dynamic", "producer"]
@@ -44,7 +45,7 @@ class MemberConfig:
     @property
     def duplicate_name(self) -> str:
         """The name of its duplicate."""
-        return f"{self.name}.duplicate"
+        return self.name + DUPLICATE
 
     def as_duplicate(self) -> "MemberConfig":
         """Return a second member with the identity of this one, in a process of its own.

@@ -248,3 +248,11 @@ def statics(play: Playbook, *instances: str, **settings: int) -> list[str]:
     assert [join.error for join in joins] == [Error.NONE] * len(joins)
     play.sync_everyone()
     return [join.answer.member_id for join in joins]
+
+
+def completing(play: Playbook) -> str:
+    """Let one dynamic member join, and tell its id."""
+    call = play.join(client="c", version=3)
+    play.after(INITIAL_DELAY_MS)
+    assert play.state is State.COMPLETING_REBALANCE
+    return call.answer.member_id

@@ -11,6 +11,7 @@ from tests.reference_coordinator.classic.playbook import (
     INITIAL_DELAY_MS,
     SESSION_MS,
     Playbook,
+    completing,
     statics,
 )
 from tests.reference_coordinator.classic.releases import EVERY_RELEASE, UNDER_ALL, by_rule
@@ -18,14 +19,6 @@ from tests.reference_coordinator.classic.releases import EVERY_RELEASE, UNDER_AL
 pytestmark = EVERY_RELEASE
 
 INCONSISTENT = JoinResponse(Error.INCONSISTENT_GROUP_PROTOCOL)
-
-
-def completing(play: Playbook) -> str:
-    """Let one dynamic member join, and tell its id."""
-    call = play.join(client="c", version=3)
-    play.after(INITIAL_DELAY_MS)
-    assert play.state is State.COMPLETING_REBALANCE
-    return call.answer.member_id
 
 
 @case(

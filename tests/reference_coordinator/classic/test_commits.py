@@ -7,7 +7,12 @@ import pytest
 from kafka_protocol.errors import Error
 from reference_coordinator.classic.state import State
 from tests.reference_coordinator.classic.checklist import case
-from tests.reference_coordinator.classic.playbook import INITIAL_DELAY_MS, Playbook, statics
+from tests.reference_coordinator.classic.playbook import (
+    INITIAL_DELAY_MS,
+    Playbook,
+    completing,
+    statics,
+)
 from tests.reference_coordinator.classic.releases import (
     EVERY_RELEASE,
     UNDER_ALL,
@@ -38,14 +43,6 @@ def test_manual_commit_offset_should_not_validate_member_id_and_instance_id(
     assert play.state is State.EMPTY
     assert play.commit(member_id, instance=instance, generation=-1) is error
     assert play.commit(generation=-1) is Error.NONE
-
-
-def completing(play: Playbook) -> str:
-    """Let one dynamic member join, and tell its id."""
-    call = play.join(client="c", version=3)
-    play.after(INITIAL_DELAY_MS)
-    assert play.state is State.COMPLETING_REBALANCE
-    return call.answer.member_id
 
 
 @case(
