@@ -4,6 +4,7 @@ All times are UTC epoch ms with fractions, of one broker's clock.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any
 
@@ -189,6 +190,11 @@ class Tolerance:
     line: float = 15.0
     reply: float = 1_000.0
     search: int = 5_000
+
+    def wider(self, by_ms: float) -> "Tolerance":
+        """Return that of a broker that may be so much later with anything."""
+        early, timer, line = self.early + by_ms, self.timer + by_ms, self.line + by_ms
+        return replace(self, early=early, timer=timer, line=line, reply=self.reply + by_ms)
 
 
 @frozen_dataclass(frozen=True, slots=True)

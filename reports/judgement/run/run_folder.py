@@ -226,6 +226,11 @@ class RunFolder(RunFaults):
         return (*machine_log.busy_times(self._samples[0]), *self.unsampled, *doubts)
 
     @property
+    def late_ms(self) -> float:
+        """How late anything may be for want of a CPU: see `machine_log.late_ms`."""
+        return machine_log.late_ms(self._samples[0], self.busy)
+
+    @property
     def altered_samples(self) -> Sequence[str]:
         """What of the samples of the machine is not understood, in words."""
         return self._samples[1].doubts(MACHINE)
