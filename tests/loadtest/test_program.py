@@ -20,7 +20,8 @@ import json, os, signal, sys, time
 from pathlib import Path
 
 def say(**fields):
-    print(json.dumps({"timestamp": 1, **fields}), flush=True)
+    line = json.dumps({"timestamp": 1, **fields}) + "\\n"
+    os.write(1, line.encode())  # whole, whenever the signal comes
 
 class Closed(Exception): pass
 def close(*_): raise Closed
@@ -240,6 +241,42 @@ with gevent.Timeout(30):
         gevent.sleep(0.01)
 ask(one, "pause")
 one.close()
+"""
+CLOSE_KILLED = """
+import gevent
+from loadtest.members.program import DEAD, is_within
+one = member("deaf")
+one.open()
+until("joined", one)
+pid = one.pid
+closing = gevent.spawn(one.close)
+with gevent.Timeout(30):
+    while "closing" not in (folder / "history.jsonl").read_text():
+        gevent.sleep(0.01)
+closing.kill()
+print(is_within(pid, DEAD, 5), one.state)
+"""
+FLOODS = """
+one = member("m")
+one.open()
+with gevent.Timeout(30):
+    for _ in range(100):
+        gevent.sleep(0.001)
+one.close()
+print(one.state)
+"""
+SECRET = """
+import subprocess
+from dataclasses import replace
+config = replace(member("m").config, client="librdkafka").as_duplicate()
+start = lambda one: ProgramClient(one, "127.0.0.1:1")
+one = Member(config, start, history, lambda _: lambda *_, **__: None)
+one.start()
+given = Path(f"/proc/{one.pid}/environ").read_bytes().decode().split(chr(0))
+environment = dict(variable.split("=", 1) for variable in given if variable)
+read = "import json, verifiable; print(json.dumps(verifiable.security()))"
+subprocess.run([sys.executable, "-c", read], env=environment, check=True)
+one.kill()
 """
 DUPLICATE = """
 one, dynamic = member("m"), member("n", None)
@@ -508,6 +545,72 @@ def test_a_duplicate_is_a_second_process_of_the_same_program(run):
     assert twice.startswith("'m' has a duplicate already, 'm.duplicate';")
     assert dynamic.startswith("'n' is a dynamic member and has no group.instance.id")
     assert [event for event, *_ in events_seen].count("killed") == 2
+
+
+def test_a_program_ends_though_the_greenlet_that_closes_it_is_killed(run):
+    printed, events_seen = run(CLOSE_KILLED)
+    assert printed == ["True stopped"]
+    assert events_seen[-1][0] == "killed"
+
+
+def test_a_program_that_prints_without_end_holds_nobody_up(run):
+    printed, _ = run(FLOODS, ["yes", '{"name": "records_consumed", "count": 1}'])
+    assert printed == ["stopped"]
+
+
+def test_a_duplicate_gets_a_secret_of_several_lines(run, tmp_path, monkeypatch):
+    secret = "one\n two\r\n\nkey=three"
+    (tmp_path / "secret").write_bytes(secret.encode())
+    given = {
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": "alice",
+        "sasl.password": f"${{file:{tmp_path}/secret}}",
+    }
+    file = tmp_path / "alice.properties"
+    file.write_text("".join(f"{key} = {value}\n" for key, value in given.items()))
+    monkeypatch.setenv("GROUPQUAKE_CLIENT_PROPERTIES", str(file))
+    printed, _ = run(SECRET)
+    assert json.loads(printed[0]) == {**given, "sasl.password": secret}
+
+
+WIRE_KILLED = """
+from gevent import monkey
+monkey.patch_all()
+import socket
+from dataclasses import replace
+from loadtest.members.wire import WireClient
+from loadtest.wire import Connection
+
+def slow_to_end():
+    try:
+        gevent.sleep(60)
+    finally:
+        gevent.sleep(60)
+
+server = socket.create_server(("127.0.0.1", 0))
+port = server.getsockname()[1]
+config = replace(member("m").config, client="wire")
+start = lambda one: WireClient(one, f"127.0.0.1:{port}")
+one = Member(config, start, history, lambda _: lambda *_, **__: None)
+one.open()
+client = one._client
+client._greenlet.kill()
+client._greenlet = gevent.spawn(slow_to_end)
+connection = client._client._member.connection = Connection("127.0.0.1", port, "m")
+killing = gevent.spawn(one.kill)
+gevent.sleep(0)
+killing.kill()
+try:
+    connection.fileno()
+except LoadtestError as error:
+    print(one.state, error)
+"""
+
+
+def test_a_client_on_the_wire_is_gone_though_the_greenlet_that_kills_it_is_killed(run):
+    (line,), _ = run(WIRE_KILLED)
+    assert line.startswith("killed m: the connection to 127.0.0.1:")
 
 
 FENCED = """
