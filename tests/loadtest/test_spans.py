@@ -10,8 +10,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
 
-from loadtest.fault_spans import FaultSpans
-from loadtest.member_spans import MemberSpans
+from loadtest.spans import FaultSpans, MemberSpans
 
 
 @pytest.fixture
