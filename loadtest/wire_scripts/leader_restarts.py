@@ -16,10 +16,11 @@ from kafka_protocol.errors import Error
 from loadtest.timing import GROWS_WITHIN_S, HEARTBEAT_S, NOTICED_S
 from loadtest.wire.leader import members_of, shares
 from loadtest.wire.member import JoinedMembers, UnexpectedResponse
-from loadtest.wire_scripts.group import Group, form_group
 from loadtest.wire_scripts.members import (
     NONE_OR_REBALANCE,
+    Group,
     ScriptedMember,
+    form_group,
     gather,
     keep_alive,
     start,

@@ -7,20 +7,18 @@ import time
 
 from kafka_protocol.errors import Error
 from loadtest.wire.member import UnexpectedResponse
-from loadtest.wire_scripts.group import (
-    Group,
-    complete_rebalance,
-    form_group,
-    leader_first,
-    rebalance,
-)
 from loadtest.wire_scripts.members import (
+    Group,
     ScriptedMember,
     await_expiry_rebalance,
     await_rebalance,
+    complete_rebalance,
+    form_group,
     gather,
     join_rebalance,
     keep_alive,
+    leader_first,
+    rebalance,
     rejoin_all,
     start,
     subscription,

@@ -20,8 +20,14 @@ from fleet import PARTITIONS, Fleet
 
 from chaos.clusters.process import ProcessCluster
 from kafka_protocol.errors import Error
-from loadtest.wire_scripts.group import Group, form_group, rebalance
-from loadtest.wire_scripts.members import await_expiry_rebalance, join_rebalance, keep_alive
+from loadtest.wire_scripts.members import (
+    Group,
+    await_expiry_rebalance,
+    form_group,
+    join_rebalance,
+    keep_alive,
+    rebalance,
+)
 from loadtest.wire_scripts.protocol_corners import MAX_SIZE, PROTOCOL_CORNERS
 
 CONFIG: dict[str, str | int | bool] = {
