@@ -45,10 +45,7 @@ class Load:
         """Return a row for each member."""
         return [
             {
-                "name": row["name"],
-                "group": row["group"],
-                "kind": row["kind"],
-                "state": row["state"],
+                **{name: row[name] for name in ("name", "group", "kind", "state")},
                 "partitions": ", ".join(row["partitions"]),
             }
             for row in self.clients.members()

@@ -88,8 +88,7 @@ def _restart(group: Group, *, version: int, grows_before: bool) -> None:
     group.session_ms, group.rebalance_ms = 120_000, 10_000
 
     def client(name: str) -> Client:
-        most = {"JOIN_GROUP": version}
-        return group.add(Client(**group.fields(name, instance_id=name, most=most)))
+        return group.add(Client, name, instance_id=name, most={"JOIN_GROUP": version})
 
     leader, follower = client("a"), client("b")
     form_group(leader, follower)

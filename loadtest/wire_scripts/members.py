@@ -164,11 +164,11 @@ class Group:
 
     def dynamic(self, name: str, **more: Any) -> ScriptedMember:
         """Make a dynamic member; `more` are fields of it."""
-        return self.add(ScriptedMember(**self.fields(name, **more)))
+        return self.add(ScriptedMember, name, **more)
 
-    def fields(self, name: str, **more: Any) -> dict[str, Any]:
-        """Return the fields of a member of this group; `more` are others."""
-        return {
+    def add(self, kind: type[M], name: str, **more: Any) -> M:
+        """Make a member of a class, whose connection `close` closes at the latest."""
+        fields = {
             "group": self.name,
             "name": name,
             "client_id": f"{self.name}-{name}",
@@ -179,11 +179,8 @@ class Group:
             "assign": numbered_shares,
             "expects": (Error.NONE,),
             "port": self.ports[self.coordinator],
-            **more,
         }
-
-    def add(self, member: M) -> M:
-        """Add a member, whose connection `close` closes at the latest."""
+        member = kind(**{**fields, **more})
         self._members.append(member)
         return member
 
