@@ -12,7 +12,6 @@ from confluent_kafka.admin import AdminClient
 
 from chaos.removal import Removal, remove_members
 from loadtest.configs import MemberConfig
-from loadtest.errors import LoadtestError
 from loadtest.history import History
 from loadtest.members.librdkafka import LibrdkafkaClient
 from loadtest.members.member import Member
@@ -149,15 +148,6 @@ def test_a_killed_member_is_gone_at_once_and_leaves_no_group(group, broker, kind
     row = member.row()
     assert (row["state"], row["partitions"], row["member_id"]) == ("killed", [], None)
     assert group.steps(member)[-1] == ("killed", held)
-
-
-def test_a_consumer_that_lives_on_is_not_called_killed(group):
-    member = group.member()
-    member.open()
-    user = member._client._consumer
-    with pytest.raises(LoadtestError, match="still runs, since a reference"):
-        member.kill()
-    user.close()
 
 
 @pytest.mark.parametrize("assignor", ["range", "roundrobin", "cooperative-sticky"])
