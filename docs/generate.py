@@ -16,6 +16,7 @@ from groupquake.cli import Lazy, cli
 from reference_coordinator.classic import diagram
 from scenarios.durations import LONGEST_MS, format_ms
 from scenarios.experiment import json_schema
+from scenarios.faults import FAULTS
 from scenarios.fields import MOST, MOST_ITEMS
 
 HERE = Path(__file__).parent
@@ -72,13 +73,19 @@ def experiments() -> str:
         if one.judge != "release":
             text += f" Judged by `{one.judge}`."
         used = sorted({fault.fault for fault in one.faults})
-        faults = ", ".join(f"[`{fault}`](../faults/{fault}.md)" for fault in used)
+        faults = ", ".join(f"[`{fault}`](../faults/{section_of(fault)})" for fault in used)
         lines.append(f"| `{name}` | {text} | {faults} | {one.cluster.brokers} |")
     return "\n".join(lines) + "\n"
 
 
+def section_of(fault: str) -> str:
+    """Return the section about a fault, on the page of its family."""
+    family = FAULTS[fault].__module__.rpartition(".")[2].replace("_", "-")
+    return f"{family}.md#{fault.replace('.', '')}"
+
+
 def reference() -> str:
-    """List the keys of an experiment file, part by part."""
+    """List the keys of an experiment file, part by part, in the order in which one writes them."""
     lines = [
         "# Keys of an experiment file",
         "",
@@ -95,30 +102,48 @@ def reference() -> str:
         "",
         *_table(SCHEMA),
     ]
-    for title, part in sorted(PARTS.items()):
-        if "fault" in part.get("properties", {}):
-            continue  # each fault has a page
-        lines += ["", f"## {title}", "", _text(part), "", *_table(part)]
+    for title in dict.fromkeys(_named_in(SCHEMA)):
+        part = PARTS[title]
+        if "fault" not in part["properties"]:  # each fault has a section of the catalogue
+            lines += ["", f"## {title}", "", _text(part), "", *_table(part)]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _named_in(value: Any) -> Iterator[str]:
+    """Yield the parts that a part names, each followed by those that it names itself."""
+    if isinstance(value, list):
+        for one in value:
+            yield from _named_in(one)
+    elif isinstance(value, dict):
+        if "$ref" in value:
+            yield _title(value)
+            yield from _named_in(PARTS[_title(value)]["properties"])
+        yield from _named_in([one for key, one in value.items() if key not in ("$defs", "mapping")])
 
 
 def _table(part: Json) -> Iterator[str]:
     yield "| key | value | default | meaning |"
     yield "|---|---|---|---|"
     needed = part.get("required", ())
-    for key, value in part.get("properties", {}).items():
+    for key, value in part["properties"].items():
         default = "required" if key in needed else _default(value)
-        meaning = _text(value) if "$ref" not in value else ""
-        yield f"| `{key}` | {_kind(value)} | {default} | {meaning} |"
+        yield f"| `{key}` | {_kind(value)} | {default} | {_text(value)} |"
 
 
 def _text(part: Json) -> str:
+    """Return what a part or a key means; of a key that is a part its first sentence."""
+    if "$ref" in part and "description" not in part:
+        return _text(PARTS[_title(part)]).partition(". ")[0].rstrip(".") + "."
     return " ".join(str(part.get("description", "")).split()).replace("|", "\\|")
 
 
+def _title(reference: Json) -> str:
+    return str(reference["$ref"].rpartition("/")[2])
+
+
 def _default(value: Json) -> str:
-    given = value.get("default", ...)
-    if given is ... or given is None:
+    given = value.get("default")
+    if given in (None, "", [], {}):
         return "none"
     return f"`{given}`" if isinstance(given, str | int | float | bool) else "see there"
 
@@ -126,8 +151,7 @@ def _default(value: Json) -> str:
 def _kind(value: Json) -> str:
     """Say in words what a value may be."""
     if "$ref" in value:
-        title = value["$ref"].rpartition("/")[2]
-        return f"[{title}](#{title.lower()})"
+        return f"[{_title(value)}](#{_title(value).lower()})"
     if "const" in value:
         return f"`{value['const']}`"
     if "enum" in value:

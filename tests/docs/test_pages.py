@@ -14,6 +14,13 @@ def test_no_generated_page_is_stale() -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_each_key_of_an_experiment_file_has_a_meaning() -> None:
+    page = (ROOT / "docs" / "experiments" / "reference.md").read_text("utf-8")
+    rows = [row.strip("| ").split(" | ") for row in page.splitlines() if row.startswith("| `")]
+    assert len(rows) > 60
+    assert [row[0] for row in rows if len(row) != 4 or len(row[3]) < 5] == []
+
+
 def test_the_readme_is_short_and_its_links_lead_somewhere() -> None:
     assert (ROOT / "README.md").stat().st_size < 9_000
     text = (ROOT / "README.md").read_text("utf-8")
