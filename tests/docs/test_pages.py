@@ -38,14 +38,27 @@ def test_the_glossary_is_sorted_one_line_each() -> None:
     assert words == sorted(words)
 
 
-def test_each_bound_of_the_verdict_has_a_source_and_tests_that_exist() -> None:
-    page = (ROOT / "docs" / "trust.md").read_text("utf-8")
-    rows = [row.strip("| ").split(" | ") for row in page.splitlines() if row.startswith("| ")][1:]
-    assert len(rows) > 20
-    for freedom, bound, source, tests in rows:
-        assert all((freedom, bound, source)), freedom
-        named = re.findall(r"`([^`]+)`", tests)
-        assert ", ".join(f"`{name}`" for name in named) == tests
-        for name in named:
-            assert re.fullmatch(r"tests/[\w/]+/test_\w+\.py", name)
-            assert (ROOT / name).is_file(), name
+def test_each_section_about_a_freedom_has_an_example_bounds_and_tests_that_exist() -> None:
+    sections, _, times = (ROOT / "docs" / "trust.md").read_text("utf-8").partition("## Times\n")
+    parts = sections.split("\n## ")[1:]
+    assert len(parts) > 8
+    for part in parts:
+        title, example, *_ = part.split("\n\n")
+        assert example.startswith("*Example.* "), title
+        bounds, _, tests = part.partition("\nTests: ")
+        assert bounds.count("\n- **") > 2, title
+        assert re.sub(r"`tests/[\w/]+/test_\w+\.py`[,.]\s*", "", tests) == "", title
+        assert [name for name in re.findall(r"`(.+?)`", tests) if not (ROOT / name).is_file()] == []
+    assert [
+        name for name in re.findall(r"`(tests/\S+)`", times) if not (ROOT / name).is_file()
+    ] == []
+
+
+def test_each_time_has_a_unit_and_a_reason() -> None:
+    times = (ROOT / "docs" / "trust.md").read_text("utf-8").partition("## Times\n")[2]
+    rows = [row[2:-2].split(" | ") for row in times.splitlines() if row.startswith("| `")]
+    assert len(rows) > 150
+    assert [row[0] for row in rows if not row[2]] == []
+    units = {"MS": "ms", "S": "s"}
+    for name, value, *_ in rows:
+        assert value.endswith(units.get(name.strip("`").rpartition("_")[2], "")), name
