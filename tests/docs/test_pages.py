@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -27,6 +28,19 @@ def test_the_readme_is_short_and_its_links_lead_somewhere() -> None:
     links = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", text)
     assert len(links) > 20
     assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_pages_and_package_say_which_python_and_java_it_needs() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    classifiers = [one.rpartition(" ")[2] for one in project["classifiers"] if "Python" in one]
+    python = f"Python {classifiers[0]} to {classifiers[-1]}"
+    assert project["requires-python"] == f">={classifiers[0]}"
+    java = re.search(r"Java \d+ to \d+", project["description"])
+    assert java
+    for page in ("README.md", "docs/tutorial.md"):
+        text = (ROOT / page).read_text("utf-8")
+        assert python in text, page
+        assert java[0] in text, page
 
 
 def test_the_glossary_is_sorted_one_line_each() -> None:
