@@ -6,11 +6,12 @@ state machine; and in `trust.md` the times, below sections that are written by h
 """
 
 import ast
+import importlib
 import re
-import runpy
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import click
@@ -201,31 +202,38 @@ def times() -> str:
 def _tables(packages: Iterable[str], columns: tuple[str, ...]) -> Iterator[str]:
     for package in packages:
         for file in sorted((HERE.parent / package).rglob("timing.py")):
-            yield from ("", f"### {file.parent.relative_to(HERE.parent)}", "")
-            yield from (
-                f"| time | value | {' | '.join(columns)} |",
-                "|---" * (2 + len(columns)) + "|",
-            )
-            values = runpy.run_path(str(file))
-            for name, text in _documented(ast.parse(file.read_text("utf-8")).body):
+            folder = file.parent.relative_to(HERE.parent)
+            yield from ("", f"### {folder}", "")
+            yield f"| time | value | {' | '.join(columns)} |"
+            yield "|---" * (2 + len(columns)) + "|"
+            module = importlib.import_module(".".join((*folder.parts, "timing")))
+            for name, value, text in _documented(module, ast.parse(file.read_text("utf-8")).body):
                 parts = _DOCUMENTED.fullmatch(text).groups("") if len(columns) > 1 else (text,)
-                yield f"| `{name}` | {_with_unit(name, values[name])} | {' | '.join(parts)} |"
+                yield f"| `{name}` | {_with_unit(name, value)} | {' | '.join(parts)} |"
 
 
-def _documented(body: list[ast.stmt]) -> Iterator[tuple[str, str]]:
-    """Yield the constants of a module, each with the docstring under it, in one line."""
+def _documented(module: ModuleType, body: list[ast.stmt]) -> Iterator[tuple[str, Any, str]]:
+    """Yield the constants of a module, each with its value and the docstring under it, in one line.
+
+    So are the fields of a class, which its docstring lists: `field: text`.
+    """
     for item, below in zip(body, [*body[1:], ast.Pass()], strict=True):
+        if isinstance(item, ast.ClassDef):
+            defaults = getattr(module, item.name)()
+            listed = re.findall(r"^(\w+): (.*(?:\n .*)*)", ast.get_docstring(item), re.MULTILINE)
+            for field, text in listed:
+                yield f"{item.name}.{field}", getattr(defaults, field), " ".join(text.split())
         if isinstance(item, ast.Assign):
-            text = ""
-            if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):
-                text = " ".join(str(below.value.value).split()).replace("|", "\\|")
+            text = below.value.value if isinstance(below, ast.Expr) else ""
             for name in ast.walk(item.targets[0]):
                 if isinstance(name, ast.Name):
-                    yield name.id, text
+                    yield name.id, getattr(module, name.id), " ".join(text.split())
 
 
-def _with_unit(name: str, value: object) -> str:
-    unit = UNITS.get(name.rpartition("_")[2], "")
+def _with_unit(name: str, value: Any) -> str:
+    """Say the unit that a name ends in; a field of a class that is no whole number is in ms."""
+    in_class = "ms" if "." in name and isinstance(value, float) else ""
+    unit = UNITS.get(name.rpartition("_")[2], in_class)
     numbers = value if isinstance(value, tuple) else (value,)
     return f"{', '.join(f'{number:,.10g}' for number in numbers)} {unit}".rstrip()
 
