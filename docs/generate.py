@@ -33,7 +33,7 @@ BOUNDING = ("reference_coordinator", "reports")
 WAITING = ("scenarios", "chaos", "loadtest", "groupquake")
 """Those whose times say how long something is waited for, or done."""
 UNITS = {"MS": "ms", "S": "s", "US": "µs"}
-_DOCUMENTED = re.compile(r"(.*?)(?: ?(Measured.*?))?(?: ?Test: (.*?)\.?)?")
+_DOCUMENTED = re.compile(r"(.*?)(?: ?Measured:? (.*?))?(?: ?Test: `[\w/]*/(\w+\.py)`\.)?")
 PARTS: Mapping[str, Any] = SCHEMA["$defs"]
 Json = Mapping[str, Any]
 
@@ -204,12 +204,12 @@ def _tables(packages: Iterable[str], columns: tuple[str, ...]) -> Iterator[str]:
         for file in sorted((HERE.parent / package).rglob("timing.py")):
             folder = file.parent.relative_to(HERE.parent)
             yield from ("", f"### {folder}", "")
-            yield f"| time | value | {' | '.join(columns)} |"
-            yield "|---" * (2 + len(columns)) + "|"
+            yield f"| time | {' | '.join(columns)} |"
+            yield "|---" * (1 + len(columns)) + "|"
             module = importlib.import_module(".".join((*folder.parts, "timing")))
             for name, value, text in _documented(module, ast.parse(file.read_text("utf-8")).body):
                 parts = _DOCUMENTED.fullmatch(text).groups("") if len(columns) > 1 else (text,)
-                yield f"| `{name}` | {_with_unit(name, value)} | {' | '.join(parts)} |"
+                yield f"| `{name}`<br>{_with_unit(name, value)} | {' | '.join(parts)} |"
 
 
 def _documented(module: ModuleType, body: list[ast.stmt]) -> Iterator[tuple[str, Any, str]]:
