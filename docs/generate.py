@@ -57,11 +57,11 @@ def main() -> int:
 
 def pages() -> Iterator[tuple[str, str]]:
     """Yield each page's file name and text."""
+    sections = (HERE / "trust.md").read_text("utf-8").partition(TIMES)[0]
+    yield "trust.md", sections + TIMES + times()
     yield "experiments/index.md", NOTE + experiments()
     yield "experiments/reference.md", NOTE + reference()
     yield "cli.md", NOTE + command_line()
-    sections = (HERE / "trust.md").read_text("utf-8").partition(TIMES)[0]
-    yield "trust.md", sections + TIMES + times()
     yield "state-machine.md", diagram.markdown()
     yield diagram.PICTURE, diagram.svg()
 
