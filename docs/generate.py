@@ -33,7 +33,7 @@ BOUNDING = ("reference_coordinator", "reports")
 WAITING = ("scenarios", "chaos", "loadtest", "groupquake")
 """Those whose times say how long something is waited for, or done."""
 UNITS = {"MS": "ms", "S": "s", "US": "µs"}
-_DOCUMENTED = re.compile(r"(.*?)(?: ?Measured:? (.*?))?(?: ?Test: `[\w/]*/(\w+\.py)`\.)?")
+_DOCUMENTED = re.compile(r"(.*?)(?: ?Measured:? (.*?))?(?: ?Test: (test_\w+\.py)\.)?")
 PARTS: Mapping[str, Any] = SCHEMA["$defs"]
 Json = Mapping[str, Any]
 
@@ -188,7 +188,7 @@ def times() -> str:
     """List the constants of every `timing.py`, a table each.
 
     The docstring under a constant has up to three parts: why it is what it is, a sentence that
-    begins with "Measured", and "Test:" with files.
+    begins with "Measured", and "Test:" with a file.
     """
     lines = [
         NOTE + "These bound the verdict. A `test` is red if its bound is 0, or 20 times as long."
