@@ -194,13 +194,17 @@ LOOP_MS = 1_000.0
 """In which time many JoinGroups are a loop: Kafka's client waits 100 ms between two.
 Test: test_rules.py."""
 UNASKED_MS = 10_000.0
-"""In which time several JoinGroups without a cause are sent needlessly."""
+"""In which time several JoinGroups without a cause are sent needlessly.
+Test: test_rules.py."""
 WIRE_LATE_MS = 1_000.0
-"""How long after a fault on the wire what that held up may still arrive."""
+"""How long after a fault on the wire what that held up may still arrive.
+Test: test_on_the_wire.py."""
 AFTER_MS = 100.0
-"""How long after an answer a request may still arrive that was sent before it."""
+"""How long after an answer a request may still arrive that was sent before it.
+Test: test_rules.py."""
 LEARNED_MS = 1_000.0
-"""How long a client may take until all its threads know of an answer."""
+"""How long a client may take until all its threads know of an answer.
+Test: test_on_the_wire.py."""
 CLOSES_MS = 1_000.0
 """How much earlier than its history says a clean close may begin."""
 
