@@ -11,17 +11,19 @@ window in which it was acted on.
 from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass, field, fields, replace
 from math import inf
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 
 from kafka_protocol.bodies import BODIES, problems
 from reference_coordinator.classic.profiles import Settings
 from reference_coordinator.replay.evidence import (
+    LAST_MS,
     EpochEvent,
     Evidence,
     Hint,
+    Ms,
     ObservedRequest,
     Outage,
     Parting,
@@ -31,10 +33,6 @@ from reference_coordinator.replay.evidence import (
 FORMAT = "groupquake-events/1"
 COORDINATORS = ("java", "scala")
 MAX_SETTING = 2**31 - 1
-LAST_MS = 1e15
-"""Far beyond any clock's time, and exact to a fraction of a millisecond; it stands for never."""
-
-Ms = Annotated[float, Meta(ge=0, le=LAST_MS)]
 Timed = TypeVar("Timed", EpochEvent, Stall, Parting)
 
 
@@ -80,7 +78,7 @@ class LoggedRequest(Struct, frozen=True):
     earliest_ms: Ms
     latest_ms: Ms
     serial: int
-    taken_ms: float = -inf
+    taken_ms: Ms = -inf
 
 
 class RequestLine(Struct, frozen=True):

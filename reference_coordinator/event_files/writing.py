@@ -12,9 +12,10 @@ from typing import Any
 from kafka_protocol.printable import printable
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.event_files.counterexample import Counterexample
-from reference_coordinator.event_files.reading import FORMAT, LAST_MS, EventSequence
+from reference_coordinator.event_files.reading import FORMAT, EventSequence
 from reference_coordinator.event_files.request_table import request_text, table
 from reference_coordinator.replay.evidence import (
+    LAST_MS,
     EpochEvent,
     Evidence,
     Hint,

@@ -12,22 +12,16 @@ from reference_coordinator.classic.effects import Response
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.records import GroupRecord
 from reference_coordinator.replay.candidates import Due
-from reference_coordinator.replay.evidence import EpochEvent, ObservedRequest, Outage, Tolerance
+from reference_coordinator.replay.evidence import EpochEvent, ObservedRequest, Outage
 from reference_coordinator.replay.hints import Hints
 from reference_coordinator.replay.lateness import NEVER_LATE, Lateness
 from reference_coordinator.replay.member_ids import GivenIds
+from reference_coordinator.timing import HELD_UP, SEEMS_AFTER_LINE_MS, Tolerance
 
-HELD_UP = 0.5
-"""For which share of its timeout a broker must have stood still for a write to time out that the
-evidence does not show: a write that began before, or follows a first time-out, needs less."""
 WAIT_FOR_WRITES = frozenset({"HEARTBEAT", "LEAVE_GROUP", "DELETE_GROUPS"})
 """The requests, but commits, whose results a Java coordinator holds back with the writes before
 them (`CoordinatorRuntime`, `deferredEventQueue`)."""
 NO_REFUSALS = (Error.NONE, Error.REBALANCE_IN_PROGRESS)
-SEEMS_AFTER_LINE_MS = 160.0
-"""How much later than its `earliest_ms` says a request may be logged. It seems to have come so much
-too late. Measured: of 1,728 requests that left a line themselves, on 71 runs, six seem to have come
-after it by then, the last one 115 ms after."""
 REMEMBERED = 1_000
 """How many observed responses are kept: more than a stretch has, few in a long epoch."""
 

@@ -12,11 +12,9 @@ from operator import attrgetter, gt
 from typing import Any
 
 from reference_coordinator.replay.candidates import Candidate
-from reference_coordinator.replay.evidence import EpochEvent, ObservedRequest, Tolerance
+from reference_coordinator.replay.evidence import EpochEvent, ObservedRequest
 from reference_coordinator.replay.lateness import NEVER_LATE, Lateness
-
-SETTLING_MS = 100.0
-"""How long after it says that it has loaded a broker may still answer as one that loads (Scala)."""
+from reference_coordinator.timing import SETTLING_MS, Tolerance
 
 Cause = ObservedRequest | EpochEvent | None
 _AT_MS, _EARLIEST_MS = attrgetter("at_ms"), attrgetter("earliest_ms")

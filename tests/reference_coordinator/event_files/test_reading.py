@@ -194,6 +194,15 @@ def logged(**changes: Any) -> dict[str, Any]:
 HINT = {"at_ms": 1, "kind": "left", "subject": "a", "generation": -1, "broker": ""}
 
 
+LOGGED_TIMES = {
+    "hints": HINT,
+    "servings": {"at_ms": 1, "broker": "1", "kind": "loaded", "earliest_ms": 1, "latest_ms": 1},
+    "stalls": {"broker": "1", "from_ms": 1, "until_ms": 2},
+    "partings": {"broker": "1", "earliest_ms": 1, "from_ms": 1, "healed_ms": 2, "until_ms": 3},
+}
+"""What brokers logged: each of its times is a number from 0 on."""
+
+
 @pytest.mark.parametrize(
     ("change", "number", "words"),
     [
@@ -220,8 +229,16 @@ HINT = {"at_ms": 1, "kind": "left", "subject": "a", "generation": -1, "broker": 
         (put(logged(serial="1"), "logged"), 2, "got `str` - at `$.logged.serial`"),
         (put(logged(earliest_ms=1), "logged"), 2, "at_ms is not from logged.earliest_ms"),
         (put(logged(), "logged"), 0, ""),
+        (put(logged(taken_ms=-1), "logged"), 2, ">= 0.0 - at `$.logged.taken_ms`"),
+        *(
+            (put({kind: [whole | {time: value}]}, "logged", at=0), 1,
+             f"{what} - at `$.logged.{kind}[0].{time}`")
+            for kind, whole in LOGGED_TIMES.items() for time in whole if time.endswith("_ms")
+            for value, what in ((-1, ">= 0.0"), (2e15, "<= 1000000000000000.0"))
+        ),
+        (put(-1, "at_ms", at=-1), 6, "Expected `float` >= 0.0 - at `$.at_ms`"),
     ],
-)
+)  # fmt: skip
 def test_broker_log_fields_are_allowed(
     change: Change, number: int, words: str, lines: list[str]
 ) -> None:
