@@ -55,7 +55,7 @@ def fast_forward(hypothesis: Hypothesis, parts: Stretches, index: int, last: int
             index = take_steady_run(hypothesis, parts, index, last)
         if index == last:
             return index
-        until_ms, passing = parts.next_ms(index), []
+        until_ms, passing = parts.begins_ms[index + 1], []
         for place in range(parts.cuts[index], parts.end(index)):
             seen, latest_ms = parts.causes[place], parts.latest_ms[place]
             if not isinstance(seen, ObservedRequest) or seen.answered_ms > latest_ms + reply_ms:

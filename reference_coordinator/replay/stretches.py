@@ -103,11 +103,7 @@ class Stretches(Sequence[list[Candidate]]):
         """Return the place after a stretch."""
         return self.cuts[index + 1] if index + 1 < len(self.cuts) else len(self.causes)
 
-    def next_ms(self, index: int) -> float:
-        """Return when the stretch after one begins; there must be one."""
-        return self.begins_ms[index + 1]
-
-    def next_if_any_ms(self, index: int) -> float | None:
+    def next_ms(self, index: int) -> float | None:
         """Return when the stretch after one begins; None after the last."""
         return self.begins_ms[index + 1] if index + 1 < len(self.cuts) else None
 
