@@ -52,7 +52,7 @@ def _chosen(choices: Sequence[str]) -> str:
 @cache
 def parts_of(text: str) -> tuple[tuple[Part, ...], str]:
     """Split a template's text at its fields; return the parts, and the text after the last."""
-    parts = []
+    parts: list[Part] = []
     for before, field_name, kind, _ in Formatter().parse(text):
         if field_name is None:
             return tuple(parts), before
