@@ -70,7 +70,7 @@ from reference_coordinator.replay.reactions import Reactions
 from reference_coordinator.replay.result import ExpectedLine, Output, Stored
 
 OUT_OF_LINE = Mismatch("", 0.0, "line", "", "")
-"""What speaks against an order that leaves a step no instant at which its lines were printed."""
+"""Rejects an order in which the time of a step contradicts the times of its log lines."""
 WITHOUT_CHOICES = frozenset({"HEARTBEAT", "OFFSET_COMMIT", "DELETE_GROUPS"})
 """Requests whose events have no choices; nor has a SyncGroup, unless it shows who leads."""
 
