@@ -49,28 +49,8 @@ class Confirmations:
     answered_ms: tuple[float, ...] = ()
 
     @classmethod
-    def of(
-        cls,
-        requests: Iterable[ObservedRequest],
-        profile: Profile,
-        protocol: ClassicProtocol = CLASSIC,
-    ) -> Self:
-        """Pick them among the requests of one coordinator epoch; none on a Scala coordinator."""
-        if not profile.answers_wait_for_writes:
-            return cls()
-        return cls._of(requests, protocol)
-
-    @classmethod
-    def of_commits(
-        cls, requests: Iterable[ObservedRequest], protocol: ClassicProtocol = CLASSIC
-    ) -> Self:
-        """Pick the commits of something among the requests of one coordinator epoch."""
-        commits = (seen for seen in requests if seen.api == "OFFSET_COMMIT")
-        written = (s for s in commits if any(t["partitions"] for t in s.request["topics"]))
-        return cls._of(written, protocol)
-
-    @classmethod
-    def _of(cls, requests: Iterable[ObservedRequest], protocol: ClassicProtocol) -> Self:
+    def of(cls, requests: Iterable[ObservedRequest], protocol: ClassicProtocol) -> Self:
+        """Pick them among requests of one coordinator epoch."""
         fine = sorted(
             (seen.earliest_ms, seen.answered_ms)
             for seen in requests
@@ -161,13 +141,16 @@ class Conditions:
 
     @cached_property
     def confirmations(self) -> Confirmations:
-        """The responses of the epoch which show that earlier writes are confirmed."""
-        return Confirmations.of(self.requests, self.profile, self.protocol)
+        """The responses which show that earlier writes are confirmed; none of a Scala broker."""
+        java = self.profile.answers_wait_for_writes
+        return Confirmations.of(self.requests if java else (), self.protocol)
 
     @cached_property
     def commits(self) -> Confirmations:
-        """The commits of the epoch which show that records written before are confirmed."""
-        return Confirmations.of_commits(self.requests, self.protocol)
+        """The commits, of something, which show that records written before are confirmed."""
+        commits = (seen for seen in self.requests if seen.api == "OFFSET_COMMIT")
+        written = (s for s in commits if any(t["partitions"] for t in s.request["topics"]))
+        return Confirmations.of(written, self.protocol)
 
     @cached_property
     def slow_commits(self) -> tuple[ObservedRequest, ...]:
