@@ -9,7 +9,7 @@ two of one length then count as the same.
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -306,7 +306,7 @@ def _check_blob(_: type, value: Any) -> _Blob:
     raise ValueError("Expected base64")
 
 
-@cache
+@lru_cache(maxsize=256)
 def body_types(api: str, version: int, former_names: bool, as_read: bool) -> tuple[Any, Any]:
     """Define the types of an API's request and response, with all fields of their version.
 
