@@ -18,7 +18,7 @@ import click
 
 import scenarios
 from groupquake.cli import Lazy, cli
-from reference_coordinator.classic import diagram
+from reference_coordinator.classic import transitions
 from scenarios.durations import LONGEST_MS, format_ms
 from scenarios.experiment import json_schema
 from scenarios.faults import FAULTS
@@ -62,8 +62,7 @@ def pages() -> Iterator[tuple[str, str]]:
     yield "experiments/index.md", NOTE + experiments()
     yield "experiments/reference.md", NOTE + reference()
     yield "cli.md", NOTE + command_line()
-    yield "state-machine.md", diagram.markdown()
-    yield diagram.PICTURE, diagram.svg()
+    yield "state-machine.md", transitions.page()
 
 
 def experiments() -> str:

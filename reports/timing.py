@@ -1,6 +1,6 @@
 """Time constants of the analysis: each with its unit, what it bounds, and where it is from."""
 
-from reference_coordinator.replay.coordinator_epochs import LEARNS_MS
+from reference_coordinator.timing import LEARNS_MS
 
 # Lines and clocks of brokers
 
@@ -21,7 +21,7 @@ HANDLING_DELAY_MS = 1_000.0
 """How long a request may be queued and looked at on a broker that works, and how long after that
 it may wait for the thread of its group (Java). Measured on 71 runs, 44,298 requests: 104 ms in 99 %
 of them, 373 ms in 99.9 %; longer on brokers that had just started. A line may show 1 s more
-(`hints.WAITED_MS`)."""
+(`reference_coordinator.timing.WAITED_MS`)."""
 LOGGED_WITHIN_MS = 100.0
 """How soon a broker that goes on writes the line of a request that it had answered before."""
 CLOCK_OFF_MS = 1_000.0

@@ -14,7 +14,7 @@ from kafka_protocol.log_line import is_numbered
 from kafka_protocol.releases import FIRST_WITHOUT_ZOOKEEPER, RELEASE, number
 from reference_coordinator.classic import CLASSIC
 from reference_coordinator.classic.profiles import Profile, Settings
-from reference_coordinator.replay.coordinator_epochs import RECONNECTS_MS
+from reference_coordinator.timing import RECONNECTS_MS
 from reports.judgement.clients.absences import Absence, absences
 from reports.judgement.errors import EvidenceError
 from reports.judgement.log.log_places import LOG, log_of
