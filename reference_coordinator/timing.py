@@ -4,6 +4,8 @@ None is taken from the evidence that it judges. What differs between releases or
 session timeouts, is in `Settings` and `Profile`.
 """
 
+from dataclasses import replace
+
 from reference_coordinator.frozen import frozen_dataclass
 
 # The coordinator
@@ -35,6 +37,11 @@ class Tolerance:
     line: float = 15.0
     reply: float = 1_000.0
     search: int = 5_000
+
+    def wider(self, by_ms: float) -> "Tolerance":
+        """Return that of a broker that may be so much later with anything."""
+        early, timer, line = self.early + by_ms, self.timer + by_ms, self.line + by_ms
+        return replace(self, early=early, timer=timer, line=line, reply=self.reply + by_ms)
 
 
 WHOLE_MS = 1.0
