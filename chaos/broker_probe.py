@@ -1,4 +1,4 @@
-"""A broker seen from outside: its port, its last log line, and what other brokers say of it."""
+"""A broker seen from outside: its port, the end of its logs, and what other brokers say of it."""
 
 import errno
 import ipaddress
@@ -9,13 +9,12 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
-from pathlib import Path
 
 from chaos import timing
 from chaos.cluster_view import ClusterView
 from chaos.clusters import BrokerInfo
-from chaos.clusters.releases import SHUTDOWN_LINES
 from chaos.errors import ChaosError
+from chaos.witness import Witness
 from scenarios.client_properties import Properties, uses_tls
 from scenarios.durations import now_ms
 from scenarios.faults.finding import Finding, await_finding
@@ -30,7 +29,6 @@ _OURS = {
     errno.ENETUNREACH, socket.EAI_AGAIN,
 }  # fmt: skip
 """Errors of this machine, its network or its resolver, not of the broker."""
-_SHUTDOWN_LINES = tuple(line.encode() for line in SHUTDOWN_LINES.values())
 
 
 class Question:
@@ -93,11 +91,15 @@ class Question:
 class BrokerProbe:
     """What can be seen of one of the `brokers` from outside."""
 
-    def __init__(self, broker: int, brokers: Sequence[BrokerInfo], view: ClusterView) -> None:
+    def __init__(
+        self, broker: int, brokers: Sequence[BrokerInfo], view: ClusterView, witness: Witness
+    ) -> None:
         self._broker = next(info for info in brokers if info.id == broker)
         self._brokers = brokers
         self._view = view
-        self._read_to: dict[Path, int] = {}
+        self._witness = witness
+        self._line = 0
+        self._server_log_bytes = 0
 
     @property
     def address(self) -> str:
@@ -155,25 +157,28 @@ class BrokerProbe:
 
     def note_logs(self) -> None:
         """Remember how long its logs are, for `has_stopped` and `has_logged`."""
-        for log in (self._broker.group_log, self._broker.server_log):
-            with suppress(FileNotFoundError):
-                self._read_to[log] = log.stat().st_size
+        self._line = self.log_lines()
+        with suppress(FileNotFoundError):
+            self._server_log_bytes = self._broker.server_log.stat().st_size
 
     def log_lines(self) -> int:
         """Return how many whole lines its group.log has."""
-        return _content(self._broker.group_log, 0).count(b"\n")
+        self._witness.poll()
+        return self._witness.lines(self._broker.id)
 
     def has_stopped(self) -> bool:
         """Return whether its coordinator has logged a clean shutdown since `note_logs`."""
-        lines = self._written(self._broker.group_log).splitlines()
-        return any(line.rstrip().endswith(_SHUTDOWN_LINES) for line in lines)
+        self._witness.poll()
+        return self._witness.last_shutdown(self._broker.id) > self._line
 
     def has_logged(self, text: str) -> bool:
         """Return whether its server.log has a text since `note_logs`."""
-        return text.encode() in self._written(self._broker.server_log)
-
-    def _written(self, log: Path) -> bytes:
-        return _content(log, self._read_to.get(log, 0))
+        try:
+            with self._broker.server_log.open("rb") as log:
+                log.seek(self._server_log_bytes)
+                return text.encode() in log.read()
+        except FileNotFoundError:
+            return False
 
     def await_back(self, stop: threading.Event) -> Finding:
         """Wait until it answers, and every broker that answers reports it in sync."""
@@ -195,16 +200,6 @@ class BrokerProbe:
             return None
         observers = ", ".join(map(str, in_sync))
         return Finding(True, f"{self.address} answers, in sync according to broker {observers}")
-
-
-def _content(log: Path, read_to: int) -> bytes:
-    """Return what a log has behind a place; nothing if there is no log."""
-    try:
-        with log.open("rb") as file:
-            file.seek(read_to)
-            return file.read()
-    except FileNotFoundError:
-        return b""
 
 
 def _refusal(broker: BrokerInfo) -> OSError | None:

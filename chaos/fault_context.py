@@ -107,7 +107,7 @@ class FaultContext:
 
     def probe(self, broker: int) -> BrokerProbe:
         """Return what can be seen of a broker from outside."""
-        return BrokerProbe(broker, self.cluster.brokers, self.view)
+        return BrokerProbe(broker, self.cluster.brokers, self.view, self.witness)
 
     def by_broker(self, ask: Callable[[str], Answer]) -> dict[int, Answer]:
         """Return what each broker answers, by its address; without those that do not answer."""
@@ -175,7 +175,7 @@ class FaultContext:
     def end_broker(self, broker: int) -> None:
         """Kill a broker of ours, if it still runs."""
         try:
-            self.cluster.kill(broker)
+            self.cluster.act("kill", broker)
         except ClusterError:
             return
 

@@ -292,7 +292,7 @@ class Hold(WireRule):
     def _arrived(self, since_ms: int) -> str | None:
         self.witness.poll()
         for api in self.rule.apis or ():
-            if found := self.witness.arrived_since(self.member, api, since_ms):
+            if found := self.witness.latest(self.member, since_ms, api):
                 return f"{api} arrived ({found.place})"
         return None
 

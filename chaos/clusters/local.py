@@ -25,7 +25,7 @@ from typing import Self, TypedDict, TypeVar, Unpack
 from chaos.clusters import volume
 from chaos.clusters.broker_network import Change
 from chaos.clusters.interface import GROUP_LOG, BrokerInfo, Cluster, CutShort
-from chaos.clusters.local_broker import LocalBroker, Order
+from chaos.clusters.local_broker import LocalBroker
 from chaos.clusters.ports import free_ports, require_free
 from chaos.clusters.releases import SHUTDOWN_LINES, Properties, choosing, release_of
 from chaos.clusters.volume import Volume
@@ -38,6 +38,7 @@ from chaos.timing import (
     READY_S,
     STOP_S,
 )
+from scenarios.external import Verb
 
 HEAP_MB = 256
 
@@ -175,7 +176,7 @@ class LocalCluster(Cluster):
         """Stop brokers with SIGTERM first; the clean-up ends those that do not stop."""
         # All at the same time: a late one would find no controller quorum.
         with ThreadPoolExecutor(len(running) or 1) as pool:
-            pool.map(partial(_try, order="terminate"), running)
+            pool.map(partial(_try, verb="stop"), running)
         deadline = time.monotonic() + STOP_S
         while True:
             alive = [broker for broker in running if broker.runs]
@@ -192,45 +193,29 @@ class LocalCluster(Cluster):
                 _try(broker, "kill")
                 broker.ended_within(STOP_S)
 
-    def kill(self, broker_id: int) -> None:
-        """SIGKILL a broker, paused or not, and wait until it is gone."""
-        broker = self._named(broker_id)
-        broker.send("kill")
-        broker.ended_within(STOP_S)
+    def act(self, verb: Verb, broker_id: int) -> None:
+        """Change a broker; it is ready, frozen or gone when this returns.
 
-    def stop_broker(self, broker_id: int) -> None:
-        """SIGTERM a broker and wait until it has shut down.
-
-        Raises ClusterError if it still runs 20 s later, as it may without a controller quorum.
+        SIGKILL hits one that is paused, too; before SIGTERM it is resumed. Raises ClusterError if
+        the broker is not in the state for it, if it ends or is not ready in 120 s (it runs on
+        then), or if it still runs 20 s after SIGTERM, as it may without a controller quorum.
         """
         broker = self._named(broker_id)
-        broker.send("terminate")
-        if not broker.ended_within(STOP_S):
+        if verb == "start":
+            self._launch([broker])
+            return
+        broker.send(verb)
+        if verb in ("kill", "stop") and not broker.ended_within(STOP_S) and verb == "stop":
             raise ClusterError(
                 f"broker {broker_id} still runs {STOP_S:.0f} s after SIGTERM;"
                 f" kill it instead, or see {broker.info.server_log}"
             )
-
-    def start_broker(self, broker_id: int) -> None:
-        """Start a stopped or killed broker on its old ports and data; wait until it is ready.
-
-        Raises ClusterError if it ends or is not ready in 120 s; in the latter case it runs on.
-        """
-        self._launch([self._named(broker_id)])
 
     def volume(self, broker_id: int) -> Volume:
         """Return the file system with a broker's data. Raises ClusterError without `volumes`."""
         if not self._has_volumes:
             raise ClusterError(f"broker {broker_id} has no file system of its own for its data")
         return Volume(self._named(broker_id).folder)
-
-    def pause(self, broker_id: int) -> None:
-        """Freeze a broker: its sockets stay open, nothing answers."""
-        self._named(broker_id).send("pause")
-
-    def resume(self, broker_id: int) -> None:
-        """Let a paused broker go on."""
-        self._named(broker_id).send("resume")
 
     def _named(self, broker_id: int) -> LocalBroker:
         try:
@@ -278,7 +263,7 @@ def new_cluster_id() -> str:
     return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
 
 
-def _try(broker: LocalBroker, order: Order) -> None:
-    """Order it, if the broker still runs."""
+def _try(broker: LocalBroker, verb: Verb) -> None:
+    """Do it, if the broker still runs."""
     with suppress(ClusterError):
-        broker.send(order)
+        broker.send(verb)

@@ -3,13 +3,11 @@
 import os
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Literal
 
 from chaos.clusters.interface import BrokerInfo
 from chaos.clusters.java import error_line
 from chaos.errors import ClusterError
-
-Order = Literal["kill", "terminate", "pause", "resume"]
+from scenarios.external import Verb
 
 
 class LocalBroker(ABC):
@@ -43,11 +41,8 @@ class LocalBroker(ABC):
         """The process id of the JVM as this machine has it; None if it is not known."""
 
     @abstractmethod
-    def send(self, order: Order) -> None:
-        """Kill, terminate, pause or resume it. Raises ClusterError if it does not run.
-
-        SIGKILL hits one that is paused, too; before SIGTERM it is resumed.
-        """
+    def send(self, verb: Verb) -> None:
+        """Kill, stop, pause or resume it. Raises ClusterError if it does not run."""
 
     @abstractmethod
     def ended_within(self, timeout_s: float) -> bool:

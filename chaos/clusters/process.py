@@ -10,16 +10,17 @@ from chaos.clusters import guard, jars
 from chaos.clusters.interface import BrokerInfo
 from chaos.clusters.java import JVM_OPTIONS, Process, error_line, find_java, freeze, launch
 from chaos.clusters.local import LocalCluster, Settings, new_cluster_id
-from chaos.clusters.local_broker import LocalBroker, Order
+from chaos.clusters.local_broker import LocalBroker
 from chaos.clusters.ports import HOST, free_ports
 from chaos.clusters.releases import kraft, server_properties, with_zookeeper
 from chaos.clusters.zookeeper import ZooKeeper
 from chaos.errors import ClusterError
 from chaos.timing import FREEZE_S
+from scenarios.external import Verb
 
-_SIGNALS: Mapping[Order, tuple[signal.Signals, ...]] = {
+_SIGNALS: Mapping[Verb, tuple[signal.Signals, ...]] = {
     "kill": (signal.SIGKILL,),
-    "terminate": (signal.SIGCONT, signal.SIGTERM),
+    "stop": (signal.SIGCONT, signal.SIGTERM),
     "pause": (),  # `freeze` sends it
     "resume": (signal.SIGCONT,),
 }
@@ -46,17 +47,17 @@ class ProcessBroker(LocalBroker):
         """The process id; None while it does not run."""
         return self._process.pid if self._process is not None and self.runs else None
 
-    def send(self, order: Order) -> None:
+    def send(self, verb: Verb) -> None:
         """Send a signal; after `pause` no thread runs when this returns."""
         process = self._process
         if process is None or process.poll() is not None:
             raise self._not_running()
-        if order == "pause" and not freeze(process):
+        if verb == "pause" and not freeze(process):
             raise ClusterError(
                 f"broker {self.info.id}: process {process.pid} still runs {FREEZE_S:.0f} s after"
                 " SIGSTOP; the machine may be overloaded"
             )
-        for number in _SIGNALS[order]:
+        for number in _SIGNALS[verb]:
             process.send_signal(number)
 
     def ended_within(self, timeout_s: float) -> bool:
@@ -124,11 +125,11 @@ class ProcessCluster(LocalCluster):
                 str(broker.folder / "server.properties"),
             )
 
-    def start_broker(self, broker_id: int) -> None:
-        """Start a stopped or killed broker, once ZooKeeper has expired its old session."""
-        if self._zookeeper is not None and not self._named(broker_id).runs:
+    def act(self, verb: Verb, broker_id: int) -> None:
+        """Change a broker; it starts once ZooKeeper has expired its old session."""
+        if verb == "start" and self._zookeeper is not None and not self._named(broker_id).runs:
             self._zookeeper.wait_until_forgotten(broker_id)
-        super().start_broker(broker_id)
+        super().act(verb, broker_id)
 
     def _properties(self, info: BrokerInfo) -> str:
         listeners = f"PLAINTEXT://{info.address}"

@@ -7,12 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from chaos.clusters import GROUP_LOG, BrokerInfo, Cluster, CutShort
-from chaos.clusters.interface import Verb
 from chaos.errors import ClusterError
 from chaos.external.hooks import LOG, command_of, hooks_of, run, undo_of
 from chaos.external.log_collection import collect
-from scenarios.external import Hooks, Logs
-from scenarios.external import Verb as HookVerb
+from scenarios.external import Hooks, Logs, Verb
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,27 +86,8 @@ class ExternalCluster(Cluster):
             if info.group_log.exists()
         )
 
-    def kill(self, broker_id: int) -> None:
-        """Run the hook `kill`."""
-        self._hook(broker_id, "kill")
-
-    def stop_broker(self, broker_id: int) -> None:
-        """Run the hook `stop`."""
-        self._hook(broker_id, "stop")
-
-    def start_broker(self, broker_id: int) -> None:
-        """Run the hook `start`."""
-        self._hook(broker_id, "start")
-
-    def pause(self, broker_id: int) -> None:
-        """Run the hook `pause`."""
-        self._hook(broker_id, "pause")
-
-    def resume(self, broker_id: int) -> None:
-        """Run the hook `resume`."""
-        self._hook(broker_id, "resume")
-
-    def _hook(self, broker_id: int, verb: HookVerb) -> None:
+    def act(self, verb: Verb, broker_id: int) -> None:
+        """Run the hook of that name."""
         command = command_of(self._target.hooks, broker_id, verb)
         if command is None:
             raise ClusterError(f"broker {broker_id} has no hook {verb}; add it to cluster.hooks")

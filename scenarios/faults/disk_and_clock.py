@@ -52,7 +52,7 @@ class DiskFull(BrokerAway):
         """Free the disk and start the broker; it takes requests when this returns."""
         self._context.cluster.volume(self._broker).free()
         self._context.end_broker(self._broker)  # its process may be ending still
-        self._context.cluster.start_broker(self._broker)
+        self._context.cluster.act("start", self._broker)
         return "disk freed, started, and ready for requests"
 
 

@@ -213,7 +213,7 @@ class RemoveMembers(Fault):
 
     def _request(self) -> "Request | None":
         """Return the request from the latest line about it."""
-        return self._context.witness.left_since(self._client_id, self._sent_ms)
+        return self._context.witness.latest(self._client_id, self._sent_ms, "LEAVE_GROUP")
 
 
 class CoordinatorMove(Fault):

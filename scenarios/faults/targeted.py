@@ -55,7 +55,7 @@ class OneMember(Fault):
 
     def inject(self) -> None:
         """Close the member; it is closed when this returns."""
-        self._context.members.stop(self._hit.target)
+        self._context.members.order("stop", self._hit.target)
         self._began_ms = now_ms()
 
     def verify(self) -> Finding:
@@ -65,7 +65,7 @@ class OneMember(Fault):
     def heal(self) -> str:
         """Start the member; it has not joined yet when this returns."""
         self._healing_ms = now_ms()
-        self._context.members.start(self._hit.target, self._identity)
+        self._context.members.order("start", self._hit.target, self._identity)
         return "started over the control channel"
 
     def verify_healed(self) -> Finding:

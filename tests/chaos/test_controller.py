@@ -63,13 +63,14 @@ def test_a_restart_is_written_down_witnessed_and_healed(run, load, experiment):
 
 def test_the_intent_is_on_disk_before_the_member_is_stopped(run, load, experiment, monkeypatch):
     seen = []
-    stop = Members.stop
+    order = Members.order
 
-    def spying(self, member):
-        seen.extend(open_faults(read(run.path)))
-        stop(self, member)
+    def spying(self, do, *more):
+        if do == "stop":
+            seen.extend(open_faults(read(run.path)))
+        order(self, do, *more)
 
-    monkeypatch.setattr(Members, "stop", spying)
+    monkeypatch.setattr(Members, "order", spying)
     run.of(experiment(ONE))
     assert [entry["undo"] for entry in seen] == [{"do": "start", "member": "static-3"}]
 

@@ -8,6 +8,7 @@ import pytest
 
 from chaos.broker_probe import BrokerProbe
 from chaos.errors import ChaosError
+from chaos.witness import Witness
 from scenarios.durations import now_ms
 from tests.chaos.fakes import until
 
@@ -50,15 +51,16 @@ def test_the_journal_learns_how_long_the_log_was_then(fake_cluster, aim):
 
 
 def test_a_shutdown_line_of_an_earlier_process_does_not_count(fake_cluster, aim):
-    fake_cluster.stop_broker(2)
-    fake_cluster.start_broker(2)
+    fake_cluster.act("stop", 2)
+    fake_cluster.act("start", 2)
     fault = aim(KILL)
     fault.inject()
     assert fault.verify().holds
 
 
 def test_a_stop_that_ends_as_a_kill_is_not_verified(fake_cluster, aim, monkeypatch):
-    monkeypatch.setattr(fake_cluster, "stop_broker", fake_cluster.kill)  # as after a time-out
+    act = fake_cluster.act  # as after a time-out
+    monkeypatch.setattr(fake_cluster, "act", lambda _, broker: act("kill", broker))
     fault = aim(STOP)
     fault.inject()
     broken = fault.verify()
@@ -95,22 +97,22 @@ def test_a_broker_with_a_full_accept_queue_is_not_awaited(fake_cluster, aim, mon
     fault.inject()
     fault.heal()
     address = ("127.0.0.1", fake_cluster.brokers[2].port)
-    fake_cluster.kill(3)
+    fake_cluster.act("kill", 3)
     with socket.create_server(address, backlog=0), socket.create_connection(address):
         with pytest.raises(TimeoutError):
             socket.create_connection(address, 0.2)
         assert fault.verify_healed().evidence.endswith("according to broker 1, 2")
         with pytest.raises(ChaosError, match="timed out"):
-            BrokerProbe(3, fake_cluster.brokers, fake_cluster).takes_connections()
+            BrokerProbe(3, fake_cluster.brokers, fake_cluster, Witness({})).takes_connections()
 
 
 def test_a_broker_that_is_frozen_or_down_does_not_answer(fake_cluster, monkeypatch):
     monkeypatch.setattr("chaos.timing.PROBE_ANSWER_S", 0.2)
-    probe = BrokerProbe(2, fake_cluster.brokers, fake_cluster)
+    probe = BrokerProbe(2, fake_cluster.brokers, fake_cluster, Witness({}))
     assert probe.answers()
-    fake_cluster.pause(2)
+    fake_cluster.act("pause", 2)
     assert not probe.answers()
-    fake_cluster.kill(2)
+    fake_cluster.act("kill", 2)
     assert not probe.answers()
 
 
@@ -125,9 +127,9 @@ def test_a_broker_that_would_not_stop_is_ended_before_it_is_started(fake_cluster
 
 
 def test_a_broker_that_was_down_already_is_started_all_the_same(fake_cluster, aim):
-    fake_cluster.kill(2)
+    fake_cluster.act("kill", 2)
     fault = aim(KILL)
-    with pytest.raises(ChaosError, match="broker 2 does not run"):
+    with pytest.raises(ChaosError, match="broker 2 is down"):
         fault.inject()
     fault.heal()
     assert fake_cluster.in_sync(f"127.0.0.1:{port(fake_cluster)}") == {1, 2, 3}
@@ -168,7 +170,7 @@ def test_all_that_answer_have_to_agree_and_it_has_to_answer(
 
 
 def test_brokers_that_are_down_are_not_asked_for_the_isr(fake_cluster, aim):
-    fake_cluster.kill(3)
+    fake_cluster.act("kill", 3)
     fault = aim(KILL)
     fault.inject()
     fault.heal()
@@ -234,8 +236,8 @@ def test_a_broker_that_ends_is_not_paused(fake_cluster, aim):
 
 def test_a_broker_that_is_gone_cannot_be_paused(fake_cluster, aim):
     pause = aim(PAUSE)
-    fake_cluster.kill(2)
-    with pytest.raises(ChaosError, match="broker 2 does not run"):
+    fake_cluster.act("kill", 2)
+    with pytest.raises(ChaosError, match="broker 2 is down"):
         pause.inject()
-    with pytest.raises(ChaosError, match="broker 2 does not run"):
+    with pytest.raises(ChaosError, match="broker 2 is down"):
         pause.heal()

@@ -180,7 +180,7 @@ def test_a_slow_member_that_leaves_has_to_be_silent_too(load, aim, context):
     found = fault.verify()
     assert found.holds
     assert found.evidence.startswith("LEAVE_GROUP of static-3 ")
-    context.members.resume("static-3")
+    context.members.order("resume", "static-3")
     time.sleep(0.1)
     assert not fault.verify().holds
 
@@ -209,8 +209,8 @@ def test_a_restart_with_the_old_identity_is_not_the_new_one(load, aim, context, 
     assert plain.verify_healed().holds
     wrong = aim(f"{RESTART}, becomes: {{instance_id: another}}")
     wrong.inject()
-    context.members.start("static-3")
-    monkeypatch.setattr(type(context.members), "start", lambda *_: None)
+    context.members.order("start", "static-3")
+    monkeypatch.setattr(type(context.members), "order", lambda *_: None)
     wrong.heal()
     until(lambda: load.is_up("static-3"))
     wrong._healing_ms = wrong._began_ms
