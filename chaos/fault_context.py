@@ -20,7 +20,6 @@ from chaos.removal import remove_members, static_members
 from chaos.slow_disk import SlowDisk
 from chaos.tap import Rule, RunningTap
 from chaos.timing import ENDED_ANSWER_S, REMOTE_POLL_S, ROLE_S
-from chaos.wire_rules import RULES as WIRE_RULES
 from chaos.wire_rules import WireRule
 from chaos.witness import Witness
 from scenarios.faults.finding import Finding, await_finding
@@ -203,8 +202,7 @@ class FaultContext:
             **keys,
         )
         logs = {info.id: info.group_log for info in self.cluster.brokers}
-        tap = self.tap_for(action)
-        return WIRE_RULES[action](tap, rule, member, logs, self.witness, self.stop)
+        return WireRule(self.tap_for(action), rule, logs)
 
 
 def resolve(

@@ -114,13 +114,5 @@ CONNECTING_MS = 10_000
 PROBE_CONNECT_S = 2.0
 PROBE_ANSWER_S = 2.0
 """For the answer to an ApiVersions request."""
-WIRE_BACK_MS = 30_000
-"""From the removal of a rule until what waited has passed."""
-WIRE_LOGGED_MS = 5_000
-"""How long a broker may take to write the line of a request that it has answered."""
-WIRE_PASSES_S = 10.0
-"""How long the tap and a broker may take for a request that no rule hits."""
-WIRE_TRIES = 3
-"""How often a busy machine may answer another client as late as one that is delayed."""
 NAT_CLOCK_MS = 2_000
 """How much the clock of a broker behind a NAT may be behind this one."""

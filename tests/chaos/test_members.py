@@ -16,28 +16,17 @@ def members(load: FakeLoad) -> Members:
 def test_orders_reach_the_load_process(load, members):
     members.order("stop", "static-2")
     assert {row["name"]: row["state"] for row in members.list()}["static-2"] == "stopped"
-    members.order("start", "static-2")
+    members.order("start", "static-2", {"instance_id": "app-2"})
+    until(lambda: '"groupInstanceId":"app-2"' in load.log.path.read_text())
+    more = ("duplicate", "end-duplicate", "kill", "pause", "stop-polling", "resume")
+    for order in more:
+        members.order(order, "static-2")
     members.quit()
     assert [order[:2] for order in load.orders] == [
-        ("stop", "static-2"),
-        ("members", ""),
-        ("start", "static-2"),
+        *(("stop", "static-2"), ("members", ""), ("start", "static-2")),
+        *((order, "static-2") for order in more),
         ("quit", ""),
     ]
-
-
-def test_a_start_may_change_the_identity_and_a_duplicate_may_be_started(load, members):
-    members.order("duplicate", "static-2")
-    members.order("end-duplicate", "static-2")
-    members.order("kill", "static-2")
-    members.order("start", "static-2", {"instance_id": "app-2"})
-    assert [order[:2] for order in load.orders] == [
-        ("duplicate", "static-2"),
-        ("end-duplicate", "static-2"),
-        ("kill", "static-2"),
-        ("start", "static-2"),
-    ]
-    until(lambda: '"groupInstanceId":"app-2"' in load.log.path.read_text())
 
 
 def test_a_refusal_is_reported(load, members):

@@ -9,7 +9,7 @@ from scenarios import Experiment, MemberSpec, named
 from scenarios.document import Document
 from scenarios.faults.group import GroupBounce
 from scenarios.model import LONG
-from scenarios.targets import LeaderMemberOf, Names
+from scenarios.targets import Names
 
 Load = Callable[[str], Experiment]
 
@@ -76,15 +76,6 @@ def test_a_list_of_probes_is_all_that_must_hold(listed: str, small: str, load_te
     experiment = load_text(small.replace(PROBES, f"  {listed}\n"))
     assert experiment.probes == experiment.steady_state.probes
     assert load_text(experiment.dump()) == experiment
-
-
-def test_targets(small: str, load_text: Load) -> None:
-    text = small.replace("{names: [teller-1]}", "{leader-member-of: payments}")
-    target = load_text(text).faults[1].target
-    assert isinstance(target, LeaderMemberOf)
-    assert target.group == "payments"
-    empty = small.replace("target: all", "target: dynamic, allow_empty: true")
-    assert load_text(empty).faults[0].target == "dynamic"
 
 
 def test_members_are_named_by_id_or_by_group_and_number(small: str, load_text: Load) -> None:
@@ -155,28 +146,3 @@ def test_any_text_survives_dumping(
     cluster = experiment.cluster.model_copy(update={"config": config})
     experiment = experiment.model_copy(update={"cluster": cluster})
     assert Experiment.model_validate(Document(experiment.dump()).data) == experiment
-
-
-FAULTS = """\
-  - {fault: member.kill, target: {leader-member-of: payments}, at: 1s, down_for: 2s}
-  - {fault: member.restart, target: static, group: payments, at: 1s, down_for: 2s, becomes: dynamic}
-  - {fault: group.bounce, target: all, group: payments, at: 1s, down_for: 2s, every: 3s,
-     becomes: {instance_id: "app-{n}-thread-1"}}
-  - {fault: member.duplicate-instance, target: {names: [teller-1]}, at: 1s, lasts: 5s}
-  - {fault: group.remove-members, group: payments, instances: [teller-1, ghost], at: 1s}
-  - {fault: group.remove-members, group: payments, instances: all, at: 1s}
-  - {fault: broker.kill, target: {coordinator-of: payments}, at: 1s, down_for: 2s}
-  - {fault: broker.stop, target: {partition-leader: orders/0}, at: 1s, down_for: 2s}
-  - {fault: broker.pause, target: controller, at: 1s, down_for: 2s}
-  - {fault: broker.restart, target: {brokers: [1, 2]}, at: 1s}
-  - {fault: topic.add-partitions, topic: orders, to: 6, at: 1s}
-  - {fault: topic.add-partitions, topic: orders, to: 7, at: 2s}
-phases:"""
-
-
-def test_every_fault_is_dumped_and_loaded_again(
-    small: str, load_text: Callable[[str], Experiment]
-) -> None:
-    experiment = load_text(small.replace("phases:", FAULTS))
-    assert len(experiment.faults) == 14
-    assert load_text(experiment.dump()) == experiment
