@@ -78,8 +78,6 @@ UNMOUNT_S = 20.0
 TAP_START_S = 60.0
 TAP_END_S = 30.0
 TAP_ANSWER_S = 10.0
-TAP_GONE_S = 2.0
-"""How long after its last connection the tap's process may still be there."""
 SAME_START_MS = 1_000
 """Two readings of when one process started differ by less."""
 

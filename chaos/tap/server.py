@@ -7,8 +7,8 @@ import sys
 from chaos.tap.answers import Address
 from chaos.tap.connection import Broker, Connection
 from chaos.tap.group_log import GroupLog
+from chaos.tap.process import TapSettings
 from chaos.tap.rules import Rule, RuleTable
-from chaos.tap.settings import TapSettings
 from kafka_protocol.printable import printable
 
 _BACKLOG = 1024

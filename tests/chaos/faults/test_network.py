@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from dataclasses import replace
 
 import psutil
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from chaos.errors import ChaosError
 from chaos.fault_runner import heal_from_journal
 from chaos.tap import Rule, RunningTap, TapGoneError
+from chaos.tap.process import Commands
 from chaos.wire_rules import WireRule
 from scenarios.faults import FAULTS
 
@@ -26,8 +26,13 @@ RULES = {
 
 @pytest.fixture
 def running(tmp_path):
-    folder = tmp_path / "tap"
-    return RunningTap({1: "127.0.0.1:1", 2: "127.0.0.1:2"}, folder, 0, 0, (1, "token"))
+    """A tap whose process says nothing."""
+    command = [sys.executable, "-c", "input()"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    addresses = {1: "127.0.0.1:1", 2: "127.0.0.1:2"}
+    with subprocess.Popen(command, **pipes, text=False) as process:
+        yield RunningTap(addresses, tmp_path / "tap", process.pid, 0, Commands(process))
+        process.kill()
 
 
 def test_every_fault_on_the_wire_is_here():
@@ -128,15 +133,16 @@ def test_the_rules_end_with_the_taps_process(monkeypatch):
 
 
 def test_a_rule_ends_with_its_tap_and_not_with_its_silence(running, monkeypatch):
-    monkeypatch.setattr("chaos.tap.process.TAP_GONE_S", 0.1)
+    monkeypatch.setattr("chaos.tap.process.TAP_ANSWER_S", 0.2)
     rule = WireRule(running, Rule("hold"), {})
     assert rule.remove() == "the rule was never in force"
     rule.id = "r1"
-    with pytest.raises(TapGoneError):
-        rule.remove()
-    me = psutil.Process()
-    rule.tap = replace(running, process_id=me.pid, started_at_ms=round(me.create_time() * 1000))
+    process = psutil.Process(running.process_id)
+    process.suspend()
     with pytest.raises(ChaosError, match="the tap does not answer"):
+        rule.remove()
+    process.kill()
+    with pytest.raises(TapGoneError):
         rule.remove()
 
 
