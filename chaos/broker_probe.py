@@ -17,7 +17,7 @@ from chaos.errors import ChaosError
 from chaos.witness import Witness
 from scenarios.client_properties import Properties, uses_tls
 from scenarios.durations import now_ms
-from scenarios.faults.finding import Finding, await_finding
+from scenarios.faults.base import Finding, await_finding
 from scenarios.timing import BROKER_BACK_MS
 
 _SERIAL, _SERIAL_BYTES = 1, 4

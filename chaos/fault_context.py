@@ -13,16 +13,16 @@ from typing import Any, Self, TypeVar
 from chaos.broker_probe import BrokerProbe
 from chaos.cluster_view import ClusterView
 from chaos.clusters import Cluster
+from chaos.clusters.volume import SlowDisk
 from chaos.errors import ChaosError, ClusterError, TargetError, UnreachableError
 from chaos.member_evidence import MemberEvidence, is_open
 from chaos.members import Members
 from chaos.removal import remove_members, static_members
-from chaos.slow_disk import SlowDisk
 from chaos.tap import Rule, RunningTap
 from chaos.timing import ENDED_ANSWER_S, REMOTE_POLL_S, ROLE_S
 from chaos.wire_rules import WireRule
 from chaos.witness import Witness
-from scenarios.faults.finding import Finding, await_finding
+from scenarios.faults.base import Finding, await_finding
 from scenarios.setup import DUPLICATE, MemberSpec, Setup
 from scenarios.targets import (
     Brokers,

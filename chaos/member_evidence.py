@@ -12,7 +12,7 @@ from chaos.timing import CONNECTING_MS, SILENCE_GRACE_MS
 from chaos.witness import Request, Witness
 from kafka_protocol.errors import Error
 from scenarios.durations import now_ms
-from scenarios.faults.finding import Finding, await_finding, grouped
+from scenarios.faults.base import Finding, await_finding, grouped
 from scenarios.setup import SAME, Identity
 
 Address = IPv4Address | IPv6Address

@@ -58,11 +58,6 @@ class ContainerBroker(LocalBroker):
         return None if state["Running"] else int(state["ExitCode"])
 
     @property
-    def runs(self) -> bool:
-        """Whether the container runs, paused or not."""
-        return self.exit_status is None
-
-    @property
     def process_id(self) -> int | None:
         """The process id that the engine last reported; None if the container does not run."""
         state = {} if self._created is None else self._created.attrs.get("State", {})

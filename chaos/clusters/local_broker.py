@@ -28,12 +28,15 @@ class LocalBroker(ABC):
     @property
     @abstractmethod
     def exit_status(self) -> int | None:
-        """What it ended with, negative for a signal of a process; None while it runs."""
+        """What it ended with, negative for a signal of a process; None while it runs, or is paused.
+
+        It is 0 before the first launch.
+        """
 
     @property
-    @abstractmethod
     def runs(self) -> bool:
         """Whether it runs, or is paused."""
+        return self.exit_status is None
 
     @property
     @abstractmethod

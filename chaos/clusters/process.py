@@ -34,13 +34,8 @@ class ProcessBroker(LocalBroker):
 
     @property
     def exit_status(self) -> int | None:
-        """The exit status, negative for a signal; None while it runs, or before."""
-        return None if self._process is None else self._process.poll()
-
-    @property
-    def runs(self) -> bool:
-        """Whether the process exists, paused or not."""
-        return self._process is not None and self._process.poll() is None
+        """The exit status, negative for a signal."""
+        return 0 if self._process is None else self._process.poll()
 
     @property
     def process_id(self) -> int | None:

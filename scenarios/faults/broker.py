@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from scenarios import timing
 from scenarios.durations import PositiveMs
-from scenarios.faults.base import Fault
-from scenarios.faults.finding import Finding, grouped
+from scenarios.faults.base import Fault, Finding, grouped
 from scenarios.faults.targeted import BrokerAway, BrokerFault
 from scenarios.fields import PositiveCount
 from scenarios.problems import Path, Problem, ScenarioError

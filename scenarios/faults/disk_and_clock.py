@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Literal
 
 from scenarios import timing
 from scenarios.durations import PositiveMs, SignedMs, format_ms
-from scenarios.faults.finding import Finding, grouped
+from scenarios.faults.base import Finding, grouped
 from scenarios.faults.targeted import BrokerAway, BrokerFault
 from scenarios.problems import Path, Problem
 from scenarios.setup import Setup
 
 if TYPE_CHECKING:
     from chaos.clusters.clock import Reading
-    from chaos.slow_disk import SlowDisk
+    from chaos.clusters.volume import SlowDisk
 
 _NO_SPACE = "No space left on device"
 

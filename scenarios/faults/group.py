@@ -10,8 +10,7 @@ from pydantic import BeforeValidator, Field
 from kafka_protocol.errors import Error, name_of
 from scenarios import timing
 from scenarios.durations import PositiveMs, now_ms
-from scenarios.faults.base import Fault, Hit, Planned
-from scenarios.faults.finding import Finding
+from scenarios.faults.base import Fault, Finding, Hit, Planned
 from scenarios.faults.member import MemberRestart
 from scenarios.faults.targeted import (
     Becomes,

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from kafka_protocol.errors import Error
 from scenarios.durations import PositiveMs, format_ms, now_ms
-from scenarios.faults.base import Fault, Hit, Planned
-from scenarios.faults.finding import Finding
+from scenarios.faults.base import Fault, Finding, Hit, Planned
 from scenarios.faults.targeted import (
     Becomes,
     MemberAway,

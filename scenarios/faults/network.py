@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field
 
 from scenarios import timing
 from scenarios.durations import PositiveMs
-from scenarios.faults.finding import Finding, grouped
+from scenarios.faults.base import Finding, grouped
 from scenarios.faults.targeted import BrokerFault
 from scenarios.problems import Path, Problem, shown
 from scenarios.setup import Setup

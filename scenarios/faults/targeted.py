@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BeforeValidator
 
 from scenarios.durations import PositiveMs, format_ms, now_ms
-from scenarios.faults.base import Fault, Hit
-from scenarios.faults.finding import Finding
+from scenarios.faults.base import Fault, Finding, Hit
 from scenarios.fields import Flag, InstanceId, Part
 from scenarios.problems import Path, Problem, shown, unknown
 from scenarios.setup import SAME, Identity, MemberSpec, Setup

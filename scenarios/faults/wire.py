@@ -13,8 +13,7 @@ from pydantic import Field, PrivateAttr
 from kafka_protocol.apis import GroupApi
 from scenarios import timing
 from scenarios.durations import DurationMs, PositiveMs, now_ms
-from scenarios.faults.base import Hit
-from scenarios.faults.finding import Finding, grouped
+from scenarios.faults.base import Finding, Hit, grouped
 from scenarios.faults.targeted import MemberFault, broker_checks
 from scenarios.fields import PositiveCount
 from scenarios.problems import Path, Problem
