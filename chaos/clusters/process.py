@@ -3,6 +3,7 @@
 import signal
 import subprocess
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Unpack
 
@@ -140,24 +141,25 @@ class ProcessCluster(LocalCluster):
     def _format(self, jvm: tuple[str, ...]) -> None:
         """Format every broker's storage with Kafka's own tool: it knows the release's features."""
         tool = [*jvm, "kafka.tools.StorageTool", "format", f"--cluster-id={new_cluster_id()}"]
-        configs = {node: it.folder / "server.properties" for node, it in self._brokers.items()}
-        tools = {
-            node: subprocess.Popen(
+
+        def format_one(broker: ProcessBroker) -> None:
+            config = broker.folder / "server.properties"
+            done = subprocess.run(
                 [*tool, f"--config={config}"],
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 text=True,
+                check=False,
                 start_new_session=True,
             )
-            for node, config in configs.items()
-        }
-        outputs = {node: tool.communicate()[0] for node, tool in tools.items()}
-        for node, process in tools.items():
-            if process.returncode != 0:
+            if done.returncode != 0:
                 raise ClusterError(
-                    f"broker {node}: its storage cannot be formatted: {error_line(outputs[node])};"
-                    f" check {configs[node]}"
+                    f"broker {broker.info.id}: its storage cannot be formatted:"
+                    f" {error_line(done.stdout)}; check {config}"
                 )
+
+        with ThreadPoolExecutor(len(self._brokers)) as pool:
+            list(pool.map(format_one, self._brokers.values()))
 
     def _clean_up(self) -> None:
         if self._zookeeper is not None:
