@@ -51,11 +51,11 @@ class Question:
             self._socket.close()
             raise
 
-    def reply(self, within_s: float = 0) -> bytes | None:
-        """Return the first bytes of the response, b"" if the connection closed, None if none."""
+    def reply(self, within_s: float = 0, size: int = 4) -> bytes | None:
+        """Return the next bytes of the response, b"" if the connection closed, None if none."""
         self._socket.settimeout(within_s)
         try:
-            return self._socket.recv(4)
+            return self._socket.recv(size)
         except (BlockingIOError, TimeoutError):
             return None
         except OSError:
@@ -63,17 +63,10 @@ class Question:
 
     def is_answered(self, within_s: float) -> bool:
         """Return whether the response comes in time: its length, and the correlation id."""
-        deadline = time.monotonic() + within_s
-        came = b""
+        deadline, came = time.monotonic() + within_s, b""
         while len(came) < _HEAD.size:
-            if (left_s := deadline - time.monotonic()) <= 0:
-                return False
-            self._socket.settimeout(left_s)
-            try:
-                more = self._socket.recv(_HEAD.size - len(came))
-            except OSError:
-                return False
-            if not more:
+            left_s = max(0.0, deadline - time.monotonic())
+            if not (more := self.reply(left_s, _HEAD.size - len(came))):
                 return False
             came += more
         size, serial = _HEAD.unpack(came)
@@ -128,10 +121,6 @@ class BrokerProbe:
         with closing(question):
             return question.is_answered(timing.PROBE_ANSWER_S)
 
-    def takes_connections(self) -> bool:
-        """Return whether its port takes connections. Raises ChaosError if that is not clear."""
-        return self.door()[0]
-
     def door(self) -> tuple[bool, str]:
         """Return whether its port takes connections, and the same in words.
 
@@ -151,7 +140,7 @@ class BrokerProbe:
     def await_end(self, within_s: float, stop: threading.Event) -> None:
         """Wait until its port takes no connections, time is up or `stop` is set."""
         deadline = time.monotonic() + within_s
-        while self.takes_connections() and time.monotonic() < deadline:
+        while self.door()[0] and time.monotonic() < deadline:
             if stop.wait(timing.POLL_S):
                 return
 

@@ -89,7 +89,7 @@ def test_a_broker_with_a_full_accept_queue_is_not_awaited(fake_cluster, aim, mon
             socket.create_connection(address, 0.2)
         assert fault.verify_healed().evidence.endswith("according to broker 1, 2")
         with pytest.raises(ChaosError, match="timed out"):
-            BrokerProbe(3, fake_cluster.brokers, fake_cluster, Witness({})).takes_connections()
+            BrokerProbe(3, fake_cluster.brokers, fake_cluster, Witness({})).door()
 
 
 def test_a_broker_that_is_frozen_or_down_does_not_answer(fake_cluster, monkeypatch):

@@ -81,7 +81,7 @@ def test_what_this_machine_lacks_says_nothing_of_a_broker(
     with pytest.raises(ChaosError, match="cannot be probed"):
         fault.verify()
     with pytest.raises(ChaosError, match="cannot be probed"):
-        fault._probe.takes_connections()
+        fault._probe.door()
 
 
 @pytest.mark.parametrize("error", GONE, ids=lambda error: type(error).__name__)
