@@ -27,8 +27,7 @@ from chaos.clusters.docker_engine import LABEL, engine, engine_errors, remove_ma
 from chaos.clusters.image import choose, command, require_library
 from chaos.clusters.interface import BrokerInfo
 from chaos.clusters.java import JVM_OPTIONS
-from chaos.clusters.local import LocalCluster, Settings, new_cluster_id
-from chaos.clusters.local_broker import LocalBroker
+from chaos.clusters.local import LocalBroker, LocalCluster, Settings, new_cluster_id
 from chaos.clusters.ports import HOST
 from chaos.clusters.releases import kraft, require_containers, server_properties
 from chaos.errors import ClusterError

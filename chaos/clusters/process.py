@@ -10,8 +10,7 @@ from typing import Unpack
 from chaos.clusters import guard, jars
 from chaos.clusters.interface import BrokerInfo
 from chaos.clusters.java import JVM_OPTIONS, Process, error_line, find_java, freeze, launch
-from chaos.clusters.local import LocalCluster, Settings, new_cluster_id
-from chaos.clusters.local_broker import LocalBroker
+from chaos.clusters.local import LocalBroker, LocalCluster, Settings, new_cluster_id
 from chaos.clusters.ports import HOST, free_ports
 from chaos.clusters.releases import kraft, server_properties, with_zookeeper
 from chaos.clusters.zookeeper import ZooKeeper
