@@ -51,25 +51,21 @@ class Members:
         """
         self._ask(order, member=member, **identity)
 
-    def restart_as(self, instance_ids: Mapping[str, str]) -> tuple[str, ...]:
+    def restart_as(self, instance_ids: Mapping[str, str]) -> None:
         """Close members, then start each with an instance id: no id is used twice in between.
 
-        Returns those that are lost with their worker. Raises WorkerGoneError if all are.
+        Raises WorkerGoneError, at the end, if a member is lost with its worker.
         """
         lost: dict[str, WorkerGoneError] = {}
-
-        def each(do: Callable[[str], object]) -> None:
-            for member in (one for one in instance_ids if one not in lost):
+        for order in ("stop", "start"):
+            for member, instance_id in instance_ids.items():
+                identity = {"instance_id": instance_id} if order == "start" else SAME
                 try:
-                    do(member)
+                    self.order(order, member, identity)
                 except WorkerGoneError as error:
                     lost[member] = error
-
-        each(lambda member: self.order("stop", member))
-        each(lambda member: self.order("start", member, {"instance_id": instance_ids[member]}))
-        if len(lost) == len(instance_ids):
+        if lost:
             raise next(iter(lost.values()))
-        return tuple(lost)
 
     def begin(self, experiment: str, bootstrap: str, history: str) -> None:
         """Let a load process that waits for its run join this cluster; the others are paths."""

@@ -364,16 +364,17 @@ class Child:
         with self.process:
             assert self.process.stdout is not None
             assert self.process.stdout.readline() == "f1.1 member.restart static-3: injected\n"
+            sent = time.monotonic()
             send(self.process.pid, how)
-            return self.process.stdout.read()
+            said = self.process.stdout.read()
+        assert time.monotonic() - sent < 50, "the fault was to last for a minute"
+        return said
 
 
 @pytest.mark.parametrize("send", [os.kill, signal_other_thread])
 def test_ctrl_c_heals_at_once_whichever_thread_gets_it(send, load, experiment, tmp_path):
     child = Child(load, experiment(LONG, impact="1m"), tmp_path / "journal.jsonl")
-    began = time.monotonic()
     said = child.end(signal.SIGINT, send)
-    assert time.monotonic() - began < 30, "the fault was to last for a minute"
     assert said.splitlines()[-1] == "Outcome(aborted='SIGINT', error=None, unhealed=())"
     assert child.process.returncode == 0
     assert load.ordered("start") == ["static-3"]

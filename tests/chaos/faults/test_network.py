@@ -30,7 +30,7 @@ def running(tmp_path):
     command = [sys.executable, "-c", "input()"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     addresses = {1: "127.0.0.1:1", 2: "127.0.0.1:2"}
-    with subprocess.Popen(command, **pipes, text=False) as process:
+    with subprocess.Popen(command, **pipes, bufsize=0) as process:  # nothing is left to flush
         yield RunningTap(addresses, tmp_path / "tap", process.pid, 0, Commands(process))
         process.kill()
 
