@@ -15,7 +15,6 @@ import psutil
 import pytest
 
 from chaos import tap
-from chaos.clusters.process import ProcessCluster
 from chaos.errors import ChaosError
 from chaos.fault_context import FaultContext
 from chaos.tap import Rule
@@ -30,7 +29,6 @@ from scenarios.faults.base import Hit
 
 pytestmark = pytest.mark.cluster
 
-CONFIG = {"group.initial.rebalance.delay.ms": 50, "group.min.session.timeout.ms": 1_000}
 METADATA = base64.b64encode(b"\0\0\0\0\0\1\0\6orders\0\0\0\0").decode()
 SOON_S = 0.7
 WITHIN_S = 10
@@ -100,12 +98,10 @@ def tapped(behind):
 
 
 @pytest.fixture(scope="module")
-def behind(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("rules")
-    cluster = ProcessCluster("tap-rules", folder / "brokers", brokers=1, config=CONFIG)
-    settings = tap.TapSettings({1: cluster.bootstrap}, folder / "tap")
-    with cluster, tap.running(settings) as running:
-        here = Tapped(cluster, running)
+def behind(secured, tmp_path_factory):
+    settings = tap.TapSettings({1: secured.bootstrap}, tmp_path_factory.mktemp("rules") / "tap")
+    with tap.running(settings) as running:
+        here = Tapped(secured, running)
         scout = here.connect("scout")
         while heartbeat(scout) not in (Error.UNKNOWN_MEMBER_ID, Error.GROUP_ID_NOT_FOUND):
             time.sleep(0.1)
