@@ -85,9 +85,6 @@ TAP_START_S = 60.0
 TAP_END_S = 30.0
 """From the request to end until its process is gone."""
 TAP_ANSWER_S = 10.0
-"""For the answer to a command."""
-TAP_GONE_S = 2.0
-"""How long after its last connection the tap's process may still be there."""
 SAME_START_MS = 1_000
 """Two readings of when one process started differ by less."""
 
@@ -124,13 +121,5 @@ PROBE_CONNECT_S = 2.0
 """For a connection to a broker on this machine, or to the tap."""
 PROBE_ANSWER_S = 2.0
 """For the answer to an ApiVersions request."""
-WIRE_BACK_MS = 30_000
-"""From the removal of a rule until what waited has passed."""
-WIRE_LOGGED_MS = 5_000
-"""How long a broker may take to write the line of a request that it has answered."""
-WIRE_PASSES_S = 10.0
-"""How long the tap and a broker may take for a request that no rule hits."""
-WIRE_TRIES = 3
-"""How often a busy machine may answer another client as late as one that is delayed."""
 NAT_CLOCK_MS = 2_000
 """How much the clock of a broker behind a NAT may be behind this one."""

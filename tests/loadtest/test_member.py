@@ -215,7 +215,7 @@ def test_a_close_that_no_coordinator_answers_comes_to_an_end(group, broker):
     producer.close()
     group.turns_until(lambda: member._client._uncommitted)
     node = broker.brokers[0].id
-    broker.pause(node)
+    broker.act("pause", node)
     try:
         member._client._commit_due_ms = 0.0
         member.poll_once()
@@ -223,7 +223,7 @@ def test_a_close_that_no_coordinator_answers_comes_to_an_end(group, broker):
         member.close()
         took_s = time.monotonic() - began_s
     finally:
-        broker.resume(node)
+        broker.act("resume", node)
     assert took_s < 20
     assert member.state == "stopped"
     events = [event for event, _ in group.steps(member) if event != "lost"]

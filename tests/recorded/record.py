@@ -216,7 +216,7 @@ def play(cluster: ProcessCluster, journal: Journal) -> None:
             "broker.kill",
             f"broker-{broker}",
             None,
-            lambda: cluster.kill(broker),
+            lambda: cluster.act("kill", broker),
             log,
             broker=broker,
         )
@@ -239,7 +239,7 @@ def play(cluster: ProcessCluster, journal: Journal) -> None:
         scripts.join()
     if failures:
         raise failures[0]
-    cluster.start_broker(3)
+    cluster.act("start", 3)
     journal.write(event="phase", phase="recovery")
     fleet.poll_for(1)
     journal.write(event="phase", phase="teardown")
