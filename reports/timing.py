@@ -76,8 +76,10 @@ AROUND_BUSY_MS = 1_000.0
 """How far from a busy time a machine may be busy, too: it is sampled once a second.
 Test: test_disturbances.py."""
 LATE_UNDER_PRESSURE_MS = 1_000.0
-"""How late timers, answers and lines may be for want of a CPU, beside the longest time for which
-the runner was late. Measured: 474 ms, at a load of 40 on two cores. Test: test_late_machine.py."""
+"""How much later than their bounds timers, answers and lines may be for want of a CPU, beside the
+longest time for which the runner was late. Measured: within the bounds, at a load of 40 on two
+cores, so that this is twice the largest of them. Test:
+test_late_machine.py."""
 MATTERS_MS = 250.0
 """A standstill that is shorter is not worth telling of: half of the slack of a timer.
 Test: test_disturbances.py."""
