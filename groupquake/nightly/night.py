@@ -31,7 +31,7 @@ Json = dict[str, Any]
 Verdict = Literal["fail", "unknown", "not run", "pass"]
 WORST_FIRST: tuple[Verdict, ...] = ("fail", "unknown", "not run", "pass")
 _PROGRAM = ("-P", "-m", "groupquake")  # -P: no import from the current folder
-_CODES = {**OF_VERDICT, "not run": Exit.UNKNOWN}
+CODES = {**OF_VERDICT, "not run": Exit.UNKNOWN}
 _NEVER_BEGAN = (Exit.NOT_STEADY, Exit.ABORTED, Exit.USAGE)
 """Exit codes of runs that injected no fault, and so prove nothing."""
 _WAITING: Json = {
@@ -155,7 +155,7 @@ class Night:
             return Exit.NOT_HEALED
         if self.record["aborted"] is not None:
             return Exit.ABORTED
-        return _CODES[self.record["verdict"]]
+        return CODES[self.record["verdict"]]
 
     def _write(self) -> None:
         """Write the current record; readers see the old or the new one."""
@@ -187,7 +187,7 @@ def judged(code: int, took_s: float, folder: Path | None, output: Path) -> Json:
     A run passes with the expected verdict of its experiment. `groups` has for each group the number
     of its `rebalances` in the impact phase.
     """
-    verdict = _read_verdict(folder)
+    verdict = read_verdict(folder)
     if verdict is not None and OF_VERDICT.get(verdict["verdict"]) == code:
         reasons = list(_reasons(verdict))
         more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
@@ -244,7 +244,8 @@ def _heal(folder: Path, output: Path) -> int:
     return done.returncode
 
 
-def _read_verdict(folder: Path | None) -> Json | None:
+def read_verdict(folder: Path | None) -> Json | None:
+    """Return the verdict of a run folder, if there is one."""
     if folder is None:
         return None
     try:

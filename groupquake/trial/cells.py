@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from groupquake.nightly.night import WORST_FIRST
 from groupquake.trial.experiments import FAILOVER, Candidate, Fired, experiment_of
 
 Json = dict[str, Any]
 Of = Literal["pass", "fail", "unknown", "not run", "not possible"]
-WORST_FIRST: tuple[Of, ...] = ("fail", "unknown", "not run")
 BROKER_FAULTS = "broker."
 KNOWN: Mapping[tuple[str, str], str] = {
     ("franz-go", "stops-when-fenced"): "twmb/franz-go#931",

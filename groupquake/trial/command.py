@@ -14,7 +14,7 @@ from groupquake import folders
 from groupquake.clients.adapters import AdapterError, command_of
 from groupquake.console import Console, json_lines
 from groupquake.exits import Exit
-from groupquake.nightly.night import Night
+from groupquake.nightly.night import CODES, Night, read_verdict
 from groupquake.nightly.suite import Job, Platform, Suite
 from groupquake.signals import SIGNALS
 from groupquake.trial import page
@@ -27,7 +27,6 @@ from scenarios.problems import nearest
 from scenarios.releases import line_of
 
 Json = dict[str, Any]
-_CODES = {"pass": Exit.PASS, "fail": Exit.FAIL, "unknown": Exit.UNKNOWN, "not run": Exit.UNKNOWN}
 
 
 @click.command(
@@ -106,7 +105,7 @@ def trial(
     console.result(*json_lines(result) if as_text else lines)
     if code in (Exit.ABORTED, Exit.NOT_HEALED):
         return code
-    return _CODES[result["verdict"]]
+    return CODES[result["verdict"]]
 
 
 def _run(
@@ -139,7 +138,7 @@ def _result(
     rows, found = {}, {}
     for one, plan in plans.items():
         run = runs.get(f"trial-{one.name}", {})
-        verdict = _verdict(folder / run["folder"]) if run.get("folder") else None
+        verdict = read_verdict(folder / run["folder"]) if run.get("folder") else None
         rows[one.name] = cells(one, wanted, verdict, plan)
         found[one.name] = {
             "about": one.about,
@@ -158,14 +157,6 @@ def _result(
         "experiments": list(wanted),
         "clients": found,
     }
-
-
-def _verdict(folder: Path) -> Json | None:
-    try:
-        found: Json = json.loads((folder / "verdict.json").read_text("utf-8"))
-    except (OSError, ValueError):  # the run ended before the end of its analysis
-        return None
-    return found
 
 
 def _unbuilt(

@@ -7,11 +7,10 @@ from math import inf
 from typing import Any
 
 from reports.incident.stock_lines import IRRELEVANT, REJECTED, USED
+from reports.incident.timing import BACK_MS
 from reports.judgement.errors import EvidenceError
 
 Json = dict[str, Any]
-BACK_MS = 1_000.0
-"""How far a clock may jump back within a file unnoticed: threads write their lines out of order."""
 
 
 def log_files(paths: Iterable[str], splits: Iterable[Mapping[str, Any]]) -> list[Json]:
