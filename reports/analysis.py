@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import NEWEST, promised_by
-from reports.ingest import places, results, tables
+from reports.ingest import places, tables
 from reports.ingest.failures import explained
 from reports.ingest.spark import SparkOptions, session
 from reports.judgement import costs, counterexample, verdict
@@ -60,7 +60,7 @@ def analyse(
         of_run = Rules(profile, promised_by(rules), rules)
         computed = tables.build(spark, run, source, target, of_run, progress)
         progress("judging")
-        found = results.results(computed, planned, chosen, PARTITIONS)
+        found = tables.results(computed, planned, chosen, PARTITIONS)
         data = found.data
         judged = verdict.evaluate(run, data, named)
         texts: dict[str, str] = {}
