@@ -57,11 +57,11 @@ def cells(
 def _cell(
     candidate: Candidate, name: str, verdict: Json | None, planned: Collection[Fired]
 ) -> Cell:  # fmt: skip
-    if not candidate.runs(name):
+    mine = candidate.groups_of(name)
+    if not mine:
         return Cell(name, "not possible", "not possible")
     if verdict is None:
         return Cell(name)
-    mine = candidate.groups_of(name)
     findings = tuple(
         one | {"known": None if candidate.command else KNOWN.get((candidate.name, one["rule"]))}
         for one in verdict["client_findings"]

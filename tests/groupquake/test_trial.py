@@ -41,7 +41,7 @@ class TestCandidates:
     def test_a_program_of_a_users_is_not_known_by_its_name(self):
         mine = Candidate.of("kafkajs=./mine")
         assert mine.has_static_members
-        assert all(map(mine.runs, ALL))
+        assert all(map(mine.groups_of, ALL))
 
     def test_no_two_groups_share_a_partition_of_the_offsets_topic(self):
         experiment = Candidate("java").experiment(ALL, "4.3.0")
@@ -83,7 +83,7 @@ class TestCandidates:
 
     def test_experiments_that_a_client_cannot_take_part_in(self):
         kafkajs = Candidate("kafkajs")
-        assert [name for name in ALL if not kafkajs.runs(name)] == [
+        assert [name for name in ALL if not kafkajs.groups_of(name)] == [
             "rolling-bounce-static", "duplicate-id", "batch-removal"
         ]  # fmt: skip
         with pytest.raises(ScenarioError, match="no static members"):
