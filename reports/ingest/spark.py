@@ -107,13 +107,12 @@ _opened: "list[SparkSession]" = []
 _stopping: list[threading.Thread] = []  # what stops the last session
 
 
-def prepare(master: str, size: int, log: Path, *, rehearsal: bool = False) -> None:
+def prepare(options: SparkOptions, size: int, log: Path, *, rehearsal: bool = False) -> None:
     """Open a session on this machine in the background, with its workers, for `session` to take.
 
     In a rehearsal brokers may still run: it is niced. Nothing is started for another master, or
     where the user configures Spark. Whatever goes wrong here, `session` runs into it, and says so.
     """
-    options = SparkOptions(master)
     if _rehearsing or not options.plain or _running() is not None:
         return
     import pyspark.sql  # noqa: F401, PLC0415 (two threads that import it at once both fail)

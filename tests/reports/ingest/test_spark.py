@@ -25,7 +25,7 @@ def failing(batches):
 
 spark._imported = failing
 log, options = Path(sys.argv[1]), spark.SparkOptions("local[1]")
-spark.prepare("local[1]", 0, log, rehearsal=True)
+spark.prepare(options, 0, log, rehearsal=True)
 spark._rehearsing[0].join()
 early = SparkSession.builder.getOrCreate()
 with spark.session(options, 0, log) as opened:
