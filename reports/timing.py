@@ -167,7 +167,7 @@ REACHED_WITHIN_S = 10
 """How long a master of Spark may take to accept a connection: Spark itself tries for minutes."""
 JVM_STARTS_S = 300.0
 """How long Spark's JVM may take to start on this machine. Measured: 2 s, and the whole session 98 s
-while eight test suites ran on two cores."""
+at a load of 40 on two cores."""
 SUBMITTED_S = 900.0
 """The same where the user configures Spark: `spark-submit` first fetches `spark.jars.packages`."""
 JVM_ENDS_S = 5.0

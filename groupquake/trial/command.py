@@ -3,7 +3,6 @@
 import json
 import secrets
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +14,10 @@ from groupquake.clients.adapters import AdapterError, command_of
 from groupquake.console import Console, json_lines
 from groupquake.exits import Exit
 from groupquake.nightly.night import CODES, Night, read_verdict
-from groupquake.nightly.suite import Job, Platform, Suite
+from groupquake.nightly.suite import Job, Platform
 from groupquake.signals import SIGNALS
 from groupquake.trial import page
-from groupquake.trial.cells import as_json, cells, worst
+from groupquake.trial.cells import Of, as_json, cells, worst
 from groupquake.trial.experiments import EXPERIMENTS, OWN, Candidate, Fired, planned, written
 from scenarios import ScenarioError
 from scenarios.clients import ADAPTERS
@@ -96,8 +95,18 @@ def trial(
         if one not in why_not
     ]
     console.progress(f"{len(jobs)} clients, {len(wanted)} experiments each, in {folder}")
-    record, code = _run(jobs, folder, kafka, console)
-    result = _result(plans, wanted, record, why_not, folder)
+    night = Night("trial", jobs, folder, progress=console.progress)
+    with SIGNALS.handling(night.abort):
+        record, code = night.run()
+    verdict, found = _result(plans, wanted, record, why_not, folder)
+    result = {
+        "verdict": verdict,
+        "kafka": kafka,
+        "seed": chosen,
+        "at": record["started_at"],
+        "experiments": list(wanted),
+        "clients": found,
+    }
     (folder / "trial.json").write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     (folder / "trial.md").write_text(page.markdown(result), encoding="utf-8")
     (folder / "trial.html").write_text(page.html(result), encoding="utf-8")
@@ -108,32 +117,14 @@ def trial(
     return CODES[result["verdict"]]
 
 
-def _run(
-    jobs: Sequence[Job], folder: Path, kafka: str, console: Console
-) -> tuple[Json, Exit]:  # fmt: skip
-    """Run the clients, one after the other."""
-    if not jobs:
-        return {
-            "runs": [],
-            "started_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        }, Exit.PASS
-    suite = Suite(
-        name="trial",
-        experiments=tuple(job.source for job in jobs),
-        on=(Platform(kafka=kafka),),
-    )
-    night = Night(suite, jobs, folder, changed=lambda _: None, progress=console.progress)
-    with SIGNALS.handling(night.abort):
-        return night.run()
-
-
 def _result(
     plans: Mapping[Candidate, Sequence[Fired]],
     wanted: Sequence[str],
     record: Json,
     why_not: Mapping[Candidate, str],
     folder: Path,
-) -> Json:
+) -> tuple[Of, Json]:
+    """Return the worst verdict, and what `trial.json` has of each client."""
     runs = {run["experiment"]: run for run in record["runs"]}
     rows, found = {}, {}
     for one, plan in plans.items():
@@ -148,15 +139,7 @@ def _result(
             "why_not": why_not.get(one) or (run.get("why") if verdict is None else None),
             "cells": [as_json(cell) for cell in rows[one.name]],
         }
-    platform = record["runs"][0] if record["runs"] else {}
-    return {
-        "verdict": worst(rows),
-        "kafka": platform.get("kafka"),
-        "seed": platform.get("seed"),
-        "at": record["started_at"],
-        "experiments": list(wanted),
-        "clients": found,
-    }
+    return worst(rows), found
 
 
 def _unbuilt(

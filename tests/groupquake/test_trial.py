@@ -1,5 +1,6 @@
 """Trials: what is read from the command line, which run it becomes, and what its cells say."""
 
+import json
 from collections import Counter
 
 import pytest
@@ -253,6 +254,14 @@ class TestCommand:
             done = groupquake("trial", *arguments)
             assert done.code == 64
             assert line in done.err
+
+    def test_a_client_that_cannot_be_built_is_not_run(self, groupquake, tmp_path):
+        nothing = {"PATH": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+        done = groupquake("trial", "--client", "sarama", "--seed", "5", env=nothing)
+        assert (done.code, "there is no 'go' on the path" in done.err) == (2, True)
+        trial = json.loads((tmp_path / "trials" / "latest" / "trial.json").read_text())
+        assert [trial[key] for key in ("verdict", "kafka", "seed")] == ["not run", "4.3.0", 5]
+        assert "there is no 'go'" in trial["clients"]["sarama"]["why_not"]
 
     def test_clients_are_listed(self, groupquake):
         done = groupquake("clients", "list")
