@@ -223,6 +223,7 @@ def start_jvm(conf: "SparkConf", log: Path, plain: bool = True) -> None:
     if SparkContext._gateway is not None:  # noqa: SLF001 (PySpark has no public name for it)
         return
     started: list[Any] = []
+    others = {*psutil.Process().children(recursive=True)}
     within_s = JVM_STARTS_S if plain else SUBMITTED_S
     with append_regular(log) as file:
 
@@ -237,7 +238,7 @@ def start_jvm(conf: "SparkConf", log: Path, plain: bool = True) -> None:
             why = (
                 f"did not start within {within_s:g} s" if launching.is_alive() else "did not start"
             )
-            _end_jvm()
+            _end_jvm(others)
             launching.join(JVM_ENDS_S)
             raise ExecutionError(
                 f"Spark's JVM {why}; {log} says more (its Java is that of JAVA_HOME, or of PATH)"
@@ -245,9 +246,12 @@ def start_jvm(conf: "SparkConf", log: Path, plain: bool = True) -> None:
     SparkContext._ensure_initialized(gateway=started[0])  # noqa: SLF001
 
 
-def _end_jvm() -> None:
-    """Kill what PySpark started: the script `spark-submit`, and what that became or started."""
-    for process in psutil.Process().children(recursive=True):
+def _end_jvm(others: set[psutil.Process]) -> None:
+    """Kill what PySpark started: the script `spark-submit`, and what that became or started.
+
+    `others` were there before.
+    """
+    for process in {*psutil.Process().children(recursive=True)} - others:
         with suppress(psutil.Error):
             if _OF_A_JVM in process.environ():
                 process.kill()
