@@ -157,7 +157,7 @@ def _despite_lateness(evidence: GroupEvidence, found: Tables) -> set[Difference]
 
     The group is replayed again, with as much more tolerance. A difference that tells of a time
     alone is left out. So is everything of a group with an answer that proves nothing on a late
-    machine: there are too many orders to try, or its time is wrong, or a write failed, which also
+    machine: there are too many orders to try, or it came even later, or a write failed, which also
     depends on how long replicas take.
     """
     context = evidence.context
@@ -168,8 +168,8 @@ def _despite_lateness(evidence: GroupEvidence, found: Tables) -> set[Difference]
     )
     failed_writes = {error.name for error in context.profile.failed_writes}
     for row in tables["violations"]:
-        is_answer = row["searched"] and row["rule"] == "answer"
-        if not is_answer or not failed_writes.isdisjoint(re.findall(r"\w+", row["observed"])):
+        is_proof = row["searched"] and row["rule"] != "answered_late"
+        if not is_proof or not failed_writes.isdisjoint(re.findall(r"\w+", row["observed"])):
             return set()
     return {
         _but_for_times(name, row)
