@@ -8,7 +8,7 @@ Times are ms since the first broker started.
 import base64
 import random
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,13 +18,11 @@ from kafka_protocol.offsets_topic import partition_of
 from reference_coordinator.classic.effects import Effect, Response
 from reference_coordinator.classic.events import Event, Loaded, LoadStarted
 from reference_coordinator.classic.state import Group, Service
-from reference_coordinator.classic.step import Step, step
 from reference_coordinator.driving.client import ENDED, IN, Client
 from reference_coordinator.driving.simulation import Exchange, Process, Simulation
 from reference_coordinator.protocol import Observed
 from selftest.logged_driver import LoggedDriver
 from selftest.synth.cluster import PARTITIONS, Tenure
-from selftest.synth.mixes import Fault
 from selftest.synth.printing import Served, Software, answered
 from selftest.timing import FORMATION_MS, LINE_US, READY_MS, RETRY_MS
 
@@ -83,14 +81,18 @@ class MemberProcess(Process):
         return number if number < TOPIC_PARTITIONS else None
 
 
+Fault = Callable[["GroupSimulation"], None]
+"""Befalls a group."""
+
+
 class GroupSimulation(LoggedDriver, Simulation):
     """Simulates the group `name` with so many members."""
 
     def __init__(
         self, name: str, spec: "Spec", size: int, software: Software, dice: random.Random,
-        connections: int, *, static: bool, coordinator: Step = step,
+        connections: int, *, static: bool,
     ) -> None:  # fmt: skip
-        super().__init__(Group(name, service=Service.ABSENT), spec.rules, coordinator)
+        super().__init__(Group(name, service=Service.ABSENT), spec.rules)
         self.spec, self.size, self.static = spec, size, static
         self.software, self.dice = software, dice
         self.connections = connections
