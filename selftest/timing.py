@@ -93,7 +93,3 @@ WRITE_MS = 2.0
 """How long a broker takes to store a record, where a log is synthesized from a recorded one."""
 SENT_MS = 0.15
 """How long it takes there to send a response."""
-
-# Traces of explored groups. In ms.
-TRACE_STEP_MS = 2.0
-"""How far requests of one instant stand apart in an event file."""

@@ -12,9 +12,8 @@ from reference_coordinator.driving.client import JOINED, JOINING, OUT, WAITING
 from reference_coordinator.frozen import replace_fields
 from selftest.explore.actions import after
 from selftest.explore.scene import Action, Process, Scene
-from selftest.explore.search import Broken, Explored, Explorer
+from selftest.explore.search import Broken, Explored, Explorer, next_by_itself
 from selftest.explore.trace import Trace
-from selftest.explore.waiting import next_by_itself
 
 STATIC_TWICE = (Process("a", "a"), Process("a-again", "a"))
 STATIC, DYNAMIC = Process("b", "b"), Process("d", None)

@@ -10,7 +10,7 @@ import pytest
 from reference_coordinator.replay import replay
 from reports.judgement.recording import Recording
 from selftest.lies import LIES, GroupLines
-from selftest.mutants.judging import verdict
+from selftest.mutants.judging import fails
 from selftest.mutants.synthesized_run import SynthesizedRun
 from selftest.synth.folder import make
 from selftest.synth.spec import MIXES
@@ -118,7 +118,7 @@ def test_a_lie_in_a_simulated_log_is_found(made: Path) -> None:
         lines = LIES[name].tell(log)
         assert lines is not None
         told = SynthesizedRun(made, recording, group, tuple(lines), log.fenced)
-        assert verdict(told, group) == "fail", name
+        assert fails(told, group), name
 
 
 def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(tmp_path: Path) -> None:
