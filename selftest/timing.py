@@ -30,15 +30,11 @@ HOUR_S = 3_600.0
 
 # Synthesized runs, since the first broker's start. In ms.
 ELECTED_MS = 900.0
-"""When the first coordinators are elected, and how much later each partition is loaded."""
+"""When the coordinators are elected."""
 LOADING_MS = 8.0
 """How long a partition without records is loaded, as in recorded runs."""
 READY_MS = 1_200.0
 """When every partition is loaded, and clients may come."""
-BROKER_SESSION_MS = 3_000.0
-"""How long after a broker's death its partitions get other leaders: `broker.session.timeout.ms`."""
-BACK_MS = 12_000.0
-"""How long a killed broker stays away: longer than an election."""
 STOPS_AFTER_MS = 250.0
 """How long after the last request the brokers stop: longer than a request takes."""
 FORMATION_MS = 400.0
@@ -66,7 +62,7 @@ HOUR_S = 3_600.0
 
 # Synthesized runs, since the first broker's start. In ms.
 ELECTED_MS = 900.0
-"""When the first coordinators are elected, and how much later each partition is loaded."""
+"""When the coordinators are elected."""
 LOADING_MS = 8.0
 """How long a partition without records is loaded, as in recorded runs."""
 READY_MS = 1_200.0

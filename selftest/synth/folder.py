@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from selftest.synth.cluster import BROKERS
+from selftest.synth import cluster
 from selftest.synth.spec import SIZES, Spec
-from selftest.timing import BACK_MS, READY_MS, STOPS_AFTER_MS
+from selftest.timing import READY_MS, STOPS_AFTER_MS
 
 STARTED_MS = 1_795_280_200_000
 """When the first broker of every synthesized run starts, UTC epoch ms."""
@@ -22,9 +22,6 @@ CLOCK_NS = 20_699_403_824_146
 MOST_WAITING = 48_000_000
 """How many characters of lines are sorted at once."""
 DIGITS = 16
-
-Process = tuple[str, int]
-"""A broker, and which of its processes: 1 is the first."""
 
 
 class Made(NamedTuple):
@@ -42,41 +39,41 @@ class LogFiles:
 
     def __init__(self, scratch: Path) -> None:
         self.scratch = scratch
-        self.waiting: dict[Process, list[str]] = defaultdict(list)
-        self.files: dict[Process, list[Path]] = defaultdict(list)
+        self.waiting: dict[str, list[str]] = defaultdict(list)
+        self.files: dict[str, list[Path]] = defaultdict(list)
         self.characters = 0
 
-    def add(self, process: Process, at_ms: float, text: str) -> None:
-        """Take a line of a broker's process."""
-        self.waiting[process].append(f"{round(at_ms * 1e6):0{DIGITS}}{text}\n")
+    def add(self, broker: str, at_ms: float, text: str) -> None:
+        """Take a line of a broker."""
+        self.waiting[broker].append(f"{round(at_ms * 1e6):0{DIGITS}}{text}\n")
         self.characters += len(text)
         if self.characters > MOST_WAITING:
             self._flush()
 
     def _flush(self) -> None:
-        for process, lines in self.waiting.items():
-            file = self.scratch / f"{len(self.files[process])}-{process[0]}-{process[1]}"
+        for broker, lines in self.waiting.items():
+            file = self.scratch / f"{len(self.files[broker])}-{broker}"
             file.write_text("".join(sorted(lines)))
-            self.files[process].append(file)
+            self.files[broker].append(file)
         self.waiting.clear()
         self.characters = 0
 
-    def merge(self, brokers: Path) -> tuple[int, Mapping[Process, int]]:
-        """Write the logs; return how many bytes there are, and the lines of each process."""
+    def merge(self, brokers: Path) -> Made:
+        """Write the logs."""
         self._flush()
-        size, lines_of = 0, defaultdict[Process, int](int)
-        for process in sorted(self.files):
-            log = brokers / process[0] / "group.log"
-            log.parent.mkdir(parents=True, exist_ok=True)
+        size = count = 0
+        for broker, sorted_files in self.files.items():
+            log = brokers / broker / "group.log"
+            log.parent.mkdir(parents=True)
             with ExitStack() as opened:
-                written = opened.enter_context(log.open("a"))
-                files = [opened.enter_context(one.open()) for one in self.files[process]]
+                written = opened.enter_context(log.open("w"))
+                files = [opened.enter_context(one.open()) for one in sorted_files]
                 for serial, line in enumerate(heapq.merge(*files), 1):
                     nanos = int(line[:DIGITS])
                     at_ms = STARTED_MS + nanos // 1_000_000
                     size += written.write(f"{serial} {at_ms} {CLOCK_NS + nanos} {line[DIGITS:]}")
-                    lines_of[process] = serial
-        return size, lines_of
+                    count += 1
+        return Made(size, count)
 
 
 def make(spec: Spec, folder: Path, progress: Callable[[str], None]) -> Made:
@@ -85,24 +82,21 @@ def make(spec: Spec, folder: Path, progress: Callable[[str], None]) -> Made:
     folder.mkdir(parents=True)
     with tempfile.TemporaryDirectory(prefix=".synth-", dir=folder) as scratch:
         files = LogFiles(Path(scratch))
-        for line in spec.cluster.lines():
-            thread, level, body, logger = line.event
-            files.add(
-                (line.broker, line.process), line.at_ms, f"{thread} {level} {body} ({logger})"
-            )
+        for line in cluster.lines(spec.wording.grammar, spec.end_ms):
+            files.add(*line)
         for number in range(spec.groups):
             if number and number % 10_000 == 0:
                 progress(f"{number} groups simulated")
-            for broker, at_ms, text in spec.lines(number):
-                files.add((broker, 1), at_ms, text)
+            for line in spec.lines(number):
+                files.add(*line)
         progress("merging")
-        size, lines_of = files.merge(folder / "brokers")
-    for name, content in _files(spec, lines_of[spec.cluster.killed, 1]).items():
+        made = files.merge(folder / "brokers")
+    for name, content in _files(spec).items():
         (folder / name).write_text(content, encoding="utf-8")
-    return Made(size, sum(lines_of.values()))
+    return made
 
 
-def _files(spec: Spec, killed_lines: int) -> Mapping[str, str]:
+def _files(spec: Spec) -> Mapping[str, str]:
     """Return the files beside the logs, by name; the killed broker's log had so many lines."""
     environment = {
         "kafka_version": spec.kafka,
@@ -114,12 +108,11 @@ def _files(spec: Spec, killed_lines: int) -> Mapping[str, str]:
         f" {spec.seconds:g} --mix {spec.mix_name} --seed {spec.seed}"
         f" --kafka {spec.kafka} --output FOLDER",
     }
-    steps = [{"id": "f1"}] if spec.cluster.kill_ms is not None else []
-    journal = (f"{json.dumps(entry)}\n" for entry in _journal(spec, killed_lines))
+    journal = (f"{json.dumps(entry)}\n" for entry in _journal(spec))
     return {
         "environment.json": json.dumps(environment, indent=2),
         "experiment.yaml": yaml.safe_dump(_experiment(spec), sort_keys=False),
-        "plan.json": json.dumps({"steps": steps}),
+        "plan.json": json.dumps({"steps": []}),
         "journal.jsonl": "".join(journal),
     }
 
@@ -131,7 +124,7 @@ def _experiment(spec: Spec) -> dict[str, Any]:
         "name": "synthesized",
         "description": "Groups that were simulated; no broker wrote these logs.",
         "cluster": {
-            "brokers": len(BROKERS),
+            "brokers": len(cluster.BROKERS),
             "version": spec.kafka,
             "coordinator": "java",
             "config": mix.broker_config,
@@ -157,20 +150,11 @@ def _duration(ms: float) -> str:
     return f"{round(ms)}ms"
 
 
-def _journal(spec: Spec, killed_lines: int) -> Iterator[dict[str, Any]]:
-    """Yield the entries; those of the broker that is killed tell how many lines its log had."""
+def _journal(spec: Spec) -> Iterator[dict[str, Any]]:
     formed_ms, stopped_ms = READY_MS + 1_000, spec.end_ms - STOPS_AFTER_MS
     yield _entry("phase", READY_MS - 200, phase="formation")
     yield _entry("steady_state", formed_ms, ok=True, probes=[])
     yield _entry("phase", formed_ms, phase="impact")
-    if (killed_ms := spec.cluster.kill_ms) is not None:
-        fault, broker = {"fault_id": "f1"}, int(spec.cluster.killed)
-        what = {"fault": "broker.kill", "target": f"broker-{broker}", "group": None}
-        yield _entry("intent", killed_ms - 1, **fault, **what, args={"broker": broker})
-        yield _entry("injected", killed_ms, **fault, log_lines=killed_lines)
-        yield _entry("verified", killed_ms + 40, **fault, verified=True, witness="the simulation")
-        healed_ms = killed_ms + BACK_MS + 400
-        yield _entry("healed", healed_ms, **fault, healed=True, how="started again")
     yield _entry("phase", stopped_ms - 60, phase="recovery")
     yield _entry("phase", stopped_ms + STOPS_AFTER_MS / 2, phase="teardown")
     yield _entry("phase", spec.end_ms + 80, phase="end")

@@ -10,10 +10,10 @@ from kafka_protocol.coordinator_lines import grammar_of
 from reference_coordinator.classic.profiles import Profile, Settings
 from reference_coordinator.driving.client import IN
 from selftest.mutants.wordings import Wording
-from selftest.synth.cluster import Cluster
-from selftest.synth.group import Fault, GroupSimulation, Line, MemberProcess
+from selftest.synth.cluster import Line
+from selftest.synth.group import Fault, GroupSimulation, MemberProcess
 from selftest.synth.printing import LIBRDKAFKA, UNNAMED, Delays, delays
-from selftest.timing import BACK_MS, FORMATION_MS, STOPS_AFTER_MS
+from selftest.timing import FORMATION_MS, READY_MS, STOPS_AFTER_MS
 
 SIZES = (2, 3, 4, 5)
 """The members of a group, in turn."""
@@ -26,9 +26,8 @@ class Mix:
     """The settings of all clients, in ms, and what befalls a group.
 
     `deploy_every_ms`: a rolling restart of all members, at times of its own in each group.
-    `fault_every_ms`: the mean time between two faults of a group. `failover`: whether a broker is
-    killed half-way. `settle_ms`: how long before the end nothing more befalls a group, so that no
-    request waits when the brokers stop.
+    `fault_every_ms`: the mean time between two faults of a group. `settle_ms`: how long before the
+    end nothing more befalls a group, so that no request waits when the brokers stop.
     """
 
     session_ms: int
@@ -37,7 +36,6 @@ class Mix:
     settle_ms: float
     deploy_every_ms: float | None = None
     fault_every_ms: float | None = None
-    failover: bool = False
     broker_config: dict[str, Any] = field(default_factory=dict)
 
 
@@ -56,7 +54,6 @@ MIXES = {
         commit_ms=1_000,
         settle_ms=7_000,
         fault_every_ms=3_500,
-        failover=True,
         broker_config={
             "group.initial.rebalance.delay.ms": 500,
             "group.min.session.timeout.ms": 1_000,
@@ -66,7 +63,7 @@ MIXES = {
     ),
 }
 """`steady`: heartbeats every 3 s, commits every 5 s, two deploys a day. `storm`: the settings and
-the faults of the recorded run in `tests/recorded`."""
+the faults of members of the recorded run in `tests/recorded`. No broker fails."""
 
 
 @dataclass(frozen=True)
@@ -99,14 +96,6 @@ class Spec:
     def settled_ms(self) -> float:
         """When the last restart or fault is."""
         return self.stopped_ms - self.mix.settle_ms
-
-    @cached_property
-    def cluster(self) -> Cluster:
-        """Its brokers; one is killed half-way if it can be back before the end."""
-        kill_ms = self.end_ms * 0.5
-        falls = self.mix.failover and kill_ms + BACK_MS + 1_000 < self.end_ms
-        grammar = self.wording.grammar
-        return Cluster(grammar, self.groups, self.end_ms, kill_ms if falls else None)
 
     @cached_property
     def wording(self) -> Wording:
@@ -148,7 +137,7 @@ class Spec:
 def befalls(group: GroupSimulation) -> list[tuple[float, Fault]]:
     """Return the deploys and faults of a group, and when they are."""
     mix, dice, end_ms = group.spec.mix, group.dice, group.spec.settled_ms
-    formed_ms = group.began_ms + FORMATION_MS + 4_000.0
+    formed_ms = READY_MS + FORMATION_MS + 4_000.0
     found: list[tuple[float, Fault]] = []
     if mix.deploy_every_ms is not None:
         at_ms = formed_ms + dice.uniform(0, mix.deploy_every_ms)

@@ -75,7 +75,7 @@ def test_a_synthesized_coordinator_does_too() -> None:
     left = 0
     for number in pairs:
         lines = run.simulation(number).run([(9_000.0, everyone_leaves)])
-        (found,) = printed((line.broker, line.text) for line in lines).values()
+        (found,) = printed((broker, text) for broker, _, text in lines).values()
         assert interleaved(found) == []
         names = [one.template for one in found]
         if names.count("left") == 2:  # a member that waits for an answer ends without a word
