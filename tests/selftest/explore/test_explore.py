@@ -29,7 +29,7 @@ NOT_FOUND = {
     "commits_do_not_keep_alive", "syncs_do_not_keep_alive",
     # the scopes have no batch, no `group.max.size`, one share for all, no broker out of office
     "removes_the_first_alone", "has_no_max_size", "counts_one_too_many",
-    "gives_everyone_the_leaders_share", "speaks_without_office",
+    "gives_everyone_the_leaders_share", "answers_when_not_coordinator",
     # what the coordinator does instead is allowed in some release or state
     "knows_no_instances", "does_not_extend_initial_delay",
 }  # fmt: skip

@@ -117,7 +117,7 @@ def test_the_oracle_explains_the_kept_sequences_and_a_mutant_does_not() -> None:
 
 def test_real_responses_contradict_a_coordinator_without_its_partition() -> None:
     recording = Recording(KEPT / "kafka-4.3.0")
-    assert judging.contradicts(recording, "failover", MUTANTS["speaks_without_office"])
+    assert judging.contradicts(recording, "failover", MUTANTS["answers_when_not_coordinator"])
     assert not judging.contradicts(recording, "failover", MUTANTS["has_no_max_size"])
 
 

@@ -66,8 +66,8 @@ def test_a_planted_leak_is_found_by_its_kind_alone(leak: str) -> None:
         (["python", "-m", "locust", "-f", "x"], "Locust"),
         (["/v/python", "/v/bin/groupquake", "run", "x"], "runner"),
         (["python", "-m", "chaos.tap"], "tap"),
-        (["python", "-I", "-S", "/v/chaos/clusters/guard.py", "processes", "x"], "guard"),
-        (["java", "-Xmx256m", "kafka.Kafka", "x"], "brokers"),
+        (["python", "-I", "-S", "/v/chaos/clusters/guard.py", "processes", "x"], None),
+        (["java", "-Xmx256m", "kafka.Kafka", "x"], None),
         (["java", "org.apache.spark.deploy.SparkSubmit"], None),
     ],
 )
