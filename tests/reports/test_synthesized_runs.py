@@ -7,7 +7,7 @@ import pytest
 from selftest.synth.folder import make
 from selftest.synth.spec import MIXES
 from tests.reports.conftest import Judge
-from tests.selftest.synth.specs import spec
+from tests.selftest.synth.shape import spec
 
 pytestmark = pytest.mark.spark
 

@@ -15,8 +15,7 @@ from selftest.mutants.synthesized_run import SynthesizedRun
 from selftest.synth.folder import make
 from selftest.synth.spec import MIXES
 from tests.recorded.logs import RECORDINGS
-from tests.selftest.synth.shape import Shape, read
-from tests.selftest.synth.specs import spec
+from tests.selftest.synth.shape import Shape, read, spec
 
 RECORDED = RECORDINGS["kafka-4.3.0"].folder
 

@@ -12,8 +12,7 @@ from kafka_protocol.log_line import EVENT
 from kafka_protocol.request_log import COMPLETED
 from selftest.synth.group import GroupSimulation
 from tests.recorded.logs import RECORDINGS
-from tests.selftest.synth.shape import PARSER
-from tests.selftest.synth.specs import spec
+from tests.selftest.synth.shape import PARSER, spec
 
 FOLLOWS = {"left": ("preparing", "empty"), "session_expired": ("preparing", "empty")}
 """What a line may give rise to, if it gives rise to any."""
