@@ -49,34 +49,33 @@ def later(line: SynthesizedLine, by_ms: float) -> SynthesizedLine:
     return replace(line, at_ms=line.at_ms + by_ms)
 
 
+def _moved(by_ms: float, line: SynthesizedLine) -> Lines:
+    return [later(line, by_ms)]
+
+
+CHANGES: Mapping[str, Callable[[SynthesizedLine], Lines]] = {
+    "left_out": lambda _: [],
+    "twice": lambda line: [line, later(line, AGAIN_MS)],
+    "early": partial(_moved, -MOVED_MS),
+    "late": partial(_moved, MOVED_MS),
+}
+
+
 def lines() -> Iterator[Lie]:
     """Yield what leaves a line out, adds one, moves one, or changes a number in one."""
-    for template in ("preparing", "stabilized", "assignment", "group_loaded"):
-        name = template.removeprefix("group_")
-        changes: dict[str, Callable[[SynthesizedLine], Lines]] = {
-            "left_out": lambda _: [],
-            "twice": lambda line: [line, later(line, AGAIN_MS)],
-            "early": partial(_moved, -MOVED_MS),
-            "late": partial(_moved, MOVED_MS),
-        }
-        for what, change in changes.items():
+    for template in ("preparing", "stabilized", "assignment"):
+        for what, change in CHANGES.items():
             freedom = "order of lines" if what in ("early", "late") else "lines"
-            if name != "loaded":
-                tell = changed(template, change)
-                yield Lie(f"{name}_line_{what}", freedom, *QUIET, tell)
-            elif what in OF_LOADS:
-                tell = changed(template, change)
-                yield Lie(f"{name}_line_{what}", freedom, *FAULTY, tell, OF_LOADS[what])
+            yield Lie(f"{template}_line_{what}", freedom, *QUIET, changed(template, change))
+    for what, doubts in OF_LOADS.items():
+        tell = changed("group_loaded", CHANGES[what])
+        yield Lie(f"loaded_line_{what}", "lines", *FAULTY, tell, doubts)
     for name, (template, pattern) in NUMBERS.items():
         tell = changed(template, partial(_one_more, pattern))
         if template == "group_loaded":
             yield Lie(name, "lines", *FAULTY, tell, ("wrong_line",))
         else:
             yield Lie(name, "lines", *QUIET, tell)
-
-
-def _moved(by_ms: float, line: SynthesizedLine) -> Lines:
-    return [later(line, by_ms)]
 
 
 def _one_more(pattern: str, line: SynthesizedLine) -> Lines:
