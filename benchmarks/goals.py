@@ -41,8 +41,8 @@ def _members(folder: Path, show: Show) -> Json:
     found = {}
     for name, (count, commit) in loads.items():
         client = name.partition(",")[0]
-        seconds = HUB_SECONDS.get(client, SECONDS)
-        found[name] = members.hold(folder / name, client, count, seconds, commit, show)
+        seconds, place = HUB_SECONDS.get(client, SECONDS), folder / f"{client}-{commit}"
+        found[name] = members.hold(place, client, count, seconds, commit, show)
     return found
 
 

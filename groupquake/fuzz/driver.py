@@ -228,6 +228,7 @@ class Driver:
         patience_ms = how["patience_ms"] if "patience_ms" in how else self.rng.choice(PATIENCE_MS)
         self.wait(patience_ms, lambda: number not in self._open)
 
+    # Each takes what `send` takes behind the API; operators' requests change no process.
     join = partialmethod(send, "JOIN_GROUP")
     sync = partialmethod(send, "SYNC_GROUP")
     heartbeat = partialmethod(send, "HEARTBEAT")
