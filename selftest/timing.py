@@ -43,48 +43,6 @@ RETRY_MS = 120.0
 """How long a client waits after an error of the coordinator: about `retry.backoff.ms`."""
 LINE_US = 45
 """How long the coordinator takes for a line, in µs, as in recorded runs."""
-WRITE_MS = 50.0
-"""The answers that wait for one write are sent within this time."""
-SOON_MS = 1_000.0
-"""How soon a commit follows another that overtakes it, and how long after the begin of an outage
-its effects are there."""
-
-# Soak. In s.
-SAMPLED_EVERY_S = 2.0
-"""How often processes are sampled: a fault of 8 s shows in four samples."""
-SETTLES_S = 20.0
-"""How long after a fault was verified connections and threads may still come and go."""
-AWAY_S = 8
-"""How long members are away: two heartbeat intervals show, and a session is longer."""
-LONGEST_S = 25
-"""How long a fault may take until it is healed and verified, on a busy machine."""
-HOUR_S = 3_600.0
-
-# Synthesized runs, since the first broker's start. In ms.
-ELECTED_MS = 900.0
-"""When the coordinators are elected."""
-LOADING_MS = 8.0
-"""How long a partition without records is loaded, as in recorded runs."""
-READY_MS = 1_200.0
-"""When every partition is loaded, and clients may come."""
-BROKER_SESSION_MS = 3_000.0
-"""How long after a broker's death its partitions get other leaders: `broker.session.timeout.ms`."""
-BACK_MS = 12_000.0
-"""How long a killed broker stays away: longer than an election."""
-STOPS_AFTER_MS = 250.0
-"""How long after the last request the brokers stop: longer than a request takes."""
-FORMATION_MS = 400.0
-"""The time in which the clients of a group start: within the initial delay."""
-RETRY_MS = 120.0
-"""How long a client waits after an error of the coordinator: about `retry.backoff.ms`."""
-LINE_US = 45
-"""How long the coordinator takes for a line, in µs, as in recorded runs."""
-NO_OTHER_MS = 6_000.0
-"""How far other rebalances are from one that is planted: none is taken for it."""
-OWN_LINES_MS = 0.5
-"""How long the coordinator writes lines about one request."""
-NO_REQUEST_MS = 20.0
-"""How far the lines of another request are from a line that is left out."""
 WRITE_MS = 2.0
 """How long a broker takes to store a record, where a log is synthesized from a recorded one."""
 SENT_MS = 0.15
