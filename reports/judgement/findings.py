@@ -57,6 +57,7 @@ class Finding:
     since_ms: float | None = None
     seen_ms: float = 0.0
     about: str = ""
+    despite_lateness: bool = False  # it is one also if anything may be late for want of a CPU
     may_be: Disturbance | None = None  # what may explain it, so that it is not proven
 
     @property
@@ -112,6 +113,7 @@ def _finding(
 ) -> Finding:
     """Return what a row with group, broker and line shows; of a moment, if not `more` is known."""
     span: Json = {"from_ms": at_ms, "until_ms": at_ms}
+    span["despite_lateness"] = row.get("despite_lateness", False)
     return Finding(
         kind=kind,
         group=row["group"],
@@ -227,21 +229,24 @@ def _described(row: Row, side: str) -> str:
 def _rooted(found: list[Finding]) -> list[Finding]:
     """Link each finding to the earlier finding of its group that it follows from.
 
-    Nothing follows from a doubtful line, or from one about what a coordinator loaded.
+    Nothing follows from a doubtful line, or from one about what a coordinator loaded. What stands
+    despite lateness does not follow from what lateness may explain.
     """
     linked: list[Finding] = []
-    roots: dict[str, tuple[int, float]] = {}
+    reaches: dict[tuple[str, bool], tuple[int, float]] = {}  # of the last roots, until when
     for place, finding in enumerate(found):
-        root, reach_ms = roots.get(finding.group, (place, -inf))
-        if finding.from_ms <= reach_ms:
+        may_follow = (True,) if finding.despite_lateness else (True, False)
+        before = (reaches.get((finding.group, stands), (place, -inf)) for stands in may_follow)
+        root = next((root for root, reach_ms in before if finding.from_ms <= reach_ms), place)
+        if root != place:
             finding = replace(finding, root=root)  # noqa: PLW2901
         elif finding.kind == DOUBTFUL or finding.about in OF_LOADS:
             linked.append(finding)
             continue
-        else:
-            root = place
-        roots[finding.group] = root, max(reach_ms, finding.until_ms + TIMER_SLACK_MS)
         linked.append(finding)
+        of_root = finding.group, linked[root].despite_lateness
+        _, reach_ms = reaches.get(of_root, (root, -inf))
+        reaches[of_root] = root, max(reach_ms, finding.until_ms + TIMER_SLACK_MS)
     return linked
 
 
@@ -292,6 +297,7 @@ def listed(found: Sequence[Finding], places: LogPlaces) -> list[Json]:
                 "observed": one.observed,
                 "log": _place(one, places),
                 **({"history": one.history} if one.history else {}),
+                **({"despite_lateness": True} if one.despite_lateness else {}),
                 **({"may_be": one.may_be.because} if one.may_be else {}),
                 **({"times": times} if times > FEW else {}),
             }

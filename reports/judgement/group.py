@@ -3,10 +3,11 @@
 Groups do not depend on each other, so each is judged alone, by plain functions.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import fields, replace
-from functools import cache
+from functools import cache, partial
 from itertools import chain
 from typing import Any, cast
 
@@ -41,11 +42,13 @@ EXPECTED = """
     members INT, assigned_members INT, static_members INT, leader STRING, assigned_ms DOUBLE,
     ended_as STRING, duration_ms DOUBLE
 """
-VIOLATIONS = """
+DEPARTURES = """
     group STRING, at_ms DOUBLE, until_ms DOUBLE, request STRING, rule STRING, expected STRING,
     observed STRING, searched BOOLEAN, broker STRING, file STRING, line LONG, api STRING,
     client_id STRING, arrived_ms DOUBLE
 """  # responses that the rules do not explain, each with its request
+DESPITE_LATENESS = ", despite_lateness BOOLEAN"
+"""Of a difference: whether it is one also if anything may be late, as it may be without a CPU."""
 GROUPS = """
     group STRING, requests LONG, explained LONG, first_ms DOUBLE, last_ms DOUBLE,
     max_rebalance_timeout_ms DOUBLE, max_session_timeout_ms DOUBLE,
@@ -63,11 +66,11 @@ BROKEN = "group STRING, promise STRING"
 TABLES = {
     "observed": OBSERVED,
     "expected": EXPECTED,
-    "comparison": compare.COMPARISON,
-    "member_lines": member_lines.MEMBER_LINES,
+    "comparison": compare.COMPARISON + DESPITE_LATENESS,
+    "member_lines": member_lines.MEMBER_LINES + DESPITE_LATENESS,
     "groups": GROUPS,
-    "violations": VIOLATIONS,
-    "departures": VIOLATIONS,
+    "violations": DEPARTURES + DESPITE_LATENESS,
+    "departures": DEPARTURES,
     "bound": BOUND,
     "broken": BROKEN,
     "assigned": assignments.ASSIGNED,
@@ -82,6 +85,10 @@ TABLES = {
     "witnesses": witnesses.WITNESSES,
     "digests": DIGESTS,
 }
+OF_TIME = ("match", "early", "late", "early_line", "late_line")
+"""The outcomes of rows that tell of a time, or of no difference."""
+Difference = tuple[str, frozenset[tuple[str, Any]]]
+"""A row of one of the tables DIFFERENCES, but for its times."""
 Tries = Mapping[frozenset[str], frozenset[str] | None]
 """By the promises that a try took for broken: the rules that it read, None if it failed."""
 
@@ -131,8 +138,11 @@ def _checked(evidence: GroupEvidence, chunks: Iterable[Chunk]) -> Iterator[Named
             yield from checker.add(batch) or ()
         judgement.add(batch)
     found = judgement.compared()
+    despite_lateness = _despite_lateness(evidence, found)
     ends = chain.from_iterable(checker.end() for checker in beside)
     for name, row in chain(_rows_of(found), _unexpected_loads(evidence), ends):
+        if name in DIFFERENCES:
+            row["despite_lateness"] = _but_for_times(name, row) in despite_lateness
         if name in DUE and row["line"] is None:
             row.update(evidence.last_line(row[DUE[name]]))
         evidence.is_wrong |= name in DIFFERENCES and row.get("outcome") != "match"
@@ -140,6 +150,37 @@ def _checked(evidence: GroupEvidence, chunks: Iterable[Chunk]) -> Iterator[Named
     yield from evidence.final_rows(judgement.explained, judgement.record_bytes)
     if evidence.members.has_statics:
         yield from _promises(evidence, found, noted, judgement.replay)
+
+
+def _despite_lateness(evidence: GroupEvidence, found: Tables) -> set[Difference]:
+    """Return the differences that lateness for want of a CPU does not explain either.
+
+    The group is replayed again, with as much more tolerance. A difference that tells of a time
+    alone is left out. So is everything of a group with an answer that proves nothing on a late
+    machine: there are too many orders to try, or its time is wrong, or a write failed, which also
+    depends on how long replicas take.
+    """
+    context = evidence.context
+    if not context.late_ms or evidence.wire is not None or is_explained(found):
+        return set()
+    tables = _compared(
+        evidence, context.profile, first_alone=context.first_alone, late_ms=context.late_ms
+    )
+    failed_writes = {error.name for error in context.profile.failed_writes}
+    for row in tables["violations"]:
+        is_answer = row["searched"] and row["rule"] == "answer"
+        if not is_answer or not failed_writes.isdisjoint(re.findall(r"\w+", row["observed"])):
+            return set()
+    return {
+        _but_for_times(name, row)
+        for name in DIFFERENCES
+        for row in tables[name]
+        if row.get("outcome") not in OF_TIME
+    }
+
+
+def _but_for_times(table: str, row: Json) -> Difference:
+    return table, frozenset((name, row[name]) for name in row if not name.endswith("_ms"))
 
 
 def _rows_of(tables: Tables) -> Iterator[Named]:
@@ -166,10 +207,11 @@ def _promises(
     yield from checkers.rows("departures", kept["violations"])
     if context.rules is not None and not is_explained(kept):
         known: dict[frozenset[str], frozenset[str] | None] = {frozenset(): None}
-        if not differing(context.rules, context.profile):
+        if not differing(context.rules, context.profile) and not context.late_ms:
             own = noted.read if is_explained(found) else None
             known[differing(context.rules, context.promised)] = own
-        explained = lambda rules: is_explained(_compared(evidence, rules, first_alone=True))
+        tried = partial(_compared, evidence, first_alone=True, late_ms=context.late_ms)
+        explained = lambda rules: is_explained(tried(rules))
         names = broken_promises(explained, context.rules, context.promised, known)
         yield from checkers.rows("broken", ({"promise": name} for name in names))
 
@@ -180,9 +222,10 @@ def _compared(
     *,
     first_alone: bool,
     first: GroupReplay | None = None,
+    late_ms: float = 0.0,
 ) -> Tables:
     """Check all evidence by some rules; `first` is its replay by others, see `GroupReplay`."""
-    judgement = GroupCheck(evidence, profile, first_alone, first)
+    judgement = GroupCheck(evidence, profile, first_alone, first, late_ms)
     for batch in evidence.batches:
         judgement.add(batch)
         if first_alone and judgement.is_wrong:

@@ -12,7 +12,7 @@ from math import inf
 
 from reports.judgement.run.disturbance import Disturbance, Source
 from reports.judgement.run.journal import LARGEST, Account, Entry, Form, entry
-from reports.timing import SAMPLED_UNTIL_MS, STANDSTILL_MS
+from reports.timing import LATE_UNDER_PRESSURE_MS, SAMPLED_UNTIL_MS, STANDSTILL_MS, WRITES_FAIL_MS
 
 BUSY_WAITING = 0.8
 """The share of an interval in which something waited for a CPU, from which on brokers may, too."""
@@ -69,6 +69,21 @@ def busy_times(samples: Iterable[Entry]) -> list[Disturbance]:
         elif sample["event"] == "sample" and sample["interval_ms"] > 0:
             found += _starved(sample)
     return found
+
+
+def late_ms(samples: Iterable[Entry], busy: Iterable[Disturbance]) -> float:
+    """Return how late all of a machine may have been in `busy` times; 0 if that is not known.
+
+    The runner, which takes the samples, shows it. It shows nothing of a single broker that is
+    throttled, or of a time without samples. A machine that is so late that writes may fail shows
+    nothing, too.
+    """
+    if not any(one.is_of_machine for one in busy):
+        return 0.0
+    late = (span for one in samples if one["event"] == "late" for span in _span(one))
+    longest_ms = max((until_ms - from_ms for from_ms, until_ms in late), default=0.0)
+    all_ms = LATE_UNDER_PRESSURE_MS + longest_ms
+    return all_ms if all_ms < WRITES_FAIL_MS else 0.0
 
 
 def unsampled(samples: Iterable[Entry], until_ms: float) -> list[Disturbance]:

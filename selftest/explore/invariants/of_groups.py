@@ -13,7 +13,6 @@ from reference_coordinator.classic.events import (
     TimerKind,
     Unloaded,
 )
-from reference_coordinator.classic.profiles import NEW_MEMBER_JOIN_TIMEOUT_MS
 from reference_coordinator.classic.records import GroupRecord
 from reference_coordinator.classic.state import (
     ACTIVE,
@@ -22,6 +21,7 @@ from reference_coordinator.classic.state import (
     PREPARING_REBALANCE,
     STABLE,
 )
+from reference_coordinator.timing import NEW_MEMBER_JOIN_TIMEOUT_MS
 from selftest.explore.scene import Stepped
 
 
