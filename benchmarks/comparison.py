@@ -7,15 +7,14 @@ The storm is the recorded run, multiplied to a size; steady evidence is synthesi
 """
 
 import json
-import lzma
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -24,7 +23,7 @@ import click
 import psutil
 
 from benchmarks import plain
-from benchmarks.evidence import RECORDED, multiply
+from benchmarks.evidence import multiply
 from benchmarks.table import HEAD, Line, table
 from kafka_protocol.request_log import COMPLETED
 from reference_coordinator.classic.releases import profile_for
@@ -32,11 +31,12 @@ from reports.judgement.run.run_folder import logs_bytes
 from selftest.synth.folder import make
 from selftest.synth.spec import Spec
 
+Json = dict[str, Any]
 RELEASE = "4.3.0"
 STEADY_GROUPS, STEADY_SECONDS = 1_000, 330.0
 
 
-def pipeline(folder: Path) -> plain.Found:
+def pipeline(folder: Path) -> Json:
     """Judge a run folder with a session on this machine: tables, verdict and page."""
     from reports import analyse  # noqa: PLC0415 (the other sides do without)
     from reports.ingest.spark import SparkOptions, session  # noqa: PLC0415
@@ -56,16 +56,17 @@ def _cpu_s() -> float:
     return sum(sum(one.cpu_times()[:4]) for one in (this, *this.children(recursive=True)))
 
 
-def _plain(side: Callable[[Path], plain.Found]) -> Callable[[Path], dict[str, Any]]:
-    def timed(folder: Path) -> dict[str, Any]:
-        began, before_s = time.perf_counter(), time.process_time()
-        found = side(folder)
-        return {"s": time.perf_counter() - began, "cpu_s": time.process_time() - before_s, **found}
-
-    return timed
+def _plain(side: Callable[[Path], plain.Found], folder: Path) -> Json:
+    began, before_s = time.perf_counter(), time.process_time()
+    found = side(folder)
+    return {"s": time.perf_counter() - began, "cpu_s": time.process_time() - before_s, **found}
 
 
-SIDES = {"loop": _plain(plain.loop), "same work": _plain(plain.same_work), "pipeline": pipeline}
+SIDES: dict[str, Callable[[Path], Json]] = {
+    "loop": partial(_plain, plain.loop),
+    "same work": partial(_plain, plain.same_work),
+    "pipeline": pipeline,
+}
 
 
 def steady(folder: Path) -> None:
@@ -112,10 +113,7 @@ def measure(row: str, folder: Path, pairs: int) -> Iterator[Line]:
 
 def report(folder: Path) -> Line:
     """Judge the recorded run by `groupquake report`, in a new process."""
-    shutil.copytree(RECORDED, folder, ignore=shutil.ignore_patterns("*.xz"))
-    for packed in RECORDED.glob("brokers/*/group.log.xz"):
-        log = folder / "brokers" / packed.parent.name / "group.log"
-        log.write_bytes(lzma.decompress(packed.read_bytes()))
+    multiply(0.1, folder)
     began = time.perf_counter()
     _run("groupquake", "report", str(folder))
     return Line("groupquake report, small run, cold", "", time.perf_counter() - began, "s", 5)

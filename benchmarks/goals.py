@@ -10,13 +10,12 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
 
-from benchmarks import chaos_timing, group_log, members, oracle, tap, verdict
+from benchmarks import latency, members, oracle, runs
 from benchmarks.table import HEAD, Line, as_text, markdown, table
 
 Json = dict[str, Any]
@@ -28,7 +27,6 @@ SECONDS = 30.0
 """How long members are measured."""
 HUB_SECONDS = {"librdkafka": 100.0}
 """How long instead, so that one second of a hundred is not the p99 of its longest delays."""
-TAP_RATE = 2_000.0
 ORACLE_GOALS = {"steady 5": 250_000, "steady 500": 150_000, "storm": 20_000}
 EACH = 4_000
 """Members of a Locust process, where there are several."""
@@ -38,49 +36,21 @@ EACH = 4_000
 
 
 def _members(folder: Path, show: Show) -> Json:
+    loads = {"wire": (WIRE, NEVER)} | {peer: (count, NEVER) for peer, count in PEERS.items()}
+    loads["wire, commits"] = (WIRE, "5s")
     found = {}
-    rows = [("wire", WIRE, NEVER), *((peer, count, NEVER) for peer, count in PEERS.items()),
-            ("wire", WIRE, "5s")]  # fmt: skip
-    for client, count, commit in rows:
-        show(f"{count:,} members of {client}, commits every {commit}")
-        seconds = HUB_SECONDS.get(client, SECONDS)
-        held = members.hold(folder / f"{client}-{commit}", client, count, seconds, commit)
-        show(members.shown(held))
-        name = client if commit == NEVER else f"{client}, commits"
-        found[name] = asdict(held) | {"per_core": held.per_core}
+    for name, (count, commit) in loads.items():
+        client = name.partition(",")[0]
+        seconds, place = HUB_SECONDS.get(client, SECONDS), folder / f"{client}-{commit}"
+        found[name] = members.hold(place, client, count, seconds, commit, show)
     return found
 
 
 def _processes(folder: Path, show: Show) -> Json:
-    found = {}
-    for processes in (1, 2):
-        show(f"{processes} x {EACH:,} members of wire")
-        held = members.hold(
-            folder / str(processes), "wire", processes * EACH, SECONDS, NEVER, processes
-        )
-        show(members.shown(held))
-        found[str(processes)] = asdict(held) | {"per_core": held.per_core}
-    return found
-
-
-def _group_log(folder: Path, show: Show) -> Json:
-    return dict(group_log.measure(folder, 20, 2.5, show))
-
-
-def _chaos(folder: Path, _: Show) -> Json:
-    return chaos_timing.run(folder, 100)
-
-
-def _tap(folder: Path, _: Show) -> Json:
-    return tap.measure(folder, TAP_RATE, 20.0)
-
-
-def _oracle(_: Path, __: Show) -> Json:
-    return oracle.measure()
-
-
-def _verdict(folder: Path, _: Show) -> Json:
-    return verdict.run(folder, verdict.EXPERIMENT)
+    return {
+        str(many): members.hold(folder / str(many), "wire", many * EACH, SECONDS, NEVER, show, many)
+        for many in (1, 2)
+    }
 
 
 # what their lines say
@@ -138,7 +108,7 @@ def _of_chaos(found: Json) -> Iterator[Line]:
 
 def _of_tap(found: Json) -> Iterator[Line]:
     direct, through = found["direct"], found["through"]
-    yield Line(f"tap, {TAP_RATE:,.0f} heartbeats/s: p50 of their answers",
+    yield Line(f"tap, {latency.RATE:,.0f} heartbeats/s: p50 of their answers",
                f"directly {direct['p50_ms']:.3g} ms; p99 {direct['p99_ms']:.3g} and"
                f" {through['p99_ms']:.3g} ms; {through['cpu']:.0%} of a core",
                through["p50_ms"], "ms")  # fmt: skip
@@ -151,7 +121,7 @@ def _of_oracle(found: Json) -> Iterator[Line]:
 
 def _of_verdict(found: Json) -> Iterator[Line]:
     stages = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in found["stages_s"].items())
-    yield Line(f"{verdict.EXPERIMENT} to its verdict : its plan and the cluster's start", stages,
+    yield Line(f"{runs.EXPERIMENT} to its verdict : its plan and the cluster's start", stages,
                found["ratio"], "x", 1.25)  # fmt: skip
 
 
@@ -165,11 +135,13 @@ class Row(NamedTuple):
 ROWS: Mapping[str, Row] = {
     "members": Row(_members, _of_members),
     "processes": Row(_processes, _of_processes),
-    "group-log": Row(_group_log, _of_group_log),
-    "chaos": Row(_chaos, _of_chaos),
-    "tap": Row(_tap, _of_tap),
-    "oracle": Row(_oracle, _of_oracle),
-    "verdict": Row(_verdict, _of_verdict),
+    "group-log": Row(
+        lambda folder, show: latency.of_group_log(folder, 20, 2.5, show), _of_group_log
+    ),
+    "chaos": Row(lambda folder, _: runs.chaos(folder, 100), _of_chaos),
+    "tap": Row(lambda folder, _: latency.of_tap(folder, latency.RATE, 20.0), _of_tap),
+    "oracle": Row(lambda *_: oracle.measure(), _of_oracle),
+    "verdict": Row(lambda folder, _: runs.verdict(folder), _of_verdict),
 }
 
 

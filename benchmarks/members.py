@@ -15,8 +15,8 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -47,36 +47,6 @@ CONFIG = {
 }
 _SERVED = re.compile(r'"requestApiKey":12,.*"totalTimeMs":([0-9.]+)')
 _REMOVED = ("has failed, removing it", "due to session expiration")
-
-
-@dataclass
-class Held:
-    """What members of a client cost, and how they fared. `cpu` is a share of one core."""
-
-    client: str
-    members: int
-    processes: int
-    commit: str
-    joined_s: float
-    cpu: float
-    """With several processes the share of the busiest one."""
-    memory_kb: float
-    """Of each member, beyond what Locust takes without one."""
-    hub_gap_p99_ms: float
-    """Of the longest delays of each second; of the worst process."""
-    lost: int
-    """Sessions that ended, by the broker's log."""
-    served_p99_ms: float
-    """Of a heartbeat in the broker, by its log."""
-    heartbeats: int = 0
-    p50_ms: float | None = None
-    """Of a heartbeat as its client sees it, where the client tells."""
-    p99_ms: float | None = None
-
-    @property
-    def per_core(self) -> float:
-        """How many members one core would hold, at this cost each."""
-        return self.members / self.processes / self.cpu
 
 
 class Load:
@@ -120,7 +90,7 @@ class Load:
     def joined(self) -> int:
         """Return how many members have joined."""
         self._require_up()
-        return sum(seen["joined"] for seen in self._seen())
+        return sum(int(seen["joined"]) for seen in self._seen())
 
     def begin(self) -> None:
         """Begin to measure heartbeats and delays."""
@@ -149,7 +119,7 @@ class Load:
 
     def memory(self) -> int:
         """Return the resident bytes that its members take."""
-        resident = -sum(seen["bare"] for seen in self._seen())
+        resident = -sum(int(seen["bare"]) for seen in self._seen())
         for file in self._probes.glob("*.json"):
             worker = psutil.Process(int(file.stem))
             for one in (worker, *worker.children(recursive=True)):
@@ -168,9 +138,19 @@ class Load:
 
 
 def hold(
-    folder: Path, client: str, count: int, seconds: float, commit: str, processes: int | None = None
-) -> Held:
-    """Let members of a client join and stay, on one core unless a number of processes is given."""
+    folder: Path, client: str, count: int, seconds: float, commit: str,
+    show: Callable[[str], None], processes: int | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Let members of a client join and stay, on one core unless a number of processes is given.
+
+    Return what they cost and how they fared. `cpu` is a share of one core; of several processes
+    that of the busiest one. `per_core` is how many members a core would hold, at this cost each.
+    `memory_kb` is of each member, beyond what Locust takes without one. `hub_gap_p99_ms` is of the
+    longest delays of each second, of the worst process. `lost` are the sessions that ended, and
+    `served_p99_ms` is of a heartbeat in the broker, both by its log. `p50_ms` and `p99_ms` are of a
+    heartbeat as its client sees it, where the client tells.
+    """
+    show(f"{count:,} members of {client} in {processes or 1} process(es), commits every {commit}")
     on_one_core, processes = processes is None, processes or 1
     _, descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)
     if 0 <= descriptors < count + SPARE:
@@ -181,7 +161,8 @@ def hold(
         f"bench-{os.getpid()}", folder / "brokers", brokers=1, heap_mb=2_048, config=CONFIG
     )
     with cluster, ExitStack() as stack:
-        _create_topic(cluster.bootstrap)
+        admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+        admin.create_topics([NewTopic("orders", 8, 1)])["orders"].result()
         experiment = _experiment(folder, client, count, commit)
         if client in ADAPTERS:
             programs.prepare(folder, find(str(experiment)), None, print)
@@ -195,7 +176,7 @@ def hold(
             if time.monotonic() - began > JOINED_WITHIN_S:
                 raise SystemExit(f"{client}: {load.joined()} of {count} have joined; see {folder}")
             time.sleep(1.0)
-        joined_s = time.monotonic() - began
+        show(f"all in after {time.monotonic() - began:.0f} s")
         time.sleep(SETTLED_S)
         group_log = cluster.brokers[0].group_log
         read_to = group_log.stat().st_size
@@ -204,18 +185,16 @@ def hold(
         time.sleep(seconds)
         took_s, after_s = time.monotonic() - began, load.cpu_s()
         each = [(spent - before_s.get(pid, 0.0)) / took_s for pid, spent in after_s.items()]
-        held = Held(
-            client, count, processes, commit, joined_s,
-            cpu=sum(each) if on_one_core else max(each),
-            memory_kb=load.memory() / count / 1024,
-            hub_gap_p99_ms=load.hub_gap_p99_ms(),
-            lost=sum(group_log.read_text().count(words) for words in _REMOVED),
-            served_p99_ms=_served_p99_ms(group_log, read_to),
-        )  # fmt: skip
-        beats = load.heartbeats()
-    if beats:
-        held.heartbeats = beats.total()
-        held.p50_ms, held.p99_ms = quantile(beats, 0.5), quantile(beats, 0.99)
+        cpu = sum(each) if on_one_core else max(each)
+        held = {
+            "client": client, "members": count, "cpu": cpu, "per_core": count / processes / cpu,
+            "memory_kb": load.memory() / count / 1024, "hub_gap_p99_ms": load.hub_gap_p99_ms(),
+            "lost": sum(group_log.read_text().count(words) for words in _REMOVED),
+            "served_p99_ms": _served_p99_ms(group_log, read_to),
+        }  # fmt: skip
+        if beats := load.heartbeats():
+            held |= {"p50_ms": quantile(beats, 0.5), "p99_ms": quantile(beats, 0.99)}
+    show(", ".join(f"{name} {value}" for name, value in held.items()))
     return held
 
 
@@ -228,59 +207,31 @@ def _served_p99_ms(group_log: Path, since: int) -> float:
 
 
 def _experiment(folder: Path, client: str, count: int, commit: str) -> Path:
-    groups = [
-        {
+    """Write an experiment whose members are in groups of `GROUP`."""
+    groups = []
+    for number in range(-(-count // GROUP)):
+        members = {"kind": "static", "client": client, "count": min(GROUP, count - number * GROUP)}
+        groups.append({
             "name": f"bench-{number}",
             "topics": ["orders"],
             "session_timeout": SESSION,
             "heartbeat_interval": f"{HEARTBEAT_S}s",
             "commit_interval": commit,
-            "members": [
-                {
-                    "kind": "static",
-                    "client": client,
-                    "count": min(GROUP, count - number * GROUP),
-                    "instance_id": f"bench-{number}-{{n}}",
-                }
-            ],
-        }
-        for number in range(-(-count // GROUP))
-    ]
-    file = folder / "experiment.yaml"
+            "members": [{**members, "instance_id": f"bench-{number}-{{n}}"}],
+        })  # fmt: skip
+    topic = {"name": "orders", "partitions": 8, "replication_factor": 1}
     content = {
         "name": "members",
         "cluster": {"brokers": 1},
-        "workload": {
-            "topics": [{"name": "orders", "partitions": 8, "replication_factor": 1}],
-            "groups": groups,
-        },
+        "workload": {"topics": [topic], "groups": groups},
         "phases": {"impact": "5s", "recovery": "1s"},
     }
+    file = folder / "experiment.yaml"
     file.write_text(yaml.safe_dump(content))
     return file
-
-
-def _create_topic(bootstrap: str) -> None:
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    for created in admin.create_topics([NewTopic("orders", 8, 1)]).values():
-        created.result()
 
 
 def _keep_off_first_core(cluster: ProcessCluster) -> None:
     others = list(range(1, os.cpu_count() or 1)) or [0]
     for pid in cluster.process_ids.values():
         psutil.Process(pid).cpu_affinity(others)
-
-
-def shown(one: Held) -> str:
-    """Return a line about members of a client."""
-    beats = ""
-    if one.p50_ms is not None:
-        beats = f" heartbeat p50 {one.p50_ms:g} p99 {one.p99_ms:g} ms,"
-    return (
-        f"{one.client}: {one.members} members in {one.processes} process(es), commits every"
-        f" {one.commit}: all in after {one.joined_s:.0f} s, {one.cpu:.1%} of a core,"
-        f" {one.memory_kb:.0f} KB each, {one.per_core:,.0f} a core,{beats}"
-        f" in the broker p99 {one.served_p99_ms:g} ms, hub gap p99 {one.hub_gap_p99_ms:g} ms,"
-        f" {one.lost} sessions lost"
-    )

@@ -6,16 +6,14 @@ its own times, some of them replaced by commits. The recorded run has many fault
 """
 
 import random
-import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
 from statistics import median
 from typing import Any
 
 import click
 
-from benchmarks.evidence import multiply
+from benchmarks.evidence import RECORDED
 from reference_coordinator.classic.effects import Response, SyncResponse
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import NEWEST
@@ -91,10 +89,8 @@ def measure() -> Json:
 
 def _storm() -> float:
     """Replay the recorded run repeatedly."""
-    with tempfile.TemporaryDirectory(prefix="groupquake-benchmark-") as folder:
-        multiply(0.1, Path(folder))
-        recording = Recording(Path(folder))
-        groups = [recording.evidence_with_faults(group) for group in recording.groups]
+    recording = Recording(RECORDED)
+    groups = [recording.evidence_with_faults(group) for group in recording.groups]
     times = max(1, round(REQUESTS / sum(len(group.requests) for group in groups)))
     return _replayed(groups * times, recording.profile)
 

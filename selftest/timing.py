@@ -30,15 +30,11 @@ HOUR_S = 3_600.0
 
 # Synthesized runs, since the first broker's start. In ms.
 ELECTED_MS = 900.0
-"""When the first coordinators are elected, and how much later each partition is loaded."""
+"""When the coordinators are elected."""
 LOADING_MS = 8.0
 """How long a partition without records is loaded, as in recorded runs."""
 READY_MS = 1_200.0
 """When every partition is loaded, and clients may come."""
-BROKER_SESSION_MS = 3_000.0
-"""How long after a broker's death its partitions get other leaders: `broker.session.timeout.ms`."""
-BACK_MS = 12_000.0
-"""How long a killed broker stays away: longer than an election."""
 STOPS_AFTER_MS = 250.0
 """How long after the last request the brokers stop: longer than a request takes."""
 FORMATION_MS = 400.0
@@ -47,17 +43,7 @@ RETRY_MS = 120.0
 """How long a client waits after an error of the coordinator: about `retry.backoff.ms`."""
 LINE_US = 45
 """How long the coordinator takes for a line, in µs, as in recorded runs."""
-NO_OTHER_MS = 6_000.0
-"""How far other rebalances are from one that is planted: none is taken for it."""
-OWN_LINES_MS = 0.5
-"""How long the coordinator writes lines about one request."""
-NO_REQUEST_MS = 20.0
-"""How far the lines of another request are from a line that is left out."""
 WRITE_MS = 2.0
 """How long a broker takes to store a record, where a log is synthesized from a recorded one."""
 SENT_MS = 0.15
 """How long it takes there to send a response."""
-
-# Traces of explored groups. In ms.
-TRACE_STEP_MS = 2.0
-"""How far requests of one instant stand apart in an event file."""

@@ -11,8 +11,8 @@ from groupquake.commands.options import coordinator_option, is_port
 from groupquake.console import Console
 from groupquake.exits import Exit
 from groupquake.fuzz.campaign import Campaign
+from groupquake.fuzz.connections import StallDetector
 from groupquake.fuzz.judge import Verdict, judges
-from groupquake.fuzz.stall_detector import StallDetector
 from groupquake.fuzz.summary import coverage, summary
 from groupquake.fuzz.target import Target, own_broker, ready
 from loadtest.wire import WireError

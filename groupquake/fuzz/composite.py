@@ -30,7 +30,7 @@ def reach_stable(driver: Driver) -> list[Process]:
     if not driver.having(Phase.IN):
         complete_join_phase(driver)
     for process in driver.having(Phase.JOINED):
-        driver.sync(process, too_large=False)
+        driver.sync(process, driver.shares(process, too_large=False))
     driver.settle(SYNCING_MS)
     return driver.having(Phase.IN)
 
@@ -88,7 +88,7 @@ def static_rejoin_without_protocol(driver: Driver) -> bool:
     ((_, data), *_) = back.protocols
     back.protocols = (("rr" if selected == "range" else "range", data),)
     driver.join(back)
-    driver.sync(leaders[0], too_large=False)
+    driver.sync(leaders[0], driver.shares(leaders[0], too_large=False))
     driver.leave(back, [("", back.instance_id)], own=False, connection=f"{back.client_id}.x")
     driver.wait(60)
     return True
@@ -127,7 +127,7 @@ def oversized_assignment(driver: Driver) -> bool:
     leaders = driver.leaders
     if not driver.too_large or not leaders:
         return False
-    driver.sync(leaders[0], patience_ms=0, too_large=True)
+    driver.sync(leaders[0], driver.shares(leaders[0], too_large=True), patience_ms=0)
     for process in driver.free:
         if process is not leaders[0]:
             driver.heartbeat(process, patience_ms=0)
@@ -314,7 +314,7 @@ def slightly_oversized_commit(driver: Driver) -> bool:
     members = reach_stable(driver)
     if not driver.too_large or len(members) < 2:
         return False
-    driver.commit(members[0], own=False, patience_ms=0, just_too_large=True)
+    driver.commit(members[0], driver.offsets_just_too_large(), own=False, patience_ms=0)
     for process in 3 * members[1:]:
         driver.heartbeat(process, own=False, patience_ms=2)
     driver.wait(60)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import partialmethod, wraps
 from random import Random
 from types import MappingProxyType
 from typing import Any, TypedDict, Unpack
@@ -10,6 +10,7 @@ from typing import Any, TypedDict, Unpack
 from groupquake.fuzz.connections import BrokerConnections
 from groupquake.fuzz.process import Phase, Process
 from groupquake.fuzz.timing import PATIENCE_MS, REBALANCES_MS, SESSIONS_MS
+from kafka_protocol.apis import ADMIN_APIS
 from kafka_protocol.versions import FIRST_WITH_INSTANCE_ID
 from loadtest.wire import Exchange, Versions
 from loadtest.wire_scripts.members import subscription
@@ -208,92 +209,80 @@ class Driver:
 
     # Requests.
 
-    def send(self, process: Process, api: str, body: Fields, **how: Unpack[Sending]) -> None:
-        """Send a request, and wait for its response."""
+    def send(
+        self, api: str, process: Process, fields: Fields = AS_IT_IS, **how: Unpack[Sending]
+    ) -> None:
+        """Send a request with the process's own values but for some fields; await its response."""
+        if api == "JOIN_GROUP":
+            self.rebalance_ms = self.now_ms
+        body = {**self._body(api, process, fields), **fields}
         self._requests += 1
         number, name = self._requests, how.get("connection") or process.connection
         self.connections.send(
             number, process.client_id, name, api, process.versions.get(api, 0), body
         )
-        self._open[number] = process if how.get("own", True) else None
-        if how.get("own", True):
+        own = how.get("own", api not in ADMIN_APIS)
+        self._open[number] = process if own else None
+        if own:
             process.waiting[number] = api
         patience_ms = how["patience_ms"] if "patience_ms" in how else self.rng.choice(PATIENCE_MS)
         self.wait(patience_ms, lambda: number not in self._open)
 
-    def join(self, process: Process, fields: Fields = AS_IT_IS, **how: Unpack[Sending]) -> None:
-        """Join with the current member id, but for some fields."""
-        self.rebalance_ms = self.now_ms
-        body = {
-            "sessionTimeoutMs": process.session_ms,
-            "rebalanceTimeoutMs": process.rebalance_ms,
-            "memberId": process.member_id,
-            "groupInstanceId": process.instance_id,
-            "protocolType": "consumer",
-            "protocols": [{"name": name, "metadata": data} for name, data in process.protocols],
-            "reason": self.rng.choice(REASONS),
-        }
-        self.send(process, "JOIN_GROUP", {**body, **fields}, **how)
+    # Each takes what `send` takes behind the API; operators' requests change no process.
+    join = partialmethod(send, "JOIN_GROUP")
+    sync = partialmethod(send, "SYNC_GROUP")
+    heartbeat = partialmethod(send, "HEARTBEAT")
+    commit = partialmethod(send, "OFFSET_COMMIT")
+    describe = partialmethod(send, "DESCRIBE_GROUPS")
+    delete = partialmethod(send, "DELETE_GROUPS")
 
-    def join_without_waiting(self, process: Process) -> None:
-        """Join (after MEMBER_ID_REQUIRED again), without waiting for the join phase."""
-        self.join(process, patience_ms=20)
-        if process.member_id and not process.joined and not process.busy:
-            self.join(process, patience_ms=0)
+    def _body(self, api: str, process: Process, given: Fields) -> dict[str, Any]:
+        """Return the fields of all versions of a request, as the process has them.
 
-    def _identity(self, process: Process) -> dict[str, Any]:
-        return {
+        Whether a record is to be too large is drawn, unless its field is `given`.
+        """
+        group = self.connections.group
+        body: dict[str, Any] = {
             "generationId": process.generation,
             "generationIdOrMemberEpoch": process.generation,
             "memberId": process.member_id,
             "groupInstanceId": process.instance_id,
-        }
-
-    def sync(
-        self,
-        process: Process,
-        fields: Fields = AS_IT_IS,
-        *,
-        too_large: bool | None = None,
-        **how: Unpack[Sending],
-    ) -> None:
-        """Sync, as the leader with all assignments; None for `too_large` draws it."""
-        body = {
-            **self._identity(process),
             "protocolType": "consumer",
             "protocolName": process.protocol,
-            "assignments": self._shares(process, too_large=too_large),
+            "groups": [group],
+            "groupsNames": [group],
+            "includeAuthorizedOperations": False,
         }
-        self.send(process, "SYNC_GROUP", {**body, **fields}, **how)
+        match api:
+            case "JOIN_GROUP":
+                protocols = [{"name": name, "metadata": data} for name, data in process.protocols]
+                body |= {
+                    "sessionTimeoutMs": process.session_ms,
+                    "rebalanceTimeoutMs": process.rebalance_ms,
+                    "protocols": protocols,
+                    "reason": self.rng.choice(REASONS),
+                }
+            case "SYNC_GROUP" if "assignments" not in given:
+                bulky = bool(process.led) and self._bulk(0.3)
+                body |= self.shares(process, too_large=bulky)
+            case "OFFSET_COMMIT" if "topics" not in given:
+                bulky = self._bulk(0.4) and any(one.joined for one in self.processes)
+                many = self.too_large // MOST_METADATA + 1
+                body |= self.offsets(*(many * [MOST_METADATA] if bulky else [0]))
+        return body
 
-    def _shares(self, process: Process, *, too_large: bool | None) -> list[Fields]:
-        if not process.led:
-            return []
-        if self._bulk(0.3) if too_large is None else too_large:
-            return assignments(process.led, 4 * (self.too_large // 3))
-        return assignments(process.led)
+    def shares(self, process: Process, *, too_large: bool) -> Fields:
+        """Return the field of SyncGroup that has a share for each member that a process leads."""
+        size = 4 * (self.too_large // 3) if too_large else 8
+        return {"assignments": assignments(process.led, size)}
 
-    def heartbeat(
-        self, process: Process, fields: Fields = AS_IT_IS, **how: Unpack[Sending]
-    ) -> None:
-        """Send a heartbeat."""
-        self.send(process, "HEARTBEAT", {**self._identity(process), **fields}, **how)
+    def offsets(self, *lengths: int) -> Fields:
+        """Return the fields of OffsetCommit with an offset for each length of its metadata.
 
-    def beat(self, without: Process | None = None) -> None:
-        """Let everybody who is in the group send a heartbeat."""
-        for process in self.having(Phase.IN):
-            if process is not without:
-                self.heartbeat(process)
-
-    def commit(
-        self,
-        process: Process,
-        fields: Fields = AS_IT_IS,
-        *,
-        just_too_large: bool = False,
-        **how: Unpack[Sending],
-    ) -> None:
-        """Commit an offset, or a record that is too large, with `just_too_large` by a few bytes."""
+        It is not too large before a member has joined: after the log has refused a batch, the Java
+        coordinator up to 3.9 fails again over the empty batch ("New last written offset 0 … must be
+        greater than 4", tried on 3.9.1), and loses a group that was created meanwhile.
+        """
         parts = [
             {
                 "partitionIndex": number,
@@ -301,48 +290,41 @@ class Driver:
                 "committedLeaderEpoch": -1,
                 "committedMetadata": "a" * length,
             }
-            for number, length in enumerate(self._metadata(just_too_large=just_too_large))
+            for number, length in enumerate(lengths)
         ]
         topic = {"name": TOPIC, "topicId": self.topic_id, "partitions": parts}
-        body = {**self._identity(process), "retentionTimeMs": -1, "topics": [topic]}
-        self.send(process, "OFFSET_COMMIT", {**body, **fields}, **how)
+        return {"retentionTimeMs": -1, "topics": [topic]}
 
-    def _metadata(self, *, just_too_large: bool) -> list[int]:
-        """Draw the metadata length of each offset in a commit.
+    def offsets_just_too_large(self) -> Fields:
+        """Return the fields of an OffsetCommit that is too large by a few bytes."""
+        named = OFFSET_RECORD + len(self.connections.group) + len(TOPIC)
+        overhead = OFFSETS_BATCH_BYTES + 2 * named
+        rest = self.largest_record + JUST_TOO_LARGE - overhead - MOST_METADATA
+        return self.offsets(MOST_METADATA, rest)
 
-        It is not too large before a member has joined: after the log has refused a batch, the Java
-        coordinator up to 3.9 fails again over the empty batch ("New last written offset 0 … must be
-        greater than 4", tried on 3.9.1), and loses a group that was created meanwhile.
-        """
-        if just_too_large:
-            named = OFFSET_RECORD + len(self.connections.group) + len(TOPIC)
-            overhead = OFFSETS_BATCH_BYTES + 2 * named
-            return [MOST_METADATA, self.largest_record + JUST_TOO_LARGE - overhead - MOST_METADATA]
-        if self._bulk(0.4) and any(process.joined for process in self.processes):
-            return (self.too_large // MOST_METADATA + 1) * [MOST_METADATA]
-        return [0]
+    def join_without_waiting(self, process: Process) -> None:
+        """Join (after MEMBER_ID_REQUIRED again), without waiting for the join phase."""
+        self.join(process, patience_ms=20)
+        if process.member_id and not process.joined and not process.busy:
+            self.join(process, patience_ms=0)
+
+    def beat(self, without: Process | None = None) -> None:
+        """Let everybody who is in the group send a heartbeat."""
+        for process in self.having(Phase.IN):
+            if process is not without:
+                self.heartbeat(process)
 
     def leave(self, process: Process, who: Leaving, **how: Unpack[Sending]) -> None:
         """Send LeaveGroup; old versions name one member."""
         reason = self.rng.choice((None, "the fuzzer says so"))
         members = [{"memberId": m, "groupInstanceId": i, "reason": reason} for m, i in who]
-        self.send(process, "LEAVE_GROUP", {"memberId": who[0][0], "members": members}, **how)
+        fields = {"memberId": who[0][0], "members": members}
+        self.send("LEAVE_GROUP", process, fields, **how)
 
     def remove(self, who: Leaving, connection: str) -> None:
         """Remove members by the process with the newest LeaveGroup version."""
         speaker = max(self.processes, key=lambda process: process.versions["LEAVE_GROUP"])
         self.leave(speaker, who, own=False, connection=f"{speaker.client_id}.{connection}")
-
-    def describe(self, process: Process, **how: Unpack[Sending]) -> None:
-        """Send DescribeGroups."""
-        how["own"] = False
-        body = {"groups": [self.connections.group], "includeAuthorizedOperations": False}
-        self.send(process, "DESCRIBE_GROUPS", body, **how)
-
-    def delete(self, process: Process, **how: Unpack[Sending]) -> None:
-        """Send DeleteGroups, which deletes empty groups."""
-        how["own"] = False
-        self.send(process, "DELETE_GROUPS", {"groupsNames": [self.connections.group]}, **how)
 
     def well_behaved_step(self, process: Process) -> None:
         """Send the next request of a well-behaved client."""

@@ -223,7 +223,7 @@ RULES: Mapping[str, Rule] = {
     }),
     **caught(CORNERS, "removal", {
         "does_not_fence_leaves": (KIP_345, taking(LeaveReceived, _whoever_is_named)),
-        "answers_strangers_heartbeats": (
+        "accepts_unknown_members_heartbeat": (
             CLASSIC, answering_at_once(HeartbeatReceived, _is_strange, HEARTBEAT_TAKEN)
         ),
     }),
@@ -248,7 +248,7 @@ RULES: Mapping[str, Rule] = {
     }),
     **caught("batch-removal", "static", {
         "removes_the_first_alone": (KIP_345, removes_the_first_alone),
-        "calls_ghosts_removed": (KIP_345, answering(_all_removed)),
+        "reports_unknown_member_removed": (KIP_345, answering(_all_removed)),
         "knows_no_instances": (KIP_345, knows_no_instances),
         "rebalances_though_nobody_left": (
             KIP_345, rebalancing(LeaveReceived, Reason.LEAVE, lambda _: "")

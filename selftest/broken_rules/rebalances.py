@@ -341,7 +341,7 @@ RULES: Mapping[str, Rule] = {
         "does_not_store_new_id": ("KAFKA-10284", does_not_store_new_id),
     }),
     **caught(CORNERS, "elsewhere", {
-        "speaks_without_office": (
+        "answers_when_not_coordinator": (
             CLASSIC, answering_at_once(HeartbeatReceived, _is_elsewhere, NO_ERROR)
         ),
     }),

@@ -2,17 +2,15 @@
 
 import time
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
 import click
 
 from groupquake.console import Console, json_lines
 from groupquake.exits import Exit
-from reference_coordinator.classic.profiles import Profile, Settings
+from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import NEWEST, PROFILE_NAMES, PROFILES, profile_named
 from reports.judgement.collector import collector_paused
-from selftest.explore.event_file import event_file
 from selftest.explore.invariants import INVARIANTS
 from selftest.explore.known import explanation
 from selftest.explore.scopes import MIXES, Found, Scope, scopes
@@ -39,14 +37,10 @@ ALL = "all"
               help="Number of crashes, failovers, failed writes, removals in a row.")  # fmt: skip
 @click.option("--budget", type=click.FloatRange(0, 86_400, min_open=True), default=60.0,
               show_default=True, help="Seconds of processor time for a profile.")  # fmt: skip
-@click.option("--traces", "folder", metavar="DIR",
-              type=click.Path(file_okay=False, writable=True, path_type=Path),
-              help="Folder for traces: texts, and event files where clients see all.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def explore(
-    names: tuple[str, ...], depth: int, members: str, faults: int, budget: float,
-    folder: Path | None, *, as_json: bool,
-) -> Exit:  # fmt: skip
+    names: tuple[str, ...], depth: int, members: str, faults: int, budget: float, *, as_json: bool
+) -> Exit:
     """Explore a small group exhaustively, by the rules of releases alone, without brokers.
 
     Processes join, sync, commit, fall silent, crash; timers expire in every order that their times
@@ -54,11 +48,6 @@ def explore(
     the protocol and of KIP-345 are checked. What breaks is printed as a trace, with the rule of the
     release that is behind it.
     """
-    if folder is not None:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise click.UsageError(f"{folder}: no folder for traces ({error.strerror})") from error
     profiles = [_profile(name) for name in (PROFILE_NAMES if ALL in names else names)]
     console = Console()
     results = []
@@ -69,8 +58,6 @@ def explore(
         results.append(_as_json(profile, found))
         if not as_json:
             Console.result(*_lines(results[-1]))
-        if folder is not None:
-            _write(folder, results[-1], _first(found))
     if as_json:
         Console.result(*json_lines(results))
     if any(each["explained_by"] is None for result in results for each in result["breaks"]):
@@ -153,15 +140,3 @@ def _lines(result: Json) -> Iterator[str]:
         yield f"  Behind it: {each['explained_by'] or 'no rule'}. {each['scope']}:"
         yield from each["trace"]
     yield ""
-
-
-def _write(folder: Path, result: Json, first: dict[str, tuple[Scope, Broken]]) -> None:
-    """Write the traces of a profile, as texts and as event files."""
-    settings = {"group.initial.rebalance.delay.ms": Settings().initial_rebalance_delay_ms}
-    for number, each in enumerate(result["breaks"], 1):
-        invariant = each["what"].partition(":")[0]
-        file = folder / f"{result['profile']}-{number:02}-{invariant}.txt"
-        file.write_text("\n".join([each["what"], *each["trace"], ""]), encoding="utf-8")
-        scope, broken = first[each["what"]]
-        if events := event_file(scope.trace(broken).steps, result["profile"], settings):
-            file.with_suffix(".jsonl").write_text(events, encoding="utf-8")

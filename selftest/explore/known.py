@@ -12,8 +12,7 @@ from reference_coordinator.classic.releases import KIP_345, NEWEST, PROMISES
 from selftest.explore.actions import actions, after
 from selftest.explore.scene import Action, Scene
 from selftest.explore.scopes import Scope
-from selftest.explore.search import Broken, breaks_in
-from selftest.explore.waiting import Waiting
+from selftest.explore.search import Broken, Waiting, breaks_in
 
 CRASH, FOUND = "docs/findings.md#crash-before-sync", "docs/fuzzing.md#exploring"
 KNOWN = {

@@ -3,18 +3,17 @@
 One instance always has two processes: a duplicate, or the next start.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.step import Step, step
-from reference_coordinator.driving.client import JOINED, JOINING, OUT, WAITING
+from reference_coordinator.driving.client import JOINED, OUT, WAITING
 from reference_coordinator.frozen import replace_fields
 from selftest.explore.actions import after
 from selftest.explore.scene import Action, Process, Scene
 from selftest.explore.search import Broken, Explored, Explorer
 from selftest.explore.trace import Trace
-from selftest.explore.waiting import next_by_itself
 
 STATIC_TWICE = (Process("a", "a"), Process("a-again", "a"))
 STATIC, DYNAMIC = Process("b", "b"), Process("d", None)
@@ -83,28 +82,21 @@ def form(scene: Scene) -> tuple[Scene, tuple[Action, ...]]:
     """
     first = [place for place, p in enumerate(scene.processes) if p.name != STATIC_TWICE[1].name]
     course: list[Action] = []
-
-    def let(action: Action) -> None:
-        nonlocal scene
+    while len(course) < LONGEST and (action := _next(scene, first)) is not None:
         scene = after(scene, action)
         course.append(action)
-
-    for phase, kind in ((OUT, "join"), (OUT, "join"), (JOINED, "sync")):
-        leaders_first = sorted(first, key=lambda place: not scene.processes[place].leads)
-        for place in leaders_first:
-            if scene.processes[place].phase is phase:
-                let(Action(kind, place))
-            while scene.writes:
-                let(Action("written"))
-        while (
-            phase is OUT
-            and any(scene.processes[p].phase is JOINING for p in first)
-            and all(scene.processes[p].phase in WAITING for p in first)
-            and len(course) <= LONGEST
-            and next_by_itself(scene) is not None
-        ):
-            let(Action("passes"))
     return scene, tuple(course)
+
+
+def _next(scene: Scene, first: Iterable[int]) -> Action | None:
+    """Return what happens next while a group forms: leaders send SyncGroup before the others."""
+    if scene.writes:
+        return Action("written")
+    for place in sorted(first, key=lambda place: not scene.processes[place].leads):
+        if (phase := scene.processes[place].phase) in (OUT, JOINED):
+            return Action("join" if phase is OUT else "sync", place)
+    waits = any(scene.processes[place].phase in WAITING for place in first)
+    return Action("passes") if waits and scene.next_timers() is not None else None
 
 
 LONGEST = 20

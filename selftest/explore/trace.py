@@ -1,6 +1,6 @@
 """What broke, as a trace: a numbered list of requests and answers, timers, writes and failovers."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kafka_protocol.errors import Error, name_of
@@ -25,6 +25,7 @@ from reference_coordinator.classic.events import (
     TimerFired,
     Unloaded,
 )
+from reference_coordinator.driving.client import Asked
 from selftest.explore.actions import after
 from selftest.explore.invariants import broken
 from selftest.explore.scene import Action, Scene, Stepped
@@ -57,16 +58,15 @@ class Trace:
         for each in self.steps:
             breaks = dict.fromkeys(broken(each))
             if each.asked is not None:
-                senders[each.asked.id] = f"{each.asked.client_id}'s {api_of(each)}"
+                senders[each.asked.id] = f"{each.asked.client_id}'s {_api_of(each.asked)}"
             if _is_dull(each) and not breaks:
                 continue
             number += 1
-            what = _TEXTS.get(type(each.event), _request)(each)
             then = "; ".join(text for e in each.effects if (text := _effect(e, senders)))
             if each.asked is not None and each.asked.id in each.after.in_hand:
                 then = f"{then}; it waits" if then else "it waits"
             at_s = each.event.at_ms / 1000
-            yield f"{number:3}. {at_s:7.3f} s  {what}" + (f": {then}" if then else "")
+            yield f"{number:3}. {at_s:7.3f} s  {_event(each)}" + (f": {then}" if then else "")
             yield from (f"     ! {what}" for what in breaks)
 
 
@@ -77,13 +77,12 @@ def _is_dull(each: Stepped) -> bool:
     )
 
 
-def api_of(each: Stepped) -> str:
+def _api_of(asked: Asked) -> str:
     """Return the API's name of a request, as Kafka's documentation has it."""
-    assert each.asked is not None
-    return "".join(word.capitalize() for word in each.asked.api.split("_"))
+    return "".join(word.capitalize() for word in asked.api.split("_"))
 
 
-def _effect(effect: Effect, senders: dict[str, str]) -> str:
+def _effect(effect: Effect, senders: Mapping[str, str]) -> str:
     match effect:
         case Answer(request, response):
             text = f"{senders.get(request, request)} is answered {name_of(int(response.error))}"
@@ -105,14 +104,34 @@ def _effect(effect: Effect, senders: dict[str, str]) -> str:
     return ""
 
 
-def _ids(member_id: str, instance: str | None) -> str:
-    named = member_id or "no member id"
-    return f"{named}, instance {instance}" if instance is not None else named
+def _event(each: Stepped) -> str:
+    """Say what happened: what the broker did by itself, or a request of a process."""
+    broker = f"broker {each.after.broker}"
+    match each.event:
+        case TimerFired(timer=(kind, member_id)):
+            return f"the {kind} timer expires" + (f" of {member_id}" if member_id else "")
+        case RecordWritten(error=Error.NONE):
+            return "the record is stored"
+        case RecordWritten(error=error):
+            return f"the write fails ({error.name})"
+        case Loaded(record=record, requests_disabled=disabled):
+            what = "nothing of the group"
+            if record is not None:
+                ids = ", ".join(member.member_id for member in record.members) or "no members"
+                what = f"generation {record.generation}: {ids}"
+            return f"{broker} loads {what}{', and takes no requests yet' if disabled else ''}"
+        case Unloaded():
+            return f"{broker} resigns"
+        case RequestsEnabled():
+            return f"{broker} takes requests"
+        case Expired():
+            return "the group's offsets expire"
+    return _request(each)
 
 
 def _request(each: Stepped) -> str:
     assert each.asked is not None
-    asks = f"{each.asked.client_id} sends {api_of(each)}"
+    asks = f"{each.asked.client_id} sends {_api_of(each.asked)}"
     match each.event:
         case JoinReceived() as event:
             return f"{asks} ({_ids(event.member_id, event.group_instance_id)})"
@@ -126,33 +145,6 @@ def _request(each: Stepped) -> str:
     return asks
 
 
-def _timer(each: Stepped) -> str:
-    assert isinstance(each.event, TimerFired)
-    kind, member_id = each.event.timer
-    return f"the {kind} timer expires" + (f" of {member_id}" if member_id else "")
-
-
-def _outcome(each: Stepped) -> str:
-    assert isinstance(each.event, RecordWritten)
-    stored = each.event.error == Error.NONE
-    return "the record is stored" if stored else f"the write fails ({each.event.error.name})"
-
-
-def _loaded(each: Stepped) -> str:
-    assert isinstance(each.event, Loaded)
-    record = each.event.record
-    closed = ", and takes no requests yet" if each.event.requests_disabled else ""
-    if record is None:
-        return f"broker {each.after.broker} loads nothing of the group{closed}"
-    ids = ", ".join(member.member_id for member in record.members) or "no members"
-    return f"broker {each.after.broker} loads generation {record.generation}: {ids}{closed}"
-
-
-_TEXTS = {
-    TimerFired: _timer,
-    RecordWritten: _outcome,
-    Loaded: _loaded,
-    Unloaded: lambda each: f"broker {each.after.broker} resigns",
-    RequestsEnabled: lambda each: f"broker {each.after.broker} takes requests",
-    Expired: lambda _: "the group's offsets expire",
-}
+def _ids(member_id: str, instance: str | None) -> str:
+    named = member_id or "no member id"
+    return f"{named}, instance {instance}" if instance is not None else named

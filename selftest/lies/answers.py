@@ -45,6 +45,10 @@ IN_AN_OUTAGE = {
     "HEARTBEAT": (*WRITES, Error.REQUEST_TIMED_OUT),
     "OFFSET_COMMIT": (*WRITES, *OF_COMMITS),
 }
+OF_ANSWERS = {"JOIN_GROUP": ("unexplained",), "SYNC_GROUP": ("unexplained",)}
+"""The doubts by which a refused request shows, where later answers leave several orders."""
+OF_FETCHES = ("fetched_offset_differs",)
+"""The doubt by which an offset shows beside a hole in the numbers of its connection."""
 FETCH_VERSION = 9
 
 
@@ -53,16 +57,20 @@ def refusals() -> Iterator[Lie]:
     for api, errors in WITHOUT_A_FAULT.items():
         for error in errors:
             tell = in_the_middle(partial(GroupLines.answered, api=api), refusing(error))
-            yield Lie(_named(api, error, "without_a_fault"), "answers", *QUIET, tell)
+            name, doubts = _named(api, error, "without_a_fault"), OF_ANSWERS.get(api, ())
+            yield Lie(name, "answers", *QUIET, tell, doubts)
     for api, errors in IN_AN_OUTAGE.items():
-        in_outage = lambda log, api=api: log.in_outage(log.answered(api))
         for error in errors:
-            tell = in_the_middle(in_outage, refusing(error))
+            tell = in_the_middle(partial(_in_outage, api), refusing(error))
             yield Lie(_named(api, error, "in_an_outage"), "write failures", *FAULTY, tell)
     for api in IN_AN_OUTAGE:
         for error in WRITES:
             tell = partial(_refused_all, api, error)
             yield Lie(_named(api, error, "for_ten_seconds"), "write failures", *FAULTY, tell)
+
+
+def _in_outage(api: str, log: GroupLines) -> list[int]:
+    return log.in_outage(log.answered(api))
 
 
 def _named(api: str, error: Error, when: str) -> str:
@@ -85,7 +93,7 @@ def refusing(error: Error) -> Callable[[GroupLines, int], Lines]:
 
 def _refused_all(api: str, error: Error, log: GroupLines) -> Lines | None:
     """Refuse every request of ten seconds within an outage."""
-    places = log.in_outage(log.answered(api))
+    places = _in_outage(api, log)
     if not places:
         return None
     lines, until_ms = log.lines, log.recorded[places[0]].at_ms + REFUSED_MS
@@ -104,8 +112,8 @@ def fetches() -> Iterator[Lie]:
         "newer_offset_fetched": lambda last, _: last + 1_000,
     }
     for name, offset_of in wrong.items():
-        yield Lie(f"{name}_without_a_fault", "offsets", *QUIET, fetching(offset_of))
-        yield Lie(f"{name}_after_failover", "offsets", *FAULTY, fetching(offset_of))
+        for when, runs in (("without_a_fault", QUIET), ("after_failover", FAULTY)):
+            yield Lie(f"{name}_{when}", "offsets", *runs, fetching(offset_of), OF_FETCHES)
 
 
 def fetching(offset_of: Callable[[int, int], int]) -> Tell:

@@ -79,8 +79,7 @@ class GroupLines:
     def in_outage(self, places: Sequence[int]) -> list[int]:
         """Keep the places within an outage, a second after it began."""
         spans = [(one.from_ms + SOON_MS, one.until_ms) for one in self.recording.run.outages]
-        at_ms = lambda place: self.recorded[place].at_ms
-        return [p for p in places if any(a <= at_ms(p) <= b for a, b in spans)]
+        return [p for p in places if any(a <= self.recorded[p].at_ms <= b for a, b in spans)]
 
     def on_connection(self, place: int) -> list[int]:
         """List the later requests of a request's connection."""
@@ -121,13 +120,18 @@ Tell = Callable[[GroupLines], Lines | None]
 
 
 class Lie(NamedTuple):
-    """A lie: the freedom that it claims, and the runs and the group that have it."""
+    """A lie: the freedom that it claims, and the runs and the group that have it.
+
+    `doubts` are the kinds of doubt of which one is to make the verdict unknown where it does not
+    fail; without any it has to fail.
+    """
 
     name: str
     freedom: str
     experiment: str
     group: str
     tell: Tell
+    doubts: tuple[str, ...] = ()
 
 
 def in_the_middle(

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from reports.judgement.timelines.line_fields import FENCED
+from reports.judgement.timelines.member_lines import DOUBTFUL
 from selftest.lies.group_lines import (
     DUPLICATES,
     FAULTY,
@@ -31,6 +32,10 @@ NUMBERS = {
 """Numbers in lines: the template, and what is in front of the number or behind it."""
 
 
+OF_LOADS = {"left_out": ("missing_line",), "twice": ("unexpected_line",)}
+"""The doubts by which a line about a load shows: a broker that is killed may lose lines."""
+
+
 def changed(template: str, change: Callable[[SynthesizedLine], Lines]) -> Tell:
     """Print other lines instead of the middle one of a template."""
     return in_the_middle(
@@ -44,25 +49,33 @@ def later(line: SynthesizedLine, by_ms: float) -> SynthesizedLine:
     return replace(line, at_ms=line.at_ms + by_ms)
 
 
-def lines() -> Iterator[Lie]:
-    """Yield what leaves a line out, adds one, moves one, or changes a number in one."""
-    for template in ("preparing", "stabilized", "assignment", "group_loaded"):
-        name = template.removeprefix("group_")
-        runs = FAULTY if name == "loaded" else QUIET
-        yield Lie(f"{name}_line_left_out", "lines", *runs, changed(template, lambda _: []))
-        twice = changed(template, lambda line: [line, later(line, AGAIN_MS)])
-        yield Lie(f"{name}_line_twice", "lines", *runs, twice)
-        if name != "loaded":
-            for when, by_ms in (("early", -MOVED_MS), ("late", MOVED_MS)):
-                moved = changed(template, partial(_moved, by_ms))
-                yield Lie(f"{name}_line_{when}", "order of lines", *runs, moved)
-    for name, (template, pattern) in NUMBERS.items():
-        runs = FAULTY if template == "group_loaded" else QUIET
-        yield Lie(name, "lines", *runs, changed(template, partial(_one_more, pattern)))
-
-
 def _moved(by_ms: float, line: SynthesizedLine) -> Lines:
     return [later(line, by_ms)]
+
+
+CHANGES: Mapping[str, Callable[[SynthesizedLine], Lines]] = {
+    "left_out": lambda _: [],
+    "twice": lambda line: [line, later(line, AGAIN_MS)],
+    "early": partial(_moved, -MOVED_MS),
+    "late": partial(_moved, MOVED_MS),
+}
+
+
+def lines() -> Iterator[Lie]:
+    """Yield what leaves a line out, adds one, moves one, or changes a number in one."""
+    for template in ("preparing", "stabilized", "assignment"):
+        for what, change in CHANGES.items():
+            freedom = "order of lines" if what in ("early", "late") else "lines"
+            yield Lie(f"{template}_line_{what}", freedom, *QUIET, changed(template, change))
+    for what, doubts in OF_LOADS.items():
+        tell = changed("group_loaded", CHANGES[what])
+        yield Lie(f"loaded_line_{what}", "lines", *FAULTY, tell, doubts)
+    for name, (template, pattern) in NUMBERS.items():
+        tell = changed(template, partial(_one_more, pattern))
+        if template == "group_loaded":
+            yield Lie(name, "lines", *FAULTY, tell, ("wrong_line",))
+        else:
+            yield Lie(name, "lines", *QUIET, tell)
 
 
 def _one_more(pattern: str, line: SynthesizedLine) -> Lines:
@@ -75,14 +88,20 @@ def _one_more(pattern: str, line: SynthesizedLine) -> Lines:
 
 def held() -> Iterator[Lie]:
     """Yield what sends an answer too late, and what gives a member an id of before."""
-    is_free = lambda log: [p for p in log.answered("HEARTBEAT") if log.free_ms(p) > HELD_MS + 100.0]
-    one = in_the_middle(is_free, lambda log, place: [_held(log.lines[place], HELD_MS)])
+    one = in_the_middle(_is_free, lambda log, place: [_held(log.lines[place], HELD_MS)])
     yield Lie("heartbeat_held", "lateness", *QUIET, one)
     for api, runs in (("OFFSET_COMMIT", QUIET), ("SYNC_GROUP", DUPLICATES)):
-        overtaken = lambda log, api=api: [p for p in log.answered(api) if log.is_overtaken(p)]
-        alone = _connected_again(overtaken)
-        yield Lie(f"{api.lower()}_held_alone", "lateness", *runs, alone)
+        alone = _connected_again(partial(_overtaken, api))
+        yield Lie(f"{api.lower()}_held_alone", "lateness", *runs, alone, ("unexplained",))
     yield Lie("id_given_again", "member ids", *DUPLICATES, _id_given_again)
+
+
+def _is_free(log: GroupLines) -> list[int]:
+    return [p for p in log.answered("HEARTBEAT") if log.free_ms(p) > HELD_MS + 100.0]
+
+
+def _overtaken(api: str, log: GroupLines) -> list[int]:
+    return [p for p in log.answered(api) if log.is_overtaken(p)]
 
 
 def _held(line: SynthesizedLine, by_ms: float) -> SynthesizedLine:
@@ -143,7 +162,8 @@ def fenced_lines() -> Iterator[Lie]:
         "with_another_holder": _says("holder", lambda says: says["member"]),
     }
     for name, tell in lies.items():
-        yield Lie(f"fenced_line_{name}", "lines", *DUPLICATES, tell)
+        doubts = (DOUBTFUL,) if name == "with_another_holder" else ()
+        yield Lie(f"fenced_line_{name}", "lines", *DUPLICATES, tell, doubts)
 
 
 def _says(name: str, instead: Callable[[Mapping[str, str]], str]) -> Tell:

@@ -3,7 +3,7 @@
 The findings are those of `groupquake report`: the same functions judge the group, without Spark.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -32,13 +32,22 @@ BRIEFLY = Tolerance(search=100)
 """The search limit for a mutant: a sequence counts only if a short search shows the difference."""
 
 
-def verdict(recording: Recording, group: str) -> str:
-    """Return `fail` or `unknown` if something is found in a group, else an empty text."""
+def fails(recording: Recording, group: str) -> bool:
+    """Tell whether the verdict on a group is `fail`: something in it is proven wrong."""
     with collector_paused():
-        if _first_wrong(recording, group) or proven(found(recording, group)):
-            return "fail"
-        doubtful = bound(recording, group).keys() & DOUBTFUL
-        return "unknown" if doubtful or found(recording, group) else ""
+        return bool(_first_wrong(recording, group) or proven(found(recording, group)))
+
+
+def doubts(recording: Recording, group: str) -> Counter[str]:
+    """Count what makes the verdict on a group `unknown`, by kind.
+
+    Findings that are not proven count, and what was bound from observation that is doubtful.
+    """
+    with collector_paused():
+        tables = _tables(recording.context, recording, group)
+        differences = _differences(recording, tables)
+    bound_kinds = {row["name"]: row["count"] for row in tables["bound"] if row["name"] in DOUBTFUL}
+    return Counter(one.kind for one in differences if one.root is None) + Counter(bound_kinds)
 
 
 def found(recording: Recording, group: str) -> list[Finding]:

@@ -6,7 +6,7 @@ with all lines, or by what the tap would have seen (`wire`).
 
 import multiprocessing
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,17 +16,18 @@ from reference_coordinator.classic.step import Step, step
 from reference_coordinator.event_files.reading import EventSequence
 from reports.judgement.recording import Recording
 from reports.judgement.run.evidence_level import Level
-from selftest.broken_rules import MUTANTS, RULES, Rule
-from selftest.lies import LIES, GroupLines, Lie
+from selftest.broken_rules import MUTANTS, RULES
+from selftest.lies import LIES, GroupLines
 from selftest.lies.answers import IN_AN_OUTAGE, WRITES
 from selftest.mutants.evidence import Runs
 from selftest.mutants.judging import (
     BRIEFLY,
     contradicts,
+    doubts,
     explains,
+    fails,
     found,
     synthesized_run_of,
-    verdict,
 )
 from selftest.mutants.synthesized_run import SynthesizedRun
 from selftest.mutants.wire_run import WireRun
@@ -45,7 +46,10 @@ NOT_SHOWN: Mapping[str, tuple[int, str]] = {
 }
 """Lies that the evidence cannot show in each run: in how many of SEEDS at least, and why."""
 LINES_ALONE = "it changes no answer: lines alone show it"
-UNTRACED = "untraced"
+NOT_EXERCISED = "not exercised"
+FAIL, UNKNOWN, UNTRACED, BELIEVED = "fail", "unknown", "untraced", "believed"
+"""What becomes of an altered run. It is untraced, at level wire, where no answer differs from those
+of a coordinator that keeps the rules."""
 NOT_ON_WIRE: Mapping[str, str] = {
     **{
         f"{api.lower()}_{error.name.lower()}_{when}": (
@@ -64,16 +68,17 @@ NOT_ON_WIRE: Mapping[str, str] = {
 class Row:
     """A broken rule or a lie, and in how many `runs` of an experiment it is found.
 
-    `basis` is the rule's source, or the freedom that the lie claims. Of the runs `fails` fail,
-    `doubts` are unknown, and in `untraced`, at level wire, nothing is found and no answer differs
-    from those of a coordinator that keeps the rules. `elsewhere` says what else shows the rule: in
-    the oracle's place, or in other recordings at level wire.
+    `basis` is the rule's source, or the freedom that the lie claims. `given` are all runs of the
+    experiment; those without its group, or without a place for it, are not among `runs`. Of these
+    `fails` fail, `doubts` are unknown because of it, and `untraced` are that. `elsewhere` says what
+    else shows the rule: in the oracle's place, or in other recordings at level wire.
     """
 
     level: Level
     name: str
     basis: str
     experiment: str
+    given: int
     runs: int
     fails: int
     doubts: int = 0
@@ -81,21 +86,28 @@ class Row:
     elsewhere: str = ""
 
     @property
+    def is_exercised(self) -> bool:
+        """Whether there are enough runs, and each has a place for it."""
+        return self.runs == self.given >= (1 if self.level is Level.WIRE else SEEDS)
+
+    @property
     def is_found(self) -> bool:
-        """Whether it is found in every run that has it, if there are enough."""
+        """Whether it is found in every run."""
+        if not self.is_exercised:
+            return False
         if self.level is Level.WIRE:
-            return self.fails + self.doubts + self.untraced == self.runs > 0
+            return self.fails + self.doubts + self.untraced == self.runs
         if self.name in LIES:
-            return self.fails + self.doubts == self.runs >= SEEDS
-        return self.fails == self.runs >= SEEDS and bool(self.elsewhere)
+            return self.fails + self.doubts == self.runs
+        return self.fails == self.runs and bool(self.elsewhere)
 
     @property
     def is_explained(self) -> bool:
         """Whether it is known why some runs do not show it."""
         if self.level is Level.WIRE:
-            return self.name in NOT_ON_WIRE
+            return self.is_exercised and self.name in NOT_ON_WIRE
         least, _ = NOT_SHOWN.get(self.name, (self.runs + 1, ""))
-        return self.runs >= SEEDS and self.fails + self.doubts >= least
+        return self.is_exercised and self.fails + self.doubts >= least
 
     @property
     def line(self) -> str:
@@ -112,6 +124,8 @@ class Row:
         else:
             in_logs = f"`{self.experiment}` {self.fails} of {self.runs}"
             cells = [self.basis, in_logs, self.elsewhere or "0"]
+        if self.runs < self.given or not self.given:
+            cells[-1] = f"{NOT_EXERCISED} in {self.given - self.runs} of {self.given} runs"
         return f"| {' | '.join([f'`{self.name}`', *cells])} |"
 
 
@@ -141,11 +155,12 @@ class Table:
         rules = sum(row.name in RULES for row in self.rows)
         is_found = Counter(row.name in RULES for row in self.rows if row.is_found)
         explained = sum(row.is_explained and not row.is_found for row in self.rows)
+        idle = sum(not row.is_exercised for row in self.rows)
         silent = sum(row.untraced == row.runs > 0 for row in self.rows)
         unchanged = f", {silent} of them change no answer" if silent else ""
         return (
             f"{rules} broken rules: {is_found[True]} found; {len(self.rows) - rules} lies:"
-            f" {is_found[False]} found{unchanged}; {explained} explained;"
+            f" {is_found[False]} found{unchanged}; {explained} explained; {idle} {NOT_EXERCISED};"
             f" unaltered: {self.findings} findings in {self.runs} runs,"
             f" {self.contradicted} of {self.sequences} sequences not explained"
         )
@@ -153,7 +168,7 @@ class Table:
 
 def where(name: str) -> tuple[str, str]:
     """Return the experiment and the group that have a place for a broken rule or a lie."""
-    about: Rule | Lie = RULES[name] if name in RULES else LIES[name]
+    about = RULES.get(name) or LIES[name]
     return about.experiment, about.group
 
 
@@ -166,50 +181,58 @@ def row(
 ) -> Row:
     """Break a rule, or tell a lie, in all runs that have a place for it."""
     experiment, group = where(name)
-    shown = Counter(
-        _outcome(altered, plain, group, level)
-        for run in runs
-        for altered, plain in _altered(name, run, group)
-    )
+    altered = filter(None, (_altered(name, run, group) for run in runs))
+    of = Counter(_outcome(name, *pair, group, level) for pair in altered)
     basis, elsewhere = LIES[name].freedom if name in LIES else RULES[name].source, ""
     if name in RULES and level is Level.WIRE:
-        fails = sum(_fails_on_wire(MUTANTS[name], recording) for recording in recordings)
-        elsewhere = f"{fails} of {len(recordings)}"
+        failing = sum(_fails_on_wire(MUTANTS[name], recording) for recording in recordings)
+        elsewhere = f"{failing} of {len(recordings)}"
     elif name in RULES:
         elsewhere = _as_oracle(MUTANTS[name], group, runs, sequences, recordings)
-    of = (shown.total(), shown["fail"], shown["unknown"], shown[UNTRACED])
-    return Row(level, name, basis, experiment, *of, elsewhere)
+    counts = of.total(), of[FAIL], of[UNKNOWN], of[UNTRACED]
+    return Row(level, name, basis, experiment, len(runs), *counts, elsewhere)
 
 
-Altered = tuple[Recording, Callable[[], Recording]]
-"""An altered run, and what makes the same of a coordinator that keeps the rules."""
+Plain = Callable[[], Recording]
+"""Makes the same run with nothing altered in it: of a coordinator that keeps the rules."""
 
 
-def _altered(name: str, run: Recording, group: str) -> list[Altered]:
-    """Alter a run; an empty list if it has no place for that."""
+def _altered(name: str, run: Recording, group: str) -> tuple[Recording, Plain] | None:
+    """Alter a run; None if it has no place for that."""
     if name in RULES:
         if group not in run.groups:
-            return []
+            return None
         broken = synthesized_run_of(MUTANTS[name], run, group)
-        return [(broken, lambda: synthesized_run_of(step, run, group))]
+        return broken, lambda: synthesized_run_of(step, run, group)
     log = GroupLines(run, group)
     lines = LIES[name].tell(log)
-    of = lambda lines: SynthesizedRun(run.folder, run, group, tuple(lines), log.fenced)
-    return [] if lines is None else [(of(lines), lambda: of(log.lines))]
+    if lines is None:
+        return None
+    told = SynthesizedRun(run.folder, run, group, tuple(lines), log.fenced)
+    return told, lambda: SynthesizedRun(run.folder, run, group, tuple(log.lines), log.fenced)
 
 
-def _outcome(altered: Recording, plain: Callable[[], Recording], group: str, level: Level) -> str:
-    """Return the verdict on an altered run, or whether it has no trace on the wire."""
-    if level is not Level.WIRE:
-        return verdict(altered, group)
-    on_wire = WireRun(altered.folder, altered)
-    if shown := verdict(on_wire, group):
-        return shown
-    true = WireRun(altered.folder, plain())
-    return UNTRACED if _answers(on_wire) == _answers(true) else ""
+def _outcome(name: str, altered: Recording, plain: Plain, group: str, level: Level) -> str:
+    """Return what becomes of an altered run.
+
+    It is unknown only because of what is altered: by a doubt that the plain run does not have, and
+    that is designed for such a lie.
+    """
+    on_wire = level is Level.WIRE
+    judged = WireRun(altered.folder, altered) if on_wire else altered
+    if fails(judged, group):
+        return FAIL
+    seen = doubts(judged, group)
+    if not seen and not on_wire:
+        return BELIEVED
+    truth: Recording = WireRun(altered.folder, plain()) if on_wire else plain()
+    own = seen - doubts(truth, group)
+    if own and (name in RULES or own.keys() & LIES[name].doubts):
+        return UNKNOWN
+    return UNTRACED if on_wire and _answers(judged) == _answers(truth) else BELIEVED
 
 
-def _answers(run: WireRun) -> list[object]:
+def _answers(run: Recording) -> list[object]:
     """Return all answers of a run, and when they were given."""
     return [
         (line.broker, line.row["connection"], line.row["correlation_id"], line.row["response"],
@@ -221,7 +244,7 @@ def _answers(run: WireRun) -> list[object]:
 
 def _fails_on_wire(mutant: Step, run: Recording) -> bool:
     return any(
-        verdict(WireRun(run.folder, synthesized_run_of(mutant, run, group)), group) == "fail"
+        fails(WireRun(run.folder, synthesized_run_of(mutant, run, group)), group)
         for group in run.groups
     )
 
@@ -229,15 +252,13 @@ def _fails_on_wire(mutant: Step, run: Recording) -> bool:
 def _as_oracle(
     mutant: Step,
     group: str,
-    runs: Sequence[Recording],
+    runs: Iterable[Recording],
     sequences: Sequence[EventSequence],
-    recordings: Sequence[Recording],
+    recordings: Iterable[Recording],
 ) -> str:
     """Say what contradicts a mutant in the oracle's place: sequences, or else runs; or nothing."""
-    unexplained = sum(
-        explains(sequence, mutant, BRIEFLY) is Verdict.UNEXPLAINED for sequence in sequences
-    )
-    if unexplained:
+    verdicts = Counter(explains(sequence, mutant, BRIEFLY) for sequence in sequences)
+    if unexplained := verdicts[Verdict.UNEXPLAINED]:
         return f"{unexplained} of {len(sequences)} sequences"
     if replayed := sum(contradicts(run, group, mutant) for run in runs):
         return f"{replayed} of these runs"
@@ -283,11 +304,9 @@ def make_table(
 ) -> Table:
     """Make the whole table, on all cores; `recordings` are further runs of all kinds."""
     folders = {name: [run.folder for run in mine] for name, mine in runs.items()}
-    everything = [folder for mine in folders.values() for folder in mine]
-    if level is Level.WIRE:
-        everything, others = [*recordings, *everything], [*recordings]
-    else:
-        others = [*recordings, *everything]
+    kept = [folder for mine in folders.values() for folder in mine]
+    everything = [*recordings, *kept]
+    unaltered, others = (everything, recordings) if level is Level.WIRE else (kept, everything)
     rows = []
     with multiprocessing.get_context("spawn").Pool() as pool:
         waiting = [
@@ -296,10 +315,10 @@ def make_table(
             )
             for name in (*RULES, *LIES)
         ]
-        clean = pool.starmap_async(_findings, [(folder, level) for folder in everything], 1)
+        clean = pool.starmap_async(_findings, [(folder, level) for folder in unaltered], 1)
         contradicted = pool.map_async(_is_contradicted, sequences, chunksize=1)
         for number, result in enumerate(waiting, 1):
             rows.append(result.get())
             progress(f"{number} of {len(waiting)}: {rows[-1].line}")
-        counts = (len(everything), sum(clean.get()), len(sequences), sum(contradicted.get()))
+        counts = (len(unaltered), sum(clean.get()), len(sequences), sum(contradicted.get()))
         return Table(tuple(rows), *counts)

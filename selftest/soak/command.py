@@ -22,8 +22,6 @@ from selftest.timing import SETTLES_S
 
 MEASURED = ("runner", "Locust", "tap")
 """The processes that must stay flat, as the sampler names them; the tap comes last."""
-LEFT_TO_OTHERS = "brokers"
-"""Processes that are shown for information: they are Kafka's."""
 SAMPLES = "soak.jsonl"
 """The file of a run folder with all samples."""
 TITLES = ("run", "process", "of it", "first", "last", "an hour", "bound", "")
@@ -44,8 +42,6 @@ class Row(NamedTuple):
         """Whether it stayed flat."""
         if self.slope is None:
             return FEW
-        if self.process == LEFT_TO_OTHERS:
-            return "-"
         return "flat" if self.slope.is_flat(self.bound) else GROWS
 
     @property
@@ -96,7 +92,7 @@ def soak(minutes: int, members: int, every_s: int, seed: int, runs: Path) -> Exi
         rows += _rows(name, folder, samples, MEASURED if tap else MEASURED[:2])
         verdicts.append(_of_verdict(name, folder))
     console.result(*_table(rows), "", *verdicts)
-    outcomes = {row.outcome for row in rows if row.process in MEASURED}
+    outcomes = {row.outcome for row in rows}
     if GROWS in outcomes or Exit.FAIL in codes:
         return Exit.FAIL
     return Exit.UNKNOWN if FEW in outcomes or Exit.UNKNOWN in codes else Exit.PASS
@@ -126,16 +122,13 @@ def _run(
 
 
 def _rows(name: str, folder: Path, samples: pd.DataFrame, ours: Sequence[str]) -> Iterator[Row]:
-    """Yield a row for each process and kind: of the time of faults, but while no fault is open.
-
-    Each process of `ours` has its rows, also without samples.
-    """
+    """Yield a row for each process and kind: of the time of faults, but while no fault is open."""
     entries = journal.read(folder / "journal.jsonl")
     began = {e["phase"]: e["at_ms"] / 1000 for e in entries if e["event"] == "phase"}
     # in the recovery Spark starts, for the analysis
     from_s, until_s = began["impact"], began.get("recovery", began["teardown"])
     quiet = without(samples, [(-inf, from_s), (until_s, inf), *_of_faults(entries)])
-    for process in sorted({*ours, *quiet["process"]}):
+    for process in sorted(ours):
         for kind in BOUNDS:
             mine = quiet[(quiet["process"] == process) & (quiet["of"] == kind)]
             slope = slope_of(list(zip(mine["at_s"], mine["value"], strict=True)))

@@ -27,15 +27,9 @@ gains 60 an hour, and one that keeps two megabytes 120."""
 ONCE: Mapping[str, float] = {"threads": 0.0, "descriptors": 0.0, "memory MB": 20.0}
 """What it may gain once, however short the time: the first fault of a kind loads modules and fills
 caches. In runs of 30 minutes memory may so gain 90 MB an hour in all."""
-OURS: Mapping[str, str] = {
-    "chaos.tap": "tap",
-    "locust": "Locust",
-    "guard.py": "guard",
-    "kafka.Kafka": "brokers",
-    "groupquake": "runner",
-}
+OURS: Mapping[str, str] = {"chaos.tap": "tap", "locust": "Locust", "groupquake": "runner"}
 """The names of processes, by a word of their command lines, folders left out; the first that fits
-counts. What comes and goes, such as a duplicate of a member, has none."""
+counts. Others have none: brokers, or what comes and goes, such as a duplicate of a member."""
 BLOCKS = 20
 _FEWEST = 6
 _TWO_SIDED_95 = NormalDist().inv_cdf(0.975)

@@ -4,6 +4,8 @@ import random
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import yaml
+
 from selftest.timing import AWAY_S, LONGEST_S
 
 Json = dict[str, Any]
@@ -14,6 +16,20 @@ SHARES: Mapping[str, tuple[str, str, float]] = {
     "rdkafka-dynamic": ("librdkafka", "dynamic", 0.05),
 }
 """The groups: client, kind, and their share of all members."""
+
+
+DOCUMENT = """
+cluster:
+  brokers: 3
+  config:
+    group.initial.rebalance.delay.ms: 3000
+    offsets.topic.num.partitions: 6
+    broker.session.timeout.ms: 3000
+    broker.heartbeat.interval.ms: 500
+steady_state: {within: 120s}
+expect: []
+"""
+"""What is the same in each experiment."""
 
 
 def _one(group: str, chance: random.Random, sizes: Mapping[str, int]) -> Json:
@@ -65,26 +81,16 @@ def experiment(members: int, minutes: float, every_s: int, seed: int, *, tap: bo
     faults = _faults(sizes, round(minutes * 60), every_s, random.Random(seed), tap=tap)
     last_s = max(one["at_s"] for one in faults) + LONGEST_S
     return {
+        **yaml.safe_load(DOCUMENT),
         "name": "soak-tapped" if tap else "soak",
         "description": f"{members} members of two clients, and a fault every {every_s} s.",
-        "cluster": {
-            "brokers": 3,
-            "config": {
-                "group.initial.rebalance.delay.ms": 3_000,
-                "offsets.topic.num.partitions": 6,
-                "broker.session.timeout.ms": 3_000,
-                "broker.heartbeat.interval.ms": 500,
-            },
-        },
         "workload": {
             "topics": [{"name": "orders", "partitions": 60, "replication_factor": 3}],
             "producers": [{"topic": "orders", "rate": 50}],
             "groups": [_group(name, size) for name, size in sizes.items()],
         },
-        "steady_state": {"within": "120s"},
         "faults": [{"at": f"{one.pop('at_s')}s", **one} for one in faults],
         "phases": {"impact": f"{max(1, last_s - every_s)}s", "recovery": "5s"},
-        "expect": [],
     }
 
 

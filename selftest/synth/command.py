@@ -11,8 +11,7 @@ from reference_coordinator.classic.releases import profile_for
 from scenarios.fields import BIG_SEED
 from scenarios.model import Cluster
 from selftest.synth.folder import make
-from selftest.synth.mixes import MIXES
-from selftest.synth.spec import Spec
+from selftest.synth.spec import MIXES, Spec
 
 
 @click.command()
@@ -28,28 +27,19 @@ from selftest.synth.spec import Spec
               help="Decides everything.")  # fmt: skip
 @click.option("--kafka", metavar="VERSION", default=Cluster().version, show_default=True,
               help="Kafka release, from 4.0 on.")  # fmt: skip
-@click.option("--plant", type=click.IntRange(0, 999_999), default=0, show_default=True,
-              help="Number of findings to plant; planted.jsonl lists them.")  # fmt: skip
-def synth(
-    groups: int, seconds: float, mix: str, output: Path, seed: int, kafka: str, plant: int
-) -> Exit:
+def synth(groups: int, seconds: float, mix: str, output: Path, seed: int, kafka: str) -> Exit:
     """Write a run folder of simulated groups, for `groupquake report`.
 
-    The reference coordinator decides what the brokers answer, so that the report finds nothing but
-    what is planted.
+    The reference coordinator decides what the brokers answer, so that the report finds nothing.
     """
     profile = profile_for(kafka, "java")
     if profile is None or not is_numbered(kafka):
         raise click.UsageError(f"--kafka {kafka}: logs are simulated for releases from 4.0 on")
-    if plant > groups:
-        raise click.UsageError(f"--plant {plant}: there is one in a group, and {groups} groups")
     if output.exists():
         raise click.UsageError(f"{output} exists; give a folder that is to be made")
     try:
-        spec = Spec(groups, seconds, mix, seed, kafka, profile, plant)
-        made = make(spec, output, Console().progress)
+        made = make(Spec(groups, seconds, mix, seed, kafka, profile), output, Console().progress)
     except OSError as error:
         raise click.UsageError(f"{output}: cannot be written ({error.strerror})") from error
-    planted = f", {len(made.planted)} of {plant} findings planted" if plant else ""
-    Console.result(f"{output}: {made.bytes / 1e6:,.1f} MB, {made.lines:,} lines{planted}")
+    Console.result(f"{output}: {made.bytes / 1e6:,.1f} MB, {made.lines:,} lines")
     return Exit.PASS

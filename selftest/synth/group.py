@@ -1,30 +1,28 @@
-"""One group's simulation: its clients, its coordinators, and every line about it.
+"""One group's simulation: its clients, its coordinator, and every line about it.
 
-Clients send, the oracle's `step` decides as the coordinator of the time, and both are printed. The
-group's state dies with a broker; the next coordinator loads the record that was written last.
+Clients send, the oracle's `step` decides as their coordinator, and both are printed.
 Times are ms since the first broker started.
 """
 
 import base64
 import random
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, NamedTuple
+from operator import itemgetter
+from typing import TYPE_CHECKING
 
 from kafka_protocol.consumer_protocol import Assignment, Subscription, TopicPartition
 from kafka_protocol.offsets_topic import partition_of
 from reference_coordinator.classic.effects import Effect, Response
 from reference_coordinator.classic.events import Event, Loaded, LoadStarted
 from reference_coordinator.classic.state import Group, Service
-from reference_coordinator.classic.step import Step, step
 from reference_coordinator.driving.client import ENDED, IN, Client
 from reference_coordinator.driving.simulation import Exchange, Process, Simulation
 from reference_coordinator.protocol import Observed
 from selftest.logged_driver import LoggedDriver
-from selftest.synth.cluster import PARTITIONS, Tenure
-from selftest.synth.mixes import Fault
+from selftest.synth.cluster import PARTITIONS, Line, coordinator_of, loads_ms
 from selftest.synth.printing import Served, Software, answered
 from selftest.timing import FORMATION_MS, LINE_US, READY_MS, RETRY_MS
 
@@ -36,14 +34,6 @@ TOPIC_PARTITIONS = 8
 SUBSCRIPTION = base64.b64encode(Subscription((TOPIC,), b"", rack="").encode()).decode()
 PROCESSORS = 4
 """The threads of the coordinator."""
-
-
-class Line(NamedTuple):
-    """A line of a group, without time and number."""
-
-    broker: str
-    at_ms: float
-    text: str
 
 
 @cache
@@ -67,7 +57,7 @@ def shares(members: Iterable[str]) -> list[dict[str, str]]:
 
 @dataclass(eq=False)
 class MemberProcess(Process):
-    """One process of a member. `connection` is new after a failover; `due_ms` by API."""
+    """One process of a member; `due_ms` by API."""
 
     connection: str = ""
     network_thread: int = 0
@@ -83,33 +73,33 @@ class MemberProcess(Process):
         return number if number < TOPIC_PARTITIONS else None
 
 
+Fault = Callable[["GroupSimulation"], None]
+"""Befalls a group."""
+
+
 class GroupSimulation(LoggedDriver, Simulation):
     """Simulates the group `name` with so many members."""
 
     def __init__(
         self, name: str, spec: "Spec", size: int, software: Software, dice: random.Random,
-        connections: int, *, static: bool, coordinator: Step = step,
+        connections: int, *, static: bool,
     ) -> None:  # fmt: skip
-        super().__init__(Group(name, service=Service.ABSENT), spec.rules, coordinator)
+        super().__init__(Group(name, service=Service.ABSENT), spec.rules)
         self.spec, self.size, self.static = spec, size, static
         self.software, self.dice = software, dice
         self.connections = connections
         """How many connections the brokers had before."""
         self.processes: list[MemberProcess] = []
         self.lines: list[Line] = []
-        self.wording, self.broker = spec.wording, ""
+        self.wording = spec.wording
         self.partition = partition_of(name, PARTITIONS)
-        self.tenures = spec.cluster.tenures[self.partition]
-        self.tenure: Tenure | None = None
-        self.began_ms = READY_MS
+        self.broker = coordinator_of(self.partition)
 
     def run(self, faults: Iterable[tuple[float, Fault]] = ()) -> list[Line]:
         """Return all lines about the group, in order of time; `faults` befall it at their times."""
-        for tenure in self.tenures:
-            self.agenda.at(tenure.loading_ms, partial(self._load_started, tenure))
-            self.agenda.at(tenure.loaded_ms, partial(self._loaded, tenure))
-            if tenure is not self.tenures[-1]:
-                self.agenda.at(tenure.ended_ms, self._killed)
+        loading_ms, loaded_ms = loads_ms(self.partition)
+        self.agenda.at(loading_ms, lambda: self.take(LoadStarted(loading_ms)))
+        self.agenda.at(loaded_ms, lambda: self.take(Loaded(loaded_ms, None)))
         for number in range(self.size):
             name = f"{self.group.group_id}-{number}"
             session_ms = self.spec.mix.session_ms
@@ -117,28 +107,18 @@ class GroupSimulation(LoggedDriver, Simulation):
                 name, name if self.static else None, session_ms, 2 * session_ms, SUBSCRIPTION
             )
             process = MemberProcess(client, self.software.versions)
-            starts_ms = self.undisturbed(self.began_ms) + self.dice.uniform(0, FORMATION_MS)
+            starts_ms = READY_MS + self.dice.uniform(0, FORMATION_MS)
             self.agenda.at(starts_ms, partial(self._start, process))
         for at_ms, fault in faults:
-            self.agenda.at(self.undisturbed(at_ms), partial(fault, self))
+            self.agenda.at(at_ms, partial(fault, self))
         self.agenda.run(self.spec.stopped_ms)
-        return sorted(self.lines, key=lambda line: line.at_ms)
-
-    def undisturbed(self, at_ms: float) -> float:
-        """Return a time, or one after the failover if the group must be settled for that.
-
-        What waits while a broker is killed is in no log, and the verdict would be unknown.
-        """
-        first, *after = self.tenures
-        if after and first.ended_ms - self.spec.mix.settle_ms < at_ms < after[0].loaded_ms:
-            return after[0].loaded_ms + self.dice.uniform(100, 3_000)
-        return at_ms
+        return sorted(self.lines, key=itemgetter(1))
 
     # Processes.
 
     def start(self, process: MemberProcess, after_ms: float) -> None:
         """Start another process of a member after a time."""
-        at_ms = self.undisturbed(self.agenda.now_ms + after_ms)
+        at_ms = self.agenda.now_ms + after_ms
         if at_ms < self.spec.settled_ms:
             client = process.client.restarted()
             again = MemberProcess(client, process.versions, committed=process.committed)
@@ -146,7 +126,11 @@ class GroupSimulation(LoggedDriver, Simulation):
 
     def _start(self, process: MemberProcess) -> None:
         self.processes.append(process)
-        self._connect(process)
+        self.connections += 1
+        count, listens = self.connections, 20_000 + 7 * int(self.broker)
+        port, process.network_thread = self.dice.randrange(32_768, 61_000), count % 2
+        address = f"127.0.0.1:{listens}-127.0.0.1:{port}"
+        process.connection = f"{address}-{process.network_thread}-{count}"
         self._plan(process, "JOIN_GROUP", 0.0)
 
     def stop(self, process: MemberProcess) -> None:
@@ -162,14 +146,6 @@ class GroupSimulation(LoggedDriver, Simulation):
         if process in self.processes:
             self.processes.remove(process)
 
-    def _connect(self, process: MemberProcess) -> None:
-        self.connections += 1
-        count, listens = self.connections, 20_000 + 7 * int(self.broker)
-        port, process.network_thread = self.dice.randrange(32_768, 61_000), count % 2
-        address = f"127.0.0.1:{listens}-127.0.0.1:{port}"
-        process.connection = f"{address}-{process.network_thread}-{count}"
-        process.sent, process.client = 0, replace(process.client, request="")
-
     # Requests.
 
     def _plan(self, process: MemberProcess, api: str, after_ms: float) -> None:
@@ -184,9 +160,6 @@ class GroupSimulation(LoggedDriver, Simulation):
         self.agenda.after(after_ms, act)
 
     def _send(self, process: MemberProcess, api: str) -> None:
-        tenure, now_ms = self.tenure, self.agenda.now_ms
-        if tenure is None or now_ms >= tenure.ended_ms:
-            return
         more: dict[str, object] = {}
         if api == "OFFSET_COMMIT":
             process.committed += 1 + int(self.dice.random() * 90)
@@ -202,35 +175,31 @@ class GroupSimulation(LoggedDriver, Simulation):
             more["reason"] = None
         exchange = self.send(process, api, **more)
         took = self.dice.choice(self.spec.delays)
-        read_ms = now_ms + took.network / 1_000
+        read_ms = self.agenda.now_ms + took.network / 1_000
         handed_ms = read_ms + (took.queue + took.local) / 1_000
         exchange.note = Served(
-            tenure.broker, read_ms, handed_ms, took, process.connection, process.network_thread,
+            self.broker, read_ms, handed_ms, took, process.connection, process.network_thread,
             self.software,
         )  # fmt: skip
         # the event processor may be done with it before its handler is
         after_us = -took.processor if took.processor < took.local else took.processor
-        self.agenda.at(handed_ms + after_us / 1_000, partial(self._received, exchange))
-
-    def _received(self, exchange: Exchange) -> None:
-        if self.tenure is not None and exchange.note.broker == self.tenure.broker:
-            self.receive(exchange)
+        self.agenda.at(handed_ms + after_us / 1_000, partial(self.receive, exchange))
 
     def new_id(self, _: Exchange) -> str:
         """Draw a UUID."""
         return str(uuid.UUID(int=self.dice.getrandbits(128), version=4))
 
     def answered(self, exchange: Exchange, response: Response) -> None:
-        """Print a request's line, unless the broker dies before, and let its client go on."""
+        """Print a request's line, unless the broker stops before, and let its client go on."""
         served: Served = exchange.note
         at_ms = self.now_ms
         if exchange.api == "OFFSET_COMMIT" and not response.error:
             at_ms += served.took.write / 1_000
         more_us = int(self.dice.random() * 3)
         logged_ms, text = answered(exchange, served, response, at_ms, more_us)
-        if self.tenure is None or logged_ms >= self.tenure.ended_ms:
+        if logged_ms >= self.spec.end_ms:
             return
-        self.lines.append(Line(served.broker, logged_ms, text))
+        self.lines.append((self.broker, logged_ms, text))
         process = exchange.process
         if isinstance(process, MemberProcess) and process in self.processes:
             self.agenda.at(logged_ms, partial(self._hear, process, exchange, response))
@@ -265,36 +234,7 @@ class GroupSimulation(LoggedDriver, Simulation):
         following = min(process.due_ms, key=process.due_ms.__getitem__)
         self._plan(process, following, max(0.3, process.due_ms[following] - now_ms))
 
-    # Coordinators.
-
-    def _load_started(self, tenure: Tenure) -> None:
-        self.tenure, self.broker = tenure, tenure.broker
-        self.take(LoadStarted(tenure.loading_ms))
-        for process in self.processes:  # after a failover; some come before it is loaded
-            self._connect(process)
-            after_ms = self.dice.uniform(0.5, 900.0)
-            if process.client.phase is IN:
-                self.agenda.after(after_ms, partial(self._plan_next, process))
-            else:
-                process.client = process.client.restarted()
-                self._plan(process, "JOIN_GROUP", after_ms)
-
-    def _loaded(self, tenure: Tenure) -> None:
-        self.take(Loaded(tenure.loaded_ms, self.stored_record))
-        if tenure.epoch and self.stored_record is not None:
-            lasts_ms = tenure.loaded_ms - tenure.loading_ms
-            self.now_ms = tenure.loading_ms + lasts_ms * self.dice.uniform(0.2, 0.9)
-            self.print_line("group_loaded", members=len(self.group.members))
-            for member in self.group.members:
-                self.print_line("member_loaded", member=member)
-
-    def _killed(self) -> None:
-        """Lose the coordinator with all that it had not written, and all responses under way."""
-        self.tenure = None
-        self.open.clear()
-        self.die()
-        for process in self.processes:
-            process.plans += 1
+    # The coordinator.
 
     def take(self, event: Event) -> tuple[Effect, ...]:
         """Take an event when the coordinator is done with the last one, by one of its threads.
@@ -315,16 +255,11 @@ class GroupSimulation(LoggedDriver, Simulation):
         """Let a timer expire a little late."""
         return deadline_ms + self.dice.uniform(0.2, 2.2)
 
-    def decided(self, event: Event, before: Group, effects: tuple[Effect, ...]) -> None:
-        """Print what a step is due to; what is loaded was printed while it was."""
-        if not isinstance(event, Loaded):
-            super().decided(event, before, effects)
-
     def asked(self, request: str) -> Observed:
         """Return a request that is not answered yet."""
         return self.open[request]
 
     def write_line(self, text: str) -> None:
         """Take a line of the coordinator, which takes some µs."""
-        self.lines.append(Line(self.broker, self.now_ms, text))
+        self.lines.append((self.broker, self.now_ms, text))
         self.now_ms += LINE_US * (0.4 + self.dice.random()) / 1_000

@@ -47,14 +47,18 @@ class Delays(NamedTuple):
     send: int
 
 
+TYPICAL = (
+    (120, 0.5), (130, 1.1), (90, 1.0), (250, 1.0), (3_000, 0.8), (90, 1.1), (160, 0.9),
+)  # fmt: skip
+"""The median of each delay in µs, and how far it strays (sigma of its logarithm)."""
+
+
 def delays(dice: random.Random, count: int = 4_096) -> list[Delays]:
     """Draw delays as on a machine that is not idle: most are short, and some a hundred times."""
-    draw = lambda typical_us, spread: 1 + int(dice.lognormvariate(0.0, spread) * typical_us)
     return [
-        Delays(draw(120, 0.5), draw(130, 1.1), draw(90, 1.0), draw(250, 1.0), draw(3_000, 0.8),
-               draw(90, 1.1), draw(160, 0.9))
+        Delays(*(1 + int(dice.lognormvariate(0.0, spread) * us) for us, spread in TYPICAL))
         for _ in range(count)
-    ]  # fmt: skip
+    ]
 
 
 class Served(NamedTuple):

@@ -6,10 +6,9 @@ from collections import Counter
 import pytest
 
 from benchmarks import goals
-from benchmarks.chaos_timing import errors_ms
 from benchmarks.goals import lines
-from benchmarks.group_log import Pairs
-from benchmarks.members import Held
+from benchmarks.latency import Pairs
+from benchmarks.runs import errors_ms
 from benchmarks.table import Line, markdown, p50, p99, quantile
 
 
@@ -53,7 +52,6 @@ def test_pairs_are_compared_pair_by_pair():
 def test_the_spread_of_pairs_is_that_of_their_ratios():
     summary = Pairs("µs", [1.0, 2.0, 3.0, 4.0, 5.0], [1.0] * 5).summary()
     assert summary["ratio_quartiles"] == (2.0, 4.0)
-    assert summary["ratio_extremes"] == (1.0, 5.0)
 
 
 def test_a_fault_is_as_late_as_its_witness_says():
@@ -74,8 +72,12 @@ def test_a_fault_is_as_late_as_its_witness_says():
 
 
 def held(members, cpu, processes=1):
-    one = Held("wire", members, processes, "1h", 1.0, cpu, 20.0, 3.0, 0, 2.0, 9, 1.0, 5.0)
-    return {**vars(one), "per_core": one.per_core}
+    """What members cost, as `members.hold` returns it."""
+    return {
+        "client": "wire", "members": members, "cpu": cpu, "per_core": members / processes / cpu,
+        "memory_kb": 20.0, "hub_gap_p99_ms": 3.0, "lost": 0, "served_p99_ms": 2.0, "p50_ms": 1.0,
+        "p99_ms": 5.0,
+    }  # fmt: skip
 
 
 def test_two_processes_hold_what_the_busiest_one_allows():

@@ -91,7 +91,7 @@ LIES: dict[str, tuple[str, dict[str, str]]] = {
         "sessions",
         {"unexpected_rebalance": "(reason: removing member b-"},
     ),
-    "answers_strangers_heartbeats": (
+    "accepts_unknown_members_heartbeat": (
         "removal",
         {"wrong_answer": '"clientId":"removal-b","requestApiKeyName":"HEARTBEAT"'},
     ),
@@ -101,7 +101,7 @@ LIES: dict[str, tuple[str, dict[str, str]]] = {
     ),
     # one member of the batch is still waited for when the other two have joined
     "removes_the_first_alone": ("removal", {"late": PREPARING}),
-    "calls_ghosts_removed": (
+    "reports_unknown_member_removed": (
         "removal",
         {"wrong_answer": '"groupInstanceId":"ghost","errorCode":0'},
     ),
@@ -189,7 +189,7 @@ LIES: dict[str, tuple[str, dict[str, str]]] = {
         "failover",
         {"wrong_answer": '"clientId":"failover-b","requestApiKeyName":"HEARTBEAT"'},
     ),
-    "speaks_without_office": (
+    "answers_when_not_coordinator": (
         "failover",
         {"wrong_answer": '"clientId":"failover-b","requestApiKeyName":"HEARTBEAT"'},
     ),

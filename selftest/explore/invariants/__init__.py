@@ -6,7 +6,7 @@ that it breaks. That every request is answered at last is checked by `waiting`.
 
 from collections.abc import Callable, Iterator
 
-from selftest.explore.invariants import answers, groups, members, rebalances
+from selftest.explore.invariants import of_groups, of_members
 from selftest.explore.scene import Stepped
 
 __all__ = ["INVARIANTS", "Stepped", "broken"]
@@ -21,31 +21,31 @@ def broken(step: Stepped) -> Iterator[str]:
 
 AT_LAST = "answered_at_last"
 CHECKS: tuple[tuple[str, Callable[[Stepped], Iterator[str]]], ...] = (
-    ("one_leader", groups.one_leader),
-    ("leader_knows_all", groups.leader_knows_all),
-    ("one_mapping", groups.one_mapping),
-    ("generation_grows", groups.generation_grows),
-    ("generation_given_once", groups.generation_given_once),
-    ("answered_once", answers.answered_once),
-    (AT_LAST, answers.answered_at_unload),
-    ("member_ends", groups.member_ends),
-    ("phase_ends", groups.phase_ends),
-    ("static_stays", members.static_stays),
-    ("id_stays", members.id_stays),
-    ("session_served", members.session_served),
-    ("known_is_let_in", members.known_is_let_in),
-    ("member_is_served", answers.member_is_served),
-    ("unknown_is_refused", answers.unknown_is_refused),
-    ("own_generation", answers.own_generation),
-    ("cause", rebalances.cause_of_rebalance),
-    ("due", rebalances.due),
-    ("leave_is_true", answers.leave_is_true),
-    ("announced", answers.announces_rebalances),
-    ("phase_is_fair", rebalances.phase_is_fair),
-    ("two_steps", rebalances.two_steps),
-    ("time_is_kept", rebalances.time_is_kept),
-    ("share", answers.share),
-    ("stored", groups.stored),
+    ("one_leader", of_groups.one_leader),
+    ("leader_knows_all", of_groups.leader_knows_all),
+    ("one_mapping", of_groups.one_mapping),
+    ("generation_grows", of_groups.generation_grows),
+    ("generation_given_once", of_groups.generation_given_once),
+    ("answered_once", of_members.answered_once),
+    (AT_LAST, of_members.answered_at_unload),
+    ("member_ends", of_groups.member_ends),
+    ("phase_ends", of_groups.phase_ends),
+    ("static_stays", of_members.static_stays),
+    ("id_stays", of_members.id_stays),
+    ("session_served", of_members.session_served),
+    ("known_is_let_in", of_members.known_is_let_in),
+    ("member_is_served", of_members.member_is_served),
+    ("unknown_is_refused", of_members.unknown_is_refused),
+    ("own_generation", of_members.own_generation),
+    ("cause", of_groups.cause_of_rebalance),
+    ("due", of_groups.due),
+    ("leave_is_true", of_members.leave_is_true),
+    ("announced", of_members.announces_rebalances),
+    ("phase_is_fair", of_groups.phase_is_fair),
+    ("two_steps", of_groups.two_steps),
+    ("time_is_kept", of_groups.time_is_kept),
+    ("share", of_members.share),
+    ("stored", of_groups.stored),
 )
 
 INVARIANTS = {name: (check.__doc__ or "").strip(".") for name, check in CHECKS} | {

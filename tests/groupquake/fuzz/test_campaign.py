@@ -5,9 +5,8 @@ import lzma
 from collections import Counter
 from pathlib import Path
 
-from groupquake.fuzz.campaign import Outcome, write
+from groupquake.fuzz.campaign import Outcome, Played, write
 from groupquake.fuzz.judge import Judged, Verdict, judge, parsed
-from groupquake.fuzz.sequence import Played
 from kafka_protocol.errors import Error
 from loadtest.wire import EventLog, Exchange
 from reference_coordinator.classic.releases import NEWEST, profile_for

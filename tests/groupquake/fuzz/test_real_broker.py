@@ -8,9 +8,8 @@ from random import Random
 import pytest
 
 from chaos.clusters.process import ProcessCluster
-from groupquake.fuzz.campaign import event_file
+from groupquake.fuzz.campaign import Played, event_file, play
 from groupquake.fuzz.judge import Verdict, judge
-from groupquake.fuzz.sequence import Played, play
 from groupquake.fuzz.target import CONFIG, NOT_RULES, Target, ready
 from kafka_protocol.apis import COORDINATOR_APIS
 from kafka_protocol.errors import Error

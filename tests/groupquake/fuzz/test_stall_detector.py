@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from groupquake.fuzz.stall_detector import StallDetector
+from groupquake.fuzz.connections import StallDetector
 from groupquake.fuzz.timing import STILL_S
 from kafka_protocol.errors import Error
 

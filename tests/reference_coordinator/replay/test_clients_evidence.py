@@ -29,8 +29,9 @@ WHERE = {
                 "answers_follower_before_leader"),
     "mixed": ("gives_no_id_first",),
     "pending": ("does_not_wait_for_the_pending",),
-    "removal": ("does_not_fence_leaves", "answers_strangers_heartbeats", "calls_ghosts_removed",
-                "knows_no_instances", "rebalances_though_nobody_left",
+    "removal": ("does_not_fence_leaves", "accepts_unknown_members_heartbeat",
+                "reports_unknown_member_removed", "knows_no_instances",
+                "rebalances_though_nobody_left",
                 "does_not_rebalance_on_leave", "removes_no_sooner_than_sessions_end"),
     "returning": ("calls_the_replaced_unknown", "replaces_without_rebalance_while_completing",
                   "takes_commits_while_completing"),
@@ -52,7 +53,7 @@ INVISIBLE = {
 NOT_OF_ONE_EPOCH = {
     "forgets_the_group", "forgets_instance_ids", "forgets_assignments", "forgets_dynamic_members",
     "forgets_the_generation", "starts_no_sessions", "rebalances_what_it_loads",
-    "does_not_store_new_id", "speaks_without_office",
+    "does_not_store_new_id", "answers_when_not_coordinator",
 }  # fmt: skip
 """Mutants of a failover, or of a broker that does not coordinate the group."""
 

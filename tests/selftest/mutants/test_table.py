@@ -1,22 +1,25 @@
 """What `python -m selftest mutants` works out: a sample, and all (marked exhaustive)."""
 
 import re
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from groupquake.fuzz.judge import Verdict
+from reference_coordinator.classic.releases import PROFILES
 from reference_coordinator.classic.step import step
 from reports.judgement.recording import Recording
 from reports.judgement.run.evidence_level import Level
 from scenarios import named
 from selftest.broken_rules import MUTANTS, RULES
 from selftest.lies import LIES
-from selftest.mutants import judging
+from selftest.mutants import judging, table
 from selftest.mutants.evidence import KEPT, Runs, sequences_in
 from selftest.mutants.table import NOT_SHOWN, Row, Table, row, where
 from tests.groupquake.conftest import Command
+from tests.reports.conftest import COORDINATORS
 
 PAGE = (
     (Path(__file__).parents[3] / "docs" / "mutants.md")
@@ -27,9 +30,9 @@ LOGS, WIRE = Level.REQUESTS, Level.WIRE
 SAMPLE = ("does_not_fence_heartbeats", "keeps_old_member_id", "tells_leader_of_itself_alone")
 SLOW = "join_group_"
 """Lies about JoinGroup take seconds each: the whole table tells them."""
-RULE = Row(LOGS, "never_expires", "KIP-345", "demo", 10, 10, elsewhere="1 of 5 sequences")
-LIE = Row(LOGS, "id_given_again", "member ids", "demo", 10, 9, 1)
-ON_WIRE = Row(WIRE, "never_expires", "KIP-345", "demo", 10, 4, 5, 1)
+RULE = Row(LOGS, "never_expires", "KIP-345", "demo", 10, 10, 10, elsewhere="1 of 5 sequences")
+LIE = Row(LOGS, "id_given_again", "member ids", "demo", 10, 10, 9, 1)
+ON_WIRE = Row(WIRE, "never_expires", "KIP-345", "demo", 10, 10, 4, 5, 1)
 
 
 def in_docs(name: str) -> str:
@@ -114,7 +117,7 @@ def test_the_oracle_explains_the_kept_sequences_and_a_mutant_does_not() -> None:
 
 def test_real_responses_contradict_a_coordinator_without_its_partition() -> None:
     recording = Recording(KEPT / "kafka-4.3.0")
-    assert judging.contradicts(recording, "failover", MUTANTS["speaks_without_office"])
+    assert judging.contradicts(recording, "failover", MUTANTS["answers_when_not_coordinator"])
     assert not judging.contradicts(recording, "failover", MUTANTS["has_no_max_size"])
 
 
@@ -125,6 +128,7 @@ def test_real_responses_contradict_a_coordinator_without_its_partition() -> None
         (replace(RULE, fails=9), False, False),
         (replace(RULE, fails=9, doubts=1), False, False),
         (replace(RULE, fails=9, runs=9), False, False),
+        (replace(RULE, fails=9, runs=9, given=9), False, False),
         (replace(RULE, elsewhere=""), False, False),
         (LIE, True, False),
         (replace(LIE, fails=8), False, False),
@@ -136,6 +140,7 @@ def test_real_responses_contradict_a_coordinator_without_its_partition() -> None
         (ON_WIRE, True, False),
         (replace(ON_WIRE, untraced=0), False, False),
         (replace(ON_WIRE, runs=0, fails=0, doubts=0, untraced=0), False, False),
+        (replace(ON_WIRE, given=11), False, False),
         (replace(ON_WIRE, name="heartbeat_held", untraced=0), False, True),
     ],
 )
@@ -144,6 +149,45 @@ def test_one_run_that_is_believed_makes_the_table_bad(
 ) -> None:
     assert (one.is_found, one.is_explained) == (found, explained)
     assert Table((RULE, one), 50, 0, 5, 0).good == (found or explained)
+
+
+def test_runs_without_a_place_are_listed_as_not_exercised() -> None:
+    some, none = replace(RULE, runs=7, fails=7), replace(LIE, runs=0, fails=0, doubts=0, given=0)
+    assert some.line.endswith("| not exercised in 3 of 10 runs |")
+    assert none.line.endswith("| not exercised in 0 of 0 runs |")
+    assert (
+        "0 found; 1 lies: 0 found; 0 explained; 2 not exercised;"
+        in Table((some, none), 5, 0).summary
+    )
+
+
+@pytest.mark.parametrize("level", [LOGS, WIRE])
+@pytest.mark.parametrize(
+    ("altered", "plain", "unknown"),
+    [
+        ({"doubtful_line": 1}, {}, 1),
+        ({"doubtful_line": 2}, {"doubtful_line": 1}, 1),
+        ({"doubtful_line": 1}, {"doubtful_line": 1}, 0),
+        ({"unseen_member": 1}, {}, 0),
+        ({}, {}, 0),
+    ],
+)
+def test_a_lie_is_unknown_only_by_a_doubt_of_its_own(
+    level: Level, altered: dict[str, int], plain: dict[str, int], unknown: int, runs: Runs,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """What makes the unaltered run unknown, too, or is not designed for the lie, shows nothing."""
+    found = iter((altered, plain))
+    monkeypatch.setattr(table, "fails", lambda *_: False)
+    monkeypatch.setattr(table, "doubts", lambda *_: Counter(next(found)))
+    result = row("fenced_line_with_another_holder", level, runs["duplicate-instance-id"][:1])
+    assert (result.runs, result.fails, result.doubts) == (1, 0, unknown)
+
+
+def test_two_recordings_stand_for_the_coordinators() -> None:
+    """The rules of 3.9 on Java are those of 4.3: a recording of each coordinator tries mutants."""
+    assert replace(PROFILES["3.9-java"], name="4.3") == PROFILES["4.3"]
+    assert COORDINATORS == ("kafka-3.9.1-scala", "kafka-4.3.0")
 
 
 def test_a_finding_in_unaltered_evidence_makes_it_bad() -> None:
@@ -155,8 +199,8 @@ def test_a_finding_in_unaltered_evidence_makes_it_bad() -> None:
 def test_the_summary_counts() -> None:
     lies = (LIE, replace(LIE, name="heartbeat_held", fails=8, doubts=0), replace(LIE, fails=1))
     assert Table((RULE, replace(RULE, fails=1), *lies), 53, 2, 5, 1).summary == (
-        "2 broken rules: 1 found; 3 lies: 1 found; 1 explained; unaltered: 2 findings in 53 runs,"
-        " 1 of 5 sequences not explained"
+        "2 broken rules: 1 found; 3 lies: 1 found; 1 explained; 0 not exercised; unaltered:"
+        " 2 findings in 53 runs, 1 of 5 sequences not explained"
     )
 
 

@@ -1,4 +1,4 @@
-"""The shape of brokers' logs: what each kind of line is made of."""
+"""Small synthesized runs, and the shape of brokers' logs: what each kind of line is made of."""
 
 import json
 import re
@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 from kafka_protocol.coordinator_lines import JAVA, LineParser
 from kafka_protocol.log_line import NUMBERED
 from kafka_protocol.request_log import COMPLETED, PARTS_MS
+from reference_coordinator.classic.releases import profile_for
+from selftest.synth.spec import Spec
 
 PARSER = LineParser(JAVA)
 
@@ -81,3 +83,10 @@ class Shape:
         self.requests[kind].add(tuple(dict.fromkeys(leaves(content))))
         parts = sum(content[name] for name in PARTS_MS)
         self.rounding_us.add(round((content["totalTimeMs"] - parts) * 1_000))
+
+
+def spec(mix: str, groups: int, seconds: float, seed: int = 5) -> Spec:
+    """Return what a small synthesized run is to be."""
+    profile = profile_for("4.3.0", "java")
+    assert profile is not None
+    return Spec(groups, seconds, mix, seed, "4.3.0", profile)

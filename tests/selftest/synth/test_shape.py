@@ -9,11 +9,13 @@ import pytest
 
 from reference_coordinator.replay import replay
 from reports.judgement.recording import Recording
+from selftest.lies import LIES, GroupLines
+from selftest.mutants.judging import fails
+from selftest.mutants.synthesized_run import SynthesizedRun
 from selftest.synth.folder import make
-from selftest.synth.mixes import MIXES
+from selftest.synth.spec import MIXES
 from tests.recorded.logs import RECORDINGS
-from tests.selftest.synth.shape import Shape, read
-from tests.selftest.synth.specs import spec
+from tests.selftest.synth.shape import Shape, read, spec
 
 RECORDED = RECORDINGS["kafka-4.3.0"].folder
 
@@ -105,6 +107,17 @@ def test_every_line_is_used_and_the_oracle_explains_every_response(made: Path) -
         result = replay(recording.evidence(group), recording.profile)
         assert all(checked.explained for checked in result.checked), group
         assert not result.violations
+
+
+def test_a_lie_in_a_simulated_log_is_found(made: Path) -> None:
+    recording = Recording(made)
+    for name in ("stabilized_one_more", "later_generation", "preparing_line_twice"):
+        group = recording.groups[0]
+        log = GroupLines(recording, group)
+        lines = LIES[name].tell(log)
+        assert lines is not None
+        told = SynthesizedRun(made, recording, group, tuple(lines), log.fenced)
+        assert fails(told, group), name
 
 
 def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(tmp_path: Path) -> None:

@@ -12,8 +12,7 @@ from kafka_protocol.log_line import EVENT
 from kafka_protocol.request_log import COMPLETED
 from selftest.synth.group import GroupSimulation
 from tests.recorded.logs import RECORDINGS
-from tests.selftest.synth.shape import PARSER
-from tests.selftest.synth.specs import spec
+from tests.selftest.synth.shape import PARSER, spec
 
 FOLLOWS = {"left": ("preparing", "empty"), "session_expired": ("preparing", "empty")}
 """What a line may give rise to, if it gives rise to any."""
@@ -75,7 +74,7 @@ def test_a_synthesized_coordinator_does_too() -> None:
     left = 0
     for number in pairs:
         lines = run.simulation(number).run([(9_000.0, everyone_leaves)])
-        (found,) = printed((line.broker, line.text) for line in lines).values()
+        (found,) = printed((broker, text) for broker, _, text in lines).values()
         assert interleaved(found) == []
         names = [one.template for one in found]
         if names.count("left") == 2:  # a member that waits for an answer ends without a word
