@@ -7,12 +7,11 @@ from math import inf
 from kafka_protocol.coordinator_lines import Grammar
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.replay import Outage, Stall
-from reports.judgement.clients.absences import Absence
 from reports.judgement.coordinators.coordinator_epochs import CoordinatorEpochs
 from reports.judgement.coordinators.wire_epochs import Restart
 from reports.judgement.digest import Digester
 from reports.judgement.missing.correlation_ids import NO_CLIENTS, KnownClients
-from reports.judgement.run.disturbance import BrokenWire, Deletions, Disturbance, Kill
+from reports.judgement.run.disturbance import Absence, BrokenWire, Deletions, Disturbance, Kill
 from reports.judgement.timelines.fenced_lines import FencedLines
 from reports.judgement.witnesses import Tap
 

@@ -27,6 +27,7 @@ from reports.judgement.missing import gaps as missing
 from reports.judgement.results import Results
 from reports.judgement.run.disturbance import Disturbance, Source
 from reports.judgement.run.evidence_level import CANNOT_SEE, Level
+from reports.judgement.run.journal import OF_PLAN
 from reports.judgement.run.run_folder import RunFolder
 
 Json = dict[str, Any]
@@ -107,7 +108,9 @@ def evaluate(run: RunFolder, data: Results, profile: str | None) -> Json:
         **({"cannot_see": list(CANNOT_SEE)} if run.level is Level.WIRE else {}),
         "groups": groups,
         "phases": [{"phase": name, "began_at_ms": at_ms} for name, at_ms in run.phases],
-        "faults": list(run.faults),
+        "faults": [
+            {name: fault[name] for name in fault if name not in OF_PLAN} for fault in run.faults
+        ],
         "findings": findings.listed(found, data.places),
         **({"findings_left_out": data.left_out} if data.left_out else {}),
         "expectations_unmet": [

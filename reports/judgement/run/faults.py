@@ -6,15 +6,21 @@ from functools import cached_property
 from math import inf
 
 from reference_coordinator.replay import Outage, Parting, Stall
-from reports.judgement.run.disturbance import BrokenWire
+from reports.judgement.run.disturbance import Absence, BrokenWire
 from reports.judgement.run.journal import Entry, Fault, healed_ms, read
 from reports.judgement.run.run_files import RunFiles
-from reports.timing import CATCHING_UP_MS, REPLICATES_MS
+from reports.timing import CATCHING_UP_MS, REPLICATES_MS, UP_MS
 from scenarios.faults import FAULTS, NETWORKS
 
 JOURNAL = "journal.jsonl"
 ON_WIRE = "net."  # what the names of faults on the wire begin with
 CLOCK_SKEW = "clock.skew"
+DOWN = ("member.restart", "member.kill", "member.pause", "members.scale")
+"""The faults that take a member down or freeze it, for `down_for_ms`."""
+DELAY, HOLD = "net.delay", "net.hold"
+"""The faults on the wire by which a request reaches a broker late."""
+DUPLICATE = "member.duplicate-instance"
+"""The fault that starts a second client, `duplicate`, and ends it."""
 
 
 def faults_of(journal: Iterable[Entry]) -> tuple[Fault, ...]:
@@ -42,6 +48,8 @@ def _meant(intent: Entry) -> Fault:
     args = intent.get("args") or {}
     broker = args.get("broker")
     return {
+        "id": intent["fault_id"],
+        "args": args,
         "name": intent["fault"],
         "cause": intent.get("cause"),
         "target": intent["target"],
@@ -115,6 +123,11 @@ class RunFaults(RunFiles):
         """When the wire of members was broken."""
         return tuple(filter(None, map(broken_wire_of, self.faults)))
 
+    @cached_property
+    def absences(self) -> tuple[Absence, ...]:
+        """When faults on members had clients down."""
+        return absences(self.faults)
+
     def _done(self, *what: str) -> Iterator[Fault]:
         """Yield the faults that did one of these to the process of a broker (`Fault.process`)."""
         for fault in self.faults:
@@ -176,3 +189,49 @@ def _done_to_network(fault: Fault) -> str | None:
     """Return what a fault does to the network of its broker (`Fault.needs`), if it does."""
     known = FAULTS.get(fault["name"])
     return known.needs if known and known.needs in NETWORKS else None
+
+
+def absences(faults: Iterable[Fault]) -> tuple[Absence, ...]:
+    """Return when faults have clients down.
+
+    A member is started again no sooner than `down_for_ms` after it was down. A run that is ended
+    early heals sooner: nothing is known then. A duplicate is down before its first fault, between
+    two, and after its last one.
+    """
+    of_groups = [fault for fault in faults if fault["group"]]
+    found, duplicates = list[Absence](), dict[tuple[str, str], Absence]()
+    for fault in of_groups:
+        if (from_ms := fault["injected_at_ms"]) is None:
+            continue
+        group, args, ended_ms = fault["group"], fault["args"], healed_ms(fault)
+        what = f"fault {fault['id']} ({fault['name']})"
+        if fault["name"] in DOWN and type(down_for_ms := args.get("down_for_ms")) is int:
+            until_ms = from_ms + down_for_ms - UP_MS
+            if ended_ms >= until_ms:
+                down = f"{what} had it down from {from_ms} on"
+                found.append(Absence(group, fault["target"], from_ms, until_ms, down))
+        elif fault["name"] == DUPLICATE and isinstance(client := args.get("duplicate"), str):
+            meant_ms = fault["meant_at_ms"]
+            first = Absence(group, client, -inf, inf, f"{what} starts it at {meant_ms}")
+            before = duplicates.get((group, client), first)
+            found.append(before._replace(until_ms=meant_ms - UP_MS))
+            ended = f"{what} ended it at {ended_ms:.0f}"
+            duplicates[group, client] = Absence(group, client, ended_ms, inf, ended)
+    every = (*found, *duplicates.values())
+    return tuple(one._replace(held_ms=_held_ms(one, of_groups)) for one in every)
+
+
+def _held_ms(down: Absence, faults: Iterable[Fault]) -> float:
+    """Return how long the tap may hold what a client had sent when it went down, by its rules."""
+    longest_ms = 0.0
+    for fault in faults:
+        over_ms, most_ms = healed_ms(fault), inf
+        mine = (fault["group"], fault["target"]) == (down.group, down.client)
+        if fault["name"] not in (DELAY, HOLD) or not mine or fault["meant_at_ms"] > down.from_ms:
+            continue
+        if fault["name"] == DELAY:
+            times = (fault["args"].get("latency_ms"), fault["args"].get("jitter_ms"))
+            most_ms = sum(one for one in times if type(one) is int)
+            over_ms += most_ms
+        longest_ms = max(longest_ms, min(most_ms, over_ms - down.from_ms))
+    return longest_ms

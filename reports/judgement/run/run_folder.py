@@ -15,7 +15,6 @@ from kafka_protocol.releases import FIRST_WITHOUT_ZOOKEEPER, RELEASE, number
 from reference_coordinator.classic import CLASSIC
 from reference_coordinator.classic.profiles import Profile, Settings
 from reference_coordinator.replay.coordinator_epochs import RECONNECTS_MS
-from reports.judgement.clients.absences import Absence, absences
 from reports.judgement.errors import EvidenceError
 from reports.judgement.log.log_places import LOG, log_of
 from reports.judgement.log.parsing import Parser
@@ -303,11 +302,6 @@ class RunFolder(RunFaults):
     def deleted(self) -> Deletions:
         """The topics that faults deleted."""
         return deletions(self.faults)
-
-    @cached_property
-    def absences(self) -> tuple[Absence, ...]:
-        """When faults on members had clients down."""
-        return absences(self.journal)
 
     @property
     def first_partitions(self) -> dict[str, int]:

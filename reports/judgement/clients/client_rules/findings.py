@@ -8,7 +8,6 @@ from typing import Any
 
 from reference_coordinator.replay import ObservedRequest, Outage, Stall
 from reports.judgement.breaches import Breach
-from reports.judgement.clients.absences import Absence
 from reports.judgement.clients.client_answers import as_delivered
 from reports.judgement.clients.client_rules import rules
 from reports.judgement.clients.client_rules.client_processes import (
@@ -22,7 +21,7 @@ from reports.judgement.clients.offsets import stored
 from reports.judgement.digest import Digest
 from reports.judgement.log.log_places import LogPlaces
 from reports.judgement.run.deliveries import NOTHING_HELD, Deliveries, InOrder
-from reports.judgement.run.disturbance import BrokenWire, Disturbance
+from reports.judgement.run.disturbance import Absence, BrokenWire, Disturbance
 from reports.judgement.run.history import ENDS, ClientEvent
 
 Json = dict[str, Any]

@@ -4,9 +4,9 @@ import pytest
 
 from kafka_protocol.errors import Error
 from reference_coordinator.replay import Outage
-from reports.judgement.clients.absences import Absence
 from reports.judgement.clients.client_rules.findings import RULES
 from reports.judgement.run.deliveries import COPY
+from reports.judgement.run.disturbance import Absence
 from reports.judgement.run.machine_log import busy
 from tests.reports.judgement.clients.client_rules.conversation import Conversation
 
