@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from reports.judgement import members
-from reports.judgement.clients.absences import Absent
 from reports.judgement.clients.assignments import Assignments
 from reports.judgement.clients.client_rules.findings import ClientRules
 from reports.judgement.clients.comparison import Clients
 from reports.judgement.group_evidence import Batch, GroupEvidence, Named
+from reports.judgement.members import Absent
 from reports.judgement.missing import gaps
 from reports.judgement.missing.correlation_ids import CorrelationIds
 from reports.judgement.run_context import RunContext
@@ -42,7 +42,7 @@ def counted(table: str, counts: Mapping[str, int]) -> Iterator[Named]:
 
 def assignments(_: GroupEvidence, context: RunContext) -> Checker:
     """What leaders assigned, and the coordinator accepted."""
-    accepted = Assignments(context.partitions, context.outages, context.deleted)
+    accepted = Assignments(context)
     return Checker(lambda batch: accepted.add(batch.requests), accepted.end)
 
 

@@ -6,15 +6,15 @@ from reference_coordinator.classic.profiles import Profile
 from reports.judgement.clients.ownership import DUPLICATE
 from reports.judgement.coordinators.coordinator_epochs import LINES, coordinator_epochs
 from reports.judgement.digest import Digester
+from reports.judgement.log.log_places import Level
 from reports.judgement.log.merging import Merged
 from reports.judgement.log.split_rows import is_patchy
 from reports.judgement.run.deliveries import Deliveries
-from reports.judgement.run.evidence_level import Level
+from reports.judgement.run.machine_log import as_stalls, stood_still
 from reports.judgement.run.run_folder import RunFolder
 from reports.judgement.run_context import RunContext
-from reports.judgement.standstills import as_stalls, stood_still
 from reports.judgement.timelines.fenced_lines import fenced_lines
-from reports.judgement.timelines.line_fields import FENCED
+from reports.judgement.timelines.member_lines import FENCED
 from reports.judgement.witnesses import Tap
 from scenarios.clients import kind_of
 from scenarios.wire_scripts import NEEDS

@@ -145,12 +145,6 @@ class Requests:
         return cls(list(observed), errors, arrived)
 
 
-def observed(row: LoggedRow) -> ObservedRequest:
-    """Return one readable request as the oracle sees it."""
-    (found,) = Requests.decoded([_REQUEST_OF(row)]).observed
-    return found
-
-
 def _decode(body: str) -> Json:
     try:
         found: Json = msgspec.json.decode(body)

@@ -11,10 +11,9 @@ from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from reports.judgement.log.log_places import LogPlaces, log_of
+from reports.judgement.log.log_places import Level, LogPlaces, log_of
 from reports.judgement.log.split_rows import END_MISSING, START_MISSING
 from reports.judgement.run.disturbance import Disturbance, Source
-from reports.judgement.run.evidence_level import Level
 from reports.timing import CLOCK_OFF_MS, KILL_NOTED_MS
 
 if TYPE_CHECKING:  # executors have no experiments

@@ -16,7 +16,7 @@ from reference_coordinator.classic import CLASSIC
 from reference_coordinator.classic.profiles import Profile, Settings
 from reference_coordinator.replay.coordinator_epochs import RECONNECTS_MS
 from reports.judgement.errors import EvidenceError
-from reports.judgement.log.log_places import LOG, log_of
+from reports.judgement.log.log_places import LOG, Level, log_of
 from reports.judgement.log.parsing import Parser
 from reports.judgement.run import history, machine_log
 from reports.judgement.run.disturbance import (
@@ -28,7 +28,6 @@ from reports.judgement.run.disturbance import (
     on_right_clock,
     skews,
 )
-from reports.judgement.run.evidence_level import Level
 from reports.judgement.run.faults import JOURNAL, RunFaults
 from reports.judgement.run.journal import PHASES, Account, Entry, Form, lacks, phase_of, span
 from scenarios import Experiment, ScenarioError, load

@@ -8,10 +8,10 @@ import pytest
 
 from reference_coordinator.replay import ObservedRequest, Stall
 from reports.judgement.breaches import Breach
-from reports.judgement.clients.absences import Absent
 from reports.judgement.disturbances import Disturbances
 from reports.judgement.findings import collect
 from reports.judgement.logged import Chunk, Requests
+from reports.judgement.members import Absent
 from reports.judgement.recording import Recording
 from reports.judgement.run.disturbance import Absence, Disturbance, Source
 from reports.judgement.run.faults import absences, faults_of
