@@ -12,7 +12,6 @@ from kafka_protocol.errors import Error
 from reference_coordinator.replay import Outage
 from reports.judgement.breaches import Breach
 from reports.judgement.clients.assignments import Assignments
-from reports.judgement.digest import Digest, Digester
 from reports.judgement.logged import REQUEST, Requests
 from reports.judgement.run.disturbance import Deletion
 from tests.reports.judgement.contexts import context
@@ -224,33 +223,6 @@ def test_a_breach_names_few_of_many_partitions() -> None:
     found = breaches([join(1, "more"), sync(1, blob(*many), blob(*many))])
     listed = "more-0, more-1, more-2, more-3, more-4 and 2 more are assigned to more than one"
     assert found == [(Breach.ASSIGNED_TWICE, listed)]
-
-
-FIRST = {"generation": 1, "at_ms": 10.0, "topics": "orders", "partitions": "orders-0,orders-1"}
-SECOND = FIRST | {"generation": 2, "at_ms": 20.0, "partitions": "orders-0,orders-1,orders-2"}
-
-
-@pytest.mark.parametrize(
-    ("rows", "starts", "end_ms", "left"),
-    [
-        ([FIRST], [5.0], 99.0, ["orders-2"]),
-        ([SECOND, FIRST], [5.0, 15.0], 99.0, []),
-        ([SECOND, FIRST], [5.0, 15.0], 14.0, ["orders-2"]),
-        ([FIRST], [5.0, 15.0], 99.0, ["orders-0", "orders-1", "orders-2"]),
-        ([FIRST], [5.0, 15.0], 14.0, ["orders-2"]),
-        ([FIRST], [None, 5.0], 99.0, ["orders-2"]),
-        ([], [], 99.0, ["more-0"]),
-    ],
-)
-def test_partitions_without_owner_after_the_last_assignment(
-    rows: list[Json], starts: list[float | None], end_ms: float, left: list[str]
-) -> None:
-    nothing = {"reason": None, "generation": None, "members": None}
-    observed = (("observed", {"started_ms": at_ms, **nothing}) for at_ms in starts)
-    digester = Digester((("impact", 0.0),), end_ms, {"g": ("more",)}, PARTITIONS)
-    *_, (_, made) = digester.digested("g", [*observed, *(("assigned", row) for row in rows)])
-    assert Digest.from_json(made["digest"]).unowned == (left if rows else None)
-    assert rows or digester.unowned("g") == left
 
 
 # in the verdict
