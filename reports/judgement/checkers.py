@@ -71,14 +71,16 @@ def clients(evidence: GroupEvidence, context: RunContext) -> Checker:
         lost = batch.unanswered.observed
         owed.add(batch.seen, errors, events, lost)
         fetches = evidence.held_up.widened(batch.chunk.fetches.observed)
-        yield from rows("breaches", heard.offsets.fetched(fetches, home, batch.known_ms, lost))
+        yield from rows(
+            "breaches", heard.offsets.compare_fetches(fetches, home, batch.known_ms, lost)
+        )
 
     def end() -> Iterator[Named]:
         found = heard.end()
         if evidence.requests:
             yield from rows("breaches", found)
             yield from rows("client_findings", (*owed.rows(), *heard.about_clients))
-            yield from rows("breaches", heard.offsets.fetched((), evidence.home))
+            yield from rows("breaches", heard.offsets.compare_fetches((), evidence.home))
             yield from counted("clients", heard.counts)
         yield from heard.owners.rows()
 

@@ -201,7 +201,7 @@ class Offsets:
         is_old = commit.connection != last.connection and commit.serial < last.serial
         return is_old and len(senders) == 1 and self.goes_on(commit.client_id)
 
-    def fetched(
+    def compare_fetches(
         self,
         fetches: Iterable[ObservedRequest],
         partition: int | None,

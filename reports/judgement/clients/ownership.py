@@ -137,8 +137,8 @@ class Owners:
             if former != client and partition in self.held[former]:
                 by_former[former].add(partition)
             self._owner[partition] = client
-        self._take(event, event.partitions, event.event)
-        self._go_on(event, event.event)
+        self._take(event, event.partitions)
+        self._go_on(event)
         self.held[client] |= dict.fromkeys(event.partitions, event)
         if sync is None:
             return
@@ -188,13 +188,15 @@ class Owners:
 
         Yield a row for each owner before that gave them up too late.
         """
-        client, name = event.client, event.event
-        is_gone = name in GONE_AS
+        client, is_gone = event.client, event.event in GONE_AS
         partitions = frozenset(self.held[client]) if is_gone else event.partitions
-        self._take(event, partitions, name)
+        self._take(event, partitions)
         if is_gone:
-            self._go_on(event, name)
-            (self._ended.discard if name == "created" else self._ended.add)(client)
+            self._go_on(event)
+            if event.event == "created":
+                self._ended.discard(client)
+            else:
+                self._ended.add(client)
         elif partitions and not self.held[client] and client not in self._ended:
             self._stopped[client].append(event)
         for overlap in self._overlaps:
@@ -204,20 +206,20 @@ class Owners:
                 yield overlap.row(both, event.at_ms)
         self._overlaps = [one for one in self._overlaps if one.partitions]
 
-    def _take(self, event: ClientEvent, partitions: Iterable[str], name: str) -> None:
+    def _take(self, event: ClientEvent, partitions: Iterable[str]) -> None:
         """End what a client owns of some partitions; forget that another owns them."""
         self._last_ms, client = event.at_ms, event.client
         for partition in partitions:
             self._out[client].pop(partition, None)
             if given := self.held[client].pop(partition, None):
-                span = {"partition": partition, **_began(given), **_ended(event.at_ms, name)}
+                span = {"partition": partition, **_began(given), **_ended(event.at_ms, event.event)}
                 self._spans.append(span)
 
-    def _go_on(self, event: ClientEvent, name: str) -> None:
+    def _go_on(self, event: ClientEvent) -> None:
         """End the time in which a client is stopped: it goes on, or its process begins or ends."""
-        for one in self._stopped.pop(event.client, ()) if name != "fenced" else ():
-            self._stops.append(_stop(one, event.at_ms, name))
-        self._stopped.pop(event.client, None)
+        stopped = self._stopped.pop(event.client, ())
+        if event.event != "fenced":
+            self._stops += (_stop(one, event.at_ms, event.event) for one in stopped)
 
     def end(self) -> Iterator[AboutClient]:
         """Yield the rows of those that never gave up."""

@@ -201,7 +201,7 @@ def differing(
     Both have the lines about a subject in the order of their times. What is left comes last.
     `outcome` judges a pair of a kind, one of which may be missing.
     """
-    for about in observed.keys() | expected.keys():
+    for about in {**observed, **expected}:
         left = list(observed.get(about, ()))
         pairs: list[tuple[Line | None, ExpectedLine | None]] = []
         for due in expected.get(about, ()):

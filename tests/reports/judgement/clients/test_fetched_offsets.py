@@ -101,7 +101,7 @@ def compared(
 ) -> Iterator[dict[str, Any]]:
     offsets = Offsets(context(epochs, **known))
     commit_all(offsets, seen, partition)
-    yield from offsets.fetched(fetches, partition)
+    yield from offsets.compare_fetches(fetches, partition)
 
 
 def commit_all(
@@ -275,8 +275,8 @@ def test_what_is_no_more_remembered_is_not_compared() -> None:
     late = fetch(seen[-1], name, NO_OFFSET, 1.0)
     offsets = Offsets(context())
     commit_all(offsets, seen)
-    assert not list(offsets.fetched([], None))
-    assert len(list(offsets.fetched([asked, late], None))) == 1
+    assert not list(offsets.compare_fetches([], None))
+    assert len(list(offsets.compare_fetches([asked, late], None))) == 1
 
 
 def test_a_fetch_waits_for_what_may_come_before_it() -> None:
@@ -285,9 +285,9 @@ def test_a_fetch_waits_for_what_may_come_before_it() -> None:
     offsets = Offsets(context())
     asked = fetch(commit, name, before, 0.1)
     commit_all(offsets, earlier)
-    assert not list(offsets.fetched([asked], None, asked.answered_ms))
+    assert not list(offsets.compare_fetches([asked], None, asked.answered_ms))
     commit_all(offsets, [commit])
-    assert len(list(offsets.fetched([], None, asked.answered_ms + 1))) == 1
+    assert len(list(offsets.compare_fetches([], None, asked.answered_ms + 1))) == 1
 
 
 def test_an_end_counts_between_the_commit_and_the_fetch_alone() -> None:
