@@ -51,7 +51,7 @@ def absences(evidence: GroupEvidence, context: RunContext) -> Checker:
     mine = [one for one in context.absences if one.group == evidence.group]
     if not mine:
         return Checker(lambda _: None)
-    absent = Absent(mine, context.stalls)
+    absent = Absent(mine, evidence.held_up.lateness)
 
     def add(batch: Batch) -> Iterator[Named]:
         requests = zip(batch.seen, batch.requests.arrived_ms, strict=True)

@@ -5,7 +5,7 @@ And who sends requests though the journal has it down.
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import inf
 from operator import attrgetter
@@ -13,7 +13,7 @@ from typing import Any
 
 from kafka_protocol.errors import Error
 from kafka_protocol.group_record import host_in
-from reference_coordinator.replay import ObservedRequest, Stall
+from reference_coordinator.replay import ObservedRequest
 from reference_coordinator.replay.lateness import NEVER_LATE, Lateness
 from reports.judgement.breaches import Breach, breach
 from reports.judgement.logged import Chunk, Requests
@@ -215,14 +215,11 @@ _FROM_MS = attrgetter("from_ms")
 class Absent:
     """The absences of one group's clients, and those that requests contradict.
 
-    `stalls` are the times in which brokers stood still.
+    `lateness` is what may hold up brokers that stood still, see `HeldUp`.
     """
 
-    def __init__(self, absences: Iterable[Absence], stalls: Sequence[Stall] = ()) -> None:
-        self._lateness = {
-            broker: Lateness.of(stall for stall in stalls if stall.broker == broker)
-            for broker in {stall.broker for stall in stalls}
-        }
+    def __init__(self, absences: Iterable[Absence], lateness: Mapping[str, Lateness] = {}) -> None:
+        self._lateness = lateness
         self._turns: dict[str, tuple[float, float]] = {}
         """By connection: when the first arrived of the requests that waited for their turn, one
         after another, and when the last was answered."""

@@ -33,6 +33,8 @@ from scenarios import Experiment
 
 Json = dict[str, Any]
 SHOWN = 20  # how many rejected or missing lines a verdict quotes
+LARGE = 0.1
+"""The part of the largest batch from which on the headline shows the size of a group's record."""
 
 
 def evaluate(run: RunFolder, data: Results, profile: str | None) -> Json:
@@ -305,10 +307,6 @@ def _coverage(data: Results) -> Json:
 def to_json(verdict: Json) -> str:
     """Write a verdict as JSON; the same content gives the same bytes."""
     return json.dumps(verdict, indent=2, ensure_ascii=False) + "\n"
-
-
-LARGE = 0.1
-"""The part of the largest batch from which on the headline shows the size of a group's record."""
 
 
 def limit_bytes(experiment: Experiment) -> int | None:

@@ -84,8 +84,9 @@ class LogPlaces:
 class Level(StrEnum):
     """What the verdict of a run rests on; incidents, without a run, have another level.
 
-    `REQUESTS`: the brokers' logs, with requests and coordinator lines. `WIRE`: what the tap saw of
-    requests and answers.
+    `environment.json` names it (`evidence`); without it the level is `requests`. `REQUESTS`: the
+    brokers' logs, with requests and coordinator lines. `WIRE`: what the tap saw of requests and
+    answers.
     """
 
     REQUESTS = "requests"

@@ -24,6 +24,9 @@ from reports.judgement.run.disturbance import Disturbance, Source
 from reports.judgement.run.journal import LARGEST, Account, Entry, Form, entry
 from reports.timing import RESUMES_MS, SAME_PAUSE_MS, SAMPLED_UNTIL_MS, STANDSTILL_MS
 
+Signs = Mapping[str, Sequence[float]]
+"""By broker id: the instants of its lines, in order; ms."""
+Still = TypeVar("Still", Stall, Disturbance)
 BUSY_WAITING = 0.8
 """The share of an interval in which something waited for a CPU, from which on brokers may, too."""
 BUSY_STOLEN = 0.25
@@ -139,11 +142,6 @@ def _span(sample: Entry) -> Iterator[tuple[float, float]]:
     """Yield from when until when an entry tells of something, if that is long enough."""
     if sample["until_ms"] - sample["from_ms"] >= STANDSTILL_MS:
         yield sample["from_ms"], sample["until_ms"]
-
-
-Signs = Mapping[str, Sequence[float]]
-"""By broker id: the instants of its lines, in order; ms."""
-Still = TypeVar("Still", Stall, Disturbance)
 
 
 def spans_of(

@@ -59,6 +59,13 @@ HINTS = {
 }  # templates of lines that mark an instant, and the oracle's name of that instant
 OF_REJOIN = ("member_metadata", "leader_rejoin")
 """The reasons of rebalances that begin with a JoinGroup of a member that knows its id."""
+Place = tuple[int, int]  # incarnation and generation
+BY_TIMERS = (Reason.SESSION_EXPIRED, Reason.PENDING_SYNC)
+"""The reasons of rebalances that no request begins."""
+LED, REJOIN = "led", "rejoin"
+Cause = tuple[float, float, str, tuple[str, str]]
+"""The window of a request that may begin a rebalance, in ms, what kind of request it is, and of a
+rejoin who sent it with which metadata."""
 
 
 def hints(lines: Iterable[Line], grammar: Grammar) -> list[Hint]:
@@ -182,15 +189,6 @@ def _end(row: Row, next_ms: float | None) -> None:
 
 def _first(value: Any, other: Any) -> Any:
     return other if value is None else value
-
-
-Place = tuple[int, int]  # incarnation and generation
-BY_TIMERS = (Reason.SESSION_EXPIRED, Reason.PENDING_SYNC)
-"""The reasons of rebalances that no request begins."""
-LED, REJOIN = "led", "rejoin"
-Cause = tuple[float, float, str, tuple[str, str]]
-"""The window of a request that may begin a rebalance, in ms, what kind of request it is, and of a
-rejoin who sent it with which metadata."""
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ from reference_coordinator.replay import ObservedRequest, Stall
 from reports.judgement.breaches import Breach
 from reports.judgement.disturbances import Disturbances
 from reports.judgement.findings import collect
-from reports.judgement.logged import Chunk, Requests
+from reports.judgement.logged import Chunk, HeldUp, Requests
 from reports.judgement.members import Absent
 from reports.judgement.recording import Recording
 from reports.judgement.run.disturbance import Absence, Disturbance, Source
@@ -178,7 +178,7 @@ def test_what_waits_in_the_socket_of_a_broker_that_stands_still(
 ) -> None:
     times = (("intent", 2_000.0), ("injected", 2_300.0), ("healed", 17_400.0))
     journal = entries("member.kill", *times, down_for_ms=15_000)
-    absent = Absent(absences_of(journal), [] if pause is None else [pause])
+    absent = Absent(absences_of(journal), HeldUp([] if pause is None else [pause]).lateness)
     kinds = [row["kind"] for row in absent.add([read_at(read_ms)])]
     assert kinds == [Breach.SENT_WHILE_DOWN] * found
 
