@@ -319,3 +319,11 @@ def test_what_a_member_gives_up_and_never_had_counts_for_nothing_later() -> None
     events = [ClientEvent(at_ms, order, "a", frozenset(of)) for at_ms, order, of in history]
     stops = [row["from_ms"] for name, row in rows_of(events) if name == "stops"]
     assert stops == [1.0]
+
+
+def test_an_event_that_stands_twice_in_the_history_counts_once() -> None:
+    assigned = ClientEvent(1.0, 7, "a", frozenset({"t-0"}))
+    revoked = ClientEvent(2.0, 2, "a", frozenset({"t-0"}))
+    once = rows_of([assigned, revoked])
+    assert [row["ended_as"] for name, row in once if name == "ownership"] == ["revoked"]
+    assert rows_of([assigned, assigned, revoked, revoked]) == once
