@@ -1,4 +1,4 @@
-"""A broker seen from outside: its port, its last log line, and what other brokers say of it."""
+"""A broker seen from outside: its port, the end of its logs, and what other brokers say of it."""
 
 import errno
 import ipaddress
@@ -9,16 +9,15 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
-from pathlib import Path
 
 from chaos import timing
 from chaos.cluster_view import ClusterView
 from chaos.clusters import BrokerInfo
-from chaos.clusters.releases import SHUTDOWN_LINES
 from chaos.errors import ChaosError
+from chaos.witness import Witness
 from scenarios.client_properties import Properties, uses_tls
 from scenarios.durations import now_ms
-from scenarios.faults.finding import Finding, await_finding
+from scenarios.faults.base import Finding, await_finding
 from scenarios.timing import BROKER_BACK_MS
 
 _SERIAL, _SERIAL_BYTES = 1, 4
@@ -30,7 +29,6 @@ _OURS = {
     errno.ENETUNREACH, socket.EAI_AGAIN,
 }  # fmt: skip
 """Errors of this machine, its network or its resolver, not of the broker."""
-_SHUTDOWN_LINES = tuple(line.encode() for line in SHUTDOWN_LINES.values())
 
 
 class Question:
@@ -53,11 +51,11 @@ class Question:
             self._socket.close()
             raise
 
-    def reply(self, within_s: float = 0) -> bytes | None:
-        """Return the first bytes of the response, b"" if the connection closed, None if none."""
+    def reply(self, within_s: float = 0, size: int = 4) -> bytes | None:
+        """Return the next bytes of the response, b"" if the connection closed, None if none."""
         self._socket.settimeout(within_s)
         try:
-            return self._socket.recv(4)
+            return self._socket.recv(size)
         except (BlockingIOError, TimeoutError):
             return None
         except OSError:
@@ -65,17 +63,10 @@ class Question:
 
     def is_answered(self, within_s: float) -> bool:
         """Return whether the response comes in time: its length, and the correlation id."""
-        deadline = time.monotonic() + within_s
-        came = b""
+        deadline, came = time.monotonic() + within_s, b""
         while len(came) < _HEAD.size:
-            if (left_s := deadline - time.monotonic()) <= 0:
-                return False
-            self._socket.settimeout(left_s)
-            try:
-                more = self._socket.recv(_HEAD.size - len(came))
-            except OSError:
-                return False
-            if not more:
+            left_s = max(0.0, deadline - time.monotonic())
+            if not (more := self.reply(left_s, _HEAD.size - len(came))):
                 return False
             came += more
         size, serial = _HEAD.unpack(came)
@@ -93,11 +84,15 @@ class Question:
 class BrokerProbe:
     """What can be seen of one of the `brokers` from outside."""
 
-    def __init__(self, broker: int, brokers: Sequence[BrokerInfo], view: ClusterView) -> None:
+    def __init__(
+        self, broker: int, brokers: Sequence[BrokerInfo], view: ClusterView, witness: Witness
+    ) -> None:
         self._broker = next(info for info in brokers if info.id == broker)
         self._brokers = brokers
         self._view = view
-        self._read_to: dict[Path, int] = {}
+        self._witness = witness
+        self._line = 0
+        self._server_log_bytes = 0
 
     @property
     def address(self) -> str:
@@ -126,10 +121,6 @@ class BrokerProbe:
         with closing(question):
             return question.is_answered(timing.PROBE_ANSWER_S)
 
-    def takes_connections(self) -> bool:
-        """Return whether its port takes connections. Raises ChaosError if that is not clear."""
-        return self.door()[0]
-
     def door(self) -> tuple[bool, str]:
         """Return whether its port takes connections, and the same in words.
 
@@ -149,31 +140,34 @@ class BrokerProbe:
     def await_end(self, within_s: float, stop: threading.Event) -> None:
         """Wait until its port takes no connections, time is up or `stop` is set."""
         deadline = time.monotonic() + within_s
-        while self.takes_connections() and time.monotonic() < deadline:
+        while self.door()[0] and time.monotonic() < deadline:
             if stop.wait(timing.POLL_S):
                 return
 
     def note_logs(self) -> None:
         """Remember how long its logs are, for `has_stopped` and `has_logged`."""
-        for log in (self._broker.group_log, self._broker.server_log):
-            with suppress(FileNotFoundError):
-                self._read_to[log] = log.stat().st_size
+        self._line = self.log_lines()
+        with suppress(FileNotFoundError):
+            self._server_log_bytes = self._broker.server_log.stat().st_size
 
     def log_lines(self) -> int:
         """Return how many whole lines its group.log has."""
-        return _content(self._broker.group_log, 0).count(b"\n")
+        self._witness.poll()
+        return self._witness.lines(self._broker.id)
 
     def has_stopped(self) -> bool:
         """Return whether its coordinator has logged a clean shutdown since `note_logs`."""
-        lines = self._written(self._broker.group_log).splitlines()
-        return any(line.rstrip().endswith(_SHUTDOWN_LINES) for line in lines)
+        self._witness.poll()
+        return self._witness.last_shutdown(self._broker.id) > self._line
 
     def has_logged(self, text: str) -> bool:
         """Return whether its server.log has a text since `note_logs`."""
-        return text.encode() in self._written(self._broker.server_log)
-
-    def _written(self, log: Path) -> bytes:
-        return _content(log, self._read_to.get(log, 0))
+        try:
+            with self._broker.server_log.open("rb") as log:
+                log.seek(self._server_log_bytes)
+                return text.encode() in log.read()
+        except FileNotFoundError:
+            return False
 
     def await_back(self, stop: threading.Event) -> Finding:
         """Wait until it answers, and every broker that answers reports it in sync."""
@@ -195,16 +189,6 @@ class BrokerProbe:
             return None
         observers = ", ".join(map(str, in_sync))
         return Finding(True, f"{self.address} answers, in sync according to broker {observers}")
-
-
-def _content(log: Path, read_to: int) -> bytes:
-    """Return what a log has behind a place; nothing if there is no log."""
-    try:
-        with log.open("rb") as file:
-            file.seek(read_to)
-            return file.read()
-    except FileNotFoundError:
-        return b""
 
 
 def _refusal(broker: BrokerInfo) -> OSError | None:

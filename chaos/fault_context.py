@@ -13,17 +13,16 @@ from typing import Any, Self, TypeVar
 from chaos.broker_probe import BrokerProbe
 from chaos.cluster_view import ClusterView
 from chaos.clusters import Cluster
+from chaos.clusters.volume import SlowDisk
 from chaos.errors import ChaosError, ClusterError, TargetError, UnreachableError
 from chaos.member_evidence import MemberEvidence, is_open
 from chaos.members import Members
 from chaos.removal import remove_members, static_members
-from chaos.slow_disk import SlowDisk
 from chaos.tap import Rule, RunningTap
 from chaos.timing import ENDED_ANSWER_S, REMOTE_POLL_S, ROLE_S
-from chaos.wire_rules import RULES as WIRE_RULES
 from chaos.wire_rules import WireRule
 from chaos.witness import Witness
-from scenarios.faults.finding import Finding, await_finding
+from scenarios.faults.base import Finding, await_finding
 from scenarios.setup import DUPLICATE, MemberSpec, Setup
 from scenarios.targets import (
     Brokers,
@@ -107,7 +106,7 @@ class FaultContext:
 
     def probe(self, broker: int) -> BrokerProbe:
         """Return what can be seen of a broker from outside."""
-        return BrokerProbe(broker, self.cluster.brokers, self.view)
+        return BrokerProbe(broker, self.cluster.brokers, self.view, self.witness)
 
     def by_broker(self, ask: Callable[[str], Answer]) -> dict[int, Answer]:
         """Return what each broker answers, by its address; without those that do not answer."""
@@ -175,7 +174,7 @@ class FaultContext:
     def end_broker(self, broker: int) -> None:
         """Kill a broker of ours, if it still runs."""
         try:
-            self.cluster.kill(broker)
+            self.cluster.act("kill", broker)
         except ClusterError:
             return
 
@@ -203,8 +202,7 @@ class FaultContext:
             **keys,
         )
         logs = {info.id: info.group_log for info in self.cluster.brokers}
-        tap = self.tap_for(action)
-        return WIRE_RULES[action](tap, rule, member, logs, self.witness, self.stop)
+        return WireRule(self.tap_for(action), rule, logs)
 
 
 def resolve(

@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from chaos.errors import ChaosError, GoneError, LoadGoneError, WorkerGoneError
-from chaos.external.hooks import run_again
+from chaos.external.cluster import run_again
 from chaos.journal import Entry, Journal, open_faults, read
 from chaos.plan import Step
 from chaos.tap import TapGoneError, has_ended
 from chaos.timing import TAP_ENDED_S
 from scenarios.faults import FAULTS, Fault
-from scenarios.faults.finding import Finding
+from scenarios.faults.base import Finding
 
 
 class FaultRunner:

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from chaos.timing import CONNECTING_MS, SILENCE_GRACE_MS
 from chaos.witness import Request, Witness
+from kafka_protocol.errors import Error
 from scenarios.durations import now_ms
-from scenarios.faults.finding import Finding, await_finding, grouped
+from scenarios.faults.base import Finding, await_finding, grouped
 from scenarios.setup import SAME, Identity
 
 Address = IPv4Address | IPv6Address
@@ -50,10 +51,10 @@ class MemberEvidence:
         """Return whether the brokers received no request of the member from a time until now."""
         until_ms = now_ms()
         self.witness.poll()
-        last = self.witness.last_request(self.member)
+        last = self.witness.latest(self.member)
         if last is None:
             return Finding(False, f"no group.log ever told of {self.member}, up or down")
-        if not self.witness.silent_since(self.member, since_ms + SILENCE_GRACE_MS):
+        if self.witness.latest(self.member, since_ms + SILENCE_GRACE_MS):
             late_ms = round(last.arrived_ms) - since_ms
             return Finding(
                 False,
@@ -102,13 +103,13 @@ class MemberEvidence:
 
     def _beat(self, since_ms: int) -> Finding | None:
         self.witness.poll()
-        beat = self.witness.beat_since(self.member, since_ms)
+        beat = self.witness.latest(self.member, since_ms, "HEARTBEAT", Error.NONE)
         return Finding(True, f"HEARTBEAT answered NONE ({beat.place})") if beat else None
 
     def _rejoin(self, since_ms: int, identity: Identity) -> Finding | None:
         self.witness.poll()
-        joined = self.witness.joined_since(self.member, since_ms)
-        synced = self.witness.synced_since(self.member, since_ms)
+        joined = self.witness.latest(self.member, since_ms, "JOIN_GROUP", Error.NONE)
+        synced = self.witness.latest(self.member, since_ms, "SYNC_GROUP", Error.NONE)
         if not (joined and synced):
             return None
         came = f"{_joined(joined)} and SYNC_GROUP answered NONE ({synced.place})"

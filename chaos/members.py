@@ -5,11 +5,15 @@ import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, Literal
 
 from chaos.errors import ChaosError, LoadGoneError, WorkerGoneError
 from chaos.timing import CONTROL_ANSWER_S
 from scenarios.setup import SAME, Identity
+
+Order = Literal[
+    "stop", "start", "kill", "pause", "stop-polling", "resume", "duplicate", "end-duplicate"
+]  # fmt: skip
 
 
 class Members:
@@ -29,60 +33,39 @@ class Members:
         rows: list[dict[str, Any]] = self._ask("members")
         return rows
 
-    def stop(self, member: str) -> None:
-        """Close a member's consumer; it is closed when this returns."""
-        self._ask("stop", member=member)
+    def order(self, order: Order, member: str, identity: Identity = SAME) -> None:
+        """Let the load do something with a member; it is done when this returns.
 
-    def start(self, member: str, identity: Identity = SAME) -> None:
-        """Give a member a fresh consumer, unless it has one; returns before it has joined."""
-        self._ask("start", member=member, **identity)
+        | order | |
+        |---|---|
+        | `stop` | close its consumer |
+        | `start` | give it a fresh one, unless it has one; it has not joined yet |
+        | `kill` | end it as a crash does: its sockets are gone |
+        | `pause` | freeze the client; refused for librdkafka in the process of the load |
+        | `stop-polling` | its application polls no more, its client's own threads go on |
+        | `resume` | undo both of these, if it is up |
+        | `duplicate` | start a process under its instance id, `DUPLICATE` behind its client.id |
+        | `end-duplicate` | end that process |
 
-    def restart_as(self, instance_ids: Mapping[str, str]) -> tuple[str, ...]:
+        `identity` is for `start` alone.
+        """
+        self._ask(order, member=member, **identity)
+
+    def restart_as(self, instance_ids: Mapping[str, str]) -> None:
         """Close members, then start each with an instance id: no id is used twice in between.
 
-        Returns those that are lost with their worker. Raises WorkerGoneError if all are.
+        Raises WorkerGoneError, at the end, if a member is lost with its worker.
         """
         lost: dict[str, WorkerGoneError] = {}
-
-        def each(do: Callable[[str], object]) -> None:
-            for member in (one for one in instance_ids if one not in lost):
+        for order in ("stop", "start"):
+            for member, instance_id in instance_ids.items():
+                identity = {"instance_id": instance_id} if order == "start" else SAME
                 try:
-                    do(member)
+                    self.order(order, member, identity)
                 except WorkerGoneError as error:
                     lost[member] = error
-
-        each(self.stop)
-        each(lambda member: self.start(member, {"instance_id": instance_ids[member]}))
-        if len(lost) == len(instance_ids):
+        if lost:
             raise next(iter(lost.values()))
-        return tuple(lost)
-
-    def kill(self, member: str) -> None:
-        """End a member's consumer as a crash does; its sockets are gone when this returns."""
-        self._ask("kill", member=member)
-
-    def pause(self, member: str) -> None:
-        """Freeze a member's client; refused for librdkafka in the process of the load."""
-        self._ask("pause", member=member)
-
-    def stop_polling(self, member: str) -> None:
-        """Let a member's application poll no more, while its client's own threads go on."""
-        self._ask("stop-polling", member=member)
-
-    def resume(self, member: str) -> None:
-        """Undo `pause` and `stop_polling`, if the member is up."""
-        self._ask("resume", member=member)
-
-    def duplicate(self, member: str) -> None:
-        """Start a process that joins under a member's instance id; it has not joined yet.
-
-        Its client.id is the member's name and `DUPLICATE`.
-        """
-        self._ask("duplicate", member=member)
-
-    def end_duplicate(self, member: str) -> None:
-        """End the process that duplicates a member."""
-        self._ask("end-duplicate", member=member)
 
     def begin(self, experiment: str, bootstrap: str, history: str) -> None:
         """Let a load process that waits for its run join this cluster; the others are paths."""

@@ -12,7 +12,7 @@ from chaos.fault_context import FaultContext
 from chaos.journal import Journal
 from chaos.timing import REMOTE_POLL_S, STATE_POLL_S
 from scenarios import Experiment
-from scenarios.faults.finding import Finding
+from scenarios.faults.base import Finding
 from scenarios.targets import When
 
 

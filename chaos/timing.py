@@ -27,7 +27,9 @@ CHANGE_S = 20.0
 """For topics, partitions and reassignments; brokers that have just started may not know each
 other yet."""
 CHANGE_AGAIN_S = 0.5
+"""How soon a change is tried again that the brokers could not make."""
 METADATA_S = 2.0
+"""For the metadata of brokers on this machine."""
 SECURE_METADATA_S = 8.0
 """With TLS and SASL in front, perhaps far away."""
 REMOVAL_S = 30.0
@@ -56,16 +58,19 @@ FREEZE_S = 10.0
 JAVA_VERSION_S = 30.0
 """For `java -version`."""
 ZOOKEEPER_READY_S = 60.0
+"""From the launch of ZooKeeper until it serves."""
 ZOOKEEPER_FORGETS_S = 120.0
 """From the end of a broker until its session has: at most the next but one, by default 6 s."""
 ZOOKEEPER_TICK_MS = 500
 """ZooKeeper grants sessions from two ticks on."""
 ZOOKEEPER_LONGEST_SESSION_MS = 60_000
+"""It shortens what a broker asks for to that."""
 ENGINE_S = 300
 """For one request to the Docker engine: an image of 400 MB is loaded in one."""
 BROKER_CONNECT_S = 1
 """For a TCP connection between two containers of one network."""
 CLOCK_CONNECT_S = 2.0
+"""For the connection of the request that a broker refuses."""
 CLOCK_LINE_S = 5.0
 """From a refused request until the broker has logged it."""
 CLOCK_POLL_S = 0.01
@@ -76,10 +81,10 @@ UNMOUNT_S = 20.0
 # The tap
 
 TAP_START_S = 60.0
+"""From the launch of the tap until it listens."""
 TAP_END_S = 30.0
+"""From the request to end until its process is gone."""
 TAP_ANSWER_S = 10.0
-TAP_GONE_S = 2.0
-"""How long after its last connection the tap's process may still be there."""
 SAME_START_MS = 1_000
 """Two readings of when one process started differ by less."""
 
@@ -88,6 +93,7 @@ SAME_START_MS = 1_000
 COMMAND_ENDS_S = 10.0
 """From SIGKILL until a hook or log command has ended."""
 LOG_POLL_S = 0.1
+"""How often the log of a broker is read on."""
 LOG_COMMAND_AGAIN_S = 1.0
 """A log command that ends is started again this long after it began, at the earliest."""
 LOG_QUIET_S = 1.5
@@ -112,15 +118,8 @@ log it."""
 CONNECTING_MS = 10_000
 """How long a new consumer may take to find its coordinator, on a busy machine."""
 PROBE_CONNECT_S = 2.0
+"""For a connection to a broker on this machine, or to the tap."""
 PROBE_ANSWER_S = 2.0
 """For the answer to an ApiVersions request."""
-WIRE_BACK_MS = 30_000
-"""From the removal of a rule until what waited has passed."""
-WIRE_LOGGED_MS = 5_000
-"""How long a broker may take to write the line of a request that it has answered."""
-WIRE_PASSES_S = 10.0
-"""How long the tap and a broker may take for a request that no rule hits."""
-WIRE_TRIES = 3
-"""How often a busy machine may answer another client as late as one that is delayed."""
 NAT_CLOCK_MS = 2_000
 """How much the clock of a broker behind a NAT may be behind this one."""

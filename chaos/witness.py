@@ -14,10 +14,11 @@ the client that sent it has ended; such a line does not show that the client is 
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from chaos.clusters.releases import SHUTDOWN_LINES
 from chaos.tail import Tail
 from chaos.timing import CLOCK_SET_MS, LOG_CUT_MS
 from kafka_protocol import request_log
@@ -34,6 +35,7 @@ _STATES: Mapping[str, GroupStateName] = {
 }
 """The lines that say which state a group enters. One without members has no leader, either."""
 _STATE_LINES = finder_of(*_STATES)
+_SHUTDOWN_LINES = tuple(SHUTDOWN_LINES.values())
 _SWAPPED = 100
 """How many lines a thread may be late with its own."""
 
@@ -115,15 +117,6 @@ class GroupState(NamedTuple):
         return f"group.log of broker {self.broker}, line {self.line}"
 
 
-@dataclass(slots=True)
-class _Client:
-    """The latest requests of one client."""
-
-    last: Request
-    of: dict[tuple[str, int | None], Request] = field(default_factory=dict)
-    """By API and error code."""
-
-
 class Witness:
     """Follows the `group.log` of every broker (by id), from its first line; usable in any thread.
 
@@ -134,12 +127,14 @@ class Witness:
     def __init__(self, logs: Mapping[int, Path]) -> None:
         self._tails = {broker: Tail(path) for broker, path in logs.items()}
         self._times = {broker: LineTimes() for broker in logs}
-        self._clients: dict[str, _Client] = {}
+        self._clients: dict[str, dict[tuple[str, int | None], Request]] = {}
+        """The latest requests of each client, by API and error code."""
         self._leaders: dict[str, tuple[int, int, str]] = {}
         self._last_completed: dict[int, int] = {}
         self._coordinators: dict[str, tuple[int, int]] = {}
         self._states: dict[str, GroupState] = {}
         self._served: dict[tuple[str, int], Request] = {}
+        self._shutdowns: dict[int, int] = {}
         self._lock = threading.Lock()
         self._polled_s = float("-inf")
         """When the latest poll began."""
@@ -159,40 +154,31 @@ class Witness:
                 for line in tail.appended():
                     self._take(broker, tail.lines, line)
 
+    def lines(self, broker: int) -> int:
+        """Return how many whole lines the log of a broker had at the last poll."""
+        return self._tails[broker].lines
+
+    def last_shutdown(self, broker: int) -> int:
+        """Return the number of the last line in which a coordinator shut down; 0 if none did."""
+        return self._shutdowns.get(broker, 0)
+
     @property
     def has_requests(self) -> bool:
         """Whether any request was read: an external cluster may have no log to read."""
         return bool(self._clients)
 
-    def last_request(self, client: str) -> Request | None:
-        """Return the latest request of a client to arrive, of any API, with any response."""
-        seen = self._clients.get(client)
-        return seen.last if seen else None
+    def latest(
+        self,
+        client: str,
+        since_ms: float = float("-inf"),
+        api: str | None = None,
+        error_code: int | None = None,
+    ) -> Request | None:
+        """Return a client's latest request to arrive, if it arrived at that time or later.
 
-    def silent_since(self, client: str, since_ms: float) -> bool:
-        """Return whether no request of a client arrived at that time or later."""
-        last = self.last_request(client)
-        return last is None or last.arrived_ms < since_ms
-
-    def joined_since(self, client: str, since_ms: float) -> Request | None:
-        """Return a client's latest JoinGroup without an error, if it arrived then or later."""
-        return self._since(since_ms, self._answered(client, "JOIN_GROUP", Error.NONE))
-
-    def synced_since(self, client: str, since_ms: float) -> Request | None:
-        """Return a client's latest SyncGroup without an error, if it arrived then or later."""
-        return self._since(since_ms, self._answered(client, "SYNC_GROUP", Error.NONE))
-
-    def beat_since(self, client: str, since_ms: float) -> Request | None:
-        """Return a client's latest Heartbeat without an error, if it arrived then or later."""
-        return self._since(since_ms, self._answered(client, "HEARTBEAT", Error.NONE))
-
-    def left_since(self, client: str, since_ms: float) -> Request | None:
-        """Return a client's latest LeaveGroup, with any response, if it arrived then or later."""
-        return self._since(since_ms, self._answered(client, "LEAVE_GROUP"))
-
-    def arrived_since(self, client: str, api: str, since_ms: float) -> Request | None:
-        """Return a client's latest request of an API, with any response, if it arrived then."""
-        return self._since(since_ms, self._answered(client, api))
+        It may have to be of an API, or answered with an error code, or both.
+        """
+        return self._since(since_ms, self._answered(client, api, error_code))
 
     def fenced_since(self, client: str, since_ms: float) -> Request | None:
         """Return a client's latest request that was fenced, if it was answered then or later.
@@ -234,8 +220,7 @@ class Witness:
     ) -> Request | None:
         """Return a client's latest request of an API, with an error code, or both."""
         with self._lock:
-            seen = self._clients.get(client)
-            of = dict(seen.of) if seen else {}
+            of = dict(self._clients.get(client, {}))
         found = [
             request
             for known, request in of.items()
@@ -248,6 +233,8 @@ class Witness:
         return request if request and request.arrived_ms >= since_ms else None
 
     def _take(self, broker: int, number: int, text: str) -> None:
+        if text.rstrip().endswith(_SHUTDOWN_LINES):
+            self._shutdowns[broker] = number
         try:
             at_ms = self._times[broker].at_ms(text)
             if request_log.COMPLETED in text:
@@ -275,10 +262,8 @@ class Witness:
         self._coordinators[request.group] = max(served, known)
         if request.error_code not in NOT_SERVED:
             self._served[request.group, broker] = request
-        client = self._clients.setdefault(request.client, _Client(request))
-        client.last = max(client.last, request, key=_arrival)
-        kind = (request.api, request.error_code)
-        client.of[kind] = max(client.of.get(kind, request), request, key=_arrival)
+        of, kind = self._clients.setdefault(request.client, {}), (request.api, request.error_code)
+        of[kind] = max(of.get(kind, request), request, key=_arrival)
         if request.leads is not None:
             self._note_leader(request.group, (at_ms, request.leads, request.client))
 

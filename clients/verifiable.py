@@ -5,6 +5,7 @@ The lines are those of Kafka's VerifiableConsumer: JSON objects with a `name` an
 
 import json
 import os
+import re
 import select
 import signal
 import ssl
@@ -54,7 +55,7 @@ def wait_to_poll() -> None:
 
 
 class Commits:
-    """When the next commit is due, and of what."""
+    """What was polled: how many records, when the next commit is due, and of what."""
 
     new = 0
     """How many records of assigned partitions came since the last commit, where that is counted."""
@@ -62,6 +63,8 @@ class Commits:
     def __init__(self) -> None:
         self._due_s = time.monotonic() + COMMIT_INTERVAL_S
         self._ends: dict[Any, int] = {}
+        self._unsaid = 0
+        self._say_s = 0.0
 
     def due(self) -> bool:
         """Return whether one is due, and plan the next."""
@@ -70,6 +73,19 @@ class Commits:
             return False
         self._due_s = now_s + COMMIT_INTERVAL_S
         return True
+
+    def count(self, records: int) -> None:
+        """Count what a poll returned; print the sum once a second: the load reads every line."""
+        self.new += records
+        self._unsaid += records
+        if time.monotonic() >= self._say_s:
+            self.say_rest()
+
+    def say_rest(self) -> None:
+        """Print how many records came since the last such line."""
+        if self._unsaid:
+            say("records_consumed", count=self._unsaid)
+            self._unsaid, self._say_s = 0, time.monotonic() + 1
 
     def add(self, polled: Mapping[Any, Sequence[Any]]) -> None:
         """Take polled records, by partition."""
@@ -96,12 +112,16 @@ def say_committed(offsets: Iterable[tuple[str, int, int]], error: object = None)
 
 
 def security() -> dict[str, str]:
-    """Return the client properties of TLS and SASL, in librdkafka's words: lines `key=value`."""
+    """Return the client properties of TLS and SASL, in librdkafka's words.
+
+    Lines `key=value`; what begins with a space is a further line of the value before.
+    """
     file = os.environ.get("GROUPQUAKE_CLIENT_PROPERTIES")
     if not file:
         return {}
-    pairs = (line.partition("=") for line in Path(file).read_text("utf-8").split("\n") if line)
-    return {key: value for key, _, value in pairs}
+    entries = re.split(r"\n(?! )", Path(file).read_bytes().decode())
+    pairs = (entry.partition("=") for entry in entries if entry)
+    return {key: value.replace("\n ", "\n") for key, _, value in pairs}
 
 
 _OF_KAFKA_PYTHON = {

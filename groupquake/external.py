@@ -17,8 +17,7 @@ from pydantic import ValidationError
 
 from chaos.clusters.factory import Place
 from chaos.errors import ChaosError
-from chaos.external.cluster import Target
-from chaos.external.hooks import command_of
+from chaos.external.cluster import Target, command_of
 from chaos.plan import make_plan
 from groupquake.access import connected, require_rights
 from groupquake.offered_release import Offered, offered

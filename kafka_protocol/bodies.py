@@ -7,10 +7,13 @@ two of one length then count as the same.
 """
 
 import re
-from base64 import b64decode
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import lru_cache
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
 
 from kafka_protocol.versions import (
     FIRST_BATCH_LEAVE,
@@ -41,8 +44,8 @@ LENGTH = re.compile(r"\([1-9][0-9]* bytes\)")
 """Bytes of which only the length is known, as the request log prints them before 2.8."""
 
 EVER = 1_000
-LEAST, GREATEST = -(2**63), 2**63 - 1
-"""The widest of Kafka's numbers, int64."""
+Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+"""The widest of Kafka's numbers."""
 
 Kind = Literal["text", "number", "boolean", "bytes"]
 Json = dict[str, Any]
@@ -289,54 +292,64 @@ def of_version(fields: tuple[Field, ...], values: Mapping[str, Any], version: in
     return body
 
 
-_TYPES: Mapping[str, type] = {"text": str, "number": int, "boolean": bool}
-_CALLED: Mapping[str, str] = {
-    "text": "a string", "number": "a whole number", "boolean": "true or false", "bytes": "base64",
-}  # fmt: skip
+_TYPES: Mapping[str, Any] = {"text": str, "number": Int64, "boolean": bool, "bytes": bytes}
+_BASE64 = re.compile("(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
 
 
-def problems(fields: tuple[Field, ...], body: Mapping[str, Any], version: int) -> Iterator[str]:
-    """Say what a body lacks, or has of another type, in words that begin with the field."""
+class _Blob:
+    """The type of bytes in a body as it is read."""
+
+
+def _check_blob(_: type, value: Any) -> _Blob:
+    if isinstance(value, str) and (_BASE64.fullmatch(value) or LENGTH.fullmatch(value)):
+        return _Blob()
+    raise ValueError("Expected base64")
+
+
+@lru_cache(maxsize=256)
+def body_types(api: str, version: int, former_names: bool, as_read: bool) -> tuple[Any, Any]:
+    """Define the types of an API's request and response, with all fields of their version.
+
+    The bytes in them are decoded. `as_read` they have the fields that are read alone, and bytes as
+    text. With `former_names` fields have the names that releases before gave them.
+    """
+    bodies = BODIES[api]
+    return (
+        _struct(bodies.request, version, former_names, as_read),
+        _struct(bodies.response, version, former_names, as_read),
+    )
+
+
+def _struct(fields: tuple[Field, ...], version: int, former_names: bool, as_read: bool) -> Any:
+    types = []
     for field in fields:
-        if not field.read or not field.since <= version <= field.until:
-            continue
-        name = next((name for name in (field.name, field.also) if name in body), None)
-        if name is None:
-            yield f"{field.name} is missing, and version {version} has it"
-        elif body[name] is not None or field.null_since is None:
-            yield from _wrong(name, field, body[name], version)
+        if field.in_version(version) and (field.read or not as_read):
+            name = field.also if field.also and former_names else field.name
+            types.append((name, _type(field, version, former_names, as_read)))
+    return msgspec.defstruct("Body", types, forbid_unknown_fields=not as_read, gc=False)
 
 
-def _wrong(name: str, field: Field, value: Any, version: int) -> Iterator[str]:
-    if not field.listed:
-        if not _fits(field.kind, value):
-            yield f"{name} is not {_CALLED[str(field.kind)]}"
-        return
-    if not isinstance(value, list):
-        yield f"{name} is not a list"
-        return
-    for place, entry in enumerate(value):
-        if isinstance(field.kind, tuple):
-            if isinstance(entry, dict):
-                for problem in problems(field.kind, entry, version):
-                    yield f"{name}[{place}].{problem}"
-            else:
-                yield f"{name}[{place}] is not an object"
-        elif not _fits(field.kind, entry):
-            yield f"{name}[{place}] is not {_CALLED[str(field.kind)]}"
+def _type(field: Field, version: int, former_names: bool, as_read: bool) -> Any:
+    kind = field.kind
+    if isinstance(kind, tuple):
+        of: Any = _struct(kind, version, former_names, as_read)
+    else:
+        of = _Blob if as_read and kind == "bytes" else _TYPES[kind]
+    listed: Any = list[of] if field.listed else of
+    return listed if field.null_since is None else listed | None
 
 
-def _fits(kind: "Kind | tuple[Field, ...]", value: Any) -> bool:
-    if kind == "bytes":
+def problem(api: str, version: int, request: Json, response: Json | None = None) -> str:
+    """Say what a body lacks of what is read, or has of another type; nothing if both are whole."""
+    former_names = not FORMER_NAMES.keys() & request.keys()
+    types = body_types(api, version, former_names, as_read=True)
+    for name, body, of in zip(("request", "response"), (request, response), types, strict=True):
         try:
-            return isinstance(value, str) and (
-                LENGTH.fullmatch(value) is not None or b64decode(value, validate=True) is not None
-            )
-        except ValueError:
-            return False
-    if type(value) is not _TYPES[str(kind)]:  # true is no number
-        return False
-    return not isinstance(value, int) or LEAST <= value <= GREATEST
+            if body is not None:
+                msgspec.convert(body, of, dec_hook=_check_blob)
+        except ValueError as error:  # also for keys that no text can have
+            return f"{name} of {api}: {error}"
+    return ""
 
 
 def partitions_in(topics: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Mapping[str, Any]]]:

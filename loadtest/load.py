@@ -2,13 +2,16 @@
 
 import time
 from collections import deque
-from typing import Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import gevent
 
-from loadtest.control import Commands
 from loadtest.history import History, clock
 from loadtest.timing import LAG_CHECK_S
+
+if TYPE_CHECKING:
+    from loadtest.pool import ClientPool
+    from loadtest.workers.master import LoadMaster
 
 CHECKS_PER_LINE = 20
 SHOWN_EVENTS = ("assigned", "revoked", "lost", "fenced")
@@ -18,36 +21,19 @@ SHOWN = 200
 Row = dict[str, str]
 
 
-class Clients(Protocol):
-    """What a load has: a pool of clients, or a master of workers that have them."""
-
-    def members(self) -> list[dict[str, Any]]:
-        """Return a row for each member."""
-
-    def commands(self) -> Commands:
-        """Return the control commands for members, by name."""
-
-    def close(self) -> None:
-        """Close every client that is open."""
-
-
 class Load:
     """Clients with their history, until it is closed: those of this process, or of all workers."""
 
-    def __init__(self, history: History, clients: Clients) -> None:
+    def __init__(self, history: History, clients: "ClientPool | LoadMaster") -> None:
         self._history = history
-        self._clients = clients
+        self.clients = clients
         self._seen: deque[Row] = deque(maxlen=SHOWN)
         history.watchers.append(self._see)
         self._lag = gevent.spawn(_watch_hub_lag, history)
 
-    def close_clients(self) -> None:
-        """Close every open client; after a second Ctrl-C Locust does not wait for its users."""
-        self._clients.close()
-
     def close(self) -> None:
-        """Close every open client, and the history."""
-        self.close_clients()
+        """Close every open client, and the history; Locust may not wait for its users."""
+        self.clients.close()
         self._lag.kill()
         self._history.close()
 
@@ -59,13 +45,10 @@ class Load:
         """Return a row for each member."""
         return [
             {
-                "name": row["name"],
-                "group": row["group"],
-                "kind": row["kind"],
-                "state": row["state"],
+                **{name: row[name] for name in ("name", "group", "kind", "state")},
                 "partitions": ", ".join(row["partitions"]),
             }
-            for row in self._clients.members()
+            for row in self.clients.members()
         ]
 
     def _see(self, line: dict[str, Any]) -> None:

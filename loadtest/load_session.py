@@ -28,7 +28,7 @@ from loadtest.control import ControlServer
 from loadtest.errors import LoadtestError
 from loadtest.history import History
 from loadtest.lease_table import LeaseTable
-from loadtest.load import Clients, Load, Row
+from loadtest.load import Load, Row
 from loadtest.page.form import Choice
 from loadtest.page.run import Run
 from loadtest.pool import ClientPool
@@ -141,7 +141,7 @@ class LoadSession:
         ClientUser.client_pool = pool
         return pool
 
-    def _open_load(self, history: History, clients: Clients) -> None:
+    def _open_load(self, history: History, clients: ClientPool | LoadMaster) -> None:
         self._commands.update(clients.commands())
         self.load = Load(history, clients)
 
@@ -226,7 +226,7 @@ class LoadSession:
             self._stop_users()
             self._empty.wait()
         if self.run is None and self.load is not None:
-            self.load.close_clients()
+            self.load.clients.close()
         return self.master.missing() if self.master is not None else []
 
     def _stop_users(self) -> None:
@@ -242,7 +242,7 @@ class LoadSession:
     def _leave(self) -> None:
         self.runner.quit()
         if self.environment.web_ui:
-            self.environment.web_ui.stop()
+            self.environment.web_ui.stop()  # type: ignore[no-untyped-call]
 
 
 class FixedWorkers(UsersDispatcher):

@@ -1,9 +1,9 @@
 """The command-line options that the load adds to Locust's."""
 
-from argparse import Action, ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable
 from contextlib import suppress
-from typing import get_args
+from typing import Any, get_args
 
 from loadtest.configs import ClientConfigs, Kind, MemberConfig, ProducerConfig
 from loadtest.errors import LoadtestError
@@ -60,73 +60,54 @@ def add_arguments(parser: ArgumentParser) -> None:
         default=[],
         help="hand an option on to `groupquake run`, such as --run-option=--ports=9092; repeatable",
     )
-    for field in _form(group.add_argument):
+    for name, more in form().items():
+        field = group.add_argument(f"--{name.replace('_', '-')}", **more)
         # attributes that Locust's parser sets, and a group does not
         vars(field).update(
             include_in_web_ui=True, is_secret=False, is_required=False, is_multiple=False
         )
 
 
-def _form(add: Callable[..., Action]) -> tuple[Action, ...]:
-    """Add the options that are also in the page's start form; an empty text changes nothing."""
+def form() -> dict[str, dict[str, Any]]:
+    """Return what is also in the page's start form, in its order; empty text changes nothing."""
     known = [NO_EXPERIMENT, *names()]
 
     def experiment(text: str) -> str:
-        if text not in known:
-            known.append(
-                text
-            )  # a file, or an unknown name, refused later with the nearest known one
+        if text not in known:  # a file, or an unknown name, refused later with the nearest known
+            known.append(text)
         return text
 
-    return (
-        add(
-            "--experiment",
-            type=experiment,
-            choices=known,
-            metavar="NAME|FILE",
-            default=NO_EXPERIMENT,
-            help="takes the members from an experiment; the page starts it as a run with a verdict",
+    def text(metavar: str, meaning: str, parse: Callable[[str], object] = str) -> dict[str, Any]:
+        return {"type": _checked(parse), "metavar": metavar, "default": "", "help": meaning}
+
+    members = "empty: as in the experiment, 4 without one"
+    return {
+        "experiment": {
+            "type": experiment,
+            "choices": known,
+            "metavar": "NAME|FILE",
+            "default": NO_EXPERIMENT,
+            "help": "takes the members from an experiment; the page starts it as a run with a"
+            " verdict",
+        },
+        "static_members": text("N", f"static members (KIP-345); {members}", count),
+        "dynamic_members": text("N", f"dynamic members; {members}", count),
+        "session_timeout": text(
+            "TIME",
+            "session timeout with a unit; empty: as in the experiment, 10s without one",
+            parse_positive_ms,
         ),
-        add(
-            "--static-members",
-            type=_checked(count),
-            metavar="N",
-            default="",
-            help="static members (KIP-345); empty: as in the experiment, 4 without one",
+        "kafka": text(
+            "VERSION",
+            "release of the experiment's brokers, such as 4.3.0; empty: as in the experiment",
         ),
-        add(
-            "--dynamic-members",
-            type=_checked(count),
-            metavar="N",
-            default="",
-            help="dynamic members; empty: as in the experiment, 4 without one",
-        ),
-        add(
-            "--session-timeout",
-            type=_checked(parse_positive_ms),
-            metavar="TIME",
-            default="",
-            help="session timeout with a unit; empty: as in the experiment, 10s without one",
-        ),
-        add(
-            "--kafka",
-            metavar="VERSION",
-            default="",
-            help="release of the experiment's brokers, such as 4.3.0; empty: as in the experiment",
-        ),
-        add(
-            "--coordinator",
-            choices=[AS_IT_SAYS, *get_args(Coordinator)],
-            default=AS_IT_SAYS,
-            help="group coordinator of the experiment's brokers",
-        ),
-        add(
-            "--seed",
-            metavar="N",
-            default="",
-            help="decides the order of the experiment's faults; empty: a random one",
-        ),
-    )
+        "coordinator": {
+            "choices": [AS_IT_SAYS, *get_args(Coordinator)],
+            "default": AS_IT_SAYS,
+            "help": "group coordinator of the experiment's brokers",
+        },
+        "seed": text("N", "decides the order of the experiment's faults; empty: a random one"),
+    }
 
 
 def has_experiment(options: Namespace) -> bool:
@@ -192,7 +173,7 @@ def _member(options: Namespace, kind: Kind, number: int) -> MemberConfig:
     )
 
 
-def _checked(parse: Callable[[str], int]) -> Callable[[str], str]:
+def _checked(parse: Callable[[str], object]) -> Callable[[str], str]:
     """Refuse invalid text at the command line; valid text stays text."""
 
     def check(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import gevent
 from gevent.threadpool import ThreadPool
@@ -17,27 +17,27 @@ from loadtest.members.program import ProgramClient
 from loadtest.members.wire import WireClient
 from loadtest.producer import PacedProducer
 
+if TYPE_CHECKING:
+    from loadtest.lease_table import LeaseTable
+    from loadtest.workers.worker import LoadWorker
+
 MOST_THREADS = 256
-
-
-class Leases(Protocol):
-    """Where users get clients from: a table of this process, or that of the master."""
-
-    def lease(self, kind: ClientKind) -> ClientConfig | None:
-        """Return a client that no other user has; None if there is none now."""
-
-    def release(self, name: str) -> None:
-        """Return it."""
 
 
 class ClientPool:
     """The clients of `configs`, and each other one that is leased here first.
 
-    `events` are those of Locust's environment.
+    `leases` is the table of this process, or asks that of the master. `events` are those of
+    Locust's environment.
     """
 
     def __init__(
-        self, leases: Leases, configs: ClientConfigs, bootstrap: str, history: History, events: Any
+        self,
+        leases: "LeaseTable | LoadWorker",
+        configs: ClientConfigs,
+        bootstrap: str,
+        history: History,
+        events: Any,
     ) -> None:
         self._leases = leases
         self._bootstrap = bootstrap

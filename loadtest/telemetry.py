@@ -16,9 +16,8 @@ from opentelemetry import metrics, trace
 from opentelemetry.metrics import CallbackOptions, Observation
 
 import scenarios
-from loadtest.fault_spans import FaultSpans
 from loadtest.history import now_ms
-from loadtest.member_spans import Attributes, MemberSpans
+from loadtest.spans import Attributes, FaultSpans, MemberSpans
 from loadtest.timing import JOURNAL_EVERY_S
 
 NAME = "groupquake"

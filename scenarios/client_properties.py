@@ -141,14 +141,19 @@ def require_whole(properties: Properties) -> None:
 def written(properties: Properties) -> str:
     """Return lines `key=value` for another program; its secrets stand in it as they are.
 
-    Raises PropertiesError for a value of several lines.
+    Further lines of a value begin with a space: librdkafka's adapter alone knows that.
     """
+    folded = {key: value.replace("\n", "\n ") for key, value in properties.items()}
+    return "".join(f"{key}={value}\n" for key, value in folded.items())
+
+
+def require_single_lines(properties: Properties) -> None:
+    """Raise PropertiesError for a value of several lines."""
     for key, value in properties.items():
         if "\n" in value or "\r" in value:
             raise PropertiesError(
                 f"{key}: has several lines, which programs cannot read; write one"
             )
-    return "".join(f"{key}={value}\n" for key, value in properties.items())
 
 
 def uses_sasl(properties: Properties) -> bool:

@@ -21,6 +21,7 @@ class Experiment(Setup):
     """One run: what runs, which faults are injected, and what must hold."""
 
     faults: Items[AnyFault] = ()
+    """What is broken, and when."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:

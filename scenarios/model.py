@@ -114,14 +114,18 @@ class Topic(Part):
     """A topic, created before the load starts."""
 
     name: Name
+    """What producers and groups call it."""
     partitions: Partitions = 1
+    """How many partitions it has."""
     replication_factor: PositiveCount = 1
+    """How many brokers hold each partition."""
 
 
 class Producer(Part):
     """Writes to one topic at a steady rate."""
 
     topic: str
+    """A topic of the workload."""
     rate: Annotated[float, Field(strict=True, gt=0, le=1_000_000, allow_inf_nan=False)]
     """Records a second."""
 
@@ -142,7 +146,9 @@ class StaticMembers(_Members):
     """Members with a group.instance.id (KIP-345), which is also their name."""
 
     kind: Literal["static"]
+    """They have an instance id."""
     count: PositiveCount
+    """How many there are."""
     instance_id: InstanceId
     """`{n}` stands for the number of the member, from 0."""
 
@@ -151,7 +157,9 @@ class DynamicMembers(_Members):
     """Members without an instance id, named `<group>-dynamic-<n>`."""
 
     kind: Literal["dynamic"]
+    """They have no instance id."""
     count: PositiveCount
+    """How many there are."""
 
 
 Members = Annotated[StaticMembers | DynamicMembers, Field(discriminator="kind")]
@@ -161,24 +169,35 @@ class Group(Part):
     """A consumer group. Timings that are left out are Kafka's own defaults."""
 
     name: Name
+    """Its group.id; on an external cluster behind a prefix."""
     topics: SomeItems[str]
+    """The topics of the workload that its members subscribe to."""
     assignor: Assignor = "range"
+    """How its leader assigns partitions (`partition.assignment.strategy`)."""
     session_timeout_ms: PositiveMs = 45_000
+    """After so long without a request the coordinator removes a member (`session.timeout.ms`)."""
     heartbeat_interval_ms: PositiveMs = 3_000
+    """How often a member sends Heartbeat (`heartbeat.interval.ms`)."""
     max_poll_interval_ms: PositiveMs = 300_000
-    """Also the rebalance timeout of its JoinGroup."""
+    """How long an application may take from poll to poll (`max.poll.interval.ms`). Also the
+    rebalance timeout of its JoinGroup."""
     commit_interval_ms: PositiveMs = 5_000
+    """How often a member commits offsets (`auto.commit.interval.ms`)."""
     metadata_max_age_ms: PositiveMs = 300_000
     """How old the metadata of a member may be before it asks the brokers again."""
     members: SomeItems[Members]
+    """Its members: entries of static and of dynamic ones."""
 
 
 class Workload(Part):
     """Everything that uses the cluster."""
 
     topics: SomeItems[Topic]
+    """The topics, which are created first."""
     producers: Items[Producer] = ()
+    """What writes records; members without records still join, and send heartbeats."""
     groups: SomeItems[Group]
+    """The consumer groups."""
     wire_scripts: Items[WireScript] = ()
     """Scripts of requests that real clients rarely send (`loadtest.wire_scripts`). Each has a group
     of its own, with the script's name. All start at the steady state. If a script waits for its
@@ -207,21 +226,29 @@ class GroupMembersProbe(Part):
     """The group has exactly `tolerance` members; `all` are those that the file gives it."""
 
     name: str
+    """What messages call it."""
     probe: Literal["group.members"]
+    """It counts members."""
     group: str
+    """The group that is asked about."""
     tolerance: Annotated[
         Count | Literal["all"],
         BeforeValidator(_as_tolerated, json_schema_input_type=Count | Literal["all"]),
     ]
+    """How many members it must have."""
 
 
 class GroupStateProbe(Part):
     """The group is in the state `tolerance`."""
 
     name: str
+    """What messages call it."""
     probe: Literal["group.state"]
+    """It asks for the state."""
     group: str
+    """The group that is asked about."""
     tolerance: GroupStateName
+    """The state that it must be in."""
 
 
 Probe = Annotated[GroupMembersProbe | GroupStateProbe, Field(discriminator="probe")]
@@ -231,6 +258,7 @@ class SteadyState(Part):
     """What must hold before the first fault, and within what time."""
 
     within_ms: PositiveMs = 60_000
+    """How long it is awaited. After that the run ends with exit code 3."""
     probes: Items[Probe] | None = None
     """By default each group has all of its members and is Stable; `[]` waits for nothing."""
 
@@ -248,7 +276,9 @@ class Range(Part):
     """From `min` to `max`, both included; no `max` means no upper bound."""
 
     min: Count = 0
+    """The least number."""
     max: Count | None = None
+    """The greatest number."""
 
 
 def _as_range(value: object) -> object:
@@ -296,6 +326,7 @@ class ExpectedVerdict(Part):
     coordinator: Coordinator | None = None
     """Only for this coordinator; by default for any."""
     verdict: Literal["pass", "fail"]
+    """The verdict that is expected."""
     because: Because | None = None
     """The promise of KIP-345 that a `fail` must break, or `unowned` or `unanswered`."""
     group: str | None = None
@@ -306,11 +337,13 @@ class Expectation(Part):
     """How many rebalances (transitions into PreparingRebalance) a group may have in a phase."""
 
     group: str
+    """The group whose rebalances count."""
     phase: Phase | None = None
-    """By default the whole run."""
+    """The phase in which they begin; by default the whole run."""
     reason: Reason | None = None
     """Count only those of one reason class."""
     rebalances: Number
+    """How many there must be: a number, or a range."""
 
 
 class Ownership(Part):
@@ -320,7 +353,9 @@ class Ownership(Part):
     """
 
     group: str
+    """The group whose topics count."""
     unowned: Number
+    """How many there must be: a number, or a range."""
 
 
 def _what(value: object) -> str:

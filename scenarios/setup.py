@@ -72,8 +72,11 @@ class Setup(Part):
     """
 
     name: Name
+    """What commands, run folders and reports call it."""
     description: str = ""
+    """What happens in it; `groupquake list` shows it."""
     tags: Items[str] = ()
+    """Words for people; groupquake does not read them."""
     judge: Literal["release", "kip-345"] = "release"
     """The rules that the brokers are judged by: those of their release, or those of KIP-345."""
     cluster: Cluster = Cluster()
@@ -82,6 +85,8 @@ class Setup(Part):
     faults: Items[Any] = ()
     phases: Phases
     expect: Items[Expected] = ()
+    """What must hold beside the rules of the coordinator: numbers of rebalances, or of partitions
+    without an owner. Without it only the rules count."""
     verdicts: Items[ExpectedVerdict] = ()
     """Expected verdicts by release, oldest first, where the experiment shows a known defect."""
 

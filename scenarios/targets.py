@@ -22,18 +22,21 @@ class LeaderMemberOf(Part):
     """Selects the member that leads the group when the fault fires."""
 
     group: str = Field(alias="leader-member-of")
+    """The group."""
 
 
 class Names(Part):
     """Selects members by name."""
 
     names: Annotated[tuple[str, ...], Field(min_length=1, max_length=MOST)]
+    """Names of members: instance ids, or `<group>-dynamic-<n>`."""
 
 
 class CoordinatorOf(Part):
     """Selects the broker that coordinates the group when the fault fires."""
 
     group: str = Field(alias="coordinator-of")
+    """The group."""
 
 
 class PartitionLeader(Part):
@@ -47,12 +50,14 @@ class Brokers(Part):
     """Selects brokers by id."""
 
     brokers: SomeItems[BrokerId]
+    """Ids of brokers: 1, 2, …, or those of the external cluster."""
 
 
 class When(Part):
     """A condition of a group. It is awaited from the time `at` on, each time that a fault fires."""
 
     group: str
+    """The group that it is about."""
     state: GroupStateName | None = None
     """The state that the group is in, by the lines of its coordinator."""
     members: Count | None = None

@@ -46,3 +46,11 @@ CLOCK_NOTICED_S = 10.0
 """How long a broker may take to notice that its clock was set; the library asks every second."""
 CLOCK_POLL_S = 0.1
 """How often the clock of a broker is read until then."""
+WIRE_BACK_MS = 30_000
+"""From the removal of a rule until what waited has passed."""
+WIRE_LOGGED_MS = 5_000
+"""How long a broker may take to write the line of a request that it has answered."""
+WIRE_PASSES_S = 10.0
+"""How long the tap and a broker may take for a request that no rule hits."""
+WIRE_TRIES = 3
+"""How often a busy machine may answer another client as late as one that is delayed."""

@@ -12,6 +12,7 @@ from confluent_kafka.admin import (
     AclOperation,
     AclPermissionType,
     AdminClient,
+    NewTopic,
     ResourcePatternType,
     ResourceType,
     ScramCredentialInfo,
@@ -105,6 +106,14 @@ class Secured(ProcessCluster):
         ]  # fmt: skip
         for answer in admin.create_acls(wanted).values():
             answer.result(30)
+
+    @contextmanager
+    def topic(self, name: str) -> Iterator[str]:
+        """Inside the block there is a topic of a partition, with the prefix before its name."""
+        admin, name = AdminClient({"bootstrap.servers": self.bootstrap}), PREFIX + name
+        admin.create_topics([NewTopic(name, 1, 1)])[name].result(30)
+        yield name
+        admin.delete_topics([name])[name].result(30)
 
     @contextmanager
     def denied(self, of: str, operation: str, name: str = PREFIX) -> Iterator[None]:

@@ -12,10 +12,13 @@ filters fill by destination.
 import threading
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from chaos.errors import ClusterError
 from chaos.timing import BROKER_CONNECT_S
+
+if TYPE_CHECKING:
+    from chaos.clusters.docker import ContainerBroker
 
 Change = Literal["part", "slow"]
 """What is done to the network of a broker."""
@@ -34,21 +37,6 @@ _NEEDS: Mapping[Change, str] = {
     "part": "broker.partition needs ip, timeout and bash in the image",
     "slow": "broker.slow-network needs tc in the image, and a kernel with htb and u32",
 }
-
-
-class Runs(Protocol):
-    """A broker in a container."""
-
-    @property
-    def runs(self) -> bool:
-        """Whether the container runs; its network is made anew when it starts again."""
-
-    @property
-    def address(self) -> str:
-        """Its IPv4 address on the network of the brokers."""
-
-    def execute(self, *command: str) -> tuple[int, str]:
-        """Run a command as root in it; return exit code and output. Raises ClusterError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +59,7 @@ class Cut(NamedTuple):
 class BrokerNetwork:
     """The network between brokers; `brokers` by id. Every method raises ClusterError."""
 
-    brokers: Mapping[int, Runs]
+    brokers: Mapping[int, "ContainerBroker"]
     _isolated: set[int] = field(default_factory=set)
     _cuts: list[Cut] = field(default_factory=list)
     _changing: threading.Lock = field(default_factory=threading.Lock)
@@ -163,17 +151,17 @@ class BrokerNetwork:
         return tuple(node for node, it in self.brokers.items() if node != broker and it.runs)
 
 
-def _cut(node: Runs, address: str) -> None:
+def _cut(node: "ContainerBroker", address: str) -> None:
     """Send what goes to an address nowhere."""
     _run(node, *f"ip neigh replace {address} lladdr {_NOWHERE} dev {_DEVICE} nud permanent".split())
 
 
-def _mend(node: Runs, address: str) -> None:
+def _mend(node: "ContainerBroker", address: str) -> None:
     """Undo `_cut`, done or not: the next packet asks for the address again."""
     _run(node, *f"ip neigh flush to {address} dev {_DEVICE} nud permanent".split())
 
 
-def _shape(node: Runs, addresses: Collection[str], rate: str) -> None:
+def _shape(node: "ContainerBroker", addresses: Collection[str], rate: str) -> None:
     """Let what goes to addresses share a rate, and pass all else by."""
     _unshape(node)
     to_addresses = f"tc filter add dev {_DEVICE} parent 1: protocol ip prio 1 u32 match ip dst"
@@ -185,7 +173,7 @@ def _shape(node: Runs, addresses: Collection[str], rate: str) -> None:
         _run(node, *command.split())
 
 
-def _unshape(node: Runs) -> None:
+def _unshape(node: "ContainerBroker") -> None:
     """Undo `_shape`, done in part or not at all."""
     if " htb " in _run(node, "tc", "qdisc", "show", "dev", _DEVICE):
         _run(node, "tc", "qdisc", "del", "dev", _DEVICE, "root")
@@ -195,7 +183,7 @@ def _within_time(script: str) -> tuple[str, ...]:
     return ("timeout", str(BROKER_CONNECT_S), "bash", "-c", script)
 
 
-def _run(node: Runs, *command: str) -> str:
+def _run(node: "ContainerBroker", *command: str) -> str:
     code, said = node.execute(*command)
     if code != 0:
         raise _failed(" ".join(command), code, said)

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from chaos.errors import ClusterError
 from chaos.timing import CLOCK_CONNECT_S, CLOCK_LINE_S, CLOCK_POLL_S
 from kafka_protocol.stock_log import epoch_ms
+from scenarios.durations import now_ms
 
 LIBRARY = "libfaketimeMT.so.1"
 """The variant with a lock: all threads of a JVM read one offset."""
@@ -77,14 +78,14 @@ class Clock:
         Returns None if it writes none within 5 s, or takes no connection.
         """
         read_to = self._log.stat().st_size if self._log.exists() else 0
-        sent_ms = _now_ms()
+        sent_ms = now_ms()
         try:
             with socket.create_connection(self._address, CLOCK_CONNECT_S) as connection:
                 connection.sendall(_TOO_LONG)
                 deadline = time.monotonic() + CLOCK_LINE_S
                 while time.monotonic() < deadline:
                     if (shown_ms := _stamp_ms(self._log, read_to)) is not None:
-                        return Reading(shown_ms - _now_ms(), shown_ms - sent_ms + 1)
+                        return Reading(shown_ms - now_ms(), shown_ms - sent_ms + 1)
                     time.sleep(CLOCK_POLL_S)
         except OSError:
             pass
@@ -99,7 +100,3 @@ def _stamp_ms(log: Path, read_to: int) -> int | None:
             if (found := _REFUSED.match(line)) is not None:
                 return epoch_ms(found[1].decode(), UTC)
     return None
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -27,12 +27,12 @@ from chaos.clusters.docker_engine import LABEL, engine, engine_errors, remove_ma
 from chaos.clusters.image import choose, command, require_library
 from chaos.clusters.interface import BrokerInfo
 from chaos.clusters.java import JVM_OPTIONS
-from chaos.clusters.local import LocalCluster, Settings, new_cluster_id
-from chaos.clusters.local_broker import LocalBroker, Order
+from chaos.clusters.local import LocalBroker, LocalCluster, Settings, new_cluster_id
 from chaos.clusters.ports import HOST
 from chaos.clusters.releases import kraft, require_containers, server_properties
 from chaos.errors import ClusterError
 from chaos.waiting import until
+from scenarios.external import Verb
 
 # Its reaper would be an image to pull; what a run leaves behind is found by our label instead.
 testcontainers_config.ryuk_disabled = True
@@ -57,11 +57,6 @@ class ContainerBroker(LocalBroker):
         return None if state["Running"] else int(state["ExitCode"])
 
     @property
-    def runs(self) -> bool:
-        """Whether the container runs, paused or not."""
-        return self.exit_status is None
-
-    @property
     def process_id(self) -> int | None:
         """The process id that the engine last reported; None if the container does not run."""
         state = {} if self._created is None else self._created.attrs.get("State", {})
@@ -84,14 +79,14 @@ class ContainerBroker(LocalBroker):
         assert isinstance(done.output, bytes), "it is not streamed"
         return done.exit_code or 0, done.output.decode(errors="replace")
 
-    def send(self, order: Order) -> None:
-        """Order it of the engine, which thaws a paused container to kill it."""
+    def send(self, verb: Verb) -> None:
+        """Ask it of the engine, which thaws a paused container to kill it."""
         with self._running() as container:
-            if order in ("resume", "terminate") and container.status == "paused":
+            if verb in ("resume", "stop") and container.status == "paused":
                 container.unpause()
-            if order in ("kill", "terminate"):
-                container.kill("SIGKILL" if order == "kill" else "SIGTERM")
-            elif order == "pause":
+            if verb in ("kill", "stop"):
+                container.kill("SIGKILL" if verb == "kill" else "SIGTERM")
+            elif verb == "pause":
                 container.pause()
 
     def ended_within(self, timeout_s: float) -> bool:

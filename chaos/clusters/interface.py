@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 from chaos.clusters.broker_network import BrokerNetwork
 from chaos.clusters.clock import Clock
@@ -13,11 +13,10 @@ from chaos.clusters.ports import HOST
 from chaos.clusters.volume import Volume
 from chaos.errors import ClusterError
 from scenarios.client_properties import without_tls
+from scenarios.external import Verb
 
 GROUP_LOG = "group.log"
 """The log of a broker's group coordinator and its group requests, in the folder of the broker."""
-
-Verb = Literal["start", "resume"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,24 +105,13 @@ class Cluster(ABC):
         """
 
     @abstractmethod
-    def kill(self, broker_id: int) -> None:
-        """End a broker without a shutdown (SIGKILL)."""
+    def act(self, verb: Verb, broker_id: int) -> None:
+        """Change a broker.
 
-    @abstractmethod
-    def stop_broker(self, broker_id: int) -> None:
-        """Shut a broker down cleanly (SIGTERM)."""
-
-    @abstractmethod
-    def start_broker(self, broker_id: int) -> None:
-        """Start a broker that was killed or stopped: same ports, same data, same logs."""
-
-    @abstractmethod
-    def pause(self, broker_id: int) -> None:
-        """Freeze a broker (SIGSTOP): its sockets stay open and nothing answers."""
-
-    @abstractmethod
-    def resume(self, broker_id: int) -> None:
-        """Resume a paused broker (SIGCONT)."""
+        `kill` ends it without a shutdown (SIGKILL), `stop` shuts it down cleanly (SIGTERM); `start`
+        starts one that has ended: same ports, same data, same logs. `pause` freezes it (SIGSTOP):
+        its sockets stay open and nothing answers; `resume` lets it go on (SIGCONT).
+        """
 
     def volume(self, broker_id: int) -> Volume:
         """Return the file system with a broker's data, if it has one of its own."""

@@ -10,10 +10,11 @@ can be broken without breaking the others. Layout, under the cluster's folder:
 """
 
 import base64
+import os
 import shutil
 import time
 import uuid
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -25,7 +26,7 @@ from typing import Self, TypedDict, TypeVar, Unpack
 from chaos.clusters import volume
 from chaos.clusters.broker_network import Change
 from chaos.clusters.interface import GROUP_LOG, BrokerInfo, Cluster, CutShort
-from chaos.clusters.local_broker import LocalBroker, Order
+from chaos.clusters.java import error_line
 from chaos.clusters.ports import free_ports, require_free
 from chaos.clusters.releases import SHUTDOWN_LINES, Properties, choosing, release_of
 from chaos.clusters.volume import Volume
@@ -38,8 +39,106 @@ from chaos.timing import (
     READY_S,
     STOP_S,
 )
+from scenarios.external import Verb
 
 HEAP_MB = 256
+
+
+class LocalBroker(ABC):
+    """Starts, watches and breaks one broker. Its folder holds everything it writes.
+
+    `ready` is in `server.log` once it accepts requests of clients; `shutdown` ends the last line of
+    its group coordinator.
+    """
+
+    def __init__(self, info: BrokerInfo, ready: str, shutdown: str) -> None:
+        self.info = info
+        self.folder = info.group_log.parent
+        self.stdout = self.folder / "stdout.log"
+        self._ready = ready.format(info.id)
+        self._shutdown = shutdown
+        self._sizes_at_launch: dict[Path, int] = {}
+
+    @property
+    @abstractmethod
+    def exit_status(self) -> int | None:
+        """What it ended with, negative for a signal of a process; None while it runs, or is paused.
+
+        It is 0 before the first launch.
+        """
+
+    @property
+    def runs(self) -> bool:
+        """Whether it runs, or is paused."""
+        return self.exit_status is None
+
+    @property
+    @abstractmethod
+    def process_id(self) -> int | None:
+        """The process id of the JVM as this machine has it; None if it is not known."""
+
+    @abstractmethod
+    def send(self, verb: Verb) -> None:
+        """Kill, stop, pause or resume it. Raises ClusterError if it does not run."""
+
+    @abstractmethod
+    def ended_within(self, timeout_s: float) -> bool:
+        """Wait until it has ended; False if it still runs after `timeout_s`."""
+
+    @abstractmethod
+    def _launch(self) -> None:
+        """Start the JVM, for the first time or again."""
+
+    def launch(self) -> None:
+        """Start it; it is ready some seconds later. It appends to its logs."""
+        if self.runs:
+            raise ClusterError(f"broker {self.info.id} already runs")
+        _end_line(self.info.group_log)
+        logs = (self.info.group_log, self.info.server_log, self.stdout)
+        self._sizes_at_launch = {log: _size(log) for log in logs}
+        self._launch()
+
+    def is_ready(self) -> bool:
+        """Whether the broker has logged since its launch that it accepts requests of clients.
+
+        An open port is no proof: the controller's opens seconds before (seen on 4.3).
+        Raises ClusterError with the error line of the broker if it has ended.
+        """
+        status = self.exit_status
+        if status is not None:
+            raise ClusterError(
+                f"broker {self.info.id} ended with status {status} before it was"
+                f" ready: {self.error_line()}; see {self.folder}"
+            )
+        return self._ready in self._logged(self.info.server_log)
+
+    @property
+    def log_bytes(self) -> int:
+        """How long its `group.log` is."""
+        return _size(self.info.group_log)
+
+    def has_closed_groups(self) -> bool:
+        """Whether the group coordinator's last line is written: nothing follows in `group.log`.
+
+        No request is answered any more by then: the broker has closed its connections (3.9, 4.3).
+        """
+        return self._shutdown in self._logged(self.info.group_log, since=self.log_bytes - 1000)
+
+    def error_line(self) -> str:
+        """Return the line that says best what went wrong since the launch of the broker."""
+        return error_line(self._logged(self.info.server_log) + "\n" + self._logged(self.stdout))
+
+    def _not_running(self) -> ClusterError:
+        return ClusterError(f"broker {self.info.id} does not run; start it first")
+
+    def _logged(self, log: Path, since: int = 0) -> str:
+        """Return what a log holds from byte `since` on, and from the last launch on."""
+        if not log.exists():
+            return ""
+        with log.open("rb") as file:
+            file.seek(max(since, self._sizes_at_launch[log]))
+            return file.read().decode(errors="replace")
+
 
 Broker = TypeVar("Broker", bound=LocalBroker)
 
@@ -175,7 +274,7 @@ class LocalCluster(Cluster):
         """Stop brokers with SIGTERM first; the clean-up ends those that do not stop."""
         # All at the same time: a late one would find no controller quorum.
         with ThreadPoolExecutor(len(running) or 1) as pool:
-            pool.map(partial(_try, order="terminate"), running)
+            pool.map(partial(_try, verb="stop"), running)
         deadline = time.monotonic() + STOP_S
         while True:
             alive = [broker for broker in running if broker.runs]
@@ -192,45 +291,29 @@ class LocalCluster(Cluster):
                 _try(broker, "kill")
                 broker.ended_within(STOP_S)
 
-    def kill(self, broker_id: int) -> None:
-        """SIGKILL a broker, paused or not, and wait until it is gone."""
-        broker = self._named(broker_id)
-        broker.send("kill")
-        broker.ended_within(STOP_S)
+    def act(self, verb: Verb, broker_id: int) -> None:
+        """Change a broker; it is ready, frozen or gone when this returns.
 
-    def stop_broker(self, broker_id: int) -> None:
-        """SIGTERM a broker and wait until it has shut down.
-
-        Raises ClusterError if it still runs 20 s later, as it may without a controller quorum.
+        SIGKILL hits one that is paused, too; before SIGTERM it is resumed. Raises ClusterError if
+        the broker is not in the state for it, if it ends or is not ready in 120 s (it runs on
+        then), or if it still runs 20 s after SIGTERM, as it may without a controller quorum.
         """
         broker = self._named(broker_id)
-        broker.send("terminate")
-        if not broker.ended_within(STOP_S):
+        if verb == "start":
+            self._launch([broker])
+            return
+        broker.send(verb)
+        if verb in ("kill", "stop") and not broker.ended_within(STOP_S) and verb == "stop":
             raise ClusterError(
                 f"broker {broker_id} still runs {STOP_S:.0f} s after SIGTERM;"
                 f" kill it instead, or see {broker.info.server_log}"
             )
-
-    def start_broker(self, broker_id: int) -> None:
-        """Start a stopped or killed broker on its old ports and data; wait until it is ready.
-
-        Raises ClusterError if it ends or is not ready in 120 s; in the latter case it runs on.
-        """
-        self._launch([self._named(broker_id)])
 
     def volume(self, broker_id: int) -> Volume:
         """Return the file system with a broker's data. Raises ClusterError without `volumes`."""
         if not self._has_volumes:
             raise ClusterError(f"broker {broker_id} has no file system of its own for its data")
         return Volume(self._named(broker_id).folder)
-
-    def pause(self, broker_id: int) -> None:
-        """Freeze a broker: its sockets stay open, nothing answers."""
-        self._named(broker_id).send("pause")
-
-    def resume(self, broker_id: int) -> None:
-        """Let a paused broker go on."""
-        self._named(broker_id).send("resume")
 
     def _named(self, broker_id: int) -> LocalBroker:
         try:
@@ -278,7 +361,20 @@ def new_cluster_id() -> str:
     return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
 
 
-def _try(broker: LocalBroker, order: Order) -> None:
-    """Order it, if the broker still runs."""
+def _try(broker: LocalBroker, verb: Verb) -> None:
+    """Do it, if the broker still runs."""
     with suppress(ClusterError):
-        broker.send(order)
+        broker.send(verb)
+
+
+def _size(file: Path) -> int:
+    return file.stat().st_size if file.exists() else 0
+
+
+def _end_line(log: Path) -> None:
+    """End a line that SIGKILL cut off, so that the next start begins a new one."""
+    if _size(log) > 0:
+        with log.open("rb+") as file:
+            file.seek(-1, os.SEEK_END)
+            if file.read() != b"\n":
+                file.write(b"\n")

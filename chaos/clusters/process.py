@@ -3,23 +3,24 @@
 import signal
 import subprocess
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Unpack
 
 from chaos.clusters import guard, jars
 from chaos.clusters.interface import BrokerInfo
 from chaos.clusters.java import JVM_OPTIONS, Process, error_line, find_java, freeze, launch
-from chaos.clusters.local import LocalCluster, Settings, new_cluster_id
-from chaos.clusters.local_broker import LocalBroker, Order
+from chaos.clusters.local import LocalBroker, LocalCluster, Settings, new_cluster_id
 from chaos.clusters.ports import HOST, free_ports
 from chaos.clusters.releases import kraft, server_properties, with_zookeeper
 from chaos.clusters.zookeeper import ZooKeeper
 from chaos.errors import ClusterError
 from chaos.timing import FREEZE_S
+from scenarios.external import Verb
 
-_SIGNALS: Mapping[Order, tuple[signal.Signals, ...]] = {
+_SIGNALS: Mapping[Verb, tuple[signal.Signals, ...]] = {
     "kill": (signal.SIGKILL,),
-    "terminate": (signal.SIGCONT, signal.SIGTERM),
+    "stop": (signal.SIGCONT, signal.SIGTERM),
     "pause": (),  # `freeze` sends it
     "resume": (signal.SIGCONT,),
 }
@@ -33,30 +34,25 @@ class ProcessBroker(LocalBroker):
 
     @property
     def exit_status(self) -> int | None:
-        """The exit status, negative for a signal; None while it runs, or before."""
-        return None if self._process is None else self._process.poll()
-
-    @property
-    def runs(self) -> bool:
-        """Whether the process exists, paused or not."""
-        return self._process is not None and self._process.poll() is None
+        """The exit status, negative for a signal."""
+        return 0 if self._process is None else self._process.poll()
 
     @property
     def process_id(self) -> int | None:
         """The process id; None while it does not run."""
         return self._process.pid if self._process is not None and self.runs else None
 
-    def send(self, order: Order) -> None:
+    def send(self, verb: Verb) -> None:
         """Send a signal; after `pause` no thread runs when this returns."""
         process = self._process
         if process is None or process.poll() is not None:
             raise self._not_running()
-        if order == "pause" and not freeze(process):
+        if verb == "pause" and not freeze(process):
             raise ClusterError(
                 f"broker {self.info.id}: process {process.pid} still runs {FREEZE_S:.0f} s after"
                 " SIGSTOP; the machine may be overloaded"
             )
-        for number in _SIGNALS[order]:
+        for number in _SIGNALS[verb]:
             process.send_signal(number)
 
     def ended_within(self, timeout_s: float) -> bool:
@@ -124,11 +120,11 @@ class ProcessCluster(LocalCluster):
                 str(broker.folder / "server.properties"),
             )
 
-    def start_broker(self, broker_id: int) -> None:
-        """Start a stopped or killed broker, once ZooKeeper has expired its old session."""
-        if self._zookeeper is not None and not self._named(broker_id).runs:
+    def act(self, verb: Verb, broker_id: int) -> None:
+        """Change a broker; it starts once ZooKeeper has expired its old session."""
+        if verb == "start" and self._zookeeper is not None and not self._named(broker_id).runs:
             self._zookeeper.wait_until_forgotten(broker_id)
-        super().start_broker(broker_id)
+        super().act(verb, broker_id)
 
     def _properties(self, info: BrokerInfo) -> str:
         listeners = f"PLAINTEXT://{info.address}"
@@ -144,24 +140,25 @@ class ProcessCluster(LocalCluster):
     def _format(self, jvm: tuple[str, ...]) -> None:
         """Format every broker's storage with Kafka's own tool: it knows the release's features."""
         tool = [*jvm, "kafka.tools.StorageTool", "format", f"--cluster-id={new_cluster_id()}"]
-        configs = {node: it.folder / "server.properties" for node, it in self._brokers.items()}
-        tools = {
-            node: subprocess.Popen(
+
+        def format_one(broker: ProcessBroker) -> None:
+            config = broker.folder / "server.properties"
+            done = subprocess.run(
                 [*tool, f"--config={config}"],
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 text=True,
+                check=False,
                 start_new_session=True,
             )
-            for node, config in configs.items()
-        }
-        outputs = {node: tool.communicate()[0] for node, tool in tools.items()}
-        for node, process in tools.items():
-            if process.returncode != 0:
+            if done.returncode != 0:
                 raise ClusterError(
-                    f"broker {node}: its storage cannot be formatted: {error_line(outputs[node])};"
-                    f" check {configs[node]}"
+                    f"broker {broker.info.id}: its storage cannot be formatted:"
+                    f" {error_line(done.stdout)}; check {config}"
                 )
+
+        with ThreadPoolExecutor(len(self._brokers)) as pool:
+            list(pool.map(format_one, self._brokers.values()))
 
     def _clean_up(self) -> None:
         if self._zookeeper is not None:

@@ -4,9 +4,8 @@ In: where the brokers are, and rules. Out: a listener for every broker, and a `g
 It runs in a process of its own (`python -m chaos.tap`); it may import `kafka_protocol`.
 """
 
-from chaos.tap.process import RunningTap, TapGoneError, has_ended, running
+from chaos.tap.process import RunningTap, TapGoneError, TapSettings, has_ended, running
 from chaos.tap.rules import Rule
-from chaos.tap.settings import TapSettings
 
 __all__ = [
     "Rule",

@@ -45,6 +45,8 @@ _DESCRIBE_CLUSTER = KEYS["DESCRIBE_CLUSTER"]
 _NAMING = {int(ApiKey.METADATA), int(ApiKey.FIND_COORDINATOR), _DESCRIBE_CLUSTER, *_NODE_ENDPOINTS}
 DECODED = frozenset(_NAMING | {KEYS[name] for name in LOGGED_APIS})
 """The APIs of which clients must use versions that kio knows."""
+_NAMED = ("brokers", "coordinators", "node_endpoints")
+"""Where an answer names brokers; FindCoordinator names one by itself up to v3 (KIP-699)."""
 _BROKERS = 1
 """`EndpointType` of DescribeCluster; 2 asks for controllers (KIP-919), which have no listener."""
 
@@ -62,44 +64,26 @@ def rewritten(frame: bytes, api_key: int, version: int, listener: Listener) -> b
     if api_key == ApiKey.API_VERSIONS:
         return _with_known_versions(frame, version)
     header, body = response_of(frame, api_key, version)
-    if api_key == ApiKey.FIND_COORDINATOR:
-        changed = _coordinators(body, listener)
-    elif api_key in _NODE_ENDPOINTS:
-        changed = _with_listeners(body, "node_endpoints", listener)
-    elif getattr(body, "endpoint_type", _BROKERS) != _BROKERS:
+    if getattr(body, "endpoint_type", _BROKERS) != _BROKERS:
         raise BodyError("DescribeCluster asks for controllers: the tap has listeners for brokers")
-    else:
-        changed = _with_listeners(body, "brokers", listener)
-    return frame if changed is body else response_frame(header, changed)
-
-
-def _with_listeners(body: Any, field: str, listener: Listener) -> Any:
-    """Change every entry with `node_id`, `host` and `port`; the body itself if there is none."""
-    entries = getattr(body, field)
-    if not entries:
-        return body
-    return replace(body, **{field: tuple(_listening(entry, listener) for entry in entries)})
+    changed = {
+        name: tuple(_listening(entry, listener) for entry in entries)
+        for name in _NAMED
+        if (entries := getattr(body, name, ()))
+    }
+    if changed:
+        return response_frame(header, replace(body, **changed))
+    moved = _listening(body, listener) if hasattr(body, "host") else body
+    return frame if moved is body else response_frame(header, moved)
 
 
 def _listening(entry: Any, listener: Listener) -> Any:
-    """Change an entry with the id, host and port of a broker."""
+    """Change an entry with the id, host and port of a broker; an error names none."""
     node = entry.broker_id if hasattr(entry, "broker_id") else entry.node_id
+    if node < 0:
+        return entry
     host, port = listener(node, Address(entry.host, entry.port))
     return replace(entry, host=host, port=port)
-
-
-def _coordinators(body: Any, listener: Listener) -> Any:
-    """Change the coordinator, or each of several (v4, KIP-699); an error names none."""
-    several = getattr(body, "coordinators", None)
-    if several is None:
-        return body if body.error_code != ErrorCode.none else _listening(body, listener)
-    return replace(
-        body,
-        coordinators=tuple(
-            entry if entry.error_code != ErrorCode.none else _listening(entry, listener)
-            for entry in several
-        ),
-    )
 
 
 def _with_known_versions(frame: bytes, version: int) -> bytes:

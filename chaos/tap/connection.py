@@ -6,11 +6,10 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import replace
-from ssl import SSLContext
-from typing import NamedTuple, cast
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, cast
 
-from chaos.tap.answers import Address, Listener, is_rewritten, rewritten, unsupported_handshake
+from chaos.tap.answers import Address, is_rewritten, rewritten, unsupported_handshake
 from chaos.tap.group_log import GroupLog, Sender
 from chaos.tap.lane import Lane
 from chaos.tap.messages import (
@@ -24,27 +23,28 @@ from chaos.tap.messages import (
     head_of,
     request_of,
 )
-from chaos.tap.rules import RuleTable
 from kafka_protocol.apis import LOGGED_APIS, ApiKey
 from kafka_protocol.printable import printable
+
+if TYPE_CHECKING:
+    from chaos.tap.server import Tap
 
 _LOGGED = frozenset(KEYS[name] for name in LOGGED_APIS)
 _SASL_HANDSHAKE = KEYS["SASL_HANDSHAKE"]
 _numbers = itertools.count(1)
 
 
-class Broker(NamedTuple):
-    """What a connection has to know of its broker and of the tap."""
+@dataclass(slots=True)
+class Broker:
+    """A broker, and what the tap has for it."""
 
     id: int
-    address: Callable[[], Address]
+    address: Address
     """Where the broker is now."""
-    tls: SSLContext | None
-    shows_certificate: bool
+    listener: Address
     log: GroupLog
-    rules: RuleTable
-    listener: Listener
-    connections: "set[Connection]"
+    tap: "Tap"
+    connections: "set[Connection]" = field(default_factory=set)
 
 
 class Side(asyncio.Protocol):
@@ -107,17 +107,17 @@ class Connection:
         self.client = Side(self._from_client, self._client_lost)
         self.server = Side(self._from_broker, self._broker_lost)
         self.client.other, self.server.other = self.server, self.client
-        self._to_broker = Lane("to-broker", broker.rules, self._forward, self._end_broker,
+        self._to_broker = Lane("to-broker", broker.tap.rules, self._forward, self._end_broker,
                                self.client.reading, is_open=False)  # fmt: skip
-        self._to_client = Lane("to-client", broker.rules, self._deliver, self._end_client,
+        self._to_client = Lane("to-client", broker.tap.rules, self._deliver, self._end_client,
                                self.server.reading, is_open=True)  # fmt: skip
         self._requests = FrameBuffer()
         self._answers = FrameBuffer()
         self._pending: deque[Exchange] = deque()
         self._last: Exchange | None = None
         self._instances: frozenset[str] = frozenset()
-        self._sender = Sender("PLAINTEXT" if broker.tls is None else "SSL",
-                              is_anonymous=not broker.shows_certificate)  # fmt: skip
+        self._sender = Sender("PLAINTEXT" if broker.tap.tls is None else "SSL",
+                              is_anonymous=not broker.tap.shows_certificate)  # fmt: skip
         self._name = ""
         self._is_silent = False
         self._client_gone: str | None = None
@@ -133,15 +133,15 @@ class Connection:
     async def _connect(self) -> None:
         """Connect to the broker; the client sees a broker that is not there as a closed door."""
         loop = asyncio.get_running_loop()
-        address = self._broker.address()
-        name = address.host if self._broker.tls is not None else None
+        address = self._broker.address
+        name = address.host if self._broker.tap.tls is not None else None
         try:
             await loop.create_connection(
                 lambda: self.server, address.host, address.port,
-                ssl=self._broker.tls, server_hostname=name,
+                ssl=self._broker.tap.tls, server_hostname=name,
             )  # fmt: skip
         except OSError as error:
-            if self._broker.tls is not None:
+            if self._broker.tap.tls is not None:
                 self._complain(f"no TLS with the broker: {error}")
             self._broker_lost(f"broker at {address}: {error}")
             return
@@ -198,7 +198,7 @@ class Connection:
             self._unanswered(exchange, self._broker_gone or "the broker closed the connection")
             return
         copied = replace(exchange, copy=True, decided={}) if (
-            self._broker.rules and self._broker.rules.duplicating(exchange)
+            self._broker.tap.rules and self._broker.tap.rules.duplicating(exchange)
         ) else None  # fmt: skip
         exchange.forwarded_ns = forwarded_ns
         self._pending.append(exchange)
@@ -243,11 +243,11 @@ class Connection:
             self._completed(exchange, frame, "the answer to a copy")
             return
         if is_rewritten(head.api_key, head.version):
-            frame = rewritten(frame, head.api_key, head.version, self._broker.listener)
+            frame = rewritten(frame, head.api_key, head.version, self._broker.tap.listener)
         if self._is_silent:
             self._completed(exchange, frame, "an earlier answer was dropped")
             return
-        drops = self._broker.rules.dropping(exchange) if self._broker.rules else None
+        drops = self._broker.tap.rules.dropping(exchange) if self._broker.tap.rules else None
         if drops is None:
             self._to_client.push(exchange, frame)
             return
@@ -326,7 +326,7 @@ class Connection:
 
     def _named(self) -> str:
         """Name the connection as the broker does, as far as there is one."""
-        return self._name or f"{self._broker.address()}-unconnected:0-0-{self._number}"
+        return self._name or f"{self._broker.address}-unconnected:0-0-{self._number}"
 
     def _complain(self, what: str) -> None:
         print(printable(f"broker {self._broker.id}: {what}"), file=sys.stderr, flush=True)

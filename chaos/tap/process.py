@@ -1,14 +1,15 @@
-"""The tap as a child process, and the commands that the runner gives it."""
+"""The tap as a child process: what it is started with, and the commands that it is given."""
 
 import itertools
 import json
 import os
-import secrets
 import selectors
-import socket
+import ssl
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -17,10 +18,10 @@ from typing import Any
 import msgspec
 import psutil
 
+from chaos.clusters.ports import HOST
 from chaos.errors import ChaosError, GoneError
 from chaos.tap.rules import Rule
-from chaos.tap.settings import TapSettings
-from chaos.timing import SAME_START_MS, TAP_ANSWER_S, TAP_END_S, TAP_GONE_S, TAP_START_S
+from chaos.timing import SAME_START_MS, TAP_ANSWER_S, TAP_END_S, TAP_START_S
 from chaos.waiting import until
 
 LOG = "tap.log"
@@ -33,11 +34,98 @@ class TapGoneError(GoneError):
 
 
 @dataclass(frozen=True, slots=True)
+class TapSettings:
+    """Where the brokers are, and how both sides of the tap speak.
+
+    `brokers` are `host:port` by broker id, as the brokers advertise them to clients; those that
+    appear later are learned from answers. `folder` gets one folder per broker with its `group.log`,
+    and `tap.log`. `client_properties` (`scenarios.client_properties`) say whether the tap speaks
+    TLS to the brokers, and how: names and passwords of users have no place there. Towards clients
+    it speaks plain text, at `host`, an address of this machine.
+    """
+
+    brokers: Mapping[int, str]
+    folder: Path
+    client_properties: Mapping[str, str] = field(default_factory=dict, repr=False)
+    host: str = HOST
+
+    @property
+    def shows_certificate(self) -> bool:
+        """Whether the tap shows brokers that ask for it a certificate, which has a name (mTLS)."""
+        return "ssl.certificate.location" in self.client_properties
+
+    def to_brokers(self) -> ssl.SSLContext | None:
+        """Return how the tap connects to brokers, None for plain text.
+
+        Raises ChaosError if a file cannot be used.
+        """
+        properties = self.client_properties
+        if not properties.get("security.protocol", "").endswith("SSL"):
+            return None
+        certificate = properties.get("ssl.certificate.location")
+        key = properties.get("ssl.key.location", certificate)
+        files = [properties.get("ssl.ca.location"), certificate, key]
+        try:
+            context = ssl.create_default_context(cafile=files[0])
+            if certificate is not None:
+                context.load_cert_chain(certificate, key, properties.get("ssl.key.password", ""))
+        except (OSError, ssl.SSLError) as error:
+            named = ", ".join(dict.fromkeys(file for file in files if file))
+            raise ChaosError(f"TLS to the brokers: {named}: {error}; give PEM files") from error
+        context.check_hostname = properties.get("ssl.endpoint.identification.algorithm") != "none"
+        return context
+
+
+class Commands:
+    """Commands to the tap's process, a JSON line each on its stdin, and its answers on its stdout.
+
+    They are carried out in the order in which they were given, from any thread.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._in, self._out = process.stdin, process.stdout
+        self._unread = b""
+        self._numbers = itertools.count()
+        self._one_at_a_time = threading.Lock()
+
+    def ask(self, within_s: float, **request: Any) -> Any:
+        """Return what the tap answers; raises as `RunningTap`."""
+        with self._one_at_a_time:
+            number = next(self._numbers)
+            try:
+                self._in.write(json.dumps({"id": number, **request}).encode() + b"\n")
+                self._in.flush()
+                deadline = time.monotonic() + within_s
+                while (reply := json.loads(self._line(deadline)))["id"] != number:
+                    continue  # the answer to one that was not waited for any longer
+            except OSError as error:
+                raise TapGoneError(f"the tap has ended ({error}); see {LOG}") from error
+        if not reply["ok"]:
+            raise ChaosError(f"the tap refused {request['do']}: {reply['error']}")
+        return reply["result"]
+
+    def _line(self, deadline: float) -> bytes:
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._out, selectors.EVENT_READ)
+            while b"\n" not in self._unread:
+                if not selector.select(max(0.0, deadline - time.monotonic())):
+                    raise ChaosError(f"the tap does not answer; see {LOG}")
+                if not (read := os.read(self._out.fileno(), 1 << 16)):
+                    raise TapGoneError(f"the tap has ended; see {LOG}")
+                self._unread += read
+        line, _, self._unread = self._unread.partition(b"\n")
+        return line
+
+
+@dataclass(frozen=True, slots=True)
 class RunningTap:
     """The tap that runs; usable from any thread.
 
     Every command raises TapGoneError if the tap's process has ended, and ChaosError if it runs and
-    does not answer: what was asked for may have been done then, or may yet be.
+    does not answer: what was asked for may have been done then, or may yet be, before whatever is
+    asked later.
 
     `listeners` are the addresses for clients by broker id, and `bootstrap` all of them. `folder`
     has a folder with the `group.log` of each broker. `process_id` and `started_at_ms` are which
@@ -48,7 +136,7 @@ class RunningTap:
     folder: Path
     process_id: int
     started_at_ms: int
-    _control: tuple[int, str]
+    _commands: Commands
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     @property
@@ -62,40 +150,17 @@ class RunningTap:
 
     def add(self, name: str, rule: Rule) -> None:
         """Put a rule in force under an id; it is when this returns."""
-        self._ask({"do": "add", "name": name, "rule": asdict(rule)})
+        self._commands.ask(TAP_ANSWER_S, do="add", name=name, rule=asdict(rule))
 
     def remove(self, rule: str) -> int:
-        """End a rule by its id; return how many requests it has hit, 0 if it is not in force.
-
-        No `add` of that id that is still under way puts it in force afterwards.
-        """
-        hits: int = self._ask({"do": "remove", "rule": rule})
+        """End a rule by its id; return how many requests it has hit, 0 if it is not in force."""
+        hits: int = self._commands.ask(TAP_ANSWER_S, do="remove", rule=rule)
         return hits
 
     def hits(self) -> dict[str, int]:
         """Return how many requests each rule in force has hit, by its id."""
-        hits: dict[str, int] = self._ask({"do": "hits"})
+        hits: dict[str, int] = self._commands.ask(TAP_ANSWER_S, do="hits")
         return hits
-
-    def _ask(self, request: dict[str, Any]) -> Any:
-        port, token = self._control
-        try:
-            with socket.create_connection(("127.0.0.1", port), TAP_ANSWER_S) as connection:
-                connection.sendall(f"{token}\n{json.dumps(request)}\n".encode())
-                with connection.makefile("rb") as lines:
-                    line = lines.readline()
-        except OSError as error:
-            raise self._silent(f"the tap does not answer ({error}); see {LOG}") from error
-        if not line.endswith(b"\n"):
-            raise self._silent(f"the tap ended the connection; see {LOG}")
-        reply = json.loads(line)
-        if not reply["ok"]:
-            raise ChaosError(f"the tap refused {request['do']}: {reply['error']}")
-        return reply["result"]
-
-    def _silent(self, what: str) -> ChaosError:
-        gone = has_ended(self.process_id, self.started_at_ms, TAP_GONE_S)
-        return TapGoneError(f"the tap has ended; see {LOG}") if gone else ChaosError(what)
 
 
 def has_ended(process_id: int, started_at_ms: int, within_s: float) -> bool:
@@ -141,31 +206,20 @@ def running(settings: TapSettings) -> Iterator[RunningTap]:
 
 
 def _started(process: subprocess.Popen[bytes], settings: TapSettings, log: Path) -> RunningTap:
-    assert process.stdin is not None
-    assert process.stdout is not None
-    token = secrets.token_hex(16)
-    start = {"token": token, "settings": msgspec.to_builtins(settings, enc_hook=str)}
-    line = b""
+    commands = Commands(process)
     try:
-        process.stdin.write(json.dumps(start).encode() + b"\n")
-        process.stdin.flush()
-        with selectors.DefaultSelector() as selector:
-            selector.register(process.stdout, selectors.EVENT_READ)
-            if selector.select(TAP_START_S):
-                line = process.stdout.readline()
-    except OSError:
-        pass  # it has ended, and its log says why
-    if not line.endswith(b"\n"):
+        given = msgspec.to_builtins(settings, enc_hook=str)
+        listeners = commands.ask(TAP_START_S, do="start", settings=given)
+    except ChaosError as error:
         lines = log.read_text(errors="replace").strip().splitlines()
-        why = lines[-1] if lines else f"not ready within {TAP_START_S:g} s"
-        raise ChaosError(f"the tap did not start: {why}; see {log}")
-    ready = json.loads(line)
+        why = lines[-1] if lines else error
+        raise ChaosError(f"the tap did not start: {why}; see {log}") from error
     return RunningTap(
-        listeners={int(node): address for node, address in ready["listeners"].items()},
+        listeners={int(node): address for node, address in listeners.items()},
         folder=settings.folder,
         process_id=process.pid,
         started_at_ms=round(psutil.Process(process.pid).create_time() * 1000),
-        _control=(ready["control"], token),
+        _commands=commands,
     )
 
 

@@ -92,23 +92,16 @@ class RuleTable:
 
     def __init__(self) -> None:
         self._active: dict[str, ActiveRule] = {}
-        self._ended: set[str] = set()
 
     def __bool__(self) -> bool:
         return bool(self._active)
 
     def add(self, name: str, rule: Rule) -> None:
-        """Put a rule in force under an id. Raises ValueError if it was in use before.
-
-        It was also if the rule was removed first: its `add` got no answer in time.
-        """
-        if name in self._active or name in self._ended:
-            raise ValueError(f"rule {name} was used before")
+        """Put a rule in force under an id that no other has."""
         self._active[name] = ActiveRule(name, rule)
 
     def remove(self, name: str) -> int:
-        """End a rule for good and return how many requests it has hit; 0 if it is not in force."""
-        self._ended.add(name)
+        """End a rule and return how many requests it has hit; 0 if it is not in force."""
         active = self._active.pop(name, None)
         return 0 if active is None else active.hits
 

@@ -7,8 +7,8 @@ import sys
 from chaos.tap.answers import Address
 from chaos.tap.connection import Broker, Connection
 from chaos.tap.group_log import GroupLog
+from chaos.tap.process import TapSettings
 from chaos.tap.rules import Rule, RuleTable
-from chaos.tap.settings import TapSettings
 from kafka_protocol.printable import printable
 
 _BACKLOG = 1024
@@ -20,9 +20,8 @@ class Tap:
     def __init__(self, settings: TapSettings) -> None:
         self._settings = settings
         self.rules = RuleTable()
-        self._to_brokers = settings.to_brokers()
-        self._addresses: dict[int, Address] = {}
-        self._listeners: dict[int, Address] = {}
+        self.tls = settings.to_brokers()
+        self.shows_certificate = settings.shows_certificate
         self._brokers: dict[int, Broker] = {}
         self._servers: list[asyncio.Task[asyncio.Server]] = []
 
@@ -31,38 +30,28 @@ class Tap:
         for node, address in self._settings.brokers.items():
             host, _, port = address.rpartition(":")
             self.listener(node, Address(host, int(port)))
-        return dict(self._listeners)
+        return {node: broker.listener for node, broker in self._brokers.items()}
 
     def listener(self, node: int, address: Address) -> Address:
         """Return where the tap listens for a broker, which has this address now."""
-        if self._addresses.get(node) != address:
-            if node in self._addresses:
-                self._say(f"broker {node} is at {address} now, no longer {self._addresses[node]}")
-            self._addresses[node] = address
-        if node not in self._listeners:
-            self._listen(node)
-        return self._listeners[node]
+        broker = self._brokers.get(node) or self._listen(node, address)
+        if broker.address != address:
+            self._say(f"broker {node} is at {address} now, no longer {broker.address}")
+            broker.address = address
+        return broker.listener
 
-    def _listen(self, node: int) -> None:
+    def _listen(self, node: int, address: Address) -> Broker:
         """Listen for a broker; the kernel takes connections when this returns."""
         host = self._settings.host
         listening = socket.create_server((host, 0), backlog=_BACKLOG)
-        self._listeners[node] = Address(host, listening.getsockname()[1])
+        listener = Address(host, listening.getsockname()[1])
         loop = asyncio.get_running_loop()
-        broker = Broker(
-            id=node,
-            address=lambda: self._addresses[node],
-            tls=self._to_brokers,
-            shows_certificate=self._settings.shows_certificate,
-            log=GroupLog(self._settings.folder / str(node) / "group.log", loop.call_soon),
-            rules=self.rules,
-            listener=self.listener,
-            connections=set(),
-        )
-        self._brokers[node] = broker
+        log = GroupLog(self._settings.folder / str(node) / "group.log", loop.call_soon)
+        broker = self._brokers[node] = Broker(node, address, listener, log, self)
         served = loop.create_server(lambda: Connection(broker).protocol(), sock=listening)
         self._servers.append(loop.create_task(served))
-        self._say(f"broker {node} at {self._addresses[node]}: {self._listeners[node]}")
+        self._say(f"broker {node} at {address}: {listener}")
+        return broker
 
     def add(self, name: str, rule: Rule) -> None:
         """Put a rule in force under an id."""

@@ -9,10 +9,10 @@ from click import UsageError
 
 from chaos.errors import ChaosError
 from groupquake.clients.adapters import command_of
-from loadtest.configs import configs_in
+from loadtest.configs import PORTABLE, configs_in
 from loadtest.members.settings import PROGRAMS, path_of
 from scenarios import Experiment
-from scenarios.client_properties import Properties, written
+from scenarios.client_properties import Properties, require_single_lines
 from scenarios.clients import ADAPTERS, IN_LOAD, MECHANISMS, WITHOUT_KEY_PASSWORD, kind_of
 from scenarios.setup import members_of
 
@@ -67,8 +67,8 @@ def require_able(experiment: Experiment, properties: Properties) -> None:
     value that cannot be handed to a program.
     """
     used = {kind_of(member.client) for member in experiment.members()}
-    if used - set(IN_LOAD):
-        written(properties)
+    if used - set(PORTABLE):
+        require_single_lines(properties)
     mechanism = properties.get("sasl.mechanism")
     for name in sorted(used):
         able = MECHANISMS.get(name)

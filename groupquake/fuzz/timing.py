@@ -26,6 +26,7 @@ LAST_WORDS_MS = 1_000
 
 # A campaign. In s.
 PROGRESS_EVERY_S = 5.0
+"""How often a campaign says how far it is."""
 BEAT_EVERY_S = 0.05
 """How often the stall detector sends a heartbeat."""
 STILL_S = 0.25

@@ -1,25 +1,20 @@
 """The lines that a group coordinator writes, as templates that are parsed and printed.
 
 Input: the release and coordinator that wrote a log. Output: its grammar.
-`java` and `scala` hold the newest lines, `scala_2_8` and `scala_2_4` what earlier releases word
+`java.toml` and `scala.toml` hold the newest lines, `scala-*.toml` what earlier releases word
 otherwise; `template` explains the form of a template, `parser` parses lines.
 """
 
-from kafka_protocol.coordinator_lines.grammar import Grammar
-from kafka_protocol.coordinator_lines.java import JAVA
+from kafka_protocol.coordinator_lines.grammar import Grammar, read
 from kafka_protocol.coordinator_lines.parser import LineFinder, LineParser
-from kafka_protocol.coordinator_lines.scala import SCALA
-from kafka_protocol.coordinator_lines.scala_2_4 import SCALA_2_4, SCALA_2_5, SCALA_2_7
-from kafka_protocol.coordinator_lines.scala_2_8 import SCALA_2
 from kafka_protocol.coordinator_lines.template import Reason, Template
 
+JAVA, SCALA = read("java"), read("scala")
 GRAMMARS = {grammar.coordinator: grammar for grammar in (JAVA, SCALA)}
 """The grammars by coordinator, as `environment.json` names it."""
-
-
 _SCALA_BEFORE_3 = {
-    "2.4.": SCALA_2_4, "2.5.": SCALA_2_5, "2.6.0": SCALA_2_5, "2.6.": SCALA_2_7, "2.7.": SCALA_2_7,
-    "2.": SCALA_2,
+    "2.4.": "scala-2.4", "2.5.": "scala-2.5", "2.6.0": "scala-2.5", "2.6.": "scala-2.7",
+    "2.7.": "scala-2.7", "2.": "scala-2.8",
 }  # fmt: skip
 """By how a release begins; the first counts."""
 
@@ -29,11 +24,12 @@ def grammar_of(version: str, coordinator: str) -> Grammar:
     newest = GRAMMARS[coordinator]
     if newest is not SCALA:
         return newest
-    of = (grammar for begin, grammar in _SCALA_BEFORE_3.items() if version.startswith(begin))
-    return next(of, SCALA)
+    of = (name for begin, name in _SCALA_BEFORE_3.items() if version.startswith(begin))
+    return read(next(of, "scala"))
 
 
-ALL_GRAMMARS = (JAVA, SCALA, SCALA_2, SCALA_2_7, SCALA_2_5, SCALA_2_4)
+_BEFORE_3 = sorted(set(_SCALA_BEFORE_3.values()), reverse=True)
+ALL_GRAMMARS = (JAVA, SCALA, *map(read, _BEFORE_3))
 """The newest first."""
 
 

@@ -1,8 +1,18 @@
-"""What a grammar consists of: templates of lines, and where a log begins and ends."""
+"""What a grammar consists of: templates of lines, and where a log begins and ends.
+
+Each is a TOML file beside this module, `read` by its name. Its keys are the fields of `Grammar`,
+but for these: `lines` are blocks of templates, each with the loggers that write them; `like` names
+the grammar that it differs from, by the templates and reasons that are worded otherwise, and
+those that it is `without`; `not_told` lists templates that `lines_instead` has None for.
+"""
 
 import re
+import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib.resources import files
+from typing import Any
 
 from kafka_protocol.coordinator_lines.template import CLIENT_REASON, Fields, Reason, Template
 
@@ -89,3 +99,27 @@ class Grammar:
         return self.printed_prefix.format(broker=broker, **values) + self.template(name).printed(
             values
         )
+
+
+@cache
+def read(name: str) -> Grammar:
+    """Return the grammar of a TOML file."""
+    keys: dict[str, Any] = tomllib.loads((files(__package__) / f"{name}.toml").read_text("utf-8"))
+    like = read(keys.pop("like")) if "like" in keys else None
+    templates = tuple(
+        Template(template, tuple(block["loggers"]), text)
+        for block in keys.pop("lines")
+        for template, text in block.items()
+        if template != "loggers"
+    )
+    reasons: dict[str, str] = keys.pop("reasons", {})
+    gone = {template.name for template in templates}.union(keys.pop("without", ()))
+    if "not_told" in keys:
+        not_told = dict.fromkeys(keys.pop("not_told"))
+        keys["lines_instead"] = {**keys.get("lines_instead", {}), **not_told}
+    if like is not None:
+        templates = (*(kept for kept in like.templates if kept.name not in gone), *templates)
+        reasons = {reason.name: reason.text for reason in like.reasons} | reasons
+    keys = {key: tuple(value) if isinstance(value, list) else value for key, value in keys.items()}
+    keys |= {"templates": templates, "reasons": tuple(map(Reason, reasons, reasons.values()))}
+    return Grammar(**keys) if like is None else replace(like, **keys)

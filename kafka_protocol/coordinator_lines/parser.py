@@ -1,4 +1,8 @@
-"""Parsing the coordinator's lines: the body of a log line in; template and fields out."""
+"""Parsing the coordinator's lines: the body of a log line in; template and fields out.
+
+`LineParser` knows the release. `AnyRelease` does not: it tries every grammar of a coordinator, the
+newest first. `LineFinder` looks for a few lines alone, in logs of any coordinator.
+"""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -98,3 +102,66 @@ class LineFinder:
         match = _LINE.match(line)
         matcher = self._matchers.get(match[2]) if match else None
         return matcher.match(match[1]) if match and matcher else None
+
+
+_OF_OTHERS = ("[ShareCoordinator ", "[TransactionCoordinator ")
+PREFIX = re.compile(r"\[Group(?:Coordinator|MetadataManager) ")
+"""How a line of any group coordinator begins that has a prefix, be the rest of it damaged."""
+
+
+class KnownLine(NamedTuple):
+    """A line that a group coordinator wrote.
+
+    `broker` and `partition` are empty where its prefix does not name them; `template` is None if
+    no grammar has it. `fields` are those of the template and of the reason in it. There `reason` is
+    the reason's class, or its text if it is of none.
+    """
+
+    broker: str
+    partition: str
+    template: str | None
+    fields: Mapping[str, str]
+    message: str
+
+
+class AnyRelease:
+    """The grammars of one coordinator, ready to parse lines of any of its releases."""
+
+    __slots__ = ("_grammars", "_loggers", "_newest", "_prefix")
+
+    def __init__(self, grammars: Iterable[Grammar]) -> None:
+        """Take the grammars of the coordinator, the newest first."""
+        self._grammars = [(grammar, by_logger(grammar.templates)) for grammar in grammars]
+        self._newest = self._grammars[0][0]
+        self._prefix = re.compile(self._newest.prefix, re.ASCII)
+        self._loggers = frozenset(name for _, matchers in self._grammars for name in matchers)
+
+    def parsed(self, logger: str, body: str) -> KnownLine | None:
+        """Parse the body of a line of a logger; None if it says nothing about groups.
+
+        Loggers that other coordinators share (shares, transactions) name them in a prefix.
+        """
+        if logger in self._newest.irrelevant_loggers:
+            return None
+        head = self._prefix.match(body)
+        broker, partition, message = head.groups(default="") if head else ("", "", "")
+        if not broker and logger not in self._newest.loggers_without_prefix:
+            named = logger in self._loggers and not body.startswith(_OF_OTHERS)
+            return KnownLine("", "", None, {}, body) if named else None
+        return KnownLine(broker, partition, *self._said(logger, message), message)
+
+    def _said(self, logger: str, message: str) -> tuple[str | None, Mapping[str, str]]:
+        """Return a message's template and fields, by the newest grammar that knows all of it."""
+        first: tuple[str | None, Mapping[str, str]] = (None, {})
+        for grammar, matchers in self._grammars:
+            matcher = matchers.get(logger)
+            found = matcher.match(message) if matcher else None
+            if found is None:
+                continue
+            name, fields = found
+            said = grammar.said(name, message)
+            if "reason" not in fields or grammar.classed(fields["reason"]) is not None:
+                return name, said
+            if first[0] is None:
+                first = name, said
+        return first

@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from string import Formatter
 from typing import NamedTuple
 
 KINDS: Mapping[str, str] = {
@@ -30,8 +31,6 @@ KINDS: Mapping[str, str] = {
 
 CLIENT_REASON = "; client reason: "
 """What stands before the reason that a client gives (KIP-800, from 3.2 on)."""
-_FIELD = re.compile(r"\{(\*?)(\w+)(?::([^}]*))?\}")
-_SPECIAL = re.compile(r"([.^$*+?{}\[\]()|\\])")
 
 Fields = dict[str, str]
 
@@ -46,25 +45,22 @@ class Part(NamedTuple):
     choices: tuple[str, ...] = ()
 
 
-def _escaped(text: str) -> str:
-    return _SPECIAL.sub(r"\\\1", text)
-
-
 def _chosen(choices: Sequence[str]) -> str:
-    return "|".join(_escaped(choice).replace("…", ".*") for choice in choices)
+    return "|".join(re.escape(choice).replace("…", ".*") for choice in choices)
 
 
 @cache
 def parts_of(text: str) -> tuple[tuple[Part, ...], str]:
     """Split a template's text at its fields; return the parts, and the text after the last."""
-    before, *fields = _FIELD.split(text)
-    parts = []
-    for star, name, kind, after in zip(*[iter(fields)] * 4, strict=True):
+    parts: list[Part] = []
+    for before, field_name, kind, _ in Formatter().parse(text):
+        if field_name is None:
+            return tuple(parts), before
+        name = field_name.removeprefix("*")
         choices = tuple(kind.split("|")) if kind and "|" in kind else ()
         pattern = f"(?:{_chosen(choices)})" if choices else KINDS[kind or "text"]
-        parts.append(Part(before, name, pattern, not star, choices))
-        before = after
-    return tuple(parts), before
+        parts.append(Part(before, name, pattern, name == field_name, choices))
+    return tuple(parts), ""
 
 
 def pattern_of(text: str) -> str:
@@ -80,7 +76,7 @@ def _with_all_fields(text: str) -> re.Pattern[str]:
 
 def _joined(text: str, pattern: Callable[[Part], str]) -> str:
     parts, end = parts_of(text)
-    return "".join(_escaped(part.before) + pattern(part) for part in parts) + _escaped(end)
+    return "".join(re.escape(part.before) + pattern(part) for part in parts) + re.escape(end)
 
 
 def fields_of(text: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The request log's lines about completed requests, in both forms: parsed and printed.
+"""The request log's lines about completed requests: parsed in both forms, printed as JSON.
 
 From 2.8 on (KAFKA-10525) a line holds JSON; before, text (`request_log.text`). Both are parsed to
 the content of the JSON: `requestHeader`, `request`, `response`, `connection` and times in ms. What
@@ -31,10 +31,8 @@ def parsed(body: str) -> Any:
     return json.loads(content) if content.startswith("{") else text.content(content)
 
 
-def printed(content: Mapping[str, Any], *, as_text: bool = False) -> str:
-    """Print the body of a line: as JSON, or as the text of 2.4 to 2.7."""
-    if as_text:
-        return COMPLETED + text.printed(content)
+def printed(content: Mapping[str, Any]) -> str:
+    """Print the body of a line from 2.8 on."""
     return COMPLETED + as_json(content)
 
 

@@ -14,7 +14,6 @@ quoted, and of bytes only how many they are. The text leaves open:
 """
 
 import re
-from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple, NoReturn
 
@@ -183,40 +182,3 @@ class _Reader:
 
     def _refuse(self, why: str) -> NoReturn:
         raise ValueError(f"{why} at {self.text[self.at : self.at + 40]!r}")
-
-
-def printed(content: Mapping[str, Any]) -> str:
-    """Print a request as the text that follows `Completed request:`; `content` reads it again.
-
-    Of bytes it prints the length: give `(39 bytes)` or "". Raises KeyError for what is missing.
-    """
-    header = content["requestHeader"]
-    api, version = header["requestApiKeyName"], header["requestApiVersion"]
-    end = FLEXIBLE_END if version >= FIRST_FLEXIBLE[api] else "}"
-    request, response = (
-        _struct(content[which], slots, end)
-        for which, slots in zip(("request", "response"), slots_of(api, version), strict=True)
-    )
-    times = ",".join(f"{name}:{content.get(f'{name}Ms', 0.0)}" for name in _TIMES)
-    return (
-        f"RequestHeader(apiKey={api}, apiVersion={version}, clientId={header['clientId']},"
-        f" correlationId={header['correlationId']}) -- {request},response:{response}"
-        f" from connection {content['connection']};{times}"
-        ",securityProtocol:PLAINTEXT,principal:User:ANONYMOUS,listener:PLAINTEXT"
-    )
-
-
-def _struct(body: Mapping[str, Any], slots: tuple[Slot, ...], end: str) -> str:
-    values = (f"{slot.text_name}={_printed(body[slot.name], slot.kind, end)}" for slot in slots)
-    return "{" + ",".join(values) + end
-
-
-def _printed(value: Any, kind: str | tuple[Slot, ...], end: str) -> str:
-    if isinstance(kind, tuple):
-        return f"[{','.join(_struct(entry, kind, end) for entry in value)}]"
-    if kind == "bytes":
-        length = re.sub("[^0-9]", "", value) or "0"
-        return f"java.nio.HeapByteBuffer[pos=0 lim={length} cap={length}]"
-    if kind == "boolean":
-        return "true" if value else "false"
-    return "null" if value is None else str(value)

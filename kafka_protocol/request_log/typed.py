@@ -13,11 +13,9 @@ import msgspec
 from msgspec import Meta, Raw, Struct
 
 from kafka_protocol.apis import READ_APIS
-from kafka_protocol.bodies import BODIES, GREATEST, LEAST, Field
+from kafka_protocol.bodies import body_types
 
 Int32 = Annotated[int, Meta(ge=-(2**31), lt=2**31)]
-Int64 = Annotated[int, Meta(ge=LEAST, le=GREATEST)]
-_TYPES: dict[str, Any] = {"text": str, "number": Int64, "boolean": bool, "bytes": bytes}
 _TOO_LONG = re.compile(rb"[0-9]{4300}")
 """A number that Python's `int` refuses (`sys.int_info.default_max_str_digits`)."""
 
@@ -71,8 +69,8 @@ def typed(content: bytes) -> Typed | None:
         completed = _line.decode(content)
         header = completed.request_header
         api = header.request_api_key_name
-        earlier_names = api == "OFFSET_COMMIT" and b'"generationId"' in content
-        decoders = _decoders(api, header.request_api_version, earlier_names)
+        former_names = api == "OFFSET_COMMIT" and b'"generationId"' in content
+        decoders = _decoders(api, header.request_api_version, former_names)
         if decoders is None:
             return None
         request = _body(decoders[0], bytes(completed.request))
@@ -105,30 +103,8 @@ _known = lru_cache(maxsize=KEPT)(_decoded)
 
 
 @lru_cache(maxsize=256)
-def _decoders(api: str, version: int, earlier_names: bool) -> Decoders | None:
+def _decoders(api: str, version: int, former_names: bool) -> Decoders | None:
     if api not in READ_APIS:
         return None
-    bodies = BODIES[api]
-    request, response = (
-        msgspec.json.Decoder(_struct(fields, version, earlier_names))
-        for fields in (bodies.request, bodies.response)
-    )
-    return request, response
-
-
-def _struct(fields: tuple[Field, ...], version: int, earlier_names: bool) -> type[Struct]:
-    """Define the type of a body, or of an entry in one, for a version."""
-    types = [
-        (field.also if field.also and earlier_names else field.name,
-         _type(field, version, earlier_names))
-        for field in fields
-        if field.in_version(version)
-    ]  # fmt: skip
-    return msgspec.defstruct("Body", types, forbid_unknown_fields=True, gc=False)
-
-
-def _type(field: Field, version: int, earlier_names: bool) -> Any:
-    kind = field.kind
-    of: Any = _struct(kind, version, earlier_names) if isinstance(kind, tuple) else _TYPES[kind]
-    listed: Any = list[of] if field.listed else of
-    return listed if field.null_since is None else listed | None
+    request, response = body_types(api, version, former_names, as_read=False)
+    return msgspec.json.Decoder(request), msgspec.json.Decoder(response)

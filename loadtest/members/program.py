@@ -152,10 +152,13 @@ class ProgramClient(Client):
 
     def close(self) -> None:
         """Send SIGTERM, and kill what of it still runs some seconds later."""
-        self.resume()
-        self._signal(signal.SIGTERM)  # to all of them: a shell hands no signal on
-        in_time = is_within(self.pid, DEAD, PROGRAM_CLOSE_S)  # a shell ends before what it started
-        self.kill()
+        try:
+            self.resume()
+            self._signal(signal.SIGTERM)  # to all of them: a shell hands no signal on
+            # a shell ends before what it started
+            in_time = is_within(self.pid, DEAD, PROGRAM_CLOSE_S)
+        finally:  # also if the greenlet is killed meanwhile
+            self.kill()
         code = self._process.returncode
         self.closed = in_time and code not in _CRASHES
         if in_time and not self.closed:
@@ -229,6 +232,7 @@ class ProgramClient(Client):
     def _read(self) -> None:
         while data := nb_read(self._output, _CHUNK):
             self._take(data)
+            gevent.sleep(0)  # else one that prints on and on would let no other member run
 
     def _take(self, data: bytes) -> None:
         """Take what it printed: whole lines are events, or other output."""

@@ -44,8 +44,7 @@ def resolved_file() -> Path | None:
     """Return a file of the same properties for programs, in memory; None if there are none.
 
     Its secrets are those that references stand for, and TLS is left out if it ends at the tap. Only
-    the user of this process can read it (mode 600), and it is gone with this process. Raises
-    PropertiesError for a value that cannot be written.
+    the user of this process can read it (mode 600), and it is gone with this process.
     """
     if not (properties := client_properties()):
         return None

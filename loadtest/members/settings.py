@@ -17,22 +17,28 @@ def servers(bootstrap: str) -> dict[str, str]:
 
 def consumer_settings(config: MemberConfig, bootstrap: str) -> dict[str, Any]:
     """Return the librdkafka settings of a member, without callbacks."""
-    settings = {
+    return {
         **client_properties(),
         **servers(bootstrap),
-        "client.id": config.name,
-        "group.id": config.group,
+        **_common(config),
         "partition.assignment.strategy": config.assignor,
-        "session.timeout.ms": config.session_timeout_ms,
-        "heartbeat.interval.ms": config.heartbeat_interval_ms,
-        "max.poll.interval.ms": config.max_poll_interval_ms,
         "topic.metadata.refresh.interval.ms": config.metadata_max_age_ms,
         "auto.offset.reset": "earliest",
         "enable.auto.commit": False,
     }
-    if config.instance_id is not None:
-        settings["group.instance.id"] = config.instance_id
-    return settings
+
+
+def _common(config: MemberConfig) -> dict[str, Any]:
+    """Return what librdkafka and Java call alike."""
+    static = {} if config.instance_id is None else {"group.instance.id": config.instance_id}
+    return {
+        "client.id": config.name,
+        "group.id": config.group,
+        **static,
+        "session.timeout.ms": config.session_timeout_ms,
+        "heartbeat.interval.ms": config.heartbeat_interval_ms,
+        "max.poll.interval.ms": config.max_poll_interval_ms,
+    }
 
 
 TOKEN_VARIABLE = "GROUPQUAKE_CONTROL_TOKEN"  # noqa: S105 (the variable's name, no secret)
@@ -64,17 +70,11 @@ def java_properties(config: MemberConfig, bootstrap: str) -> str:
     """Return a properties file of Kafka's Java client."""
     settings = {
         "bootstrap.servers": bootstrap,
-        "group.id": config.group,
-        "client.id": config.name,
+        **_common(config),
         "partition.assignment.strategy": _java_assignor(config),
-        "session.timeout.ms": config.session_timeout_ms,
-        "heartbeat.interval.ms": config.heartbeat_interval_ms,
-        "max.poll.interval.ms": config.max_poll_interval_ms,
         "metadata.max.age.ms": config.metadata_max_age_ms,
         "auto.commit.interval.ms": config.commit_interval_ms,
     }
-    if config.instance_id is not None:
-        settings["group.instance.id"] = config.instance_id
     return "".join(f"{key}={value}\n" for key, value in settings.items())
 
 

@@ -72,8 +72,10 @@ class WireClient(Client):
 
     def kill(self) -> None:
         """End as a crash would."""
-        self._greenlet.kill()
-        self._client.disconnect()
+        try:
+            self._greenlet.kill()
+        finally:  # also if the greenlet that ends it is killed meanwhile
+            self._client.disconnect()
 
     def _run(self) -> None:
         try:

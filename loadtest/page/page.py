@@ -19,10 +19,6 @@ from loadtest.load_session import LoadSession
 from loadtest.page.form import choose
 from loadtest.page.guard import Guard
 
-FORM = (
-    "experiment", "static_members", "dynamic_members", "session_timeout", "kafka", "coordinator",
-    "seed",
-)  # fmt: skip
 REPORTS = ("report.html", "verdict.json", "junit.xml")
 
 TABLES = {
@@ -143,7 +139,8 @@ class Page:
         """Prepare the session; return how many users to start, or None if Locust decides."""
         if self._session.busy:
             raise LoadtestError("a run is in progress; wait for its verdict, or press Stop")
-        values = {name: request.form.get(name, getattr(self._offered, name)) for name in FORM}
+        offered = {name: getattr(self._offered, name) for name in options.form()}
+        values = {name: request.form.get(name, value) for name, value in offered.items()}
         runner = self._session.runner
         if values["experiment"] != options.NO_EXPERIMENT:
             return self._users_of_run(values)

@@ -9,18 +9,20 @@ import time
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Collection, Mapping
 from random import random, uniform
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from kafka_protocol.consumer_protocol import Assignment, Subscription, TopicPartition
 from kafka_protocol.errors import NOT_SERVED, Error, name_of
 from loadtest.configs import MemberConfig
-from loadtest.history import Report
 from loadtest.timing import BACKOFF_S, LONGEST_BACKOFF_S, REFUSED_S, REQUEST_S
 from loadtest.wire.connection import WireError
 from loadtest.wire.coordinator import Coordinator, MovedError
 from loadtest.wire.leader import Member, Topics, members_of, shares
 from loadtest.wire.member import FencedError, JoinedMembers, WireMember
 from scenarios.client_properties import Properties
+
+if TYPE_CHECKING:
+    from loadtest.members.member import Member as Listener
 
 Partitions = Collection[TopicPartition]
 
@@ -37,31 +39,8 @@ _OF_GROUP = (
 """The answers to OffsetCommit and OffsetFetch that are about the member, not its partitions."""
 
 
-class Listener(Protocol):
-    """What a client tells of what it sees, at once: a `loadtest.members.member.Member`."""
-
-    @property
-    def report(self) -> Report:
-        """What counts events in Locust's statistics."""
-
-    def assigned(self, partitions: Partitions, member_id: str | None) -> None:
-        """It owns these partitions too, possibly none."""
-
-    def gave_up(self, event: str, partitions: Partitions) -> None:
-        """It gave these up in a rebalance (`revoked`), or is out of the group (`lost`)."""
-
-    def committed(self, offsets: int, took_ms: float) -> None:
-        """A commit was stored."""
-
-    def not_committed(self, error: str, took_ms: float) -> None:
-        """A commit failed."""
-
-    def error(self, error: str) -> None:
-        """Something went wrong; the client goes on."""
-
-
 class GroupClient:
-    """One client process in one group.
+    """One client process in one group; it tells `listener`, its member, what it sees, at once.
 
     `gate` returns once the process is not paused. `application_polls` says whether the application
     polls. If it does not, the client sends heartbeats and joins no rebalance. After
@@ -73,7 +52,7 @@ class GroupClient:
         config: MemberConfig,
         bootstrap: str,
         properties: Properties,
-        listener: Listener,
+        listener: "Listener",
         gate: Callable[[], object],
         application_polls: Callable[[], bool],
     ) -> None:

@@ -1,21 +1,16 @@
 """What a leader does: it reads its group's members, watches topics, and writes assignments.
 
-kafka-python computes range, and cooperative-sticky where subscriptions differ. Not round robin: in
-kafka-python 3.0 that fails where the members of a group subscribe to different topics. Its
+Not by kafka-python's assignors: round robin of 3.0 fails where members want different topics, and
 cooperative-sticky takes 6 s for 1,000 members, in which no member of the process sends a heartbeat.
 """
 
 import time
 from base64 import b64decode
 from collections import deque
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import SimpleNamespace
-from typing import Any
-
-from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
-from kafka.coordinator.assignors.range import RangePartitionAssignor
-from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
+from heapq import heappush, heapreplace
+from itertools import islice
 
 from kafka_protocol.consumer_protocol import Assignment, Subscription, TopicPartition
 from kafka_protocol.errors import BrokerError, Error, name_of
@@ -60,64 +55,79 @@ def _in_order(members: Sequence[Member]) -> list[Member]:
     )
 
 
-def _round_robin(members: Sequence[Member], counts: Mapping[str, int]) -> Shares:
-    """Deal partitions in turn; a member that does not subscribe to a topic stays first in line."""
-    shares: dict[str, list[TopicPartition]] = {member.member_id: [] for member in members}
-    wanted = {topic for member in members for topic in member.subscription.topics}
-    line = deque(members)
-    for topic in sorted(wanted):
-        for number in range(counts.get(topic, 0)):
-            while topic not in line[0].subscription.topics:
-                line.rotate(-1)
-            shares[line[0].member_id].append(TopicPartition(topic, number))
-            line.rotate(-1)
+def _range(members: Sequence[Member], counts: Mapping[str, int]) -> Shares:
+    """Give each member that wants a topic a range of its partitions; the first get one more."""
+    shares = _empty(members)
+    for topic in sorted(_wanted(members)):
+        takers = [one.member_id for one in members if topic in one.subscription.topics]
+        least, larger = divmod(counts.get(topic, 0), len(takers))
+        numbers = iter(range(counts.get(topic, 0)))
+        for place, taker in enumerate(takers):
+            size = least + (place < larger)
+            shares[taker] += [TopicPartition(topic, n) for n in islice(numbers, size)]
     return shares
 
 
-@dataclass(frozen=True, slots=True)
-class _Topics:
-    """What kafka-python's assignors ask of a cluster's metadata."""
-
-    counts: Mapping[str, int]
-
-    def topics(self) -> set[str]:
-        return {topic for topic, count in self.counts.items() if count}
-
-    def partitions_for_topic(self, topic: str) -> set[int] | None:
-        return set(range(self.counts[topic])) if self.counts.get(topic) else None
+def _round_robin(members: Sequence[Member], counts: Mapping[str, int]) -> Shares:
+    """Deal partitions in turn; a member that does not subscribe to a topic stays first in line."""
+    shares, line = _empty(members), deque(members)
+    for one in _partitions(members, counts):
+        while one.topic not in line[0].subscription.topics:
+            line.rotate(-1)
+        shares[line[0].member_id].append(one)
+        line.rotate(-1)
+    return shares
 
 
 def _cooperative_sticky(members: Sequence[Member], counts: Mapping[str, int]) -> Shares:
-    """Let members keep what they own, up to an even share, and deal out the rest (KIP-429).
+    """Let members keep what they own, deal out the rest, and level what is uneven (KIP-429).
 
     What another member owns is dealt to nobody: its owner gives it up and the group joins again.
     """
-    topics = {tuple(sorted(member.subscription.topics)) for member in members}
-    if len(topics) != 1:
-        return _BY_KAFKA_PYTHON(members, counts)
-    wanted = [
-        TopicPartition(topic, n) for topic in topics.pop() for n in range(counts.get(topic, 0))
-    ]
+    topics = {member.member_id: frozenset(member.subscription.topics) for member in members}
     owners = {one: claim[0] if len(claim) == 1 else "" for one, claim in _claims(members).items()}
-    least, larger = divmod(len(wanted), len(members))
-    shares: dict[str, list[TopicPartition]] = {member.member_id: [] for member in members}
-    free: deque[TopicPartition] = deque()
-    for one in wanted:
-        share = shares.get(owners.get(one, ""))
-        if share is None or len(share) > least or (len(share) == least and not larger):
-            free.append(one)
-            continue
-        larger -= len(share) == least
-        share.append(one)
-    for share in shares.values():
-        size = max(len(share), least)
-        if larger and size == least:
-            size, larger = least + 1, larger - 1
-        share += [free.popleft() for _ in range(size - len(share))]
+    shares, free = _empty(members), list[TopicPartition]()
+    for one in _partitions(members, counts):
+        owner = owners.get(one, "")
+        (shares[owner] if one.topic in topics.get(owner, ()) else free).append(one)
+    shortest = _shortest(topics, shares)
+    for one in free:
+        shares[shortest(one.topic)].append(one)
+    is_level = False
+    while not is_level:
+        is_level, shortest = True, _shortest(topics, shares)
+        for giver in sorted(shares, key=lambda member_id: -len(shares[member_id])):
+            for one in reversed(list(shares[giver])):
+                taker = shortest(one.topic)
+                if len(shares[giver]) - len(shares[taker]) > 1:
+                    shares[giver].remove(one)
+                    shares[taker].append(one)
+                    is_level = False
     return {
         member_id: [one for one in share if owners.get(one, member_id) == member_id]
         for member_id, share in shares.items()
     }
+
+
+def _shortest(
+    topics: Mapping[str, Collection[str]], shares: Mapping[str, Sequence[TopicPartition]]
+) -> Callable[[str], str]:
+    """Return what finds the member with the shortest share, of those that want a topic.
+
+    It may miss shares that become shorter meanwhile.
+    """
+    lines: dict[str, list[tuple[int, int, str]]] = {}
+    for place, (member_id, wanted) in enumerate(topics.items()):
+        for topic in wanted:
+            heappush(lines.setdefault(topic, []), (len(shares[member_id]), place, member_id))
+
+    def first(topic: str) -> str:
+        line = lines[topic]
+        while line[0][0] != (size := len(shares[line[0][2]])):
+            heapreplace(line, (size, *line[0][1:]))
+        return line[0][2]
+
+    return first
 
 
 def _claims(members: Sequence[Member]) -> Mapping[TopicPartition, Sequence[str]]:
@@ -138,48 +148,22 @@ def _claims(members: Sequence[Member]) -> Mapping[TopicPartition, Sequence[str]]
     return {one: claim for one, (_, claim) in latest.items()}
 
 
-def _by(assignor: Any) -> Callable[[Sequence[Member], Mapping[str, int]], Shares]:
-    """Let an assignor of kafka-python compute the shares.
-
-    It would withhold a partition of two claims from the one that counts, too.
-    """
-
-    def assign(members: Sequence[Member], counts: Mapping[str, int]) -> Shares:
-        claims = _claims(members)
-        assigned = assignor().assign(_Topics(counts), [_known(one, claims) for one in members])
-        return {
-            member_id: [
-                TopicPartition(topic, number)
-                for topic, numbers in assignment.assigned_partitions
-                for number in numbers
-            ]
-            for member_id, assignment in assigned.items()
-        }
-
-    return assign
+def _empty(members: Iterable[Member]) -> dict[str, list[TopicPartition]]:
+    return {member.member_id: [] for member in members}
 
 
-def _known(member: Member, claims: Mapping[TopicPartition, Sequence[str]]) -> SimpleNamespace:
-    """Return a member as kafka-python's assignors know it, with the claims that count."""
-    said = member.subscription
-    metadata = ConsumerProtocolSubscription(
-        topics=list(said.topics),
-        user_data=said.user_data,
-        owned_partitions=[
-            ConsumerProtocolSubscription.TopicPartition(topic=one.topic, partitions=[one.partition])
-            for one in said.owned
-            if member.member_id in claims[one]
-        ],
-        generation_id=said.generation,
-    )
-    return SimpleNamespace(
-        member_id=member.member_id, group_instance_id=member.group_instance_id, metadata=metadata
-    )
+def _wanted(members: Iterable[Member]) -> set[str]:
+    return {topic for member in members for topic in member.subscription.topics}
 
 
-_BY_KAFKA_PYTHON = _by(CooperativeStickyAssignor)
+def _partitions(members: Iterable[Member], counts: Mapping[str, int]) -> Iterator[TopicPartition]:
+    """Yield all partitions that members want, in order."""
+    for topic in sorted(_wanted(members)):
+        yield from (TopicPartition(topic, number) for number in range(counts.get(topic, 0)))
+
+
 ASSIGNORS: Mapping[str, Callable[[Sequence[Member], Mapping[str, int]], Shares]] = {
-    "range": _by(RangePartitionAssignor),
+    "range": _range,
     "roundrobin": _round_robin,
     "cooperative-sticky": _cooperative_sticky,
 }

@@ -18,9 +18,9 @@ from loadtest.wire import WireError
 from loadtest.wire.member import UnexpectedResponse
 from loadtest.wire_scripts import FINISHED
 from loadtest.wire_scripts.duplicate_instance_ids import DUPLICATE_INSTANCE_IDS
-from loadtest.wire_scripts.group import Group
 from loadtest.wire_scripts.known_defects import KNOWN_DEFECTS
 from loadtest.wire_scripts.leader_restarts import LEADER_RESTARTS
+from loadtest.wire_scripts.members import Group
 from loadtest.wire_scripts.protocol_corners import PROTOCOL_CORNERS
 
 SCRIPTS = {

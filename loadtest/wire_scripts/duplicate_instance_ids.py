@@ -10,11 +10,14 @@ from typing import Any
 
 from kafka_protocol.errors import Error
 from loadtest.timing import NO_EXPIRY_MS
-from loadtest.wire_scripts.group import Group, complete_rebalance, form_group, rebalance
 from loadtest.wire_scripts.members import (
+    Group,
     ScriptedMember,
     await_rebalance,
+    complete_rebalance,
+    form_group,
     keep_alive,
+    rebalance,
     start,
     subscription,
     sync_all,

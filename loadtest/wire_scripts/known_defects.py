@@ -12,13 +12,16 @@ from loadtest.timing import HEARTBEAT_S, IN_ORDER_S, KILL_WITHIN_S, UNANSWERED_S
 from loadtest.wire import WireError
 from loadtest.wire.member import UnexpectedResponse
 from loadtest.wire_scripts import READY_FOR_KILL
-from loadtest.wire_scripts.group import Group, complete_rebalance, form_group, leader_first
 from loadtest.wire_scripts.members import (
     NONE_OR_REBALANCE,
+    Group,
     ScriptedMember,
+    complete_rebalance,
+    form_group,
     gather,
     heartbeats_for,
     keep_alive,
+    leader_first,
     rejoin_all,
     start,
     subscription,

@@ -16,10 +16,11 @@ from kafka_protocol.errors import Error
 from loadtest.timing import GROWS_WITHIN_S, HEARTBEAT_S, NOTICED_S
 from loadtest.wire.leader import members_of, shares
 from loadtest.wire.member import JoinedMembers, UnexpectedResponse
-from loadtest.wire_scripts.group import Group, form_group
 from loadtest.wire_scripts.members import (
     NONE_OR_REBALANCE,
+    Group,
     ScriptedMember,
+    form_group,
     gather,
     keep_alive,
     start,
@@ -87,8 +88,7 @@ def _restart(group: Group, *, version: int, grows_before: bool) -> None:
     group.session_ms, group.rebalance_ms = 120_000, 10_000
 
     def client(name: str) -> Client:
-        most = {"JOIN_GROUP": version}
-        return group.add(Client(**group.fields(name, instance_id=name, most=most)))
+        return group.add(Client, name, instance_id=name, most={"JOIN_GROUP": version})
 
     leader, follower = client("a"), client("b")
     form_group(leader, follower)

@@ -4,24 +4,21 @@ They run at the same time. A script ends with an error if a response is not the 
 """
 
 import time
-from collections.abc import Callable
 
 from kafka_protocol.errors import Error
 from loadtest.wire.member import UnexpectedResponse
-from loadtest.wire_scripts.group import (
-    Group,
-    complete_rebalance,
-    form_group,
-    leader_first,
-    rebalance,
-)
 from loadtest.wire_scripts.members import (
+    Group,
     ScriptedMember,
     await_expiry_rebalance,
     await_rebalance,
+    complete_rebalance,
+    form_group,
     gather,
     join_rebalance,
     keep_alive,
+    leader_first,
+    rebalance,
     rejoin_all,
     start,
     subscription,
@@ -286,41 +283,6 @@ def elsewhere(group: Group) -> None:
         lost.heartbeat(Error.NOT_COORDINATOR)
         lost.commit_offset(Error.NOT_COORDINATOR)
         keep_alive(0.5, a, b)
-
-
-def failover(group: Group, kill: Callable[[], None]) -> None:
-    """The coordinator is killed: its successor knows all members and restarts all sessions."""
-    a, b, c = (group.static(name) for name in "abc")
-    d = group.dynamic("d")
-    form_group(a, b, c, d)
-    d.leave()
-    join_rebalance(a, b, c)
-    d = group.dynamic("d")
-    rebalance(d, a, b, c)
-    b.disconnect()
-    b = group.static("b")
-    b.rejoin()
-    keep_alive(1, a, b, c, d)
-    elsewhere = group.static("b")
-    elsewhere.member_id, elsewhere.generation = b.member_id, b.generation
-    elsewhere.move(group.elsewhere)
-    elsewhere.heartbeat(Error.NOT_COORDINATOR)
-    elsewhere.commit_offset(Error.NOT_COORDINATOR)
-    elsewhere.sync(Error.NOT_COORDINATOR)
-    elsewhere.join(Error.NOT_COORDINATOR)
-    elsewhere.session_timeout_ms = 1
-    elsewhere.join(Error.INVALID_SESSION_TIMEOUT, Error.NOT_COORDINATOR)
-    kill()
-    for member in (a, b, d):
-        member.move(elsewhere.port)
-        member.find(group.coordinator)
-    keep_alive(1, a, b, d)
-    b.commit_offset()
-    a.disconnect()
-    a = group.static("a", port=b.port)
-    a.rejoin()
-    await_expiry_rebalance(a, b, d)
-    keep_alive(1, a, b, d)
 
 
 PROTOCOL_CORNERS = (

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import gevent
 from gevent.event import AsyncResult
 
+from loadtest import workers as messages
 from loadtest.configs import NO_CLIENTS, ClientConfigs, MemberConfig, closing_s
 from loadtest.control import Commands, member_of
 from loadtest.errors import LoadtestError
@@ -18,17 +19,6 @@ from loadtest.history import History, now_ms
 from loadtest.lease_table import LeaseTable
 from loadtest.members.member import COMMANDS, State, row
 from loadtest.timing import COMMAND_ANSWER_S, LOST_S, ROWS_ANSWER_S, WORKERS_EVERY_S
-from loadtest.workers import (
-    ANSWER,
-    COMMAND,
-    DISMISS,
-    END,
-    HISTORY,
-    HISTORY_END,
-    LEASE,
-    LEASED,
-    RELEASE,
-)
 from loadtest.workers.connected import ConnectedWorker
 
 if TYPE_CHECKING:
@@ -64,11 +54,11 @@ class LoadMaster:
         self._ending = False
         self.begin(NO_CLIENTS, History(None))
         listeners: dict[str, Callable[[Any], None]] = {
-            LEASE: self._on_lease,
-            RELEASE: self._on_release,
-            ANSWER: self._on_answer,
-            HISTORY: self._on_history,
-            HISTORY_END: self._on_history_end,
+            messages.LEASE: self._on_lease,
+            messages.RELEASE: self._on_release,
+            messages.ANSWER: self._on_answer,
+            messages.HISTORY: self._on_history,
+            messages.HISTORY_END: self._on_history_end,
         }
         for message, listener in listeners.items():
             runner.register_message(message, self._from_our_own(listener))
@@ -134,7 +124,7 @@ class LoadMaster:
         Locust stops the users afterwards, and does not always wait for that.
         """
         self._ending = True
-        self._runner.send_message(END)
+        self._runner.send_message(messages.END)
         with gevent.Timeout(closing_s(len(self._members)), False):
             while any(one.goes_on for one in self._workers.values()):
                 gevent.sleep(WORKERS_EVERY_S)
@@ -194,7 +184,7 @@ class LoadMaster:
             raise worker.gone()
         number, answer = next(self._numbers), AsyncResult()
         self._asked[number] = id_, answer
-        self._runner.send_message(COMMAND, {"number": number, "request": request}, id_)
+        self._runner.send_message(messages.COMMAND, {"number": number, "request": request}, id_)
         try:
             reply: Json = answer.get(timeout=within_s)
         except gevent.Timeout:
@@ -246,7 +236,7 @@ class LoadMaster:
             self._history.write("leased", member=client.name, worker=worker.name)
         fields = None if client is None else asdict(client)
         answer: Json = {"number": msg.data["number"], "client": fields}
-        self._runner.send_message(LEASED, answer, msg.node_id)
+        self._runner.send_message(messages.LEASED, answer, msg.node_id)
 
     def _on_release(self, msg: Any) -> None:
         name = msg.data["name"]
@@ -305,7 +295,7 @@ class LoadMaster:
 
     def _dismiss(self, id_: str) -> None:
         """Let a worker end that is lost or unknown: others may have its members."""
-        self._runner.send_message(DISMISS, client_id=id_)
+        self._runner.send_message(messages.DISMISS, client_id=id_)
 
     def _forget(self, id_: str) -> None:
         """Let Locust forget a lost worker: its stop waits for the users of those that it knows."""

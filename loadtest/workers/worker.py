@@ -14,21 +14,11 @@ from typing import TYPE_CHECKING, Any
 import gevent
 from gevent.event import AsyncResult
 
+from loadtest import workers as messages
 from loadtest.configs import ClientConfig, ClientKind, MemberConfig, ProducerConfig
 from loadtest.control import Commands, carry_out
 from loadtest.history import now_ms
 from loadtest.timing import LEASE_ANSWER_S, WORKERS_EVERY_S
-from loadtest.workers import (
-    ANSWER,
-    COMMAND,
-    DISMISS,
-    END,
-    HISTORY,
-    HISTORY_END,
-    LEASE,
-    LEASED,
-    RELEASE,
-)
 
 if TYPE_CHECKING:
     from locust.runners import WorkerRunner
@@ -61,10 +51,10 @@ class LoadWorker:
         self._commands: Commands = {}
         self._spool: Spool | None = None
         self._sent = 0
-        runner.register_message(LEASED, self._on_leased)
-        runner.register_message(COMMAND, self._on_command, concurrent=True)
-        runner.register_message(END, lambda **_: end_load(), concurrent=True)
-        runner.register_message(DISMISS, self._on_dismiss)
+        runner.register_message(messages.LEASED, self._on_leased)
+        runner.register_message(messages.COMMAND, self._on_command, concurrent=True)
+        runner.register_message(messages.END, lambda **_: end_load(), concurrent=True)
+        runner.register_message(messages.DISMISS, self._on_dismiss)
 
     def begin(self, commands: Commands) -> Path:
         """Begin a load; return the path of its history, which is sent as it grows.
@@ -81,28 +71,27 @@ class LoadWorker:
         if (spool := self._stop_sending()) is None:
             return
         self._send_history(spool)
-        self._send(HISTORY_END, {"lines": self._sent})
+        self._runner.send_message(messages.HISTORY_END, {"lines": self._sent})
         spool.close()
 
     def lease(self, kind: ClientKind) -> ClientConfig | None:
         """Ask for a client that no user has; None if there is none now."""
         number = next(self._numbers)
         answer = self._asked[number] = AsyncResult()
-        self._send(LEASE, {"number": number, "kind": kind})
-        try:
-            return answer.get(timeout=LEASE_ANSWER_S)
-        except gevent.Timeout:
-            return answer.get() if answer.ready() else None  # one that comes later is returned
+        self._runner.send_message(messages.LEASE, {"number": number, "kind": kind})
+        try:  # one that comes later is returned
+            config: ClientConfig | None = answer.wait(LEASE_ANSWER_S)
         except gevent.GreenletExit:
             if answer.ready() and (config := answer.get()) is not None:
                 self.release(config.name)
             raise
         finally:
             del self._asked[number]
+        return config
 
     def release(self, name: str) -> None:
         """Return a client."""
-        self._send(RELEASE, {"name": name})
+        self._runner.send_message(messages.RELEASE, {"name": name})
 
     def _on_leased(self, msg: Any, **_: object) -> None:
         config = client_of(msg.data["client"])
@@ -114,7 +103,7 @@ class LoadWorker:
 
     def _on_command(self, msg: Any, **_: object) -> None:
         reply = carry_out(msg.data["request"], self._commands)
-        self._send(ANSWER, {"number": msg.data["number"], "reply": reply})
+        self._runner.send_message(messages.ANSWER, {"number": msg.data["number"], "reply": reply})
 
     def _on_dismiss(self, **_: object) -> None:
         if (spool := self._stop_sending()) is not None:
@@ -139,12 +128,9 @@ class LoadWorker:
     def _send_history(self, spool: "Spool") -> None:
         while lines := spool.new():
             batch = {"first": self._sent + 1, "lines": lines, "sent_ms": now_ms()}
-            self._send(HISTORY, batch)
+            self._runner.send_message(messages.HISTORY, batch)
             spool.taken(len(lines))
             self._sent += len(lines)
-
-    def _send(self, message: str, data: dict[str, Any]) -> None:
-        self._runner.send_message(message, data)
 
 
 class Spool:

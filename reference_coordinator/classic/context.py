@@ -65,7 +65,7 @@ class Context:
         self.effects.append(Answer(request, response))
 
     def fail(self, event: JoinReceived | SyncReceived, response: Response) -> None:
-        """Answer a request over which the coordinator fails, where the version has a response."""
+        """Answer a request over which the coordinator fails, unless its version gets none."""
         newest = FIRST_UNANSWERED[type(event)]
         if self.profile.failures_are_answered_in_every_version or event.api_version < newest:
             self.answer(event.request, response)

@@ -10,10 +10,7 @@ from reference_coordinator.classic.context import Context
 from reference_coordinator.classic.effects import Bound, DescribedMember, DescribeResponse
 from reference_coordinator.classic.events import DescribeReceived
 from reference_coordinator.classic.state import DEAD, STABLE, Group
-
-COMMITTED_WITHIN_MS = 1_000
-"""How long a group's first record, or its tombstone, may take until it is committed (a bound;
-brokers gather records for `group.coordinator.append.linger.ms`, at most 10 by default)."""
+from reference_coordinator.timing import COMMITTED_WITHIN_MS
 
 
 def describe(context: Context, event: DescribeReceived) -> None:

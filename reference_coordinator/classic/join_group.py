@@ -16,7 +16,7 @@ from reference_coordinator.classic.membership import (
     remove_pending,
     update_member,
 )
-from reference_coordinator.classic.profiles import NEW_MEMBER_JOIN_TIMEOUT_MS, Profile
+from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.rebalance import (
     complete_if_all_joined,
     generation_response,
@@ -36,6 +36,7 @@ from reference_coordinator.classic.state import (
     Member,
 )
 from reference_coordinator.classic.static_rejoin import replace_static
+from reference_coordinator.timing import NEW_MEMBER_JOIN_TIMEOUT_MS
 
 
 def join(context: Context, event: JoinReceived) -> None:

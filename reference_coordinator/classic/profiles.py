@@ -10,9 +10,6 @@ from typing import ClassVar, Self
 from kafka_protocol.append_errors import AppendError
 from kafka_protocol.errors import Error
 
-NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
-"""How long a new member may wait in JoinGroup (a constant in every release since 2.2)."""
-
 
 @dataclass(frozen=True, slots=True)
 class Settings:

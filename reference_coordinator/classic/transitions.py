@@ -1,8 +1,8 @@
 """Every change of a group's state that `step` can make, as a table.
 
 The table describes, it does not drive: `step` decides, tests check that `step` takes no transition
-that is not in the table and that each row is taken. `diagram` draws the picture and the page of the
-docs from it. The Kafka methods are those of `GroupCoordinator` (Scala) and `GroupMetadataManager`
+that is not in the table and that each row is taken. `page` is the page of the docs; a test compares
+its picture. The Kafka methods are those of `GroupCoordinator` (Scala) and `GroupMetadataManager`
 (Java).
 """
 
@@ -128,3 +128,29 @@ TABLE: tuple[Row, ...] = (
         "onGroupUnloaded (Scala)"),
 )  # fmt: skip
 """All transitions, in the order of a group's life."""
+
+_INTRODUCTION = """\
+# State machine of a classic group
+
+![States of a classic group and causes of their transitions](images/state-machine.svg)
+
+A transition into PreparingRebalance is a *rebalance*; its reason is the class of the reason in
+Kafka's log line. A rule is a field of `Profile`: the transition exists where it is true (`not`:
+where it is false). `step` makes no other transition: every test of the oracle checks that.
+
+| from | cause | to | when | reason | rule | source |
+|---|---|---|---|---|---|---|"""
+
+
+def page() -> str:
+    """Write the page of the docs: the picture, and the table with the source of each transition."""
+    rows = [
+        f"| {row.before} | {row.cause} | {row.after} | {row.when} "
+        f"| {_code(row.reason)} | {_code(row.rule)} | {row.source} |"
+        for row in TABLE
+    ]
+    return "\n".join((_INTRODUCTION, *rows, ""))
+
+
+def _code(text: str | None) -> str:
+    return f"`{text}`" if text else ""

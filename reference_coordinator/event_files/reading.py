@@ -11,17 +11,19 @@ window in which it was acted on.
 from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass, field, fields, replace
 from math import inf
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 
-from kafka_protocol.bodies import BODIES, problems
+from kafka_protocol.bodies import BODIES, problem
 from reference_coordinator.classic.profiles import Settings
 from reference_coordinator.replay.evidence import (
+    LAST_MS,
     EpochEvent,
     Evidence,
     Hint,
+    Ms,
     ObservedRequest,
     Outage,
     Parting,
@@ -31,10 +33,6 @@ from reference_coordinator.replay.evidence import (
 FORMAT = "groupquake-events/1"
 COORDINATORS = ("java", "scala")
 MAX_SETTING = 2**31 - 1
-LAST_MS = 1e15
-"""Far beyond any clock's time, and exact to a fraction of a millisecond; it stands for never."""
-
-Ms = Annotated[float, Meta(ge=0, le=LAST_MS)]
 Timed = TypeVar("Timed", EpochEvent, Stall, Parting)
 
 
@@ -80,7 +78,7 @@ class LoggedRequest(Struct, frozen=True):
     earliest_ms: Ms
     latest_ms: Ms
     serial: int
-    taken_ms: float = -inf
+    taken_ms: Ms = -inf
 
 
 class RequestLine(Struct, frozen=True):
@@ -269,15 +267,11 @@ def _add(sequence: EventSequence, line: RequestLine, number: int) -> None:
         raise _Malformed(f"id {line.id!r} stands at line {sequence.places[line.id]} already")
     if line.api not in BODIES:
         raise _Malformed(f"the api {line.api!r} is none of {', '.join(BODIES)}")
-    form = BODIES[line.api]
     answered_ms = _answered_ms(line)
-    for name, known, body in (
-        ("request", form.request, line.request),
-        ("response", form.response, line.response),
-    ):
-        for problem in problems(known, body, line.api_version) if body is not UNSET else ():
-            raise _Malformed(f"{name} of {line.api}: {problem}")
-    about = line.request[form.groups]
+    response = None if line.response is UNSET else line.response
+    if wrong := problem(line.api, line.api_version, line.request, response):
+        raise _Malformed(wrong)
+    about = line.request[BODIES[line.api].groups]
     if about not in (sequence.group, [sequence.group]):
         raise _Malformed(f"the request is about {about!r}; this is group {sequence.group!r}")
     logged = line.logged or LoggedRequest("", line.at_ms, min(answered_ms, LAST_MS), number)
@@ -297,7 +291,7 @@ def _add(sequence: EventSequence, line: RequestLine, number: int) -> None:
             latest_ms=latest_ms,
             answered_ms=answered_ms,
             request=line.request,
-            response=None if line.response is UNSET else line.response,
+            response=response,
             serial=logged.serial,
             client_host=line.client_host,
             taken_ms=logged.taken_ms,

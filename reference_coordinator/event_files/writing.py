@@ -12,9 +12,10 @@ from typing import Any
 from kafka_protocol.printable import printable
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.event_files.counterexample import Counterexample
-from reference_coordinator.event_files.reading import FORMAT, LAST_MS, EventSequence
+from reference_coordinator.event_files.reading import FORMAT, EventSequence
 from reference_coordinator.event_files.request_table import request_text, table
 from reference_coordinator.replay.evidence import (
+    LAST_MS,
     EpochEvent,
     Evidence,
     Hint,
@@ -132,49 +133,39 @@ def event_lines(header: Mapping[str, Any], evidence: Evidence) -> Iterator[str]:
     yield _text({"at_ms": last_ms, "end": True})
 
 
+_SENT = ("at_ms", "id", "connection", "api", "api_version", "client_id", "client_host")
+_WHERE = ("broker", "earliest_ms", "latest_ms", "serial")
+
+
 def _line(seen: ObservedRequest) -> dict[str, Any]:
-    line = {
-        "at_ms": seen.at_ms,
-        "id": seen.id,
-        "connection": seen.connection,
-        "api": seen.api,
-        "api_version": seen.api_version,
-        "client_id": seen.client_id,
-        "client_host": seen.client_host,
-        "logged": _logged_with(seen),
-        "request": seen.request,
-    }
-    if seen.response is None:
-        return line
-    return line | {"answered_at_ms": seen.answered_ms, "response": seen.response}
+    """Return a request's line, with what brokers logged that stands with it."""
+    line = {key: getattr(seen, key) for key in _SENT}
+    logged = {key: getattr(seen, key) for key in _WHERE}
+    if seen.taken_ms > seen.earliest_ms:
+        logged["taken_ms"] = seen.taken_ms
+    logged["latest_ms"] = min(seen.latest_ms, LAST_MS)
+    line |= {"logged": logged, "request": seen.request}
+    if seen.response is not None:
+        line |= {"answered_at_ms": seen.answered_ms, "response": seen.response}
+    return line
 
 
 def _broker_evidence(evidence: Evidence) -> dict[str, Any]:
     """Return the header's fields of what brokers logged in addition to requests."""
-    outages = [[each.from_ms, min(each.until_ms, LAST_MS)] for each in evidence.outages]
     logged = {
-        "hints": [_finite(hint) for hint in evidence.hints],
-        "servings": [_finite(serving) for serving in evidence.epoch_events],
-        "stalls": [_finite(stall) for stall in evidence.stalls],
+        "hints": list(map(_finite, evidence.hints)),
+        "servings": list(map(_finite, evidence.epoch_events)),
+        "stalls": list(map(_finite, evidence.stalls)),
     }
-    of_changes: dict[str, Any] = {
-        "loading": [_finite(load) for load in evidence.loading],
+    seldom: dict[str, Any] = {
+        "loading": list(map(_finite, evidence.loading)),
         "reconnects_ms": min(evidence.reconnects_ms, LAST_MS),
-        "partings": [_finite(parting) for parting in evidence.partings],
+        "partings": list(map(_finite, evidence.partings)),
     }
     return {
-        "outages": outages,
-        "logged": logged | {key: value for key, value in of_changes.items() if value},
+        "outages": [[each.from_ms, min(each.until_ms, LAST_MS)] for each in evidence.outages],
+        "logged": logged | {key: value for key, value in seldom.items() if value},
     }
-
-
-def _logged_with(seen: ObservedRequest) -> dict[str, Any]:
-    """Return what brokers logged that stands with a request."""
-    keys = ("broker", "earliest_ms", "latest_ms", "serial")
-    logged = {key: getattr(seen, key) for key in keys}
-    if seen.taken_ms > seen.earliest_ms:
-        logged["taken_ms"] = seen.taken_ms
-    return logged | {"latest_ms": min(seen.latest_ms, LAST_MS)}
 
 
 def _finite(one: Hint | EpochEvent | Stall | Parting) -> dict[str, Any]:

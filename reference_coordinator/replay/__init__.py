@@ -14,11 +14,11 @@ from reference_coordinator.replay.evidence import (
     Outage,
     Parting,
     Stall,
-    Tolerance,
 )
 from reference_coordinator.replay.expected_lines import Says
 from reference_coordinator.replay.group_replay import GroupReplay, replay
 from reference_coordinator.replay.result import Checked, ExpectedLine, Replay, Violation
+from reference_coordinator.timing import Tolerance
 
 __all__ = [
     "Checked",

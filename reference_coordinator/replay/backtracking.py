@@ -53,7 +53,7 @@ def explain_part(hypothesis: Hypothesis, parts: Stretches, index: int, excuse: s
     acted on when they were sent.
     """
     part: Part = parts[index]
-    until_ms = parts.next_if_any_ms(index)
+    until_ms = parts.next_ms(index)
     if hypothesis.unanswered or has_unanswered(part):
         hypothesis, part = next(_variants(hypothesis, part, until_ms))
     if until_ms is not None:
@@ -132,7 +132,7 @@ class Backtracking:
     def _go_on(self, hypothesis: Hypothesis, index: int) -> None:
         """Add the variants of a stretch after a hypothesis."""
         index = fast_forward(hypothesis, self.parts, index, self.last)
-        until_ms = self.parts.next_if_any_ms(index)
+        until_ms = self.parts.next_ms(index)
         known = self.known.setdefault(index, [])
         if any(_same_but_times(other, hypothesis) and covers(other, hypothesis) for other in known):
             return
@@ -193,7 +193,7 @@ def _have_none(hypothesis: Hypothesis, parts: Stretches, indices: range, steps: 
     """Tell whether a number of steps is enough to show that there is no explanation."""
     hypotheses = [hypothesis]
     for index in indices:
-        until_ms, after = parts.next_if_any_ms(index), list[Hypothesis]()
+        until_ms, after = parts.next_ms(index), list[Hypothesis]()
         for each in hypotheses:
             for variant in _variants(each, parts[index], until_ms):
                 if _is_idle(variant, until_ms):

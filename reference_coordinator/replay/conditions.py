@@ -12,22 +12,16 @@ from reference_coordinator.classic.effects import Response
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.records import GroupRecord
 from reference_coordinator.replay.candidates import Due
-from reference_coordinator.replay.evidence import EpochEvent, ObservedRequest, Outage, Tolerance
+from reference_coordinator.replay.evidence import EpochEvent, ObservedRequest, Outage
 from reference_coordinator.replay.hints import Hints
 from reference_coordinator.replay.lateness import NEVER_LATE, Lateness
 from reference_coordinator.replay.member_ids import GivenIds
+from reference_coordinator.timing import HELD_UP, SEEMS_AFTER_LINE_MS, Tolerance
 
-HELD_UP = 0.5
-"""For which share of its timeout a broker must have stood still for a write to time out that the
-evidence does not show: a write that began before, or follows a first time-out, needs less."""
 WAIT_FOR_WRITES = frozenset({"HEARTBEAT", "LEAVE_GROUP", "DELETE_GROUPS"})
 """The requests, but commits, whose results a Java coordinator holds back with the writes before
 them (`CoordinatorRuntime`, `deferredEventQueue`)."""
 NO_REFUSALS = (Error.NONE, Error.REBALANCE_IN_PROGRESS)
-SEEMS_AFTER_LINE_MS = 160.0
-"""How much later than its `earliest_ms` says a request may be logged. It seems to have come so much
-too late. Measured: of 1,728 requests that left a line themselves, on 71 runs, six seem to have come
-after it by then, the last one 115 ms after."""
 REMEMBERED = 1_000
 """How many observed responses are kept: more than a stretch has, few in a long epoch."""
 
@@ -55,28 +49,8 @@ class Confirmations:
     answered_ms: tuple[float, ...] = ()
 
     @classmethod
-    def of(
-        cls,
-        requests: Iterable[ObservedRequest],
-        profile: Profile,
-        protocol: ClassicProtocol = CLASSIC,
-    ) -> Self:
-        """Pick them among the requests of one coordinator epoch; none on a Scala coordinator."""
-        if not profile.answers_wait_for_writes:
-            return cls()
-        return cls._of(requests, protocol)
-
-    @classmethod
-    def of_commits(
-        cls, requests: Iterable[ObservedRequest], protocol: ClassicProtocol = CLASSIC
-    ) -> Self:
-        """Pick the commits of something among the requests of one coordinator epoch."""
-        commits = (seen for seen in requests if seen.api == "OFFSET_COMMIT")
-        written = (s for s in commits if any(t["partitions"] for t in s.request["topics"]))
-        return cls._of(written, protocol)
-
-    @classmethod
-    def _of(cls, requests: Iterable[ObservedRequest], protocol: ClassicProtocol) -> Self:
+    def of(cls, requests: Iterable[ObservedRequest], protocol: ClassicProtocol) -> Self:
+        """Pick them among requests of one coordinator epoch."""
         fine = sorted(
             (seen.earliest_ms, seen.answered_ms)
             for seen in requests
@@ -167,13 +141,16 @@ class Conditions:
 
     @cached_property
     def confirmations(self) -> Confirmations:
-        """The responses of the epoch which show that earlier writes are confirmed."""
-        return Confirmations.of(self.requests, self.profile, self.protocol)
+        """The responses which show that earlier writes are confirmed; none of a Scala broker."""
+        java = self.profile.answers_wait_for_writes
+        return Confirmations.of(self.requests if java else (), self.protocol)
 
     @cached_property
     def commits(self) -> Confirmations:
-        """The commits of the epoch which show that records written before are confirmed."""
-        return Confirmations.of_commits(self.requests, self.protocol)
+        """The commits, of something, which show that records written before are confirmed."""
+        commits = (seen for seen in self.requests if seen.api == "OFFSET_COMMIT")
+        written = (s for s in commits if any(t["partitions"] for t in s.request["topics"]))
+        return Confirmations.of(written, self.protocol)
 
     @cached_property
     def slow_commits(self) -> tuple[ObservedRequest, ...]:

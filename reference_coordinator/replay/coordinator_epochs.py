@@ -23,20 +23,10 @@ from reference_coordinator.replay.evidence import (
     HintKind,
     ObservedRequest,
     Stall,
-    Tolerance,
 )
 from reference_coordinator.replay.lateness import Lateness, lateness_of
 from reference_coordinator.replay.result import Stored
-
-LEARNS_MS = 500.0
-"""How long a coordinator may take to learn that another one took its place, before the slack of all
-that is due: a broker polls the metadata log, up to `KafkaRaftClient.MAX_FETCH_WAIT_MS`. Measured in
-95 loads: at most 354 ms after its successor had finished loading."""
-RECONNECTS_MS = 2_000.0
-"""How much longer it may take a broker that lost its ZooKeeper's session, as while it was paused:
-the client waits for 1 s where there is one server, and for up to 1 s before any reconnection
-(`StaticHostProvider.next`, `ClientCnxn.startConnect`). Measured on 2.8.1 after three pauses: it
-gave the partition up 1,763 to 1,839 ms after it went on."""
+from reference_coordinator.timing import LEARNS_MS, Tolerance
 
 NOT_REPLAYED = frozenset(("opened", *AppendError))
 """Kinds of epoch events that are no events of the coordinator where they stand."""

@@ -5,9 +5,16 @@ All times are UTC epoch ms with fractions, of one broker's clock.
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from reference_coordinator.frozen import frozen_dataclass
+
+LAST_MS = 1e15
+"""Far beyond any clock's time, and exact to a fraction of a millisecond; in files it is never."""
+Ms = Annotated[float, Meta(ge=0, le=LAST_MS)]
+"""A time, as event files may have it (`event_files.reading`)."""
 
 ONLY_RESTART_TIMERS = frozenset({"HEARTBEAT", "OFFSET_COMMIT"})
 """The most frequent requests; they change nothing but the deadlines of sessions."""
@@ -87,7 +94,7 @@ class Hint:
     Without a `broker` it counts for every broker.
     """
 
-    at_ms: float
+    at_ms: Ms
     kind: HintKind
     subject: str = ""
     generation: int = -1
@@ -103,15 +110,15 @@ class EpochEvent:
     partition (Java), or a record of the group (Scala).
     """
 
-    at_ms: float
+    at_ms: Ms
     broker: str
     kind: str
     """`started`, `opened`, `loading`, `loaded`, `unloaded`, `ended`, or an `AppendError`."""
     epoch: int | None = None
     """The leader epoch of a `loaded` partition, from 2.8 on."""
-    earliest_ms: float | None = None
+    earliest_ms: Ms | None = None
     """No line tells of it, but answers do: it happened from then to `latest_ms`."""
-    latest_ms: float | None = None
+    latest_ms: Ms | None = None
 
     @property
     def is_logged(self) -> bool:
@@ -128,8 +135,8 @@ class Stall:
     """
 
     broker: str
-    from_ms: float
-    until_ms: float
+    from_ms: Ms
+    until_ms: Ms
     proven: bool = True
 
 
@@ -137,8 +144,8 @@ class Stall:
 class Outage:
     """A time in which a broker was broken on purpose, or had not caught up: writes may fail."""
 
-    from_ms: float
-    until_ms: float
+    from_ms: Ms
+    until_ms: Ms
 
     def has(self, at_ms: float) -> bool:
         """Tell whether an instant lies in it, its ends among it."""
@@ -156,10 +163,10 @@ class Parting:
     """
 
     broker: str
-    earliest_ms: float
-    from_ms: float
-    healed_ms: float
-    until_ms: float
+    earliest_ms: Ms
+    from_ms: Ms
+    healed_ms: Ms
+    until_ms: Ms
 
     @property
     def unaware(self) -> Stall:
@@ -169,26 +176,6 @@ class Parting:
     def lost_from(self, over_ms: float) -> float:
         """Return from when on nothing that it wrote counts for who takes over at a time."""
         return self.from_ms if self.from_ms <= over_ms <= self.healed_ms else over_ms
-
-
-@frozen_dataclass(frozen=True, slots=True)
-class Tolerance:
-    """How exact the evidence is, in ms. Constants, never taken from the evidence.
-
-    early: reading error of a request's reconstructed times (log line against response).
-    timer: how late a timer may run out while its broker works. Measured when idle: 0 to 15 ms.
-    line: how far from its step a coordinator line may be printed. Both are in one thread, under one
-        lock. Measured on 71 runs: of 6,299 answers that a step with a line let go, one was sent
-        11 ms before the line, the others at most 0.7 ms.
-    reply: how long the broker may take from deciding an answer to having sent it.
-    search: how many steps a search for another order may cost, for one stretch of overlaps.
-    """
-
-    early: float = 10.0
-    timer: float = 500.0
-    line: float = 15.0
-    reply: float = 1_000.0
-    search: int = 5_000
 
 
 @frozen_dataclass(frozen=True, slots=True)

@@ -20,11 +20,9 @@ from reference_coordinator.classic.effects import Persist, Response
 from reference_coordinator.classic.state import Group
 from reference_coordinator.replay.candidates import Due
 from reference_coordinator.replay.clock import Clock
-from reference_coordinator.replay.conditions import FINE, HELD_UP, Conditions
+from reference_coordinator.replay.conditions import FINE, Conditions
 from reference_coordinator.replay.evidence import ObservedRequest
-
-ROUNDED_MS = 10.0
-"""How far the times of a request in the log may be off, each being rounded."""
+from reference_coordinator.timing import HELD_UP, ROUNDED_MS
 
 TIMED_OUT = "failed_write_timed_out"
 LOGGED = "failed_write_logged"

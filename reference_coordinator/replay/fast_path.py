@@ -28,6 +28,7 @@ from reference_coordinator.replay.options import (
 )
 from reference_coordinator.replay.reactions import Timers
 from reference_coordinator.replay.stretches import Stretches
+from reference_coordinator.timing import SUM_ERROR_MS
 
 _BY_TIME = attrgetter("earliest_ms", "at_ms")
 _LIKELIEST = attrgetter("at_ms", "earliest_ms")
@@ -54,7 +55,7 @@ def fast_forward(hypothesis: Hypothesis, parts: Stretches, index: int, last: int
             index = take_steady_run(hypothesis, parts, index, last)
         if index == last:
             return index
-        until_ms, passing = parts.next_ms(index), []
+        until_ms, passing = parts.begins_ms[index + 1], []
         for place in range(parts.cuts[index], parts.end(index)):
             seen, latest_ms = parts.causes[place], parts.latest_ms[place]
             if not isinstance(seen, ObservedRequest) or seen.answered_ms > latest_ms + reply_ms:
@@ -195,9 +196,6 @@ def _comes_first(hypothesis: Hypothesis, candidate: Candidate) -> bool:
     )
 
 
-ROUNDED_MS = 1.0
-"""Sums of times may be off by far less. What comes so close to a deadline is in no run."""
-
 _ID = attrgetter("id")
 
 
@@ -210,7 +208,7 @@ def take_steady_run(hypothesis: Hypothesis, parts: Stretches, index: int, last: 
     timers = hypothesis.timers
     if timers.overtaken or hypothesis.pending_requests:
         return index
-    slack_ms = timers.early_ms + ROUNDED_MS
+    slack_ms = timers.early_ms + SUM_ERROR_MS
     end = min(last, parts.followed_before(timers.first_ms - slack_ms))
     if end <= index:
         return index

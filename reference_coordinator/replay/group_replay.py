@@ -20,20 +20,18 @@ from reference_coordinator.replay.coordinator_epochs import (
     CoordinatorEpochs,
     StoredRecords,
 )
-from reference_coordinator.replay.evidence import Evidence, Hint, ObservedRequest, Tolerance
-from reference_coordinator.replay.hints import NEW_ID_SEEMS_LATE_MS, Hints, hinted
+from reference_coordinator.replay.evidence import Evidence, Hint, ObservedRequest
+from reference_coordinator.replay.hints import Hints, hinted
 from reference_coordinator.replay.lateness import Lateness
 from reference_coordinator.replay.member_ids import unlogged_returns, with_new_ids
 from reference_coordinator.replay.other_rules import Trail
 from reference_coordinator.replay.replay import EpochReplay
 from reference_coordinator.replay.result import Checked, Output, Replay, Violation
+from reference_coordinator.timing import SEEN_AHEAD_MS, Tolerance
 
 CHUNK = 20_000
 """How many requests of an epoch are replayed at once, where more are to come: some ten megabytes,
 and enough that the few seconds that are looked at twice do not count."""
-SEEN_AHEAD_MS = NEW_ID_SEEMS_LATE_MS + 2_000.0
-"""How far ahead the evidence has to be known: as late as a line may come that tells when a request
-was acted on, and as a timer may run out or an answer may be sent."""
 
 EVER_MS = 1e300
 """Later than any time."""

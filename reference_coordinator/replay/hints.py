@@ -18,6 +18,7 @@ from reference_coordinator.replay.evidence import (
     HintKind,
     ObservedRequest,
 )
+from reference_coordinator.timing import NEW_ID_SEEMS_LATE_MS, SEEMS_LATE_MS, WAITED_MS, WHOLE_MS
 
 _TIMERS = {
     TimerKind.SESSION: HintKind.SESSION_EXPIRED,
@@ -36,20 +37,6 @@ OF_KNOWN_ID = (HintKind.PENDING_JOINED, HintKind.REJOINED)
 _AT_MS = attrgetter("at_ms")
 _SEQUENCE = attrgetter("connection", "serial")
 _PLACE = attrgetter("at_ms", "connection", "serial")
-
-SEEMS_LATE_MS = 100.0
-"""How long after its end a request may be logged on a busy machine. It seems to have come so much
-too late; a line of the coordinator proves that it was there before."""
-NEW_ID_SEEMS_LATE_MS = 1_000.0
-"""The same where the line names an id that was made for this request, and so is no other's: as long
-as an answer may take to be sent. 314 ms were seen on two cores with 27 processes waiting."""
-
-WAITED_MS = 1_000.0
-"""How much later than its `latest_ms` a request may be acted on, if a line shows that it was: it
-waited for its turn. Measured: 451 ms on brokers that had just started."""
-
-ROUNDED_MS = 1.0
-"""How much later than its answer a request's own line may seem: before 4.0 lines have whole ms."""
 
 
 @dataclass(slots=True)
@@ -107,7 +94,7 @@ class Hints:
         if not keys:
             return None
         # the line itself says how long the request had to wait for its turn
-        latest_ms = min(seen.answered_ms + ROUNDED_MS, seen.latest_ms + WAITED_MS)
+        latest_ms = min(seen.answered_ms + WHOLE_MS, seen.latest_ms + WAITED_MS)
         tries = [(key, 0.0) for key in keys] + [(key, _seems_late_ms(key[0])) for key in keys]
         for key, late_ms in tries:
             at_ms = self._nearest(key, seen.at_ms, seen.earliest_ms - late_ms, latest_ms)

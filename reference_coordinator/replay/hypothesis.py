@@ -20,7 +20,6 @@ from reference_coordinator.classic.effects import (
     Transition,
 )
 from reference_coordinator.classic.events import (
-    NO_CHOICES,
     Choices,
     Event,
     Loaded,
@@ -70,9 +69,7 @@ from reference_coordinator.replay.reactions import Reactions
 from reference_coordinator.replay.result import ExpectedLine, Output, Stored
 
 OUT_OF_LINE = Mismatch("", 0.0, "line", "", "")
-"""What speaks against an order that leaves a step no instant at which its lines were printed."""
-WITHOUT_CHOICES = frozenset({"HEARTBEAT", "OFFSET_COMMIT", "DELETE_GROUPS"})
-"""Requests whose events have no choices; nor has a SyncGroup, unless it shows who leads."""
+"""Rejects an order in which the time of a step contradicts the times of its log lines."""
 
 
 @dataclass
@@ -145,19 +142,19 @@ class Hypothesis:
         match candidate.cause:
             case ObservedRequest() as seen:
                 self.pending_requests.add(seen)
-                choices = self._choices(seen, candidate)
+                choices = self._choices(candidate)
                 event = self.conditions.protocol.event_of(seen, at_ms, choices)
             case Timer() as timer:
                 if not candidate.overtaken:
                     self.timers.expire(timer, candidate)
                 self.output.bind("timer_instant", candidate.hinted)
-                event = TimerFired(at_ms, timer, self._choices(), candidate.of_pending)
+                event = TimerFired(at_ms, timer, self._choices(candidate), candidate.of_pending)
             case str() as request:
                 seen = self.writes.pop(request)[0]
                 unobserved = unobserved_outcome(self.conditions) if candidate.timed_out else None
                 written = self._bound(unobserved or outcome_of(seen, self.conditions), seen)
                 self.output.bind("record_write")
-                event = RecordWritten(at_ms, request, written, self._choices())
+                event = RecordWritten(at_ms, request, written, self._choices(candidate))
             case EpochEvent() as epoch_event:
                 event = self._epoch_event(epoch_event)
         return self._step(event, candidate, until_ms, excuse)
@@ -352,15 +349,8 @@ class Hypothesis:
             return LoadStarted(now_ms)
         return Unloaded(now_ms)
 
-    def _choices(
-        self, seen: ObservedRequest | None = None, candidate: Candidate | None = None
-    ) -> Choices:
-        if seen is not None and (
-            seen.api in WITHOUT_CHOICES
-            or (seen.api == "SYNC_GROUP" and self.group.leader is not None)
-        ):
-            return NO_CHOICES
-        return choices_of(self.group, self.pending_requests, self.unnamed, seen, candidate)
+    def _choices(self, candidate: Candidate) -> Choices:
+        return choices_of(self.group, self.pending_requests, self.unnamed, candidate)
 
     def unobserved_time_outs(self) -> dict[str, tuple[float, float]]:
         """Return when writes may time out though their requests have an answer."""

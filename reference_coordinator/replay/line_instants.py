@@ -20,14 +20,11 @@ from reference_coordinator.classic.effects import AssignmentReceived, Effect, Tr
 from reference_coordinator.classic.state import State
 from reference_coordinator.replay.candidates import Candidate
 from reference_coordinator.replay.clock import Clock
-from reference_coordinator.replay.conditions import SEEMS_AFTER_LINE_MS, Conditions
+from reference_coordinator.replay.conditions import Conditions
 from reference_coordinator.replay.evidence import HintKind
 from reference_coordinator.replay.expected_lines import DueLine
 from reference_coordinator.replay.hints import Key
-
-STEP_LASTS_MS = 600.0
-"""How long after its first line a step may print another. 524 ms were seen between two lines of a
-broker's first rebalance, at a load of 40."""
+from reference_coordinator.timing import SEEMS_AFTER_LINE_MS, STEP_LASTS_MS
 
 OF_MEMBERS = {
     "static_added": HintKind.JOINED,

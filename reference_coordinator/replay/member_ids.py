@@ -21,7 +21,7 @@ from reference_coordinator.classic.effects import DescribeResponse, JoinResponse
 from reference_coordinator.classic.records import GroupRecord
 from reference_coordinator.classic.state import Group
 from reference_coordinator.replay.evidence import ObservedRequest
-from reference_coordinator.replay.stretches import SETTLING_MS
+from reference_coordinator.timing import SETTLING_MS
 
 
 @dataclass(slots=True)

@@ -5,11 +5,14 @@ Choices are offered to the oracle, which takes one only where the protocol allow
 """
 
 from kafka_protocol.errors import Error
-from reference_coordinator.classic.events import Choices
+from reference_coordinator.classic.events import NO_CHOICES, Choices
 from reference_coordinator.classic.state import Group
 from reference_coordinator.replay.candidates import Candidate
 from reference_coordinator.replay.evidence import ObservedRequest
 from reference_coordinator.replay.member_ids import UnnamedMembers
+
+WITHOUT_CHOICES = frozenset({"HEARTBEAT", "OFFSET_COMMIT", "DELETE_GROUPS"})
+"""Requests whose events have no choices; nor has a SyncGroup, unless it shows who leads."""
 
 
 class PendingRequests(dict[str, ObservedRequest]):
@@ -88,20 +91,23 @@ def choices_of(
     group: Group,
     pending_requests: PendingRequests,
     unnamed: UnnamedMembers,
-    seen: ObservedRequest | None = None,
-    candidate: Candidate | None = None,
+    candidate: Candidate,
 ) -> Choices:
-    """Return the choices that the response to `seen` shows, and those to pending requests.
+    """Return the choices that responses show: to the candidate, if a request, and pending ones.
 
     What the candidate itself is about (`other_protocols`, `other_leaders`) goes first.
     """
+    seen = candidate.cause if isinstance(candidate.cause, ObservedRequest) else None
+    if seen is not None and (
+        seen.api in WITHOUT_CHOICES or (seen.api == "SYNC_GROUP" and group.leader is not None)
+    ):
+        return NO_CHOICES
     leader = protocol = ""
     if first := pending_requests.joined_first():
         leader = first.response_fields.get("leader") or ""
         protocol = first.response_fields.get("protocolName") or ""
     leader = unnamed.leader_in(group, leader)
-    if candidate is not None:
-        leader, protocol = candidate.leader or leader, candidate.protocol or protocol
+    leader, protocol = candidate.leader or leader, candidate.protocol or protocol
     if seen is None:
         return Choices("", leader, protocol)
     if seen.api == "JOIN_GROUP":

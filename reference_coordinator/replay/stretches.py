@@ -12,11 +12,9 @@ from operator import attrgetter, gt
 from typing import Any
 
 from reference_coordinator.replay.candidates import Candidate
-from reference_coordinator.replay.evidence import EpochEvent, ObservedRequest, Tolerance
+from reference_coordinator.replay.evidence import EpochEvent, ObservedRequest
 from reference_coordinator.replay.lateness import NEVER_LATE, Lateness
-
-SETTLING_MS = 100.0
-"""How long after it says that it has loaded a broker may still answer as one that loads (Scala)."""
+from reference_coordinator.timing import SETTLING_MS, Tolerance
 
 Cause = ObservedRequest | EpochEvent | None
 _AT_MS, _EARLIEST_MS = attrgetter("at_ms"), attrgetter("earliest_ms")
@@ -105,11 +103,7 @@ class Stretches(Sequence[list[Candidate]]):
         """Return the place after a stretch."""
         return self.cuts[index + 1] if index + 1 < len(self.cuts) else len(self.causes)
 
-    def next_ms(self, index: int) -> float:
-        """Return when the stretch after one begins; there must be one."""
-        return self.begins_ms[index + 1]
-
-    def next_if_any_ms(self, index: int) -> float | None:
+    def next_ms(self, index: int) -> float | None:
         """Return when the stretch after one begins; None after the last."""
         return self.begins_ms[index + 1] if index + 1 < len(self.cuts) else None
 

@@ -6,7 +6,7 @@ from datetime import tzinfo
 from typing import Any, NamedTuple
 
 from kafka_protocol.coordinator_lines import ALL_GRAMMARS, JAVA, SCALA
-from kafka_protocol.coordinator_lines.any_release import PREFIX, AnyRelease, KnownLine
+from kafka_protocol.coordinator_lines.parser import PREFIX, AnyRelease, KnownLine
 from kafka_protocol.stock_log import Record, begins_record, epoch_ms, records
 from reports.judgement.log.log_bytes import DAMAGED, TOO_LONG
 

@@ -99,7 +99,7 @@ def _files() -> Iterator[tuple[str, Path]]:
         found = find_spec(package)
         assert found is not None, package
         folder = Path(str(found.origin)).parent
-        for path in sorted(folder.rglob("*.py")):
+        for path in sorted((*folder.rglob("*.py"), *folder.rglob("*.toml"))):
             yield str(PurePosixPath(package, path.relative_to(folder))), path
     for name in DISTRIBUTIONS:
         for file in sorted(distribution(name).files or ()):

@@ -36,7 +36,7 @@ IS_BREACH: frozenset[str] = frozenset(Breach)
 ACROSS_CLOCKS = OF_CLIENTS | {Breach.SENT_WHILE_DOWN}
 """The breaches that compare times of brokers with times of the journal, or of clients."""
 EXPLAINS: Mapping[Source, Callable[[Finding], bool]] = {
-    Source.PRESSURE: lambda one: one.kind not in IS_BREACH - LATE,
+    Source.PRESSURE: lambda one: one.kind not in IS_BREACH - LATE and not one.despite_lateness,
     Source.STANDSTILL: lambda _: False,  # the replay has it: its timers and answers may be late
     Source.WRITES: lambda one: one.kind not in IS_BREACH,
     Source.ELECTION: lambda one: one.kind not in IS_BREACH,

@@ -57,6 +57,7 @@ class Finding:
     since_ms: float | None = None
     seen_ms: float = 0.0
     about: str = ""
+    despite_lateness: bool = False  # it is one also if anything may be late for want of a CPU
     may_be: Disturbance | None = None  # what may explain it, so that it is not proven
 
     @property
@@ -112,6 +113,7 @@ def _finding(
 ) -> Finding:
     """Return what a row with group, broker and line shows; of a moment, if not `more` is known."""
     span: Json = {"from_ms": at_ms, "until_ms": at_ms}
+    span["despite_lateness"] = row.get("despite_lateness", False)
     return Finding(
         kind=kind,
         group=row["group"],
@@ -227,12 +229,13 @@ def _described(row: Row, side: str) -> str:
 def _rooted(found: list[Finding]) -> list[Finding]:
     """Link each finding to the earlier finding of its group that it follows from.
 
-    Nothing follows from a doubtful line, or from one about what a coordinator loaded.
+    Nothing follows from a doubtful line, or from one about what a coordinator loaded. What stands
+    despite lateness does not follow from what lateness may explain.
     """
     linked: list[Finding] = []
-    roots: dict[str, tuple[int, float]] = {}
+    roots: dict[tuple[str, bool], tuple[int, float]] = {}
     for place, finding in enumerate(found):
-        root, reach_ms = roots.get(finding.group, (place, -inf))
+        root, reach_ms = roots.get((finding.group, finding.despite_lateness), (place, -inf))
         if finding.from_ms <= reach_ms:
             finding = replace(finding, root=root)  # noqa: PLW2901
         elif finding.kind == DOUBTFUL or finding.about in OF_LOADS:
@@ -240,7 +243,10 @@ def _rooted(found: list[Finding]) -> list[Finding]:
             continue
         else:
             root = place
-        roots[finding.group] = root, max(reach_ms, finding.until_ms + TIMER_SLACK_MS)
+        until_ms = finding.until_ms + TIMER_SLACK_MS
+        for key in ((finding.group, stands) for stands in {False, finding.despite_lateness}):
+            _, reach_ms = roots.get(key, (root, -inf))
+            roots[key] = root, max(reach_ms, until_ms)
         linked.append(finding)
     return linked
 
@@ -292,6 +298,7 @@ def listed(found: Sequence[Finding], places: LogPlaces) -> list[Json]:
                 "observed": one.observed,
                 "log": _place(one, places),
                 **({"history": one.history} if one.history else {}),
+                **({"despite_lateness": True} if one.despite_lateness else {}),
                 **({"may_be": one.may_be.because} if one.may_be else {}),
                 **({"times": times} if times > FEW else {}),
             }

@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import fields, replace
 from functools import cache
 from itertools import chain
+from math import inf
 from typing import Any, cast
 
 from reference_coordinator.classic.noted_rules import NotedRules
@@ -41,11 +42,13 @@ EXPECTED = """
     members INT, assigned_members INT, static_members INT, leader STRING, assigned_ms DOUBLE,
     ended_as STRING, duration_ms DOUBLE
 """
-VIOLATIONS = """
+DEPARTURES = """
     group STRING, at_ms DOUBLE, until_ms DOUBLE, request STRING, rule STRING, expected STRING,
     observed STRING, searched BOOLEAN, broker STRING, file STRING, line LONG, api STRING,
     client_id STRING, arrived_ms DOUBLE
 """  # responses that the rules do not explain, each with its request
+DESPITE_LATENESS = ", despite_lateness BOOLEAN"
+"""Of a difference: whether it is one also if anything may be late, as it may be without a CPU."""
 GROUPS = """
     group STRING, requests LONG, explained LONG, first_ms DOUBLE, last_ms DOUBLE,
     max_rebalance_timeout_ms DOUBLE, max_session_timeout_ms DOUBLE,
@@ -63,11 +66,11 @@ BROKEN = "group STRING, promise STRING"
 TABLES = {
     "observed": OBSERVED,
     "expected": EXPECTED,
-    "comparison": compare.COMPARISON,
-    "member_lines": member_lines.MEMBER_LINES,
+    "comparison": compare.COMPARISON + DESPITE_LATENESS,
+    "member_lines": member_lines.MEMBER_LINES + DESPITE_LATENESS,
     "groups": GROUPS,
-    "violations": VIOLATIONS,
-    "departures": VIOLATIONS,
+    "violations": DEPARTURES + DESPITE_LATENESS,
+    "departures": DEPARTURES,
     "bound": BOUND,
     "broken": BROKEN,
     "assigned": assignments.ASSIGNED,
@@ -82,6 +85,10 @@ TABLES = {
     "witnesses": witnesses.WITNESSES,
     "digests": DIGESTS,
 }
+OF_TIME = ("match", "answered_early", "answered_late", "early", "late", "early_line", "late_line")
+"""The outcomes of rows, and the rules of violations, that lateness may explain always."""
+Difference = tuple[str, frozenset[tuple[str, Any]]]
+"""A row of one of the tables DIFFERENCES, but for its times."""
 Tries = Mapping[frozenset[str], frozenset[str] | None]
 """By the promises that a try took for broken: the rules that it read, None if it failed."""
 
@@ -131,8 +138,11 @@ def _checked(evidence: GroupEvidence, chunks: Iterable[Chunk]) -> Iterator[Named
             yield from checker.add(batch) or ()
         judgement.add(batch)
     found = judgement.compared()
+    despite_lateness = _despite_lateness(evidence, found)
     ends = chain.from_iterable(checker.end() for checker in beside)
     for name, row in chain(_rows_of(found), _unexpected_loads(evidence), ends):
+        if name in DIFFERENCES:
+            row["despite_lateness"] = _but_for_times(name, row) in despite_lateness
         if name in DUE and row["line"] is None:
             row.update(evidence.last_line(row[DUE[name]]))
         evidence.is_wrong |= name in DIFFERENCES and row.get("outcome") != "match"
@@ -140,6 +150,35 @@ def _checked(evidence: GroupEvidence, chunks: Iterable[Chunk]) -> Iterator[Named
     yield from evidence.final_rows(judgement.explained, judgement.record_bytes)
     if evidence.members.has_statics:
         yield from _promises(evidence, found, noted, judgement.replay)
+
+
+def _despite_lateness(evidence: GroupEvidence, found: Tables) -> set[Difference]:
+    """Return the differences that lateness for want of a CPU does not explain either.
+
+    The group is replayed again, with as much more tolerance. What tells of a time alone is left
+    out, and all of a group whose orders are too many to be tried.
+    """
+    context = evidence.context
+    if not 0.0 < context.late_ms < inf or is_explained(found):
+        return set()
+    tables = _compared(
+        evidence,
+        context.profile,
+        first_alone=context.first_alone,
+        late_ms=context.late_ms,
+    )
+    if not all(row["searched"] for row in tables["violations"]):
+        return set()
+    return {
+        _but_for_times(name, row)
+        for name in DIFFERENCES
+        for row in tables[name]
+        if row.get("outcome", row.get("rule")) not in OF_TIME
+    }
+
+
+def _but_for_times(table: str, row: Json) -> Difference:
+    return table, frozenset((name, row[name]) for name in row if not name.endswith("_ms"))
 
 
 def _rows_of(tables: Tables) -> Iterator[Named]:
@@ -180,9 +219,10 @@ def _compared(
     *,
     first_alone: bool,
     first: GroupReplay | None = None,
+    late_ms: float = 0.0,
 ) -> Tables:
     """Check all evidence by some rules; `first` is its replay by others, see `GroupReplay`."""
-    judgement = GroupCheck(evidence, profile, first_alone, first)
+    judgement = GroupCheck(evidence, profile, first_alone, first, late_ms)
     for batch in evidence.batches:
         judgement.add(batch)
         if first_alone and judgement.is_wrong:

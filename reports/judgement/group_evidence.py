@@ -25,7 +25,15 @@ from reports.judgement.collector import collector_paused
 from reports.judgement.coordinators.coordinator_epochs import Unsure
 from reports.judgement.coordinators.elections import of_shutdown
 from reports.judgement.coordinators.wire_epochs import NO_EPOCHS, TOLERANCE, WireEpochs, in_turn
-from reports.judgement.logged import REQUEST, Chunk, HeldUp, KeptChunks, LoggedRow, Requests
+from reports.judgement.logged import (
+    REQUEST,
+    Chunk,
+    HeldUp,
+    KeptChunks,
+    LoggedRow,
+    Requests,
+    earlier,
+)
 from reports.judgement.members import Members, Pace
 from reports.judgement.run_context import RunContext
 from reports.judgement.timelines import compare, member_lines, timeline
@@ -227,15 +235,17 @@ class GroupCheck:
     first_alone: bool = False
     first: GroupReplay | None = None
     """That by other rules, if it noted what it read of those that differ, see `GroupReplay`."""
+    late_ms: float = 0.0  # so much later than otherwise anything may happen, and be logged
     explained: int = 0
 
     @cached_property
     def replay(self) -> GroupReplay:
         """Its replay."""
+        tolerance = Tolerance() if self.evidence.wire is None else TOLERANCE
         return GroupReplay(
             self.evidence.beforehand,
             self.profile,
-            Tolerance() if self.evidence.wire is None else TOLERANCE,
+            tolerance.wider(self.late_ms),
             first_alone=self.first_alone,
             first=self.first,
         )
@@ -243,7 +253,10 @@ class GroupCheck:
     def add(self, batch: Batch) -> None:
         """Replay one more batch, as far as that is possible."""
         with collector_paused():
-            self.replay.add(batch.replayed, batch.hints, batch.known_ms)
+            seen, known_ms = batch.replayed, batch.known_ms - self.late_ms
+            if self.late_ms:
+                seen = [earlier(one, self.late_ms) for one in seen]
+            self.replay.add(seen, batch.hints, known_ms)
         if batch.known_ms > -inf:
             self.explained += sum(checked.explained for checked in self.replay.checked())
 

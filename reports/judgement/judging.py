@@ -61,6 +61,7 @@ def context_of(
         ),
         (*pauses, *as_stalls(standstills)),
         standstills,
+        run.late_ms,
         run.outages,
         first_alone=is_patchy(merged.processes),
         rules=rules.own,

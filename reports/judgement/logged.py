@@ -193,6 +193,11 @@ class HeldUp:
         return replace(seen, earliest_ms=earliest_ms, latest_ms=latest_ms, taken_ms=taken_ms)
 
 
+def earlier(seen: ObservedRequest, by_ms: float) -> ObservedRequest:
+    """Return a request whose line may have been written so late."""
+    return replace(seen, earliest_ms=seen.earliest_ms - by_ms, taken_ms=seen.started_ms)
+
+
 _unpacked: Callable[[bytes], Chunk] = msgspec.msgpack.Decoder(Chunk).decode
 
 

@@ -34,6 +34,8 @@ class RunContext:
     stalls: tuple[Stall, ...] = ()
     standstills: tuple[Disturbance, ...] = ()
     """The stalls that no fault of the journal is, with what they are known by."""
+    late_ms: float = 0.0
+    """How late anything may be where a CPU was missing: 0 where none was, inf if nothing tells."""
     outages: tuple[Outage, ...] = ()
     first_alone: bool = False
     rules: Profile | None = None

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Union
 from pydantic import Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema
 
-from scenarios.faults import broker, disk_and_clock, group, member, network, topic
+from scenarios.faults import broker, disk_and_clock, group, member, network, topic, wire
 from scenarios.faults.base import NETWORKS, Fault, Needs
 
 FAULTS: dict[str, type[Fault]] = {
@@ -34,12 +34,12 @@ FAULTS: dict[str, type[Fault]] = {
         broker.BrokerRestart,
         network.BrokerPartition,
         network.BrokerSlowNetwork,
-        network.NetPartition,
-        network.NetIsolate,
-        network.NetDelay,
-        network.NetDropAnswers,
-        network.NetHold,
-        network.NetDuplicate,
+        wire.NetPartition,
+        wire.NetIsolate,
+        wire.NetDelay,
+        wire.NetDropAnswers,
+        wire.NetHold,
+        wire.NetDuplicate,
         disk_and_clock.DiskFull,
         disk_and_clock.DiskSlow,
         disk_and_clock.ClockSkew,

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from scenarios import timing
 from scenarios.durations import PositiveMs
-from scenarios.faults.base import Fault
-from scenarios.faults.finding import Finding, grouped
+from scenarios.faults.base import Fault, Finding, grouped
 from scenarios.faults.targeted import BrokerAway, BrokerFault
 from scenarios.fields import PositiveCount
 from scenarios.problems import Path, Problem, ScenarioError
@@ -18,6 +17,7 @@ from scenarios.targets import Brokers
 
 if TYPE_CHECKING:
     from chaos.broker_probe import Question
+    from scenarios.external import Verb
 
 
 class BrokerDown(BrokerFault):
@@ -34,8 +34,8 @@ class BrokerDown(BrokerFault):
     def inject(self) -> None:
         """Take the broker down; its process is gone when this returns."""
         self._probe.note_logs()
-        cluster = self._context.cluster
-        (cluster.kill if self.process == "killed" else cluster.stop_broker)(self._broker)
+        verb: Verb = "kill" if self.process == "killed" else "stop"
+        self._context.cluster.act(verb, self._broker)
         self._is_down = True
         self._hit.details["log_lines"] = self._probe.log_lines()
 
@@ -59,7 +59,7 @@ class BrokerDown(BrokerFault):
         is_ours = self._hit.undo is not None and "hook" not in self._hit.undo
         if is_ours and not self._is_down:
             self._context.end_broker(self._broker)
-        self._context.cluster.start_broker(self._broker)
+        self._context.cluster.act("start", self._broker)
         return "started, and ready for requests"
 
 
@@ -163,7 +163,7 @@ class BrokerPause(BrokerAway):
 
     def inject(self) -> None:
         """Freeze the broker and send it a request: the kernel accepts the connection."""
-        self._context.cluster.pause(self._broker)
+        self._context.cluster.act("pause", self._broker)
         time.sleep(timing.FROZEN_S)
         self._question = self._probe.ask()
 
@@ -183,7 +183,7 @@ class BrokerPause(BrokerAway):
     def heal(self) -> str:
         """Let the broker go on."""
         try:
-            self._context.cluster.resume(self._broker)
+            self._context.cluster.act("resume", self._broker)
         finally:
             if self._question:
                 self._question.close()

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Literal
 
 from scenarios import timing
 from scenarios.durations import PositiveMs, SignedMs, format_ms
-from scenarios.faults.finding import Finding, grouped
+from scenarios.faults.base import Finding, grouped
 from scenarios.faults.targeted import BrokerAway, BrokerFault
 from scenarios.problems import Path, Problem
 from scenarios.setup import Setup
 
 if TYPE_CHECKING:
     from chaos.clusters.clock import Reading
-    from chaos.slow_disk import SlowDisk
+    from chaos.clusters.volume import SlowDisk
 
 _NO_SPACE = "No space left on device"
 
@@ -52,7 +52,7 @@ class DiskFull(BrokerAway):
         """Free the disk and start the broker; it takes requests when this returns."""
         self._context.cluster.volume(self._broker).free()
         self._context.end_broker(self._broker)  # its process may be ending still
-        self._context.cluster.start_broker(self._broker)
+        self._context.cluster.act("start", self._broker)
         return "disk freed, started, and ready for requests"
 
 

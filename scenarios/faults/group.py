@@ -10,8 +10,7 @@ from pydantic import BeforeValidator, Field
 from kafka_protocol.errors import Error, name_of
 from scenarios import timing
 from scenarios.durations import PositiveMs, now_ms
-from scenarios.faults.base import Fault, Hit, Planned
-from scenarios.faults.finding import Finding
+from scenarios.faults.base import Fault, Finding, Hit, Planned
 from scenarios.faults.member import MemberRestart
 from scenarios.faults.targeted import (
     Becomes,
@@ -213,7 +212,7 @@ class RemoveMembers(Fault):
 
     def _request(self) -> "Request | None":
         """Return the request from the latest line about it."""
-        return self._context.witness.left_since(self._client_id, self._sent_ms)
+        return self._context.witness.latest(self._client_id, self._sent_ms, "LEAVE_GROUP")
 
 
 class CoordinatorMove(Fault):

@@ -7,9 +7,9 @@ member.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Literal
 
+from kafka_protocol.errors import Error
 from scenarios.durations import PositiveMs, format_ms, now_ms
-from scenarios.faults.base import Fault, Hit, Planned
-from scenarios.faults.finding import Finding
+from scenarios.faults.base import Fault, Finding, Hit, Planned
 from scenarios.faults.targeted import (
     Becomes,
     MemberAway,
@@ -82,13 +82,13 @@ class MemberKill(MemberAway):
     def inject(self) -> None:
         """Kill the member; its sockets are gone when this returns."""
         self._context.witness.poll()
-        last = self._context.witness.last_request(self._hit.target)
+        last = self._context.witness.latest(self._hit.target)
         # the broker may name it otherwise: from inside a container, or behind a NAT
         if last and self._context.is_open(last.connection):
             self._connection = last.connection
         self._is_static = bool(last and last.instance_id)
         self._began_ms = now_ms()
-        self._context.members.kill(self._hit.target)
+        self._context.members.order("kill", self._hit.target)
         self._killed_ms = now_ms()
 
     def verify(self) -> Finding:
@@ -98,7 +98,7 @@ class MemberKill(MemberAway):
         ends as well: its crash looks like a close, and the evidence says so.
         """
         member, silence = self._hit.target, self._evidence.silence(self._killed_ms)
-        left = self._context.witness.left_since(member, self._began_ms)
+        left = self._context.witness.latest(member, self._began_ms, "LEAVE_GROUP")
         if left:
             return Finding(False, f"{member} said goodbye with LEAVE_GROUP ({left.place})")
         if self._connection and self._context.is_open(self._connection):
@@ -120,7 +120,7 @@ class Frozen(OneMember):
     def heal(self) -> str:
         """Let the member go on; its next request is on its way when this returns."""
         self._healing_ms = now_ms()
-        self._context.members.resume(self._hit.target)
+        self._context.members.order("resume", self._hit.target)
         return "resumed over the control channel"
 
     def verify_healed(self) -> Finding:
@@ -157,7 +157,7 @@ class MemberPause(Frozen, MemberAway):
 
     def inject(self) -> None:
         """Freeze the member; its last thread stops within some milliseconds."""
-        self._context.members.pause(self._hit.target)
+        self._context.members.order("pause", self._hit.target)
         self._began_ms = now_ms()
 
 
@@ -195,12 +195,12 @@ class MemberSlowPoll(Frozen, MemberFault):
     def inject(self) -> None:
         """Let the application poll no more."""
         self._began_ms = now_ms()
-        self._context.members.stop_polling(self._hit.target)
+        self._context.members.order("stop-polling", self._hit.target)
 
     def verify(self) -> Finding:
         """Return whether a dynamic member left, and whether it is silent (KIP-345)."""
         silence = self._evidence.silence(now_ms() - self._evidence.least_silence_ms)
-        left = self._context.witness.left_since(self._hit.target, self._began_ms)
+        left = self._context.witness.latest(self._hit.target, self._began_ms, "LEAVE_GROUP")
         if left is None:
             return silence
         after_ms = round(left.arrived_ms) - self._began_ms
@@ -244,13 +244,13 @@ class DuplicateInstance(MemberFault):
     def inject(self) -> None:
         """Start the duplicate; it has not joined yet when this returns."""
         self._began_ms = now_ms()
-        self._context.members.duplicate(self._hit.target)
+        self._context.members.order("duplicate", self._hit.target)
 
     def verify(self) -> Finding:
         """Return whether the brokers let the duplicate in and fenced the member."""
         witness, duplicate = self._context.witness, self._hit.details["duplicate"]
         witness.poll()
-        joined = witness.joined_since(duplicate, self._began_ms)
+        joined = witness.latest(duplicate, self._began_ms, "JOIN_GROUP", Error.NONE)
         if joined is None:
             return Finding(False, f"no JOIN_GROUP of {duplicate} was answered NONE")
         came = f"JOIN_GROUP of {duplicate} answered NONE ({joined.place})"
@@ -268,9 +268,9 @@ class DuplicateInstance(MemberFault):
         """End the duplicate and start the member; it has not joined yet when this returns."""
         self._healing_ms = now_ms()
         members, member = self._context.members, self._hit.target
-        members.end_duplicate(member)
-        members.stop(member)  # it would be fenced by the next process, if it is not yet
-        members.start(member)
+        members.order("end-duplicate", member)
+        members.order("stop", member)  # it would be fenced by the next process, if it is not yet
+        members.order("start", member)
         return "the duplicate ended, the member started afresh over the control channel"
 
 
@@ -292,7 +292,6 @@ class SwapInstance(Fault):
     """How long they keep the instance id of the other."""
 
     _own: Mapping[str, str] = {}
-    _lost: tuple[str, ...] = ()
     _began_ms: int = 0
     _healing_ms: int = 0
 
@@ -336,30 +335,21 @@ class SwapInstance(Fault):
     def inject(self) -> None:
         """Close both, and start each with the id of the other; they have not joined yet."""
         self._began_ms = now_ms()
-        self._lost = self._context.members.restart_as(self._swapped)
+        self._context.members.restart_as(self._swapped)
 
     def verify(self) -> Finding:
         """Return whether the brokers let each join with the id of the other."""
-        if self._lost:
-            return Finding(False, f"{self._lost[0]}: lost with its worker")
         return self._joined(self._swapped, self._began_ms)
 
     def heal(self) -> str:
         """Close both, and start each with its own id; they have not joined yet."""
         self._healing_ms = now_ms()
-        self._lost = self._context.members.restart_as(self._own)
-        there = [member for member in self._own if member not in self._lost]
-        if not self._lost:
-            return "both restarted with their own instance ids over the control channel"
-        how = f"{there[0]} restarted with its own instance id over the control channel"
-        return f"{how}; {self._lost[0]}: lost with its worker"
+        self._context.members.restart_as(self._own)
+        return "both restarted with their own instance ids over the control channel"
 
     def verify_healed(self) -> Finding:
-        """Wait until the brokers let each join with its own id; one that is lost does not."""
-        ids = {member: one for member, one in self._own.items() if member not in self._lost}
-        found = self._joined(ids, self._healing_ms)
-        lost = "".join(f"; {member}: lost with its worker" for member in self._lost)
-        return Finding(found.holds and not lost, found.evidence + lost)
+        """Wait until the brokers let each join with its own id."""
+        return self._joined(self._own, self._healing_ms)
 
     @property
     def _swapped(self) -> Mapping[str, str]:

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BeforeValidator
 
 from scenarios.durations import PositiveMs, format_ms, now_ms
-from scenarios.faults.base import Fault, Hit
-from scenarios.faults.finding import Finding
+from scenarios.faults.base import Fault, Finding, Hit
 from scenarios.fields import Flag, InstanceId, Part
 from scenarios.problems import Path, Problem, shown, unknown
 from scenarios.setup import SAME, Identity, MemberSpec, Setup
@@ -55,7 +54,7 @@ class OneMember(Fault):
 
     def inject(self) -> None:
         """Close the member; it is closed when this returns."""
-        self._context.members.stop(self._hit.target)
+        self._context.members.order("stop", self._hit.target)
         self._began_ms = now_ms()
 
     def verify(self) -> Finding:
@@ -65,7 +64,7 @@ class OneMember(Fault):
     def heal(self) -> str:
         """Start the member; it has not joined yet when this returns."""
         self._healing_ms = now_ms()
-        self._context.members.start(self._hit.target, self._identity)
+        self._context.members.order("start", self._hit.target, self._identity)
         return "started over the control channel"
 
     def verify_healed(self) -> Finding:

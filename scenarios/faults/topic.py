@@ -5,8 +5,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Literal, Self
 
 from scenarios import timing
-from scenarios.faults.base import Fault, Hit
-from scenarios.faults.finding import Finding
+from scenarios.faults.base import Fault, Finding, Hit
 from scenarios.fields import Partitions
 from scenarios.problems import Path, Problem, unknown
 from scenarios.setup import Setup

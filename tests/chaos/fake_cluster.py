@@ -114,34 +114,30 @@ class FakeCluster:
     def start(self) -> None: ...
     def stop(self) -> None: ...
 
-    def kill(self, broker_id: int) -> None:
-        self._called("kill", broker_id, is_up=True)
-        if broker_id not in self.immortal:
-            self._by_id[broker_id].end()
-
-    def stop_broker(self, broker_id: int) -> None:
-        self._called("stop", broker_id, is_up=True)
-        if broker_id in self.immortal:
-            raise ClusterError(f"broker {broker_id} still runs 20 s after SIGTERM")
-        broker = self._by_id[broker_id]
-        with broker.log.open("a") as log:
-            log.write(f"1 1795261540000 1 {SHUTDOWN_LINE}\n")
-        broker.end()
-
-    def start_broker(self, broker_id: int) -> None:
-        self._called("start", broker_id, is_up=False)
-        if broker_id in self.lost:
-            raise ClusterError(f"broker {broker_id} not ready after 60 s")
-        self._by_id[broker_id].start()
-
-    def pause(self, broker_id: int) -> None:
-        self._called("pause", broker_id, is_up=True)
-        if broker_id not in self.immortal:
-            self._by_id[broker_id].goes_on.clear()
-
-    def resume(self, broker_id: int) -> None:
-        self._called("resume", broker_id, is_up=True)
-        self._by_id[broker_id].goes_on.set()
+    def act(self, verb: str, broker_id: int) -> None:
+        broker, is_immortal = self._by_id[broker_id], broker_id in self.immortal
+        self.calls.append((verb, broker_id))
+        if broker.is_up == (verb == "start"):
+            raise ClusterError(
+                f"broker {broker_id} {'already runs' if broker.is_up else 'is down'}"
+            )
+        match verb:
+            case "kill" if not is_immortal:
+                broker.end()
+            case "stop" if is_immortal:
+                raise ClusterError(f"broker {broker_id} still runs 20 s after SIGTERM")
+            case "stop":
+                with broker.log.open("a") as log:
+                    log.write(f"1 1795261540000 1 {SHUTDOWN_LINE}\n")
+                broker.end()
+            case "start" if broker_id in self.lost:
+                raise ClusterError(f"broker {broker_id} not ready after 60 s")
+            case "start":
+                broker.start()
+            case "pause" if not is_immortal:
+                broker.goes_on.clear()
+            case "resume":
+                broker.goes_on.set()
 
     def end_connections(self, broker_id: int) -> None:
         self._by_id[broker_id].end_connections()
@@ -188,8 +184,3 @@ class FakeCluster:
             raise ChaosError(f"no broker answers at 127.0.0.1:{port}")
         asked = next(number for number in up if self._by_id[number].port == port)
         return frozenset(up - self.lagging - self.seen_lagging.get(asked, set()))
-
-    def _called(self, what: str, broker_id: int, *, is_up: bool) -> None:
-        self.calls.append((what, broker_id))
-        if self._by_id[broker_id].is_up != is_up:
-            raise ClusterError(f"broker {broker_id} {'does not run' if is_up else 'already runs'}")

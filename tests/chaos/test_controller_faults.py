@@ -99,13 +99,14 @@ def test_a_broker_that_does_not_come_back_is_not_healed(run, experiment):
 
 
 def test_a_fault_waits_for_a_broker_that_another_fault_holds(run, experiment, monkeypatch):
-    start, calls = run.cluster.start_broker, run.cluster.calls
+    act, calls = run.cluster.act, run.cluster.calls
 
-    def start_once_waited_for(broker):
-        until(lambda: is_waiting(run) and (broker == 2 or ("start", 2) in calls))
-        start(broker)
+    def start_once_waited_for(verb, broker):
+        if verb == "start":
+            until(lambda: is_waiting(run) and (broker == 2 or ("start", 2) in calls))
+        act(verb, broker)
 
-    monkeypatch.setattr(run.cluster, "start_broker", start_once_waited_for)
+    monkeypatch.setattr(run.cluster, "act", start_once_waited_for)
     comes_second(run, ("kill", 1))
     both = KILL.replace("{coordinator-of: static}", "{brokers: [1, 2]}")
     assert run.of(experiment(both, KILL)) == GOOD

@@ -166,23 +166,6 @@ def heal(path):
         return fault_runner.heal(journal)
 
 
-def test_what_ends_with_the_run_needs_no_undo(path):
-    broker = "nothing to undo: broker 2 ends with all that is left of its cluster"
-    for undo, how in (
-        ({"do": "start-broker", "broker": 2}, broker),
-        ({"do": "resume-broker", "broker": 2}, broker),
-        (
-            {"do": "end-duplicate", "member": "m"},
-            "the load process is gone, and its members with it",
-        ),
-    ):
-        intend(path, **undo)
-        [healed] = heal(path)
-        assert healed.healed
-        assert how in healed.how
-        assert open_faults(read(path)) == ()
-
-
 def test_a_load_process_that_died_too_leaves_nothing_to_undo(path):
     with Journal(path) as journal:
         for number in (1, 2):

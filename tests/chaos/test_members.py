@@ -14,36 +14,25 @@ def members(load: FakeLoad) -> Members:
 
 
 def test_orders_reach_the_load_process(load, members):
-    members.stop("static-2")
+    members.order("stop", "static-2")
     assert {row["name"]: row["state"] for row in members.list()}["static-2"] == "stopped"
-    members.start("static-2")
+    members.order("start", "static-2", {"instance_id": "app-2"})
+    until(lambda: '"groupInstanceId":"app-2"' in load.log.path.read_text())
+    more = ("duplicate", "end-duplicate", "kill", "pause", "stop-polling", "resume")
+    for order in more:
+        members.order(order, "static-2")
     members.quit()
     assert [order[:2] for order in load.orders] == [
-        ("stop", "static-2"),
-        ("members", ""),
-        ("start", "static-2"),
+        *(("stop", "static-2"), ("members", ""), ("start", "static-2")),
+        *((order, "static-2") for order in more),
         ("quit", ""),
     ]
-
-
-def test_a_start_may_change_the_identity_and_a_duplicate_may_be_started(load, members):
-    members.duplicate("static-2")
-    members.end_duplicate("static-2")
-    members.kill("static-2")
-    members.start("static-2", {"instance_id": "app-2"})
-    assert [order[:2] for order in load.orders] == [
-        ("duplicate", "static-2"),
-        ("end-duplicate", "static-2"),
-        ("kill", "static-2"),
-        ("start", "static-2"),
-    ]
-    until(lambda: '"groupInstanceId":"app-2"' in load.log.path.read_text())
 
 
 def test_a_refusal_is_reported(load, members):
     load.refused.add("lone")
     with pytest.raises(ChaosError, match="refused 'start lone': no user runs member 'lone' now"):
-        members.start("lone")
+        members.order("start", "lone")
 
 
 def test_a_wrong_token_and_a_process_that_has_ended_are_reported(load, members):
@@ -51,7 +40,7 @@ def test_a_wrong_token_and_a_process_that_has_ended_are_reported(load, members):
         Members(load.port, "another").list()
     load.die()
     with pytest.raises(LoadGoneError, match=f"127.0.0.1:{load.port}"):
-        members.stop("lone")
+        members.order("stop", "lone")
     with pytest.raises(LoadGoneError), members.watch(lambda _: None):
         pass
 
@@ -66,7 +55,7 @@ def test_a_process_that_ends_as_it_is_connected_to_is_reported(load, members, mo
 
     monkeypatch.setattr("chaos.members.socket.create_connection", half_closed)
     with pytest.raises(LoadGoneError):
-        members.stop("lone")
+        members.order("stop", "lone")
     assert made[0].fileno() == -1, "it is closed"
 
 
@@ -74,7 +63,7 @@ def test_a_load_process_that_hangs_is_reported():
     with socket.create_server(("127.0.0.1", 0)) as silent:
         members = Members(silent.getsockname()[1], TOKEN, timeout_s=0.05)
         with pytest.raises(ChaosError, match=r"did not answer 'stop lone' within 0.05 s"):
-            members.stop("lone")
+            members.order("stop", "lone")
 
 
 def test_the_end_of_the_load_process_is_noticed_at_once(load, members):
@@ -95,5 +84,5 @@ def test_the_end_of_watching_is_not_the_end_of_the_load_process(members):
 def test_a_member_that_is_gone_with_its_worker_is_no_refusal(load, members):
     load.gone.add("lone")
     with pytest.raises(WorkerGoneError, match="worker-1 is gone"):
-        members.stop("lone")
-    members.stop("static-2")
+        members.order("stop", "lone")
+    members.order("stop", "static-2")

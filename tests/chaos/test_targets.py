@@ -8,7 +8,6 @@ from scenarios.targets import (
     LeaderMemberOf,
     Names,
     PartitionLeader,
-    in_words,
 )
 
 LEADERS = {"mixed": "lone"}
@@ -63,10 +62,3 @@ def test_every_form_selects_brokers(fake_cluster):
         (Brokers(brokers=(3, 1, 3)), (3, 1)),
     ):
         assert brokers(target, fake_cluster) == ids
-
-
-def test_targets_in_words():
-    assert in_words("all", "orders") == "all of orders"
-    assert in_words(Names(names=("a", "b")), None) == "a, b"
-    leader = LeaderMemberOf.model_validate({"leader-member-of": "orders"})
-    assert in_words(leader, None) == "leader-member-of: orders"

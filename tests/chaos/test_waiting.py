@@ -4,12 +4,12 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from time import sleep
 
 import pytest
 
-from chaos.waiting import exit_code, wait_interruptibly
+from chaos.waiting import exit_code
 
 
 class CameError(Exception):
@@ -43,27 +43,10 @@ def signalled() -> Iterator[None]:
         signal.signal(number, handler)
 
 
-def process(program: str) -> "subprocess.Popen[bytes]":
-    return subprocess.Popen([sys.executable, "-c", program])
-
-
-@pytest.mark.usefixtures("signalled")
-def test_a_wait_for_ever_is_ended_by_a_signal_to_any_thread() -> None:
-    with pytest.raises(CameError):
-        wait_interruptibly(sleep)
-
-
 @pytest.mark.usefixtures("signalled")
 def test_a_wait_for_a_process_is_ended_by_a_signal_to_any_thread() -> None:
-    with process("import time; time.sleep(60)") as child:
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as child:
         with pytest.raises(CameError):
             exit_code(child)
         child.kill()
-
-
-def test_it_waits_until_something_is_found() -> None:
-    with process("raise SystemExit(0)") as child:
-        assert exit_code(child) == 0
-    answers = iter([None, None, 3])
-    look: Callable[[float], int | None] = lambda _: next(answers)
-    assert wait_interruptibly(look) == 3
+        assert exit_code(child) == -signal.SIGKILL

@@ -22,13 +22,13 @@ def test_the_latest_request_has_its_place(log, witness):
     line = log.request("static-3", "OFFSET_COMMIT", T + 500, error=None)
     log.request("static-1", "HEARTBEAT", T + 900)
     witness.poll()
-    last = witness.last_request("static-3")
+    last = witness.latest("static-3")
     assert (last.api, last.completed_ms, last.error_code) == ("OFFSET_COMMIT", T + 500, None)
     assert last.place == f"group.log of broker 2, line {line}"
-    assert witness.silent_since("static-3", T + 501)
-    assert not witness.silent_since("static-3", T + 500)
-    assert witness.last_request("static-2") is None
-    assert witness.silent_since("static-2", 0)
+    assert witness.latest("static-3", T + 501) is None
+    assert witness.latest("static-3", T + 500)
+    assert witness.latest("static-2") is None
+    assert witness.latest("static-2", 0) is None
 
 
 def test_threads_that_wait_for_a_reading_share_the_next(log, witness, monkeypatch):
@@ -56,9 +56,11 @@ def test_the_answer_of_a_pending_request_does_not_show_that_a_client_is_alive(lo
     # The member was stopped at T + 10 while its JoinGroup, 2 s old, was waiting for the others.
     log.request("static-3", "JOIN_GROUP", T + 1000, total_ms=1995.5, member_id="static-3-old")
     witness.poll()
-    assert witness.silent_since("static-3", T + 10)
-    assert witness.joined_since("static-3", T + 10) is None
-    assert witness.joined_since("static-3", T - 1000).member_id == "static-3-old"
+    assert witness.latest("static-3", T + 10) is None
+    assert witness.latest("static-3", T + 10, "JOIN_GROUP", Error.NONE) is None
+    assert (
+        witness.latest("static-3", T - 1000, "JOIN_GROUP", Error.NONE).member_id == "static-3-old"
+    )
 
 
 def test_a_join_or_sync_counts_only_without_an_error(log, witness):
@@ -68,33 +70,33 @@ def test_a_join_or_sync_counts_only_without_an_error(log, witness):
     log.request("static-3", "JOIN_GROUP", T + 2, error=Error.FENCED_INSTANCE_ID)
     log.request("static-3", "SYNC_GROUP", T + 3, error=Error.REBALANCE_IN_PROGRESS)
     witness.poll()
-    assert witness.joined_since("static-3", T) is None
-    assert witness.synced_since("static-3", T) is None
+    assert witness.latest("static-3", T, "JOIN_GROUP", Error.NONE) is None
+    assert witness.latest("static-3", T, "SYNC_GROUP", Error.NONE) is None
     joined = log.request("static-3", "JOIN_GROUP", T + 4, member_id="static-3-a")
     synced = log.request("static-3", "SYNC_GROUP", T + 5)
     witness.poll()
-    assert witness.joined_since("static-3", T).line == joined
-    assert witness.joined_since("static-3", T).member_id == "static-3-a"
-    assert witness.synced_since("static-3", T).line == synced
-    assert witness.synced_since("static-3", T + 6) is None
+    assert witness.latest("static-3", T, "JOIN_GROUP", Error.NONE).line == joined
+    assert witness.latest("static-3", T, "JOIN_GROUP", Error.NONE).member_id == "static-3-a"
+    assert witness.latest("static-3", T, "SYNC_GROUP", Error.NONE).line == synced
+    assert witness.latest("static-3", T + 6, "SYNC_GROUP", Error.NONE) is None
 
 
 def test_a_growing_file_is_read_once_and_by_whole_lines(log, witness, monkeypatch):
     witness.poll()  # not there yet
     log.request("a", "HEARTBEAT", T)
     witness.poll()
-    assert witness.last_request("a").line == 1
+    assert witness.latest("a").line == 1
     text = f"2 {T + 7} {nanos(T + 7)} {request_text('a', 'HEARTBEAT')}\n"
     with log.path.open("a") as file:
         for part in (text[:40], text[40:-1]):
             file.write(part)
             file.flush()
             witness.poll()
-            assert witness.last_request("a").completed_ms == T
+            assert witness.latest("a").completed_ms == T
         file.write("\n")
     witness.poll()
-    assert witness.last_request("a").completed_ms == T + 7
-    assert witness.last_request("a").line == 2
+    assert witness.latest("a").completed_ms == T + 7
+    assert witness.latest("a").line == 2
 
     read = []
     monkeypatch.setattr("chaos.witness._request", lambda *given: read.append(given))
@@ -107,7 +109,7 @@ def test_a_line_may_be_longer_than_what_is_read_at_once(log, witness, monkeypatc
     for number in range(3):
         log.request("a", "HEARTBEAT", T + number)
     witness.poll()
-    assert (witness.last_request("a").completed_ms, witness.last_request("a").line) == (T + 2, 3)
+    assert (witness.latest("a").completed_ms, witness.latest("a").line) == (T + 2, 3)
 
 
 def test_the_half_line_of_a_killed_broker_hides_no_later_one(log, witness):
@@ -115,14 +117,14 @@ def test_the_half_line_of_a_killed_broker_hides_no_later_one(log, witness):
     log.path.write_text(text[:-60] + text + "\n" + "Completed request: no\n\xff\xfe\n")
     log.request("a", "HEARTBEAT", T + 9)
     witness.poll()
-    assert witness.last_request("a").completed_ms == T + 9
+    assert witness.latest("a").completed_ms == T + 9
 
 
 def test_lines_may_stand_in_swapped_order(log, witness):
     log.request("a", "SYNC_GROUP", T + 20)
     log.request("a", "HEARTBEAT", T + 10)
     witness.poll()
-    assert witness.last_request("a").api == "SYNC_GROUP"
+    assert witness.latest("a").api == "SYNC_GROUP"
 
 
 def test_the_leader_is_known_by_its_name(log, witness):
@@ -167,7 +169,7 @@ def test_a_group_may_move_to_another_broker(tmp_path: Path):
     two.request("a", "HEARTBEAT", T + 600)
     witness.poll()
     assert witness.leader("static") == "b"
-    assert witness.last_request("a").broker == 1
+    assert witness.latest("a").broker == 1
 
 
 def test_a_fenced_answer_is_found_whatever_was_asked(log, witness):
@@ -188,10 +190,10 @@ def test_a_fenced_answer_is_found_whatever_was_asked(log, witness):
 def test_a_commit_without_partitions_has_no_answer_and_one_that_went_well_has(log, witness):
     log.request("a", "OFFSET_COMMIT", T, error=None)
     witness.poll()
-    assert witness.last_request("a").error_code is None
+    assert witness.latest("a").error_code is None
     log.request("a", "OFFSET_COMMIT", T + 1)
     witness.poll()
-    assert witness.last_request("a").error_code == 0
+    assert witness.latest("a").error_code == 0
 
 
 def test_a_leave_group_has_the_members_that_it_removes(log, witness):
@@ -199,9 +201,9 @@ def test_a_leave_group_has_the_members_that_it_removes(log, witness):
     log.request("remover", "LEAVE_GROUP", T, error=0, removed=removed)
     log.request("static-1", "LEAVE_GROUP", T, error=Error.UNKNOWN_MEMBER_ID)
     witness.poll()
-    assert witness.left_since("remover", T).removed == (("static-0", 0), ("ghost", 25))
-    assert witness.left_since("static-1", T).removed == ()
-    assert witness.left_since("static-1", T + 2) is None
+    assert witness.latest("remover", T, "LEAVE_GROUP").removed == (("static-0", 0), ("ghost", 25))
+    assert witness.latest("static-1", T, "LEAVE_GROUP").removed == ()
+    assert witness.latest("static-1", T + 2, "LEAVE_GROUP") is None
 
 
 @pytest.fixture
@@ -240,9 +242,9 @@ def test_the_logs_of_older_releases_tell_the_same(log, witness, thread, logger, 
 
     log.path.write_text(f"2026-11-21 11:45:40,250 {join}\n2026-11-21 11:45:40,500 {led}\n")
     witness.poll()
-    last = witness.last_request("a")
+    last = witness.latest("a")
     assert (last.completed_ms, last.line) == (T + 500, 2)
-    joined = witness.joined_since("a", T)
+    joined = witness.latest("a", T, "JOIN_GROUP", Error.NONE)
     assert (joined.completed_ms, joined.arrived_ms, joined.line) == (T + 250, T + 151, 1)
     assert witness.leader("static") == "a"
     with log.path.open("a") as file:
@@ -254,7 +256,7 @@ def test_the_logs_of_older_releases_tell_the_same(log, witness, thread, logger, 
 def test_a_client_cannot_write_the_time(log, witness):
     log.path.write_text(f"1 x {T} 2026-11-21 11:45:40,250 {request_text('a', 'HEARTBEAT')}\n")
     witness.poll()
-    assert witness.last_request("a") is None
+    assert witness.latest("a") is None
 
 
 def test_a_request_may_be_written_as_text(tmp_path: Path):
@@ -276,7 +278,7 @@ def test_a_request_may_be_written_as_text(tmp_path: Path):
     )
     witness = Witness({1: log})
     witness.poll()
-    synced = witness.synced_since("static-1", 0)
+    synced = witness.latest("static-1", 0, "SYNC_GROUP", Error.NONE)
     assert (synced.api, synced.group, synced.instance_id) == ("SYNC_GROUP", "static", "static-1")
     assert synced.completed_ms == 1795252505123
     assert synced.arrived_ms == pytest.approx(1795252505124 - 365.046)
@@ -293,10 +295,10 @@ def test_a_clock_that_is_set_off_moves_no_request(log, witness):
     beat(T, T)
     beat(T + 1_000, T + 4_000)
     witness.poll()
-    assert witness.last_request("a").completed_ms == T + 1_000
+    assert witness.latest("a").completed_ms == T + 1_000
     beat(T + 2_000, T - 1_000)
     witness.poll()
-    assert witness.last_request("a").completed_ms == T + 2_000
+    assert witness.latest("a").completed_ms == T + 2_000
 
 
 def line(number: int, at_ms: int, off_ms: int = 0, booted_ms: int = 5_000) -> str:

@@ -1,16 +1,12 @@
-"""The page of each fault: the loader takes its example, and its keys are those of the file."""
+"""Each fault has a section on the page of its family: the loader takes its example and its keys."""
 
 import re
 from pathlib import Path
 
-import pytest
-import yaml
-
 from scenarios import load
 from scenarios.faults import FAULTS
 
-ROOT = Path(__file__).parents[2]
-PAGES = ROOT / "docs" / "faults"
+PAGES = Path(__file__).parents[2] / "docs" / "faults"
 AROUND = """
 name: example
 workload:
@@ -33,31 +29,44 @@ phases: {impact: 30s, recovery: 0s}
 """
 
 
-@pytest.mark.parametrize("name", FAULTS)
-def test_a_page_opens_with_an_example_and_has_every_key(name: str, tmp_path: Path) -> None:
-    text = (PAGES / f"{name}.md").read_text("utf-8")
-    found = re.match(rf"# {re.escape(name)}\n\n```yaml\n(.*?)```\n\n", text, re.DOTALL)
-    assert found, "a page begins with its name and an example"
+def family(name: str) -> str:
+    """Return the page of a fault: that of the module which has it."""
+    return FAULTS[name].__module__.rpartition(".")[2].replace("_", "-")
+
+
+def keys_of(name: str) -> set[str]:
+    return {field.alias or key for key, field in FAULTS[name].model_fields.items()} - {"fault"}
+
+
+def test_the_section_of_a_fault_opens_with_an_example_and_has_every_key(tmp_path: Path) -> None:
     file = tmp_path / "example.yaml"
-    file.write_text(AROUND + found[1], "utf-8")
-    [fault] = load(file).faults
-    assert fault.fault == name
-    shared = (PAGES / "index.md").read_text("utf-8")
-    shared = shared[shared.index("## Keys of all faults") :]
-    keys = {field.alias or key for key, field in FAULTS[name].model_fields.items()} - {"fault"}
-    assert [key for key in keys if f"`{key}`" not in text and f"`{key}" not in shared] == []
-    documented = set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE))
-    assert documented <= keys
-    assert set(yaml.safe_load(found[1])["faults"][0]) <= keys | {"fault"}
-    for part in ("Targets", "Witness", "What to expect", "Undo"):
-        assert f"\n**{part}.** " in text
+    shared = (PAGES / "index.md").read_text("utf-8").partition("## Keys of all faults")[2]
+    for name in FAULTS:
+        page = (PAGES / f"{family(name)}.md").read_text("utf-8")
+        found = re.search(
+            rf"^## {re.escape(name)}\n\n```yaml\n(.*?)```\n\n(.*?)(?=^## |\Z)",
+            page,
+            re.MULTILINE | re.DOTALL,
+        )
+        assert found, f"{name}: its section begins with an example"
+        example, text = found.groups()
+        file.write_text(AROUND + example, "utf-8")
+        [fault] = load(file).faults
+        assert fault.fault == name
+        documented = set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE))
+        assert documented <= keys_of(name), name
+        missing = {key for key in keys_of(name) - documented if f"`{key}" not in shared}
+        assert not missing, name
+        for part in ("Witness", "What to expect"):
+            assert re.search(rf"\*\*{part}|, {part.lower()}\.\*\*", text), f"{name}: {part}"
 
 
-def test_every_fault_is_in_the_index_and_in_the_site() -> None:
-    index = re.findall(
-        r"^\| \[`(.+)`\]\((.+)\.md\)", (PAGES / "index.md").read_text(), re.MULTILINE
+def test_every_fault_is_in_the_index_with_a_link_to_its_section_and_in_the_site() -> None:
+    listed = re.findall(
+        r"\| \[`(.+)`\]\((\S+)\.md#(\S+)\)", (PAGES / "index.md").read_text("utf-8")
     )
-    site = re.findall(r"- (\S+): faults/(\S+)\.md", (ROOT / "mkdocs.yml").read_text("utf-8"))
-    for listed in (index, site):
-        assert {name for name, _ in listed} == {page for _, page in listed} == set(FAULTS)
-    assert {page.stem for page in PAGES.glob("*.md")} == {*FAULTS, "index"}
+    assert {name: (page, anchor) for name, page, anchor in listed} == {
+        name: (family(name), name.replace(".", "")) for name in FAULTS
+    }
+    site = re.findall(r": faults/(\S+)\.md", (PAGES.parents[1] / "mkdocs.yml").read_text("utf-8"))
+    assert set(site) | {"index"} == {page.stem for page in PAGES.glob("*.md")}

@@ -40,13 +40,7 @@ class Operator(threading.Thread):
         super().__init__()
         self.over = threading.Event()
         self._folder = folder
-        self._acts = {
-            "kill": cluster.kill,
-            "stop": cluster.stop_broker,
-            "start": cluster.start_broker,
-            "pause": cluster.pause,
-            "resume": cluster.resume,
-        }
+        self._cluster = cluster
 
     @property
     def hooks(self) -> str:
@@ -62,7 +56,7 @@ class Operator(threading.Thread):
             for asked in self._folder.iterdir():
                 verb, _, broker = asked.name.partition("-")
                 with suppress(ClusterError):
-                    self._acts[verb](int(broker))
+                    self._cluster.act(verb, int(broker))
                 asked.unlink()
 
 

@@ -16,7 +16,7 @@ from kafka_protocol.bodies import (
     generation_in,
     of_version,
     partitions_in,
-    problems,
+    problem,
 )
 from kafka_protocol.errors import Error, codes_in
 from kafka_protocol.kio_bodies import slots
@@ -87,10 +87,22 @@ def test_a_body_has_the_fields_of_its_version_in_their_order() -> None:
     assert new["members"] == VALUES["members"]
 
 
+def join_request(version: int) -> dict[str, Any]:
+    values = {
+        "groupId": "g", "sessionTimeoutMs": 1, "rebalanceTimeoutMs": 1, "memberId": "",
+        "groupInstanceId": None, "protocolType": "consumer", "protocols": [],
+    }  # fmt: skip
+    return of_version(JOIN.request, values, version)
+
+
+def problem_of(**changes: Any) -> str:
+    return problem("JOIN_GROUP", 9, join_request(9), VALUES | changes)
+
+
 def test_a_body_that_was_made_lacks_nothing() -> None:
     for version in range(10):
         made = of_version(JOIN.response, VALUES, version)
-        assert not list(problems(JOIN.response, made, version))
+        assert problem("JOIN_GROUP", version, join_request(version), made) == ""
 
 
 def test_a_field_that_is_read_must_be_given() -> None:
@@ -106,34 +118,36 @@ def _without(name: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("name", "value", "problem"),
     [
-        ("generationId", True, "generationId is not a whole number"),
-        ("generationId", 2**63, "generationId is not a whole number"),
-        ("leader", None, "leader is not a string"),
-        ("members", {}, "members is not a list"),
-        ("members", [1], "members[0] is not an object"),
+        ("generationId", True, "Expected `int`, got `bool` - at `$.generationId`"),
+        ("generationId", 2**63, "Expected `int` <= 9223372036854775807 - at `$.generationId`"),
+        ("leader", None, "Expected `str`, got `null` - at `$.leader`"),
+        ("members", {}, "Expected `array`, got `object` - at `$.members`"),
+        ("members", [1], "Expected `object`, got `int` - at `$.members[0]`"),
         ("members", [{"memberId": "a", "groupInstanceId": 1, "metadata": ""}],
-         "members[0].groupInstanceId is not a string"),
-        ("members", [{"memberId": "a", "groupInstanceId": None, "metadata": "%"}],
-         "members[0].metadata is not base64"),
-        ("skipAssignment", 1, "skipAssignment is not true or false"),
+         "Expected `str | null`, got `int` - at `$.members[0].groupInstanceId`"),
+        *(
+            ("members", [{"memberId": "a", "groupInstanceId": None, "metadata": data}],
+             "Expected base64 - at `$.members[0].metadata`")
+            for data in ("%", "AAA", "A===", "(0 bytes)", "(39 bytes)x")
+        ),
+        ("skipAssignment", 1, "Expected `bool`, got `int` - at `$.skipAssignment`"),
     ],
 )  # fmt: skip
 def test_a_field_of_another_type_is_a_problem(name: str, value: Any, problem: str) -> None:
-    assert list(problems(JOIN.response, {**VALUES, name: value}, 9)) == [problem]
+    assert problem_of(**{name: value}).startswith(f"response of JOIN_GROUP: {problem}")
 
 
 def test_bytes_of_which_only_the_length_is_known_are_bytes() -> None:
-    member = {"memberId": "a", "groupInstanceId": None, "metadata": "(39 bytes)"}
-    assert not list(problems(JOIN.response, {**VALUES, "members": [member]}, 9))
+    for data in ("(39 bytes)", "", "AA==", "AAA=", "AAAA"):
+        member = {"memberId": "a", "groupInstanceId": None, "metadata": data}
+        assert problem_of(members=[member]) == ""
 
 
 def test_a_commit_may_use_either_name_of_its_generation() -> None:
-    commit = BODIES["OFFSET_COMMIT"].request
     body = {"groupId": "g", "memberId": "a", "groupInstanceId": None, "topics": []}
-    assert not list(problems(commit, {**body, "generationId": 1}, 8))
-    assert not list(problems(commit, {**body, "generationIdOrMemberEpoch": 1}, 8))
-    lacking = "generationIdOrMemberEpoch is missing, and version 8 has it"
-    assert list(problems(commit, body, 8)) == [lacking]
+    assert problem("OFFSET_COMMIT", 8, {**body, "generationId": 1}) == ""
+    assert problem("OFFSET_COMMIT", 8, {**body, "generationIdOrMemberEpoch": 1}) == ""
+    assert "missing required field `generationId`" in problem("OFFSET_COMMIT", 8, body)
 
 
 def test_topics_have_names_or_ids_and_partitions_are_named_by_them() -> None:

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from kafka_protocol.errors import Error
 from kafka_protocol.request_log import COMPLETED
 from kafka_protocol.request_log.text import content
 from reports.judgement.log.parsing import parse_request
@@ -85,26 +84,6 @@ def member(member_id: str, instance: str, **more: Any) -> dict[str, Any]:
 
 BODIES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     # what JSON has, by KAFKA-10525, of the same requests; but for the bytes
-    JOIN: (
-        {
-            "groupId": "dynamic",
-            "sessionTimeoutMs": 10_000,
-            "rebalanceTimeoutMs": 30_000,
-            "memberId": "",
-            "groupInstanceId": None,
-            "protocolType": "consumer",
-            "protocols": [{"name": "range", "metadata": "(28 bytes)"}],
-        },
-        {
-            "throttleTimeMs": 0,
-            "errorCode": Error.MEMBER_ID_REQUIRED,
-            "generationId": -1,
-            "protocolName": "",
-            "leader": "",
-            "memberId": DYNAMIC,
-            "members": [],
-        },
-    ),
     LED: (
         {
             "groupId": "replaced",

@@ -55,15 +55,9 @@ def coordinator_of(cluster, group):
     return next(each.id for each in cluster.brokers if mention in each.group_log.read_text())
 
 
-@pytest.mark.parametrize(
-    ("breaks", "heals"),
-    [
-        (ProcessCluster.kill, ProcessCluster.start_broker),
-        (ProcessCluster.pause, ProcessCluster.resume),
-    ],
-)
+@pytest.mark.parametrize(("breaks", "heals"), [("kill", "start"), ("pause", "resume")])
 def test_members_and_producers_outlive_their_coordinator(locust, cluster, held_up, breaks, heals):
-    group = breaks.__name__
+    group = breaks
     load = locust(
         *("--headless", "--bootstrap", cluster.bootstrap, "--group", group),
         *("--static-members", "3", "--dynamic-members", "3", "--session-timeout", "6s"),
@@ -82,12 +76,12 @@ def test_members_and_producers_outlive_their_coordinator(locust, cluster, held_u
     load.wait_for(everybody_has("committed", 0))
     node = coordinator_of(cluster, group)
     broken_ms = time.time() * 1000
-    breaks(cluster, node)
+    cluster.act(breaks, node)
     try:
         # Nobody hears a coordinator for a session, since it takes the brokers longer to replace it.
         load.wait_for(everybody_has("lost", broken_ms))
     finally:
-        heals(cluster, node)
+        cluster.act(heals, node)
     healed_ms = time.time() * 1000
     after = load.wait_joined()
     load.wait_for(everybody_has("committed", healed_ms))

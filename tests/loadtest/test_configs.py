@@ -1,7 +1,4 @@
-import pytest
-
 from loadtest.configs import MemberConfig, ProducerConfig, configs_of, spawn_rate
-from loadtest.errors import LoadtestError
 
 STATIC = MemberConfig(
     name="static-0",
@@ -36,13 +33,6 @@ def test_an_experiment_becomes_a_roster(experiment_file):
     assert configs.members[1].instance_id == "static-1"
     assert configs.members[2] == DYNAMIC
     assert configs.producers == (ProducerConfig("producer-0", "orders", 25.0),)
-
-
-def test_errors_of_an_experiment_file_are_reported(tmp_path):
-    broken = tmp_path / "broken.yaml"
-    broken.write_text("name: x\nworklod: {}\n")
-    with pytest.raises(LoadtestError, match=r"broken\.yaml:2: worklod: unknown key"):
-        configs_of(str(broken))
 
 
 def test_thousands_of_members_start_within_twenty_seconds_if_they_are_cheap():

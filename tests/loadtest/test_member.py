@@ -12,7 +12,6 @@ from confluent_kafka.admin import AdminClient
 
 from chaos.removal import Removal, remove_members
 from loadtest.configs import MemberConfig
-from loadtest.errors import LoadtestError
 from loadtest.history import History
 from loadtest.members.librdkafka import LibrdkafkaClient
 from loadtest.members.member import Member
@@ -151,15 +150,6 @@ def test_a_killed_member_is_gone_at_once_and_leaves_no_group(group, broker, kind
     assert group.steps(member)[-1] == ("killed", held)
 
 
-def test_a_consumer_that_lives_on_is_not_called_killed(group):
-    member = group.member()
-    member.open()
-    user = member._client._consumer
-    with pytest.raises(LoadtestError, match="still runs, since a reference"):
-        member.kill()
-    user.close()
-
-
 @pytest.mark.parametrize("assignor", ["range", "roundrobin", "cooperative-sticky"])
 def test_the_history_has_the_owners_of_partitions(group, assignor):
     first, second = group.member("dynamic", assignor), group.member("dynamic", assignor)
@@ -225,7 +215,7 @@ def test_a_close_that_no_coordinator_answers_comes_to_an_end(group, broker):
     producer.close()
     group.turns_until(lambda: member._client._uncommitted)
     node = broker.brokers[0].id
-    broker.pause(node)
+    broker.act("pause", node)
     try:
         member._client._commit_due_ms = 0.0
         member.poll_once()
@@ -233,7 +223,7 @@ def test_a_close_that_no_coordinator_answers_comes_to_an_end(group, broker):
         member.close()
         took_s = time.monotonic() - began_s
     finally:
-        broker.resume(node)
+        broker.act("resume", node)
     assert took_s < 20
     assert member.state == "stopped"
     events = [event for event, _ in group.steps(member) if event != "lost"]

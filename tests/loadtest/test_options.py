@@ -4,7 +4,6 @@ from dataclasses import replace
 import pytest
 
 from loadtest.configs import MemberConfig, ProducerConfig
-from loadtest.errors import LoadtestError
 from loadtest.options import add_arguments, configs_of
 
 
@@ -49,11 +48,6 @@ def test_a_session_longer_than_the_usual_poll_interval_stretches_it():
     member = configs_of(given("--session-timeout", "10m")).members[0]
     assert member.max_poll_interval_ms == 600_000
     assert member.heartbeat_interval_ms == 3_000
-
-
-def test_an_empty_roster_is_an_error():
-    with pytest.raises(LoadtestError, match="no members to run"):
-        configs_of(given("--static-members", "0", "--dynamic-members", "0"))
 
 
 def test_values_are_checked_at_the_command_line(capsys):

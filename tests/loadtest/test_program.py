@@ -20,7 +20,8 @@ import json, os, signal, sys, time
 from pathlib import Path
 
 def say(**fields):
-    print(json.dumps({"timestamp": 1, **fields}), flush=True)
+    line = json.dumps({"timestamp": 1, **fields}) + "\\n"
+    os.write(1, line.encode())  # whole, whenever the signal comes
 
 class Closed(Exception): pass
 def close(*_): raise Closed
@@ -100,6 +101,12 @@ def until(state, one):
             one.poll_once()
             gevent.sleep(0.01)
 
+def joined(name):
+    one = member(name)
+    one.open()
+    until("joined", one)
+    return one
+
 """
 CLOSES = """
 one = member("m")
@@ -112,34 +119,26 @@ one.close()
 print(json.dumps(one.row()))
 """
 FAILS = """
-one = member("fails")
-one.open()
-until("joined", one)
+one = joined("fails")
 with gevent.Timeout(30):
     while one.row()["joins"] < 2:
         gevent.sleep(0.01)
 one.kill()
 """
 SLOW = """
-one = member("slow")
-one.open()
-until("joined", one)
+one = joined("slow")
 one.close()
 """
 DEAF = """
 import loadtest.members.program
 loadtest.members.program.PROGRAM_CLOSE_S = 0.3
-one = member("deaf")
-one.open()
-until("joined", one)
+one = joined("deaf")
 one.close()
 print(one.state)
 """
 CRASHED = """
 import os, signal
-one = member("m")
-one.open()
-until("joined", one)
+one = joined("m")
 os.kill(one.pid, signal.SIGKILL)
 os.waitid(os.P_PID, one.pid, os.WEXITED | os.WNOWAIT)
 one.close()
@@ -162,9 +161,7 @@ one.kill()
 """
 ESCAPED = """
 import os, time
-one = member("m")
-one.open()
-until("joined", one)
+one = joined("m")
 sleeper = folder / "sleeper"
 with gevent.Timeout(30):
     while not sleeper.exists() or not sleeper.read_text().strip():
@@ -175,9 +172,7 @@ print(json.dumps([began * 1000, time.time() * 1000]))
 os.kill(int(sleeper.read_text()), 9)
 """
 KILLED = """
-one = member("m")
-one.open()
-until("joined", one)
+one = joined("m")
 try:
     one.change_identity(None)
 except LoadtestError as error:
@@ -206,9 +201,7 @@ HELD = """
 import os
 os.chdir(folder)
 polls = lambda: os.path.getsize("polls")
-one = member("talks")
-one.open()
-until("joined", one)
+one = joined("talks")
 with gevent.Timeout(30):
     while not os.path.exists("polls"):
         gevent.sleep(0.01)
@@ -228,9 +221,7 @@ one.close()
 print(before > 0, one.state)
 """
 PAUSED = """
-one = member("m")
-one.open()
-until("joined", one)
+one = joined("m")
 state = lambda: Path(f"/proc/{one.pid}/stat").read_text().rpartition(")")[2].split()[0]
 ask(one, "pause")
 print(state())
@@ -240,6 +231,40 @@ with gevent.Timeout(30):
         gevent.sleep(0.01)
 ask(one, "pause")
 one.close()
+"""
+CLOSE_KILLED = """
+import gevent
+from loadtest.members.program import DEAD, is_within
+one = joined("deaf")
+pid = one.pid
+closing = gevent.spawn(one.close)
+with gevent.Timeout(30):
+    while "closing" not in (folder / "history.jsonl").read_text():
+        gevent.sleep(0.01)
+closing.kill()
+print(is_within(pid, DEAD, 5), one.state)
+"""
+FLOODS = """
+import loadtest.members.program
+loadtest.members.program.nb_read = lambda *_: b"{}"  # there is always more to read
+one = member("m")
+one.open()
+gevent.sleep(0.1)
+one.close()
+print(one.state)
+"""
+SECRET = """
+import subprocess
+from dataclasses import replace
+config = replace(member("m").config, client="librdkafka").as_duplicate()
+start = lambda one: ProgramClient(one, "127.0.0.1:1")
+one = Member(config, start, history, lambda _: lambda *_, **__: None)
+one.start()
+given = Path(f"/proc/{one.pid}/environ").read_bytes().decode().split(chr(0))
+environment = dict(variable.split("=", 1) for variable in given if variable)
+read = "import json, verifiable; print(json.dumps(verifiable.security()))"
+subprocess.run([sys.executable, "-c", read], env=environment, check=True)
+one.kill()
 """
 DUPLICATE = """
 one, dynamic = member("m"), member("n", None)
@@ -329,12 +354,12 @@ def test_a_program_is_told_its_identity_and_closes_cleanly(run, tmp_path):
         "GROUPQUAKE_CLIENT_PROPERTIES": "",
         "GROUPQUAKE_RUN_FOLDER": str(tmp_path),
     }
-    assert startup["properties"].splitlines() == [
+    assert sorted(startup["properties"].splitlines()) == sorted([
         "bootstrap.servers=127.0.0.1:1", "group.id=g", "client.id=m",
         "partition.assignment.strategy=org.apache.kafka.clients.consumer.RangeAssignor",
         "session.timeout.ms=6000", "heartbeat.interval.ms=500", "max.poll.interval.ms=60000",
         "metadata.max.age.ms=2000", "auto.commit.interval.ms=1000", "group.instance.id=app-1",
-    ]  # fmt: skip
+    ])  # fmt: skip
 
 
 def test_a_program_is_killed_and_restarts_with_another_identity(run, tmp_path):
@@ -508,6 +533,72 @@ def test_a_duplicate_is_a_second_process_of_the_same_program(run):
     assert twice.startswith("'m' has a duplicate already, 'm.duplicate';")
     assert dynamic.startswith("'n' is a dynamic member and has no group.instance.id")
     assert [event for event, *_ in events_seen].count("killed") == 2
+
+
+def test_a_program_ends_though_the_greenlet_that_closes_it_is_killed(run):
+    printed, events_seen = run(CLOSE_KILLED)
+    assert printed == ["True stopped"]
+    assert events_seen[-1][0] == "killed"
+
+
+def test_a_program_that_prints_without_end_holds_nobody_up(run):
+    printed, _ = run(FLOODS)
+    assert printed == ["stopped"]
+
+
+def test_a_duplicate_gets_a_secret_of_several_lines(run, tmp_path, monkeypatch):
+    secret = "one\n two\r\n\nkey=three"
+    (tmp_path / "secret").write_bytes(secret.encode())
+    given = {
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": "alice",
+        "sasl.password": f"${{file:{tmp_path}/secret}}",
+    }
+    file = tmp_path / "alice.properties"
+    file.write_text("".join(f"{key} = {value}\n" for key, value in given.items()))
+    monkeypatch.setenv("GROUPQUAKE_CLIENT_PROPERTIES", str(file))
+    printed, _ = run(SECRET)
+    assert json.loads(printed[0]) == {**given, "sasl.password": secret}
+
+
+WIRE_KILLED = """
+from gevent import monkey
+monkey.patch_all()
+import socket
+from dataclasses import replace
+from loadtest.members.wire import WireClient
+from loadtest.wire import Connection
+
+def slow_to_end():
+    try:
+        gevent.sleep(60)
+    finally:
+        gevent.sleep(60)
+
+server = socket.create_server(("127.0.0.1", 0))
+port = server.getsockname()[1]
+config = replace(member("m").config, client="wire")
+start = lambda one: WireClient(one, f"127.0.0.1:{port}")
+one = Member(config, start, history, lambda _: lambda *_, **__: None)
+one.open()
+client = one._client
+client._greenlet.kill()
+client._greenlet = gevent.spawn(slow_to_end)
+connection = client._client._member.connection = Connection("127.0.0.1", port, "m")
+killing = gevent.spawn(one.kill)
+gevent.sleep(0)
+killing.kill()
+try:
+    connection.fileno()
+except LoadtestError as error:
+    print(one.state, error)
+"""
+
+
+def test_a_client_on_the_wire_is_gone_though_the_greenlet_that_kills_it_is_killed(run):
+    (line,), _ = run(WIRE_KILLED)
+    assert line.startswith("killed m: the connection to 127.0.0.1:")
 
 
 FENCED = """

@@ -10,8 +10,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
 
-from loadtest.fault_spans import FaultSpans
-from loadtest.member_spans import MemberSpans
+from loadtest.spans import FaultSpans, MemberSpans
 
 
 @pytest.fixture
@@ -72,15 +71,16 @@ def test_a_join_ends_with_the_first_assignment_and_a_rebalance_with_the_next(mem
     }
 
 
-def test_a_member_that_gives_nothing_up_shows_the_end_of_a_rebalance(members, spans):
-    see(members, ("created", 10), ("assigned", 40), ("assigned", 130))
-    assert ended(spans)[1] == ("rebalance", 130, 130, False)
-
-
-def test_what_was_revoked_and_then_lost_is_one_rebalance(members, spans):
-    see(members, ("created", 10), ("assigned", 40), ("revoked", 100), ("lost", 110))
-    see(members, ("assigned", 130))
-    assert ended(spans)[1:] == [("rebalance", 100, 130, False)]
+@pytest.mark.parametrize(
+    ("events", "rebalance"),
+    [
+        ((("assigned", 130),), ("rebalance", 130, 130, False)),  # it gave nothing up
+        ((("revoked", 100), ("lost", 110), ("assigned", 130)), ("rebalance", 100, 130, False)),
+    ],
+)
+def test_one_rebalance_has_one_span(members, spans, events, rebalance):
+    see(members, ("created", 10), ("assigned", 40), *events)
+    assert ended(spans)[1:] == [rebalance]
 
 
 def test_a_clean_close_is_no_rebalance(members, spans):

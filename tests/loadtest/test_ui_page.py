@@ -1,7 +1,6 @@
 """What Locust's page and its server do for us, asked as a browser asks."""
 
 import json
-import socket
 import subprocess
 import sys
 import time
@@ -47,15 +46,9 @@ class Web:
             return None
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 @pytest.fixture
-def web():
-    return Web(free_port())
+def web(port):
+    return Web(port)
 
 
 @pytest.fixture
@@ -127,7 +120,7 @@ def test_only_reports_of_runs_are_handed_out(web):
 def test_a_master_runs_no_experiment(web):
     command = [
         *(sys.executable, "-m", "locust", "-f", "loadtest/locustfile.py", "--master"),
-        *("--master-bind-host", "127.0.0.1", "--master-bind-port", str(free_port())),
+        *("--master-bind-host", "127.0.0.1", "--master-bind-port", "0"),
         *("--web-port", str(web.port)),
     ]
     with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL) as master:

@@ -19,8 +19,16 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from fleet import PARTITIONS, Fleet
 
 from chaos.clusters.process import ProcessCluster
-from loadtest.wire_scripts.group import Group
-from loadtest.wire_scripts.protocol_corners import MAX_SIZE, PROTOCOL_CORNERS, failover
+from kafka_protocol.errors import Error
+from loadtest.wire_scripts.members import (
+    Group,
+    await_expiry_rebalance,
+    form_group,
+    join_rebalance,
+    keep_alive,
+    rebalance,
+)
+from loadtest.wire_scripts.protocol_corners import MAX_SIZE, PROTOCOL_CORNERS
 
 CONFIG: dict[str, str | int | bool] = {
     "group.initial.rebalance.delay.ms": 500,
@@ -134,6 +142,41 @@ def clients(fleet: Fleet, journal: Journal) -> None:
     journal.fault("member.kill", lost, "static", lambda: fleet.crash(lost, "static"))
 
 
+def failover(group: Group, kill: Callable[[], None]) -> None:
+    """The coordinator is killed: its successor knows all members and restarts all sessions."""
+    a, b, c = (group.static(name) for name in "abc")
+    d = group.dynamic("d")
+    form_group(a, b, c, d)
+    d.leave()
+    join_rebalance(a, b, c)
+    d = group.dynamic("d")
+    rebalance(d, a, b, c)
+    b.disconnect()
+    b = group.static("b")
+    b.rejoin()
+    keep_alive(1, a, b, c, d)
+    elsewhere = group.static("b")
+    elsewhere.member_id, elsewhere.generation = b.member_id, b.generation
+    elsewhere.move(group.elsewhere)
+    elsewhere.heartbeat(Error.NOT_COORDINATOR)
+    elsewhere.commit_offset(Error.NOT_COORDINATOR)
+    elsewhere.sync(Error.NOT_COORDINATOR)
+    elsewhere.join(Error.NOT_COORDINATOR)
+    elsewhere.session_timeout_ms = 1
+    elsewhere.join(Error.INVALID_SESSION_TIMEOUT, Error.NOT_COORDINATOR)
+    kill()
+    for member in (a, b, d):
+        member.move(elsewhere.port)
+        member.find(group.coordinator)
+    keep_alive(1, a, b, d)
+    b.commit_offset()
+    a.disconnect()
+    a = group.static("a", port=b.port)
+    a.rejoin()
+    await_expiry_rebalance(a, b, d)
+    keep_alive(1, a, b, d)
+
+
 def run_scripts(
     cluster: ProcessCluster, clients_done: threading.Event, kill: Callable[[int], None]
 ) -> None:
@@ -173,7 +216,7 @@ def play(cluster: ProcessCluster, journal: Journal) -> None:
             "broker.kill",
             f"broker-{broker}",
             None,
-            lambda: cluster.kill(broker),
+            lambda: cluster.act("kill", broker),
             log,
             broker=broker,
         )
@@ -196,7 +239,7 @@ def play(cluster: ProcessCluster, journal: Journal) -> None:
         scripts.join()
     if failures:
         raise failures[0]
-    cluster.start_broker(3)
+    cluster.act("start", 3)
     journal.write(event="phase", phase="recovery")
     fleet.poll_for(1)
     journal.write(event="phase", phase="teardown")

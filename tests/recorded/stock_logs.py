@@ -83,8 +83,8 @@ def play(cluster: StockLogged) -> None:
     ports = [broker.port for broker in cluster.brokers]
     errors = run_scripts(SCRIPTS, ports, seed=1)
     assert not errors, errors
-    cluster.stop_broker(1)
-    cluster.start_broker(1)
+    cluster.act("stop", 1)
+    cluster.act("start", 1)
 
 
 def parts(folder: Path) -> list[Path]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from reference_coordinator.replay import Parting, Stall
-from reference_coordinator.replay.coordinator_epochs import RECONNECTS_MS
+from reference_coordinator.timing import RECONNECTS_MS
 from reports.judgement.coordinators.coordinator_epochs import (
     LINES,
     CoordinatorEpochs,

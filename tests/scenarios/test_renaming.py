@@ -43,6 +43,7 @@ def test_targets_follow_their_groups_members_and_topics() -> None:
                     "target": {"names": ["g-static", "g-dynamic-0"]},
                     "at": "1s",
                     "down_for": "9s",
+                    "when": {"group": "g", "state": "Stable"},
                 },
                 {
                     "fault": "broker.kill",
@@ -56,20 +57,5 @@ def test_targets_follow_their_groups_members_and_topics() -> None:
     )
     first, second = prefixed(experiment, "p-").model_dump(by_alias=True)["faults"]
     assert first["target"]["names"] == ("g-static", "p-g-dynamic-0")
+    assert first["when"]["group"] == "p-g"
     assert second["target"]["partition-leader"] == "p-t/1"
-
-
-def test_what_a_fault_waits_for_follows_its_group() -> None:
-    external = ["cluster.kind=external", "cluster.bootstrap=b:1"]
-    experiment = named("rolling-bounce").override(external)
-    document = experiment.model_dump(mode="json", by_alias=True, exclude_none=True)
-    group = document["workload"]["groups"][0]["name"]
-    document["faults"] = [
-        {
-            "fault": "member.restart", "group": group, "target": "all", "at": "1s",
-            "down_for": "2s", "when": {"group": group, "state": "Stable"},
-        }
-    ]  # fmt: skip
-    renamed = prefixed(Experiment.model_validate(document), "p-")
-    (fault,) = renamed.model_dump(by_alias=True)["faults"]
-    assert (fault["group"], fault["when"]["group"]) == (f"p-{group}", f"p-{group}")

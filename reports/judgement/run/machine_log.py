@@ -22,7 +22,13 @@ from reference_coordinator.replay import Stall
 from reference_coordinator.replay.lateness import Lateness
 from reports.judgement.run.disturbance import Disturbance, Source
 from reports.judgement.run.journal import LARGEST, Account, Entry, Form, entry
-from reports.timing import RESUMES_MS, SAME_PAUSE_MS, SAMPLED_UNTIL_MS, STANDSTILL_MS
+from reports.timing import (
+    LATE_UNDER_PRESSURE_MS,
+    RESUMES_MS,
+    SAME_PAUSE_MS,
+    SAMPLED_UNTIL_MS,
+    STANDSTILL_MS,
+)
 
 Signs = Mapping[str, Sequence[float]]
 """By broker id: the instants of its lines, in order; ms."""
@@ -82,6 +88,21 @@ def busy_times(samples: Iterable[Entry]) -> list[Disturbance]:
         elif sample["event"] == "sample" and sample["interval_ms"] > 0:
             found += _starved(sample)
     return found
+
+
+def late_ms(samples: Iterable[Entry], busy: Sequence[Disturbance]) -> float:
+    """Return how late anything may be because of `busy` times: 0 without any, inf if nothing tells.
+
+    The runner, which takes the samples, shows how late all of its machine was. It shows nothing of
+    a single broker that is throttled, or of a time without samples.
+    """
+    if not busy:
+        return 0.0
+    if any(one.broker or one.lasted_ms == inf for one in busy):
+        return inf
+    late = (span for one in samples if one["event"] == "late" for span in _span(one))
+    longest_ms = max((until_ms - from_ms for from_ms, until_ms in late), default=0.0)
+    return LATE_UNDER_PRESSURE_MS + longest_ms
 
 
 def unsampled(samples: Iterable[Entry], until_ms: float) -> list[Disturbance]:

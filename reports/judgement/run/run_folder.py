@@ -14,7 +14,7 @@ from kafka_protocol.log_line import is_numbered
 from kafka_protocol.releases import FIRST_WITHOUT_ZOOKEEPER, RELEASE, number
 from reference_coordinator.classic import CLASSIC
 from reference_coordinator.classic.profiles import Profile, Settings
-from reference_coordinator.replay.coordinator_epochs import RECONNECTS_MS
+from reference_coordinator.timing import RECONNECTS_MS
 from reports.judgement.errors import EvidenceError
 from reports.judgement.log.log_places import LOG, Level, log_of
 from reports.judgement.log.parsing import Parser
@@ -222,6 +222,11 @@ class RunFolder(RunFaults):
         """When the machine gave the brokers too little CPU time to rely on it."""
         doubts = (machine_log.busy(-inf, inf, doubt) for doubt in self.altered_samples)
         return (*machine_log.busy_times(self._samples[0]), *self.unsampled, *doubts)
+
+    @property
+    def late_ms(self) -> float:
+        """How late anything may be for want of a CPU: see `machine_log.late_ms`."""
+        return machine_log.late_ms(self._samples[0], self.busy)
 
     @property
     def altered_samples(self) -> Sequence[str]:

@@ -17,7 +17,7 @@ from kafka_protocol.apis import HELD_APIS
 from kafka_protocol.coordinator_lines import Grammar
 from kafka_protocol.errors import NO_ERROR, Error
 from reference_coordinator.replay import EpochEvent, ExpectedLine, ObservedRequest
-from reference_coordinator.replay.conditions import SEEMS_AFTER_LINE_MS
+from reference_coordinator.timing import SEEMS_AFTER_LINE_MS
 from reports.judgement.timelines.member_lines import (
     ALIKE,
     DOUBTFUL,

@@ -13,13 +13,13 @@ from reference_coordinator.classic.events import (
     TimerKind,
     Unloaded,
 )
-from reference_coordinator.classic.profiles import NEW_MEMBER_JOIN_TIMEOUT_MS
 from reference_coordinator.classic.state import (
     COMPLETING_REBALANCE,
     EMPTY,
     PREPARING_REBALANCE,
     STABLE,
 )
+from reference_coordinator.timing import NEW_MEMBER_JOIN_TIMEOUT_MS
 from selftest.explore.scene import Stepped
 
 

@@ -63,19 +63,19 @@ def test_the_engine_pauses_kills_and_terminates(
     containers: DockerCluster, engine: docker.DockerClient
 ) -> None:
     container = container_of(engine, 3)
-    containers.pause(3)
+    containers.act("pause", 3)
     try:
         container.reload()
         assert container.status == "paused"
         with pytest.raises(ClusterError, match=r"the Docker engine refuses: .* is already paused"):
-            containers.pause(3)
+            containers.act("pause", 3)
     finally:
-        containers.resume(3)
-    for end, code in ((containers.kill, 137), (containers.stop_broker, 143)):
-        end(3)
+        containers.act("resume", 3)
+    for end, code in (("kill", 137), ("stop", 143)):
+        containers.act(end, 3)
         container.reload()
         assert (container.status, container.attrs["State"]["ExitCode"]) == ("exited", code)
-        containers.start_broker(3)
+        containers.act("start", 3)
 
 
 def test_a_bad_property_fails_the_start(
@@ -182,7 +182,7 @@ def test_only_what_the_run_made_is_removed_by_its_end_and_by_healing(
         assert len(marked(engine, run_id)) == 2, "a container and a network, beside the others"
         with socket.create_connection(("127.0.0.1", beside.brokers[0].port), timeout=1):
             pass
-        beside.pause(1)
+        beside.act("pause", 1)
     assert marked(engine, run_id) == set()
     assert (tmp_path / "first" / "1" / "group.log").read_text().endswith(SHUTDOWN_LINE)
     assert all_untouched()
@@ -191,7 +191,7 @@ def test_only_what_the_run_made_is_removed_by_its_end_and_by_healing(
     abandoned = DockerCluster(run_id, tmp_path / "second", brokers=1)
     abandoned.start()
     names = marked(engine, run_id)
-    abandoned.pause(1)
+    abandoned.act("pause", 1)
     assert set(end_left_over(tmp_path / "second", "docker", run_id)) == names
     assert marked(engine, run_id) == set()
     assert all_untouched()

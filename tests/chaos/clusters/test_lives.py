@@ -100,8 +100,8 @@ def lived(version: str, coordinator: str, folder: Path) -> Life:
             "the commit's line, which is written after its answer went out",
         )
         before = zookeepers()
-        cluster.kill(1)
-        cluster.start_broker(1)
+        cluster.act("kill", 1)
+        cluster.act("start", 1)
         assert zookeepers() == before, "it stays"
         await_leaders(cluster, "orders")
         with member(cluster, "orders", "loose", client_id='rdkafka-}"requestApiKey":11,'):

@@ -55,15 +55,15 @@ def test_a_killed_broker_restarts_where_it_was(cluster: LocalCluster) -> None:
         (coordinator,) = brokers_that_say(cluster, "Stabilized group survivor")
     before = dict(cluster.process_ids)
     info = cluster.brokers[coordinator - 1]
-    cluster.pause(coordinator)  # SIGKILL does not care
-    cluster.kill(coordinator)
+    cluster.act("pause", coordinator)  # SIGKILL does not care
+    cluster.act("kill", coordinator)
     assert before.keys() - cluster.process_ids.keys() == {coordinator}
     assert not info.group_log.read_text().endswith(SHUTDOWN_LINE)
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", info.port), timeout=1)
-    for verb in (cluster.kill, cluster.stop_broker, cluster.pause, cluster.resume):
+    for verb in ("kill", "stop", "pause", "resume"):
         with pytest.raises(ClusterError, match=f"broker {coordinator} does not run; start it"):
-            verb(coordinator)
+            cluster.act(verb, coordinator)
 
     with info.group_log.open("a") as log:
         log.write("7 cut off")  # as SIGKILL does to a long line
@@ -71,7 +71,7 @@ def test_a_killed_broker_restarts_where_it_was(cluster: LocalCluster) -> None:
         lambda: bool(brokers_that_say(cluster, "Loaded classic group survivor with 1 members.")),
         "another broker to load the group",
     )
-    cluster.start_broker(coordinator)
+    cluster.act("start", coordinator)
     assert cluster.process_ids.keys() == before.keys()
     assert cluster.process_ids[coordinator] != before[coordinator]
     with socket.create_connection(("127.0.0.1", info.port), timeout=1):
@@ -84,10 +84,10 @@ def test_a_killed_broker_restarts_where_it_was(cluster: LocalCluster) -> None:
 
 def test_a_stopped_broker_logs_its_shutdown_last(cluster: LocalCluster) -> None:
     info = cluster.brokers[0]
-    cluster.pause(info.id)  # stopping lets it go on
-    cluster.stop_broker(info.id)
+    cluster.act("pause", info.id)  # stopping lets it go on
+    cluster.act("stop", info.id)
     assert info.group_log.read_text().endswith(SHUTDOWN_LINE)
-    cluster.start_broker(info.id)
+    cluster.act("start", info.id)
     assert info.id in cluster.process_ids
 
 
@@ -95,22 +95,22 @@ def test_a_paused_broker_takes_connections_and_does_nothing(cluster: LocalCluste
     info = cluster.brokers[2]
     state = Path(f"/proc/{cluster.process_ids[info.id]}/status")
     asleep = "State:\tT" if isinstance(cluster, ProcessCluster) else None
-    cluster.pause(info.id)
+    cluster.act("pause", info.id)
     try:
         assert asleep is None or asleep in state.read_text()
         with socket.create_connection(("127.0.0.1", info.port), timeout=1):
             pass  # the kernel still takes connections
     finally:
-        cluster.resume(info.id)
+        cluster.act("resume", info.id)
     assert asleep is None or asleep not in state.read_text()
-    cluster.resume(info.id)  # a heal may come twice
+    cluster.act("resume", info.id)  # a heal may come twice
 
 
 def test_impossible_operations_are_reported(cluster: LocalCluster) -> None:
     with pytest.raises(ClusterError, match="there is no broker 9; brokers are 1, 2, 3"):
-        cluster.kill(9)
+        cluster.act("kill", 9)
     with pytest.raises(ClusterError, match="broker 1 already runs"):
-        cluster.start_broker(1)
+        cluster.act("start", 1)
 
 
 @pytest.mark.cluster
@@ -138,7 +138,7 @@ def test_files_left_by_a_cluster_even_if_a_broker_was_paused(
         create_topic(cluster, "orders")
         with member(cluster, "orders", "whole") as consumer:
             consumer.commit(offsets=[TopicPartition("orders", 0, 0)], asynchronous=False)
-        cluster.pause(1)
+        cluster.act("pause", 1)
     assert marked(run_id) == []
     assert any("starting 127.0.0.1:" in line for line in lines)
     assert any(line.startswith("ready after") for line in lines)
@@ -170,8 +170,8 @@ def test_a_broker_that_waits_for_a_lost_quorum_is_cut_short(
     tmp_path: Path, run_id: str, marked: Callable[[str], list[Path]]
 ) -> None:
     with ProcessCluster(run_id, tmp_path) as cluster:
-        cluster.kill(1)
-        cluster.kill(3)
+        cluster.act("kill", 1)
+        cluster.act("kill", 3)
         cut_short = cluster.stop()
     assert marked(run_id) == []
     log = cluster.brokers[1].group_log

@@ -91,24 +91,15 @@ def read(text: str) -> dict[str, str]:
     return dict(line.split("=", 1) for line in text.splitlines())
 
 
-def test_each_broker_is_a_controller_too() -> None:
-    properties = read(server_properties(IDENTITY, 2, NETWORK, DATA, {}))
-    assert properties["node.id"] == "2"
-    assert properties["process.roles"] == "broker,controller"
-    assert properties["controller.quorum.voters"] == "1@a:9101,2@b:9102"
-    assert properties["listeners"] == NETWORK["listeners"]
-    assert properties["log.dirs"] == "/data"
-    for brokers, replicas in ((1, "1"), (2, "2"), (3, "3"), (5, "3")):
-        properties = read(server_properties(IDENTITY, brokers, NETWORK, DATA, {}))
-        assert properties["offsets.topic.replication.factor"] == replicas
-
-
 def test_a_broker_with_a_zookeeper_has_no_controller_properties() -> None:
     """Kafka 2.4 to 2.7 do not know such properties."""
     network = {"listeners": "PLAINTEXT://b:9002"}
     text = server_properties(with_zookeeper(2, "z:2181"), 1, network, DATA, {})
     assert {"broker.id": "2", "zookeeper.connect": "z:2181"}.items() <= read(text).items()
     assert not re.search(r"node\.id|process\.roles|controller|CONTROLLER", text)
+    for brokers, replicas in ((1, "1"), (2, "2"), (3, "3"), (5, "3")):
+        properties = read(server_properties(IDENTITY, brokers, NETWORK, DATA, {}))
+        assert properties["offsets.topic.replication.factor"] == replicas
 
 
 def test_properties_of_the_experiment_win_and_survive_the_format() -> None:

@@ -24,7 +24,7 @@ def cluster(folder, **commands):
 
 def test_a_hook_gets_the_brokers_id_and_its_output_is_kept(tmp_path):
     theirs = cluster(tmp_path, kill="echo gone {broker}", start="true")
-    theirs.kill(2)
+    theirs.act("kill", 2)
     assert (tmp_path / "2" / "hooks.log").read_text() == (
         "kill: echo gone 2\ngone 2\nkill: exit code 0\n"
     )
@@ -33,9 +33,9 @@ def test_a_hook_gets_the_brokers_id_and_its_output_is_kept(tmp_path):
 def test_a_hook_that_fails_or_is_not_there_says_so(tmp_path):
     theirs = cluster(tmp_path, kill="echo no such pod; exit 3", start="true")
     with pytest.raises(ClusterError, match="broker 1: the hook kill failed with code 3: no such"):
-        theirs.kill(1)
+        theirs.act("kill", 1)
     with pytest.raises(ClusterError, match=r"broker 1 has no hook pause; add it to cluster\.hooks"):
-        theirs.pause(1)
+        theirs.act("pause", 1)
     for what in (lambda: theirs.volume(1), theirs.network, lambda: theirs.clock(1)):
         with pytest.raises(ClusterError, match="is not groupquake's to"):
             what()
@@ -77,7 +77,7 @@ def test_a_hook_is_done_when_its_shell_ends(tmp_path, how):
     """It may have started a broker in the background, which keeps its output open."""
     pid = tmp_path / "pid"
     theirs = cluster(tmp_path / "brokers", start=f"{how}sleep 60 & echo $! >{pid}", timeout="5s")
-    theirs.start_broker(1)
+    theirs.act("start", 1)
     try:
         assert not ended(awaited(pid))
         assert end_under_way(tmp_path / "brokers") == (), "it is the user's"
@@ -93,7 +93,7 @@ def test_a_hook_that_hangs_is_ended_and_what_it_left_is_not_waited_for(tmp_path)
     theirs = cluster(tmp_path, kill=command, start="true", timeout="500ms")
     try:
         with pytest.raises(ClusterError, match=r"did not end within 0\.5 s"):
-            theirs.kill(1)
+            theirs.act("kill", 1)
         assert not ended(awaited(left))
         until(lambda: ended(awaited(child)))
     finally:
@@ -103,7 +103,7 @@ def test_a_hook_that_hangs_is_ended_and_what_it_left_is_not_waited_for(tmp_path)
 def test_a_hook_of_a_killed_runner_is_ended_with_all_that_it_started(tmp_path):
     brokers, pid, late = tmp_path / "brokers", tmp_path / "pid", tmp_path / "late"
     command = f"setsid sleep 60 & echo $! >{pid}; sleep 2; touch {late}"
-    code = f"cluster(Path({str(brokers)!r}), kill={command!r}, start='true').kill(1)"
+    code = f"cluster(Path({str(brokers)!r}), kill={command!r}, start='true').act('kill', 1)"
     script = f"from tests.chaos.external.test_hooks import *; {code}"
     with subprocess.Popen([sys.executable, "-c", script]) as runner:
         child = awaited(pid)
@@ -121,5 +121,5 @@ def test_a_hook_is_run_on_a_full_disk(tmp_path):
     (tmp_path / "1").mkdir()
     (tmp_path / "1" / "hooks.log").symlink_to("/dev/full")
     theirs = cluster(tmp_path, kill="true", start=f"echo up && touch {tmp_path}/{{broker}}/is-up")
-    theirs.start_broker(1)
+    theirs.act("start", 1)
     assert (tmp_path / "1" / "is-up").exists()

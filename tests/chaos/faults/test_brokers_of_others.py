@@ -15,6 +15,7 @@ from chaos.broker_probe import BrokerProbe
 from chaos.clusters import BrokerInfo
 from chaos.errors import ChaosError
 from chaos.external.cluster import ExternalCluster, Target
+from chaos.witness import Witness
 from scenarios.external import Hooks
 from scenarios.faults import Fault
 from tests.chaos.fake_cluster import FakeCluster
@@ -80,7 +81,7 @@ def test_what_this_machine_lacks_says_nothing_of_a_broker(
     with pytest.raises(ChaosError, match="cannot be probed"):
         fault.verify()
     with pytest.raises(ChaosError, match="cannot be probed"):
-        fault._probe.takes_connections()
+        fault._probe.door()
 
 
 @pytest.mark.parametrize("error", GONE, ids=lambda error: type(error).__name__)
@@ -96,7 +97,7 @@ def test_a_broker_whose_name_comes_back_late_is_awaited(
         return true(*of)
 
     monkeypatch.setattr(broker_probe.socket, "create_connection", create_connection)
-    back = BrokerProbe(2, fake_cluster.brokers, fake_cluster).await_back(stop)
+    back = BrokerProbe(2, fake_cluster.brokers, fake_cluster, Witness({})).await_back(stop)
     assert back.holds
     assert refused == []
 
@@ -106,7 +107,7 @@ def test_an_address_that_cannot_be_reached_does_not_answer(
 ) -> None:
     for error in GONE:
         connecting[:] = [error]
-        assert not BrokerProbe(2, fake_cluster.brokers, fake_cluster).answers()
+        assert not BrokerProbe(2, fake_cluster.brokers, fake_cluster, Witness({})).answers()
 
 
 def test_a_stop_that_failed_is_not_followed_by_a_kill(
@@ -190,7 +191,7 @@ def probe(listener: Listener, view: FakeCluster, **security: str) -> BrokerProbe
     log = view.brokers[0].group_log
     properties = {key.replace("_", "."): value for key, value in security.items()}
     info = BrokerInfo(1, listener.port, log, log, "127.0.0.1", properties)
-    return BrokerProbe(1, [info], view)
+    return BrokerProbe(1, [info], view, Witness({}))
 
 
 def test_a_broker_is_asked_as_its_listener_speaks(

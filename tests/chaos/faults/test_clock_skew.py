@@ -94,7 +94,7 @@ def test_a_line_is_read_as_the_time_that_it_shows(tmp_path: Path, fake_cluster) 
     late.join()
     assert read is not None
     assert read.least_ms <= -3_000 <= read.most_ms + 1
-    fake_cluster.kill(1)
+    fake_cluster.act("kill", 1)
     assert clock.read() is None
 
 

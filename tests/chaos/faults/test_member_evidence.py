@@ -1,5 +1,6 @@
 """Silence of a member proves something only if its coordinator was not silent, too."""
 
+from dataclasses import replace
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -41,6 +42,22 @@ def evidence(logs, asked):
 @pytest.fixture
 def stopped_ms() -> int:
     return now_ms() - BEFORE_MS + 10
+
+
+def test_a_silence_that_is_short_broken_or_of_somebody_unknown_proves_nothing(
+    evidence, logs, stopped_ms
+):
+    short = evidence.silence(now_ms())
+    assert not short.holds
+    assert short.evidence.endswith("less than two heartbeat intervals (100 ms)")
+    nobody = replace(evidence, member="static-4").silence(stopped_ms)
+    assert not nobody.holds
+    assert nobody.evidence == "no group.log ever told of static-4, up or down"
+    line = logs[1].request("static-3", "HEARTBEAT", stopped_ms + SILENCE_GRACE_MS + 1)
+    going_on = evidence.silence(stopped_ms)
+    assert not going_on.holds
+    assert going_on.evidence.startswith("static-3 sent HEARTBEAT ")
+    assert f"line {line})" in going_on.evidence
 
 
 def test_a_coordinator_that_is_silent_itself_proves_nothing(evidence, logs, asked, stopped_ms):

@@ -2,8 +2,6 @@
 
 import subprocess
 import sys
-import threading
-from dataclasses import replace
 
 import psutil
 import pytest
@@ -11,34 +9,39 @@ import pytest
 from chaos.errors import ChaosError
 from chaos.fault_runner import heal_from_journal
 from chaos.tap import Rule, RunningTap, TapGoneError
-from chaos.wire_rules import Delay, Hold, Partition, Single, WireRule
+from chaos.tap.process import Commands
+from chaos.wire_rules import WireRule
 from scenarios.faults import FAULTS
 
-STOP = threading.Event()
 COMMON = "target: {names: [static-3]}, for: 9s"
-WITNESSES = {
-    "net.partition": ("brokers: controller", "partition", Partition),
-    "net.isolate": ("way: to-client", "partition", Partition),
-    "net.delay": ("latency: 300ms, jitter: 50ms", "delay", Delay),
-    "net.drop-answers": ("apis: [JOIN_GROUP], count: 1, then: silence", "drop-answers", Single),
-    "net.hold": ("apis: [SYNC_GROUP], brokers: {brokers: [2]}", "hold", Hold),
-    "net.duplicate": ("apis: [HEARTBEAT], probability: 0.5", "duplicate", Single),
+RULES = {
+    "net.partition": ("brokers: controller", "partition"),
+    "net.isolate": ("way: to-client", "partition"),
+    "net.delay": ("latency: 300ms, jitter: 50ms", "delay"),
+    "net.drop-answers": ("apis: [JOIN_GROUP], count: 1, then: silence", "drop-answers"),
+    "net.hold": ("apis: [SYNC_GROUP], brokers: {brokers: [2]}", "hold"),
+    "net.duplicate": ("apis: [HEARTBEAT], probability: 0.5", "duplicate"),
 }
 
 
 @pytest.fixture
 def running(tmp_path):
-    folder = tmp_path / "tap"
-    return RunningTap({1: "127.0.0.1:1", 2: "127.0.0.1:2"}, folder, 0, 0, (1, "token"))
+    """A tap whose process says nothing."""
+    command = [sys.executable, "-c", "input()"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    addresses = {1: "127.0.0.1:1", 2: "127.0.0.1:2"}
+    with subprocess.Popen(command, **pipes, bufsize=0) as process:  # nothing is left to flush
+        yield RunningTap(addresses, tmp_path / "tap", process.pid, 0, Commands(process))
+        process.kill()
 
 
 def test_every_fault_on_the_wire_is_here():
-    assert {name for name, kind in FAULTS.items() if kind.needs == "tap"} == set(WITNESSES)
+    assert {name for name, kind in FAULTS.items() if kind.needs == "tap"} == set(RULES)
 
 
-@pytest.mark.parametrize("name", WITNESSES)
-def test_the_rule_and_the_witness(name, aim, context, running):
-    keys, action, witness = WITNESSES[name]
+@pytest.mark.parametrize("name", RULES)
+def test_the_rule_of_each(name, aim, context, running):
+    keys, action = RULES[name]
     with pytest.raises(ChaosError, match=f"{name} needs the tap"):
         aim(f"fault: {name}, {COMMON}, {keys}")
     context.tap = running
@@ -53,7 +56,6 @@ def test_the_rule_and_the_witness(name, aim, context, running):
     )
     for key in ("way", "apis", "count", "probability", "then", "latency_ms", "jitter_ms"):
         assert getattr(rule, key) == getattr(fault, key, getattr(Rule("hold"), key))
-    assert isinstance(fault._rule, witness)
     context.seed = 7
     assert aim(f"fault: {name}, {COMMON}, {keys}")._rule.rule.seed != rule.seed
 
@@ -65,21 +67,26 @@ def test_a_dynamic_member_is_known_by_its_client_id_and_a_delay_by_the_least_it_
     keys = COMMON.replace("static-3", "mixed-dynamic-0")
     fault = aim(f"fault: net.delay, {keys}, latency: 300ms, jitter: 50ms")
     assert fault._rule.rule.instance_ids == ()
-    assert fault._rule.bounds_ms == (500, 700)
+    assert fault._bounds_ms == (500, 700)
     assert fault._rule.probed == (1, 2)
 
 
-def single(running, times: int, own=None) -> Single:
-    """The rule `r1`, by which a broker's own log has each request so often."""
-    rule = Rule("duplicate" if times == 2 else "drop-answers")
-    logs = {} if own is None else {1: own}
-    made = Single(running, rule, "m", logs, None, STOP, id="r1")
-    made.begin()
-    return made
+@pytest.fixture
+def single(aim, context, running):
+    """Makes a fault with the rule `r1`, by which a broker's own log has each request so often."""
+
+    def make(times: int, own=None):
+        context.tap = running
+        name = "net.duplicate" if times == 2 else "net.drop-answers"
+        fault = aim(f"fault: {name}, {COMMON}, apis: [JOIN_GROUP]")
+        fault._rule = WireRule(running, Rule("hold"), {} if own is None else {1: own}, id="r1")
+        return fault
+
+    return make
 
 
-def test_a_rule_that_hit_nothing_is_not_verified(running):
-    assert not single(running, 2).broken().holds
+def test_a_rule_that_hit_nothing_is_not_verified(single):
+    assert not single(2).verify().holds
 
 
 LINE = (
@@ -94,19 +101,19 @@ OWN = (
 
 
 @pytest.mark.parametrize(("times", "least", "holds"), [(1, 1, True), (2, 2, True), (0, 1, False)])
-def test_the_brokers_own_log_is_the_witness(running, tmp_path, monkeypatch, times, least, holds):
-    monkeypatch.setattr("chaos.timing.WIRE_LOGGED_MS", 100)
+def test_the_brokers_own_log_is_the_witness(single, tmp_path, monkeypatch, times, least, holds):
+    monkeypatch.setattr("scenarios.timing.WIRE_LOGGED_MS", 100)
     (tmp_path / "tap" / "1").mkdir(parents=True)
     (tmp_path / "tap" / "1" / "group.log").write_text(LINE)
     own = tmp_path / "own.log"
     own.write_text(OWN.replace("5000", "5001") + OWN * times)
-    assert single(running, least, own).broken().holds is holds
+    assert single(least, own).verify().holds is holds
 
 
-def test_without_a_brokers_log_the_tap_is_believed_and_that_is_said(running, tmp_path):
+def test_without_a_brokers_log_the_tap_is_believed_and_that_is_said(single, tmp_path):
     (tmp_path / "tap" / "1").mkdir(parents=True)
     (tmp_path / "tap" / "1" / "group.log").write_text(LINE)
-    found = single(running, 1).broken()
+    found = single(1).verify()
     assert found.holds
     assert "the broker has no log here" in found.evidence
 
@@ -126,15 +133,16 @@ def test_the_rules_end_with_the_taps_process(monkeypatch):
 
 
 def test_a_rule_ends_with_its_tap_and_not_with_its_silence(running, monkeypatch):
-    monkeypatch.setattr("chaos.tap.process.TAP_GONE_S", 0.1)
-    rule = WireRule(running, Rule("hold"), "m", {}, None, STOP)
+    monkeypatch.setattr("chaos.tap.process.TAP_ANSWER_S", 0.2)
+    rule = WireRule(running, Rule("hold"), {})
     assert rule.remove() == "the rule was never in force"
     rule.id = "r1"
-    with pytest.raises(TapGoneError):
-        rule.remove()
-    me = psutil.Process()
-    rule.tap = replace(running, process_id=me.pid, started_at_ms=round(me.create_time() * 1000))
+    process = psutil.Process(running.process_id)
+    process.suspend()
     with pytest.raises(ChaosError, match="the tap does not answer"):
+        rule.remove()
+    process.kill()
+    with pytest.raises(TapGoneError):
         rule.remove()
 
 
@@ -158,13 +166,14 @@ OTHERS = [
      ([LATE + HIDDEN, OTHERS[3]], 2, False),
      *(([one], 1, False) for one in [*OTHERS[:3], OTHERS[4]])],
 )  # fmt: skip
-def test_behind_a_nat_the_number_is_looked_for(running, tmp_path, monkeypatch, lines, least, holds):
+def test_behind_a_nat_the_number_is_looked_for(single, tmp_path, monkeypatch, lines, least, holds):
     """The broker logs other addresses than those that the tap has."""
-    monkeypatch.setattr("chaos.timing.WIRE_LOGGED_MS", 100)
-    monkeypatch.setattr("chaos.wire_rules.now_ms", lambda: 1_795_000_000_000)
+    monkeypatch.setattr("scenarios.timing.WIRE_LOGGED_MS", 100)
     (tmp_path / "tap" / "1").mkdir(parents=True)
     tapped = LINE.replace('"correlationId":7,', '"correlationId":7,"clientId":"m",')
     (tmp_path / "tap" / "1" / "group.log").write_text(tapped)
     own = tmp_path / "own.log"
     own.write_text("".join(lines))
-    assert single(running, least, own).broken().holds is holds
+    fault = single(least, own)
+    fault._rule.began_ms = 1_795_000_000_000
+    assert fault.verify().holds is holds

@@ -102,7 +102,7 @@ def test_a_static_member_is_removed_in_front_of_the_witness(cluster, stop, witne
     with member(cluster, "orders", "removed", group_instance_id="one", client_id="one"):
         assert static_members(cluster.bootstrap, "removed") == ("one",)
         witness.poll()
-        assert is_open(witness.last_request("one").connection)
+        assert is_open(witness.latest("one").connection)
         context = FaultContext(named("demo"), cluster, None, None, stop).of_step("f1.1")
         keys = {"group": "removed", "instances": ["one", "ghost"], "at": "0s"}
         given = {"fault": "group.remove-members", **keys}

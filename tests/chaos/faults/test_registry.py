@@ -27,13 +27,13 @@ class MemberHiccup(MemberFault):
 
     def inject(self) -> None:
         """Freeze the member."""
-        self._context.members.pause(self.hit.target)
+        self._context.members.order("pause", self.hit.target)
         self._began_ms = now_ms()
 
     def heal(self) -> str:
         """Let it go on; it is thrown out meanwhile."""
         self._healing_ms = now_ms()
-        self._context.members.resume(self.hit.target)
+        self._context.members.order("resume", self.hit.target)
         return "resumed"
 
 

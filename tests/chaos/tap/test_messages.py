@@ -99,3 +99,17 @@ def test_what_waits_for_its_connection_alone_was_not_held_up() -> None:
     lane.push(one, b"1")
     lane.open()
     assert not one.waited
+
+
+def test_the_end_of_a_connection_follows_what_waits() -> None:
+    one, passed = exchange(1), []
+    lane = Lane(
+        *("to-broker", RuleTable(), lambda sent, _: passed.append(sent)),
+        *(lambda: passed.append("end"), lambda _: None),
+        is_open=False,
+    )
+    lane.push(one, b"1")
+    lane.finish(one)
+    assert passed == []
+    lane.open()
+    assert passed == [one, "end"]

@@ -9,24 +9,26 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import replace
+from types import SimpleNamespace
 
 import psutil
 import pytest
 
 from chaos import tap
-from chaos.clusters.process import ProcessCluster
 from chaos.errors import ChaosError
+from chaos.fault_context import FaultContext
 from chaos.tap import Rule
-from chaos.wire_rules import RULES, WireRule
-from chaos.witness import Witness
+from chaos.wire_rules import WireRule
 from kafka_protocol.errors import Error
 from kafka_protocol.tap_lines import ENDED, LOGGER
 from loadtest.wire import Connection, WireError
+from scenarios import MemberSpec
+from scenarios.durations import now_ms
+from scenarios.faults import FAULTS, Fault
+from scenarios.faults.base import Hit
 
 pytestmark = pytest.mark.cluster
 
-CONFIG = {"group.initial.rebalance.delay.ms": 50, "group.min.session.timeout.ms": 1_000}
 METADATA = base64.b64encode(b"\0\0\0\0\0\1\0\6orders\0\0\0\0").decode()
 SOON_S = 0.7
 WITHIN_S = 10
@@ -96,12 +98,10 @@ def tapped(behind):
 
 
 @pytest.fixture(scope="module")
-def behind(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("rules")
-    cluster = ProcessCluster("tap-rules", folder / "brokers", brokers=1, config=CONFIG)
-    settings = tap.TapSettings({1: cluster.bootstrap}, folder / "tap")
-    with cluster, tap.running(settings) as running:
-        here = Tapped(cluster, running)
+def behind(secured, tmp_path_factory):
+    settings = tap.TapSettings({1: secured.bootstrap}, tmp_path_factory.mktemp("rules") / "tap")
+    with tap.running(settings) as running:
+        here = Tapped(secured, running)
         scout = here.connect("scout")
         while heartbeat(scout) not in (Error.UNKNOWN_MEMBER_ID, Error.GROUP_ID_NOT_FOUND):
             time.sleep(0.1)
@@ -286,17 +286,8 @@ def test_commands_that_make_no_sense_are_refused(tapped):
         tapped.tap.add("rx", Rule("sever"))
 
 
-def test_a_rule_that_is_removed_first_never_comes_into_force(tapped):
-    """As when the runner got no answer to `add` in time, and heals."""
-    name = tapped.tap.new_id()
-    assert tapped.tap.remove(name) == 0
-    with pytest.raises(ChaosError, match=f"rule {name} was used before"):
-        tapped.tap.add(name, Rule("partition", ("nobody",)))
-    assert name not in tapped.tap.hits()
-
-
 def test_the_tap_ends_with_its_parent(tapped, tmp_path):
-    """However the parent ends; who cannot name the token is not heard."""
+    """However the parent ends."""
     program = (
         "import sys, time; from pathlib import Path; from chaos import tap\n"
         f"with tap.running(tap.TapSettings({{1: {tapped.cluster.bootstrap!r}}},"
@@ -331,19 +322,10 @@ def run_and_kill(settings):
         os.waitid(os.P_PID, running.process_id, os.WEXITED | os.WNOWAIT)
 
 
-def test_without_the_token_nothing_is_done(tapped):
-    port, _ = tapped.tap._control
-    running = tapped.tap
-    other = replace(running, _control=(port, "wrong"))
-    with pytest.raises(ChaosError, match="ended the connection"):
-        other.hits()
-
-
 def test_a_tap_that_answers_late_is_not_gone(tapped, monkeypatch):
     """Its rule may be in force: it is open until the tap has removed it."""
     monkeypatch.setattr("chaos.tap.process.TAP_ANSWER_S", 0.3)
-    monkeypatch.setattr("chaos.tap.process.TAP_GONE_S", 0.1)
-    rule = net_rule(tapped.tap)
+    rule = WireRule(tapped.tap, Rule("partition", ("nobody",)), {})
     process = psutil.Process(tapped.tap.process_id)
     process.suspend()
     try:
@@ -358,62 +340,67 @@ def test_a_tap_that_answers_late_is_not_gone(tapped, monkeypatch):
     assert tapped.tap.hits() == {}
 
 
-def seen(running, rule, member, witness=None) -> WireRule:
-    """A rule for a member, which is not in force yet."""
-    return RULES[rule.action](running, rule, member, {}, witness, threading.Event())
+class AnyMember(dict):
+    """What an experiment knows of members: each is a dynamic one."""
+
+    def __missing__(self, name):
+        return MemberSpec(name, "any", "dynamic", None)
 
 
-def net_rule(running):
-    """A partition of a member that nobody is."""
-    return seen(running, Rule("partition", ("nobody",)), "nobody")
+def seen(tapped, member: str, fault: str, **keys) -> Fault:
+    """A fault of a member, whose rule is not in force yet."""
+    experiment = SimpleNamespace(member_called=AnyMember())
+    context = FaultContext(experiment, tapped.cluster, None, None, threading.Event(), tapped.tap)
+    given = {"fault": fault, "target": {"names": [member]}, "at": "0s", "for": "9s", **keys}
+    made = FAULTS[fault].model_validate(given)
+    return made.aim(context, Hit(member, "any", {"brokers": [], "members": []}))
 
 
 def begin(shown, rule_id):
     """Take note that a rule is in force, which may be for another member."""
-    shown.id = rule_id
-    shown.begin()
+    shown._rule.id, shown._rule.began_ms = rule_id, now_ms()
 
 
 @pytest.mark.parametrize(("in_force", "hit"), [(True, True), (True, False), (False, False)])
 def test_a_partition_is_seen_if_it_parts_the_member(tapped, in_force, hit):
     """The runner's probes are named as the member: they alone show nothing of it."""
     name = f"shown-{in_force}-{hit}"
-    shown = seen(tapped.tap, Rule("partition"), name)
+    shown = seen(tapped, name, "net.isolate")
     member = tapped.connect(name if hit else f"another-{name}")
     find(member)
     with tapped.rule("partition", (name if in_force else "nobody",)) as rule:
         begin(shown, rule)
+        shown._ask()
         sent = beat(member)
         assert answered_within(member, sent, SOON_S if hit else WITHIN_S) is not hit
-        found = shown.broken()
+        found = shown.verify()
     assert found.holds is hit, found.evidence
     if in_force:
         assert ("no request of" in found.evidence) == (not hit)
     assert ("1 of its own requests were hit" in found.evidence) == hit
-    healed = shown.healed()
+    healed = shown.verify_healed()
     assert healed.holds, healed.evidence
 
 
 @pytest.mark.parametrize(("in_force", "hit"), [(True, True), (True, False), (False, False)])
 def test_a_delay_is_seen_if_it_delays_the_member(tapped, in_force, hit):
     name = f"slow-{in_force}-{hit}"
-    delay = Rule("delay", latency_ms=500)
-    shown = seen(tapped.tap, delay, name)
+    shown = seen(tapped, name, "net.delay", latency="500ms")
     member = tapped.connect(name if hit else f"another-{name}")
     with tapped.rule("delay", (name if in_force else "nobody",), latency_ms=500) as rule:
         begin(shown, rule)
         find(member)
-        found = shown.broken()
+        found = shown.verify()
     assert found.holds is hit, found.evidence
     if in_force:
         assert ("no request of" in found.evidence) == (not hit)
 
 
 def test_a_machine_on_which_everything_is_slow_shows_no_delay(tapped):
-    shown = seen(tapped.tap, Rule("delay", latency_ms=300), "all-slow")
+    shown = seen(tapped, "all-slow", "net.delay", latency="300ms")
     with tapped.rule("delay", None, latency_ms=300) as rule:  # of any client
         begin(shown, rule)
-        found = shown.broken()
+        found = shown.verify()
     assert not found.holds
     assert found.evidence.endswith("but so did that of another client")
 
@@ -421,16 +408,14 @@ def test_a_machine_on_which_everything_is_slow_shows_no_delay(tapped):
 @pytest.mark.parametrize("in_force", [True, False])
 def test_a_hold_is_seen_in_what_the_tap_has(tapped, in_force):
     name = f"held-{in_force}"
-    witness = Witness({1: tapped.cluster.brokers[0].group_log})
-    rule = Rule("hold", (name,), apis=("HEARTBEAT",))
-    shown = seen(tapped.tap, rule, name, witness)
+    shown = seen(tapped, name, "net.hold", apis=["HEARTBEAT"])
     member = tapped.connect(name)
     find(member)
     with tapped.rule("hold", (name if in_force else "nobody",), apis=("HEARTBEAT",)) as active:
         begin(shown, active)
         sent = beat(member)
         assert answered_within(member, sent, SOON_S if in_force else WITHIN_S) is not in_force
-        found = shown.broken()
+        found = shown.verify()
     assert found.holds is in_force, found.evidence
     if in_force:
-        assert shown.healed().holds
+        assert shown.verify_healed().holds

@@ -13,29 +13,27 @@ from chaos.errors import ChaosError
 from kafka_protocol.errors import Error
 from kafka_protocol.request_log import COMPLETED
 from tests.chaos.tap.certificates import Authority
-from tests.chaos.tap.secured_broker import PASSWORD, SCRAM_PASSWORD, Secured
+from tests.secured import PREFIX
 
 pytestmark = pytest.mark.cluster
 
 
 @pytest.fixture(scope="module")
-def secured(tmp_path_factory):
-    here = Secured(tmp_path_factory.mktemp("secured"))
-    with here.cluster:
-        here.prepare()
-        yield here
+def orders(secured):
+    with secured.topic("orders") as name:
+        yield name
 
 
-def consume(bootstrap, group, client):
+def consume(bootstrap, topic, group, client):
     """Produce a record, and consume it as a member of a group."""
     producer = Producer({"bootstrap.servers": bootstrap, **client})
-    producer.produce("orders", b"order")
+    producer.produce(topic, b"order")
     assert producer.flush(30) == 0
     consumer = Consumer(
-        {"bootstrap.servers": bootstrap, "group.id": group, "auto.offset.reset": "earliest",
-         **client}
+        {"bootstrap.servers": bootstrap, "group.id": PREFIX + group,
+         "auto.offset.reset": "earliest", **client}
     )  # fmt: skip
-    consumer.subscribe(["orders"])
+    consumer.subscribe([topic])
     deadline = time.monotonic() + 60
     while not consumer.consume(1, 0.2):
         assert time.monotonic() < deadline
@@ -51,16 +49,14 @@ def log_of(folder):
     return (folder / "1" / "group.log").read_text()
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "user", "password"),
-    [("PLAIN", "alice", PASSWORD), ("SCRAM-SHA-256", "bob", SCRAM_PASSWORD)],
-)
-def test_tls_to_the_brokers_and_sasl_through(secured, tmp_path, mechanism, user, password):
-    settings = tap.TapSettings({1: secured.sasl}, tmp_path, tls(secured.authority.ca))
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-512"])
+def test_tls_to_the_brokers_and_sasl_through(secured, orders, tmp_path, mechanism):
+    user, password = "alice", secured.password
+    settings = tap.TapSettings({1: secured.at("SASL_SSL")}, tmp_path, tls(secured.authority.ca))
     login = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": mechanism,
              "sasl.username": user, "sasl.password": password}  # fmt: skip
     with tap.running(settings) as running:
-        consume(running.bootstrap, mechanism, login)
+        consume(running.bootstrap, orders, mechanism, login)
     assert log_of(tmp_path).count(COMPLETED) > 4
     assert '"securityProtocol":"SASL_SSL"' in log_of(tmp_path)
     for file in tmp_path.rglob("*"):
@@ -70,29 +66,29 @@ def test_tls_to_the_brokers_and_sasl_through(secured, tmp_path, mechanism, user,
             assert user.encode() not in text
 
 
-def test_a_certificate_for_the_brokers(secured, tmp_path):
+def test_a_certificate_for_the_brokers(secured, orders, tmp_path):
     """Whom the broker takes it for, the tap does not know, and does not say (mTLS)."""
-    to_broker = tls(secured.authority.ca, **{"ssl.certificate.location": str(secured.client)})
-    settings = tap.TapSettings({1: secured.ssl}, tmp_path, to_broker)
+    to_broker = tls(secured.authority.ca, **{"ssl.certificate.location": str(secured.certificate)})
+    settings = tap.TapSettings({1: secured.at("SSL")}, tmp_path, to_broker)
     with tap.running(settings) as running:
-        consume(running.bootstrap, "certified", {})
+        consume(running.bootstrap, orders, "certified", {})
     assert '"securityProtocol":"SSL"' in log_of(tmp_path)
     assert "ANONYMOUS" not in log_of(tmp_path)
     files = [file for file in tmp_path.rglob("*") if file.is_file()]
     assert not [file for file in files if b"PRIVATE" in file.read_bytes()]
 
 
-def test_without_a_certificate_nobody_is_logged_in(secured, tmp_path):
-    settings = tap.TapSettings({1: secured.cluster.bootstrap}, tmp_path)
+def test_without_a_certificate_nobody_is_logged_in(secured, orders, tmp_path):
+    settings = tap.TapSettings({1: secured.bootstrap}, tmp_path)
     with tap.running(settings) as running:
-        consume(running.bootstrap, "plain", {})
+        consume(running.bootstrap, orders, "plain", {})
     requests = [line for line in log_of(tmp_path).splitlines() if "Completed" in line]
     assert all('"principal":"User:ANONYMOUS"' in line for line in requests)
 
 
 def test_a_broker_without_a_trusted_certificate_is_not_reached(secured, tmp_path):
     other = Authority(tmp_path)
-    settings = tap.TapSettings({1: secured.sasl}, tmp_path / "tap", tls(other.ca))
+    settings = tap.TapSettings({1: secured.at("SASL_SSL")}, tmp_path / "tap", tls(other.ca))
     with tap.running(settings) as running:
         admin = AdminClient({"bootstrap.servers": running.bootstrap})
         with pytest.raises(KafkaException):
@@ -110,7 +106,7 @@ def test_files_that_are_no_certificates(tmp_path):
 
 def test_handshake_v0_is_refused_clearly(secured, tmp_path):
     """After v0, tokens come without headers: the tap could not tell them from requests."""
-    settings = tap.TapSettings({1: secured.sasl}, tmp_path, tls(secured.authority.ca))
+    settings = tap.TapSettings({1: secured.at("SASL_SSL")}, tmp_path, tls(secured.authority.ca))
     with tap.running(settings) as running:
         host, _, port = running.bootstrap.rpartition(":")
         with socket.create_connection((host, int(port)), 10) as connection:

@@ -6,7 +6,6 @@ import json
 import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 
 import pytest
 
@@ -167,31 +166,6 @@ def test_a_response_that_is_not_expected_is_an_error(group):
     assert first.heartbeat(Error.FENCED_INSTANCE_ID, Error.NONE) == Error.FENCED_INSTANCE_ID
     with pytest.raises(UnexpectedResponse, match="of first: FENCED_INSTANCE_ID, not NONE"):
         first.heartbeat()
-
-
-def test_a_sync_group_that_waits_is_never_answered_if_its_member_is_removed(group):
-    """A finding of ours: docs/findings.md#removed-while-syncing."""
-    leader, follower = group.two()
-    answers = []
-
-    def sync():
-        with suppress(WireError):  # the connection is closed in the end
-            answers.append(follower.sync())
-
-    syncing = threading.Thread(target=sync)
-    syncing.start()
-    while not (follower.connection.awaited or answers):
-        threading.Event().wait(0.02)
-    threading.Event().wait(0.5)  # it is sent; nothing tells that the broker has taken it up
-    removed = {"memberId": "", "groupInstanceId": follower.instance_id, "reason": None}
-    left = group.scout.ask("LEAVE_GROUP", 5, {"groupId": group.name, "members": [removed]})
-    assert (left["errorCode"], left["members"][0]["errorCode"]) == (0, 0)
-    assert (leader.join(), leader.sync(), leader.heartbeat()) == (0, 0, 0), "it is complete"
-    syncing.join(timeout=2)
-    assert syncing.is_alive()
-    assert answers == []
-    follower.disconnect()
-    syncing.join()
 
 
 def test_a_missing_request_field_is_named(group):

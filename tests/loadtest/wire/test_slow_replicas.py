@@ -100,12 +100,12 @@ def paused(cluster, number) -> Iterator[None]:
     """Let all brokers but one stand still."""
     others = [info.id for info in cluster.brokers if info.id != number]
     for other in others:
-        cluster.pause(other)
+        cluster.act("pause", other)
     try:
         yield
     finally:
         for other in others:
-            cluster.resume(other)
+            cluster.act("resume", other)
 
 
 def test_an_id_that_a_member_was_told_is_taken_back(cluster, group):
@@ -136,7 +136,7 @@ def test_an_id_that_nobody_was_given_is_stored(cluster, group):
     assert follower.heartbeat() == 0
     assert group.member_ids()[follower.instance_id] == follower.member_id
     threading.Event().wait(1.0)  # the replicas fetch the record
-    cluster.stop_broker(group.number)
+    cluster.act("stop", group.number)
     number = coordinator(cluster, but=group.number)
     group.port = next(info.port for info in cluster.brokers if info.id == number)
     follower.connection = group.connect("again")

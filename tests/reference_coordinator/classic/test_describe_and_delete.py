@@ -3,10 +3,10 @@
 import pytest
 
 from kafka_protocol.errors import Error
-from reference_coordinator.classic.describe_groups import COMMITTED_WITHIN_MS
 from reference_coordinator.classic.effects import DescribedMember, DescribeResponse
 from reference_coordinator.classic.events import TimerKind
 from reference_coordinator.classic.state import State
+from reference_coordinator.timing import COMMITTED_WITHIN_MS
 from tests.reference_coordinator.classic.checklist import case
 from tests.reference_coordinator.classic.playbook import (
     INITIAL_DELAY_MS,

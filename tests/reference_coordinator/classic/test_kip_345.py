@@ -201,21 +201,3 @@ def test_changed_subscription_rebalances(kept):
         leading = play.join("L-1", instance="L")
         listed = {(member, metadata) for member, _, metadata in leading.answer.members}
         assert listed == {("L-1", "range:orders"), ("F-2", "range:orders,payments")}
-
-
-@kept
-def test_an_unchanged_subscription_does_not_rebalance(kept):
-    """Other protocols may come and go beside the one that is selected."""
-    play = Playbook()
-    statics(play, "L", "F")
-    back = play.join(instance="F", protocols=("range",))
-    assert (back.error, play.rebalances) == (Error.NONE, [Reason.NEW_MEMBER])
-
-
-@kept
-def test_session_expiry_is_unchanged_by_the_proposal(kept):
-    """A member that is away for longer than its session is removed as before."""
-    play = Playbook()
-    leader, _ = statics(play, "L", "F")
-    play.after(SESSION_MS, alive=[leader])
-    assert play.rebalances[1:] == [Reason.SESSION_EXPIRED]

@@ -5,9 +5,9 @@ import pytest
 from kafka_protocol.errors import Error
 from reference_coordinator.classic.effects import JoinResponse, Reason
 from reference_coordinator.classic.events import Timer, TimerFired, TimerKind
-from reference_coordinator.classic.profiles import NEW_MEMBER_JOIN_TIMEOUT_MS
 from reference_coordinator.classic.state import State
 from reference_coordinator.replay.expected_lines import expected_lines
+from reference_coordinator.timing import NEW_MEMBER_JOIN_TIMEOUT_MS
 from tests.reference_coordinator.classic.checklist import case
 from tests.reference_coordinator.classic.playbook import (
     INITIAL_DELAY_MS,

@@ -16,11 +16,6 @@ from tests.reference_coordinator.classic.releases import EVERY_RELEASE, by_coord
 
 pytestmark = EVERY_RELEASE
 
-WRITE_ERRORS = pytest.mark.parametrize(
-    "error", [Error.UNKNOWN_SERVER_ERROR, Error.COORDINATOR_NOT_AVAILABLE, Error.NOT_COORDINATOR]
-)
-"""What Kafka makes of MESSAGE_TOO_LARGE, UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER."""
-
 
 @pytest.mark.parametrize(
     ("picked", "rebalances"), [("range", []), ("roundrobin", [Reason.PROTOCOL_CHANGE])]
@@ -34,28 +29,6 @@ def test_static_member_whose_return_makes_a_tie_of_the_votes(picked, rebalances)
     assert play.rebalances[1:] == rebalances
     play.join("L-1", instance="L")
     assert back.answer.protocol == picked
-
-
-@WRITE_ERRORS
-@pytest.mark.parametrize("instance", ["L", "F"])
-@pytest.mark.parametrize("version", [8, 9])
-def test_failed_return_goes_on_under_the_old_id(error, instance, version):
-    """What could not be stored has not happened; the old id goes on."""
-    play = Playbook()
-    leader, follower = statics(play, "L", "F")
-    old = {"L": leader, "F": follower}[instance]
-    play.hold_writes = True
-    back = play.join(instance=instance, protocols=("range",), version=version)
-    play.written(back, error)
-    assert back.answer == JoinResponse(
-        error, member_id="", generation=1, protocol_type="consumer", protocol="range", leader=leader
-    )
-    assert play.rebalances == [Reason.NEW_MEMBER]
-    assert (play.state, play.leader) == (State.STABLE, leader)
-    assert play.heartbeat(old, instance=instance) is Error.NONE
-    assert play.sync(old, instance=instance).answer.assignment == f"work of {old}"
-    assert play.heartbeat(f"{instance}-2", instance=instance) is Error.FENCED_INSTANCE_ID
-    assert play.heartbeat(f"{instance}-2") is Error.UNKNOWN_MEMBER_ID
 
 
 def test_replace_static_member_in_stable_state_starts_with_the_old_session():

@@ -102,6 +102,9 @@ def put(value: Any, *keys: Any, at: int = FIRST) -> Change:
     return written
 
 
+METADATA = ("request", "protocols", 0, "metadata")
+
+
 @pytest.mark.parametrize(
     ("change", "number", "words"),
     [
@@ -129,19 +132,19 @@ def put(value: Any, *keys: Any, at: int = FIRST) -> Change:
         (put(None, "response"), 2, "Expected `object`, got `null` - at `$.response`"),
         (put("JOIN_GROUP:a:0", "id", at=SYNC), 4, "id 'JOIN_GROUP:a:0' stands at line 2 already"),
         (put("other", "request", "groupId"), 2, "the request is about 'other'; this is group 'g'"),
-        (drop("request", "memberId"), 2, "request of JOIN_GROUP: memberId is missing"),
-        (drop("request", "groupInstanceId"), 2, "groupInstanceId is missing, and version 5 has it"),
-        (put("3000", "request", "sessionTimeoutMs"), 2, "sessionTimeoutMs is not a whole number"),
-        (put(2**63, "request", "sessionTimeoutMs"), 2, "sessionTimeoutMs is not a whole number"),
-        (put({}, "request", "protocols"), 2, "request of JOIN_GROUP: protocols is not a list"),
-        (put(7, "request", "protocols", 0), 2, "protocols[0] is not an object"),
-        (put("é", "request", "protocols", 0, "metadata"), 2, "protocols[0].metadata is not base64"),
-        (put("?", "request", "protocols", 0, "metadata"), 2, "protocols[0].metadata is not base64"),
-        (put("(39 bytes)", "request", "protocols", 0, "metadata"), 0, ""),
-        (put("(x bytes)", "request", "protocols", 0, "metadata"), 2, "metadata is not base64"),
-        (drop("response", "generationId"), 2, "response of JOIN_GROUP: generationId is missing"),
-        (put("0", "response", "errorCode"), 2, "errorCode is not a whole number"),
-        (drop("response", "members", 1, "memberId"), 2, "members[1].memberId is missing"),
+        (drop("request", "memberId"), 2, "request of JOIN_GROUP: Object missing"),
+        (drop("request", "groupInstanceId"), 2, "missing required field `groupInstanceId`"),
+        (put("3000", "request", "sessionTimeoutMs"), 2, "got `str` - at `$.sessionTimeoutMs`"),
+        (put(2**63, "request", "sessionTimeoutMs"), 2, "at `$.sessionTimeoutMs`"),
+        (put({}, "request", "protocols"), 2, "Expected `array`, got `object` - at `$.protocols`"),
+        (put(7, "request", "protocols", 0), 2, "got `int` - at `$.protocols[0]`"),
+        (put("é", *METADATA), 2, "base64 - at `$.protocols[0].metadata`"),
+        (put("?", *METADATA), 2, "base64 - at `$.protocols[0].metadata`"),
+        (put("(39 bytes)", *METADATA), 0, ""),
+        (put("(x bytes)", *METADATA), 2, "Expected base64 - at "),
+        (drop("response", "generationId"), 2, "response of JOIN_GROUP: Object missing"),
+        (put("0", "response", "errorCode"), 2, "Expected `int`, got `str` - at `$.errorCode`"),
+        (drop("response", "members", 1, "memberId"), 2, "`memberId` - at `$.members[1]`"),
         (put(False, "end", at=-1), 6, "end is not true"),
         (put(1_000, "at_ms", at=-1), 6, "the end at 1000 ms is before the last that happened"),
     ],
@@ -166,7 +169,7 @@ def test_a_field_is_needed_in_its_versions_alone(lines: list[str]) -> None:
     lines[FIRST] = json.dumps(join | {"api_version": 0})
     assert one(lines).requests[0].api_version == 0
     lines[FIRST] = json.dumps(join | {"api_version": 1})
-    assert "rebalanceTimeoutMs is missing, and version 1 has it" in refusal(lines)
+    assert "missing required field `rebalanceTimeoutMs`" in refusal(lines)
 
 
 @pytest.mark.parametrize(
@@ -192,6 +195,15 @@ def logged(**changes: Any) -> dict[str, Any]:
 
 
 HINT = {"at_ms": 1, "kind": "left", "subject": "a", "generation": -1, "broker": ""}
+
+
+LOGGED_TIMES = {
+    "hints": HINT,
+    "servings": {"at_ms": 1, "broker": "1", "kind": "loaded", "earliest_ms": 1, "latest_ms": 1},
+    "stalls": {"broker": "1", "from_ms": 1, "until_ms": 2},
+    "partings": {"broker": "1", "earliest_ms": 1, "from_ms": 1, "healed_ms": 2, "until_ms": 3},
+}
+"""What brokers logged: each of its times is a number from 0 on."""
 
 
 @pytest.mark.parametrize(
@@ -220,8 +232,16 @@ HINT = {"at_ms": 1, "kind": "left", "subject": "a", "generation": -1, "broker": 
         (put(logged(serial="1"), "logged"), 2, "got `str` - at `$.logged.serial`"),
         (put(logged(earliest_ms=1), "logged"), 2, "at_ms is not from logged.earliest_ms"),
         (put(logged(), "logged"), 0, ""),
+        (put(logged(taken_ms=-1), "logged"), 2, ">= 0.0 - at `$.logged.taken_ms`"),
+        *(
+            (put({kind: [whole | {time: value}]}, "logged", at=0), 1,
+             f"{what} - at `$.logged.{kind}[0].{time}`")
+            for kind, whole in LOGGED_TIMES.items() for time in whole if time.endswith("_ms")
+            for value, what in ((-1, ">= 0.0"), (2e15, "<= 1000000000000000.0"))
+        ),
+        (put(-1, "at_ms", at=-1), 6, "Expected `float` >= 0.0 - at `$.at_ms`"),
     ],
-)
+)  # fmt: skip
 def test_broker_log_fields_are_allowed(
     change: Change, number: int, words: str, lines: list[str]
 ) -> None:

@@ -56,8 +56,8 @@ def judged(name: str, evidence: Evidence, lines: Iterable[EpochEvent] = ()) -> l
 @pytest.mark.parametrize("name", NAMES)
 def test_heartbeats_are_not_refused_because_a_broker_is_down(name: str) -> None:
     evidence = recorded(name)
-    for error, share in ((15, 1), (15, 5), (16, 5), (-1, 5), (28, 5)):
-        lies = {seen.id: refuse(seen, error) for seen in fine(evidence, "HEARTBEAT")[::share]}
+    for error in (15, 16, -1, 28):
+        lies = {seen.id: refuse(seen, error) for seen in fine(evidence, "HEARTBEAT")[::5]}
         assert set(judged(name, altered(evidence, lies))) & lies.keys()
 
 

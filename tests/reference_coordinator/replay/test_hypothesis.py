@@ -11,12 +11,13 @@ from reference_coordinator.replay.adoption import latest_joins
 from reference_coordinator.replay.candidates import Candidate, Due
 from reference_coordinator.replay.clock import ArmedTimers, Clock
 from reference_coordinator.replay.conditions import Conditions
-from reference_coordinator.replay.evidence import EpochEvent, ObservedRequest, Tolerance
+from reference_coordinator.replay.evidence import EpochEvent, ObservedRequest
 from reference_coordinator.replay.fast_path import likely_order
 from reference_coordinator.replay.hints import Hints
 from reference_coordinator.replay.hypothesis import Hypothesis
 from reference_coordinator.replay.options import blocked, options_of
 from reference_coordinator.replay.pending_requests import PendingRequests
+from reference_coordinator.timing import Tolerance
 from tests.reference_coordinator.replay.conftest import (
     IDS,
     PROFILE,

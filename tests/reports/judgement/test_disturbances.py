@@ -67,6 +67,14 @@ def test_what_it_may_explain(source: Source, kinds: set[str]) -> None:
         assert is_proven == [kind not in kinds], kind
 
 
+@pytest.mark.parametrize("source", set(Source) - {Source.CLOCK})
+def test_pressure_explains_nothing_that_stands_despite_lateness(source: Source) -> None:
+    late = lasting(source, 0.0, 1e15)
+    found = [finding(50_000.0, despite_lateness=stands) for stands in (False, True)]
+    may_be = [proven([one], late)[0] for one in found]
+    assert may_be == ([False, True] if source is Source.PRESSURE else [may_be[0]] * 2)
+
+
 @pytest.mark.parametrize(
     ("source", "first_ms", "last_ms"),
     [

@@ -48,6 +48,17 @@ def test_consequences_are_linked_to_their_root() -> None:
     ]
 
 
+def test_what_stands_despite_lateness_does_not_follow_from_what_may_be_late() -> None:
+    stands = {"despite_lateness": True}
+    rows = [
+        violation(1_000, 5_000),
+        violation(2_000, 3_000, **stands),
+        violation(2_500, 2_500, **stands),
+        violation(4_900, 4_900),
+    ]
+    assert [one.root for one in collect(rows, [], [])] == [None, None, 1, 1]
+
+
 def test_groups_have_roots_of_their_own() -> None:
     found = collect([violation(1_000, 5_000), violation(1_001, 5_000, group="h")], [], [])
     assert [one.root for one in found] == [None, None]

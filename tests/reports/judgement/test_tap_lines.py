@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from kafka_protocol import tap_lines
-from kafka_protocol.coordinator_lines.java import JAVA
+from kafka_protocol.coordinator_lines import JAVA
 from kafka_protocol.log_line import Event, numbered
 from kafka_protocol.request_log import COMPLETED, LOGGER
 from reports.judgement.log import reading

@@ -8,7 +8,7 @@ import pytest
 
 from kafka_protocol.apis import HELD_APIS
 from reference_coordinator.replay import EpochEvent, ExpectedLine, ObservedRequest, Stall
-from reference_coordinator.replay.conditions import SEEMS_AFTER_LINE_MS
+from reference_coordinator.timing import SEEMS_AFTER_LINE_MS
 from reports.judgement.group import check_rows
 from reports.judgement.logged import Chunk, HeldUp, LoggedRow, Requests
 from reports.judgement.recording import Recording
