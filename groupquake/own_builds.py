@@ -115,7 +115,9 @@ def _release_of(
         raise UsageError(
             f"{build.place} holds Kafka {build.version}, and --kafka is {kafka}; leave --kafka out"
         )
-    if release is not None and not _is_run(release):
+    try:
+        line_of(release or "")
+    except ValueError:
         release = None
     kind = coordinator or (default_coordinator(release) if release else "java")
     known = release == build.version and profile_for(build.version, kind) is not None
@@ -130,11 +132,3 @@ def _release_of(
         return release
     version, _ = (origin_of(named) if named else None) or (LATEST, "")
     return version
-
-
-def _is_run(release: str) -> bool:
-    try:
-        line_of(release)
-    except ValueError:
-        return False
-    return True

@@ -242,7 +242,7 @@ class LoadSession:
     def _leave(self) -> None:
         self.runner.quit()
         if self.environment.web_ui:
-            self.environment.web_ui.stop()  # type: ignore[no-untyped-call]
+            self.environment.web_ui.stop()
 
 
 class FixedWorkers(UsersDispatcher):

@@ -25,10 +25,12 @@ class Tolerance:
 
     early: reading error of a request's reconstructed times (log line against response).
     timer: how late a timer may run out while its broker works. Measured when idle: 0 to 15 ms.
+        Test: test_timers.py.
     line: how far from its step a coordinator line may be printed. Both are in one thread, under one
         lock. Measured on 71 runs: of 6,299 answers that a step with a line let go, one was sent
-        11 ms before the line, the others at most 0.7 ms.
+        11 ms before the line, the others at most 0.7 ms. Test: test_coordinator_epochs.py.
     reply: how long the broker may take from deciding an answer to having sent it.
+        Test: test_replay.py.
     search: how many steps a search for another order may cost, for one stretch of overlaps.
     """
 
@@ -45,7 +47,8 @@ class Tolerance:
 
 
 WHOLE_MS = 1.0
-"""How much later than its answer a request's own line may seem: before 4.0 lines have whole ms."""
+"""How much later than its answer a request's own line may seem: before 4.0 lines have whole ms.
+Test: test_hints.py."""
 ROUNDED_MS = 10.0
 """How far the times of a request in the log may be off, each being rounded."""
 SUM_ERROR_MS = 1.0
@@ -55,10 +58,11 @@ SUM_ERROR_MS = 1.0
 
 SEEMS_LATE_MS = 100.0
 """How long after its end a request may be logged on a busy machine. It seems to have come so much
-too late; a line of the coordinator proves that it was there before."""
+too late; a line of the coordinator proves that it was there before. Test: test_timers.py."""
 NEW_ID_SEEMS_LATE_MS = 1_000.0
 """The same where the line names an id that was made for this request, and so is no other's: as long
-as an answer may take to be sent. 314 ms were seen on two cores with 27 processes waiting."""
+as an answer may take to be sent. 314 ms were seen on two cores with 27 processes waiting.
+Test: test_timers.py."""
 SEEMS_AFTER_LINE_MS = 160.0
 """How much later than its `earliest_ms` says a request may be logged. It seems to have come so much
 too late. Measured: of 1,728 requests that left a line themselves, on 71 runs, six seem to have come
@@ -68,7 +72,7 @@ WAITED_MS = 1_000.0
 waited for its turn. Measured: 451 ms on brokers that had just started."""
 STEP_LASTS_MS = 600.0
 """How long after its first line a step may print another. 524 ms were seen between two lines of a
-broker's first rebalance, at a load of 40."""
+broker's first rebalance, at a load of 40. Test: test_line_instants.py."""
 SEEN_AHEAD_MS = NEW_ID_SEEMS_LATE_MS + 2_000.0
 """How far ahead the evidence has to be known: as late as a line may come that tells when a request
 was acted on, and as a timer may run out or an answer may be sent."""

@@ -8,12 +8,11 @@ from pyspark.sql import SparkSession
 
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import NEWEST, promised_by
-from reports.ingest import places, results, tables
+from reports.ingest import places, tables
 from reports.ingest.failures import explained
-from reports.ingest.spark import SparkOptions, session
 from reports.judgement import costs, counterexample, verdict
 from reports.judgement.judging import Rules
-from reports.judgement.run.run_folder import RunFolder, logs_bytes
+from reports.judgement.run.run_folder import RunFolder
 from reports.page import junit, report
 from reports.page.cost_charts import PARTITIONS
 from reports.page.drawn_groups import GROUPS_DRAWN, chosen
@@ -22,18 +21,6 @@ Progress = Callable[[str], None]
 Json = dict[str, Any]
 FILES = ("verdict.json", "junit.xml", "report.html", *counterexample.FILES)
 """The files that an analysis writes beside its tables."""
-
-
-def analyse_folder(folder: Path, progress: Progress, master: str = "local[*]") -> Json:
-    """Analyse a run folder of this machine with a session of its own; return the verdict.
-
-    Raises EvidenceError where the folder is not the folder of a run, or was altered.
-    """
-    _read(RunFolder(folder), places.uri_of(folder))  # errors come before Spark starts
-    progress("starting Spark")
-    size, log = logs_bytes(folder), folder / "spark.log"
-    with explained(master), session(SparkOptions(master), size, log) as spark:
-        return analyse(spark, folder, progress=progress)
 
 
 def analyse(
@@ -53,14 +40,14 @@ def analyse(
         with explained(target):
             places.refuse_results(spark, target, ("tables", *FILES))
     with explained(source), places.run_folder(spark, source) as run:
-        _read(run, target)
+        require_readable(run, target)
         rules, profile, named = _rules(run)
         places.remove(target, ("tables", *FILES))  # all is made again
         planned = [group.name for group in run.experiment.workload.groups][:GROUPS_DRAWN]
         of_run = Rules(profile, promised_by(rules), rules)
         computed = tables.build(spark, run, source, target, of_run, progress)
         progress("judging")
-        found = results.results(computed, planned, chosen, PARTITIONS)
+        found = tables.results(computed, planned, chosen, PARTITIONS)
         data = found.data
         judged = verdict.evaluate(run, data, named)
         texts: dict[str, str] = {}
@@ -89,10 +76,10 @@ def _rules(run: RunFolder) -> tuple[Profile, Profile, str | None]:
     return rules, profile, profile.name if known else None
 
 
-def _read(run: RunFolder, target: str) -> None:
-    """Read the files of a run; raise EvidenceError where one cannot be read.
+def require_readable(run: RunFolder, target: str) -> None:
+    """Raise EvidenceError where a file of a run cannot be read, or was altered.
 
-    Nothing of an earlier analysis is left then.
+    Nothing of an earlier analysis is left then at the URI `target`.
     """
     if run.is_there:
         places.remove(target, FILES)

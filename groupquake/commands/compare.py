@@ -42,10 +42,10 @@ def compare(
             found = measures.of_runs(opened, runs)
         else:
             found = measures.tables_at(opened, tables, names)
-    about = {row["run"]: row for row in measures.records(found["runs"])}
-    if missing := [name for name in names if name not in about]:
-        raise EvidenceError(f"{tables}: no run {', '.join(missing)} there")
-    beside = measures.side_by_side(measures.measures(found), names)
+        about = {row["run"]: row for row in found["runs"].toArrow().to_pylist()}
+        if missing := [name for name in names if name not in about]:
+            raise EvidenceError(f"{tables}: no run {', '.join(missing)} there")
+        beside = measures.side_by_side(measures.measures(found), names)
     result = {"runs": [about[name] for name in names], "measures": beside}
     Console.result(*json_lines(result) if as_json else _lines(names, result))
     return Exit.PASS

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import click
+import yaml
 from kafka.admin import AlterConfigOp, ConfigResource, ConfigResourceType, KafkaAdminClient
 from kafka.errors import ClusterAuthorizationFailedError, KafkaError
 
@@ -21,7 +22,7 @@ from groupquake.commands.options import servers
 from groupquake.console import Console, json_lines
 from groupquake.exits import Exit, NotAuthorizedError
 from groupquake.external import PROTOCOLS, coordinator_of, settings_of
-from kafka_protocol.request_log import COMPLETED, LOGGER
+from kafka_protocol.request_log import LOGGER
 from scenarios.client_properties import KEYS, read_checked
 
 COORDINATOR_LOGGERS = {
@@ -147,25 +148,14 @@ def switch(client: KafkaAdminClient, diagnosis: Diagnosis, *, on: bool) -> None:
 
 
 def snippet(kafka: str) -> str:
-    """Return what writes `group.log` beside the brokers' other logs, for their log4j file."""
-    if kafka.startswith(("2.", "3.")):
-        return _log4j_1(kafka)
-    return _LOG4J_2.replace("@LOGGER@", LOGGER).replace("@COMPLETED@", COMPLETED)
+    """Return what writes `group.log` beside the brokers' other logs, for their log4j file.
 
-
-def _log4j_1(kafka: str) -> str:
-    """Return what our own brokers of that release write `group.log` with, into files that roll.
-
-    What these keep out of it has no appender here: `server` is one of ours.
+    It is what our own brokers of that release have, without what these write to `server.log`.
     """
-    template = release_of(_whole(kafka), "scala").logging
-    lines = [line for line in template.read_text().splitlines() if _GROUP_LINES.match(line)]
-    text = "\n".join([_LOG4J_1_HEAD, *lines, _ROLLS])
-    return (
-        text.replace(_FILE, _ROLLING)
-        .replace("${groupquake.folder}", "${kafka.logs.dir}")
-        .replace("=INFO, server", "=INFO")
-    )
+    kind = "scala" if kafka.startswith(("2.", "3.")) else "java"
+    template = release_of(_whole(kafka), kind).logging.read_text()
+    made = (_log4j_1 if kind == "scala" else _log4j_2)(template)
+    return made.replace("${groupquake.folder}", "${kafka.logs.dir}")
 
 
 _GROUP_LINES = re.compile(
@@ -179,34 +169,32 @@ _FILE, _ROLLING = "org.apache.log4j.FileAppender", "org.apache.log4j.RollingFile
 _ROLLS = """\
 log4j.appender.group.MaxFileSize=100MB
 log4j.appender.group.MaxBackupIndex=20"""
-_LOG4J_2 = """\
-# into the brokers' log4j2.yaml: under Appenders.File
-- name: group
-  fileName: "${sys:kafka.logs.dir}/group.log"
-  PatternLayout:
-    pattern: "%sn %d{UNIX_MILLIS} %N %t %p %enc{%m}{CRLF} (%c)%n"
-    alwaysWriteExceptions: false
-# under Loggers.Logger
-- name: org.apache.kafka.coordinator.group
-  level: DEBUG
-  AppenderRef: [{ref: group}]
-- name: org.apache.kafka.coordinator.group.OffsetMetadataManager
-  level: INFO
-  AppenderRef: [{ref: group}]
-- name: org.apache.kafka.coordinator.common.runtime
-  level: INFO
-  AppenderRef:
-    - ref: group
-      RegexFilter: {regex: "(?s)\\\\[GroupCoordinator id=.*", onMatch: ACCEPT, onMismatch: DENY}
-- name: @LOGGER@
-  level: DEBUG
-  additivity: false
-  AppenderRef:
-    - ref: group
-      RegexFilter:
-        regex: "(?s)@COMPLETED@.*\\"requestApiKey\\":(?:8|9|11|12|13|14|68),.*"
-        onMatch: ACCEPT
-        onMismatch: DENY"""
+
+
+def _log4j_1(template: str) -> str:
+    lines = [line for line in template.splitlines() if _GROUP_LINES.match(line)]
+    text = "\n".join([_LOG4J_1_HEAD, *lines, _ROLLS])
+    return text.replace(_FILE, _ROLLING).replace("=INFO, server", "=INFO")
+
+
+def _log4j_2(template: str) -> str:
+    """Lines that go to our `server.log`, too, go on to the brokers' own appenders.
+
+    Those of a logger below another one do not: the upper one would write them to `group.log` again.
+    """
+    own = yaml.safe_load(template)["Configuration"]
+    loggers = own["Loggers"]["Logger"]
+    for logger in loggers:
+        refs = logger["AppenderRef"]
+        logger["AppenderRef"] = [to for to in refs if to["ref"] == "group"]
+        below = any(logger["name"].startswith(f"{other['name']}.") for other in loggers)
+        if len(logger["AppenderRef"]) < len(refs) and not below:
+            del logger["additivity"]
+    appenders = [one for one in own["Appenders"]["File"] if one["name"] == "group"]
+    parts = {"Appenders": {"File": appenders}, "Loggers": {"Logger": loggers}}
+    text: str = yaml.safe_dump(parts, sort_keys=False, width=200)
+    head = "# into the brokers' log4j2.yaml: each list into the one of its name\n"
+    return (head + text).replace("sys:groupquake.folder", "sys:kafka.logs.dir").rstrip("\n")
 
 
 def _or(ask: Callable[[], Any], otherwise: Any) -> Any:

@@ -4,7 +4,6 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 from zoneinfo import ZoneInfo
 
 import click
@@ -20,7 +19,7 @@ from reports import EvidenceError, ExecutionError, analyse
 from reports.ingest import cache
 from reports.ingest.failures import explained
 from reports.ingest.spark import SparkOptions, prepare, session
-from reports.judgement.run.run_folder import logs_bytes
+from reports.judgement.run.run_folder import RunFolder, logs_bytes
 
 WORST_FIRST = (Exit.FAIL, Exit.INTERNAL, Exit.USAGE, Exit.UNKNOWN, Exit.PASS)
 
@@ -79,8 +78,7 @@ def report(
     if output is not None and len(folders) > 1:
         raise click.UsageError("--output is for one run; give one")
     worst = Exit.PASS
-    alone = spark.plain and output is None and tables is None and len(folders) == 1
-    judging = _alone(spark) if alone else _in_session(spark, folders, output, tables, table_format)
+    judging = _judging(spark, folders, Console(), output, tables, table_format)
     with SIGNALS.handling(_leave_at_once), judging as judge_one:
         for folder in folders:
             try:
@@ -109,39 +107,45 @@ def _runs_of(place: str) -> list[str]:
 
 
 @contextmanager
-def _alone(spark: SparkOptions) -> Iterator[Callable[[str], Exit]]:
-    """Give what judges one run of this machine, in a session that is made for it."""
-    yield lambda run: judge(Path(run), spark.master or "local[*]", Console())
-
-
-@contextmanager
-def _in_session(
-    spark: SparkOptions, runs: Sequence[str], output: str | None = None,
+def _judging(
+    spark: SparkOptions, runs: Sequence[str], console: Console, output: str | None = None,
     tables: str | None = None, table_format: str = "parquet",
 ) -> Iterator[Callable[[str], Exit]]:  # fmt: skip
-    """Give what judges runs in one session, and appends their tables to those of many runs."""
-    from reports.many_runs import run_tables  # noqa: PLC0415 (`judge` starts a JVM before Spark)
+    """Give what judges runs in one session, and appends their tables to those of many runs.
 
+    The JVM of a session for one run of this machine starts while Spark is imported, and its output
+    goes into the folder of that run.
+    """
     find_java()  # Spark needs Java too, and its own error has forty lines
-    console = Console()
+    size = max(map(_bytes_of, runs), default=0)
+    log = cache.folder() / "spark.log"
+    here = spark.plain and output is None and len(runs) == 1 and ":/" not in runs[0]
+    alone = Path(runs[0]) if here else None
+    if alone is not None and logs_bytes(alone):
+        log = alone / "spark.log"
+        prepare(spark, size, log)
+    from reports.analysis import require_readable  # noqa: PLC0415 (it loads slowly)
+    from reports.many_runs import run_tables  # noqa: PLC0415
+
+    if alone is not None:
+        require_readable(RunFolder(alone), f"file:{alone.absolute()}")
     console.progress("starting Spark")
     with (
         explained(spark.remote or spark.master or "Spark"),
-        session(
-            spark, max(map(_bytes_of, runs), default=0), cache.folder() / "spark.log"
-        ) as opened,
+        session(spark, size, log) as opened,
     ):
 
-        def judge_in_session(run: str) -> Exit:
+        def judge_one(run: str) -> Exit:
             verdict = analyse(opened, run, output, progress=console.progress)
             if tables is not None:
                 console.progress(f"appending to {tables}")
                 with explained(tables):
                     found = run_tables.of_run(opened, output or run)
                     run_tables.append(opened, *found, tables, table_format)
-            return _result(verdict, output or run, console)
+            console.result(*summary(verdict, output or run))
+            return OF_VERDICT[verdict["verdict"]]
 
-        yield judge_in_session
+        yield judge_one
 
 
 def _bytes_of(run: str) -> int:
@@ -151,23 +155,9 @@ def _bytes_of(run: str) -> int:
 
 def judge(folder: Path, master: str, console: Console) -> Exit:
     """Analyse a run folder, print the summary, and return the exit code of the verdict."""
-    options = SparkOptions(master)
-    if not options.plain:
-        with SIGNALS.handling(_leave_at_once), _in_session(options, [str(folder)]) as judge_one:
-            return judge_one(str(folder))
-    find_java()
-    if size := logs_bytes(folder):
-        prepare(master, size, folder / "spark.log")
-    from reports.analysis import analyse_folder  # noqa: PLC0415 (the JVM starts meanwhile)
-
-    with SIGNALS.handling(_leave_at_once):
-        verdict = analyse_folder(folder, console.progress, master)
-    return _result(verdict, folder, console)
-
-
-def _result(verdict: dict[str, Any], place: str | Path, console: Console) -> Exit:
-    console.result(*summary(verdict, place))
-    return OF_VERDICT[verdict["verdict"]]
+    judging = _judging(SparkOptions(master), [str(folder)], console)
+    with SIGNALS.handling(_leave_at_once), judging as judge_one:
+        return judge_one(str(folder))
 
 
 def _leave_at_once(name: str) -> None:

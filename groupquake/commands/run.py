@@ -33,7 +33,7 @@ from groupquake.recovery import recover_all
 from groupquake.runner import Runner
 from groupquake.signals import SIGNALS
 from reports import EvidenceError, ExecutionError
-from reports.ingest.spark import prepare, reach
+from reports.ingest.spark import SparkOptions, prepare, reach
 from reports.judgement.run.run_folder import logs_bytes
 from scenarios import Experiment
 from scenarios.client_properties import without_tls
@@ -240,4 +240,4 @@ def _begin_analysis(folder: Path, master: str, *, soon: bool) -> None:
     """
     if soon:
         with suppress(Exception):
-            prepare(master, logs_bytes(folder), folder / "spark.log", rehearsal=True)
+            prepare(SparkOptions(master), logs_bytes(folder), folder / "spark.log", rehearsal=True)

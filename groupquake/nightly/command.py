@@ -65,7 +65,15 @@ def _run(suite: Suite, planned: tuple[Job, ...], directory: Path, *, as_json: bo
         put(directory / "index.html", page.render(directory))
 
     console.progress(f"{len(planned)} runs, seed {_seeds(planned)}, in {folder}")
-    night = Night(suite, planned, folder, changed=changed, progress=console.progress)
+    night = Night(
+        suite.name,
+        planned,
+        folder,
+        progress=console.progress,
+        changed=changed,
+        description=suite.description,
+        max_duration_ms=suite.max_duration_ms,
+    )
     with SIGNALS.handling(night.abort):
         record, code = night.run()
         _draw_trend(directory, folder, record, console)

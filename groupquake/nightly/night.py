@@ -23,7 +23,7 @@ from chaos.waiting import exit_code
 from groupquake import __version__
 from groupquake.exits import OF_VERDICT, Exit
 from groupquake.folders import git_state
-from groupquake.nightly.suite import Job, Suite
+from groupquake.nightly.suite import Job
 from loadtest.dies_with_parent import dying_with_parent
 from reports.judgement.expectations import described
 
@@ -31,7 +31,7 @@ Json = dict[str, Any]
 Verdict = Literal["fail", "unknown", "not run", "pass"]
 WORST_FIRST: tuple[Verdict, ...] = ("fail", "unknown", "not run", "pass")
 _PROGRAM = ("-P", "-m", "groupquake")  # -P: no import from the current folder
-_CODES = {**OF_VERDICT, "not run": Exit.UNKNOWN}
+CODES = {**OF_VERDICT, "not run": Exit.UNKNOWN}
 _NEVER_BEGAN = (Exit.NOT_STEADY, Exit.ABORTED, Exit.USAGE)
 """Exit codes of runs that injected no fault, and so prove nothing."""
 _WAITING: Json = {
@@ -42,7 +42,7 @@ _WAITING: Json = {
 
 
 class Night:
-    """Runs the jobs of a suite, one after the other, in a folder of its own.
+    """Runs jobs, one after the other, in a folder of its own; none starts after `max_duration_ms`.
 
     `record` is what `night.json` has. `changed` is called after every change of it, `progress` with
     progress lines.
@@ -50,15 +50,17 @@ class Night:
 
     def __init__(
         self,
-        suite: Suite,
+        name: str,
         jobs: Sequence[Job],
         folder: Path,
         *,
-        changed: Callable[[Json], None],
         progress: Callable[[str], None],
+        changed: Callable[[Json], None] = lambda _: None,
+        description: str = "",
+        max_duration_ms: int | None = None,
     ) -> None:
         """Write the record of the planned runs; start none."""
-        self._suite = suite
+        self._max_duration_ms = max_duration_ms
         self._jobs = tuple(jobs)
         self._folder = folder.absolute()
         self._changed = changed
@@ -66,8 +68,8 @@ class Night:
         self._process: subprocess.Popen[bytes] | None = None
         self._began = time.monotonic()
         self.record: Json = {
-            "suite": suite.name,
-            "description": suite.description,
+            "suite": name,
+            "description": description,
             "night": self._folder.name,
             "state": "running",
             "verdict": "not run",
@@ -80,8 +82,8 @@ class Night:
             "git": git_state(),
             "runs": [_planned(job) for job in self._jobs],
         }
-        for name in ("runs", "output"):
-            (self._folder / name).mkdir()
+        for inside in ("runs", "output"):
+            (self._folder / inside).mkdir()
         self._write()
 
     def abort(self, name: str) -> None:
@@ -114,7 +116,7 @@ class Night:
         """Return why no further run may start, or None."""
         if self.record["aborted"] is not None:
             return f"the night was ended by {self.record['aborted']}"
-        limit_ms = self._suite.max_duration_ms
+        limit_ms = self._max_duration_ms
         if limit_ms is not None and (time.monotonic() - self._began) * 1000 >= limit_ms:
             return "the suite's max_duration was over"
         return None
@@ -155,7 +157,7 @@ class Night:
             return Exit.NOT_HEALED
         if self.record["aborted"] is not None:
             return Exit.ABORTED
-        return _CODES[self.record["verdict"]]
+        return CODES[self.record["verdict"]]
 
     def _write(self) -> None:
         """Write the current record; readers see the old or the new one."""
@@ -163,7 +165,7 @@ class Night:
         if self.record["ended_at"] is not None and verdicts == {"not run"}:
             self.record |= {"verdict": "fail", "why": "nothing ran"}
         else:
-            self.record["verdict"] = worst(verdicts)
+            self.record["verdict"] = worst(verdicts or {"not run"})
         self.record["took_s"] = round(time.monotonic() - self._began, 1)
         put(self._folder / "night.json", json.dumps(self.record, indent=2) + "\n")
         self._changed(self.record)
@@ -187,7 +189,7 @@ def judged(code: int, took_s: float, folder: Path | None, output: Path) -> Json:
     A run passes with the expected verdict of its experiment. `groups` has for each group the number
     of its `rebalances` in the impact phase.
     """
-    verdict = _read_verdict(folder)
+    verdict = read_verdict(folder)
     if verdict is not None and OF_VERDICT.get(verdict["verdict"]) == code:
         reasons = list(_reasons(verdict))
         more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
@@ -244,7 +246,8 @@ def _heal(folder: Path, output: Path) -> int:
     return done.returncode
 
 
-def _read_verdict(folder: Path | None) -> Json | None:
+def read_verdict(folder: Path | None) -> Json | None:
+    """Return the verdict of a run folder, if there is one."""
     if folder is None:
         return None
     try:

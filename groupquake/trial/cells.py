@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from groupquake.nightly.night import WORST_FIRST
 from groupquake.trial.experiments import FAILOVER, Candidate, Fired, experiment_of
 
 Json = dict[str, Any]
 Of = Literal["pass", "fail", "unknown", "not run", "not possible"]
-WORST_FIRST: tuple[Of, ...] = ("fail", "unknown", "not run")
 BROKER_FAULTS = "broker."
 KNOWN: Mapping[tuple[str, str], str] = {
     ("franz-go", "stops-when-fenced"): "twmb/franz-go#931",
@@ -57,11 +57,11 @@ def cells(
 def _cell(
     candidate: Candidate, name: str, verdict: Json | None, planned: Collection[Fired]
 ) -> Cell:  # fmt: skip
-    if not candidate.runs(name):
+    mine = candidate.groups_of(name)
+    if not mine:
         return Cell(name, "not possible", "not possible")
     if verdict is None:
         return Cell(name)
-    mine = candidate.groups_of(name)
     findings = tuple(
         one | {"known": None if candidate.command else KNOWN.get((candidate.name, one["rule"]))}
         for one in verdict["client_findings"]

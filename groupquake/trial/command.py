@@ -3,7 +3,6 @@
 import json
 import secrets
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +13,11 @@ from groupquake import folders
 from groupquake.clients.adapters import AdapterError, command_of
 from groupquake.console import Console, json_lines
 from groupquake.exits import Exit
-from groupquake.nightly.night import Night
-from groupquake.nightly.suite import Job, Platform, Suite
+from groupquake.nightly.night import CODES, Night, read_verdict
+from groupquake.nightly.suite import Job, Platform
 from groupquake.signals import SIGNALS
 from groupquake.trial import page
-from groupquake.trial.cells import as_json, cells, worst
+from groupquake.trial.cells import Of, as_json, cells, worst
 from groupquake.trial.experiments import EXPERIMENTS, OWN, Candidate, Fired, planned, written
 from scenarios import ScenarioError
 from scenarios.clients import ADAPTERS
@@ -27,7 +26,6 @@ from scenarios.problems import nearest
 from scenarios.releases import line_of
 
 Json = dict[str, Any]
-_CODES = {"pass": Exit.PASS, "fail": Exit.FAIL, "unknown": Exit.UNKNOWN, "not run": Exit.UNKNOWN}
 
 
 @click.command(
@@ -97,8 +95,18 @@ def trial(
         if one not in why_not
     ]
     console.progress(f"{len(jobs)} clients, {len(wanted)} experiments each, in {folder}")
-    record, code = _run(jobs, folder, kafka, console)
-    result = _result(plans, wanted, record, why_not, folder)
+    night = Night("trial", jobs, folder, progress=console.progress)
+    with SIGNALS.handling(night.abort):
+        record, code = night.run()
+    verdict, found = _result(plans, wanted, record, why_not, folder)
+    result = {
+        "verdict": verdict,
+        "kafka": kafka,
+        "seed": chosen,
+        "at": record["started_at"],
+        "experiments": list(wanted),
+        "clients": found,
+    }
     (folder / "trial.json").write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     (folder / "trial.md").write_text(page.markdown(result), encoding="utf-8")
     (folder / "trial.html").write_text(page.html(result), encoding="utf-8")
@@ -106,26 +114,7 @@ def trial(
     console.result(*json_lines(result) if as_text else lines)
     if code in (Exit.ABORTED, Exit.NOT_HEALED):
         return code
-    return _CODES[result["verdict"]]
-
-
-def _run(
-    jobs: Sequence[Job], folder: Path, kafka: str, console: Console
-) -> tuple[Json, Exit]:  # fmt: skip
-    """Run the clients, one after the other."""
-    if not jobs:
-        return {
-            "runs": [],
-            "started_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        }, Exit.PASS
-    suite = Suite(
-        name="trial",
-        experiments=tuple(job.source for job in jobs),
-        on=(Platform(kafka=kafka),),
-    )
-    night = Night(suite, jobs, folder, changed=lambda _: None, progress=console.progress)
-    with SIGNALS.handling(night.abort):
-        return night.run()
+    return CODES[result["verdict"]]
 
 
 def _result(
@@ -134,12 +123,13 @@ def _result(
     record: Json,
     why_not: Mapping[Candidate, str],
     folder: Path,
-) -> Json:
+) -> tuple[Of, Json]:
+    """Return the worst verdict, and what `trial.json` has of each client."""
     runs = {run["experiment"]: run for run in record["runs"]}
     rows, found = {}, {}
     for one, plan in plans.items():
         run = runs.get(f"trial-{one.name}", {})
-        verdict = _verdict(folder / run["folder"]) if run.get("folder") else None
+        verdict = read_verdict(folder / run["folder"]) if run.get("folder") else None
         rows[one.name] = cells(one, wanted, verdict, plan)
         found[one.name] = {
             "about": one.about,
@@ -149,23 +139,7 @@ def _result(
             "why_not": why_not.get(one) or (run.get("why") if verdict is None else None),
             "cells": [as_json(cell) for cell in rows[one.name]],
         }
-    platform = record["runs"][0] if record["runs"] else {}
-    return {
-        "verdict": worst(rows),
-        "kafka": platform.get("kafka"),
-        "seed": platform.get("seed"),
-        "at": record["started_at"],
-        "experiments": list(wanted),
-        "clients": found,
-    }
-
-
-def _verdict(folder: Path) -> Json | None:
-    try:
-        found: Json = json.loads((folder / "verdict.json").read_text("utf-8"))
-    except (OSError, ValueError):  # the run ended before the end of its analysis
-        return None
-    return found
+    return worst(rows), found
 
 
 def _unbuilt(

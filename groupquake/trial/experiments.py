@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -49,6 +50,12 @@ class _Program(Part):
 
     name: Name
     client: Command
+
+
+@cache
+def _every() -> Experiment:
+    """Return the run that has all experiments, with members of any client."""
+    return load(FILE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,25 +109,14 @@ class Candidate:
 
     def experiment(self, wanted: Collection[str], version: str) -> Experiment:
         """Return the run of the wanted experiments. Raises ScenarioError if none is possible."""
-        groups = [group for name in wanted for group in EXPERIMENTS[name]]
-        content = load(FILE).model_dump(mode="json", by_alias=True, exclude_none=True)
-        workload = content["workload"]
-        workload["groups"] = [
-            {
-                **group,
-                "assignor": self._assignor(group["assignor"]),
-                "members": [{**one, "client": self._client} for one in possible],
-            }
-            for group in workload["groups"]
-            if group["name"] in groups and (possible := self._possible(group["members"]))
-        ]
-        if not workload["groups"]:
+        content = _every().model_dump(mode="json", by_alias=True, exclude_none=True)
+        left = [group for name in wanted for group in self.groups_of(name)]
+        if not left:
             raise ScenarioError(f"client {self.name} has no static members (KIP-345), and no others"
                                 " take part in these experiments; name others")  # fmt: skip
-        left = {group["name"] for group in workload["groups"]}
-        members = {
-            member.name: member.group for member in load(FILE).members() if member.group in left
-        }
+        of_groups = [one for one in content["workload"]["groups"] if one["name"] in left]
+        content["workload"]["groups"] = [self._taken_over(group) for group in of_groups]
+        members = {one.name: one.group for one in _every().members() if one.group in left}
         probes = content["steady_state"]["probes"]
         content["steady_state"]["probes"] = [one for one in probes if one["group"] in left]
         content["faults"] = list(_faults(content["faults"], left, members))
@@ -128,29 +124,23 @@ class Candidate:
         content["name"] = f"trial-{self.name}"
         return Experiment.model_validate(content)
 
-    @property
-    def _client(self) -> Any:
-        return {"command": list(self.command)} if self.command else self.name
-
-    def _possible(self, members: Sequence[Json]) -> list[Json]:
-        """Return those members of a group that it can be."""
-        return [one for one in members if self.has_static_members or one["kind"] != "static"]
-
-    def _assignor(self, wanted: str) -> str:
-        """Return the wanted assignor, or the first that it has."""
+    def _taken_over(self, group: Json) -> Json:
+        """Return a group with this client as its members, and an assignor that it has."""
+        wanted = group["assignor"]
         able = (wanted,) if self.command else ASSIGNORS.get(self.name, (wanted,))
-        return wanted if wanted in able else able[0]
-
-    def runs(self, name: str) -> bool:
-        """Whether it can take part in an experiment, in one group of it at least."""
-        return bool(self.groups_of(name))
+        client: Any = {"command": list(self.command)} if self.command else self.name
+        members = [
+            {**one, "client": client}
+            for one in group["members"]
+            if self.has_static_members or one["kind"] != "static"
+        ]
+        return {**group, "assignor": wanted if wanted in able else able[0], "members": members}
 
     def groups_of(self, name: str) -> tuple[str, ...]:
-        """Return the groups of an experiment in which it can be."""
-        groups = load(FILE).workload.groups
+        """Return the groups of an experiment in which it can be; none if it cannot take part."""
         can = {
             group.name
-            for group in groups
+            for group in _every().workload.groups
             if self.has_static_members or any(one.kind != "static" for one in group.members)
         }
         return tuple(group for group in EXPERIMENTS[name] if group in can)

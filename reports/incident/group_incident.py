@@ -11,12 +11,11 @@ import msgspec
 from reports.incident.rebalances import CAME, Rebalance, Rebalances, client_of
 from reports.incident.static_estimate import estimate
 from reports.incident.stock_lines import Line
+from reports.incident.timing import STORM_MS
 
 Json = dict[str, Any]
 STORM_REBALANCES = 5
-STORM_MS = 300_000.0
-"""So many rebalances of a group that began within so many ms are a storm. Rolling out a new release
-to a group of dynamic members is one; two restarts in five minutes (four rebalances) are not."""
+"""So many rebalances of a group that began within `STORM_MS` are a storm."""
 _SESSION = re.compile(r"\bsessionTimeoutMs=(\d{1,9})\b")
 
 

@@ -2,64 +2,62 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from math import inf
+from operator import itemgetter
 from typing import Any
 
-from reports.incident.stock_lines import IRRELEVANT, REJECTED, USED
+from reports.incident.stock_lines import IRRELEVANT, REJECTED, USED, SplitSummary
+from reports.incident.timing import BACK_MS
 from reports.judgement.errors import EvidenceError
 
 Json = dict[str, Any]
-BACK_MS = 1_000.0
-"""How far a clock may jump back within a file unnoticed: threads write their lines out of order."""
 
 
-def log_files(paths: Iterable[str], splits: Iterable[Mapping[str, Any]]) -> list[Json]:
-    """Join the splits of files (see `Reader`); return the files, in the order of their times.
+def log_files(paths: Iterable[str], splits: Iterable[tuple[str, int, SplitSummary]]) -> list[Json]:
+    """Join the splits of files (path, begin, summary); return the files, in order of time.
 
     A file has what its splits have, its `broker`, the one that most lines name (empty where none
     does), the number of its `lines`, and how many of them files before it have, too (`copies`).
     `first_lines` are the lines before each split, by its begin. Raises EvidenceError where no line
     is a coordinator's, or files are of different clusters.
     """
-    of_path: dict[str, list[Mapping[str, Any]]] = {path: [] for path in paths}
-    for split in sorted(splits, key=lambda split: split["start"]):
-        of_path[split["path"]].append(split)
+    of_path: dict[str, dict[int, SplitSummary]] = {path: {} for path in paths}
+    for path, start, split in sorted(splits, key=itemgetter(0, 1)):
+        of_path[path][start] = split
     files = [_file(path, mine) for path, mine in of_path.items()]
     _require_lines(files)
     _refuse_clusters(files)
     return sorted(files, key=lambda file: (file["first_ms"] or 0.0, file["path"]))
 
 
-def _file(path: str, splits: list[Mapping[str, Any]]) -> Json:
-    summed = {
-        name: sum((Counter(split[name]) for split in splits), Counter[str]())
-        for name in ("statuses", "brokers", "said")
-    }
-    lines = [sum(split["statuses"].values()) for split in splits]
-    starts = [split["start"] for split in splits]
-    back_ms, last_ms = 0.0, None
-    for split in splits:
-        if last_ms is not None and split["first_ms"] is not None:
-            back_ms = max(back_ms, last_ms - split["first_ms"])
-        back_ms = max(back_ms, split["back_ms"])
-        last_ms = last_ms if split["last_ms"] is None else split["last_ms"]
-    named = summed["brokers"] or summed["said"]
+def _file(path: str, of_start: Mapping[int, SplitSummary]) -> Json:
+    splits = of_start.values()
+    counts = lambda name: sum((Counter(getattr(one, name)) for one in splits), Counter[str]())
+    brokers, lines = counts("brokers"), [sum(one.statuses.values()) for one in splits]
+    named = brokers or counts("said")
+    times = [
+        (one.first_ms, one.last_ms)
+        for one in splits
+        if one.first_ms is not None and one.last_ms is not None
+    ]
+    back_ms = [ended_ms - begun_ms for (_, ended_ms), (begun_ms, _) in pairwise(times)]
     return {
-        **summed,
+        "statuses": counts("statuses"),
+        "brokers": brokers,
         "path": path,
         "name": path.removeprefix("file:"),
         "broker": max(sorted(named), key=lambda broker: named[broker], default=""),
         "lines": sum(lines),
-        "first_lines": {start: sum(lines[:place]) for place, start in enumerate(starts)},
+        "first_lines": dict(zip(of_start, accumulate(lines, initial=0), strict=False)),
         "copies": 0,
-        "stock": sum(split["stock"] for split in splits),
-        "first_ms": next((s["first_ms"] for s in splits if s["first_ms"] is not None), None),
-        "last_ms": last_ms,
-        "back_ms": back_ms,
-        "clusters": {cluster for split in splits for cluster in split["clusters"]},
-        "others": {group for split in splits for group in split["others"]},
-        "damage": next((split["damage"] for split in splits if split["damage"]), ""),
+        "stock": sum(one.stock for one in splits),
+        "first_ms": times[0][0] if times else None,
+        "last_ms": times[-1][1] if times else None,
+        "back_ms": max([0.0, *back_ms, *(one.back_ms for one in splits)]),
+        "clusters": {cluster for one in splits for cluster in one.clusters},
+        "others": {group for one in splits for group in one.others},
+        "damage": next((one.damage for one in splits if one.damage), ""),
     }
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
+from reports.incident.timing import SHORTEST_DRAWN_MS
 from reports.page import drawing, wording
 from reports.page.drawing import Span, bar, bars, escape
 from reports.page.environment import environment_of, page_of
@@ -34,7 +35,7 @@ NARROWEST = 1 / 400
 def render(incident: Json, rebalances: Sequence[Json]) -> str:
     """Write the page; `rebalances` are rows of the table, in the order of their times."""
     zero_ms = incident["first_ms"] or 0.0
-    span = Span(zero_ms, max(incident["last_ms"] or 0.0, zero_ms + 1000.0))
+    span = Span(zero_ms, max(incident["last_ms"] or 0.0, zero_ms + SHORTEST_DRAWN_MS))
     shown = list(incident["groups"])[:GROUPS_SHOWN]
     environment = environment_of("reports.incident", "reports.page")
     environment.filters["moment"] = moment

@@ -11,10 +11,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from reports.incident.stock_lines import Line
+from reports.incident.timing import NEAR_MS
 
-NEAR_MS = 1_000.0
-"""How long before "Preparing" the line of its member may stand: releases write the two in either
-order (Java, and Scala before 3.0: the member's first). Seen on idle brokers: 0 to 2 ms."""
 DEPARTURES = {
     "left": "left", "session_expired": "expired", "pending_sync": "did not sync",
     "absent_dynamic_removed": "did not rejoin", "unsynced_removed": "did not sync",

@@ -11,11 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from reports.incident.rebalances import CAME, Change, Rebalance
+from reports.incident.timing import SESSION_MS, SESSIONS_MS
 
-SESSION_MS = 45_000.0
-"""The clients' default for `session.timeout.ms` from Kafka 3.0 on (KIP-735)."""
-SESSIONS_MS = (10_000.0, 30_000.0, 45_000.0, 60_000.0, 120_000.0, 300_000.0, 600_000.0)
-"""For which sessions, beside the one asked for, the estimate is made."""
 ASSUMPTIONS = (
     "A dynamic member that goes and one that comes with the same client id are one process.",
     "Where members share a client id, the earliest going is paired with the next coming.",

@@ -2,8 +2,9 @@
 
 import re
 from collections import Counter
+from dataclasses import dataclass, field
 from datetime import tzinfo
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kafka_protocol.coordinator_lines import ALL_GRAMMARS, JAVA, SCALA
 from kafka_protocol.coordinator_lines.parser import PREFIX, AnyRelease, KnownLine
@@ -49,65 +50,70 @@ class Read(NamedTuple):
     why: str = ""
 
 
-class Reader:
-    """Reads the lines of one split, in their order, and keeps what is known of it.
+@dataclass
+class SplitSummary:
+    """What is known of the lines of one split.
 
     `statuses` counts the lines, `stock` those that begin as the stock form does. `brokers` counts
     lines by which a broker names itself, `said` those that say it about the process alone.
     `back_ms` is how far the clock jumped back, at most. `damage` says what could not be read.
     """
 
+    statuses: dict[str, int] = field(default_factory=Counter)
+    stock: int = 0
+    first_ms: float | None = None
+    last_ms: float | None = None
+    back_ms: float = 0.0
+    brokers: dict[str, int] = field(default_factory=Counter)
+    said: dict[str, int] = field(default_factory=Counter)
+    clusters: set[str] = field(default_factory=set)
+    others: set[str] = field(default_factory=set)
+    damage: str = ""
+
+
+class Reader:
+    """Reads the lines of one split, in their order, and keeps what is known of it."""
+
     def __init__(self, zone: tzinfo) -> None:
         """Take the time zone of the brokers."""
-        self.statuses: Counter[str] = Counter()
-        self.stock = 0
-        self.first_ms: float | None = None
-        self.back_ms = 0.0
-        self.brokers: Counter[str] = Counter()
-        self.said: Counter[str] = Counter()
-        self.clusters: set[str] = set()
-        self.others: set[str] = set()
-        self.damage = ""
+        self._seen = SplitSummary()
         self._zone = zone
         scala = [grammar for grammar in ALL_GRAMMARS if grammar is not JAVA]
         self._by_logger = {JAVA.loggers: AnyRelease([JAVA]), SCALA.loggers: AnyRelease(scala)}
         self._last_date = ""
 
-    def summary(self) -> dict[str, Any]:
-        """Return what is known of all that was read, as JSON can hold it."""
-        return {
-            "statuses": self.statuses, "stock": self.stock, "first_ms": self.first_ms,
-            "last_ms": self._at_ms(self._last_date) if self._last_date else None,
-            "back_ms": self.back_ms, "brokers": self.brokers, "said": self.said,
-            "clusters": sorted(self.clusters), "others": sorted(self.others),
-            "damage": self.damage,
-        }  # fmt: skip
+    def summary(self) -> SplitSummary:
+        """Return what is known of all that was read."""
+        self._seen.last_ms = self._at_ms(self._last_date)
+        return self._seen
 
     def read(self, text: str) -> Read:
         """Read the next line, given without its line end."""
+        seen = self._seen
         if text.startswith(_DAMAGED):
-            self.damage = text.removeprefix(_DAMAGED)
+            seen.damage = text.removeprefix(_DAMAGED)
             return Read(IRRELEVANT, [])
         if begins_record(text):
-            self.stock += 1
+            seen.stock += 1
             self._note_time(text[1:24])
         hinted = any(hint in text for hint in _HINTS) or text.startswith(_TOO_LONG)
         read = self._read(text) if hinted else Read(IRRELEVANT, [])
-        self.statuses[read.status] += 1
-        self.brokers.update(line.broker for line in read.lines if line.broker)
+        seen.statuses[read.status] += 1
+        for broker in filter(None, (line.broker for line in read.lines)):
+            seen.brokers[broker] += 1
         if match := _BROKER.search(text) or _CONFIGURED.match(text):
-            self.said[match[1]] += 1
+            seen.said[match[1]] += 1
         if "luster" in text and (match := _CLUSTER.search(text)):
-            self.clusters.add(match[1] or match[2])
+            seen.clusters.add(match[1] or match[2])
         return read
 
     def _note_time(self, date: str) -> None:
-        if self.first_ms is None:
-            self.first_ms = self._at_ms(date)
+        if self._seen.first_ms is None:
+            self._seen.first_ms = self._at_ms(date)
         if date < self._last_date:
             ended_ms, at_ms = self._at_ms(self._last_date), self._at_ms(date)
             if ended_ms is not None and at_ms is not None:
-                self.back_ms = max(self.back_ms, ended_ms - at_ms)
+                self._seen.back_ms = max(self._seen.back_ms, ended_ms - at_ms)
         self._last_date = date
 
     def _at_ms(self, date: str) -> float | None:
@@ -134,7 +140,7 @@ class Reader:
             return None, "a coordinator's line that is cut off or altered" if cut else ""
         if known.template is None:
             if (other := _OTHER_PROTOCOL.match(known.message)) is not None:
-                self.others.add(other[1])
+                self._seen.others.add(other[1])
                 return None, ""
             return None, "no grammar has this line of a coordinator"
         if (at_ms := self._at_ms(record.date)) is None:

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from reports.incident.group_incident import row_about
-from reports.incident.stock_lines import Line, Reader
+from reports.incident.stock_lines import Line, Reader, SplitSummary
 from reports.ingest import log_files
 from reports.ingest.log_files import literal
 from reports.judgement.errors import EvidenceError
@@ -100,12 +100,12 @@ def _encoded(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def summaries(found: DataFrame) -> Iterator[Json]:
-    """Yield what is known of each split: its file's `path`, its `start` in it, its summary."""
+def summaries(found: DataFrame) -> Iterator[tuple[str, int, SplitSummary]]:
+    """Yield each split: the path of its file, its begin in it, and its summary."""
     rows = found.where("summary IS NOT NULL").select("file", "start", "summary")
     for row in rows.toArrow().to_pylist():
-        summary = msgspec.json.decode(row["summary"])
-        yield {"path": row["file"], "start": row["start"], **summary}
+        summary = msgspec.json.decode(row["summary"], type=SplitSummary)
+        yield row["file"], row["start"], summary
 
 
 def counted_once(spark: SparkSession, found: DataFrame, files: Sequence[Json]) -> DataFrame:

@@ -31,8 +31,6 @@ _CAUSES: tuple[tuple[type[Exception], str, str], ...] = (
     (EvidenceError, r'Cannot run program "([^"]+)"',
      "Spark's workers cannot run the program {0}; set PYSPARK_PYTHON to a Python they have; "
      + ARCHIVE),
-    (ExecutionError, r"JAVA_GATEWAY_EXITED",
-     "Spark's JVM did not start; its log says why (Spark takes the Java of JAVA_HOME, or of PATH)"),
     (ExecutionError, r"No space left on device|Disk quota exceeded",
      ("{place}: a disk is full: that of the output, or of Spark's own files (spark.local.dir); free"
      " space, then repeat the command")),

@@ -17,7 +17,7 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib.util import find_spec
@@ -25,13 +25,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+import psutil
+
 from reports.ingest import archive, cache
-from reports.judgement.errors import EvidenceError
-from reports.timing import REACHED_WITHIN_S
+from reports.judgement.errors import EvidenceError, ExecutionError
+from reports.timing import JVM_ENDS_S, JVM_STARTS_S, REACHED_WITHIN_S, SUBMITTED_S
 from scenarios.regular_files import append_regular
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyspark import SparkConf
     from pyspark.sql import SparkSession
 
 NONE = "none"  # as an archive: the executors have our packages already
@@ -67,6 +70,8 @@ CONFIGURED_BY = (
 )
 """Variables by which users configure Spark; a process of `spark-submit` has some of them."""
 CONNECT_PORT = 15002
+_OF_A_JVM = "_PYSPARK_DRIVER_CONN_INFO_PATH"
+"""The variable by which PySpark tells a JVM where it is awaited."""
 _ADDRESS = re.compile(r"(?:local(?:\[.+\]|-cluster\[.+\])?|yarn)$|(?:spark|sc|k8s)://.")
 """What Spark takes for a master, and the address of a Connect server."""
 
@@ -95,7 +100,6 @@ class SparkOptions:
         return local and not (configured or self.conf or self.archive)
 
 
-_gateways: list[Any] = []  # PySpark's gateway to this process's JVM, once there is one
 _rehearsing: list[threading.Thread] = []
 """What opens a session already."""
 _opened: "list[SparkSession]" = []
@@ -103,13 +107,12 @@ _opened: "list[SparkSession]" = []
 _stopping: list[threading.Thread] = []  # what stops the last session
 
 
-def prepare(master: str, size: int, log: Path, *, rehearsal: bool = False) -> None:
+def prepare(options: SparkOptions, size: int, log: Path, *, rehearsal: bool = False) -> None:
     """Open a session on this machine in the background, with its workers, for `session` to take.
 
     In a rehearsal brokers may still run: it is niced. Nothing is started for another master, or
     where the user configures Spark. Whatever goes wrong here, `session` runs into it, and says so.
     """
-    options = SparkOptions(master)
     if _rehearsing or not options.plain or _running() is not None:
         return
     import pyspark.sql  # noqa: F401, PLC0415 (two threads that import it at once both fail)
@@ -186,30 +189,72 @@ def _open(options: SparkOptions, size: int, log: Path) -> "SparkSession":
         settings = CONF | LOCAL | (SMALL if size <= SMALL_BYTES else {})
     settings |= options.conf
     with _sigint_kept():
-        if options.plain:
-            from pyspark import SparkContext  # noqa: PLC0415 (it loads slowly)
-
-            SparkContext._ensure_initialized(gateway=gateway(log))  # noqa: SLF001
-        with nullcontext() if options.plain else stderr_to(log):
-            return builder.config(map={**settings}).getOrCreate()
+        start_jvm(_quick() if options.plain else _submitted(settings, master), log, options.plain)
+        return builder.config(map={**settings}).getOrCreate()
 
 
-def gateway(log: Path) -> Any:
-    """Return PySpark's gateway to this process's JVM, which is started if need be.
+def _quick() -> "SparkConf":
+    """Return the settings of a JVM for a short life on this machine."""
+    from pyspark import SparkConf  # noqa: PLC0415 (it loads slowly)
 
-    Its output goes to `log`. It ends with this process.
+    options = shlex.join([*QUICK, *archive_options()])
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    conf = SparkConf(loadDefaults=False).set("spark.driver.extraJavaOptions", options)
+    return conf.set("spark.driver.memory", f"{max(memory >> 22, 1_024)}m")  # a quarter, as JVMs do
+
+
+def _submitted(settings: Mapping[str, str], master: str | None) -> "SparkConf":
+    from pyspark import SparkConf  # noqa: PLC0415 (it loads slowly)
+
+    conf = SparkConf().setAll([*settings.items()])
+    return conf if master is None else conf.setMaster(master)
+
+
+def start_jvm(conf: "SparkConf", log: Path, plain: bool = True) -> None:
+    """Let PySpark start this process's JVM, if it has none; its output goes to `log`.
+
+    It ends with this process. PySpark itself waits for ever for one that hangs. Raises
+    ExecutionError if it does not start: then it is ended.
     """
-    from pyspark import SparkConf, java_gateway  # noqa: PLC0415 (they load slowly)
+    from pyspark import SparkContext  # noqa: PLC0415 (it loads slowly)
+    from pyspark.errors import PySparkRuntimeError  # noqa: PLC0415
+    from pyspark.java_gateway import launch_gateway  # noqa: PLC0415
 
-    if not _gateways:
-        options = shlex.join([*QUICK, *archive_options()])
-        conf = SparkConf(loadDefaults=False).set("spark.driver.extraJavaOptions", options)
-        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        conf.set("spark.driver.memory", f"{max(memory >> 22, 1_024)}m")  # a quarter, as JVMs take
-        with append_regular(log) as file:
-            output = {"stdout": file, "stderr": file}
-            _gateways.append(java_gateway.launch_gateway(conf, output))
-    return _gateways[0]
+    if SparkContext._gateway is not None:  # noqa: SLF001 (PySpark has no public name for it)
+        return
+    started: list[Any] = []
+    others = {*psutil.Process().children(recursive=True)}
+    within_s = JVM_STARTS_S if plain else SUBMITTED_S
+    with append_regular(log) as file:
+
+        def launch() -> None:
+            with suppress(PySparkRuntimeError):  # the JVM ended
+                started.append(launch_gateway(conf, {"stdout": file, "stderr": file}))
+
+        launching = threading.Thread(target=launch, daemon=True)
+        launching.start()
+        launching.join(within_s)
+        if not started:
+            why = (
+                f"did not start within {within_s:g} s" if launching.is_alive() else "did not start"
+            )
+            _end_jvm(others)
+            launching.join(JVM_ENDS_S)
+            raise ExecutionError(
+                f"Spark's JVM {why}; {log} says more (its Java is that of JAVA_HOME, or of PATH)"
+            )
+    SparkContext._ensure_initialized(gateway=started[0])  # noqa: SLF001
+
+
+def _end_jvm(others: set[psutil.Process]) -> None:
+    """Kill what PySpark started: the script `spark-submit`, and what that became or started.
+
+    `others` were there before.
+    """
+    for process in {*psutil.Process().children(recursive=True)} - others:
+        with suppress(psutil.Error):
+            if _OF_A_JVM in process.environ():
+                process.kill()
 
 
 def spark_home() -> Path:
@@ -266,20 +311,6 @@ def _sigint_kept() -> Iterator[None]:
     yield
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, interrupted)
-
-
-@contextmanager
-def stderr_to(log: Path) -> Iterator[None]:
-    """Redirect standard error to a file until the block ends; child processes keep the file."""
-    sys.stderr.flush()
-    ours = os.dup(2)
-    with append_regular(log) as file:
-        os.dup2(file.fileno(), 2)
-    try:
-        yield
-    finally:
-        os.dup2(ours, 2)
-        os.close(ours)
 
 
 def reach(address: str) -> None:

@@ -1,6 +1,8 @@
-"""From log files to tables: the two passes of a run, in a row, and its tables read back."""
+"""From log files to tables: the two passes of a run; and the few rows that are read again."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial, reduce
@@ -22,6 +24,7 @@ from reports.ingest.reading import (
 )
 from reports.judgement import buckets, group
 from reports.judgement.buckets import Buckets, Check
+from reports.judgement.digest import Digest
 from reports.judgement.group import check_group, evidence_of
 from reports.judgement.judging import Rules, context_of
 from reports.judgement.log import broker_log
@@ -30,6 +33,7 @@ from reports.judgement.log.log_places import LOG, Level, Split
 from reports.judgement.log.merging import Merged
 from reports.judgement.log.parsing import number
 from reports.judgement.log.split_rows import How, Lost, line_counts
+from reports.judgement.results import Results, gathered
 from reports.judgement.run import deliveries, history
 from reports.judgement.run.deliveries import ACTED, NOTHING_HELD, Deliveries
 from reports.judgement.run.history import reader_of
@@ -51,6 +55,9 @@ ALWAYS_KEPT = ("digests", "groups", "bound", "broken", "unlogged", "rejected", "
 """The tables that are given to the driver as a whole."""
 FEW_ROWS = 50_000
 """Up to so many requests and lines, so are all tables of groups: they are not read again."""
+FINDINGS = 10_000  # how many rows that show a difference are read; see `_within_limit`
+Choose = Callable[[Mapping[str, Digest]], Sequence[str]]
+"""Chooses groups by what is counted of them."""
 
 
 class Asked(NamedTuple):
@@ -242,3 +249,67 @@ def _deliveries(spark: SparkSession, source: str, run: RunFolder) -> Deliveries:
     lines = log_files.lines(spark, source, Level.WIRE.folder)
     ruled = lines.select(F.col("value").cast("string")).where(F.col("value").contains(ACTED))
     return deliveries.read(sorted(ruled.toArrow()["value"].to_pylist()))
+
+
+# the few rows that the verdict and the page need
+
+
+class Found(NamedTuple):
+    """What verdict and page need: few rows, however many groups and rebalances there are.
+
+    `drawn` are the groups to draw, `rows` those of tables that the page shows.
+    """
+
+    data: Results
+    drawn: Sequence[str]
+    rows: Mapping[str, list[Json]]
+
+
+def results(tables: Tables, planned: Sequence[str], choose: Choose, partitions: int) -> Found:
+    """Read what the verdict and the page need: first of all groups, then of those that show.
+
+    The page shows the groups that `choose` chooses to be drawn, and the `planned` ones; owners of
+    the first `partitions` of each topic.
+    """
+    digests = {
+        row["group"]: Digest.from_json(row["digest"]) for row in tables.kept.get("digests", ())
+    }
+    drawn = choose(digests)
+    wrong = _within_limit(digests, drawn)
+    shown = list(dict.fromkeys([*planned, *drawn]))
+    wanted: dict[str, Asked] = {
+        **dict.fromkeys(("observed", "expulsions", "stops", "handovers"), Asked(shown)),
+        "client_findings": Asked(shown),
+        "comparison": Asked(shown, wrong),
+        "ownership": Asked(shown, below=partitions),
+        **dict.fromkeys(("joins", "heard"), Asked(drawn)),
+        **dict.fromkeys(("violations", "breaches", "member_lines", "departures"), Asked(wrong)),
+    }
+    total = sum((digest.rows for digest in digests.values()), Counter[str]())
+    asked = {name: one for name, one in wanted.items() if total[name]}
+    with ThreadPoolExecutor() as threads:  # each may be a job of Spark's
+        read = threads.map(lambda name: tables.rows(name, asked[name]), asked)
+        rows = defaultdict[str, list[Json]](list, zip(asked, read, strict=True))
+    few = {name: tables.kept.get(name, []) for name in ALWAYS_KEPT}
+    left_out = sum(of.wrong for group, of in digests.items() if wrong and group not in wrong)
+    altered = tables.read.history.doubts(HISTORY)
+    data = gathered({**few, **rows}, tables.merged, tables.context, altered, left_out)
+    return Found(data, drawn, rows)
+
+
+def _within_limit(digests: Mapping[str, Digest], drawn: Iterable[str]) -> Collection[str] | None:
+    """Return the groups whose differences are read, at most FINDINGS or one group's; None for all.
+
+    Those that are drawn come first. A group's differences are read together: which of them is the
+    first is what matters.
+    """
+    left = FINDINGS
+    if sum(digest.wrong for digest in digests.values()) <= left:
+        return None
+    read = set[str]()
+    for name in dict.fromkeys([*drawn, *sorted(digests)]):
+        count = digests[name].wrong
+        if count and (count <= left or not read):
+            read.add(name)
+            left -= count
+    return read

@@ -36,7 +36,7 @@ IS_BREACH: frozenset[str] = frozenset(Breach)
 ACROSS_CLOCKS = OF_CLIENTS | {Breach.SENT_WHILE_DOWN}
 """The breaches that compare times of brokers with times of the journal, or of clients."""
 EXPLAINS: Mapping[Source, Callable[[Finding], bool]] = {
-    Source.PRESSURE: lambda one: one.kind not in IS_BREACH - LATE and not one.despite_lateness,
+    Source.PRESSURE: lambda one: one.kind not in IS_BREACH - LATE,
     Source.STANDSTILL: lambda _: False,  # the replay has it: its timers and answers may be late
     Source.WRITES: lambda one: one.kind not in IS_BREACH,
     Source.ELECTION: lambda one: one.kind not in IS_BREACH,
@@ -171,6 +171,8 @@ class Disturbances:
         source, (from_ms, until_ms) = disturbance.source, one.window
         if not EXPLAINS[source](one):
             return False
+        if source is Source.PRESSURE and disturbance.is_of_machine and one.despite_lateness:
+            return False
         if source is Source.CLOCK:
             serving = self.groups.get(one.group, {}).get("brokers", ())
             return one.kind in ACROSS_CLOCKS or {disturbance.broker} < {*serving}
@@ -201,16 +203,17 @@ class Disturbances:
 
 def of_pressure(busy: Iterable[Disturbance]) -> Iterator[Disturbance]:
     """Yield when brokers may have got no CPU; times next to each other are one."""
-    spans: dict[str, Disturbance] = {}
+    spans: dict[tuple[str, bool], Disturbance] = {}
     for one in sorted(busy, key=lambda one: (one.from_ms, one.until_ms)):
         from_ms, until_ms = one.from_ms - AROUND_BUSY_MS, one.until_ms + AROUND_BUSY_MS
-        last = spans.get(one.broker)
+        alike = one.broker, one.is_of_machine
+        last = spans.get(alike)
         if last is not None and from_ms <= last.until_ms:
-            spans[one.broker] = replace(last, until_ms=max(last.until_ms, until_ms))
+            spans[alike] = replace(last, until_ms=max(last.until_ms, until_ms))
             continue
         if last is not None:
             yield last
-        spans[one.broker] = replace(one, from_ms=from_ms, until_ms=until_ms)
+        spans[alike] = replace(one, from_ms=from_ms, until_ms=until_ms)
     yield from spans.values()
 
 

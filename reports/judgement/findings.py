@@ -233,21 +233,20 @@ def _rooted(found: list[Finding]) -> list[Finding]:
     despite lateness does not follow from what lateness may explain.
     """
     linked: list[Finding] = []
-    roots: dict[tuple[str, bool], tuple[int, float]] = {}
+    reaches: dict[tuple[str, bool], tuple[int, float]] = {}  # of the last roots, until when
     for place, finding in enumerate(found):
-        root, reach_ms = roots.get((finding.group, finding.despite_lateness), (place, -inf))
-        if finding.from_ms <= reach_ms:
+        may_follow = (True,) if finding.despite_lateness else (True, False)
+        before = (reaches.get((finding.group, stands), (place, -inf)) for stands in may_follow)
+        root = next((root for root, reach_ms in before if finding.from_ms <= reach_ms), place)
+        if root != place:
             finding = replace(finding, root=root)  # noqa: PLW2901
         elif finding.kind == DOUBTFUL or finding.about in OF_LOADS:
             linked.append(finding)
             continue
-        else:
-            root = place
-        until_ms = finding.until_ms + TIMER_SLACK_MS
-        for key in ((finding.group, stands) for stands in {False, finding.despite_lateness}):
-            _, reach_ms = roots.get(key, (root, -inf))
-            roots[key] = root, max(reach_ms, until_ms)
         linked.append(finding)
+        of_root = finding.group, linked[root].despite_lateness
+        _, reach_ms = reaches.get(of_root, (root, -inf))
+        reaches[of_root] = root, max(reach_ms, finding.until_ms + TIMER_SLACK_MS)
     return linked
 
 

@@ -3,12 +3,12 @@
 Groups do not depend on each other, so each is judged alone, by plain functions.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import fields, replace
-from functools import cache
+from functools import cache, partial
 from itertools import chain
-from math import inf
 from typing import Any, cast
 
 from reference_coordinator.classic.noted_rules import NotedRules
@@ -85,8 +85,8 @@ TABLES = {
     "witnesses": witnesses.WITNESSES,
     "digests": DIGESTS,
 }
-OF_TIME = ("match", "answered_early", "answered_late", "early", "late", "early_line", "late_line")
-"""The outcomes of rows, and the rules of violations, that lateness may explain always."""
+OF_TIME = ("match", "early", "late", "early_line", "late_line")
+"""The outcomes of rows that tell of a time, or of no difference."""
 Difference = tuple[str, frozenset[tuple[str, Any]]]
 """A row of one of the tables DIFFERENCES, but for its times."""
 Tries = Mapping[frozenset[str], frozenset[str] | None]
@@ -155,25 +155,27 @@ def _checked(evidence: GroupEvidence, chunks: Iterable[Chunk]) -> Iterator[Named
 def _despite_lateness(evidence: GroupEvidence, found: Tables) -> set[Difference]:
     """Return the differences that lateness for want of a CPU does not explain either.
 
-    The group is replayed again, with as much more tolerance. What tells of a time alone is left
-    out, and all of a group whose orders are too many to be tried.
+    The group is replayed again, with as much more tolerance. A difference that tells of a time
+    alone is left out. So is everything of a group with an answer that proves nothing on a late
+    machine: there are too many orders to try, or it came even later, or a write failed, which also
+    depends on how long replicas take.
     """
     context = evidence.context
-    if not 0.0 < context.late_ms < inf or is_explained(found):
+    if not context.late_ms or evidence.wire is not None or is_explained(found):
         return set()
     tables = _compared(
-        evidence,
-        context.profile,
-        first_alone=context.first_alone,
-        late_ms=context.late_ms,
+        evidence, context.profile, first_alone=context.first_alone, late_ms=context.late_ms
     )
-    if not all(row["searched"] for row in tables["violations"]):
-        return set()
+    failed_writes = {error.name for error in context.profile.failed_writes}
+    for row in tables["violations"]:
+        is_proof = row["searched"] and row["rule"] != "answered_late"
+        if not is_proof or not failed_writes.isdisjoint(re.findall(r"\w+", row["observed"])):
+            return set()
     return {
         _but_for_times(name, row)
         for name in DIFFERENCES
         for row in tables[name]
-        if row.get("outcome", row.get("rule")) not in OF_TIME
+        if row.get("outcome") not in OF_TIME
     }
 
 
@@ -205,10 +207,11 @@ def _promises(
     yield from checkers.rows("departures", kept["violations"])
     if context.rules is not None and not is_explained(kept):
         known: dict[frozenset[str], frozenset[str] | None] = {frozenset(): None}
-        if not differing(context.rules, context.profile):
+        if not differing(context.rules, context.profile) and not context.late_ms:
             own = noted.read if is_explained(found) else None
             known[differing(context.rules, context.promised)] = own
-        explained = lambda rules: is_explained(_compared(evidence, rules, first_alone=True))
+        tried = partial(_compared, evidence, first_alone=True, late_ms=context.late_ms)
+        explained = lambda rules: is_explained(tried(rules))
         names = broken_promises(explained, context.rules, context.promised, known)
         yield from checkers.rows("broken", ({"promise": name} for name in names))
 

@@ -35,7 +35,7 @@ class RunContext:
     standstills: tuple[Disturbance, ...] = ()
     """The stalls that no fault of the journal is, with what they are known by."""
     late_ms: float = 0.0
-    """How late anything may be where a CPU was missing: 0 where none was, inf if nothing tells."""
+    """How late anything may be for want of a CPU; 0 where nothing was, or nobody knows."""
     outages: tuple[Outage, ...] = ()
     first_alone: bool = False
     rules: Profile | None = None

@@ -93,9 +93,10 @@ def append(
         _write(rows, row["run"], f"{places.uri_of(uri)}/{name}", table_format)
 
 
-def listed(spark: SparkSession, row: Mapping[str, Any]) -> DataFrame:
-    """Return the table `RUNS` with one row."""
-    return spark.createDataFrame([tuple(row[name] for name in storing.schema(RUNS).names)], RUNS)
+def listed(spark: SparkSession, *rows: Mapping[str, Any]) -> DataFrame:
+    """Return the table `RUNS` with some rows."""
+    names = storing.schema(RUNS).names
+    return spark.createDataFrame([tuple(row[name] for name in names) for row in rows], RUNS)
 
 
 def _write(rows: DataFrame, run: str, uri: str, table_format: str) -> None:

@@ -4,7 +4,7 @@ The same input gives the same bytes: no clock, no random ids. All text goes thro
 escaping, and the figures' data through a JSON form that cannot end a script.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,13 +14,13 @@ from plotly.offline import get_plotlyjs
 
 from reports.judgement import expectations
 from reports.judgement.costs import TopicGrowth, topic_growths
+from reports.judgement.findings import began_ms
 from reports.judgement.results import Results
 from reports.judgement.run.journal import PHASES
 from reports.judgement.run.run_folder import RunFolder
 from reports.judgement.verdict import in_kib, members_in_words
 from reports.page import cost_charts, faults, wording
 from reports.page.charts import timeline
-from reports.page.comparison import CELLS, comparison_rows
 from reports.page.costs import Costs
 from reports.page.drawing import Span
 from reports.page.drawn_groups import GROUPS_DRAWN, DrawnGroup, memberships, periods
@@ -28,6 +28,13 @@ from reports.page.environment import environment_of, page_of
 
 Json = dict[str, Any]
 Rows = Mapping[str, Sequence[Json]]
+
+
+CELLS = ("started", "reason", "generation", "members", "leader", "took")
+TIMES = ("started", "took")
+"""Cells that may differ by some milliseconds without being a difference."""
+ROWS_SHOWN = 400
+"""How many rows of the comparison are shown, differences first; `tables/comparison` has all."""
 
 
 def render(run: RunFolder, verdict: Json, data: Results, drawn: Sequence[str], rows: Rows) -> str:
@@ -176,3 +183,54 @@ class _Page:
         """Write how many members of a group the experiment lists."""
         about = self.verdict["groups"][group]
         return members_in_words(about["members_static"], about["members_dynamic"])
+
+
+def comparison_rows(
+    comparison: Iterable[Json], groups: Sequence[str], clients: Mapping[str, str], zero_ms: float
+) -> dict[str, list[Json]]:
+    """Return the rows to show of each of `groups`, with the cells of both sides.
+
+    `sides` are the cells of the observed and of the expected rebalance, None where there is none.
+    """
+    mine = sorted((row for row in comparison if row["group"] in groups), key=began_ms)
+    kept = sorted(range(len(mine)), key=lambda at: mine[at]["outcome"] == "match")[:ROWS_SHOWN]
+    rows: dict[str, list[Json]] = {group: [] for group in groups}
+    for row in (mine[at] for at in sorted(kept)):
+        sides = [_side(row, side, clients, zero_ms) for side in ("observed", "expected")]
+        shown = {"sides": sides, "differing": _differing(row, *sides)}
+        rows[row["group"]].append({**row, **shown})
+    return rows
+
+
+def _differing(row: Json, observed: Json | None, expected: Json | None) -> set[str]:
+    differing = {"started"} if row["off_by_ms"] else set()
+    if observed and expected:
+        differing |= {n for n in CELLS if n not in TIMES and observed[n] != expected[n]}
+        if row["outcome"] == "match":  # before 3.0 no line names the leader, before 2.8 the members
+            differing -= {n for n in ("members", "leader") if row[f"observed_{n}"] is None}
+            if row["observed_started_ms"] is None:  # no answer tells when a rebalance began, or why
+                differing -= {"reason", "generation"}
+    return differing
+
+
+def _side(row: Json, side: str, clients: Mapping[str, str], zero_ms: float) -> Json | None:
+    """Return the cells of one side; None where that side has no such rebalance."""
+    of = lambda name: row[f"{side}_{name}"]
+    started_ms, joined_ms, ended_as = of("started_ms"), of("joined_ms"), of("ended_as")
+    if started_ms is None and joined_ms is None:
+        return None
+    ended_ms = of("assigned_ms") or (joined_ms if ended_as == "empty" else None)
+    static = of("static_members")
+    return {
+        "started": wording.offset(started_ms, zero_ms),
+        "reason": of("reason") or "-",
+        "generation": f"{_or_dash(of('old_generation'))} → {_or_dash(of('generation'))}"
+        + ("" if ended_as == "assigned" else f", {ended_as}"),
+        "members": _or_dash(of("members")) + (f", {static} static" if static else ""),
+        "leader": clients.get(of("leader"), of("leader")) or "-",
+        "took": wording.seconds(ended_ms - started_ms if ended_ms and started_ms else None, 3),
+    }
+
+
+def _or_dash(number: int | None) -> str:
+    return "-" if number is None else str(number)

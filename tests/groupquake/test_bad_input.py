@@ -21,45 +21,39 @@ def error_line(done: Done, code: int) -> str:
 
 
 def test_an_unknown_command(groupquake: Command, process: Command) -> None:
-    assert "No such command 'rum'" in error_line(groupquake("rum"), 64)
-    assert "No such command 'rum'" in error_line(process("rum"), 64)
+    for run in (groupquake, process):
+        assert "No such command 'rum'" in error_line(run("rum"), 64)
 
 
-def test_an_unknown_experiment(groupquake: Command) -> None:
-    line = error_line(groupquake("run", "rolling-bonce"), 64)
-    assert "rolling-bounce" in line
+REFUSED = (
+    # the options of a run, and what is said of them
+    (("--set", "cluster.brokers=nine"), 64, "cluster.brokers"),
+    (("--set", "cluster.config.log.dirs=/x"), 64, "log.dirs: is set by the cluster itself"),
+    (("--kafka", "4.99.0"), 3, "4.99.0"),
+    (("--runs", "/proc/x"), 64, "give another with --runs"),
+    (("--ports", "nine"), 64, "not a list of ports"),
+    (("--ports", "0"), 64, "not a list of ports"),
+    (("--ports", "9092,99999"), 64, "not a list of ports"),
+    (("--ports", "19092,19093"), 64, "give --ports 1 different ports"),
+    (("--ports", "19092,19092"), 64, "give --ports 1 different ports"),
+)
+
+
+def test_bad_options_of_a_run(groupquake: Command, small: Path) -> None:
+    assert "rolling-bounce" in error_line(groupquake("run", "rolling-bonce"), 64)
+    for options, code, why in REFUSED:
+        assert why in error_line(groupquake("run", small, *options), code)
 
 
 def test_a_broken_file(groupquake: Command, small: Path) -> None:
-    small.write_text(small.read_text().replace("count: 2, instance", "cuont: 2, instance"))
+    text = small.read_text()
+    small.write_text(text.replace("count: 2, instance", "cuont: 2, instance"))
     line = error_line(groupquake("run", small), 64)
     assert f"{small}:16:" in line
     assert "did you mean 'count'?" in line
-
-
-def test_an_empty_target(groupquake: Command, small: Path) -> None:
-    text = small.read_text().replace(
-        "target: all, group: dynamic", "target: static, group: dynamic"
-    )
-    small.write_text(text)
+    small.write_text(text.replace("target: all, group: dynamic", "target: static, group: dynamic"))
     line = error_line(groupquake("run", small), 64)
     assert "group 'dynamic' has no static members" in line
-
-
-def test_a_bad_setting(groupquake: Command, small: Path) -> None:
-    line = error_line(groupquake("run", small, "--set", "cluster.brokers=nine"), 64)
-    assert "cluster.brokers" in line
-
-
-def test_bad_ports(groupquake: Command, small: Path) -> None:
-    for ports, why in (
-        ("nine", "not a list of ports"),
-        ("0", "not a list of ports"),
-        ("9092,99999", "not a list of ports"),
-        ("19092,19093", "give --ports 1 different ports"),
-        ("19092,19092", "give --ports 1 different ports"),
-    ):
-        assert why in error_line(groupquake("run", small, "--ports", ports), 64)
 
 
 def test_a_master_that_does_not_answer_is_found_before_the_load(
@@ -98,11 +92,6 @@ def test_a_port_in_use(groupquake: Command, small: Path) -> None:
     assert f"port {port} on 127.0.0.1 is in use" in line
 
 
-def test_a_release_that_does_not_exist(groupquake: Command, small: Path) -> None:
-    line = error_line(groupquake("run", small, "--kafka", "4.99.0"), 3)
-    assert "4.99.0" in line
-
-
 def test_a_release_that_cannot_be_run(groupquake: Command, small: Path, tmp_path: Path) -> None:
     """Whatever looks at a release says so at once, with those that can."""
     suite = tmp_path / "suite.yaml"
@@ -125,15 +114,6 @@ def test_a_release_is_written_in_full(groupquake: Command) -> None:
     for words in (("image", "build"), ("fuzz",)):
         line = error_line(groupquake("dev", *words, "--kafka", "4.3"), 64)
         assert "'4.3' is not allowed; write a whole release, such as 4.3.0" in line
-
-
-def test_a_property_of_the_cluster_s_own(groupquake: Command, small: Path) -> None:
-    line = error_line(groupquake("run", small, "--set", "cluster.config.log.dirs=/x"), 64)
-    assert "log.dirs: is set by the cluster itself" in line
-
-
-def test_no_room_for_run_folders(groupquake: Command, small: Path) -> None:
-    assert "give another with --runs" in groupquake("run", small, "--runs", "/proc/x").err
 
 
 @pytest.mark.cluster

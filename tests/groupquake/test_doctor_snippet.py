@@ -1,6 +1,7 @@
 """`groupquake doctor --log4j` prints what our own brokers write `group.log` with."""
 
 import pytest
+import yaml
 
 from chaos.clusters.releases import release_of
 from groupquake.commands.doctor import snippet
@@ -24,6 +25,21 @@ def test_log4j_1_writes_what_our_own_brokers_write(version: str) -> None:
         assert theirs[key] == ours[key].replace("INFO, server", "INFO"), key
     left = ours.keys() - theirs.keys()
     assert all(key.startswith("log4j.appender.server") or "root" in key for key in left), left
+
+
+def test_log4j_2_writes_what_our_own_brokers_write_and_no_line_twice() -> None:
+    ours = yaml.safe_load(release_of("4.3.0", "java").logging.read_text())["Configuration"]
+    theirs = yaml.safe_load(snippet("4.3"))
+    (file,) = theirs["Appenders"]["File"]
+    assert file == ours["Appenders"]["File"][0] | {"fileName": "${sys:kafka.logs.dir}/group.log"}
+    assert len(theirs["Loggers"]["Logger"]) == len(ours["Loggers"]["Logger"]) == 5
+    pairs = zip(theirs["Loggers"]["Logger"], ours["Loggers"]["Logger"], strict=True)
+    for logger, own in pairs:
+        assert logger["AppenderRef"] == [own["AppenderRef"][0]]
+        assert (logger["name"], logger["level"]) == (own["name"], own["level"])
+    goes_on = [one["name"] for one in theirs["Loggers"]["Logger"] if "additivity" not in one]
+    runtime = "org.apache.kafka.coordinator.common.runtime"
+    assert goes_on == ["org.apache.kafka.coordinator.group", runtime]
 
 
 def test_log4j_1_names_no_appender_that_their_brokers_lack() -> None:

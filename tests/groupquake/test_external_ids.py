@@ -11,8 +11,7 @@ from chaos.clusters.factory import Place
 from chaos.external.cluster import Target
 from chaos.plan import Plan, make_plan
 from groupquake import external
-from groupquake.external import require_hooks
-from groupquake.offered_release import Offered
+from groupquake.external import Offered, require_hooks
 from scenarios import Experiment, ScenarioError, load, named
 from scenarios.external import Hooks
 from scenarios.faults import FAULTS

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from groupquake.live_view import LiveView, Rebalances
+from groupquake.attached import LiveView, Rebalances
 
 JAVA = (
     "{sn} {ms} 2027010908490 group-coordinator-event-processor-0 INFO [GroupCoordinator id=1"

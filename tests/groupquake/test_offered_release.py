@@ -1,6 +1,6 @@
 """Which release brokers are taken for, by what they offer."""
 
-from groupquake.offered_release import METADATA_LEVELS, Offered
+from groupquake.external import METADATA_LEVELS, Offered
 from reference_coordinator.classic.releases import LATEST
 
 OFFERS = (

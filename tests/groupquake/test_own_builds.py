@@ -98,7 +98,7 @@ def is_judged_as_built(out: str, folder: Path, version: str, place: str) -> None
     verdict = json.loads((run / "verdict.json").read_text())
     assert verdict["verdict"] == "pass"
     words = f"a build of the user's, {version}, commit {build['commit']} in {place}, judged by the"
-    assert words in verdict["judged_as"]
+    assert words in verdict["rules"]
     assert words in out
     assert "a build of the user&#39;s, " + version in (run / "report.html").read_text()
 

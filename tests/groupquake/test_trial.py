@@ -1,5 +1,6 @@
 """Trials: what is read from the command line, which run it becomes, and what its cells say."""
 
+import json
 from collections import Counter
 
 import pytest
@@ -41,7 +42,7 @@ class TestCandidates:
     def test_a_program_of_a_users_is_not_known_by_its_name(self):
         mine = Candidate.of("kafkajs=./mine")
         assert mine.has_static_members
-        assert all(map(mine.runs, ALL))
+        assert all(map(mine.groups_of, ALL))
 
     def test_no_two_groups_share_a_partition_of_the_offsets_topic(self):
         experiment = Candidate("java").experiment(ALL, "4.3.0")
@@ -83,7 +84,7 @@ class TestCandidates:
 
     def test_experiments_that_a_client_cannot_take_part_in(self):
         kafkajs = Candidate("kafkajs")
-        assert [name for name in ALL if not kafkajs.runs(name)] == [
+        assert [name for name in ALL if not kafkajs.groups_of(name)] == [
             "rolling-bounce-static", "duplicate-id", "batch-removal"
         ]  # fmt: skip
         with pytest.raises(ScenarioError, match="no static members"):
@@ -253,6 +254,14 @@ class TestCommand:
             done = groupquake("trial", *arguments)
             assert done.code == 64
             assert line in done.err
+
+    def test_a_client_that_cannot_be_built_is_not_run(self, groupquake, tmp_path):
+        nothing = {"PATH": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+        done = groupquake("trial", "--client", "sarama", "--seed", "5", env=nothing)
+        assert (done.code, "there is no 'go' on the path" in done.err) == (2, True)
+        trial = json.loads((tmp_path / "trials" / "latest" / "trial.json").read_text())
+        assert [trial[key] for key in ("verdict", "kafka", "seed")] == ["not run", "4.3.0", 5]
+        assert "there is no 'go'" in trial["clients"]["sarama"]["why_not"]
 
     def test_clients_are_listed(self, groupquake):
         done = groupquake("clients", "list")

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
-from math import inf
+from math import inf, isfinite
 from typing import Any, NamedTuple
 
 from reports.judgement.run.journal import Fault, healed_ms
@@ -53,6 +53,11 @@ class Disturbance:
     def because(self) -> str:
         """Its cause; and the broker, where that does not name it."""
         return self.cause if self.line is None else f"{self.cause} (broker {self.broker})"
+
+    @property
+    def is_of_machine(self) -> bool:
+        """Whether it is of a whole machine, and its length is known."""
+        return not self.broker and isfinite(self.lasted_ms)
 
     def meets(self, from_ms: float, until_ms: float) -> bool:
         """Whether it lies in a time, at least in part."""

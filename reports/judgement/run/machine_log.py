@@ -28,6 +28,7 @@ from reports.timing import (
     SAME_PAUSE_MS,
     SAMPLED_UNTIL_MS,
     STANDSTILL_MS,
+    WRITES_FAIL_MS,
 )
 
 Signs = Mapping[str, Sequence[float]]
@@ -90,19 +91,19 @@ def busy_times(samples: Iterable[Entry]) -> list[Disturbance]:
     return found
 
 
-def late_ms(samples: Iterable[Entry], busy: Sequence[Disturbance]) -> float:
-    """Return how late anything may be because of `busy` times: 0 without any, inf if nothing tells.
+def late_ms(samples: Iterable[Entry], busy: Iterable[Disturbance]) -> float:
+    """Return how late all of a machine may have been in `busy` times; 0 if that is not known.
 
-    The runner, which takes the samples, shows how late all of its machine was. It shows nothing of
-    a single broker that is throttled, or of a time without samples.
+    The runner, which takes the samples, shows it. It shows nothing of a single broker that is
+    throttled, or of a time without samples. A machine that is so late that writes may fail shows
+    nothing, too.
     """
-    if not busy:
+    if not any(one.is_of_machine for one in busy):
         return 0.0
-    if any(one.broker or one.lasted_ms == inf for one in busy):
-        return inf
     late = (span for one in samples if one["event"] == "late" for span in _span(one))
     longest_ms = max((until_ms - from_ms for from_ms, until_ms in late), default=0.0)
-    return LATE_UNDER_PRESSURE_MS + longest_ms
+    all_ms = LATE_UNDER_PRESSURE_MS + longest_ms
+    return all_ms if all_ms < WRITES_FAIL_MS else 0.0
 
 
 def unsampled(samples: Iterable[Entry], until_ms: float) -> list[Disturbance]:

@@ -8,7 +8,7 @@ import pytest
 from kafka.admin import KafkaAdminClient
 
 from chaos.clusters.process import ProcessCluster
-from groupquake.offered_release import offered
+from groupquake.external import offered
 from tests.groupquake.conftest import Command
 from tests.secured import Secured
 

@@ -12,7 +12,7 @@ import msgspec
 
 from reports.incident.group_incident import row_about
 from reports.incident.log_files import log_files
-from reports.incident.stock_lines import REJECTED, Line, Reader
+from reports.incident.stock_lines import REJECTED, Line, Reader, SplitSummary
 from reports.incident.summary import summary
 from reports.judgement.log.log_bytes import FORMS, OTHERS, unpacked
 
@@ -36,7 +36,7 @@ def texts_of(name: str, content: bytes) -> Iterable[str]:
 
 def incident_of(files: Mapping[str, bytes]) -> dict[str, Any]:
     """Return the content of `incident.json`, but for what only Spark's tables order."""
-    splits: list[dict[str, Any]] = []
+    splits: list[tuple[str, int, SplitSummary]] = []
     lines: dict[str, list[Line]] = {}
     rejected: list[dict[str, Any]] = []
     for name, content in files.items():
@@ -51,7 +51,7 @@ def incident_of(files: Mapping[str, bytes]) -> dict[str, Any]:
                 rejected.append(
                     {"file": name, "number": number, "why": read.why, "line": text[:300]}
                 )
-        splits.append({"path": name, "start": 0, **reader.summary()})
+        splits.append((name, 0, reader.summary()))
     found = log_files(files, splits)
     copies, once = _counted_once(lines, {file["path"]: file["broker"] for file in found})
     by_group: dict[str, list[Line]] = defaultdict(list)

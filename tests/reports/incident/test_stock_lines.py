@@ -80,8 +80,9 @@ def test_every_line_is_counted_in_the_summary() -> None:
     reader = Reader(UTC)
     for text in (AT + PREPARING, AT + OTHER, "\tat stack", (AT + FAILED)[:70]):
         reader.read(text)
-    assert reader.statuses == {"used": 1, "irrelevant": 2, "rejected": 1}
-    assert (reader.stock, reader.brokers) == (3, {"2": 1})
+    seen = reader.summary()
+    assert seen.statuses == {"used": 1, "irrelevant": 2, "rejected": 1}
+    assert (seen.stock, seen.brokers) == (3, {"2": 1})
 
 
 def test_a_process_names_its_broker_and_its_cluster() -> None:
@@ -91,7 +92,8 @@ def test_a_process_names_its_broker_and_its_cluster() -> None:
         " STARTING. (kafka.server.BrokerLifecycleManager)"
     )
     reader.read("\tbroker.id = 3")
-    assert (reader.said, reader.clusters) == ({"3": 2}, {"abc"})
+    seen = reader.summary()
+    assert (seen.said, seen.clusters) == ({"3": 2}, {"abc"})
 
 
 def test_groups_of_other_protocols_are_named() -> None:
@@ -102,4 +104,4 @@ def test_groups_of_other_protocols_are_named() -> None:
         " (org.apache.kafka.coordinator.group.GroupMetadataManager)"
     )
     assert reader.read(AT + text).status == "irrelevant"
-    assert reader.others == {"modern"}
+    assert reader.summary().others == {"modern"}

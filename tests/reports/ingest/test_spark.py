@@ -7,11 +7,12 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
+from pyspark import SparkConf, SparkContext
 
 from reports import ExecutionError
 from reports.ingest import spark
-from reports.ingest.failures import explained
 
 EARLY = """
 import sys
@@ -24,7 +25,7 @@ def failing(batches):
 
 spark._imported = failing
 log, options = Path(sys.argv[1]), spark.SparkOptions("local[1]")
-spark.prepare("local[1]", 0, log, rehearsal=True)
+spark.prepare(options, 0, log, rehearsal=True)
 spark._rehearsing[0].join()
 early = SparkSession.builder.getOrCreate()
 with spark.session(options, 0, log) as opened:
@@ -32,17 +33,51 @@ with spark.session(options, 0, log) as opened:
 with spark.session(options, 0, log) as again:
     print(again is not early and again.range(4).count())
 """
-GATEWAY = "from reports.ingest import spark; from pathlib import Path; spark.gateway(Path({!r}))"
+JVM = """
+import sys
+from pathlib import Path
+from pyspark import SparkContext
+from reports.ingest import spark
+spark.start_jvm(spark._quick(), Path(sys.argv[1]))
+print(SparkContext._gateway.proc.pid, flush=True)
+"""
+STAYS = "sys.stdin.read()"
+NO_JAVA = {"hangs": "exec sleep 600", "ends": "exit 1"}
 
 
-def test_a_jvm_that_cannot_start_is_an_error_whose_reason_is_in_the_log(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("how", NO_JAVA)
+def test_a_jvm_that_does_not_start_is_one_error_and_nothing_of_it_is_left(
+    how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spark, "QUICK", ("-XX:ReservedCodeCacheSize=1k",))
-    monkeypatch.setattr(spark, "_gateways", [])
-    with pytest.raises(ExecutionError, match="its log says why"), explained("local[*]"):
-        spark.gateway(tmp_path / "log")
-    assert "Could not create the Java Virtual Machine" in (tmp_path / "log").read_text()
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text(f"#!/bin/sh\n{NO_JAVA[how]}\n")
+    java.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.setattr(SparkContext, "_gateway", None)
+    monkeypatch.setattr(spark, "JVM_STARTS_S", 2.0)
+    with pytest.raises(ExecutionError, match=r"^Spark's JVM did not start.*; .*log says more"):
+        spark.start_jvm(SparkConf(), tmp_path / "log")
+    ours = psutil.Process().children(recursive=True)
+    alive = [one for one in ours if one.status() != psutil.STATUS_ZOMBIE]
+    assert [one for one in alive if one.environ().get("JAVA_HOME") == str(tmp_path)] == []
+
+
+def test_the_jvm_ends_with_its_process_and_leaves_no_file(tmp_path: Path) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    program = [sys.executable, "-c", JVM + STAYS, str(tmp_path / "log")]
+    options = f"-Djava.io.tmpdir={temporary} -XX:-UsePerfData"
+    environment = os.environ | {"TMPDIR": str(temporary), "JAVA_TOOL_OPTIONS": options}
+    with subprocess.Popen(
+        program, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        jvm = psutil.Process(int(process.stdout.readline()))
+        assert jvm.name() == "java"
+        process.kill()
+    jvm.wait(60)
+    assert list(temporary.iterdir()) == []
 
 
 @pytest.fixture
@@ -58,8 +93,8 @@ def classes_of_a_jvm(log: Path) -> str:
     """Start and end a process with a JVM, which outlives it; return where its classes are from."""
     classes = log.with_suffix(".%p")
     environment = os.environ | {"JAVA_TOOL_OPTIONS": f"-Xlog:class+load:file={classes}"}
-    program = [sys.executable, "-c", GATEWAY.format(str(log))]
-    subprocess.run(program, env=environment, check=True, timeout=60)
+    program = [sys.executable, "-c", JVM, str(log)]
+    subprocess.run(program, env=environment, check=True, timeout=60, stdout=subprocess.DEVNULL)
     return "".join(one.read_text() for one in log.parent.glob(f"{log.name}.*"))
 
 

@@ -1,5 +1,6 @@
 """The one rule: which differences a disturbance makes unknown, and which stay proven."""
 
+from math import inf
 from typing import Any
 
 import pytest
@@ -73,6 +74,19 @@ def test_pressure_explains_nothing_that_stands_despite_lateness(source: Source) 
     found = [finding(50_000.0, despite_lateness=stands) for stands in (False, True)]
     may_be = [proven([one], late)[0] for one in found]
     assert may_be == ([False, True] if source is Source.PRESSURE else [may_be[0]] * 2)
+
+
+@pytest.mark.parametrize(("broker", "until_ms"), [("1", 1e15), ("", inf)])
+def test_nothing_tells_how_late_one_broker_is_or_a_machine_without_samples(
+    broker: str, until_ms: float
+) -> None:
+    stands = [finding(50_000.0, despite_lateness=True)]
+    machine = busy(48_000.0, 49_000.0, "of all brokers")
+    assert proven(stands, *of_pressure([machine])) == [True]
+    known_by_none = busy(49_000.0, until_ms, "of one, or without an end", broker)
+    assert proven(stands, *of_pressure([machine, known_by_none])) == [False]
+    earlier = [finding(48_500.0, despite_lateness=True, since_ms=48_000.0)]
+    assert proven(earlier, *of_pressure([machine])) == [True]
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kafka_protocol.errors import Error
 from reports.judgement.group import DIFFERENCES, check_rows
 from reports.judgement.run.run_folder import MACHINE
 from tests.recorded.logs import RECORDINGS
@@ -41,8 +42,12 @@ def test_a_line_that_is_late_proves_nothing(group: str) -> None:
     assert differ > len(places) / 4, "without that much lateness these are differences"
 
 
-def test_a_wrong_answer_is_one_however_late_it_is() -> None:
-    """A group that is stable for long answers one Heartbeat as if it rebalanced."""
+@pytest.mark.parametrize(
+    ("error", "stands"),
+    [(Error.REBALANCE_IN_PROGRESS, True), (Error.COORDINATOR_NOT_AVAILABLE, False)],
+)
+def test_a_wrong_answer_is_one_however_late_it_is(error: Error, stands: bool) -> None:
+    """A stable group answers one Heartbeat as if it rebalanced; or as if a write had failed."""
     rows = list(RECORDED.rows_by_group["static"])
     lines = [row["at_ms"] for row in rows if row["template"]]
     calm = lambda at_ms: min(abs(at_ms - of_line) for of_line in lines)
@@ -51,9 +56,11 @@ def test_a_wrong_answer_is_one_however_late_it_is() -> None:
         key=lambda place: calm(rows[place]["at_ms"]),
     )
     assert calm(rows[place]["at_ms"]) > 2 * LATE_MS
-    rows[place] = {**rows[place], "response": rows[place]["response"].replace(*WRONG)}
-    (found,) = despite_lateness("static", rows)
-    assert (found["rule"], found["line"]) == ("answer", rows[place]["line"])
+    response = rows[place]["response"].replace('"errorCode":0', f'"errorCode":{error}')
+    rows[place] = {**rows[place], "response": response}
+    assert differences(RECORDED.context, "static", rows) == ["answer"]
+    found = [(one["rule"], one["line"]) for one in despite_lateness("static", rows)]
+    assert found == ([("answer", rows[place]["line"])] if stands else [])
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,15 @@
 """Measures over run tables that are written here row by row, with results computed by hand."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from reports.many_runs import measures, run_tables
+
+pytestmark = pytest.mark.spark
 
 OBSERVED = [
     ("g", 900.0, "new_member", 50.0),  # formation
@@ -45,23 +47,29 @@ def row(run: str, **more: Any) -> dict[str, Any]:
     }
 
 
-def frame(name: str, rows: list[tuple[Any, ...]], run: str) -> pd.DataFrame:
-    columns = [column.split()[0] for column in measures.TABLES[name].split(", ")]
-    return pd.DataFrame(rows, columns=columns).assign(run=run)
+Make = Callable[..., dict[str, DataFrame]]
 
 
-def tables(**more: Any) -> dict[str, pd.DataFrame]:
-    """Return the tables of two runs; in the second nothing happened."""
-    groups = [frame("groups", [("g", 7), ("never seen", 0)], run) for run in ("first", "second")]
-    return {
-        "runs": pd.DataFrame([row("first", **more), row("second", seed=2, **more)]),
-        "observed": frame("observed", OBSERVED, "first"),
-        "ownership": frame("ownership", OWNED, "first"),
-        "groups": pd.concat(groups, ignore_index=True),
-    }
+@pytest.fixture
+def tables(spark: SparkSession) -> Make:
+    """Return what makes the tables of two runs; in the second nothing happened."""
+
+    def frame(name: str, rows: list[tuple[Any, ...]]) -> DataFrame:
+        return spark.createDataFrame(rows, f"{measures.TABLES[name]}, run STRING")
+
+    def make(**more: Any) -> dict[str, DataFrame]:
+        groups = [("g", 7), ("never seen", 0)]
+        return {
+            "runs": run_tables.listed(spark, row("first", **more), row("second", seed=2, **more)),
+            "observed": frame("observed", [(*of, "first") for of in OBSERVED]),
+            "ownership": frame("ownership", [(*of, "first") for of in OWNED]),
+            "groups": frame("groups", [(*of, run) for of in groups for run in ("first", "second")]),
+        }
+
+    return make
 
 
-def test_measures_count_the_impact_phase_alone() -> None:
+def test_measures_count_the_impact_phase_alone(tables: Make) -> None:
     found = measures.side_by_side(measures.measures(tables()), ["first", "second"])
     assert [tuple(one.values()) for one in found] == [
         ("g", "rebalances", 3.0, 0.0),
@@ -75,17 +83,19 @@ def test_measures_count_the_impact_phase_alone() -> None:
     ]
 
 
-def counted(of: dict[str, pd.DataFrame]) -> list[float]:
+def counted(of: dict[str, DataFrame]) -> list[float]:
     found = measures.measures(of)
     return found[found["measure"] == "rebalances"]["value"].to_list()
 
 
-def test_an_impact_phase_that_never_ended_goes_on_and_one_that_never_began_has_none() -> None:
+def test_an_impact_phase_that_never_ended_goes_on_and_one_that_never_began_has_none(
+    tables: Make,
+) -> None:
     assert counted(tables(impact_until_ms=None)) == [4.0, 0.0]
     assert counted(tables(impact_from_ms=None, impact_until_ms=None)) == [0.0, 0.0]
 
 
-def test_the_trend_is_the_mean_over_seeds_of_a_night() -> None:
+def test_the_trend_is_the_mean_over_seeds_of_a_night(tables: Make) -> None:
     found = {one["measure"]: one for one in measures.trend(tables())}
     rebalances = found["rebalances"]
     assert (rebalances["night"], rebalances["value"], rebalances["runs"]) == ("monday", 1.5, 2)
@@ -102,7 +112,6 @@ def put(spark: SparkSession, uri: Path, run: str, observed: list[tuple[Any, ...]
     run_tables.append(spark, row(run), frames, uri)
 
 
-@pytest.mark.spark
 def test_a_run_that_is_appended_again_replaces_its_rows(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -110,9 +119,9 @@ def test_a_run_that_is_appended_again_replaces_its_rows(
     for run in ("first", *odd, "first"):
         put(spark, tmp_path, run, OBSERVED if run == "first" else OBSERVED[:1])
     found = measures.tables_at(spark, tmp_path)
-    assert sorted(found["runs"]["run"]) == sorted(["first", *odd])
-    assert sorted({*found["observed"]["run"]}) == sorted(["first", *odd])
-    assert len(found["observed"]) == len(OBSERVED) + len(odd)
+    runs = lambda name: [one["run"] for one in found[name].select("run").collect()]
+    assert sorted(runs("runs")) == sorted(["first", *odd])
+    assert sorted(runs("observed")) == sorted(["first"] * len(OBSERVED) + odd)
     put(spark, tmp_path, "first", [])
-    some = measures.tables_at(spark, tmp_path, ["first", "a=b"])
-    assert [*some["observed"]["run"]] == ["a=b"]
+    found = measures.tables_at(spark, tmp_path, ["first", "a=b"])
+    assert runs("observed") == ["a=b"]

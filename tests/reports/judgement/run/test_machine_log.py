@@ -73,6 +73,18 @@ def test_a_runner_that_ran_late_shows_a_busy_machine() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("late", "expected_ms"),
+    [([], 1_000.0), ([300, 200], 1_300.0), ([1_900], 2_900.0), ([2_100], 0.0)],
+)
+def test_the_runner_shows_how_late_its_machine_is(late: list[int], expected_ms: float) -> None:
+    """From 3 s on writes may fail, which is no matter of lateness alone."""
+    samples = text(*({"event": "late", "from_ms": 1_000, "until_ms": 1_000 + ms} for ms in late))
+    assert machine_log.late_ms(samples, [busy_time(0, 2_000, "busy")]) == expected_ms
+    unknown = [busy_time(0, inf, "no samples"), busy_time(0, 2_000, "throttled", "1")]
+    assert machine_log.late_ms(samples, unknown) == machine_log.late_ms(samples, []) == 0.0
+
+
 def test_pressure_steal_and_throttling_show_a_busy_machine() -> None:
     sample = {"event": "sample", "at_ms": 2_000, "interval_ms": 1_000}
     busy = lambda **rates: machine_log.busy_times(text(sample | rates))
