@@ -14,7 +14,7 @@ from reference_coordinator.classic.state import Group, State
 from reference_coordinator.driving.driver import Driver
 from reference_coordinator.protocol import Observed
 from reference_coordinator.replay.expected_lines import DueLine, expected_lines
-from reports.judgement.timelines.line_fields import OPERATIONS
+from reports.judgement.timelines.member_lines import OPERATIONS
 from selftest.mutants.wordings import Wording
 
 OF_STATES = {

@@ -29,18 +29,17 @@ from reports.judgement.group import check_group, evidence_of
 from reports.judgement.judging import Rules, context_of
 from reports.judgement.log import broker_log
 from reports.judgement.log.broker_log import Place
-from reports.judgement.log.log_places import LOG, Split
+from reports.judgement.log.log_places import LOG, Level, Split
 from reports.judgement.log.merging import Merged
 from reports.judgement.log.parsing import number
 from reports.judgement.log.split_rows import How, Lost, line_counts
 from reports.judgement.results import Results, gathered
 from reports.judgement.run import deliveries, history
 from reports.judgement.run.deliveries import ACTED, NOTHING_HELD, Deliveries
-from reports.judgement.run.evidence_level import Level
 from reports.judgement.run.history import reader_of
+from reports.judgement.run.machine_log import spans_of
 from reports.judgement.run.run_folder import HISTORY, RunFolder, logs_bytes
 from reports.judgement.run_context import RunContext
-from reports.judgement.standstills import spans_of
 from reports.judgement.witnesses import Tap, compared_apis, hidden_by_nat
 
 Progress = Callable[[str], None]
@@ -157,7 +156,8 @@ def _reading(run: RunFolder, held: Deliveries) -> Reading:
     buckets = buckets_for(sum(run.elsewhere.values()) or logs_bytes(run.path))
     compared = run.level is not Level.WIRE
     apis = frozenset(compared_apis(tells_bytes=run.grammar.tells_bytes) if compared else ())
-    logs = {run.parser.folder: (run.parser, How(buckets, spans_of(run), held, apis))}
+    spans = spans_of(run.stalls, run.standstills)
+    logs = {run.parser.folder: (run.parser, How(buckets, spans, held, apis))}
     if _has_tap(run):
         logs[run.tap_parser.folder] = (run.tap_parser, How(buckets, apis=apis))
     if not run.has_history:

@@ -9,16 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from reports.judgement import members
-from reports.judgement.clients import ownership
-from reports.judgement.clients.absences import Absent
 from reports.judgement.clients.assignments import Assignments
 from reports.judgement.clients.client_rules.findings import ClientRules
 from reports.judgement.clients.comparison import Clients
-from reports.judgement.clients.offsets import FetchedOffsets
 from reports.judgement.group_evidence import Batch, GroupEvidence, Named
+from reports.judgement.members import Absent
 from reports.judgement.missing import gaps
 from reports.judgement.missing.correlation_ids import CorrelationIds
-from reports.judgement.run.history import ClientEvent
 from reports.judgement.run_context import RunContext
 from reports.judgement.timelines.fenced_lines import Fencings
 from reports.judgement.witnesses import Pairs
@@ -45,7 +42,7 @@ def counted(table: str, counts: Mapping[str, int]) -> Iterator[Named]:
 
 def assignments(_: GroupEvidence, context: RunContext) -> Checker:
     """What leaders assigned, and the coordinator accepted."""
-    accepted = Assignments(context.partitions, context.outages, context.deleted)
+    accepted = Assignments(context)
     return Checker(lambda batch: accepted.add(batch.requests), accepted.end)
 
 
@@ -54,7 +51,7 @@ def absences(evidence: GroupEvidence, context: RunContext) -> Checker:
     mine = [one for one in context.absences if one.group == evidence.group]
     if not mine:
         return Checker(lambda _: None)
-    absent = Absent(mine, context.stalls)
+    absent = Absent(mine, evidence.held_up.lateness)
 
     def add(batch: Batch) -> Iterator[Named]:
         requests = zip(batch.seen, batch.requests.arrived_ms, strict=True)
@@ -64,49 +61,30 @@ def absences(evidence: GroupEvidence, context: RunContext) -> Checker:
 
 
 def clients(evidence: GroupEvidence, context: RunContext) -> Checker:
-    """What clients say beside what brokers answered, and what they owe to the protocol."""
-    known = context.clients
-    heard = Clients(
-        context.outages, context.has_history, known.members, known.deliveries, context.deleted
-    )
-    owed = ClientRules(
-        [one for one in context.absences if one.group == evidence.group],
-        context.outages,
-        context.stalls,
-        known.intervals_ms,
-        evidence.group in known.wire_groups,
-        known.deliveries,
-        [one for one in context.broken_wires if one.group == evidence.group],
-    )
-    fetched = FetchedOffsets(context.epochs, heard.counts, context.deleted)
+    """What clients say beside what brokers answered; what they owned, and owe to the protocol."""
+    heard, owed = Clients(context), ClientRules(context, evidence.group)
 
     def add(batch: Batch) -> Iterator[Named]:
-        errors, events = batch.requests.error_codes, batch.chunk.events
+        errors, events, home = batch.requests.error_codes, batch.chunk.events, evidence.home
         requests = zip(batch.seen, errors, batch.requests.arrived_ms, strict=True)
-        yield from rows("breaches", heard.add(requests, events, batch.known_ms))
+        yield from rows("breaches", heard.add(requests, events, batch.known_ms, home))
         lost = batch.unanswered.observed
         owed.add(batch.seen, errors, events, lost)
         fetches = evidence.held_up.widened(batch.chunk.fetches.observed)
-        differ = fetched.add(batch.seen, fetches, evidence.home, batch.known_ms, lost)
-        yield from rows("breaches", differ)
+        yield from rows(
+            "breaches", heard.offsets.compare_fetches(fetches, home, batch.known_ms, lost)
+        )
 
     def end() -> Iterator[Named]:
+        found = heard.end()
         if evidence.requests:
-            yield from rows("breaches", heard.end())
+            yield from rows("breaches", found)
             yield from rows("client_findings", (*owed.rows(), *heard.about_clients))
-            yield from rows("breaches", fetched.end(evidence.home))
+            yield from rows("breaches", heard.offsets.compare_fetches((), evidence.home))
             yield from counted("clients", heard.counts)
+        yield from heard.owners.rows()
 
     return Checker(add, end)
-
-
-def owners(_: GroupEvidence, __: RunContext) -> Checker:
-    """Which member owned each partition when, and when members were stopped."""
-    events = list[ClientEvent]()
-    return Checker(
-        lambda batch: events.extend(ownership.about_members(batch.chunk.events)),
-        lambda: ownership.rows(events),
-    )
 
 
 def expulsions(_: GroupEvidence, __: RunContext) -> Checker:
@@ -128,7 +106,7 @@ def fenced(evidence: GroupEvidence, context: RunContext) -> Checker:
 def unlogged(evidence: GroupEvidence, context: RunContext) -> Checker:
     """Requests that no log has; those that a log may lack only where something is wrong."""
     kills = () if context.wire is not None else context.kills
-    ids = CorrelationIds(evidence.group, context.clients)
+    ids = CorrelationIds(evidence.group, context)
 
     def end() -> Iterator[Named]:
         yield from rows("unlogged", ids.rows())
@@ -158,5 +136,5 @@ def witnesses(_: GroupEvidence, context: RunContext) -> Checker:
 
 
 CHECKERS: tuple[Callable[[GroupEvidence, RunContext], Checker], ...] = (
-    assignments, absences, clients, owners, expulsions, fenced, unlogged, witnesses,
+    assignments, absences, clients, expulsions, fenced, unlogged, witnesses,
 )  # fmt: skip

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from reports.judgement.clients.assignments import unowned
-from reports.judgement.run.evidence_level import Level
+from reports.judgement.log.log_places import Level
 from reports.judgement.run.journal import PHASES, phase_of
 
 if TYPE_CHECKING:
@@ -108,10 +107,20 @@ class Digester:
         partitions = {name: n for name, n in run.partitions.items() if name not in run.deleted}
         return cls(run.phases, end_ms, topics, partitions, run.level)
 
-    def unowned(self, group: str, assigned: Iterable[Row], observed: Iterable[Row]) -> list[str]:
-        """List the partitions of a group that have no owner when the load is stopped."""
-        topics = self.topics.get(group, tuple(self.partitions))
-        return unowned(assigned, observed, self.end_ms, topics, self.partitions)
+    def unowned(self, group: str, last: Mapping[str, Row] = {}) -> list[str]:
+        """List the partitions of a group that have no owner when the load is stopped.
+
+        `last` has the rows of `LAST` by then, by table. If a rebalance started after the last
+        assignment that was accepted, no partition is assigned.
+        """
+        given, begun = last.get("assigned"), last.get("observed")
+        topics, owned = self.topics.get(group, tuple(self.partitions)), set[str]()
+        if given is not None:
+            topics = given["topics"].split(",")
+            if begun is None or begun["started_ms"] <= given["at_ms"]:
+                owned.update(given["partitions"].split(","))
+        due = (f"{topic}-{n}" for topic in topics for n in range(self.partitions.get(topic, 0)))
+        return [partition for partition in due if partition not in owned]
 
     def digested(
         self, group: str, rows: Iterable[tuple[str, Json]], joiners: Collection[str] | None = None
@@ -126,8 +135,7 @@ class Digester:
                 last[name] = row
             yield name, row
         if digest.rows["assigned"]:
-            given, begun = ([last[name]] if name in last else [] for name in LAST)
-            digest.unowned = self.unowned(group, given, begun)
+            digest.unowned = self.unowned(group, last)
         if joiners is not None and group in self.topics:
             digest.joiners = sorted(joiners)
         yield "digests", {"digest": digest.to_json()}

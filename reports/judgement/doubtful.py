@@ -6,8 +6,8 @@ from math import ceil
 
 from reports.judgement.clients.comparison import TWICE
 from reports.judgement.findings import Finding
+from reports.judgement.log.log_places import Level
 from reports.judgement.run.disturbance import Disturbance, Source, clock
-from reports.judgement.run.evidence_level import Level
 from reports.judgement.run.run_folder import RunFolder
 from reports.timing import NEVER_ENDS_MS
 

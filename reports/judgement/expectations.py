@@ -16,8 +16,8 @@ from reports.judgement.breaches import Breach, breach
 from reports.judgement.clients.ownership import DUPLICATE
 from reports.judgement.digest import Digest
 from reports.judgement.disturbances import Disturbances
+from reports.judgement.log.log_places import Level
 from reports.judgement.run.disturbance import Disturbance, Source
-from reports.judgement.run.evidence_level import Level
 from reports.judgement.run.run_folder import RunFolder
 from reports.timing import PARTITIONS_NOTICED_MS
 from scenarios import Experiment

@@ -36,8 +36,8 @@ from reports.judgement.logged import (
 )
 from reports.judgement.members import Members, Pace
 from reports.judgement.run_context import RunContext
-from reports.judgement.timelines import compare, member_lines, timeline, wire_timeline
-from reports.judgement.timelines.wire_timeline import Generations
+from reports.judgement.timelines import compare, member_lines, timeline
+from reports.judgement.timelines.timeline import Generations
 from reports.timing import NEVER_MS
 
 Json = dict[str, Any]
@@ -286,7 +286,7 @@ class GroupCheck:
                 bound["unseen_member"] = unseen
             certain = not violations and not bound.get("census")
             expected = evidence.generations.forced(expected)
-            observed = wire_timeline.new(observed, expected)
+            observed = timeline.new(observed, expected)
             comparison = compare.compare_generations(observed, expected, certain=certain)
         else:
             compared = compare.compare(observed, expected, evidence.context.stalls)

@@ -3,20 +3,19 @@
 from typing import NamedTuple
 
 from reference_coordinator.classic.profiles import Profile
+from reports.judgement.clients.ownership import DUPLICATE
 from reports.judgement.coordinators.coordinator_epochs import LINES, coordinator_epochs
 from reports.judgement.digest import Digester
+from reports.judgement.log.log_places import Level
 from reports.judgement.log.merging import Merged
 from reports.judgement.log.split_rows import is_patchy
-from reports.judgement.missing.correlation_ids import KnownClients
-from reports.judgement.run.deliveries import NOTHING_HELD, Deliveries
-from reports.judgement.run.evidence_level import Level
+from reports.judgement.run.deliveries import Deliveries
+from reports.judgement.run.machine_log import as_stalls, stood_still
 from reports.judgement.run.run_folder import RunFolder
 from reports.judgement.run_context import RunContext
-from reports.judgement.standstills import as_stalls, stood_still
 from reports.judgement.timelines.fenced_lines import fenced_lines
-from reports.judgement.timelines.line_fields import FENCED
+from reports.judgement.timelines.member_lines import FENCED
 from reports.judgement.witnesses import Tap
-from scenarios import Experiment
 from scenarios.clients import kind_of
 from scenarios.wire_scripts import NEEDS
 
@@ -41,6 +40,12 @@ def context_of(
     named = (one["partition"] for one in merged.processes if one["partition"] is not None)
     most = max(named, default=None)
     pauses, standstills = stood_still(run.stalls, run.standstills, merged.signs)
+    groups = {group.name: group for group in run.experiment.workload.groups}
+    members = {
+        name: (one, groups[one.group])
+        for one in run.experiment.members()
+        for name in (one.name, one.name + DUPLICATE)
+    }
     return RunContext(
         run.grammar,
         rules.profile,
@@ -60,7 +65,20 @@ def context_of(
         run.outages,
         first_alone=is_patchy(merged.processes),
         rules=rules.own,
-        clients=known_clients(run.experiment, deliveries),
+        members={name: kind_of(one.client) for name, (one, _) in members.items()},
+        heartbeat_ms={
+            name: float(group.heartbeat_interval_ms) for name, (_, group) in members.items()
+        },
+        metadata_age_ms={
+            name: float(group.metadata_max_age_ms)
+            for name, (one, group) in members.items()
+            if one.client == "librdkafka"
+        },
+        # some scripts ask for metadata at any time
+        scripted=frozenset(
+            script for script in run.experiment.workload.wire_scripts if not NEEDS[script].grows
+        ),
+        deliveries=deliveries,
         kills=run.killed_between,
         digester=Digester.of(run),
         partitions=run.first_partitions,
@@ -72,21 +90,4 @@ def context_of(
         deleted=run.deleted,
         wire=run.restarts if run.level is Level.WIRE else None,
         tap=tap,
-    )
-
-
-def known_clients(experiment: Experiment, deliveries: Deliveries = NOTHING_HELD) -> KnownClients:
-    """Return the clients of an experiment; some wire scripts ask for metadata at any time."""
-    scripts = experiment.workload.wire_scripts
-    groups = {group.name: group for group in experiment.workload.groups}
-    members = {
-        name: one for one in experiment.members() for name in (one.name, f"{one.name}.duplicate")
-    }
-    librdkafka = {name: one for name, one in members.items() if one.client == "librdkafka"}
-    return KnownClients(
-        frozenset(script for script in scripts if not NEEDS[script].grows),
-        {name: float(groups[one.group].metadata_max_age_ms) for name, one in librdkafka.items()},
-        {name: float(groups[one.group].heartbeat_interval_ms) for name, one in members.items()},
-        {name: kind_of(one.client) for name, one in members.items()},
-        deliveries,
     )

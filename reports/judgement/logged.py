@@ -145,12 +145,6 @@ class Requests:
         return cls(list(observed), errors, arrived)
 
 
-def observed(row: LoggedRow) -> ObservedRequest:
-    """Return one readable request as the oracle sees it."""
-    (found,) = Requests.decoded([_REQUEST_OF(row)]).observed
-    return found
-
-
 def _decode(body: str) -> Json:
     try:
         found: Json = msgspec.json.decode(body)
@@ -163,11 +157,12 @@ class HeldUp:
     """Widens the windows of requests by what stalls of their brokers explain."""
 
     def __init__(self, stalls: Sequence[Stall]) -> None:
-        self._lateness: dict[str, Lateness] = {}
+        self.lateness: dict[str, Lateness] = {}
+        """What may hold up each broker that stood still."""
         self._ends: dict[str, list[tuple[float, float]]] = {}
         for broker in {stall.broker for stall in stalls}:
             mine = Lateness.of(stall for stall in stalls if stall.broker == broker)
-            self._lateness[broker] = mine
+            self.lateness[broker] = mine
             self._ends[broker] = sorted((one.until_ms, one.from_ms) for one in mine.proven)
         lengths = (stall.until_ms - stall.from_ms for stall in stalls if stall.proven)
         self.most_ms = max((ms for ms in lengths if ms < inf), default=0.0)
@@ -179,13 +174,13 @@ class HeldUp:
         And as early: where the broker stood still between reading the clock and writing the line,
         the whole request seems to have come so much too late.
         """
-        return [self._widened(seen) for seen in requests] if self._lateness else requests
+        return [self._widened(seen) for seen in requests] if self.lateness else requests
 
     def _widened(self, seen: ObservedRequest) -> ObservedRequest:
         earliest_ms, latest_ms = seen.earliest_ms, seen.latest_ms
         if latest_ms < seen.answered_ms:  # it may have waited for its turn, see `parsing`
             done_ms = latest_ms - HANDLING_DELAY_MS
-            lateness = self._lateness.get(seen.broker, NEVER_LATE)
+            lateness = self.lateness.get(seen.broker, NEVER_LATE)
             latest_ms = min(seen.answered_ms, lateness.latest(done_ms, HANDLING_DELAY_MS))
         ends = self._ends.get(seen.broker, [])
         first = bisect_left(ends, (seen.answered_ms - LOGGED_WITHIN_MS, -inf))

@@ -1,6 +1,11 @@
-"""A group's members by its requests: who joined, was last accepted, was evicted or fenced."""
+"""A group's members by its requests: who joined, was last accepted, was evicted or fenced.
 
-from collections.abc import Iterator
+And who sends requests though the journal has it down.
+"""
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import inf
 from operator import attrgetter
@@ -9,8 +14,11 @@ from typing import Any
 from kafka_protocol.errors import Error
 from kafka_protocol.group_record import host_in
 from reference_coordinator.replay import ObservedRequest
+from reference_coordinator.replay.lateness import NEVER_LATE, Lateness
+from reports.judgement.breaches import Breach, breach
 from reports.judgement.logged import Chunk, Requests
-from reports.timing import PACE_MS
+from reports.judgement.run.disturbance import Absence
+from reports.timing import DOWN_MS, PACE_MS, TAKEN_UP_MS
 
 Json = dict[str, Any]
 
@@ -199,3 +207,58 @@ def expulsions(chunk: Chunk) -> Iterator[Json]:
             yield {"at_ms": line["at_ms"], "subject": line["member"], "api": ""}
     for at_ms, client_id, api, _ in chunk.fenced:
         yield {"at_ms": at_ms, "subject": client_id, "api": api}
+
+
+_FROM_MS = attrgetter("from_ms")
+
+
+class Absent:
+    """The absences of one group's clients, and those that requests contradict.
+
+    `lateness` is what may hold up brokers that stood still, see `HeldUp`.
+    """
+
+    def __init__(self, absences: Iterable[Absence], lateness: Mapping[str, Lateness] = {}) -> None:
+        self._lateness = lateness
+        self._turns: dict[str, tuple[float, float]] = {}
+        """By connection: when the first arrived of the requests that waited for their turn, one
+        after another, and when the last was answered."""
+        self._left: dict[str, list[Absence]] = defaultdict(list)
+        for one in sorted(absences, key=_FROM_MS):
+            self._left[one.client].append(one)
+
+    def add(self, requests: Iterable[tuple[ObservedRequest, float]]) -> Iterator[Json]:
+        """Take requests, with their arrival in ms; yield rows of `BREACHES`, without the group.
+
+        Of the requests in one absence the first counts.
+        """
+        for seen, arrived_ms in requests:
+            if seen.client_id not in self._left:
+                continue
+            lateness = self._lateness.get(seen.broker, NEVER_LATE)
+            waited_ms = self._waited_since(seen, arrived_ms, lateness)
+            left = self._left[seen.client_id]
+            begun = bisect_left(left, seen.earliest_ms, key=_FROM_MS)
+            for place in reversed(range(begun)):
+                one = left[place]
+                if arrived_ms >= one.until_ms:
+                    break  # and so did those before
+                last_ms = lateness.latest(one.from_ms + one.held_ms, DOWN_MS)
+                if last_ms < min(waited_ms, seen.earliest_ms):
+                    del left[place]
+                    yield breach(
+                        Breach.SENT_WHILE_DOWN,
+                        arrived_ms,
+                        f"no request of {one.client}: {one.what}",
+                        f"{seen.api} of {one.client}",
+                        shown_by=seen,
+                        from_ms=one.from_ms,
+                    )
+
+    def _waited_since(self, seen: ObservedRequest, arrived_ms: float, lateness: Lateness) -> float:
+        """Return since when a request may have waited for its turn."""
+        first_ms, answered_ms = self._turns.get(seen.connection, (arrived_ms, -inf))
+        if arrived_ms > lateness.latest(answered_ms, TAKEN_UP_MS):
+            first_ms = arrived_ms
+        self._turns[seen.connection] = first_ms, seen.answered_ms
+        return first_ms

@@ -30,12 +30,12 @@ from reports.judgement.missing.gaps import missing, unexplained, unreadable
 from reports.judgement.run import deliveries as handed_on
 from reports.judgement.run.deliveries import Deliveries
 from reports.judgement.run.disturbance import Disturbance
+from reports.judgement.run.faults import LARGEST
 from reports.judgement.run.history import ClientEvent, events_by_group, reader_of
 from reports.judgement.run.journal import Account
-from reports.judgement.run.run_files import LARGEST
+from reports.judgement.run.machine_log import spans_of
 from reports.judgement.run.run_folder import HISTORY, RunFolder
 from reports.judgement.run_context import RunContext
-from reports.judgement.standstills import spans_of
 from scenarios.regular_files import read_regular
 
 Row = Mapping[str, Any]
@@ -133,7 +133,7 @@ class Recording:
     @cached_property
     def logs(self) -> ReadLogs:
         """What its logs hold."""
-        how = How(spans=spans_of(self.run), deliveries=self.deliveries)
+        how = How(spans=spans_of(self.run.stalls, self.run.standstills), deliveries=self.deliveries)
         return read_logs(self.texts, self.parser, how)
 
     @cached_property

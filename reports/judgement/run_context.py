@@ -7,12 +7,11 @@ from math import inf
 from kafka_protocol.coordinator_lines import Grammar
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.replay import Outage, Stall
-from reports.judgement.clients.absences import Absence
 from reports.judgement.coordinators.coordinator_epochs import CoordinatorEpochs
 from reports.judgement.coordinators.wire_epochs import Restart
 from reports.judgement.digest import Digester
-from reports.judgement.missing.correlation_ids import NO_CLIENTS, KnownClients
-from reports.judgement.run.disturbance import BrokenWire, Deletions, Disturbance, Kill
+from reports.judgement.run.deliveries import NOTHING_HELD, Deliveries
+from reports.judgement.run.disturbance import Absence, BrokenWire, Deletions, Disturbance, Kill
 from reports.judgement.timelines.fenced_lines import FencedLines
 from reports.judgement.witnesses import Tap
 
@@ -40,7 +39,16 @@ class RunContext:
     outages: tuple[Outage, ...] = ()
     first_alone: bool = False
     rules: Profile | None = None
-    clients: KnownClients = NO_CLIENTS  # those whose requests have to be in the logs
+    members: Mapping[str, str] = field(default_factory=dict)
+    """What each member and its duplicate is: `librdkafka`, another library, or `command`."""
+    heartbeat_ms: Mapping[str, float] = field(default_factory=dict)
+    """The intervals of these."""
+    metadata_age_ms: Mapping[str, float] = field(default_factory=dict)
+    """After how long members of librdkafka ask for the metadata of topics again."""
+    scripted: frozenset[str] = frozenset()
+    """The groups of wire scripts that send what is logged, and nothing else."""
+    deliveries: Deliveries = NOTHING_HELD
+    """The answers that the tap did not hand to clients at once."""
     kills: tuple[Kill, ...] = ()
     digester: Digester | None = None
     """Makes the digests of groups; without it there are none."""

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from reports.judgement import doubtful, findings, record_size
+from kafka_protocol.group_record import DEFAULT_LIMIT_BYTES, LIMIT_PROPERTY
+from reports.judgement import doubtful, findings
 from reports.judgement.clients.client_rules.findings import about_clients
 from reports.judgement.digest import Digest, Digester, with_total
 from reports.judgement.disturbances import Disturbances
@@ -21,16 +22,19 @@ from reports.judgement.expectations import (
     missing_members,
     unmet,
 )
-from reports.judgement.log.log_places import LogPlaces
+from reports.judgement.log.log_places import CANNOT_SEE, Level, LogPlaces
 from reports.judgement.log.split_rows import STATUSES
 from reports.judgement.missing import gaps as missing
 from reports.judgement.results import Results
 from reports.judgement.run.disturbance import Disturbance, Source
-from reports.judgement.run.evidence_level import CANNOT_SEE, Level
+from reports.judgement.run.journal import OF_PLAN
 from reports.judgement.run.run_folder import RunFolder
+from scenarios import Experiment
 
 Json = dict[str, Any]
 SHOWN = 20  # how many rejected or missing lines a verdict quotes
+LARGE = 0.1
+"""The part of the largest batch from which on the headline shows the size of a group's record."""
 
 
 def evaluate(run: RunFolder, data: Results, profile: str | None) -> Json:
@@ -107,7 +111,9 @@ def evaluate(run: RunFolder, data: Results, profile: str | None) -> Json:
         **({"cannot_see": list(CANNOT_SEE)} if run.level is Level.WIRE else {}),
         "groups": groups,
         "phases": [{"phase": name, "began_at_ms": at_ms} for name, at_ms in run.phases],
-        "faults": list(run.faults),
+        "faults": [
+            {name: fault[name] for name in fault if name not in OF_PLAN} for fault in run.faults
+        ],
         "findings": findings.listed(found, data.places),
         **({"findings_left_out": data.left_out} if data.left_out else {}),
         "expectations_unmet": [
@@ -244,7 +250,7 @@ def _group(run: RunFolder, data: Results, name: str, members: Mapping[Any, int])
         "responses_checked": row.get("requests", 0),
         "responses_explained": row.get("explained", 0),
         "record_bytes": row.get("record_bytes"),
-        "record_limit_bytes": record_size.limit_bytes(run.experiment),
+        "record_limit_bytes": limit_bytes(run.experiment),
         "bound": data.bound.get(name, {}),
         "clients": dict(digest.clients) if run.has_history else None,
         **({"not_on_wire": digest.not_on_wire} if run.level is Level.WIRE else {}),
@@ -260,7 +266,7 @@ def _unowned(run: RunFolder, data: Results) -> dict[str, list[str]]:
     digester = Digester.of(run)
     for owners in run.experiment.owners:
         if owners.group not in left:
-            left[owners.group] = digester.unowned(owners.group, (), ())
+            left[owners.group] = digester.unowned(owners.group)
     return left
 
 
@@ -274,7 +280,7 @@ def _headline(groups: Mapping[str, Json]) -> list[str]:
         hits = sum(group["faults"].values())
         each = f", {count / hits:.1f} per fault" if hits and count else ""
         cost = f"{', '.join(faults)}; {in_words(count, 'rebalance')}{each}"
-        size = record_size.if_large(group["record_bytes"], group["record_limit_bytes"])
+        size = if_large(group["record_bytes"], group["record_limit_bytes"])
         lines.append(f"{name} ({members}): {cost}{size and f'; {size}'}")
     return lines
 
@@ -301,3 +307,23 @@ def _coverage(data: Results) -> Json:
 def to_json(verdict: Json) -> str:
     """Write a verdict as JSON; the same content gives the same bytes."""
     return json.dumps(verdict, indent=2, ensure_ascii=False) + "\n"
+
+
+def limit_bytes(experiment: Experiment) -> int | None:
+    """Return the largest batch that a run's brokers take; None for a cluster of a user's."""
+    if experiment.cluster.kind == "external":
+        return None
+    return int(experiment.cluster.config.get(LIMIT_PROPERTY, DEFAULT_LIMIT_BYTES))
+
+
+def if_large(record_bytes: int | None, most_bytes: int | None) -> str:
+    """Write a large record's size; of a small one, or where that is not known, write nothing."""
+    if record_bytes is None or most_bytes is None or record_bytes < most_bytes * LARGE:
+        return ""
+    share = record_bytes / most_bytes
+    return f"its record has {in_kib(record_bytes)} of at most {in_kib(most_bytes)} ({share:.0%})"
+
+
+def in_kib(size: int | None) -> str:
+    """Write a number of bytes as people read it: `1,024 KiB`."""
+    return "not known" if size is None else f"{size / 1024:,.1f} KiB"

@@ -12,13 +12,13 @@ from typing import Any
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
-from reports.judgement import expectations, record_size
+from reports.judgement import expectations
 from reports.judgement.costs import TopicGrowth, topic_growths
 from reports.judgement.findings import began_ms
 from reports.judgement.results import Results
 from reports.judgement.run.journal import PHASES
 from reports.judgement.run.run_folder import RunFolder
-from reports.judgement.verdict import members_in_words
+from reports.judgement.verdict import in_kib, members_in_words
 from reports.page import cost_charts, faults, wording
 from reports.page.charts import timeline
 from reports.page.costs import Costs
@@ -67,7 +67,7 @@ def render(run: RunFolder, verdict: Json, data: Results, drawn: Sequence[str], r
         plotly=Markup(get_plotlyjs()),  # noqa: S704 (the library's own text)
         wording=wording,
         expectations=expectations,
-        record_size=record_size,
+        in_kib=in_kib,
         faults=faults,
     )
 

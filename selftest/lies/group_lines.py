@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from kafka_protocol.errors import codes_in
 from kafka_protocol.request_log import COMPLETED
 from reports.judgement.recording import Line, Recording
-from reports.judgement.timelines.line_fields import FENCED
+from reports.judgement.timelines.member_lines import FENCED
 from selftest.mutants.log_synthesis import SynthesizedLine
 from selftest.timing import OF_ONE_WRITE_MS, SOON_MS
 

@@ -7,7 +7,7 @@ import click
 
 from groupquake.console import Console, json_lines
 from groupquake.exits import Exit
-from reports.judgement.run.evidence_level import Level
+from reports.judgement.log.log_places import Level
 from selftest.broken_rules import RULES
 from selftest.mutants.evidence import KEPT, runs_in, sequences_in
 from selftest.mutants.table import Table, make_table

@@ -14,8 +14,8 @@ from pathlib import Path
 from groupquake.fuzz.judge import Verdict
 from reference_coordinator.classic.step import Step, step
 from reference_coordinator.event_files.reading import EventSequence
+from reports.judgement.log.log_places import Level
 from reports.judgement.recording import Recording
-from reports.judgement.run.evidence_level import Level
 from selftest.broken_rules import MUTANTS, RULES
 from selftest.lies import LIES, GroupLines
 from selftest.lies.answers import IN_AN_OUTAGE, WRITES

@@ -11,9 +11,8 @@ from functools import cached_property
 from kafka_protocol import tap_lines
 from kafka_protocol.log_line import Event, numbered
 from kafka_protocol.request_log import LOGGER, printed
-from reports.judgement.log.log_places import Split, log_of
+from reports.judgement.log.log_places import Level, Split, log_of
 from reports.judgement.recording import Line, Recording
-from reports.judgement.run.evidence_level import Level
 from reports.judgement.run.run_folder import RunFolder
 
 OF_BROKER = ("requestQueueTimeMs", "localTimeMs", "responseQueueTimeMs", "sendTimeMs")

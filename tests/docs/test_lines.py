@@ -7,14 +7,15 @@ from pathlib import Path
 from kafka_protocol.coordinator_lines import ALL_GRAMMARS
 from kafka_protocol.coordinator_lines.template import parts_of
 from reports.judgement.coordinators import coordinator_epochs
-from reports.judgement.timelines import line_fields, member_lines, timeline
+from reports.judgement.timelines import member_lines, timeline
+from reports.judgement.timelines.member_lines import BEGUN, FIELDS, FIELDS_BY_REASON, SUBJECTS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "lines.md").read_text("utf-8")
 COMPARED, NOT_COMPARED = PAGE.split("## Compared")[1].split("## Not compared")
 READ = {
     *timeline.STEPS,
     *timeline.HINTS,
-    *line_fields.FIELDS,
+    *FIELDS,
     *member_lines.FAILED,
     *coordinator_epochs.LINES,
     *(grammar.last_template for grammar in ALL_GRAMMARS),
@@ -69,16 +70,17 @@ def test_the_lines_that_are_compared_are_those_that_are_read() -> None:
 
 def test_the_fields_that_are_listed_are_those_that_a_template_declares() -> None:
     """The text of a field may be a part of another; who holds an instance is a doubt alone."""
-    for name in line_fields.FIELDS.keys() - {line_fields.BEGUN}:
-        declared = {*line_fields.FIELDS[name].split(), line_fields.SUBJECTS.get(name, "member")} - {
-            ""
-        }
+    for name in FIELDS.keys() - {BEGUN}:
+        declared = {
+            *FIELDS[name].split(),
+            SUBJECTS.get(name, "member"),
+        } - {""}
         assert fields(OF_STEPS, name) - {"ending", "holder"} == declared, name
 
 
 def test_the_fields_of_a_reason_are_those_that_it_declares() -> None:
-    for reason in line_fields.FIELDS_BY_REASON.keys() - {"over_capacity"}:
+    for reason in FIELDS_BY_REASON.keys() - {"over_capacity"}:
         (row,) = [rest for names, rest in rows(OF_REASONS) if f"`{reason}`" in names]
-        declared = line_fields.FIELDS_BY_REASON[reason].replace("removed", "member").split()
+        declared = FIELDS_BY_REASON[reason].replace("removed", "member").split()
         assert set(re.findall(r"`(\w+)`", row)) == {*declared} - {"client_reason"}, reason
         assert ("client's own reason" in row) == ("client_reason" in declared), reason

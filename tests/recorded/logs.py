@@ -1,7 +1,10 @@
 """The recordings that the tests have."""
 
+from operator import itemgetter
 from pathlib import Path
 
+from reference_coordinator.replay import ObservedRequest
+from reports.judgement.logged import REQUEST, LoggedRow, Requests
 from reports.judgement.recording import Recording
 
 HERE = Path(__file__).parent
@@ -26,3 +29,9 @@ FETCHES = recordings(HERE / "fetches")
 """Those whose logs have OffsetFetch, over a failover, one a coordinator."""
 UNANSWERED = recordings(HERE / "unanswered")
 """Those at level `wire` in which members died before their requests were answered."""
+
+
+def observed(row: LoggedRow) -> ObservedRequest:
+    """Return one readable request as the oracle sees it."""
+    (found,) = Requests.decoded([itemgetter(*REQUEST)(row)]).observed
+    return found

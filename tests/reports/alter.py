@@ -125,3 +125,11 @@ def differences(judge: RunContext, group: str, rows: Sequence[Row]) -> list[str]
         for name, row in compared(judge, group, rows)
         if name != "comparison" or row["outcome"] != "match"
     ]
+
+
+def explains(judge: RunContext, group: str, rows: Iterable[Row]) -> bool:
+    """Tell whether the rules explain all of a group: responses, rebalances and lines."""
+    return all(
+        name == "comparison" and row["outcome"] == "match"
+        for name, row in compared(judge, group, list(rows))
+    )

@@ -42,6 +42,9 @@ def test_a_run_and_a_lie_in_its_history(name: str, judge: Judge, tmp_path: Path)
     compared = verdict["groups"]["static"]["clients"]
     lines = [json.loads(line) for line in (folder / HISTORY).read_text().splitlines()]
     assert compared["committed"] == sum(line["event"] == "committed" for line in lines)
+    late_ms = [line["max_ms"] for line in lines if line["event"] == "hub_lag"]
+    hub = verdict["hub_gaps"]
+    assert (hub["seconds"], hub["longest_ms"]) == (len(late_ms), max(late_ms))
     lied(folder, commit_more)
     verdict = judge(folder)
     assert verdict["verdict"] == "fail"

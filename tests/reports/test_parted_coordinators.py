@@ -26,8 +26,8 @@ from reports.timing import REPLICATES_MS
 from selftest.mutants.log_synthesis import LogSynthesis
 from selftest.mutants.synthesized_run import SynthesizedRun
 from tests.recorded.logs import RECORDINGS
+from tests.reports.alter import explains
 from tests.reports.conftest import COORDINATORS
-from tests.reports.explained import explains
 from tests.reports.test_unplanned_elections import GROUP, SUCCESSOR_LASTS_MS, last_sync
 
 

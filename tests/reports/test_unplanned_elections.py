@@ -31,8 +31,8 @@ from reports.judgement.run_context import RunContext
 from selftest.mutants.log_synthesis import LogSynthesis
 from selftest.mutants.synthesized_run import SynthesizedRun
 from tests.recorded.logs import RECORDINGS
+from tests.reports.alter import explains
 from tests.reports.conftest import COORDINATORS
-from tests.reports.explained import explains
 
 GROUP = "failover"
 SUCCESSOR_LASTS_MS = 2_500.0

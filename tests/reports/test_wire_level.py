@@ -17,10 +17,9 @@ from kafka_protocol.tap_lines import ENDED, UNANSWERED
 from kafka_protocol.tap_lines import LOGGER as TAP
 from reports.judgement.doubtful import foreign_groups
 from reports.judgement.group import check_rows
-from reports.judgement.log.log_places import log_of
+from reports.judgement.log.log_places import Level, log_of
 from reports.judgement.log.split_rows import END_MISSING
 from reports.judgement.recording import Recording
-from reports.judgement.run.evidence_level import Level
 from reports.judgement.witnesses import Doubt
 from selftest.mutants import wire_run
 from selftest.mutants.evidence import KEPT, runs_in

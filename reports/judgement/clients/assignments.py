@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from itertools import chain
 from math import inf
-from operator import itemgetter
 from typing import Any, TypeVar
 
 from kafka_protocol.consumer_protocol import (
@@ -24,10 +23,10 @@ from kafka_protocol.consumer_protocol import (
     Subscription,
     TopicPartition,
 )
-from reference_coordinator.replay import ObservedRequest, Outage
+from reference_coordinator.replay import ObservedRequest
 from reports.judgement.breaches import Breach, breach
 from reports.judgement.logged import Requests
-from reports.judgement.run.disturbance import Deletions
+from reports.judgement.run_context import RunContext
 from reports.timing import TOPIC_KNOWN_MS
 
 Json = dict[str, Any]
@@ -64,15 +63,12 @@ class Subscribed:
 class Assignments:
     """The assignments that a group's coordinator accepted, as its requests come in.
 
-    `partitions` is the number of partitions that each topic has had all the time. In an outage a
-    leader may not know its topics: nothing is missing then. In the first TOPIC_KNOWN_MS of the
-    group it may not know one at all: that is not proven. A topic that is `deleted` is not due from
-    then on; members of some clients go on to subscribe to it.
+    In an outage a leader may not know its topics: nothing is missing then. In the first
+    TOPIC_KNOWN_MS of the group it may not know one at all: that is not proven. A topic that is
+    deleted is not due from then on; members of some clients go on to subscribe to it.
     """
 
-    partitions: Mapping[str, int] = field(default_factory=dict)
-    outages: tuple[Outage, ...] = ()
-    deleted: Deletions = field(default_factory=dict)
+    context: RunContext
     _subscribed: dict[int, Subscribed] = field(default_factory=lambda: defaultdict(Subscribed))
     _last: tuple[Json, Subscribed] | None = None  # the last assignment that was accepted
     _first_ms: float = inf  # when the first JoinGroup was answered
@@ -138,16 +134,18 @@ class Assignments:
                 expected="each partition is assigned to one member",
                 observed=f"{_are(twice)} assigned to more than one",
             )
-        in_outage = any(one.has(seen.answered_ms) for one in self.outages)
+        in_outage = any(one.has(seen.answered_ms) for one in self.context.outages)
         if of.assignor not in ASSIGNORS or in_outage:
             return
-        gone = {name for name, one in self.deleted.items() if seen.answered_ms >= one.from_ms}
+        gone = {
+            name for name, one in self.context.deleted.items() if seen.answered_ms >= one.from_ms
+        }
         topics = sorted(of.topics - gone)
         withheld = of.owned if of.assignor in COOPERATIVE else frozenset()
         due = (
             TopicPartition(topic, number)
             for topic in topics
-            for number in range(self.partitions.get(topic, 0))
+            for number in range(self.context.partitions.get(topic, 0))
         )
         missing = [one for one in due if one not in given and one not in withheld]
         if missing:
@@ -159,31 +157,6 @@ class Assignments:
                 expected=f"every partition of {', '.join(topics)} is assigned",
                 observed=f"{_are(missing)} assigned to no member",
             )
-
-
-def unowned(
-    assigned: Iterable[Row],
-    observed: Iterable[Row],
-    end_ms: float,
-    topics: Iterable[str],
-    partitions: Mapping[str, int],
-) -> list[str]:
-    """List the partitions of a group's topics that are assigned to no member at `end_ms`.
-
-    The last assignment accepted by then counts; if a rebalance started after it, no partition is
-    assigned. `topics` are the group's topics if it never had an assignment. `partitions` is the
-    number of partitions of each topic at `end_ms`.
-    """
-    by_then = (row for row in assigned if row["at_ms"] <= end_ms)
-    last = max(by_then, key=itemgetter("at_ms"), default=None)
-    given: set[str] = set()
-    if last is not None:
-        topics = last["topics"].split(",")
-        begun = (row["started_ms"] for row in observed if row["started_ms"] is not None)
-        if not any(last["at_ms"] < started_ms <= end_ms for started_ms in begun):
-            given = set(last["partitions"].split(","))
-    expected = (f"{topic}-{n}" for topic in topics for n in range(partitions.get(topic, 0)))
-    return [partition for partition in expected if partition not in given]
 
 
 @lru_cache(maxsize=1_000)

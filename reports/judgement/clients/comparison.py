@@ -6,7 +6,7 @@ of each answer once, in the order of the answers. A difference is a breach of th
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from heapq import heappop, heappush
@@ -16,7 +16,7 @@ from typing import Any
 
 from kafka_protocol.apis import HELD_APIS
 from kafka_protocol.errors import Error
-from reference_coordinator.replay import ObservedRequest, Outage
+from reference_coordinator.replay import ObservedRequest
 from reports.judgement.breaches import AboutClient, Breach, breach
 from reports.judgement.clients.assignments import COOPERATIVE
 from reports.judgement.clients.client_answers import (
@@ -33,10 +33,10 @@ from reports.judgement.clients.client_answers import (
 )
 from reports.judgement.clients.client_rules.findings import about_client
 from reports.judgement.clients.offsets import Offsets, stored
-from reports.judgement.clients.owners import Owners
-from reports.judgement.run.deliveries import NOTHING_HELD, Deliveries, InOrder
-from reports.judgement.run.disturbance import Deletions
+from reports.judgement.clients.ownership import Owners
+from reports.judgement.run.deliveries import InOrder
 from reports.judgement.run.history import ClientEvent
+from reports.judgement.run_context import RunContext
 from reports.timing import ARRIVAL_ERROR_MS, GOES_ON_MS, LOOKED_FOR_MS, SEEN_MS, UNLOGGED_MS
 
 Json = dict[str, Any]
@@ -59,18 +59,12 @@ OUT = (Error.UNKNOWN_MEMBER_ID, Error.ILLEGAL_GENERATION, Error.FENCED_INSTANCE_
 
 @dataclass
 class Clients:
-    """Compares the events and the requests of one group, in order of time, as they come in.
+    """Compares the events and the requests of one group of a run, as they come in, in order.
 
-    `outages` are faults on brokers. What brokers answered alone is judged without events, too.
+    What brokers answered alone is judged without events, too.
     """
 
-    outages: Sequence[Outage] = ()
-    has_history: bool = True  # whether events may come at all
-    members: Mapping[str, str] = field(default_factory=dict)
-    """The kinds of the clients that a history has to have, by their names."""
-    deliveries: Deliveries = NOTHING_HELD
-    """The answers that the tap did not hand to clients at once."""
-    deleted: Deletions = field(default_factory=dict)  # the topics that faults delete
+    context: RunContext
     counts: Counter[str] = field(default_factory=Counter)
     """How many events were compared, by their names, and what `Owners` and `Offsets` count."""
     about_clients: list[Json] = field(default_factory=list)  # rows of `CLIENT_FINDINGS`
@@ -84,29 +78,33 @@ class Clients:
     _unanswered: Unanswered = field(default_factory=Unanswered)
 
     def __post_init__(self) -> None:
-        self._owners = Owners(self.counts)
-        self._offsets = Offsets(self.counts, self._is_well_known, self.deleted)
-        self._handed_on = InOrder(self.deliveries)
+        self.owners = Owners(self.counts)
+        self.offsets = Offsets(self.context, self._is_well_known, self.counts)
+        self._handed_on = InOrder(self.context.deliveries)
 
     def add(
-        self, requests: Iterable[Request], events: Iterable[ClientEvent], known_ms: float
+        self,
+        requests: Iterable[Request],
+        events: Iterable[ClientEvent],
+        known_ms: float,
+        partition: int | None = None,
     ) -> list[Json]:
         """Take requests and events; return rows of `BREACHES`, without the group.
 
-        Whatever comes in later happens after `known_ms`.
+        Whatever comes in later happens after `known_ms`. `partition` holds the group's offsets.
         """
         for seen, code, arrived_ms in requests:
             error, told_by = code, ""
             tells: Tells = None
             if seen.api == "OFFSET_COMMIT":
                 kept, error = stored(seen)
-                self._about(self._offsets.committed(seen, kept, error))
+                self._about(self.offsets.committed(seen, partition))
                 # of partitions that were refused clients tell differently
                 told_by, tells = "committed" if kept else "", None if error else len(kept)
             elif seen.api == "SYNC_GROUP" and error == 0:
                 told_by, tells = "assigned", share(seen)
-                self._offsets.assigned(seen, tells)
-            if self.has_history:
+                self.offsets.assigned(seen, tells)
+            if self.context.has_history:
                 self._unanswered.add(seen)
                 self._clients[seen.client_id].sent(seen, arrived_ms)
                 if told_by or error or seen.api in HELD_APIS:
@@ -126,9 +124,9 @@ class Clients:
         found = self._until(inf)
         for name, client in sorted(self._clients.items()):
             self._over(client)
-            if name in self.members:
+            if name in self.context.members:
                 self._found += client.missing(name)
-        self._about(self._owners.end())
+        self._about(self.owners.end())
         return found + self._found
 
     def _push(self, at_ms: float, judge: Callable[[], None]) -> None:
@@ -150,7 +148,7 @@ class Clients:
                 self.about_clients.append(about_client(client, row))
 
     def _is_well_known(self, client: str) -> bool:
-        return self.members.get(client, WELL_KNOWN[0]) in WELL_KNOWN
+        return self.context.members.get(client, WELL_KNOWN[0]) in WELL_KNOWN
 
     # what brokers say
 
@@ -172,22 +170,22 @@ class Clients:
                 client.given(response["memberId"])
             if error == 0:
                 self._assignors[response["generationId"]] = response.get("protocolName") or ""
-                self._owners.joined(seen)
+                self.owners.joined(seen)
         if told_by:
             client.answers[told_by].add(answer)
         if error == Error.FENCED_INSTANCE_ID and seen.api != "LEAVE_GROUP":
             client.answers["fenced"].add(answer)
         if error in OUT:
-            self._owners.answered(seen.client_id, seen.answered_ms)
+            self.owners.answered(seen.client_id, seen.answered_ms)
 
     # what clients say
 
     def _saw(self, event: ClientEvent) -> None:
-        client, owners = self._clients[event.client], self._owners
+        client, owners = self._clients[event.client], self.owners
         if event.event == "unanswered":
             self._found += self._unanswered.reported(event)
         elif event.event in ("revoked", "lost"):
-            self._about(owners.gave_up(event, event.partitions))
+            self._about(owners.gave_up(event))
         elif event.event == "assigned":
             answer = self._assigned(client, event)
             owners.assigned(event, answer.seen if answer else None)
@@ -204,7 +202,7 @@ class Clients:
                     self._answer_to(client, event, lambda _: True)
                     client.answers["fenced"].answers.clear()
                 client.ends(event.at_ms)
-            self._about(owners.gave_up(event, frozenset(owners.held[event.client])))
+            self._about(owners.gave_up(event))
 
     def _over(self, client: Client, until_ms: float = inf) -> None:
         """Judge what a process leaves: events without an answer, answers that it never reported.
@@ -224,13 +222,13 @@ class Clients:
             if old and (
                 name == "assigned"
                 or name in client.said
-                or self.members.get(old.seen.client_id) == "librdkafka"
+                or self.context.members.get(old.seen.client_id) == "librdkafka"
             ):
                 self._unreported(name, old, proven=False)
             kept.answers = [one for one in kept.answers if one.at_ms > until_ms]
 
     def _assigned(self, client: Client, event: ClientEvent) -> Answer | None:
-        whole = event.partitions | self._owners.held[event.client]
+        whole = event.partitions.union(self.owners.held[event.client])
 
         def fits(answer: Answer) -> bool:
             assignor = self._assignors.get(answer.seen.request["generationId"])
@@ -244,7 +242,7 @@ class Clients:
             what = f"a JOIN_GROUP of {event.client} with the member id {event.member_id}"
             # a broker that was killed may have given it, and never logged that
             since_ms = client.joined_ms - UNLOGGED_MS
-            killed = any(since_ms < one.from_ms < event.at_ms for one in self.outages)
+            killed = any(since_ms < one.from_ms < event.at_ms for one in self.context.outages)
             self._disagree(event, what, "there is none", answer, proven=not killed)
             client.given(event.member_id)
         return answer
@@ -259,7 +257,9 @@ class Clients:
         if answer is None:
             others = [one for one in kept.answers if one.early_ms <= event.at_ms + SEEN_MS]
             # the broker that answered may not have logged it: a fault had it down then
-            unlogged = any(abs(event.at_ms - one.from_ms) <= UNLOGGED_MS for one in self.outages)
+            unlogged = any(
+                abs(event.at_ms - one.from_ms) <= UNLOGGED_MS for one in self.context.outages
+            )
             if unlogged or not others:
                 kept.waiting.append(Waiting(event, fits, unlogged))
             else:
@@ -296,7 +296,7 @@ class Clients:
         The client reports both as one. Seen on 3.9.1 when the coordinator was killed.
         """
         again = commit.seen.request["topics"] == client.last_commit
-        return again and any(outage.has(commit.at_ms) for outage in self.outages)
+        return again and any(outage.has(commit.at_ms) for outage in self.context.outages)
 
     def _disagree(
         self, event: ClientEvent, what: str, observed: str, answer: Answer | None = None,

@@ -13,7 +13,7 @@ partition's loads do, so that clocks need not agree: what one coordinator stored
 """
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from math import inf
@@ -23,13 +23,11 @@ from kafka_protocol.bodies import generation_in, partitions_in
 from kafka_protocol.errors import NO_ERROR, Error
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.breaches import AboutClient, Breach, breach
-from reports.judgement.coordinators.coordinator_epochs import CoordinatorEpochs
-from reports.judgement.run.disturbance import Deletions, of_partition
+from reports.judgement.run.disturbance import of_partition
+from reports.judgement.run_context import RunContext
 from reports.timing import LOAD_LINE_LATE_MS, RETENTION_MS
 
 Json = dict[str, Any]
-Stored = Sequence[tuple[str, int]]
-"""Partitions, written `topic-number`, and their offsets."""
 
 NOT_THEIRS = "commits_of_others_partitions"
 """Counts the partitions that members committed though they were not assigned to them."""
@@ -115,13 +113,14 @@ def _before(
 
 @dataclass(slots=True)
 class Offsets:
-    """The committed offsets of one group."""
+    """The committed and the fetched offsets of one group; `partition` holds them, as far as known.
 
-    counts: Counter[str]
+    `goes_on` tells whether a client's correlation ids go on over its connections.
+    """
+
+    context: RunContext
     goes_on: Callable[[str], bool] = lambda _: True
-    """Whether a client's correlation ids go on over its connections."""
-    deleted: Deletions = field(default_factory=dict)
-    """The topics that faults delete: their offsets begin anew."""
+    counts: Counter[str] = field(default_factory=Counter)
     _shares: dict[int | None, dict[str, dict[str, frozenset[str] | None]]] = field(
         default_factory=dict
     )
@@ -131,6 +130,11 @@ class Offsets:
     _refused: dict[str, deque[int]] = field(
         default_factory=lambda: defaultdict(lambda: deque(maxlen=REFUSED))
     )  # by partition: the offsets of commits that may come again
+    _commits: dict[str, list[Commit]] = field(default_factory=lambda: defaultdict(list))
+    """By partition: those that a fetch to come may give."""
+    _forgotten_ms: dict[str, float] = field(default_factory=dict)
+    """When the last commit of a partition was answered that is no more remembered."""
+    _waiting: list[ObservedRequest] = field(default_factory=list)
 
     def assigned(self, sync: ObservedRequest, share: frozenset[str] | None) -> None:
         """Note which partitions a member has in a generation; None if that cannot be read."""
@@ -140,15 +144,23 @@ class Offsets:
         of_generation = self._shares.setdefault(request["generationId"], {})
         of_generation[_member(request)] = {request["memberId"]: share}
 
-    def committed(self, commit: ObservedRequest, kept: Stored, error: int) -> Iterator[AboutClient]:
-        """Take a commit, and its `stored`; yield its rows of `BREACHES`, without the group."""
+    def committed(
+        self, commit: ObservedRequest, partition: int | None = None
+    ) -> Iterator[AboutClient]:
+        """Take a commit; yield its rows of `BREACHES`, without the group."""
         request = commit.request
         of_generation = self._shares.get(generation_in(request), {})
         share = of_generation.get(_member(request), {}).get(request.get("memberId", ""))
+        epoch = self._epoch(commit, partition)
         back = []
-        for name, offset in kept:
+        for name, offset, error in partitions_of(commit):
+            # a broker that has loaded nothing so far cannot store
+            if not error or (error not in NOT_STORED and epoch is not None):
+                self._commits[name].append(Commit(offset, commit, error, epoch))
+            if error:
+                continue
             lowest, last = offset, self._last.get(name)
-            deletion = of_partition(self.deleted, name)
+            deletion = of_partition(self.context.deleted, name)
             if last and deletion and deletion.ends(last.seen.earliest_ms, commit.answered_ms):
                 last = None
             if share is not None and name not in share:
@@ -161,8 +173,8 @@ class Offsets:
             self._last[name] = Commit(lowest, commit)
         sent_again = [one for one in back if one[1] in self._refused.get(one[0], ())]
         back = [one for one in back if one not in sent_again] or sent_again
-        for name, offset, code in partitions_of(commit) if error else ():
-            if code in AGAIN:
+        for name, offset, error in partitions_of(commit):
+            if error in AGAIN:
                 self._refused[name].append(offset)
         for name, offset, last in back[:1]:
             row = breach(
@@ -189,34 +201,14 @@ class Offsets:
         is_old = commit.connection != last.connection and commit.serial < last.serial
         return is_old and len(senders) == 1 and self.goes_on(commit.client_id)
 
-
-def _member(request: Mapping[str, Any]) -> str:
-    """Return the instance id of a member, or its id, of a request."""
-    return request.get("groupInstanceId") or request.get("memberId") or ""
-
-
-@dataclass(slots=True)
-class FetchedOffsets:
-    """The commits and the fetches of one group, as they come in."""
-
-    epochs: CoordinatorEpochs
-    counts: Counter[str] = field(default_factory=Counter)
-    deleted: Deletions = field(default_factory=dict)
-    """The topics that faults delete, and their offsets with them."""
-    _commits: dict[str, list[Commit]] = field(default_factory=lambda: defaultdict(list))
-    _forgotten_ms: dict[str, float] = field(default_factory=dict)
-    """When the last commit of a partition was answered that is no more remembered."""
-    _waiting: list[ObservedRequest] = field(default_factory=list)
-
-    def add(
+    def compare_fetches(
         self,
-        requests: Iterable[ObservedRequest],
-        fetches: Sequence[ObservedRequest],
+        fetches: Iterable[ObservedRequest],
         partition: int | None,
-        known_ms: float,
+        known_ms: float = inf,
         unanswered: Iterable[ObservedRequest] = (),
     ) -> Iterator[Json]:
-        """Take requests of the group, whose offsets `partition` holds; yield rows of `BREACHES`.
+        """Take fetches; judge those of before `known_ms`, and yield rows of `BREACHES`.
 
         Whatever comes in later happens after `known_ms`. A commit that is `unanswered` may have
         been stored at any time.
@@ -226,23 +218,7 @@ class FetchedOffsets:
                 for name, one in partitions_in(seen.request["topics"]):
                     open_ = Commit(one["committedOffset"], seen, Error.UNKNOWN_SERVER_ERROR)
                     self._commits[name].append(open_)
-        for seen in requests:
-            if seen.api == "OFFSET_COMMIT":
-                epoch = self._epoch(seen, partition)
-                for name, offset, error in partitions_of(seen):
-                    # a broker that has loaded nothing so far cannot store
-                    if not error or (error not in NOT_STORED and epoch is not None):
-                        self._commits[name].append(Commit(offset, seen, error, epoch))
         self._waiting += fetches
-        yield from self.end(partition, known_ms)
-        for name, commits in self._commits.items():
-            if len(commits) > KEPT:
-                commits.sort(key=lambda one: one.seen.answered_ms)
-                self._forgotten_ms[name] = commits[-KEPT - 1].seen.answered_ms
-                del commits[:-KEPT]
-
-    def end(self, partition: int | None, known_ms: float = inf) -> Iterator[Json]:
-        """Judge the fetches of before a time; yield rows as `add`."""
         ready = [one for one in self._waiting if one.answered_ms < known_ms]
         self._waiting = [one for one in self._waiting if one.answered_ms >= known_ms]
         for fetch in ready:
@@ -250,6 +226,11 @@ class FetchedOffsets:
             for name, offset in fetched(fetch):
                 if fetch.earliest_ms > self._forgotten_ms.get(name, -inf):
                     yield from self._compared(fetch, epoch, name, offset)
+        for name, commits in self._commits.items():
+            if len(commits) > KEPT:
+                commits.sort(key=lambda one: one.seen.answered_ms)
+                self._forgotten_ms[name] = commits[-KEPT - 1].seen.answered_ms
+                del commits[:-KEPT]
 
     def _compared(
         self, fetch: ObservedRequest, epoch: int | None, name: str, offset: int
@@ -263,7 +244,7 @@ class FetchedOffsets:
         )
         possible = [one for one in self._commits[name] if not one.after(fetch, epoch)]
         sure = [one for one in possible if one.error == NO_ERROR and one.before(fetch, epoch)]
-        deletion = of_partition(self.deleted, name)
+        deletion = of_partition(self.context.deleted, name)
         if deletion is not None:
             kept = [
                 one for one in sure if not deletion.ends(one.seen.earliest_ms, fetch.answered_ms)
@@ -298,11 +279,16 @@ class FetchedOffsets:
         """Whether a broker ended meanwhile, whose last commits may be stored and in no log."""
         return any(
             event.kind == "ended" and last.at_ms <= event.at_ms <= fetch.answered_ms
-            for event in self.epochs.of_brokers
+            for event in self.context.epochs.of_brokers
         )
 
     def _epoch(self, seen: ObservedRequest, partition: int | None) -> int | None:
-        loads = () if partition is None else self.epochs.loads.get(partition, ())
+        loads = () if partition is None else self.context.epochs.loads.get(partition, ())
         until_ms = seen.answered_ms + LOAD_LINE_LATE_MS
         mine = [one for one in loads if one.broker == seen.broker and one.at_ms <= until_ms]
         return mine[-1].epoch if mine else None
+
+
+def _member(request: Mapping[str, Any]) -> str:
+    """Return the instance id of a member, or its id, of a request."""
+    return request.get("groupInstanceId") or request.get("memberId") or ""

@@ -16,8 +16,8 @@ from kafka_protocol.bodies import BODIES, problem
 from kafka_protocol.coordinator_lines import Grammar, LineParser
 from kafka_protocol.log_line import DATED, NUMBERED, dated_ms
 from kafka_protocol.request_log import PARTS_MS
+from reports.judgement.log.log_places import Level
 from reports.judgement.run.disturbance import Skew
-from reports.judgement.run.evidence_level import Level
 from reports.timing import ARRIVAL_ERROR_MS, HANDLING_DELAY_MS
 
 INT, LONG = 1 << 31, 1 << 63

@@ -45,7 +45,7 @@ from reports.judgement.log.split_rows import (
 from reports.judgement.missing.gaps import ENDS_OF_GROUPS, ENDS_OF_OFFSETS
 from reports.judgement.run.deliveries import COPY
 from reports.judgement.run.disturbance import of_broker
-from reports.judgement.timelines.line_fields import FENCED
+from reports.judgement.timelines.member_lines import FENCED
 from reports.timing import SHOWN_OFF_MS
 
 COPIED = f"{tap_lines.COPY}}}}}"

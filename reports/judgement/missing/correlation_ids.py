@@ -16,7 +16,7 @@ least. That one was overtaken may be so, and is not `sure`. Seen on 2.6.0: librd
 connection 18 ms after it had sent a JoinGroup.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any
@@ -26,7 +26,8 @@ import msgspec
 from kafka_protocol.apis import OFFSET_FETCH
 from reports.judgement.logged import REQUEST
 from reports.judgement.missing.gaps import unlogged_row
-from reports.judgement.run.deliveries import COPY, NOTHING_HELD, Deliveries
+from reports.judgement.run.deliveries import COPY
+from reports.judgement.run_context import RunContext
 
 EARLY = 0.9  # how soon metadata may be asked for again, as a share of the interval
 RECONNECTED = 2
@@ -36,26 +37,6 @@ _PLACE = itemgetter(*map(REQUEST.index, ("at_ms", "client_id", "broker", "line")
 _LAST = itemgetter(*map(REQUEST.index, ("connection", "broker", "correlation_id", "answered_ms")))
 _AT, _CLIENT, _REQUEST = map(REQUEST.index, ("at_ms", "client_id", "request"))
 _OF_NO_MEMBER = '"memberId":""'
-
-
-@dataclass(frozen=True, slots=True)
-class KnownClients:
-    """The clients whose other requests are known: groups of wire scripts, and librdkafka's by id.
-
-    `librdkafka` has the ms after which these clients ask for the metadata of topics again.
-    """
-
-    wire_groups: frozenset[str] = frozenset()
-    librdkafka: Mapping[str, float] = field(default_factory=dict)
-    intervals_ms: Mapping[str, float] = field(default_factory=dict)
-    """The heartbeat intervals of the members of all clients, and of their duplicates."""
-    members: Mapping[str, str] = field(default_factory=dict)
-    """What each member and its duplicate is: `librdkafka`, another library, or `command`."""
-    deliveries: Deliveries = NOTHING_HELD
-    """The answers that the tap did not hand to them at once."""
-
-
-NO_CLIENTS = KnownClients()
 
 
 class Hole(msgspec.Struct):
@@ -93,7 +74,7 @@ class CorrelationIds:
     """Follows the connections of a group; requests come about in the order of time."""
 
     group: str
-    clients: KnownClients
+    context: RunContext
     _connections: dict[str, Connection] = field(default_factory=dict)
     _refreshed_ms: dict[str, float] = field(default_factory=dict)
     """When each client began, or last asked for something that is not logged."""
@@ -104,7 +85,7 @@ class CorrelationIds:
 
     def add(self, requests: Iterable[tuple[Any, ...]]) -> None:
         """Take requests with the columns `REQUEST`, readable or not."""
-        of_wire, librdkafka = self.group in self.clients.wire_groups, self.clients.librdkafka
+        of_wire, librdkafka = self.group in self.context.scripted, self.context.metadata_age_ms
         if not of_wire and not librdkafka:
             return
         connections = self._connections
@@ -172,7 +153,7 @@ class CorrelationIds:
         if known.may_fetch and not self._fetches:
             known.may_fetch = False
             return 1
-        if at_ms - self._refreshed_ms[client] < EARLY * self.clients.librdkafka[client]:
+        if at_ms - self._refreshed_ms[client] < EARLY * self.context.metadata_age_ms[client]:
             return 0
         self._refreshed_ms[client] = at_ms
         return 1

@@ -8,27 +8,23 @@ missing of one group alone concerns that group.
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from reports.judgement.log.log_places import LogPlaces, log_of
+from reference_coordinator.replay import Parting
+from reports.judgement.coordinators.coordinator_epochs import Load
+from reports.judgement.log.log_places import Level, LogPlaces, log_of
 from reports.judgement.log.split_rows import END_MISSING, START_MISSING
-from reports.judgement.run.disturbance import Disturbance, Source
-from reports.judgement.run.evidence_level import Level
-from reports.timing import CLOCK_OFF_MS, KILL_NOTED_MS
+from reports.judgement.logged import LoggedRow
+from reports.judgement.run.disturbance import Disturbance, Kill, Source
+from reports.judgement.timelines.member_lines import ENTERED, OF_LOADS
+from reports.timing import CLOCK_OFF_MS, HANDLED_MS, KILL_NOTED_MS, WAITS_MS
 
 if TYPE_CHECKING:  # executors have no experiments
     from reports.judgement.run.run_folder import RunFolder
 
-from itertools import pairwise
-
-from reference_coordinator.replay import Parting
-from reports.judgement.coordinators.coordinator_epochs import Load
-from reports.judgement.logged import LoggedRow
-from reports.judgement.run.disturbance import Kill
-from reports.judgement.timelines.member_lines import ENTERED, OF_LOADS
-from reports.timing import HANDLED_MS, WAITS_MS
-
+Json = dict[str, Any]
 Row = Mapping[str, Any]
 UNLOGGED = """
     group STRING, broker STRING, line LONG, from_ms DOUBLE, at_ms DOUBLE, what STRING, sure BOOLEAN
@@ -212,8 +208,6 @@ def _without_last(gaps: list[Disturbance], ends: Sequence[Disturbance]) -> list[
         and not ((one.broker, one.line) == behind and one.cause.startswith(NOT_UNDERSTOOD))
     ]
 
-
-Json = dict[str, Any]
 
 BEGINS, ENDS = "preparing", ("assignment", "empty")
 

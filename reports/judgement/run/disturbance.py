@@ -68,6 +68,18 @@ Kill = tuple[str, float, float]
 """A broker (id) that was killed, and between when, in ms: the journal's intent, and its note."""
 
 
+class Absence(NamedTuple):
+    """A time in which a client of a group is down; `what` says by which fault."""
+
+    group: str
+    client: str
+    from_ms: float
+    until_ms: float
+    what: str
+    held_ms: float = 0.0
+    """How long the tap may hold what the client had sent by then, as a rule of it says."""
+
+
 class BrokenWire(NamedTuple):
     """A time in which the tap held up, dropped or doubled what a client and brokers sent."""
 

@@ -1,20 +1,34 @@
-"""The faults of a run and their outcomes, as its journal has them, and what they do to brokers."""
+"""The files of a run as texts and JSON; the faults of its journal, and what they do."""
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
+from pathlib import Path
+from typing import Any, cast
 
 from reference_coordinator.replay import Outage, Parting, Stall
-from reports.judgement.run.disturbance import BrokenWire
-from reports.judgement.run.journal import Entry, Fault, healed_ms, read
-from reports.judgement.run.run_files import RunFiles
-from reports.timing import CATCHING_UP_MS, REPLICATES_MS
+from reports.judgement.errors import EvidenceError
+from reports.judgement.run.disturbance import Absence, BrokenWire
+from reports.judgement.run.journal import Entry, Fault, Form, healed_ms, lacks, parse, read
+from reports.timing import CATCHING_UP_MS, REPLICATES_MS, UP_MS
 from scenarios.faults import FAULTS, NETWORKS
+from scenarios.regular_files import open_regular, read_regular
 
+EVIDENCE = ("*.json*", "*.yaml", "*/*/group.log*", "*/*/jvm-*.log")
+"""The files of a run that are read, as globs."""
+OF_A_RUN = ("environment.json", "experiment.yaml", "plan.json", "journal.jsonl")
+LARGEST = 256 << 20  # how many bytes a file of a run may have that is read as a whole
 JOURNAL = "journal.jsonl"
 ON_WIRE = "net."  # what the names of faults on the wire begin with
 CLOCK_SKEW = "clock.skew"
+DOWN = ("member.restart", "member.kill", "member.pause", "members.scale")
+"""The faults that take a member down or freeze it, for `down_for_ms`."""
+DELAY, HOLD = "net.delay", "net.hold"
+"""The faults on the wire by which a request reaches a broker late."""
+DUPLICATE = "member.duplicate-instance"
+"""The fault that starts a second client, `duplicate`, and ends it."""
 
 
 def faults_of(journal: Iterable[Entry]) -> tuple[Fault, ...]:
@@ -42,6 +56,8 @@ def _meant(intent: Entry) -> Fault:
     args = intent.get("args") or {}
     broker = args.get("broker")
     return {
+        "id": intent["fault_id"],
+        "args": args,
         "name": intent["fault"],
         "cause": intent.get("cause"),
         "target": intent["target"],
@@ -60,8 +76,82 @@ def _meant(intent: Entry) -> Fault:
 
 
 @dataclass(frozen=True)
-class RunFaults(RunFiles):
-    """A run's journal, its faults, and what these did to brokers and clients; times in ms."""
+class RunFaults:
+    """The small files of a run: its journal, and what its faults did to brokers and clients, in ms.
+
+    Each problem of a file is an `EvidenceError` that names it.
+    """
+
+    path: Path
+    uri: str = ""
+    """Where the run folder is, if `path` holds only a copy of its small files."""
+    elsewhere: Mapping[str, int] = field(default_factory=dict)
+    """The files that are at `uri` alone, by their names in the run folder, and their bytes."""
+
+    @property
+    def place(self) -> str:
+        """The run folder, as messages name it."""
+        return self.uri or str(self.path)
+
+    @property
+    def name(self) -> str:
+        """The name of the run folder."""
+        return self.place.rpartition("/")[2]
+
+    def _json(self, name: str, form: Form) -> dict[str, Any]:
+        try:
+            content = parse(self._bytes(name))
+            wrong = lacks(content, form)
+        except ValueError as error:
+            wrong = str(error)
+        if wrong is not None:
+            raise EvidenceError(f"{self.place}/{name}: {wrong}; the run was cut off or altered")
+        return cast(dict[str, Any], content)
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the folder has anything that only a run writes."""
+        return any(os.path.lexists(self.path / name) for name in OF_A_RUN)
+
+    def require_regular(self) -> None:
+        """Raise EvidenceError where evidence on this machine cannot be opened, or may never end.
+
+        Spark, which opens most of it, would wait for a FIFO, and names no file that it cannot open.
+        """
+        for file in sorted(file for names in EVIDENCE for file in self.path.glob(names)):
+            try:
+                open_regular(file).close()
+            except OSError as error:
+                raise self._unreadable(str(file.relative_to(self.path)), error) from error
+
+    def _bytes(self, name: str) -> bytes:
+        try:
+            return read_regular(self._there(name), LARGEST)
+        except OSError as error:
+            raise self._unreadable(name, error) from error
+
+    def _size(self, name: str) -> int | None:
+        """Return how many bytes a file has, here or elsewhere; None without one."""
+        file = self.path / name
+        return file.stat().st_size if file.is_file() else self.elsewhere.get(name)
+
+    def _there(self, name: str) -> Path:
+        file = self.path / name
+        if not self.path.is_dir():
+            raise EvidenceError(f"{self.path}: no such run folder; `ls runs` lists those there are")
+        if not os.path.lexists(file):
+            raise EvidenceError(
+                f"{self.place}/{name}: missing; {self.place} is not the folder of a run"
+            )
+        return file
+
+    def _unreadable(self, name: str, error: OSError) -> EvidenceError:
+        return EvidenceError(
+            f"{self.place}/{name}: cannot be read ({error.strerror}); check the file"
+        )
+
+    def _altered(self, wrong: str, name: str = "environment.json") -> EvidenceError:
+        return EvidenceError(f"{self.place}/{name}: {wrong}; it was altered")
 
     @cached_property
     def journal(self) -> tuple[Entry, ...]:
@@ -114,6 +204,11 @@ class RunFaults(RunFiles):
     def broken_wires(self) -> tuple[BrokenWire, ...]:
         """When the wire of members was broken."""
         return tuple(filter(None, map(broken_wire_of, self.faults)))
+
+    @cached_property
+    def absences(self) -> tuple[Absence, ...]:
+        """When faults on members had clients down."""
+        return absences(self.faults)
 
     def _done(self, *what: str) -> Iterator[Fault]:
         """Yield the faults that did one of these to the process of a broker (`Fault.process`)."""
@@ -176,3 +271,49 @@ def _done_to_network(fault: Fault) -> str | None:
     """Return what a fault does to the network of its broker (`Fault.needs`), if it does."""
     known = FAULTS.get(fault["name"])
     return known.needs if known and known.needs in NETWORKS else None
+
+
+def absences(faults: Iterable[Fault]) -> tuple[Absence, ...]:
+    """Return when faults have clients down.
+
+    A member is started again no sooner than `down_for_ms` after it was down. A run that is ended
+    early heals sooner: nothing is known then. A duplicate is down before its first fault, between
+    two, and after its last one.
+    """
+    of_groups = [fault for fault in faults if fault["group"]]
+    found, duplicates = list[Absence](), dict[tuple[str, str], Absence]()
+    for fault in of_groups:
+        if (from_ms := fault["injected_at_ms"]) is None:
+            continue
+        group, args, ended_ms = fault["group"], fault["args"], healed_ms(fault)
+        what = f"fault {fault['id']} ({fault['name']})"
+        if fault["name"] in DOWN and type(down_for_ms := args.get("down_for_ms")) is int:
+            until_ms = from_ms + down_for_ms - UP_MS
+            if ended_ms >= until_ms:
+                down = f"{what} had it down from {from_ms} on"
+                found.append(Absence(group, fault["target"], from_ms, until_ms, down))
+        elif fault["name"] == DUPLICATE and isinstance(client := args.get("duplicate"), str):
+            meant_ms = fault["meant_at_ms"]
+            first = Absence(group, client, -inf, inf, f"{what} starts it at {meant_ms}")
+            before = duplicates.get((group, client), first)
+            found.append(before._replace(until_ms=meant_ms - UP_MS))
+            ended = f"{what} ended it at {ended_ms:.0f}"
+            duplicates[group, client] = Absence(group, client, ended_ms, inf, ended)
+    every = (*found, *duplicates.values())
+    return tuple(one._replace(held_ms=_held_ms(one, of_groups)) for one in every)
+
+
+def _held_ms(down: Absence, faults: Iterable[Fault]) -> float:
+    """Return how long the tap may hold what a client had sent when it went down, by its rules."""
+    longest_ms = 0.0
+    for fault in faults:
+        over_ms, most_ms = healed_ms(fault), inf
+        mine = (fault["group"], fault["target"]) == (down.group, down.client)
+        if fault["name"] not in (DELAY, HOLD) or not mine or fault["meant_at_ms"] > down.from_ms:
+            continue
+        if fault["name"] == DELAY:
+            times = (fault["args"].get("latency_ms"), fault["args"].get("jitter_ms"))
+            most_ms = sum(one for one in times if type(one) is int)
+            over_ms += most_ms
+        longest_ms = max(longest_ms, min(most_ms, over_ms - down.from_ms))
+    return longest_ms

@@ -1,6 +1,7 @@
 """The client history: lines of `history.jsonl` in; what clients saw, event by event, out."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from math import inf
@@ -8,16 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from reports.judgement.run.journal import span
+from reports.judgement.log.split_rows import BLOCK, Blob, Packing, Rows, unpacked
+from reports.judgement.run.journal import Account, span
 
 if TYPE_CHECKING:
     from reports.judgement.run.run_folder import RunFolder
-
-from collections import Counter, defaultdict
-from collections.abc import Iterator
-
-from reports.judgement.log.split_rows import BLOCK, Blob, Packing, Rows, unpacked
-from reports.judgement.run.journal import Account
 
 FILE = "history.jsonl"  # its name in the run folder
 EVENTS = (

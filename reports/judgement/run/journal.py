@@ -90,7 +90,10 @@ class Account(msgspec.Struct):
 
 
 Fault = dict[str, Any]
-"""A fault as the verdict lists it; times in ms, None for what the journal does not have."""
+"""A fault as the verdict lists it, but for `OF_PLAN`; times in ms, None for what the journal does
+not have."""
+OF_PLAN = ("id", "args")
+"""What of a fault stands in the plan alone."""
 PHASES = ("formation", "impact", "recovery", "teardown")
 """The phases of a run, in their order."""
 

@@ -15,9 +15,8 @@ from kafka_protocol.releases import FIRST_WITHOUT_ZOOKEEPER, RELEASE, number
 from reference_coordinator.classic import CLASSIC
 from reference_coordinator.classic.profiles import Profile, Settings
 from reference_coordinator.timing import RECONNECTS_MS
-from reports.judgement.clients.absences import Absence, absences
 from reports.judgement.errors import EvidenceError
-from reports.judgement.log.log_places import LOG, log_of
+from reports.judgement.log.log_places import LOG, Level, log_of
 from reports.judgement.log.parsing import Parser
 from reports.judgement.run import history, machine_log
 from reports.judgement.run.disturbance import (
@@ -29,7 +28,6 @@ from reports.judgement.run.disturbance import (
     on_right_clock,
     skews,
 )
-from reports.judgement.run.evidence_level import Level
 from reports.judgement.run.faults import JOURNAL, RunFaults
 from reports.judgement.run.journal import PHASES, Account, Entry, Form, lacks, phase_of, span
 from scenarios import Experiment, ScenarioError, load
@@ -308,11 +306,6 @@ class RunFolder(RunFaults):
     def deleted(self) -> Deletions:
         """The topics that faults deleted."""
         return deletions(self.faults)
-
-    @cached_property
-    def absences(self) -> tuple[Absence, ...]:
-        """When faults on members had clients down."""
-        return absences(self.journal)
 
     @property
     def first_partitions(self) -> dict[str, int]:

@@ -13,7 +13,8 @@ from typing import Any
 from reference_coordinator.classic import CLASSIC
 from reference_coordinator.replay import Stall
 from reference_coordinator.replay.lateness import Lateness, lateness_of
-from reports.judgement.timelines.line_fields import UNNAMED, UUID
+from reports.judgement.timelines.member_lines import UNNAMED
+from reports.judgement.timelines.timeline import UUID
 from reports.timing import EARLY_MS, LINE_LATE_MS, PAIR_MS, TIMER_SLACK_MS
 
 Row = Mapping[str, Any]

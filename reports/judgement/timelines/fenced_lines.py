@@ -18,14 +18,16 @@ from kafka_protocol.coordinator_lines import Grammar
 from kafka_protocol.errors import NO_ERROR, Error
 from reference_coordinator.replay import EpochEvent, ExpectedLine, ObservedRequest
 from reference_coordinator.timing import SEEMS_AFTER_LINE_MS
-from reports.judgement.timelines.line_fields import ALIKE, FENCED, differences
 from reports.judgement.timelines.member_lines import (
+    ALIKE,
     DOUBTFUL,
+    FENCED,
     FINE,
     PLACE,
     UNEXPECTED,
     About,
     Outcome,
+    differences,
     differing,
 )
 from reports.timing import FENCED_LATE_MS, UNLOGGED_MS

@@ -1,6 +1,7 @@
 """Lines about a group's members: each line that is due is in the log once, and no other line is.
 
-The nth line of a kind about a subject is compared with the nth such line that the oracle expects.
+The nth line of a kind about a subject is compared with the nth such line that the oracle expects,
+in each field that the line has and of which it is known what it has to be.
 Fenced lines are paired by `fits` instead (see `fenced_lines`), and judged by the same fields.
 """
 
@@ -8,18 +9,117 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import inf
+from operator import eq
 from typing import Any
 
 from kafka_protocol.append_errors import AppendError, append_error
 from kafka_protocol.coordinator_lines import Grammar
 from reference_coordinator.classic.state import State
-from reference_coordinator.replay import ExpectedLine, Outage, Stall
+from reference_coordinator.replay import ExpectedLine, Outage, Says, Stall
 from reference_coordinator.replay.failed_writes import TIMED_OUT
-from reports.judgement.timelines.line_fields import BEGUN, FENCED, FIELDS, SUBJECTS, differences
 from reports.judgement.timelines.timeline import Line
 from reports.timing import CATCHING_UP_MS, EARLY_MS, TIMER_SLACK_MS, WRITES_FAIL_MS
 
 Json = dict[str, Any]
+
+UNNAMED = "-?"  # stands in the placeholder of a member id that no response names
+NOT_GIVEN = ("", "null", "None", "Some(null)", "not provided")
+"""How coordinators write that a client gave no instance id, or no reason."""
+HOST = re.compile(", clientHost=[^,]*,")
+ELEMENTS = re.compile(r"^\w*[\[(]|[\])]$")
+"""What Java and Scala write around the elements of a set."""
+OPERATIONS = {
+    "JOIN_GROUP": ("join-group",),
+    "SYNC_GROUP": ("sync-group",),
+    "HEARTBEAT": ("heartbeat",),
+    "LEAVE_GROUP": ("leave-group",),
+    # Scala until 2.6 and later; Java calls every commit so
+    "OFFSET_COMMIT": ("commit-offsets", "offset-commit", "txn-offset-commit"),
+}  # what lines call the APIs; seen on 2.6.0, 3.9.1 and 4.3.0
+
+
+def _given(due: str, observed: str) -> bool:
+    """Compare what a client may have given: an instance id, or a reason."""
+    return observed in (due, f"Some({due})") if due else observed in NOT_GIVEN
+
+
+def _elements(due: str, observed: str) -> bool:
+    """Compare sets of ids, in no order."""
+    return Counter(due.split(", ")) == Counter(ELEMENTS.sub("", observed).split(", "))
+
+
+def _without_host(due: str, observed: str) -> bool:
+    """Compare what Scala writes of a member, but for the client's host, which no request has."""
+    return due == HOST.sub(", clientHost=,", observed)
+
+
+FENCED, BEGUN = "fenced", "preparing"
+SUBJECTS = {
+    "static_replaced": "instance", BEGUN: "generation",
+    **dict.fromkeys(
+        ("absent_dynamic_removed", "unsynced_removed", "nobody_rejoined", "group_loaded"), ""
+    ),
+}  # fmt: skip
+"""The columns that tell lines of a template apart; of the others it is `member`."""
+FIELDS = {
+    "static_added": "state instance", "static_replaced": "state member",
+    "dynamic_given_id": "state", "dynamic_added": "state", "member_added": "state",
+    "pending_joins": "state", "left": "client_reason instance more",
+    "pending_left": "client_reason", "session_expired": "", "pending_expired": "",
+    "absent_dynamic_removed": "removed", "unsynced_removed": "removed", "nobody_rejoined": "",
+    "group_loaded": "members generation", "member_loaded": "", FENCED: "instance operation",
+    "unexpected_rejoin": "state", "dead": "state",  # no request finds a group in such a state
+    BEGUN: "",  # see FIELDS_BY_REASON
+}  # fmt: skip
+"""The templates that are compared, each with what its lines say beside their subject."""
+FIELDS_BY_REASON = {
+    **dict.fromkeys(
+        ("new_member", "static_replaced", "protocol_change"), "client_reason instance member"
+    ),
+    **dict.fromkeys(("member_metadata", "leader_rejoin"), "state client_reason member"),
+    "session_expired": "member", "leave": "client_reason member", "pending_sync": "removed",
+    "assignment_error": "",  # the leader whose write failed may be gone by now
+    "over_capacity": "",
+}  # fmt: skip
+ALIKE: Mapping[str, Callable[[str, str], bool]] = {
+    "instance": _given, "client_reason": _given, "removed": _elements, "more": _without_host,
+    "operation": lambda api, observed: observed in OPERATIONS[api],
+}  # fmt: skip
+"""How fields are compared that are not the same text in every release."""
+
+
+def differences(
+    kind: str, due: Says, observed: Mapping[str, str], *, names_batch: bool
+) -> list[str]:
+    """List in words the fields that differ, of those that a line of a template has.
+
+    A "Preparing" line that gives another reason is no difference here: its rebalance has the wrong
+    reason. `names_batch`: it lists all members of a LeaveGroup, with the ids of the request.
+    """
+    expected, fields = dict(due), FIELDS[kind]
+    if kind == BEGUN:
+        if (reason := expected["reason"]) != observed.get("reason"):
+            return []
+        fields, sent = FIELDS_BY_REASON[reason], expected.get("members_sent")
+        if sent is not None and names_batch:
+            expected["member"] = sent
+        else:
+            observed = {"client_reason": "", **observed}  # none is printed
+            if sent is not None and not observed["member"] and "" in sent.split(", "):
+                del expected["member"]  # before 3.0 the id is that of the request, too
+        if fields == "removed":
+            expected["removed"] = expected["member"]
+            observed = {**observed, "removed": observed["member"]}
+    return [
+        f"{name} {observed[name]!r} instead of {expected[name]!r}"
+        for name in fields.split()
+        if name in expected
+        and name in observed
+        and UNNAMED not in expected[name]
+        and not ALIKE.get(name, eq)(expected[name], observed[name])
+    ]
+
+
 About = tuple[str, str | None]  # a kind of lines, and their subject
 Outcome = tuple[str, str]
 """What is wrong with a line, and which field; empty texts where nothing is."""
@@ -47,7 +147,7 @@ ENTERED = {
 """The states that a group enters with a line, about: that of `assignment` when it is stored."""
 UNEXPECTED, DOUBTFUL = "unexpected_line", "doubtful_line"
 """The outcomes of a line that is not due, and of one that is a finding and proves nothing."""
-UNNAMED = re.compile(r"-\?[^-]*$")
+_PLACEHOLDER = re.compile(r"-\?[^-]*$")
 """Placeholders of member ids that no response names; their lines cannot be paired by subject."""
 
 
@@ -101,7 +201,7 @@ def differing(
     Both have the lines about a subject in the order of their times. What is left comes last.
     `outcome` judges a pair of a kind, one of which may be missing.
     """
-    for about in observed.keys() | expected.keys():
+    for about in {**observed, **expected}:
         left = list(observed.get(about, ()))
         pairs: list[tuple[Line | None, ExpectedLine | None]] = []
         for due in expected.get(about, ()):
@@ -148,7 +248,7 @@ def _expected(
     found, unnamed = defaultdict[About, list[ExpectedLine]](list), Counter[str]()
     for due in sorted(expected_lines, key=lambda due: due.at_ms):
         kind = instead.get(due.line, due.line)
-        if kind in compared and UNNAMED.search(due.subject):
+        if kind in compared and _PLACEHOLDER.search(due.subject):
             unnamed[kind] += 1
         elif kind in compared:
             found[kind, due.subject].append(due)

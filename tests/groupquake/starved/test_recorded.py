@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from reports.judgement.recording import Recording
+from reports.judgement.run.machine_log import stood_still
 from reports.judgement.run.run_folder import MACHINE
-from reports.judgement.standstills import stood_still
 from selftest.mutants import judging
 from selftest.mutants.evidence import Runs, runs_in
 from tests.groupquake.starved.judging import Outcome, outcomes

@@ -6,8 +6,8 @@ from typing import Any
 
 from reference_coordinator.event_files.reading import FORMAT, EventSequence, read
 from reference_coordinator.replay import ObservedRequest
-from reports.judgement.logged import observed as seen_of
 from reports.judgement.recording import Line, Recording
+from tests.recorded.logs import observed as seen_of
 from tests.reference_coordinator.replay.conftest import START, Scenario
 
 EARLY_MS = 40.0

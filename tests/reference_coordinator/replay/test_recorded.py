@@ -8,9 +8,9 @@ import pytest
 from kafka_protocol.errors import Error
 from reference_coordinator.classic.releases import PROFILES
 from reference_coordinator.replay import replay
-from reports.judgement.logged import observed as seen_of
 from reports.judgement.recording import Recording
 from tests.recorded.logs import RECORDINGS
+from tests.recorded.logs import observed as seen_of
 from tests.reference_coordinator.replay.conftest import unexplained, wrong
 
 REBALANCES = {

@@ -10,7 +10,7 @@ import pytest
 
 from reference_coordinator.replay import Stall
 from reports.judgement.recording import Recording
-from reports.judgement.standstills import stood_still
+from reports.judgement.run.machine_log import stood_still
 from tests.reports.alter import differences, stretched
 
 SESSION = ("sessions", "session_expired")

@@ -67,7 +67,8 @@ def test_owners_are_those_of_the_last_assignment_before_the_load_is_stopped():
 
 def test_a_rebalance_after_the_last_assignment_leaves_no_owner():
     whole = ("orders-0", "orders-1", "orders-2")
-    assert digest_of(begun(60.0), begun(20.0), given(50.0, *whole)).unowned == [*whole]
+    times = begun(60.0), begun(20.0), begun(None), given(50.0, *whole)
+    assert digest_of(*times).unowned == [*whole]
     assert digest_of(begun(20.0), begun(310.0), given(50.0, *whole)).unowned == []
 
 

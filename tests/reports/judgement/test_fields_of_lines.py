@@ -12,7 +12,7 @@ from kafka_protocol.coordinator_lines import Grammar
 from kafka_protocol.coordinator_lines.template import CLIENT_REASON, parts_of
 from reference_coordinator.classic.state import State
 from reports.judgement.recording import Recording
-from reports.judgement.timelines.line_fields import NOT_GIVEN
+from reports.judgement.timelines.member_lines import NOT_GIVEN
 from tests.reports.alter import compared
 
 Row = Mapping[str, Any]

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from reference_coordinator.replay import ObservedRequest
-from reports.judgement.clients.assignments import unowned
 from reports.judgement.costs import topic_growths
+from reports.judgement.digest import Digest, Digester
 from reports.judgement.group import check_rows
-from reports.judgement.logged import observed
 from reports.judgement.recording import Recording
+from tests.recorded.logs import observed
 
 FOLDER = Path(__file__).parents[2] / "recorded" / "leaders"
 ADDED = ["orders-4", "orders-5"]
@@ -56,8 +56,9 @@ def last_return(name: str, group: str) -> ObservedRequest:
 )
 def test_owners_of_added_partitions(name: str, group: str, left: list[str]) -> None:
     run, rows = recording(name).run, tables(name, group)
-    end_ms = dict(run.phases)["teardown"]
-    assert unowned(rows["assigned"], rows["observed"], end_ms, (), run.partitions) == left
+    named = [(name, row) for name in ("assigned", "observed") for row in rows[name]]
+    *_, (_, made) = Digester.of(run).digested(group, named)
+    assert Digest.from_json(made["digest"]).unowned == left
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,9 @@ import pytest
 from kafka_protocol.consumer_protocol import Assignment, TopicPartition
 from kafka_protocol.errors import BrokerError, Error
 from reference_coordinator.replay import Outage
-from reports.judgement.clients.comparison import Clients
-from reports.judgement.logged import Chunk, LoggedRow, Requests
+from reports.judgement.logged import LoggedRow
 from reports.judgement.recording import Recording
-from reports.judgement.run.history import EVENTS, ClientEvent, in_order
+from reports.judgement.run.history import EVENTS, ClientEvent
 from reports.timing import GOES_ON_MS, UNLOGGED_MS
 from tests.reports.judgement.clients.test_comparison import (
     ALL,
@@ -26,6 +25,7 @@ from tests.reports.judgement.clients.test_comparison import (
     far_from_faults,
     place,
 )
+from tests.reports.judgement.contexts import compared
 
 Rows = Sequence[LoggedRow]
 
@@ -90,10 +90,7 @@ def disagreements(
     recording: Recording, events: Sequence[ClientEvent], rows: Rows, outages: Sequence[Outage]
 ) -> list[tuple[str, bool]]:
     """Judge with such outages alone."""
-    requests = Requests.of(Chunk.of(rows))
-    given = zip(requests.observed, requests.error_codes, requests.arrived_ms, strict=True)
-    judged = Clients(outages)
-    found = judged.add(given, sorted(events, key=in_order), float("-inf")) + judged.end()
+    found, _ = compared(rows, events, outages=outages)
     return [(row["kind"], row["proven"]) for row in found]
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from reports.judgement.run.evidence_level import Level
+from reports.judgement.log.log_places import Level
 from selftest.lies import LIES, GroupLines, Lie
 from selftest.lies.answers import refusing
 from selftest.lies.group_lines import QUIET, Tell

@@ -10,8 +10,8 @@ import pytest
 from groupquake.fuzz.judge import Verdict
 from reference_coordinator.classic.releases import PROFILES
 from reference_coordinator.classic.step import step
+from reports.judgement.log.log_places import Level
 from reports.judgement.recording import Recording
-from reports.judgement.run.evidence_level import Level
 from scenarios import named
 from selftest.broken_rules import MUTANTS, RULES
 from selftest.lies import LIES

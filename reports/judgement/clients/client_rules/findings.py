@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
-from reference_coordinator.replay import ObservedRequest, Outage, Stall
+from reference_coordinator.replay import ObservedRequest
 from reports.judgement.breaches import Breach
-from reports.judgement.clients.absences import Absence
 from reports.judgement.clients.client_answers import as_delivered
 from reports.judgement.clients.client_rules import rules
 from reports.judgement.clients.client_rules.client_processes import (
@@ -21,9 +20,10 @@ from reports.judgement.clients.client_rules.client_processes import (
 from reports.judgement.clients.offsets import stored
 from reports.judgement.digest import Digest
 from reports.judgement.log.log_places import LogPlaces
-from reports.judgement.run.deliveries import NOTHING_HELD, Deliveries, InOrder
-from reports.judgement.run.disturbance import BrokenWire, Disturbance
+from reports.judgement.run.deliveries import InOrder
+from reports.judgement.run.disturbance import Disturbance
 from reports.judgement.run.history import ENDS, ClientEvent
+from reports.judgement.run_context import RunContext
 
 Json = dict[str, Any]
 
@@ -41,7 +41,7 @@ OWNS_ALONE = Rule(
     "A member gives up a partition before another is assigned it, or once it is out.",
     "the consumer protocol; KIP-429",
     on_time=True,
-)  # a rule about what clients print, which `judgement.clients.owners` judges
+)  # a rule about what clients print, which `judgement.clients.ownership` judges
 COMMITS_ON = Rule(
     "commits-on",
     "A member goes on from the offset of its partition that was committed last.",
@@ -57,27 +57,19 @@ RULES: Mapping[str, Rule] = {
 
 @dataclass(slots=True)
 class ClientRules:
-    """Judges the clients of one group; requests and events come in order of time.
+    """Judges the clients of one group of a run; requests and events come in order of time.
 
-    In the `absences`, `outages`, proven `stalls` and `broken_wires` of its wire a client is excused
-    for what it does not do.
-    `heartbeat_ms` are configured intervals, by client.
+    While faults had a client down, or its wire or brokers broken, and while a broker stood still,
+    it is excused for what it does not do.
     """
 
-    absences: Sequence[Absence] = ()
-    outages: Sequence[Outage] = ()
-    stalls: Sequence[Stall] = ()
-    heartbeat_ms: Mapping[str, float] = field(default_factory=dict)
-    follows_a_script: bool = False
-    """Whether its members follow a wire script, which breaks rules on purpose."""
-    deliveries: Deliveries = NOTHING_HELD
-    """The answers that the tap did not hand to clients at once."""
-    broken_wires: Sequence[BrokenWire] = ()
+    context: RunContext
+    group: str = ""
     _in_order: InOrder = field(init=False)
     _clients: dict[str, Client] = field(default_factory=lambda: defaultdict(Client))
 
     def __post_init__(self) -> None:
-        self._in_order = InOrder(self.deliveries)
+        self._in_order = InOrder(self.context.deliveries)
 
     def add(
         self,
@@ -87,8 +79,8 @@ class ClientRules:
         unanswered: Sequence[ObservedRequest] = (),
     ) -> None:
         """Take requests with their error codes, events, and requests that were never answered."""
-        if self.follows_a_script:
-            return
+        if self.group in self.context.scripted:
+            return  # it breaks rules on purpose
         sent = [*zip(requests, error_codes, strict=True), *((one, None) for one in unanswered)]
         if unanswered:
             sent.sort(key=lambda one: one[0].at_ms)
@@ -96,7 +88,7 @@ class ClientRules:
             if self._in_order.is_copy(answered):
                 continue
             # it sent what it sent, but cannot have disregarded what it never learned
-            seen = as_delivered(answered, self.deliveries.of(answered))
+            seen = as_delivered(answered, self.context.deliveries.of(answered))
             error = stored(seen)[1] if seen.api == "OFFSET_COMMIT" else code
             self._clients[seen.client_id].add(seen, error if seen.answered_ms < inf else None)
         for event in events:
@@ -106,7 +98,9 @@ class ClientRules:
     def rows(self) -> Iterator[Json]:
         """Yield rows of `CLIENT_FINDINGS`, without the group."""
         for name, client in sorted(self._clients.items()):
-            for process in client.processes(self._excused(name), self.heartbeat_ms.get(name)):
+            for process in client.processes(
+                self._excused(name), self.context.heartbeat_ms.get(name)
+            ):
                 for rule in RULES.values():
                     for one in rule.breaks(process):
                         yield {
@@ -121,11 +115,12 @@ class ClientRules:
                         }
 
     def _excused(self, name: str) -> list[Span]:
+        context, mine = self.context, (self.group, name)
         return [
-            *((one.from_ms, one.until_ms) for one in self.absences if one.client == name),
-            *((one.from_ms, one.until_ms) for one in self.broken_wires if one.client == name),
-            *((one.from_ms, one.until_ms) for one in self.outages),
-            *((one.from_ms, one.until_ms) for one in self.stalls if one.proven),
+            *(one[2:4] for one in context.broken_wires if one[:2] == mine),
+            *(one[2:4] for one in context.absences if one[:2] == mine),
+            *((one.from_ms, one.until_ms) for one in context.outages),
+            *((one.from_ms, one.until_ms) for one in context.stalls if one.proven),
         ]
 
 

@@ -11,9 +11,10 @@ from kafka_protocol.consumer_protocol import Assignment, Subscription, TopicPart
 from kafka_protocol.errors import Error
 from reference_coordinator.replay import Outage
 from reports.judgement.breaches import Breach
-from reports.judgement.clients.assignments import Assignments, unowned
+from reports.judgement.clients.assignments import Assignments
 from reports.judgement.logged import REQUEST, Requests
 from reports.judgement.run.disturbance import Deletion
+from tests.reports.judgement.contexts import context
 from tests.reports.page_run import ZERO_MS, MadeUpRun, made_up
 
 Json = dict[str, Any]
@@ -33,7 +34,7 @@ def request_of(api: str, at_ms: float, request: Json, response: Json) -> Row:
 
 def assigned(requests: list[Row]) -> list[Json]:
     """Return the rows of all requests, which come in one by one."""
-    assignments = Assignments()
+    assignments = Assignments(context())
     for request in requests:
         list(assignments.add(Requests.decoded([request])))
     return [row for _, row in assignments.end()]
@@ -93,7 +94,7 @@ def test_a_blob_of_another_protocol_gives_nobody_anything() -> None:
 
 
 def judged(requests: list[Row], *outages: Outage) -> list[Json]:
-    assignments = Assignments(PARTITIONS, outages)
+    assignments = Assignments(context(partitions=PARTITIONS, outages=outages))
     found = (pair for one in requests for pair in assignments.add(Requests.decoded([one])))
     return [row for table, row in found if table == "breaches"]
 
@@ -166,7 +167,9 @@ def test_a_topic_that_was_deleted_cannot_be_assigned(
     deleted: str, from_ms: float, found: list[str]
 ) -> None:
     """A member of Java goes on to subscribe to it."""
-    assignments = Assignments(PARTITIONS, deleted={deleted: Deletion(from_ms, from_ms)})
+    assignments = Assignments(
+        context(partitions=PARTITIONS, deleted={deleted: Deletion(from_ms, from_ms)})
+    )
     requests = [join(1, *MORE), sync(1, *WHOLE, at_ms=20_000.0)]
     rows = [row for one in requests for _, row in assignments.add(Requests.decoded([one]))]
     assert [row["observed"] for row in rows] == found
@@ -204,7 +207,7 @@ def test_a_generation_that_was_never_stored_counts_no_more(broker: str, found: l
 
 
 def test_generations_that_are_over_are_forgotten() -> None:
-    assignments, rows = Assignments(PARTITIONS), list[tuple[str, Json]]()
+    assignments, rows = Assignments(context(partitions=PARTITIONS)), list[tuple[str, Json]]()
     for generation in range(1, 50):
         for one in (join(generation, "orders"), sync(generation, *WHOLE)):
             rows += assignments.add(Requests.decoded([one]))
@@ -220,29 +223,6 @@ def test_a_breach_names_few_of_many_partitions() -> None:
     found = breaches([join(1, "more"), sync(1, blob(*many), blob(*many))])
     listed = "more-0, more-1, more-2, more-3, more-4 and 2 more are assigned to more than one"
     assert found == [(Breach.ASSIGNED_TWICE, listed)]
-
-
-FIRST = {"generation": 1, "at_ms": 10.0, "topics": "orders", "partitions": "orders-0,orders-1"}
-SECOND = FIRST | {"generation": 2, "at_ms": 20.0, "partitions": "orders-0,orders-1,orders-2"}
-
-
-@pytest.mark.parametrize(
-    ("rows", "starts", "end_ms", "left"),
-    [
-        ([FIRST], [5.0], 99.0, ["orders-2"]),
-        ([SECOND, FIRST], [5.0, 15.0], 99.0, []),
-        ([SECOND, FIRST], [5.0, 15.0], 14.0, ["orders-2"]),
-        ([FIRST], [5.0, 15.0], 99.0, ["orders-0", "orders-1", "orders-2"]),
-        ([FIRST], [5.0, 15.0], 14.0, ["orders-2"]),
-        ([FIRST], [None, 5.0], 99.0, ["orders-2"]),
-        ([], [], 99.0, ["more-0"]),
-    ],
-)
-def test_partitions_without_owner_after_the_last_assignment(
-    rows: list[Json], starts: list[float | None], end_ms: float, left: list[str]
-) -> None:
-    observed = [{"started_ms": started_ms} for started_ms in starts]
-    assert unowned(rows, observed, end_ms, ("more",), PARTITIONS) == left
 
 
 # in the verdict

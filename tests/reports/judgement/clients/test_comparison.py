@@ -20,10 +20,11 @@ from reports.judgement.clients.comparison import Clients
 from reports.judgement.group import check_rows
 from reports.judgement.logged import Chunk, LoggedRow, Requests
 from reports.judgement.recording import Recording
-from reports.judgement.run.history import EVENTS, ClientEvent, events_by_group, in_order, said_in
+from reports.judgement.run.history import EVENTS, ClientEvent, events_by_group, said_in
 from reports.judgement.run.journal import Account
 from reports.judgement.run.run_folder import HISTORY
 from tests.recorded.logs import HISTORIES
+from tests.reports.judgement.contexts import compared, context
 
 GROUP = "static"
 ALL = pytest.mark.parametrize("recording", HISTORIES.values(), ids=HISTORIES)
@@ -44,10 +45,7 @@ def clients(
 ) -> tuple[list[tuple[str, bool]], Counter[str]]:
     """Return the kinds of breaches, each with whether it is proven, and what is counted."""
     logged = recording.rows_by_group[GROUP] if rows is None else rows
-    requests = Requests.of(Chunk.of(logged))
-    given = zip(requests.observed, requests.error_codes, requests.arrived_ms, strict=True)
-    judged = Clients(outages or recording.run.outages)
-    found = judged.add(given, sorted(events, key=in_order), float("-inf")) + judged.end()
+    found, judged = compared(logged, events, outages=outages or recording.run.outages)
     return [(row["kind"], row["proven"]) for row in found], judged.counts
 
 
@@ -292,7 +290,7 @@ def test_chunks_make_no_difference(recording: Recording) -> None:
     events = events_of(recording)
     at = place(events, "committed", nth=-40)
     events = events[:at] + events[at + 1 :]
-    judged, found, size = Clients(recording.run.outages), list[Any](), 50
+    judged, found, size = Clients(context(outages=recording.run.outages)), list[Any](), 50
     for first in range(0, len(given), size):
         rest = given[first + size :]
         known_ms = rest[0][0].earliest_ms if rest else float("inf")

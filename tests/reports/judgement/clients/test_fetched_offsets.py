@@ -1,7 +1,7 @@
 """Fetched offsets: those of real runs over a failover, and such as nobody committed last."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -17,7 +17,7 @@ from reports.judgement.clients.offsets import (
     KEPT,
     NO_OFFSET,
     Commit,
-    FetchedOffsets,
+    Offsets,
     fetched,
     partitions_of,
 )
@@ -29,6 +29,7 @@ from reports.judgement.recording import Recording
 from reports.judgement.run.disturbance import Deletion, deletions
 from reports.timing import RETENTION_MS
 from tests.recorded.logs import FETCHES, RECORDINGS
+from tests.reports.judgement.contexts import context
 
 GROUP = "static"
 OVER_FAILOVERS = pytest.mark.parametrize("recording", FETCHES.values(), ids=FETCHES)
@@ -96,10 +97,19 @@ def compared(
     seen: Sequence[ObservedRequest],
     fetches: Sequence[ObservedRequest],
     partition: int | None,
+    **known: Any,
 ) -> Iterator[dict[str, Any]]:
-    offsets = FetchedOffsets(epochs)
-    yield from offsets.add(seen, fetches, partition, float("-inf"))
-    yield from offsets.end(partition)
+    offsets = Offsets(context(epochs, **known))
+    commit_all(offsets, seen, partition)
+    yield from offsets.compare_fetches(fetches, partition)
+
+
+def commit_all(
+    offsets: Offsets, seen: Iterable[ObservedRequest], partition: int | None = None
+) -> None:
+    for one in seen:
+        if one.api == "OFFSET_COMMIT":
+            assert not [*offsets.committed(one, partition)]
 
 
 def recorded_fetches(recording: Recording) -> Sequence[ObservedRequest]:
@@ -263,18 +273,21 @@ def test_what_is_no_more_remembered_is_not_compared() -> None:
     ]
     asked = fetch(seen[4], name, NO_OFFSET, 1.0)
     late = fetch(seen[-1], name, NO_OFFSET, 1.0)
-    offsets = FetchedOffsets(CoordinatorEpochs(None))
-    assert not list(offsets.add(seen, [], None, float("inf")))
-    assert len(list(offsets.add([], [asked, late], None, float("inf")))) == 1
+    offsets = Offsets(context())
+    commit_all(offsets, seen)
+    assert not list(offsets.compare_fetches([], None))
+    assert len(list(offsets.compare_fetches([asked, late], None))) == 1
 
 
 def test_a_fetch_waits_for_what_may_come_before_it() -> None:
     commit, name, before, _ = last_commit(FETCHES["failover-4.3.0"])
     earlier = [one for one in requests(FETCHES["failover-4.3.0"]) if one.at_ms < commit.at_ms]
-    offsets = FetchedOffsets(CoordinatorEpochs(None))
+    offsets = Offsets(context())
     asked = fetch(commit, name, before, 0.1)
-    assert not list(offsets.add(earlier, [asked], None, asked.answered_ms))
-    assert len(list(offsets.add([commit], [], None, asked.answered_ms + 1))) == 1
+    commit_all(offsets, earlier)
+    assert not list(offsets.compare_fetches([asked], None, asked.answered_ms))
+    commit_all(offsets, [commit])
+    assert len(list(offsets.compare_fetches([], None, asked.answered_ms + 1))) == 1
 
 
 def test_an_end_counts_between_the_commit_and_the_fetch_alone() -> None:
@@ -378,18 +391,12 @@ def test_the_offsets_of_a_topic_go_with_it(
     asked = fetch(commit, name, given, 10.0 + after_ms - (1.0 if after_ms < 0 else 0.0))
     before = [s for s in requests(recording) if s.answered_ms <= commit.answered_ms]
     epochs = recording.context.epochs
-    offsets = FetchedOffsets(epochs, deleted=deleted)
-    rows = [
-        *offsets.add(before, [asked], epochs.partition_of(GROUP), float("-inf")),
-        *offsets.end(epochs.partition_of(GROUP)),
-    ]
+    home = epochs.partition_of(GROUP)
+    rows = compared(epochs, before, [asked], home, deleted=deleted)
     assert [(row["kind"], row["proven"]) for row in rows] == found
-    elsewhere = FetchedOffsets(epochs, deleted={"others": deleted[fault["target"]]})
-    rows = [
-        *elsewhere.add(before, [asked], epochs.partition_of(GROUP), float("-inf")),
-        *elsewhere.end(epochs.partition_of(GROUP)),
-    ]
-    assert bool(rows) == (offset != LAST)
+    elsewhere = {"others": deleted[fault["target"]]}
+    rows = compared(epochs, before, [asked], home, deleted=elsewhere)
+    assert bool([*rows]) == (offset != LAST)
 
 
 @ALL
@@ -398,11 +405,7 @@ def test_a_topic_that_is_made_again_has_the_offsets_committed_since(recording: R
     deleted = {name.rpartition("-")[0]: Deletion(commit.at_ms - 5_000.0, commit.at_ms - 3_000.0)}
     epochs = recording.context.epochs
     for offset, wrong in ((stored, False), (NO_OFFSET, True)):
-        offsets = FetchedOffsets(epochs, deleted=deleted)
         asked = fetch(commit, name, offset, 10.0)
         before = [s for s in requests(recording) if s.answered_ms <= commit.answered_ms]
-        rows = [
-            *offsets.add(before, [asked], epochs.partition_of(GROUP), float("-inf")),
-            *offsets.end(epochs.partition_of(GROUP)),
-        ]
-        assert bool(rows) == wrong
+        rows = compared(epochs, before, [asked], epochs.partition_of(GROUP), deleted=deleted)
+        assert bool([*rows]) == wrong

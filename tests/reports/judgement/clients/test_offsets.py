@@ -1,7 +1,6 @@
 """Committed offsets of recorded groups, and such as went back."""
 
 import json
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -13,12 +12,13 @@ from kafka_protocol.errors import Error
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.breaches import Breach
 from reports.judgement.clients.comparison import Clients
-from reports.judgement.clients.offsets import NOT_THEIRS, Offsets, stored
-from reports.judgement.logged import Chunk, LoggedRow, Requests
+from reports.judgement.clients.offsets import NOT_THEIRS, Offsets
+from reports.judgement.logged import LoggedRow
 from reports.judgement.recording import Recording
 from reports.judgement.run.disturbance import Deletion, Deletions
 from tests.recorded.logs import HISTORIES, RECORDINGS
 from tests.reports.judgement.clients.test_assignments import blob
+from tests.reports.judgement.contexts import compared, context
 
 GROUP = "static"
 NOTHING_DELETED: Deletions = MappingProxyType({})
@@ -44,12 +44,10 @@ def only(body: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def judged(recording: Recording, rows: Sequence[LoggedRow]) -> Clients:
-    clients = Clients(recording.run.outages)
-    requests = Requests.of(Chunk.of(rows))
-    given = zip(requests.observed, requests.error_codes, requests.arrived_ms, strict=True)
-    clients.rows = clients.add(given, (), float("-inf")) + clients.end()  # type: ignore[attr-defined]
-    return clients
+def judged(recording: Recording, rows: Sequence[LoggedRow]) -> tuple[Sequence[dict[str, Any]], int]:
+    """Return the breaches, and how many partitions were committed by others than their owners."""
+    found, clients = compared(rows, outages=recording.run.outages)
+    return found, clients.counts[NOT_THEIRS]
 
 
 def twice(rows: Sequence[LoggedRow]) -> tuple[int, int, int]:
@@ -80,9 +78,7 @@ def altered(rows: Sequence[LoggedRow], place: int, **fields: Any) -> list[Logged
 @ALL
 def test_recorded_offsets_never_go_back(recording: Recording) -> None:
     for rows in recording.rows_by_group.values():
-        clients = judged(recording, rows)
-        assert clients.rows == []  # type: ignore[attr-defined]
-        assert clients.counts[NOT_THEIRS] == 0
+        assert judged(recording, rows) == ([], 0)
 
 
 @ALL
@@ -90,8 +86,7 @@ def test_recorded_offsets_never_go_back(recording: Recording) -> None:
 def test_an_offset_below_the_one_before(recording: Recording, more: int, went_back: bool) -> None:
     rows = recording.rows_by_group[GROUP]
     place, number, before = twice(rows)
-    clients = judged(recording, altered(rows, place, committedOffset=before + more))
-    rows = clients.rows  # type: ignore[attr-defined]
+    rows, _ = judged(recording, altered(rows, place, committedOffset=before + more))
     assert [row["kind"] for row in rows] == [Breach.OFFSET_WENT_BACK] * went_back
     if went_back:
         assert f"offset {before + more} of orders-{number}" in rows[0]["observed"]
@@ -118,9 +113,8 @@ def test_commits_that_overlap_have_no_order(
     )
     lie = altered(rows, place, committedOffset=before - 1)
     lie[place] = {**lie[place], "earliest_ms": answered_ms + after_ms}
-    clients = judged(recording, lie)
-    found = [row["kind"] for row in clients.rows]  # type: ignore[attr-defined]
-    assert found == [Breach.OFFSET_WENT_BACK] * went_back
+    found, _ = judged(recording, lie)
+    assert [row["kind"] for row in found] == [Breach.OFFSET_WENT_BACK] * went_back
 
 
 @ALL
@@ -128,9 +122,7 @@ def test_a_commit_of_a_partition_that_is_not_the_member_s(recording: Recording) 
     """It is counted, and it is a cause: what follows it may be lower."""
     rows = recording.rows_by_group[GROUP]
     place, _, _ = twice(rows)
-    clients = judged(recording, altered(rows, place, partitionIndex=99, committedOffset=0))
-    assert clients.rows == []  # type: ignore[attr-defined]
-    assert clients.counts[NOT_THEIRS] == 1
+    assert judged(recording, altered(rows, place, partitionIndex=99, committedOffset=0)) == ([], 1)
 
 
 def commit(number: int, at_ms: float, offset: int, error: int = 0) -> ObservedRequest:
@@ -151,12 +143,12 @@ def offsets_of(
     *requests: ObservedRequest, deleted: Deletions = NOTHING_DELETED
 ) -> list[tuple[str, bool]]:
     """Judge the commits of a member that has the partition in generation 5."""
-    offsets, found = Offsets(Counter(), deleted=deleted), list[dict[str, Any]]()
+    offsets, found = Offsets(context(deleted=deleted)), list[dict[str, Any]]()
     body = {"memberId": "m", "generationId": 5}
     sync = ObservedRequest("1:1", "1", "SYNC_GROUP", 5, "c", "x", 1, 1, 1, 2, body, {})
     offsets.assigned(sync, frozenset({"t-0"}))
     for one in requests:
-        found += (row for _, row in offsets.committed(one, *stored(one)))
+        found += (row for _, row in offsets.committed(one))
     return [(row["kind"], row["proven"]) for row in found]
 
 
@@ -217,7 +209,7 @@ def test_a_topic_that_was_deleted_begins_anew(
     [("librdkafka", False), ("java", False), ("aiokafka", True), ("command", True)],
 )
 def test_offsets_of_other_clients_are_their_own_choice(kind: str, *, about_client: bool) -> None:
-    clients = Clients(members={"c": kind})
+    clients = Clients(context(members={"c": kind}))
     body = {"memberId": "m", "generationId": 5}
     given = {"assignment": blob(("t", 0))}
     sync = replace(commit(1, 1, 1), api="SYNC_GROUP", request=body, response=given)
@@ -236,7 +228,7 @@ def test_offsets_of_other_clients_are_their_own_choice(kind: str, *, about_clien
 )
 def test_numbers_of_other_clients_may_begin_anew_with_a_connection(kind: str, found: int) -> None:
     """A lower number on a new connection does not show that the commit was sent before."""
-    clients = Clients(members={"c": kind})
+    clients = Clients(context(members={"c": kind}))
     given = {"assignment": blob(("t", 0))}
     body = {"memberId": "m", "generationId": 5}
     sync = replace(commit(1, 1, 1), api="SYNC_GROUP", request=body, response=given)
@@ -248,7 +240,7 @@ def test_numbers_of_other_clients_may_begin_anew_with_a_connection(kind: str, fo
 
 
 def test_what_members_had_long_ago_is_forgotten() -> None:
-    offsets = Offsets(Counter())
+    offsets = Offsets(context())
     for number in range(1, 50):
         for restart in range(3):
             body = {"memberId": f"i-{number}-{restart}", "groupInstanceId": "i"}

@@ -14,12 +14,12 @@ from kafka_protocol.errors import Error
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.breaches import Breach
 from reports.judgement.clients.assignments import read
-from reports.judgement.clients.comparison import Clients
-from reports.judgement.clients.owners import UNTIL_ANSWERED, Owners
-from reports.judgement.logged import Chunk, LoggedRow, Requests
+from reports.judgement.clients.ownership import UNTIL_ANSWERED, Owners
+from reports.judgement.logged import LoggedRow
 from reports.judgement.recording import Recording
-from reports.judgement.run.history import EVENTS, ClientEvent, in_order
+from reports.judgement.run.history import EVENTS, ClientEvent
 from tests.recorded.logs import HISTORIES
+from tests.reports.judgement.contexts import compared
 
 Found = list[tuple[str, bool]]
 TWICE, MAYBE_TWICE = (Breach.OWNED_TWICE, True), (Breach.OWNED_TWICE, False)
@@ -70,7 +70,7 @@ class Group:
 
     def revoke(self, client: str, at_ms: float, *numbers: int) -> None:
         given = event(at_ms, client, "revoked", *numbers)
-        self.found += [row for _, row in self.owners.gave_up(given, given.partitions)]
+        self.found += [row for _, row in self.owners.gave_up(given)]
 
     def end(self) -> Found:
         self.found += [row for _, row in self.owners.end()]
@@ -112,7 +112,8 @@ def test_a_cooperative_member_keeps_the_rest() -> None:
         group.join(client, 3)
     group.assign("b", 2_500, 3, 1)
     assert group.end() == []
-    assert group.owners.held == {"a": {"o-0"}, "b": {"o-1", "o-2", "o-3"}}
+    held = {client: {*mine} for client, mine in group.owners.held.items()}
+    assert held == {"a": {"o-0"}, "b": {"o-1", "o-2", "o-3"}}
 
 
 def test_a_member_that_did_not_join_owns_until_it_is_told() -> None:
@@ -164,10 +165,7 @@ def owned_twice(
     recording: Recording, rows: Sequence[LoggedRow], events: Iterable[ClientEvent]
 ) -> set[tuple[str, bool]]:
     """Judge a group; return which overlaps of owners there are."""
-    requests = Requests.of(Chunk.of(rows))
-    given = zip(requests.observed, requests.error_codes, requests.arrived_ms, strict=True)
-    judged = Clients(recording.run.outages)
-    found = judged.add(given, sorted(events, key=in_order), float("-inf")) + judged.end()
+    found, _ = compared(rows, events, outages=recording.run.outages)
     return {(row["kind"], row["proven"]) for row in found if row["kind"] == Breach.OWNED_TWICE}
 
 
@@ -280,12 +278,10 @@ def handover(events: list[ClientEvent]) -> tuple[ClientEvent, ClientEvent]:
 def test_answers_that_say_that_a_member_is_out() -> None:
     """Clients passes on what a recorded broker answered: after a duplicate, the first is out."""
     recording = HISTORIES["duplicate-4.3.0"]
-    requests = Requests.of(Chunk.of(recording.rows_by_group["static"]))
-    given = zip(requests.observed, requests.error_codes, requests.arrived_ms, strict=True)
-    judged = Clients(recording.run.outages)
-    assert judged.add(given, recording.events_by_group["static"], float("-inf")) == []
-    assert judged.end() == []
-    fenced = sum(error == Error.FENCED_INSTANCE_ID for error in requests.error_codes)
-    assert fenced == 2
+    rows, events = recording.rows_by_group["static"], recording.events_by_group["static"]
+    found, judged = compared(rows, events, outages=recording.run.outages)
+    assert found == []
+    fenced = [row for row in rows if row.get("error_code") == Error.FENCED_INSTANCE_ID]
+    assert len(fenced) == 2
     # each duplicate has the four partitions of the member whose instance id it took
     assert judged.counts[UNTIL_ANSWERED] == 8

@@ -6,7 +6,7 @@ All stand in one file, each as a group of its own, among lines of other things.
 import json
 import random
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -14,6 +14,7 @@ import pytest
 from reports.judgement.clients import ownership
 from reports.judgement.run.history import ClientEvent, events_by_group, said_in
 from reports.judgement.run.journal import Account
+from tests.reports.judgement.contexts import compared
 
 Row = dict[str, Any]
 ByGroup = dict[str, list[Any]]
@@ -109,8 +110,7 @@ def lines() -> Iterator[str]:
 def events() -> dict[str, list[ClientEvent]]:
     """Return the events about members by group."""
     raw = [line.encode() for line in (*lines(), *OTHER_LINES)]
-    found = events_by_group(raw, said_in, Account())
-    return {group: list(ownership.about_members(mine)) for group, mine in found.items()}
+    return events_by_group(raw, said_in, Account())
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +118,7 @@ def tables(events: dict[str, list[ClientEvent]]) -> dict[str, ByGroup]:
     """Return the rows by table and group."""
     found: dict[str, ByGroup] = {name: defaultdict(list) for name in ownership.TABLES}
     for group, mine in events.items():
-        for name, row in ownership.rows(mine):
+        for name, row in rows_of(mine):
             found[name][group].append(row)
     return found
 
@@ -148,6 +148,12 @@ def stops(tables: dict[str, ByGroup]) -> ByGroup:
 
 def without_suffix(member: str | None) -> str | None:
     return member and member.rpartition("/")[2]
+
+
+def rows_of(events: Iterable[ClientEvent]) -> list[tuple[str, Row]]:
+    """Return the rows of `ownership.TABLES` of a group without requests."""
+    _, clients = compared((), events)
+    return [*clients.owners.rows()]
 
 
 def second(at_ms: float) -> float:
@@ -272,7 +278,8 @@ def test_simultaneous_events_are_in_causal_order(intervals: ByGroup, stops: ByGr
 def test_lines_of_other_things_and_those_cut_off_are_passed_over(
     events: dict[str, list[ClientEvent]],
 ) -> None:
-    assert {group: len(mine) for group, mine in events.items()} == {
+    of_owners = lambda mine: [one for one in mine if one.event != "committed"]
+    assert {group: len(of_owners(mine)) for group, mine in events.items()} == {
         group: len(history) for group, history in HISTORIES.items()
     }
 
@@ -288,7 +295,7 @@ def test_partitions_are_handed_over_at_one_instant(tables: dict[str, ByGroup]) -
 def test_events_may_come_in_any_order(events: dict[str, list[ClientEvent]]) -> None:
     for mine in events.values():
         mixed = random.Random(7).sample(mine, len(mine))
-        assert list(ownership.rows(mixed)) == list(ownership.rows(mine))
+        assert list(rows_of(mixed)) == list(rows_of(mine))
 
 
 def test_what_one_member_is_told_at_one_instant_has_an_order() -> None:
@@ -296,8 +303,8 @@ def test_what_one_member_is_told_at_one_instant_has_an_order() -> None:
     names = ("t-0", "t-1", "t-2")
     given = ClientEvent(5.0, 7, "a", frozenset(names))
     taken = [ClientEvent(6.0, 2, "a", frozenset(of)) for of in (names[:2], names[2:])]
-    found = list(ownership.rows([given, *taken]))
-    assert found == list(ownership.rows([given, *reversed(taken)]))
+    found = list(rows_of([given, *taken]))
+    assert found == list(rows_of([given, *reversed(taken)]))
     (stop,) = (row for name, row in found if name == "stops")
     assert (stop["from_ms"], stop["partitions"], stop["ended_as"]) == (6.0, 1, "open")
 
@@ -310,5 +317,13 @@ def test_what_a_member_gives_up_and_never_had_counts_for_nothing_later() -> None
         (3.0, assigned, ()),
     )  # fmt: skip
     events = [ClientEvent(at_ms, order, "a", frozenset(of)) for at_ms, order, of in history]
-    stops = [row["from_ms"] for name, row in ownership.rows(events) if name == "stops"]
+    stops = [row["from_ms"] for name, row in rows_of(events) if name == "stops"]
     assert stops == [1.0]
+
+
+def test_an_event_that_stands_twice_in_the_history_counts_once() -> None:
+    assigned = ClientEvent(1.0, 7, "a", frozenset({"t-0"}))
+    revoked = ClientEvent(2.0, 2, "a", frozenset({"t-0"}))
+    once = rows_of([assigned, revoked])
+    assert [row["ended_as"] for name, row in once if name == "ownership"] == ["revoked"]
+    assert rows_of([assigned, assigned, revoked, revoked]) == once

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from reports.judgement.breaches import Breach
-from reports.judgement.clients.comparison import Clients
 from reports.judgement.findings import Finding, unanswered
 from reports.judgement.logged import Chunk, LoggedRow, Requests
 from reports.judgement.recording import Recording
 from reports.judgement.run.history import EVENTS, ClientEvent, Said, event_of
+from tests.reports.judgement.contexts import compared
 
 NEVER = EVENTS.index("unanswered")
 GROUP = "dynamic"
@@ -37,12 +37,8 @@ def judged(
 
     No request was answered after `silent_from_ms`.
     """
-    requests = Requests.of(Chunk.of(rows))
-    answered = zip(requests.observed, requests.error_codes, requests.arrived_ms, strict=True)
-    given = [one for one in answered if one[0].answered_ms <= silent_from_ms]
-    judged = Clients(recording.run.outages)
     never = ClientEvent(order=NEVER, client="removed", api="SYNC_GROUP", **event)
-    found = judged.add(given, [never], float("-inf")) + judged.end()
+    found, _ = compared(rows, [never], silent_from_ms, outages=recording.run.outages)
     return [(row["kind"], row["proven"]) for row in found]
 
 

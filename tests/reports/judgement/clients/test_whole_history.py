@@ -75,16 +75,15 @@ def test_a_client_that_never_says_how_it_ended(recording: Recording) -> None:
 def test_a_member_of_java_does_not_report_commits(recording: Recording) -> None:
     events = [one for one in sorted(events_of(recording), key=in_order) if one.event != "committed"]
     assert doubts(recording, events) != []
-    clients = recording.context.clients
-    java = replace(clients, members=dict.fromkeys(clients.members, "java"))
-    judge = replace(recording.context, clients=java)
+    members = dict.fromkeys(recording.context.members, "java")
+    judge = replace(recording.context, members=members)
     tables = check_rows(judge, GROUP, recording.rows_by_group[GROUP], events)
     assert [row for name, row in tables if name == "breaches"] == []
 
 
 @ALL
 def test_clients_that_are_no_members_have_no_history(recording: Recording) -> None:
-    judge = replace(recording.context, clients=replace(recording.context.clients, members={}))
+    judge = replace(recording.context, members={})
     tables = check_rows(judge, GROUP, recording.rows_by_group[GROUP], [])
     assert [row for name, row in tables if name == "breaches"] == []
 

@@ -4,7 +4,6 @@ from dataclasses import replace
 from typing import Any
 
 from kafka_protocol.coordinator_lines import JAVA
-from reference_coordinator.classic.releases import NEWEST, promised_by
 from reports.judgement.coordinators.coordinator_epochs import (
     LINES,
     CoordinatorEpochs,
@@ -14,15 +13,15 @@ from reports.judgement.group import check_rows, evidence_of
 from reports.judgement.log.log_places import Split
 from reports.judgement.log.merging import read_logs
 from reports.judgement.log.parsing import Parser
-from reports.judgement.run_context import RunContext
 from tests.recorded.logs import RECORDINGS
+from tests.reports.judgement.contexts import context
 
 RUNTIME = "org.apache.kafka.coordinator.common.runtime.CoordinatorRuntime"
 SERVICE = "org.apache.kafka.coordinator.group.GroupCoordinatorService"
 STARTING = f"Starting up. ({SERVICE})"
 LogLine = tuple[int, str]
 Row = dict[str, Any]
-JUDGE = RunContext(JAVA, NEWEST, promised_by(NEWEST), CoordinatorEpochs(None))
+JUDGE = context()
 
 
 def load(epoch: int, partition: int = 3) -> str:

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from reports.judgement.logged import REQUEST, Chunk
-from reports.judgement.missing.correlation_ids import CorrelationIds, KnownClients
+from reports.judgement.missing.correlation_ids import CorrelationIds
 from reports.judgement.recording import Recording
 from reports.judgement.run.deliveries import COPY
 from tests.recorded.logs import FETCHES, RECORDINGS
+from tests.reports.judgement.contexts import context
 
 of_wire = pytest.mark.parametrize("group", ["sessions", "fencing", "absent", "failover"])
 AT, CLIENT, CONNECTION, API, NUMBER = map(
@@ -36,7 +37,7 @@ def holes(recording: Recording, group: str, logged: Requests, age_ms: float = AG
     members = [one.name for one in recording.run.experiment.members()]
     names = {name: age_ms for one in members for name in (one, f"{one}.duplicate")}
     wire = frozenset() if group in ("static", "dynamic") else frozenset([group])
-    ids = CorrelationIds(group, KnownClients(wire, names))
+    ids = CorrelationIds(group, context(scripted=wire, metadata_age_ms=names))
     for row in logged:  # whatever chunks they come in
         ids.add([row])
     return [row["what"].partition(" requests")[0] for row in ids.rows()]
@@ -142,6 +143,6 @@ def test_one_altered_number_costs_no_memory(recording: Recording) -> None:
 def test_of_other_clients_nothing_is_known(recording: Recording) -> None:
     """Java's consumer numbers the requests of all its connections together."""
     logged = requests(recording, "sessions")[::2]
-    ids = CorrelationIds("sessions", KnownClients(frozenset(), {"another": AGE_MS}))
+    ids = CorrelationIds("sessions", context(metadata_age_ms={"another": AGE_MS}))
     ids.add(logged)
     assert list(ids.rows()) == []

@@ -11,6 +11,7 @@ from reports.judgement.clients.client_rules.findings import ClientRules
 from reports.judgement.clients.comparison import UNDELIVERED, Clients
 from reports.judgement.run.deliveries import Deliveries, read
 from reports.judgement.run.history import EVENTS, ClientEvent
+from tests.reports.judgement.contexts import context
 
 GROUP, MEMBER = "orders", "member-1"
 CONNECTION = "127.0.0.1:9092-127.0.0.1:50000"
@@ -47,7 +48,7 @@ def saw(at_ms):
 
 
 def judged(deliveries, requests, events):
-    clients = Clients(deliveries=deliveries)
+    clients = Clients(context(deliveries=deliveries))
     found = clients.add([(one, None, one.earliest_ms) for one in requests], events, float("inf"))
     return [*found, *clients.end()], clients.counts
 
@@ -168,7 +169,7 @@ def test_a_client_is_not_blamed_for_what_it_never_learned():
     ]
 
     def broken(deliveries):
-        rules = ClientRules(deliveries=deliveries)
+        rules = ClientRules(context(deliveries=deliveries))
         rules.add(joins, [79, 79, 0])
         return {row["rule"] for row in rules.rows()}
 

@@ -20,7 +20,7 @@ from reports.judgement.timelines.fenced_lines import (
     fencings,
     fits,
 )
-from reports.judgement.timelines.line_fields import FENCED
+from reports.judgement.timelines.member_lines import FENCED
 from reports.timing import FENCED_LATE_MS, UNLOGGED_MS
 from tests.recorded.logs import HISTORIES, RECORDINGS
 

@@ -13,7 +13,7 @@ from reports.judgement.disturbances import Disturbances
 from reports.judgement.findings import collect
 from reports.judgement.recording import Recording
 from reports.judgement.run.disturbance import Disturbance, Source
-from reports.judgement.timelines.line_fields import differences
+from reports.judgement.timelines.member_lines import differences
 from tests.reports.alter import compared
 
 Row = dict[str, Any]

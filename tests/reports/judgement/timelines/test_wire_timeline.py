@@ -7,7 +7,7 @@ import pytest
 
 from reference_coordinator.classic.effects import Reason
 from reference_coordinator.replay import ObservedRequest
-from reports.judgement.timelines.wire_timeline import Generations
+from reports.judgement.timelines.timeline import Generations
 
 MADE = "i-0c4ee9b1-8319-4106-a901-689a912bada8"
 

@@ -9,6 +9,7 @@ from reports.judgement.clients.client_rules.findings import ClientRules, about_c
 from reports.judgement.log.log_places import LogPlaces
 from reports.judgement.run.disturbance import Disturbance
 from reports.judgement.run.history import EVENTS, ClientEvent
+from tests.reports.judgement.contexts import context
 
 SESSION_MS, REBALANCE_MS = 6_000, 10_000
 ANSWERS_MS = 5.0
@@ -23,7 +24,7 @@ class Conversation:
         self.instance = instance
         self.broker = "1"
         self.generation = 0
-        self.rules = ClientRules(**rules)
+        self.rules = ClientRules(context(**rules), "g")
         self._lines = 0
         self.start()
 

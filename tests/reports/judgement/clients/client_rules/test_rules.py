@@ -4,9 +4,9 @@ import pytest
 
 from kafka_protocol.errors import Error
 from reference_coordinator.replay import Outage
-from reports.judgement.clients.absences import Absence
 from reports.judgement.clients.client_rules.findings import RULES
 from reports.judgement.run.deliveries import COPY
+from reports.judgement.run.disturbance import Absence
 from reports.judgement.run.machine_log import busy
 from tests.reports.judgement.clients.client_rules.conversation import Conversation
 
@@ -225,7 +225,7 @@ def test_processes_without_a_history_are_told_by_their_connections():
 
 
 def test_a_wire_script_may_break_rules():
-    assert member("i", follows_a_script=True).beat(FENCED).wait(500).join(FENCED).broken == {}
+    assert member("i", scripted=frozenset({"g"})).beat(FENCED).wait(500).join(FENCED).broken == {}
 
 
 def test_what_the_tap_sent_again_is_nothing_that_the_client_sent():

@@ -7,7 +7,7 @@ import pytest
 
 from reference_coordinator.replay import Stall
 from reports.judgement.run.disturbance import Disturbance, Source
-from reports.judgement.standstills import Signs, stood_still
+from reports.judgement.run.machine_log import Signs, stood_still
 
 
 def standstill(broker: str, from_ms: float, until_ms: float, cause: str) -> Disturbance:

@@ -8,18 +8,23 @@ import pytest
 
 from reference_coordinator.replay import ObservedRequest, Stall
 from reports.judgement.breaches import Breach
-from reports.judgement.clients.absences import Absent, absences
 from reports.judgement.disturbances import Disturbances
 from reports.judgement.findings import collect
-from reports.judgement.logged import Chunk, Requests
+from reports.judgement.logged import Chunk, HeldUp, Requests
+from reports.judgement.members import Absent
 from reports.judgement.recording import Recording
-from reports.judgement.run.disturbance import Disturbance, Source
+from reports.judgement.run.disturbance import Absence, Disturbance, Source
+from reports.judgement.run.faults import absences, faults_of
 from tests.recorded.logs import HISTORIES
 
 GROUP = "static"
 Entry = Mapping[str, Any]
 ALL = pytest.mark.parametrize("recording", HISTORIES.values(), ids=HISTORIES)
 MEMBERS = ("member.restart", "member.duplicate-instance")
+
+
+def absences_of(journal: Iterable[Entry]) -> tuple[Absence, ...]:
+    return absences(faults_of(journal))
 
 
 def moved(recording: Recording, by_ms: float) -> list[Entry]:
@@ -33,13 +38,13 @@ def moved(recording: Recording, by_ms: float) -> list[Entry]:
 def contradicted(recording: Recording, journal: Iterable[Entry]) -> list[str]:
     requests = Requests.of(Chunk.of(recording.rows_by_group[GROUP]))
     arrived = list(zip(requests.observed, requests.arrived_ms, strict=True))
-    found = Absent(absences(journal)).add(arrived)
+    found = Absent(absences_of(journal)).add(arrived)
     return [row["kind"] for row in found]
 
 
 @ALL
 def test_members_that_are_down_send_nothing(recording: Recording) -> None:
-    assert absences(recording.run.journal)
+    assert absences_of(recording.run.journal)
     assert contradicted(recording, recording.run.journal) == []
 
 
@@ -90,14 +95,21 @@ def test_a_request_while_its_member_is_down(
             ends = [("injected", 500 + within_ms), ("injected", down_ms - 50 - within_ms)]
         for after, ms in ends:
             one = stray(recording, journal, intent, after, ms)
-            judged = Absent(absences(journal))
+            judged = Absent(absences_of(journal))
             assert bool(list(judged.add([(one, one.earliest_ms)]))) == found
 
 
 def entries(fault: str, *events: tuple[str, float], **args: Any) -> list[Entry]:
     intent = {"fault": fault, "group": "g", "target": "m", "args": args}
     return [
-        {"event": event, "at_ms": at_ms, "fault_id": "f1", "healed": True}
+        {
+            "event": event,
+            "at_ms": at_ms,
+            "fault_id": "f1",
+            "healed": True,
+            "verified": True,
+            "witness": "",
+        }
         | (intent if event == "intent" else {})
         for event, at_ms in events
     ]
@@ -106,7 +118,7 @@ def entries(fault: str, *events: tuple[str, float], **args: Any) -> list[Entry]:
 @pytest.mark.parametrize("fault", ["member.restart", "member.kill"])
 def test_a_member_is_down_for_as_long_as_the_fault_says(fault: str) -> None:
     times = (("intent", 0.0), ("injected", 100.0), ("healed", 5_200.0))
-    (found,) = absences(entries(fault, *times, down_for_ms=5_000))
+    (found,) = absences_of(entries(fault, *times, down_for_ms=5_000))
     assert (found.client, found.from_ms, found.until_ms) == ("m", 100.0, 5_050.0)
 
 
@@ -127,14 +139,14 @@ def test_a_member_is_down_for_as_long_as_the_fault_says(fault: str) -> None:
     ],
 )
 def test_times_in_which_a_member_may_be_up(journal: list[Entry]) -> None:
-    assert absences(journal) == ()
+    assert absences_of(journal) == ()
 
 
 def test_a_duplicate_is_there_during_its_faults_alone() -> None:
     times = (("intent", 1_000.0), ("injected", 1_100.0), ("healed", 3_000.0))
     first = entries("member.duplicate-instance", *times, duplicate="m.duplicate")
     second = [{**one, "fault_id": "f2", "at_ms": one["at_ms"] + 5_000} for one in first]
-    found = absences([*first, *second])
+    found = absences_of([*first, *second])
     inf = float("inf")
     assert [(one.from_ms, one.until_ms) for one in found] == [
         (-inf, 950.0),
@@ -166,7 +178,7 @@ def test_what_waits_in_the_socket_of_a_broker_that_stands_still(
 ) -> None:
     times = (("intent", 2_000.0), ("injected", 2_300.0), ("healed", 17_400.0))
     journal = entries("member.kill", *times, down_for_ms=15_000)
-    absent = Absent(absences(journal), [] if pause is None else [pause])
+    absent = Absent(absences_of(journal), HeldUp([] if pause is None else [pause]).lateness)
     kinds = [row["kind"] for row in absent.add([read_at(read_ms)])]
     assert kinds == [Breach.SENT_WHILE_DOWN] * found
 
@@ -187,7 +199,7 @@ def test_what_waits_in_a_tap_on_a_busy_machine(
     """It may have waited from when its member went down until it arrived."""
     times = (("intent", 2_000.0), ("injected", 2_300.0), ("healed", 17_400.0))
     journal = entries("member.kill", *times, down_for_ms=15_000)
-    breaches = [*Absent(absences(journal)).add([read_at(4_000.0)])]
+    breaches = [*Absent(absences_of(journal)).add([read_at(4_000.0)])]
     found = collect([], [], [], [{"group": GROUP, **row} for row in breaches])
     busy = Disturbance(broker, from_ms, until_ms, "all waited", Source.PRESSURE)
     assert [one.kind for one in found] == [Breach.SENT_WHILE_DOWN]
@@ -203,7 +215,7 @@ def test_what_waits_behind_a_request_of_its_connection(
 ) -> None:
     """The broker answers the one before it at 3,000, and reads it then."""
     times = (("intent", 2_000.0), ("injected", 2_300.0), ("healed", 17_400.0))
-    absent = Absent(absences(entries("member.kill", *times, down_for_ms=15_000)))
+    absent = Absent(absences_of(entries("member.kill", *times, down_for_ms=15_000)))
     before = replace(read_at(2_250.0)[0], answered_ms=3_000.0)
     then = replace(read_at(arrives_ms)[0], connection=connection)
     kinds = [row["kind"] for row in absent.add([(before, 2_250.0), (then, arrives_ms)])]
@@ -242,5 +254,5 @@ def test_what_the_tap_holds_of_a_client_that_is_down(
     ]
     for after_ms, wrong in ((by_ms - 20, False), (by_ms + 20, True)):
         late = stray(recording, journal, intent, last, after_ms)
-        found = list(Absent(absences([*journal, *faults])).add([(late, late.earliest_ms)]))
+        found = list(Absent(absences_of([*journal, *faults])).add([(late, late.earliest_ms)]))
         assert bool(found) == wrong
