@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
-from reports.judgement.timelines.member_lines import FENCED
+from reports.judgement.timelines.member_lines import DOUBTFUL, FENCED
 from selftest.lies.group_lines import (
     DUPLICATES,
     FAULTY,
