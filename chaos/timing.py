@@ -85,6 +85,7 @@ TAP_START_S = 60.0
 TAP_END_S = 30.0
 """From the request to end until its process is gone."""
 TAP_ANSWER_S = 10.0
+"""For the answer to a command."""
 SAME_START_MS = 1_000
 """Two readings of when one process started differ by less."""
 

@@ -208,8 +208,8 @@ def _altered(name: str, run: Recording, group: str) -> tuple[Recording, Plain] |
     lines = LIES[name].tell(log)
     if lines is None:
         return None
-    told = SynthesizedRun(run.folder, run, group, tuple(lines), log.fenced)
-    return told, lambda: SynthesizedRun(run.folder, run, group, tuple(log.lines), log.fenced)
+    lie = SynthesizedRun(run.folder, run, group, tuple(lines), log.fenced)
+    return lie, lambda: SynthesizedRun(run.folder, run, group, tuple(log.lines), log.fenced)
 
 
 def _outcome(name: str, altered: Recording, plain: Plain, group: str, level: Level) -> str:

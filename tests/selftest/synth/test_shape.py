@@ -116,8 +116,8 @@ def test_a_lie_in_a_simulated_log_is_found(made: Path) -> None:
         log = GroupLines(recording, group)
         lines = LIES[name].tell(log)
         assert lines is not None
-        told = SynthesizedRun(made, recording, group, tuple(lines), log.fenced)
-        assert fails(told, group), name
+        lie = SynthesizedRun(made, recording, group, tuple(lines), log.fenced)
+        assert fails(lie, group), name
 
 
 def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(tmp_path: Path) -> None:
