@@ -279,10 +279,10 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose, partitions: 
     shown = list(dict.fromkeys([*planned, *drawn]))
     wanted: dict[str, Asked] = {
         **dict.fromkeys(("observed", "expulsions", "stops", "handovers"), Asked(shown)),
-        "client_findings": Asked(shown),
+        **dict.fromkeys(("client_findings", "joins"), Asked(shown)),
         "comparison": Asked(shown, wrong),
         "ownership": Asked(shown, below=partitions),
-        **dict.fromkeys(("joins", "heard"), Asked(drawn)),
+        "heard": Asked(drawn),
         **dict.fromkeys(("violations", "breaches", "member_lines", "departures"), Asked(wrong)),
     }
     total = sum((digest.rows for digest in digests.values()), Counter[str]())

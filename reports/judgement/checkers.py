@@ -2,7 +2,7 @@
 
 A checker is made for one group of a run. It takes the group's batches in order of time, and gives
 rows of tables, each with the name of its table. None depends on another. `CHECKERS` is the list of
-all but the replay (`evidence.GroupCheck`).
+all but the replay (`group_evidence.GroupCheck`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -113,7 +113,7 @@ def check_rows(
 
 
 def check_group(context: RunContext, group: str, chunks: Iterable[Chunk]) -> Iterator[Named]:
-    """Judge a group whose rows come in order of time, chunk by chunk; as `tables`.
+    """Judge a group whose rows come in order of time, chunk by chunk; as `check_rows`.
 
     No more is in memory than a chunk, what is under way, and what its rows are made of.
     """

@@ -45,7 +45,7 @@ Named = tuple[str, Json]  # a row of a table, behind the table's name
 Tables = Mapping[str, Sequence[Json]]
 """What rules expect of a group beside what was observed: rows without the group, by table."""
 PLACE = ("broker", "file", "line", "api", "client_id", "arrived_ms")
-"""The columns of `VIOLATIONS` that tell of the request."""
+"""The columns of the table `violations` that tell of the request."""
 _ID = REQUEST.index("id")
 _PLACE = itemgetter(*map(REQUEST.index, PLACE))
 
@@ -203,7 +203,7 @@ class GroupEvidence:
         return map(self._batch, self.kept)
 
     def placed(self, violations: Sequence[Violation]) -> list[Json]:
-        """Return rows of `VIOLATIONS`, without the group."""
+        """Return rows of the table `violations`, without the group."""
         ids = {found.request for found in violations}
         chunks = self.kept if ids else ()
         rows = {row[_ID]: row for chunk in chunks for row in chunk.requests if row[_ID] in ids}

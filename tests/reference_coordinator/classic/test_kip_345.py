@@ -1,7 +1,4 @@
-"""What KIP-345 promises and Kafka does not keep: each rule alone, and the profile.
-
-What a release does in the same plays stands in `test_departures`.
-"""
+"""What KIP-345 promises and Kafka does not keep: each rule alone, and the profile."""
 
 import pytest
 

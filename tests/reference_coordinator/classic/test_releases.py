@@ -7,8 +7,10 @@ import pytest
 from kafka_protocol.errors import Error
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import (
+    CHANGES,
     JAVA,
     KIP_345,
+    LINES,
     NEWEST,
     PROFILE_NAMES,
     PROFILES,
@@ -22,6 +24,13 @@ from reference_coordinator.classic.releases import (
 )
 
 RULES = {field.name for field in fields(Profile)} - {"name", "settings"}
+
+
+def test_every_change_is_of_a_release_line_that_has_its_coordinator() -> None:
+    """No profile would ever have another one."""
+    for coordinator, changes in CHANGES.items():
+        of = {change.release.rpartition(".")[0] for change in changes}
+        assert of <= {*LINES[coordinator]}, coordinator
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def test_a_card_says_what_is_allowed(bound, words, tmp_path):
 def test_a_pass_says_that_there_are_no_findings_and_no_gaps(passed):
     assert "Findings None: every response and every rebalance" in passed.text
     assert "No gaps: each log reaches from its broker's start to its end" in passed.text
-    assert "Why this is no pass" not in passed.text
+    assert "Why this is unknown" not in passed.text
     assert "groupquake run made-up-bounce --seed 42" in passed.text
 
 
