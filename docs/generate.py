@@ -190,9 +190,8 @@ def times() -> str:
     begins with "Measured", and "Test:" with a file.
     """
     lines = [
-        NOTE
-        + "These bound the verdict. A `test` is red if its bound is 0, or 20 times as long; without one "
-        "no test is known to be."
+        f"{NOTE}These bound the verdict. A `test` is red if its bound is 0, or 20 times as long;"
+        " without one no test is known to be."
     ]
     lines += _tables(BOUNDING, ("why", "measured", "test"))
     lines += ["", "These say how long something is waited for, or how often it is done."]
