@@ -189,9 +189,8 @@ def times() -> str:
     The docstring under a constant has up to three parts: why it is what it is, a sentence that
     begins with "Measured", and "Test:" with a file.
     """
-    lines = [
-        NOTE + "These bound the verdict. A `test` is red if its bound is 0, or 20 times as long."
-    ]
+    bounding = "These bound the verdict. A `test` is red if its bound is 0, or 20 times as long;"
+    lines = [f"{NOTE}{bounding} without one no test is known to be."]
     lines += _tables(BOUNDING, ("why", "measured", "test"))
     lines += ["", "These say how long something is waited for, or how often it is done."]
     lines += _tables(WAITING, ("why",))

@@ -90,7 +90,7 @@ def _with_known_fields(words: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class Command(Part):
-    """A member that is a program of yours, in any language.
+    """A member that is your own program, in any language.
 
     It runs in the folder from which groupquake was started. SIGTERM stops it cleanly, SIGKILL
     crashes it, SIGSTOP and SIGCONT pause it; each hits its whole process group. What it prints is

@@ -27,6 +27,7 @@ AWAY_S = 8
 LONGEST_S = 25
 """How long a fault may take until it is healed and verified, on a busy machine."""
 HOUR_S = 3_600.0
+"""Growth is given for each hour."""
 
 # Synthesized runs, since the first broker's start. In ms.
 ELECTED_MS = 900.0

@@ -261,7 +261,7 @@ def doctor(
     bootstrap: str, client_properties: Path | None, prefix: str,
     *, on: bool | None, log4j: bool, as_json: bool,
 ) -> Exit:  # fmt: skip
-    """Tell what a cluster of yours allows: releases, ACLs, loggers, and what is missing.
+    """Tell what your cluster allows: releases, ACLs, loggers, and what is missing.
 
     Nothing is created. --switch-on changes the levels of loggers alone; lines go where the
     brokers' log4j file sends them: put what --log4j prints there first, and restart the brokers.

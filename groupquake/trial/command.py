@@ -40,7 +40,7 @@ Json = dict[str, Any]
     metavar="NAME|COMMAND",
     multiple=True,
     required=True,
-    help="A client that comes with groupquake, `all` of them, or a program of yours as"
+    help="A client that comes with groupquake, `all` of them, or your own program as"
     " NAME=COMMAND, with fields such as {bootstrap} in it. Repeatable.",
 )
 @click.option("--kafka", metavar="VERSION", default="4.3.0", show_default=True,

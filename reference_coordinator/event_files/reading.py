@@ -11,12 +11,12 @@ window in which it was acted on.
 from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass, field, fields, replace
 from math import inf
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 
-from kafka_protocol.bodies import BODIES, problem
+from kafka_protocol.bodies import BODIES, EVER, problem
 from reference_coordinator.classic.profiles import Settings
 from reference_coordinator.replay.evidence import (
     LAST_MS,
@@ -88,7 +88,7 @@ class RequestLine(Struct, frozen=True):
     id: str
     connection: str
     api: str
-    api_version: int
+    api_version: Annotated[int, Meta(ge=0, lt=EVER)]
     client_id: str
     client_host: str
     request: dict[str, Any]
@@ -238,6 +238,9 @@ def _begun(text: str, number: int, before: EventSequence | None) -> EventSequenc
         raise _Malformed(f"config: {error}") from error
     if not all(0 <= value <= MAX_SETTING for value in astuple(settings)):
         raise _Malformed(f"config: a setting of a group is a number from 0 to {MAX_SETTING}")
+    for from_ms, until_ms in header.outages:
+        if from_ms > until_ms:
+            raise _Malformed(f"outages: one from {from_ms:g} ms ends before, at {until_ms:g} ms")
     return EventSequence(
         line=number,
         number=header.sequence,
