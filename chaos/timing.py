@@ -85,7 +85,7 @@ TAP_START_S = 60.0
 TAP_END_S = 30.0
 """From the request to end until its process is gone."""
 TAP_ANSWER_S = 30.0
-"""For the answer to a command, also on a busy machine: without one the tap is killed, and the run ends."""
+"""For the answer to a command, on a busy machine too: without one the tap is killed."""
 SAME_START_MS = 1_000
 """Two readings of when one process started differ by less."""
 

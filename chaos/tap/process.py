@@ -126,7 +126,9 @@ class Commands:
             self._process.wait(TAP_END_S)
         except subprocess.TimeoutExpired:
             self._kill()
-        with self._one_at_a_time:  # whoever waits for an answer sees that the process has ended
+        with (
+            self._one_at_a_time
+        ):  # a thread that waits for an answer learns that the process has ended
             self._connection.close()
 
     def _kill(self) -> None:
