@@ -7,7 +7,9 @@ The storm is the recorded run, multiplied to a size; steady evidence is synthesi
 """
 
 import json
+import lzma
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -23,7 +25,7 @@ import click
 import psutil
 
 from benchmarks import plain
-from benchmarks.evidence import multiply
+from benchmarks.evidence import RECORDED, multiply
 from benchmarks.table import HEAD, Line, table
 from kafka_protocol.request_log import COMPLETED
 from reference_coordinator.classic.releases import profile_for
@@ -113,7 +115,10 @@ def measure(row: str, folder: Path, pairs: int) -> Iterator[Line]:
 
 def report(folder: Path) -> Line:
     """Judge the recorded run by `groupquake report`, in a new process."""
-    multiply(0.1, folder)
+    shutil.copytree(RECORDED, folder, dirs_exist_ok=True)
+    for packed in folder.glob("brokers/*/group.log.xz"):
+        packed.with_suffix("").write_bytes(lzma.decompress(packed.read_bytes()))
+        packed.unlink()
     began = time.perf_counter()
     _run("groupquake", "report", str(folder))
     return Line("groupquake report, small run, cold", "", time.perf_counter() - began, "s", 5)

@@ -51,10 +51,10 @@ class Members:
         """
         self._ask(order, member=member, **identity)
 
-    def restart_as(self, instance_ids: Mapping[str, str]) -> None:
+    def restart_as(self, instance_ids: Mapping[str, str]) -> tuple[str, ...]:
         """Close members, then start each with an instance id: no id is used twice in between.
 
-        Raises WorkerGoneError, at the end, if a member is lost with its worker.
+        Returns those that are lost with their worker. Raises WorkerGoneError if all are.
         """
         lost: dict[str, WorkerGoneError] = {}
         for order in ("stop", "start"):
@@ -64,8 +64,9 @@ class Members:
                     self.order(order, member, identity)
                 except WorkerGoneError as error:
                     lost[member] = error
-        if lost:
+        if len(lost) == len(instance_ids):
             raise next(iter(lost.values()))
+        return tuple(lost)
 
     def begin(self, experiment: str, bootstrap: str, history: str) -> None:
         """Let a load process that waits for its run join this cluster; the others are paths."""

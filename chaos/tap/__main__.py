@@ -1,9 +1,11 @@
-"""The tap's process: commands on stdin, answers on stdout; it ends when stdin does."""
+"""The tap's process: its stdin is a socket for commands and answers; it ends when that does."""
 
 import asyncio
 import json
+import socket
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -31,35 +33,35 @@ def _done(tap: Tap, request: Mapping[str, Any]) -> Any:
     raise ValueError(f"{request} is not known")
 
 
-def _answer(number: int, **more: Any) -> None:
-    print(json.dumps({"id": number, **more}), flush=True)
-
-
 async def _run() -> None:
     loop = asyncio.get_running_loop()
-    stdin = asyncio.StreamReader(limit=_LONGEST_LINE)
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(stdin), sys.stdin)
-    start = json.loads(await stdin.readline())
+    connection = socket.socket(fileno=sys.stdin.fileno())
+    commands, answers = await asyncio.open_connection(sock=connection, limit=_LONGEST_LINE)
+
+    def answer(**reply: Any) -> None:
+        answers.write(json.dumps(reply).encode() + b"\n")
+
+    start = json.loads(await commands.readline())
     settings = msgspec.convert(
         start["settings"], TapSettings, str_keys=True, dec_hook=lambda _, text: Path(text)
     )
     tap = Tap(settings)
     listeners = {node: str(address) for node, address in tap.start().items()}
-    _answer(start["id"], ok=True, result=listeners)
+    answer(ok=True, result=listeners)
     loop.run_in_executor(None, load_readers, DECODED)
     try:
-        while line := await stdin.readline():  # until the runner closes it, or ends
-            request = json.loads(line)
-            try:
-                _answer(request["id"], ok=True, result=_done(tap, request))
-            except (ValueError, msgspec.ValidationError) as error:
-                _answer(request["id"], ok=False, error=f"{type(error).__name__}: {error}")
+        with suppress(ConnectionError):  # the runner was killed, and had an answer unread
+            while line := await commands.readline():  # until the runner closes it, or ends
+                try:
+                    answer(ok=True, result=_done(tap, json.loads(line)))
+                except (ValueError, msgspec.ValidationError) as error:
+                    answer(ok=False, error=f"{type(error).__name__}: {error}")
     finally:
         await tap.end()
 
 
 def main() -> None:
-    """Run until stdin ends."""
+    """Run until the runner ends its side of the socket."""
     try:
         asyncio.run(_run())
     except ChaosError as error:

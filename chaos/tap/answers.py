@@ -80,8 +80,8 @@ def rewritten(frame: bytes, api_key: int, version: int, listener: Listener) -> b
 def _listening(entry: Any, listener: Listener) -> Any:
     """Change an entry with the id, host and port of a broker; an error names none."""
     node = entry.broker_id if hasattr(entry, "broker_id") else entry.node_id
-    if node < 0:
-        return entry
+    if node < 0 or getattr(entry, "error_code", ErrorCode.none) != ErrorCode.none:
+        return entry  # with an error, a node that was never set is broker 0 without a host
     host, port = listener(node, Address(entry.host, entry.port))
     return replace(entry, host=host, port=port)
 

@@ -3,14 +3,14 @@
 import itertools
 import json
 import os
-import selectors
+import socket
 import ssl
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -77,55 +77,77 @@ class TapSettings:
 
 
 class Commands:
-    """Commands to the tap's process, a JSON line each on its stdin, and its answers on its stdout.
+    """Commands to the tap's process and its answers, a JSON line each on the socket of its stdin.
 
     They are carried out in the order in which they were given, from any thread.
     """
 
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        self._in, self._out = process.stdin, process.stdout
-        self._unread = b""
-        self._numbers = itertools.count()
+    def __init__(self, process: subprocess.Popen[bytes], connection: socket.socket) -> None:
+        self._process, self._connection = process, connection
         self._one_at_a_time = threading.Lock()
 
     def ask(self, within_s: float, **request: Any) -> Any:
         """Return what the tap answers; raises as `RunningTap`."""
-        with self._one_at_a_time:
-            number = next(self._numbers)
-            try:
-                self._in.write(json.dumps({"id": number, **request}).encode() + b"\n")
-                self._in.flush()
-                deadline = time.monotonic() + within_s
-                while (reply := json.loads(self._line(deadline)))["id"] != number:
-                    continue  # the answer to one that was not waited for any longer
-            except OSError as error:
-                raise TapGoneError(f"the tap has ended ({error}); see {LOG}") from error
+        deadline = time.monotonic() + within_s
+        try:
+            reply = self._reply(request, deadline)
+        except TimeoutError as error:
+            self._kill()  # else its rules could act on after the journal says that they ended
+            raise TapGoneError(
+                f"the tap did not answer within {within_s:g} s and was killed; see {LOG}"
+            ) from error
+        except OSError as error:
+            raise TapGoneError(f"the tap has ended ({error}); see {LOG}") from error
         if not reply["ok"]:
             raise ChaosError(f"the tap refused {request['do']}: {reply['error']}")
         return reply["result"]
 
-    def _line(self, deadline: float) -> bytes:
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._out, selectors.EVENT_READ)
-            while b"\n" not in self._unread:
-                if not selector.select(max(0.0, deadline - time.monotonic())):
-                    raise ChaosError(f"the tap does not answer; see {LOG}")
-                if not (read := os.read(self._out.fileno(), 1 << 16)):
-                    raise TapGoneError(f"the tap has ended; see {LOG}")
-                self._unread += read
-        line, _, self._unread = self._unread.partition(b"\n")
-        return line
+    def _reply(self, request: Mapping[str, Any], deadline: float) -> Any:
+        if not self._one_at_a_time.acquire(timeout=_left_s(deadline)):
+            raise TimeoutError
+        try:
+            self._connection.settimeout(_left_s(deadline))
+            self._connection.sendall(json.dumps(request).encode() + b"\n")
+            line = b""
+            while not line.endswith(b"\n"):
+                self._connection.settimeout(_left_s(deadline))
+                if not (read := self._connection.recv(1 << 16)):
+                    raise ConnectionError("it closed its connection")
+                line += read
+        finally:
+            self._one_at_a_time.release()
+        return json.loads(line)
+
+    def end(self) -> None:
+        """End the process by the end of its input, which it also sees if this process is killed."""
+        with suppress(OSError):  # it has ended
+            self._connection.shutdown(socket.SHUT_WR)
+        try:
+            self._process.wait(TAP_END_S)
+        except subprocess.TimeoutExpired:
+            self._kill()
+        with self._one_at_a_time:  # whoever waits for an answer sees that the process has ended
+            self._connection.close()
+
+    def _kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+
+def _left_s(deadline: float) -> float:
+    """Return how long it is until a deadline. Raises TimeoutError if it is over."""
+    left_s = deadline - time.monotonic()
+    if left_s <= 0:
+        raise TimeoutError
+    return left_s
 
 
 @dataclass(frozen=True, slots=True)
 class RunningTap:
     """The tap that runs; usable from any thread.
 
-    Every command raises TapGoneError if the tap's process has ended, and ChaosError if it runs and
-    does not answer: what was asked for may have been done then, or may yet be, before whatever is
-    asked later.
+    Every command raises TapGoneError if the tap's process has ended, or does not answer in time: it
+    is killed then, so that no rule outlasts the error. Raises ChaosError if the tap refuses it.
 
     `listeners` are the addresses for clients by broker id, and `bootstrap` all of them. `folder`
     has a folder with the `group.log` of each broker. `process_id` and `started_at_ms` are which
@@ -186,27 +208,30 @@ def running(settings: TapSettings) -> Iterator[RunningTap]:
     """Run the tap inside the block. Raises ChaosError if it does not start, or ended early."""
     settings.folder.mkdir(parents=True, exist_ok=True)
     log = settings.folder / LOG
-    with log.open("ab") as output:
+    ours, its = socket.socketpair()
+    with log.open("ab") as output, its:
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", "chaos.tap"],
             # it can import what we can
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
+            stdin=its.fileno(),
+            stdout=output,
             stderr=output,
             start_new_session=True,  # a signal to the runner's process group must not end it
         )
+    commands = Commands(process, ours)
     try:
-        tap = _started(process, settings, log)
+        tap = _started(process, commands, settings, log)
         yield tap
         if (code := process.poll()) is not None:
             raise TapGoneError(f"the tap ended early (exit code {code}); see {log}")
     finally:
-        _end(process)
+        commands.end()
 
 
-def _started(process: subprocess.Popen[bytes], settings: TapSettings, log: Path) -> RunningTap:
-    commands = Commands(process)
+def _started(
+    process: subprocess.Popen[bytes], commands: Commands, settings: TapSettings, log: Path
+) -> RunningTap:
     try:
         given = msgspec.to_builtins(settings, enc_hook=str)
         listeners = commands.ask(TAP_START_S, do="start", settings=given)
@@ -221,16 +246,3 @@ def _started(process: subprocess.Popen[bytes], settings: TapSettings, log: Path)
         started_at_ms=round(psutil.Process(process.pid).create_time() * 1000),
         _commands=commands,
     )
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the process by the end of its input, which it also sees if this process is killed."""
-    assert process.stdin is not None
-    assert process.stdout is not None
-    try:
-        process.stdin.close()
-        process.wait(TAP_END_S)
-    except (OSError, subprocess.TimeoutExpired):
-        process.kill()
-        process.wait()
-    process.stdout.close()

@@ -7,6 +7,7 @@ waits and processes the queue. `run_blocking` runs `close` and `kill` in a threa
 
 import os
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -34,6 +35,10 @@ class _Callback(NamedTuple):
     detail: Any
 
 
+class _Consumer(Consumer):
+    """A consumer that supports weak references."""
+
+
 class LibrdkafkaClient(Client):
     """A consumer; raises LoadtestError if librdkafka refuses its settings."""
 
@@ -48,7 +53,7 @@ class LibrdkafkaClient(Client):
         self._fatal: KafkaError | None = None
         self._polls = True
         try:
-            self._consumer: Consumer | None = Consumer(
+            self._consumer: _Consumer | None = _Consumer(
                 {
                     **consumer_settings(member.config, bootstrap),
                     "on_commit": lambda error, offsets: self._queue("committed", (error, offsets)),
@@ -120,11 +125,18 @@ class LibrdkafkaClient(Client):
         """End the consumer as a crash would: no LeaveGroup, no commit, sockets closed.
 
         It takes some ms, or about a session timeout if a commit to a frozen coordinator has no
-        response yet.
+        response yet. Raises LoadtestError if a reference to it remains and so keeps it running.
         """
+        assert self._consumer is not None, "a client ends once"
+        consumer = weakref.ref(self._consumer)
         self._end(list.clear)
+        if consumer() is not None:
+            raise LoadtestError(
+                f"{self._member.name!r} still runs, since a reference to its consumer remains;"
+                " discard this run and report it"
+            )
 
-    def _end(self, how: Callable[[list[Consumer]], Any]) -> None:
+    def _end(self, how: Callable[[list[_Consumer]], Any]) -> None:
         """End the consumer by `how` in a thread.
 
         `how` gets the only reference. Dropping it destroys the consumer with librdkafka's flag
@@ -139,7 +151,7 @@ class LibrdkafkaClient(Client):
             self.closed = bool(held)
             self._process_callbacks()
 
-    def _leave(self, held: list[Consumer]) -> None:
+    def _leave(self, held: list[_Consumer]) -> None:
         deadline_s = time.monotonic() + COMMIT_ANSWER_S
         while self._is_committing():
             if time.monotonic() > deadline_s:

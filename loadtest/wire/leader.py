@@ -86,13 +86,15 @@ def _cooperative_sticky(members: Sequence[Member], counts: Mapping[str, int]) ->
     """
     topics = {member.member_id: frozenset(member.subscription.topics) for member in members}
     owners = {one: claim[0] if len(claim) == 1 else "" for one, claim in _claims(members).items()}
-    shares, free = _empty(members), list[TopicPartition]()
+    # dicts as ordered sets: the search of a list for what moves would hold up all heartbeats
+    shares = {member_id: dict[TopicPartition, None]() for member_id in topics}
+    free = dict[TopicPartition, None]()
     for one in _partitions(members, counts):
         owner = owners.get(one, "")
-        (shares[owner] if one.topic in topics.get(owner, ()) else free).append(one)
+        (shares[owner] if one.topic in topics.get(owner, ()) else free)[one] = None
     shortest = _shortest(topics, shares)
     for one in free:
-        shares[shortest(one.topic)].append(one)
+        shares[shortest(one.topic)][one] = None
     is_level = False
     while not is_level:
         is_level, shortest = True, _shortest(topics, shares)
@@ -100,8 +102,8 @@ def _cooperative_sticky(members: Sequence[Member], counts: Mapping[str, int]) ->
             for one in reversed(list(shares[giver])):
                 taker = shortest(one.topic)
                 if len(shares[giver]) - len(shares[taker]) > 1:
-                    shares[giver].remove(one)
-                    shares[taker].append(one)
+                    del shares[giver][one]
+                    shares[taker][one] = None
                     is_level = False
     return {
         member_id: [one for one in share if owners.get(one, member_id) == member_id]
@@ -110,7 +112,7 @@ def _cooperative_sticky(members: Sequence[Member], counts: Mapping[str, int]) ->
 
 
 def _shortest(
-    topics: Mapping[str, Collection[str]], shares: Mapping[str, Sequence[TopicPartition]]
+    topics: Mapping[str, Collection[str]], shares: Mapping[str, Collection[TopicPartition]]
 ) -> Callable[[str], str]:
     """Return what finds the member with the shortest share, of those that want a topic.
 

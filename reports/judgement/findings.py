@@ -57,7 +57,7 @@ class Finding:
     since_ms: float | None = None
     seen_ms: float = 0.0
     about: str = ""
-    despite_lateness: bool = False  # it is one also if anything may be late for want of a CPU
+    despite_lateness: bool = False  # it is one even if everything may be late for want of a CPU
     may_be: Disturbance | None = None  # what may explain it, so that it is not proven
 
     @property

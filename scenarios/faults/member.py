@@ -292,6 +292,7 @@ class SwapInstance(Fault):
     """How long they keep the instance id of the other."""
 
     _own: Mapping[str, str] = {}
+    _lost: tuple[str, ...] = ()
     _began_ms: int = 0
     _healing_ms: int = 0
 
@@ -333,9 +334,15 @@ class SwapInstance(Fault):
         self._own = (self._hit.undo or {})["instance_ids"]
 
     def inject(self) -> None:
-        """Close both, and start each with the id of the other; they have not joined yet."""
+        """Close both, and start each with the id of the other; they have not joined yet.
+
+        If one is lost with its worker by then, none is started: nobody gets the id of a lost one.
+        """
         self._began_ms = now_ms()
-        self._context.members.restart_as(self._swapped)
+        for member in self._own:
+            self._context.members.order("stop", member)
+        for member, instance_id in self._swapped.items():
+            self._context.members.order("start", member, {"instance_id": instance_id})
 
     def verify(self) -> Finding:
         """Return whether the brokers let each join with the id of the other."""
@@ -344,12 +351,19 @@ class SwapInstance(Fault):
     def heal(self) -> str:
         """Close both, and start each with its own id; they have not joined yet."""
         self._healing_ms = now_ms()
-        self._context.members.restart_as(self._own)
-        return "both restarted with their own instance ids over the control channel"
+        self._lost = self._context.members.restart_as(self._own)
+        if not self._lost:
+            return "both restarted with their own instance ids over the control channel"
+        [there] = self._own.keys() - self._lost
+        how = f"{there} restarted with its own instance id over the control channel"
+        return f"{how}; {self._lost[0]}: lost with its worker"
 
     def verify_healed(self) -> Finding:
-        """Wait until the brokers let each join with its own id."""
-        return self._joined(self._own, self._healing_ms)
+        """Wait until the brokers let each join with its own id; one that is lost does not."""
+        ids = {member: one for member, one in self._own.items() if member not in self._lost}
+        found = self._joined(ids, self._healing_ms)
+        lost = "".join(f"; {member}: lost with its worker" for member in self._lost)
+        return Finding(found.holds and not lost, found.evidence + lost)
 
     @property
     def _swapped(self) -> Mapping[str, str]:

@@ -97,7 +97,7 @@ def make(spec: Spec, folder: Path, progress: Callable[[str], None]) -> Made:
 
 
 def _files(spec: Spec) -> Mapping[str, str]:
-    """Return the files beside the logs, by name; the killed broker's log had so many lines."""
+    """Return the files beside the logs, by name."""
     environment = {
         "kafka_version": spec.kafka,
         "coordinator": "java",

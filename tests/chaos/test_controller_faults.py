@@ -234,3 +234,18 @@ def test_a_new_identity_is_numbered_by_the_position_in_the_group(run, load, expe
         for n, name in enumerate(["mixed-dynamic-0", "mixed-dynamic-1", "lone"])
     }
     assert [entry["verified"] for entry in run.entries("verified")] == 3 * [True]
+
+
+SWAP = "{fault: member.swap-instance, members: [static-2, static-3], at: 0s, lasts: 100ms}"
+
+
+def test_the_journal_says_who_restarted_where_a_swap_lost_a_member(run, load, experiment):
+    load.gone = {"static-3"}
+    assert run.of(experiment(SWAP)) == GOOD
+    assert run.events("f1.1") == ["intent", "healed", "failed"]
+    [healed] = run.entries("healed")
+    assert healed["healed"]
+    assert healed["how"] == (
+        "static-2 restarted with its own instance id over the control channel;"
+        " static-3: lost with its worker"
+    )

@@ -1,7 +1,8 @@
-"""Clients that cannot be started: they have failed, and their users go on."""
+"""Clients that cannot be started or do not end: errors say so, and their users go on."""
 
 import json
 import resource
+from contextlib import closing
 
 import psutil
 import pytest
@@ -74,15 +75,36 @@ def test_there_may_be_as_many_connections_as_the_hard_limit_allows(few_descripto
     assert limit == most
 
 
-def test_a_member_that_librdkafka_refuses_has_failed(tmp_path):
-    config = MemberConfig("m", "g", "static", "i", ("t",), "nonsense", 6000, 500, 60000, 1000)
-    history, report = History(tmp_path / "history.jsonl"), lambda *_, **__: None
+@pytest.fixture
+def history(tmp_path):
+    with closing(History(tmp_path / "history.jsonl")) as history:
+        yield history
+
+
+def librdkafka_member(history, assignor):
+    """A member that no broker answers."""
+    config = MemberConfig("m", "g", "static", "i", ("t",), assignor, 6000, 500, 60000, 1000)
     start = lambda one: LibrdkafkaClient(one, "127.0.0.1:1", lambda call: call())
-    member = Member(config, start, history, lambda _: report)
+    return Member(config, start, history, lambda _: lambda *_, **__: None)
+
+
+def test_a_member_that_librdkafka_refuses_has_failed(history):
+    member = librdkafka_member(history, "nonsense")
     member.open()
     assert member.state == "failed"
     with pytest.raises(LoadtestError, match="'m' cannot be started: "):
         member.carry_out({"do": "start", "member": "m"})
-    history.close()
-    [line] = map(json.loads, (tmp_path / "history.jsonl").read_text().splitlines())
+    [line] = map(json.loads, history.path.read_text().splitlines())
     assert line["event"] == "ended"
+
+
+def test_a_consumer_that_lives_on_is_not_called_killed(history):
+    member = librdkafka_member(history, "range")
+    member.open()
+    user = member._client._consumer
+    with pytest.raises(LoadtestError, match="'m' still runs, since a reference"):
+        member.kill()
+    user.close()
+    member.open()
+    member.kill()
+    assert member.state == "killed"

@@ -260,7 +260,7 @@ def unreplicated(
 
 def _begun_ms(load: Load, lines: Sequence[LoggedRow]) -> float:
     """Return when a broker began to load a group: its lines about that come before the last one."""
-    times = [
+    times: list[float] = [
         line["at_ms"]
         for line in lines
         if line["broker"] == load.broker

@@ -84,8 +84,8 @@ def fits(due: ExpectedLine, line: Row) -> bool:
 
 def _is_within(due: ExpectedLine, line: Row) -> bool:
     """Tell whether a broker may have been at the request when it printed a line."""
-    broker = dict(due.says)["broker"]
-    return broker == line["broker"] and due.earliest_ms <= line["at_ms"] <= due.latest_ms
+    is_same: bool = dict(due.says)["broker"] == line["broker"]
+    return is_same and due.earliest_ms <= line["at_ms"] <= due.latest_ms
 
 
 @dataclass(slots=True)

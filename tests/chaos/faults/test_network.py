@@ -1,5 +1,6 @@
 """Faults on the wire: the rule and witness of each; the effects are in tests/chaos/tap."""
 
+import socket
 import subprocess
 import sys
 
@@ -28,11 +29,13 @@ RULES = {
 def running(tmp_path):
     """A tap whose process says nothing."""
     command = [sys.executable, "-c", "input()"]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     addresses = {1: "127.0.0.1:1", 2: "127.0.0.1:2"}
-    with subprocess.Popen(command, **pipes, bufsize=0) as process:  # nothing is left to flush
-        yield RunningTap(addresses, tmp_path / "tap", process.pid, 0, Commands(process))
-        process.kill()
+    ours, its = socket.socketpair()
+    with its:
+        process = subprocess.Popen(command, stdin=its)
+    commands = Commands(process, ours)
+    yield RunningTap(addresses, tmp_path / "tap", process.pid, 0, commands)
+    commands.end()
 
 
 def test_every_fault_on_the_wire_is_here():
@@ -132,17 +135,14 @@ def test_the_rules_end_with_the_taps_process(monkeypatch):
     assert heal_from_journal(undo) == "the tap has ended, and its rules with it"
 
 
-def test_a_rule_ends_with_its_tap_and_not_with_its_silence(running, monkeypatch):
+def test_a_rule_ends_with_its_tap(running, monkeypatch):
     monkeypatch.setattr("chaos.tap.process.TAP_ANSWER_S", 0.2)
     rule = WireRule(running, Rule("hold"), {})
     assert rule.remove() == "the rule was never in force"
-    rule.id = "r1"
-    process = psutil.Process(running.process_id)
-    process.suspend()
-    with pytest.raises(ChaosError, match="the tap does not answer"):
-        rule.remove()
-    process.kill()
-    with pytest.raises(TapGoneError):
+    psutil.Process(running.process_id).suspend()
+    with pytest.raises(TapGoneError, match="did not answer within"):
+        rule.put()
+    with pytest.raises(TapGoneError, match="the tap has ended"):
         rule.remove()
 
 

@@ -101,6 +101,16 @@ def test_only_addresses_change(api, version):
     assert after == expected
 
 
+@pytest.mark.parametrize("version", known_versions(KEYS["FIND_COORDINATOR"]))
+def test_a_coordinator_that_was_not_found_is_not_broker_0(version):
+    """Its id is 0 where the broker leaves it unset."""
+    unset = {"nodeId": 0, "host": "", "port": 0, "errorMessage": "not available",
+             "errorCode": Error.COORDINATOR_NOT_AVAILABLE}  # fmt: skip
+    body = {"throttleTimeMs": 3, **unset, "coordinators": [{"key": "g", **unset}]}
+    frame = frame_of("FIND_COORDINATOR", version, body)
+    assert rewritten(frame, KEYS["FIND_COORDINATOR"], version, listener) == frame
+
+
 def test_versions_before_node_endpoints_are_not_read():
     assert not is_rewritten(KEYS["FETCH"], 15)
     assert not is_rewritten(KEYS["PRODUCE"], 9)

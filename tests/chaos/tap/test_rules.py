@@ -3,24 +3,17 @@
 import base64
 import contextlib
 import json
-import os
-import signal
-import subprocess
-import sys
 import threading
 import time
 from types import SimpleNamespace
 
-import psutil
 import pytest
 
 from chaos import tap
 from chaos.errors import ChaosError
 from chaos.fault_context import FaultContext
 from chaos.tap import Rule
-from chaos.wire_rules import WireRule
 from kafka_protocol.errors import Error
-from kafka_protocol.tap_lines import ENDED, LOGGER
 from loadtest.wire import Connection, WireError
 from scenarios import MemberSpec
 from scenarios.durations import now_ms
@@ -279,65 +272,6 @@ def test_brokers_and_shares_are_chosen(tapped):
     again = tap.rules.ActiveRule("r", Rule("duplicate", probability=0.5, seed=3))
     drawn = sum(again._random.random() < 0.5 for _ in range(40))
     assert hits == drawn  # the seed decides
-
-
-def test_commands_that_make_no_sense_are_refused(tapped):
-    with pytest.raises(ChaosError, match="Invalid enum value"):
-        tapped.tap.add("rx", Rule("sever"))
-
-
-def test_the_tap_ends_with_its_parent(tapped, tmp_path):
-    """However the parent ends."""
-    program = (
-        "import sys, time; from pathlib import Path; from chaos import tap\n"
-        f"with tap.running(tap.TapSettings({{1: {tapped.cluster.bootstrap!r}}},"
-        f" Path({str(tmp_path)!r}))) as t:\n"
-        "    print(t.process_id, flush=True); time.sleep(600)"
-    )
-    parent = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
-    process = psutil.Process(int(parent.stdout.readline()))
-    os.kill(parent.pid, signal.SIGKILL)
-    parent.wait()
-    parent.stdout.close()
-    process.wait(30)
-
-
-def test_the_last_line_of_a_log_says_that_the_tap_ended(tapped, tmp_path):
-    """One that was killed says nothing."""
-    log = tmp_path / "1" / "group.log"
-    brokers = {1: tapped.cluster.bootstrap}
-    with tap.running(tap.TapSettings(brokers, tmp_path)):
-        assert log.read_text() == ""
-    (last,) = log.read_text().splitlines()
-    assert last.startswith("1 ")
-    assert last.endswith(f" {ENDED} ({LOGGER})")
-    with pytest.raises(tap.TapGoneError, match="ended early"):
-        run_and_kill(tap.TapSettings(brokers, tmp_path / "killed"))
-    assert (tmp_path / "killed" / "1" / "group.log").read_text() == ""
-
-
-def run_and_kill(settings):
-    with tap.running(settings) as running:
-        os.kill(running.process_id, signal.SIGKILL)
-        os.waitid(os.P_PID, running.process_id, os.WEXITED | os.WNOWAIT)
-
-
-def test_a_tap_that_answers_late_is_not_gone(tapped, monkeypatch):
-    """Its rule may be in force: it is open until the tap has removed it."""
-    monkeypatch.setattr("chaos.tap.process.TAP_ANSWER_S", 0.3)
-    rule = WireRule(tapped.tap, Rule("partition", ("nobody",)), {})
-    process = psutil.Process(tapped.tap.process_id)
-    process.suspend()
-    try:
-        with pytest.raises(ChaosError, match="does not answer"):
-            rule.put()
-        with pytest.raises(ChaosError, match="does not answer"):
-            rule.remove()
-    finally:
-        process.resume()
-    monkeypatch.setattr("chaos.tap.process.TAP_ANSWER_S", 30.0)
-    assert "which hit 0 requests" in rule.remove()
-    assert tapped.tap.hits() == {}
 
 
 class AnyMember(dict):

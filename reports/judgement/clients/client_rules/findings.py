@@ -116,9 +116,11 @@ class ClientRules:
 
     def _excused(self, name: str) -> list[Span]:
         context, mine = self.context, (self.group, name)
+        broken = (one for one in context.broken_wires if (one.group, one.client) == mine)
+        absent = (one for one in context.absences if (one.group, one.client) == mine)
         return [
-            *(one[2:4] for one in context.broken_wires if one[:2] == mine),
-            *(one[2:4] for one in context.absences if one[:2] == mine),
+            *((one.from_ms, one.until_ms) for one in broken),
+            *((one.from_ms, one.until_ms) for one in absent),
             *((one.from_ms, one.until_ms) for one in context.outages),
             *((one.from_ms, one.until_ms) for one in context.stalls if one.proven),
         ]
