@@ -37,7 +37,7 @@ def compare(
     if len(set(names)) < max(len(names), 2):
         raise click.UsageError("give two or more runs of different names")
     find_java()
-    with session(spark, 0, cache.folder() / "spark.log") as opened, explained(tables or runs[0]):
+    with explained(tables or runs[0]), session(spark, 0, cache.folder() / "spark.log") as opened:
         if tables is None:
             found = measures.of_runs(opened, runs)
         else:

@@ -22,8 +22,10 @@ from groupquake.commands.options import servers
 from groupquake.console import Console, json_lines
 from groupquake.exits import Exit, NotAuthorizedError
 from groupquake.external import PROTOCOLS, coordinator_of, settings_of
+from kafka_protocol.releases import number
 from kafka_protocol.request_log import LOGGER
 from scenarios.client_properties import KEYS, read_checked
+from scenarios.releases import LINES
 
 COORDINATOR_LOGGERS = {
     "java": "org.apache.kafka.coordinator.group",
@@ -151,10 +153,12 @@ def snippet(kafka: str) -> str:
     """Return what writes `group.log` beside the brokers' other logs, for their log4j file.
 
     It is what our own brokers of that release have, without what these write to `server.log`.
+    Raises UnsupportedError for a release that is too old.
     """
-    kind = "scala" if kafka.startswith(("2.", "3.")) else "java"
-    template = release_of(_whole(kafka), kind).logging.read_text()
-    made = (_log4j_1 if kind == "scala" else _log4j_2)(template)
+    newest = LINES[-1].first  # later ones are taken for it
+    major, minor = min(number(kafka)[:2], newest)
+    template = release_of(f"{major}.{minor}.0").logging
+    made = (_log4j_2 if (major, minor) == newest else _log4j_1)(template.read_text())
     return made.replace("${groupquake.folder}", "${kafka.logs.dir}")
 
 
@@ -165,6 +169,10 @@ _GROUP_LINES = re.compile(
 _LOG4J_1_HEAD = (
     "# into the brokers' log4j.properties; the log is in UTC: start them with -Duser.timezone=UTC"
 )
+_LOG4J_2_HEAD = """\
+# log4j2.yaml of the brokers: append this entry to Configuration.Appenders.File, and these to
+# Configuration.Loggers.Logger; add a list that is not there, and replace a logger of the same name
+"""
 _FILE, _ROLLING = "org.apache.log4j.FileAppender", "org.apache.log4j.RollingFileAppender"
 _ROLLS = """\
 log4j.appender.group.MaxFileSize=100MB
@@ -178,23 +186,18 @@ def _log4j_1(template: str) -> str:
 
 
 def _log4j_2(template: str) -> str:
-    """Lines that go to our `server.log`, too, go on to the brokers' own appenders.
-
-    Those of a logger below another one do not: the upper one would write them to `group.log` again.
-    """
+    """Lines that go to our `server.log`, too, go on to the brokers' own appenders."""
     own = yaml.safe_load(template)["Configuration"]
     loggers = own["Loggers"]["Logger"]
     for logger in loggers:
-        refs = logger["AppenderRef"]
-        logger["AppenderRef"] = [to for to in refs if to["ref"] == "group"]
-        below = any(logger["name"].startswith(f"{other['name']}.") for other in loggers)
-        if len(logger["AppenderRef"]) < len(refs) and not below:
+        refs = logger.get("AppenderRef", [])
+        if any(to["ref"] == "server" for to in refs):
+            logger["AppenderRef"] = [to for to in refs if to["ref"] == "group"]
             del logger["additivity"]
     appenders = [one for one in own["Appenders"]["File"] if one["name"] == "group"]
     parts = {"Appenders": {"File": appenders}, "Loggers": {"Logger": loggers}}
-    text: str = yaml.safe_dump(parts, sort_keys=False, width=200)
-    head = "# into the brokers' log4j2.yaml: each list into the one of its name\n"
-    return (head + text).replace("sys:groupquake.folder", "sys:kafka.logs.dir").rstrip("\n")
+    text: str = yaml.safe_dump(parts, sort_keys=False, width=200).rstrip("\n")
+    return _LOG4J_2_HEAD + text.replace("sys:groupquake.folder", "sys:kafka.logs.dir")
 
 
 def _or(ask: Callable[[], Any], otherwise: Any) -> Any:

@@ -32,7 +32,7 @@ def log_files(paths: Iterable[str], splits: Iterable[tuple[str, int, SplitSummar
 
 
 def _file(path: str, of_start: Mapping[int, SplitSummary]) -> Json:
-    splits = of_start.values()
+    splits = [*of_start.values()]
     counts = lambda name: sum((Counter(getattr(one, name)) for one in splits), Counter[str]())
     brokers, lines = counts("brokers"), [sum(one.statuses.values()) for one in splits]
     named = brokers or counts("said")
@@ -41,6 +41,8 @@ def _file(path: str, of_start: Mapping[int, SplitSummary]) -> Json:
         for one in splits
         if one.first_ms is not None and one.last_ms is not None
     ]
+    first_ms = (one.first_ms for one in splits if one.first_ms is not None)
+    last_ms = (one.last_ms for one in reversed(splits) if one.last_ms is not None)
     back_ms = [ended_ms - begun_ms for (_, ended_ms), (begun_ms, _) in pairwise(times)]
     return {
         "statuses": counts("statuses"),
@@ -52,8 +54,8 @@ def _file(path: str, of_start: Mapping[int, SplitSummary]) -> Json:
         "first_lines": dict(zip(of_start, accumulate(lines, initial=0), strict=False)),
         "copies": 0,
         "stock": sum(one.stock for one in splits),
-        "first_ms": times[0][0] if times else None,
-        "last_ms": times[-1][1] if times else None,
+        "first_ms": next(first_ms, None),
+        "last_ms": next(last_ms, None),
         "back_ms": max([0.0, *back_ms, *(one.back_ms for one in splits)]),
         "clusters": {cluster for one in splits for cluster in one.clusters},
         "others": {group for one in splits for group in one.others},

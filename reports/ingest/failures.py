@@ -7,7 +7,7 @@ Spark Connect) in another way. What identifies a cause is its own text, which al
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from errno import EACCES, EDQUOT, EEXIST, ENOSPC, ENOTDIR, EROFS
+from errno import EACCES, EDQUOT, EEXIST, ENOENT, ENOSPC, ENOTDIR, EROFS
 
 from reports.ingest.archive import RELEASE
 from reports.judgement.errors import EvidenceError, ExecutionError
@@ -66,8 +66,8 @@ _CAUSES: tuple[tuple[type[Exception], str, str], ...] = (
      "Spark's cluster does not answer, or ended ({cause}); start it, then repeat the command"),
 )  # fmt: skip
 _OF_SPARK = ("pyspark", "py4j", "grpc")
-_OF_DISKS = (ENOSPC, EDQUOT, EACCES, EROFS, ENOTDIR, EEXIST)
-"""Errors of files that this process writes itself."""
+_OF_DISKS = (ENOSPC, EDQUOT, EACCES, EROFS, ENOTDIR, EEXIST, ENOENT)
+"""Errors of files that this process writes itself, or of the Spark that it starts."""
 _LENGTH = 300
 
 

@@ -102,6 +102,8 @@ class SparkOptions:
 
 _rehearsing: list[threading.Thread] = []
 """What opens a session already."""
+_not_started: list[ExecutionError] = []
+"""Why it did not open one, where another try would take as long."""
 _opened: "list[SparkSession]" = []
 """The session that this process uses: PySpark knows of an active one by thread."""
 _stopping: list[threading.Thread] = []  # what stops the last session
@@ -111,7 +113,7 @@ def prepare(options: SparkOptions, size: int, log: Path, *, rehearsal: bool = Fa
     """Open a session on this machine in the background, with its workers, for `session` to take.
 
     In a rehearsal brokers may still run: it is niced. Nothing is started for another master, or
-    where the user configures Spark. Whatever goes wrong here, `session` runs into it, and says so.
+    where the user configures Spark. Whatever goes wrong here, `session` says so.
     """
     if _rehearsing or not options.plain or _running() is not None:
         return
@@ -124,20 +126,28 @@ def prepare(options: SparkOptions, size: int, log: Path, *, rehearsal: bool = Fa
 
 def _rehearse(options: SparkOptions, size: int, log: Path, niceness: int) -> None:
     """Open a session, and let a task on each core import what other tasks need."""
-    with suppress(Exception):
+    with suppress(Exception):  # `session` runs into it
         if os.getpriority(os.PRIO_PROCESS, 0) < niceness:
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), niceness)  # its JVM has it
-        _open(options, size, log).range(1_000).mapInArrow(_imported, "id LONG").toArrow()
+        try:
+            opened = _open(options, size, log)
+        except ExecutionError as error:
+            _not_started.append(error)
+        else:
+            opened.range(1_000).mapInArrow(_imported, "id LONG").toArrow()
 
 
 @contextmanager
 def session(options: SparkOptions, size: int, log: Path) -> "Iterator[SparkSession]":
     """Open a session for evidence of `size` bytes; an open session is used as it is.
 
-    Spark's own output goes to `log`. Raises EvidenceError where the cluster cannot be reached.
+    Spark's own output goes to `log`. Raises EvidenceError where the cluster cannot be reached, and
+    as `start_jvm`.
     """
     if _rehearsing:
         _rehearsing.pop().join()
+        if _not_started:
+            raise _not_started.pop()
     elif (running := _running()) is not None:
         yield running
         return
@@ -214,7 +224,8 @@ def start_jvm(conf: "SparkConf", log: Path, plain: bool = True) -> None:
     """Let PySpark start this process's JVM, if it has none; its output goes to `log`.
 
     It ends with this process. PySpark itself waits for ever for one that hangs. Raises
-    ExecutionError if it does not start: then it is ended.
+    ExecutionError if it does not start: then it is ended. Where there is none to start, or none
+    that answers, it raises what PySpark does.
     """
     from pyspark import SparkContext  # noqa: PLC0415 (it loads slowly)
     from pyspark.errors import PySparkRuntimeError  # noqa: PLC0415
@@ -223,17 +234,25 @@ def start_jvm(conf: "SparkConf", log: Path, plain: bool = True) -> None:
     if SparkContext._gateway is not None:  # noqa: SLF001 (PySpark has no public name for it)
         return
     started: list[Any] = []
+    failed: list[Exception] = []
     others = {*psutil.Process().children(recursive=True)}
     within_s = JVM_STARTS_S if plain else SUBMITTED_S
     with append_regular(log) as file:
 
         def launch() -> None:
-            with suppress(PySparkRuntimeError):  # the JVM ended
+            try:
                 started.append(launch_gateway(conf, {"stdout": file, "stderr": file}))
+            except PySparkRuntimeError:
+                pass  # the JVM ended
+            except Exception as error:  # noqa: BLE001 (the caller raises it)
+                failed.append(error)
 
         launching = threading.Thread(target=launch, daemon=True)
         launching.start()
         launching.join(within_s)
+        if failed:
+            _end_jvm(others)
+            raise failed[0]
         if not started:
             why = (
                 f"did not start within {within_s:g} s" if launching.is_alive() else "did not start"

@@ -69,3 +69,12 @@ def test_a_run_is_not_compared_with_itself(groupquake: Command, runs: tuple[str,
     done = groupquake("compare", *runs)
     assert done.code == 64
     assert "give two or more runs of different names" in done.err
+
+
+def test_a_spark_that_is_not_there_is_one_line(
+    process: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPARK_HOME", "/nonexistent")
+    done = process("compare", "one", "other")
+    assert done.code == 64
+    assert done.err.startswith("groupquake: /nonexistent/./bin/spark-submit: no such file")

@@ -1,7 +1,12 @@
 """Whose logs the files are, and what is doubtful about them."""
 
+from collections import Counter
+from datetime import UTC, datetime
+
 import pytest
 
+from reports.incident.log_files import log_files
+from reports.incident.stock_lines import USED, SplitSummary
 from reports.judgement.errors import EvidenceError
 from tests.reports.incident.incident_here import incident_of
 
@@ -55,6 +60,17 @@ def test_a_file_without_a_time_at_the_begin_of_a_line_overlaps_nothing() -> None
     assert notices(whole=failed("01:00", "a") + failed("09:00", "b"), half=behind_half) == {
         "half": ["has no line in the form [%d] %p %m (%c)%n"]
     }
+
+
+def test_a_damaged_time_at_an_end_of_a_split_leaves_the_others_of_its_file() -> None:
+    damaged = "[2026-11-99 10:00:00,000] INFO x (y)\n"
+    (file,) = incident_of({"log": (failed("01:00") + damaged).encode()})["files"]
+    at_ms = datetime(2026, 11, 23, 7, 1, 0, 357_000, UTC).timestamp() * 1000
+    assert (file["first_ms"], file["last_ms"]) == (at_ms, None)
+    times = [(None, None), (1.0, None), (2.0, 3.0), (None, 4.0), (None, None)]
+    splits = [SplitSummary(Counter([USED]), first_ms=first, last_ms=last) for first, last in times]
+    (file,) = log_files(["log"], [("log", at, split) for at, split in enumerate(splits)])
+    assert (file["first_ms"], file["last_ms"]) == (1.0, 4.0)
 
 
 def test_a_copy_is_no_doubt_about_clusters() -> None:

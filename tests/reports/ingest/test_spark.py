@@ -11,8 +11,9 @@ import psutil
 import pytest
 from pyspark import SparkConf, SparkContext
 
-from reports import ExecutionError
+from reports import EvidenceError, ExecutionError
 from reports.ingest import spark
+from reports.ingest.failures import explained
 
 EARLY = """
 import sys
@@ -32,6 +33,20 @@ with spark.session(options, 0, log) as opened:
     print(opened is early and opened.range(3).count())
 with spark.session(options, 0, log) as again:
     print(again is not early and again.range(4).count())
+"""
+FAILS = """
+import sys
+from pathlib import Path
+from reports import ExecutionError
+from reports.ingest import spark
+
+log, options = Path(sys.argv[1]), spark.SparkOptions("local[1]")
+spark.prepare(options, 0, log)
+try:
+    with spark.session(options, 0, log):
+        pass
+except ExecutionError as error:
+    print(error)
 """
 JVM = """
 import sys
@@ -61,6 +76,43 @@ def test_a_jvm_that_does_not_start_is_one_error_and_nothing_of_it_is_left(
     ours = psutil.Process().children(recursive=True)
     alive = [one for one in ours if one.status() != psutil.STATUS_ZOMBIE]
     assert [one for one in alive if one.environ().get("JAVA_HOME") == str(tmp_path)] == []
+
+
+def test_a_jvm_that_does_not_start_in_a_rehearsal_is_not_started_again(tmp_path: Path) -> None:
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text(f"#!/bin/sh\necho started >> {tmp_path}/starts\nexit 1\n")
+    java.chmod(0o755)
+    environment = os.environ | {"JAVA_HOME": str(tmp_path)}
+    program = [sys.executable, "-c", FAILS, str(tmp_path / "log")]
+    done = subprocess.run(program, env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("Spark's JVM did not start; "), done.stderr
+    assert (tmp_path / "starts").read_text() == "started\n"
+
+
+@pytest.mark.parametrize(
+    ("configured", "kind", "line"),
+    [
+        ({"SPARK_HOME": "/nonexistent"}, EvidenceError, "/nonexistent/.*: no such file or folder"),
+        (
+            {"PYSPARK_GATEWAY_PORT": "1", "PYSPARK_GATEWAY_SECRET": "x"},
+            ExecutionError,
+            "Spark's cluster does not answer, or ended .*refused",
+        ),
+    ],
+)
+def test_a_spark_of_the_users_that_is_not_there_is_one_line(
+    configured: dict[str, str],
+    kind: type[Exception],
+    line: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(SparkContext, "_gateway", None)
+    for name, value in configured.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(kind, match=line), explained("Spark"):
+        spark.start_jvm(SparkConf(), tmp_path / "log", plain=False)
 
 
 def test_the_jvm_ends_with_its_process_and_leaves_no_file(tmp_path: Path) -> None:
