@@ -63,7 +63,7 @@ for name, place, line in (
      "Compare judged runs: rebalances by reason, their time, partitions without an owner."),
     ("dev", "commands.dev:dev", "Fuzz brokers, and build archives and images."),
     ("doctor", "commands.doctor:doctor",
-     "Tell what a cluster of yours allows: releases, ACLs, loggers, and what is missing."),
+     "Tell what your cluster allows: releases, ACLs, loggers, and what is missing."),
     ("group", "commands.group:group", "Act on a consumer group of any cluster."),
     ("heal", "commands.heal:heal",
      "Heal the faults that a killed run left open, and end what it left."),

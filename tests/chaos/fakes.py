@@ -213,9 +213,10 @@ class FakeLoad:
             self.log.request(name, "HEARTBEAT", **who, error=Error.FENCED_INSTANCE_ID)
         elif state == "starting" and name not in self.lost:
             self.joins[name] += 1
-            self._state[name] = "joined"
+            unassigned = name in self.unassigned
+            self._state[name] = "silent" if unassigned else "joined"
             self.log.request(name, "JOIN_GROUP", **who, member_id=self.member_id(name))
-            error = Error.REBALANCE_IN_PROGRESS if name in self.unassigned else Error.NONE
+            error = Error.REBALANCE_IN_PROGRESS if unassigned else Error.NONE
             self.log.request(name, "SYNC_GROUP", **who, error=error)
             if name != member and member not in self.unnoticed:
                 self._state[member] = "superseded"
