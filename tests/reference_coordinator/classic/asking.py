@@ -1,8 +1,9 @@
-"""The requests of a play, with what most of them say."""
+"""The requests of a play, with what most of them say, and what becomes of them."""
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
 
 from kafka_protocol.errors import Error
 from reference_coordinator.classic.effects import (
@@ -13,6 +14,7 @@ from reference_coordinator.classic.effects import (
     HeartbeatResponse,
     JoinResponse,
     LeaveResponse,
+    Response,
     SyncResponse,
 )
 from reference_coordinator.classic.events import (
@@ -27,12 +29,38 @@ from reference_coordinator.classic.events import (
     SyncReceived,
 )
 from reference_coordinator.classic.state import Group, State
-from tests.reference_coordinator.classic.call import Call
 
 SESSION_MS = 10_000
 REBALANCE_MS = 30_000
 BOTH = ("range", "roundrobin")
 """What most members of a play support: `range` is then the selected protocol."""
+
+
+R = TypeVar("R", bound=Response)
+
+
+@dataclass(slots=True)
+class Call(Generic[R]):
+    """One request, with its answer once there is one."""
+
+    request: str
+    response: R | None = None
+
+    @property
+    def pending(self) -> bool:
+        """Whether the answer is still out."""
+        return self.response is None
+
+    @property
+    def answer(self) -> R:
+        """The answer; there must be one."""
+        assert self.response is not None, f"{self.request} is not answered yet"
+        return self.response
+
+    @property
+    def error(self) -> Error:
+        """The answer's error."""
+        return Error(self.answer.error)
 
 
 class Requests(ABC):
