@@ -111,12 +111,6 @@ def test_absent_dynamic_member_is_dropped_at_the_rebalance_timeout(play):
     assert play.heartbeat(absent.answer.member_id) is Error.UNKNOWN_MEMBER_ID
 
 
-# Who syncs after a rebalance -> who is removed when the pending-sync timer ends.
-SYNCING = pytest.mark.parametrize("static", [False, True])
-SPARED = {"2.8.1": False, "kip-345": True}
-"""What a proposal that leaves static members to their sessions has otherwise."""
-
-
 def joined(play: Playbook, *, static: bool) -> list[str]:
     """Bring a leader and two followers to CompletingRebalance; return their ids."""
     if static:
@@ -127,61 +121,48 @@ def joined(play: Playbook, *, static: bool) -> list[str]:
     return [leader, *sorted({call.answer.member_id for call in calls} - {leader})]
 
 
-@SYNCING
-@case("testRebalanceTimesOutWhenSyncRequestIsNotReceived", spares_statics=SPARED)
-def test_nobody_syncs(play, spares_statics, static):
-    """All are removed, and heartbeats do not help."""
+@pytest.mark.parametrize("static", [False, True], ids=["dynamic", "static"])
+@pytest.mark.parametrize(
+    "syncing", [(), ("leader",), ("followers",)], ids=["nobody", "leader", "followers"]
+)
+@case(
+    "testRebalanceTimesOutWhenSyncRequestIsNotReceived",
+    "testRebalanceTimesOutWhenSyncRequestIsNotReceivedFromFollowers",
+    "testRebalanceTimesOutWhenSyncRequestIsNotReceivedFromLeaders",
+    spares_statics={"2.8.1": False, "kip-345": True},
+)
+def test_who_does_not_sync_is_removed_at_the_rebalance_timeout(
+    play, spares_statics, static, syncing
+):
+    """Heartbeats do not help. A proposal leaves static members to their sessions.
+
+    With the leader's SyncGroup the group is Stable until then; who waits without it, and who is
+    left, receives REBALANCE_IN_PROGRESS.
+    """
     everyone = joined(play, static=static)
+    leader, *followers = everyone
+    syncs = [play.sync(m) for m in followers if "followers" in syncing]
+    if "leader" in syncing:
+        assert play.sync(leader).error is Error.NONE
+    before = State.STABLE if "leader" in syncing else State.COMPLETING_REBALANCE
+    late = [m for m in everyone if ("leader" if m == leader else "followers") not in syncing]
     play.after(REBALANCE_MS - 1, alive=everyone)
+    assert (play.state, play.rebalances) == (before, [Reason.NEW_MEMBER])
     assert [play.heartbeat(m) for m in everyone] == [Error.NONE] * 3
     play.after(1)
     if static and spares_statics:
-        assert (play.state, play.member_ids) == (State.COMPLETING_REBALANCE, set(everyone))
-        return
-    assert (play.state, play.generation, play.member_ids) == (State.EMPTY, 2, set())
-    assert play.rebalances == [Reason.NEW_MEMBER, Reason.PENDING_SYNC]
-    assert [play.heartbeat(m) for m in everyone] == [Error.UNKNOWN_MEMBER_ID] * 3
-
-
-@SYNCING
-@case("testRebalanceTimesOutWhenSyncRequestIsNotReceivedFromFollowers", spares_statics=SPARED)
-def test_leader_alone_syncs(play, spares_statics, static):
-    """The group is Stable until the followers are removed."""
-    leader, *followers = joined(play, static=static)
-    assert play.sync(leader).error is Error.NONE
-    assert play.state is State.STABLE
-    play.after(REBALANCE_MS - 1, alive=[leader, *followers])
-    assert play.rebalances == [Reason.NEW_MEMBER]
-    play.after(1)
-    if static and spares_statics:
-        assert play.rebalances == [Reason.NEW_MEMBER]
+        assert (play.state, play.member_ids) == (before, set(everyone))
         return
     assert play.rebalances == [Reason.NEW_MEMBER, Reason.PENDING_SYNC]
-    assert play.member_ids == {leader}
-    assert play.heartbeat(leader) is Error.REBALANCE_IN_PROGRESS
-    assert [play.heartbeat(m) for m in followers] == [Error.UNKNOWN_MEMBER_ID] * 2
+    assert play.member_ids == set(everyone) - set(late)
+    for member_id in everyone:
+        gone = Error.UNKNOWN_MEMBER_ID if member_id in late else Error.REBALANCE_IN_PROGRESS
+        assert play.heartbeat(member_id) is gone
+    assert (play.state is State.EMPTY) == (late == everyone)
+    assert [sync.error for sync in syncs] == [Error.REBALANCE_IN_PROGRESS] * len(syncs)
 
 
-@SYNCING
-@case("testRebalanceTimesOutWhenSyncRequestIsNotReceivedFromLeaders", spares_statics=SPARED)
-def test_followers_alone_sync(play, spares_statics, static):
-    """The leader is removed, the others receive REBALANCE_IN_PROGRESS."""
-    leader, *followers = joined(play, static=static)
-    syncs = [play.sync(follower) for follower in followers]
-    play.after(REBALANCE_MS - 1, alive=[leader])
-    assert all(sync.pending for sync in syncs)
-    play.after(1)
-    if static and spares_statics:
-        assert all(sync.pending for sync in syncs)
-        return
-    assert [sync.error for sync in syncs] == [Error.REBALANCE_IN_PROGRESS] * 2
-    assert play.member_ids == set(followers)
-    assert play.rebalances == [Reason.NEW_MEMBER, Reason.PENDING_SYNC]
-    assert play.heartbeat(leader) is Error.UNKNOWN_MEMBER_ID
-    assert [play.heartbeat(m) for m in followers] == [Error.REBALANCE_IN_PROGRESS] * 2
-
-
-@SYNCING
+@pytest.mark.parametrize("static", [False, True], ids=["dynamic", "static"])
 @case("testRebalanceDoesNotTimeOutWhenAllSyncAreReceived")
 def test_all_sync(play, static):
     """After its SyncGroup a member is removed only by its session timeout."""
