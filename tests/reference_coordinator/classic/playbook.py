@@ -112,22 +112,18 @@ class Playbook(Requests, Driver):
 
     @property
     def state(self) -> State:
-        """The group's state."""
         return self.group.state
 
     @property
     def generation(self) -> int:
-        """The group's generation."""
         return self.group.generation
 
     @property
     def leader(self) -> str | None:
-        """The leader's member id."""
         return self.group.leader
 
     @property
     def member_ids(self) -> set[str]:
-        """The ids of all members."""
         return set(self.group.members)
 
     @property

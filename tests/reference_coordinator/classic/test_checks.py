@@ -272,14 +272,6 @@ def test_session_range_comes_first(play, error):
     assert play.join("m", session_ms=9).error is error
 
 
-@pytest.mark.parametrize("version", [0, 1, 2, 3])
-def test_dynamic_member_of_old_versions_joins_in_one_step(play, version):
-    """KIP-394 begins with JoinGroup v4."""
-    call = play.join(client="c", version=version)
-    play.after(INITIAL_DELAY_MS)
-    assert (call.error, call.answer.member_id) == (Error.NONE, "c-1")
-
-
 # OffsetCommit and TxnOffsetCommit
 
 
