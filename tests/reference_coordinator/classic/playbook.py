@@ -64,12 +64,9 @@ __all__ = [
     "SESSION_MS",
     "Call",
     "Playbook",
-    "completing",
     "in_state",
     "listed",
-    "rejoin",
     "requests_in_hand",
-    "statics",
 ]
 
 INITIAL_DELAY_MS = 1_000
@@ -138,6 +135,32 @@ class Playbook(Requests, Driver):
     def member(self, instance: str) -> Member:
         """Return the member that an instance id stands for."""
         return self.group.members[self.id_of(instance)]
+
+    # How groups of static members begin and go on.
+
+    def completing(self, *instances: str, **settings: int) -> list[str]:
+        """Bring static members to CompletingRebalance, led by the first; return their member ids.
+
+        `settings` are those of `join`.
+        """
+        joins = [self.join(instance=instance, **settings) for instance in instances]
+        self.after(2 * self.profile.settings.initial_rebalance_delay_ms)
+        assert [join.error for join in joins] == [Error.NONE] * len(joins)
+        assert self.state is State.COMPLETING_REBALANCE
+        return [join.answer.member_id for join in joins]
+
+    def statics(self, *instances: str, **settings: int) -> list[str]:
+        """Form a Stable group of static members, as `completing` does.
+
+        The ids are `L-1` for the instance `L`. Generation 1, protocol `range`, everyone has work.
+        """
+        ids = self.completing(*instances, **settings)
+        self.sync_everyone()
+        return ids
+
+    def rejoin(self, *member_ids: str, **settings: int) -> list[Call[JoinResponse]]:
+        """Let static members join again with the ids they have."""
+        return [self.join(m, instance=m.partition("-")[0], **settings) for m in member_ids]
 
     # What happens to the coordinator.
 
@@ -245,33 +268,6 @@ def requests_in_hand(group: Group) -> set[str]:
     return {request for m in members for request in (m.join, m.sync) if request is not None}
 
 
-def completing(play: Playbook, *instances: str, **settings: int) -> list[str]:
-    """Bring static members to CompletingRebalance, led by the first; return their member ids.
-
-    `settings` are those of `Playbook.join`.
-    """
-    joins = [play.join(instance=instance, **settings) for instance in instances]
-    play.after(2 * play.profile.settings.initial_rebalance_delay_ms)
-    assert [join.error for join in joins] == [Error.NONE] * len(joins)
-    assert play.state is State.COMPLETING_REBALANCE
-    return [join.answer.member_id for join in joins]
-
-
-def statics(play: Playbook, *instances: str, **settings: int) -> list[str]:
-    """Form a Stable group of static members, as `completing` does.
-
-    The ids are `L-1` for the instance `L`. Generation 1, protocol `range`, everyone has work.
-    """
-    ids = completing(play, *instances, **settings)
-    play.sync_everyone()
-    return ids
-
-
-def rejoin(play: Playbook, *member_ids: str, **settings: int) -> list[Call[JoinResponse]]:
-    """Let static members join again with the ids they have."""
-    return [play.join(m, instance=m.partition("-")[0], **settings) for m in member_ids]
-
-
 def listed(*member_ids: str, protocol: str = "range") -> frozenset[tuple[str, str, str]]:
     """Return static members as the response to their leader lists them."""
     return frozenset((m, m.partition("-")[0], f"{protocol}:orders") for m in member_ids)
@@ -280,14 +276,14 @@ def listed(*member_ids: str, protocol: str = "range") -> frozenset[tuple[str, st
 def in_state(state: State) -> Playbook:
     """Bring a group of the static members L and F to a state; Empty is one that they have left."""
     play = Playbook()
-    statics(play, "L", "F")
+    play.statics("L", "F")
     match state:
         case State.EMPTY:
             play.leave(("", "L"), ("", "F"))
         case State.PREPARING_REBALANCE:
-            rejoin(play, "L-1")
+            play.rejoin("L-1")
         case State.COMPLETING_REBALANCE:
-            rejoin(play, "L-1", "F-1")
+            play.rejoin("L-1", "F-1")
         case State.DEAD:
             play.force(State.DEAD)
     assert play.state is state

@@ -12,10 +12,7 @@ from tests.reference_coordinator.classic.playbook import (
     REBALANCE_MS,
     SESSION_MS,
     Playbook,
-    completing,
     listed,
-    rejoin,
-    statics,
 )
 from tests.reference_coordinator.classic.releases import EVERY_RELEASE, by_rule
 
@@ -25,7 +22,7 @@ pytestmark = EVERY_RELEASE
 def stuck(play: Playbook) -> None:
     """Bring a group to where only its silent static leader, L-1, is left of it."""
     session_ms = 2 * REBALANCE_MS
-    statics(play, "L", "F", session_ms=session_ms)
+    play.statics("L", "F", session_ms=session_ms)
     dynamic = play.join_dynamic("d", session_ms=session_ms)
     play.after(REBALANCE_MS)
     assert dynamic.answer.leader == dynamic.answer.member_id
@@ -76,7 +73,7 @@ def test_rebalance_timeout_repeats_while_nobody_joins(play):
 
 @case("testRebalanceCompletesBeforeMemberJoins")
 def test_heartbeats_keep_a_static_member_in_the_group_not_in_the_generation(play):
-    statics(play, "S")
+    play.statics("S")
     dynamic = play.join_dynamic("d")
     for _ in range(4):
         play.after(REBALANCE_MS / 4 - 1)
@@ -114,7 +111,7 @@ def test_absent_dynamic_member_is_dropped_at_the_rebalance_timeout(play):
 def joined(play: Playbook, *, static: bool) -> list[str]:
     """Bring a leader and two followers to CompletingRebalance; return their ids."""
     if static:
-        return completing(play, "a", "b", "c")
+        return play.completing("a", "b", "c")
     calls = [play.join_dynamic(name) for name in "abc"]
     play.after(2 * INITIAL_DELAY_MS)
     leader = play.leader or ""
@@ -182,7 +179,7 @@ def test_pending_sync_timer_does_not_outlive_its_generation(play):
     member_id = dynamic.answer.member_id
     play.after(REBALANCE_MS - 1, alive=["L-1", "F-1", member_id])
     play.leave((member_id, None))
-    rejoin(play, "L-1", "F-1")
+    play.rejoin("L-1", "F-1")
     assert play.generation == 2
     play.after(REBALANCE_MS - 1, alive=["L-1", "F-1"])
     assert play.member_ids == {"L-1", "F-1"}
@@ -201,7 +198,7 @@ def test_pending_sync_timer(play, rebalances):
 
     Before, its heartbeats did not count in CompletingRebalance, so its session ended.
     """
-    completing(play, "L", "F")
+    play.completing("L", "F")
     assert (play.armed(TimerKind.SYNC) is not None) == bool(rebalances)
     play.sync("F-1")
     heard = play.profile.heartbeats_count_while_completing
@@ -231,7 +228,7 @@ def test_stale_sync_id_stops_timer(play, rebalances, left):
     """
     for others, stay in (("LF", {"L-1", "F-2"}), ("LFGH", left)):
         play = Playbook()
-        completing(play, *others)
+        play.completing(*others)
         play.sync("L-1")
         back = play.join(instance="F")
         assert play.sync(back.answer.member_id, instance="F").error is Error.NONE

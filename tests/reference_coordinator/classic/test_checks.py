@@ -13,10 +13,7 @@ from tests.reference_coordinator.classic.playbook import (
     INITIAL_DELAY_MS,
     SESSION_MS,
     Playbook,
-    completing,
     in_state,
-    rejoin,
-    statics,
 )
 from tests.reference_coordinator.classic.releases import (
     EVERY_RELEASE,
@@ -133,7 +130,7 @@ def test_group_that_nobody_knows(play):
 @by_rule("unknown_instance_is_refused", "error", {True: UNKNOWN, False: Error.NONE})
 def test_unknown_instance_is_refused(play, error):
     """Until 2.8 the member id alone counted then, but in JoinGroup."""
-    statics(play, "L", "F")
+    play.statics("L", "F")
     assert play.heartbeat("F-1", instance=NOBODY) is error
     assert play.sync("F-1", instance=NOBODY).error is error
     assert play.commit("F-1", instance=NOBODY) is error
@@ -150,7 +147,7 @@ def test_unknown_instance_is_refused(play, error):
 )
 def test_heartbeats_count_while_completing(play, error, session_ms):
     """Without the rule the response is REBALANCE_IN_PROGRESS, and the session is not extended."""
-    completing(play, "I1")
+    play.completing("I1")
     play.after(SESSION_MS - INITIAL_DELAY_MS - 1)
     assert play.heartbeat("I1-1", instance="I1") is error
     assert play.armed(TimerKind.SESSION, "I1-1") == session_ms
@@ -206,7 +203,7 @@ def test_protocol_type_and_name_in_sync_group(play):
 
     KIP-559. The answer repeats them. Before v5 a name is looked at before the state alone.
     """
-    completing(play, "L", "F")
+    play.completing("L", "F")
     refused = SyncResponse(Error.INCONSISTENT_GROUP_PROTOCOL)
     for member_id in ("L-1", "F-1"):
         for kind, name in (("connect", "range"), ("consumer", "roundrobin"), (None, "range")):
@@ -220,14 +217,14 @@ def test_protocol_type_and_name_in_sync_group(play):
     assert play.sync("L-1", version=4).answer == led.answer
     empty = SyncResponse(Error.NONE, "consumer", "range")
     assert play.sync("F-1", version=5, **right).answer == empty
-    rejoin(play, "L-1")
+    play.rejoin("L-1")
     assert play.sync("F-1", protocol="sticky").answer == refused
     assert play.sync("F-1", protocol="sticky", generation=0).error is OTHER_GENERATION
 
 
 def test_assignment_that_cannot_be_stored(play):
     """Everyone who waits gets the error, and the group starts over."""
-    completing(play, "L", "F")
+    play.completing("L", "F")
     play.hold_writes = True
     waiting = play.sync("F-1")
     leading = play.sync("L-1", **{"L-1": "all"})
@@ -241,12 +238,12 @@ def test_assignment_that_cannot_be_stored(play):
 
 def test_assignment_of_a_generation_that_is_over(play):
     """A write that comes out after the next rebalance began changes nothing."""
-    completing(play, "L", "F")
+    play.completing("L", "F")
     play.hold_writes = True
     leading = play.sync("L-1", **{"L-1": "all"})
     play.join("F-1", instance="F", subscription="payments")
     assert leading.answer == SyncResponse(REBALANCING)
-    rejoin(play, "L-1")
+    play.rejoin("L-1")
     assert (play.state, play.generation) == (State.COMPLETING_REBALANCE, 2)
     play.written(leading)
     assert play.state is State.COMPLETING_REBALANCE
@@ -286,7 +283,7 @@ def test_manual_commit(play, error, member_id, instance):
     Where it has members, these are checked as ever.
     """
     assert play.commit(member_id, instance=instance, generation=-1) is error
-    statics(play, "I1")
+    play.statics("I1")
     play.leave(("", "I1"))
     assert play.state is State.EMPTY
     assert play.commit(member_id, instance=instance, generation=-1) is error
@@ -314,7 +311,7 @@ def test_commit_to_unknown_group_v9(play, version, error):
 
 def test_commit_keeps_nobody_alive_in_completing_rebalance(play):
     """OffsetCommit restarts the session in Stable and PreparingRebalance alone."""
-    completing(play, "I1")
+    play.completing("I1")
     left_ms = play.armed(TimerKind.SESSION, "I1-1")
     play.after(left_ms - 1)
     assert play.commit("I1-1") is REBALANCING
@@ -363,7 +360,7 @@ def test_transactions_are_checked_as_a_whole(play, no_generation, unknown):
 
     What is left out counts since 3.0; old clients name neither and pass.
     """
-    completing(play, "I1")
+    play.completing("I1")
     for state in (State.COMPLETING_REBALANCE, State.STABLE):
         assert play.state is state
         commit = partial(play.commit, version=3, transactional=True)
@@ -385,7 +382,7 @@ def test_transactions_are_checked_as_a_whole(play, no_generation, unknown):
 @UNDER_ALL
 def test_transactions_keep_nobody_alive(play):
     """And a Dead group takes none."""
-    completing(play, "I1")
+    play.completing("I1")
     before = dict(play.timers)
     play.after(1)
     for state in (State.COMPLETING_REBALANCE, State.STABLE):

@@ -8,13 +8,7 @@ from reference_coordinator.classic.events import TimerKind
 from reference_coordinator.classic.state import State
 from reference_coordinator.timing import COMMITTED_WITHIN_MS
 from tests.reference_coordinator.classic.checklist import case
-from tests.reference_coordinator.classic.playbook import (
-    INITIAL_DELAY_MS,
-    SESSION_MS,
-    Playbook,
-    rejoin,
-    statics,
-)
+from tests.reference_coordinator.classic.playbook import INITIAL_DELAY_MS, SESSION_MS, Playbook
 from tests.reference_coordinator.classic.releases import EVERY_RELEASE, UNDER_ALL, by_rule
 
 pytestmark = EVERY_RELEASE
@@ -30,7 +24,7 @@ def described(member_id: str, instance: str | None, **fields: str) -> DescribedM
 @case("testDescribeGroupStableForStaticMember")
 def test_describe_a_stable_group(play):
     """Protocol, metadata and assignments of everyone."""
-    statics(play, "L", "F")
+    play.statics("L", "F")
     members = frozenset(
         described(f"{name}-1", name, metadata="range:orders", assignment=f"work of {name}-1")
         for name in "LF"
@@ -41,14 +35,14 @@ def test_describe_a_stable_group(play):
 @by_rule("describes_assignments_in_every_state", "assignment", {True: "work of L-1", False: ""})
 def test_describes_assignment_at_all_times(play, assignment):
     """A rebalancing group is described without protocol; in Scala without assignments, too."""
-    statics(play, "L")
+    play.statics("L")
     play.join(instance="N", client="c")
     members = frozenset(
         {described("L-1", "L", assignment=assignment), described("N-1", "N", client_id="c")}
     )
     for state in ("PreparingRebalance", "CompletingRebalance"):
         assert play.describe() == DescribeResponse(Error.NONE, state, "consumer", "", members)
-        rejoin(play, "L-1")
+        play.rejoin("L-1")
 
 
 @UNDER_ALL
@@ -56,7 +50,7 @@ def test_describe_an_empty_group(play):
     """It keeps its type, but no protocol; before its first member it has no type either."""
     play.join(client="c")
     assert play.describe() == DescribeResponse(Error.NONE, "Empty")
-    statics(play, "I1")
+    play.statics("I1")
     play.after(2 * SESSION_MS)
     assert "I1-1" not in play.member_ids
     assert play.describe() == DescribeResponse(Error.NONE, "Empty", "consumer")
@@ -73,7 +67,7 @@ def test_describe_a_group_that_does_not_exist(play, version, error):
 @UNDER_ALL
 def test_describe_elsewhere(play):
     """A broker that does not have the group, or not yet, has nothing to tell; no name is a name."""
-    statics(play, "I1")
+    play.statics("I1")
     play.unload()
     for error in (Error.NOT_COORDINATOR, Error.COORDINATOR_LOAD_IN_PROGRESS):
         assert play.describe() == DescribeResponse(error)
@@ -106,7 +100,7 @@ def test_describes_static_to_old_clients(play, error):
 )
 def test_describe_after_a_return_without_the_protocol(play, error, state):
     """Until 2.6.0 the group stays Stable with a member that does not speak its protocol."""
-    statics(play, "L", "F")
+    play.statics("L", "F")
     play.join(instance="F", protocols=("roundrobin",), version=6)
     response = play.describe()
     assert (response.error, response.state) == (error, state)
@@ -134,9 +128,9 @@ def test_describes_latest_client(play, client, host):
 def test_delete_a_group(play):
     """Only an Empty one goes, and then it never was; a Dead one is as good as gone."""
     assert play.delete() is Error.GROUP_ID_NOT_FOUND
-    statics(play, "I1")
+    play.statics("I1")
     assert play.delete() is Error.NON_EMPTY_GROUP
-    rejoin(play, "I1-1")
+    play.rejoin("I1-1")
     assert play.state is State.COMPLETING_REBALANCE
     assert play.delete() is Error.NON_EMPTY_GROUP
     play.join(instance="I2")
@@ -172,7 +166,7 @@ def test_describe_a_group_whose_tombstone_is_on_its_way(play, shown):
 
     Seen on 4.3.0: DeleteGroups, a JoinGroup that founds the group anew, DescribeGroups within 6 ms.
     """
-    statics(play, "I1")
+    play.statics("I1")
     play.leave(("", "I1"))
     assert play.delete() is Error.NONE
     assert play.describe() == DEAD
@@ -192,7 +186,7 @@ def test_describe_a_group_whose_tombstone_is_on_its_way(play, shown):
 )
 def test_requests_while_a_group_is_deleted(play, meanwhile):
     """In Scala it is Dead until its tombstone is written; in Java it is gone at once."""
-    statics(play, "I1")
+    play.statics("I1")
     play.leave(("", "I1"))
     play.hold_writes = True
     deleted = play.ask_to_delete()
@@ -221,7 +215,7 @@ def test_ids_given_out_by_a_deleted_group(play):
 @UNDER_ALL
 def test_a_group_that_expires(play):
     """Without members and offsets it is removed as if an operator had asked for it."""
-    statics(play, "I1")
+    play.statics("I1")
     play.leave(("", "I1"))
     play.expire()
     assert play.records[-1] is None

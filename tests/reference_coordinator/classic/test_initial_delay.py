@@ -10,13 +10,7 @@ from reference_coordinator.classic.effects import JoinResponse, Reason
 from reference_coordinator.classic.state import State
 from tests.reference_coordinator.classic.checklist import case
 from tests.reference_coordinator.classic.playbook import INITIAL_DELAY_MS as DELAY_MS
-from tests.reference_coordinator.classic.playbook import (
-    REBALANCE_MS,
-    SESSION_MS,
-    Playbook,
-    rejoin,
-    statics,
-)
+from tests.reference_coordinator.classic.playbook import REBALANCE_MS, SESSION_MS, Playbook
 from tests.reference_coordinator.classic.releases import EVERY_RELEASE, by_coordinator
 
 pytestmark = EVERY_RELEASE
@@ -90,7 +84,7 @@ def test_pending_and_returning_members_do_not_extend_the_delay(play):
 @by_coordinator("delays", scala=1, java=2)
 def test_newcomers_extend_every_initial_delay(play, delays):
     """Seen live on 3.9.1: both delay whenever the group was Empty, Java extends too."""
-    statics(play, "I1")
+    play.statics("I1")
     play.leave(("", "I1"))
     assert (play.state, play.generation) == (State.EMPTY, 2)
     first = play.join(instance="I1")
@@ -121,10 +115,10 @@ def test_newcomers_of_a_later_rebalance_do_not_extend_the_next_delay(play):
 
     The delay itself belongs to Empty -> PreparingRebalance alone.
     """
-    statics(play, "I1")
+    play.statics("I1")
     play.join(instance="I2")
     newcomer = play.join(instance="I3")
-    rejoin(play, "I1-1")
+    play.rejoin("I1-1")
     assert newcomer.answer.generation == 2
     play.leave(("", "I1"), ("", "I2"), ("", "I3"))
     assert play.state is State.EMPTY

@@ -12,9 +12,6 @@ from tests.reference_coordinator.classic.playbook import (
     REBALANCE_MS,
     SESSION_MS,
     Playbook,
-    completing,
-    rejoin,
-    statics,
 )
 from tests.reference_coordinator.classic.releases import under
 
@@ -47,7 +44,7 @@ def test_instance_keeps_its_place(kept):
 
 def test_replaced_id_stays_pending_sync(play, kept):
     """A follower that died between join and sync costs nothing once it is back."""
-    completing(play, "L", "F")
+    play.completing("L", "F")
     play.sync("L-1")
     back = play.join(instance="F")
     assert play.group.pending_syncs == (frozenset() if kept else {"F-1"})
@@ -59,7 +56,7 @@ def test_replaced_id_stays_pending_sync(play, kept):
 
 def test_sessions_wait_for_clients(play, kept):
     """A broker that starts takes up its groups, and who could not reach it yet is no less alive."""
-    statics(play, "I1", "I2")
+    play.statics("I1", "I2")
     play.start_loading()
     play.load(play.records[-1], requests_disabled=True)
     play.after(2 * SESSION_MS)
@@ -74,7 +71,7 @@ def test_sessions_wait_for_clients(play, kept):
 
 def test_sessions_begin_with_the_load_where_clients_can_tell(play, kept):
     """That the broker opens later, or has long done so, changes nothing."""
-    statics(play, "I1", "I2")
+    play.statics("I1", "I2")
     play.crash()
     play.after(SESSION_MS / 2)
     play.open()
@@ -85,8 +82,8 @@ def test_sessions_begin_with_the_load_where_clients_can_tell(play, kept):
 def test_sync_timer_spares_statics(play, kept):
     """An absent member has the time that its session gives it, and no less."""
     session_ms = 3 * REBALANCE_MS
-    statics(play, "L", "F", session_ms=session_ms)
-    rejoin(play, "L-1", session_ms=session_ms)
+    play.statics("L", "F", session_ms=session_ms)
+    play.rejoin("L-1", session_ms=session_ms)
     play.after(REBALANCE_MS)
     assert (play.state, play.generation) == (State.COMPLETING_REBALANCE, 2)
     play.sync("L-1")
@@ -118,12 +115,12 @@ def test_every_return_is_stored(play, kept, all_are_in):
 
     Its generation, the last that was stored, is another; so the member joins again.
     """
-    statics(play, "L", "F", "G")
-    rejoin(play, "L-1")
+    play.statics("L", "F", "G")
+    play.rejoin("L-1")
     back = play.join(instance="F")
     assert back.pending
     if all_are_in:
-        rejoin(play, "G-1")
+        play.rejoin("G-1")
         assert back.answer.generation == 2
     live = play.id_of("F")
     play.crash()
@@ -138,7 +135,7 @@ def test_every_return_is_stored(play, kept, all_are_in):
 
 def test_a_leader_s_return_is_stored_as_the_leader_s(play, kept):
     """The one who leads in the record stays the one who leads."""
-    statics(play, "L", "F")
+    play.statics("L", "F")
     play.join("F-1", instance="F", subscription="payments")
     assert play.state is State.PREPARING_REBALANCE
     play.join(instance="L")
@@ -150,7 +147,7 @@ def test_a_leader_s_return_is_stored_as_the_leader_s(play, kept):
 def test_a_newcomer_s_return_is_not_stored_before_it_is(play, kept, members):
     """No record knows it yet, so there is nothing to write anew."""
     if members:
-        statics(play, *members)
+        play.statics(*members)
     play.join(instance="N")
     stored = len(play.records)
     play.join(instance="N")
@@ -159,11 +156,11 @@ def test_a_newcomer_s_return_is_not_stored_before_it_is(play, kept, members):
 
 def test_changed_subscription_rebalances(play, kept):
     """KAFKA-12759: with the same protocol's name and other topics somebody has to assign anew."""
-    statics(play, "L", "F")
+    play.statics("L", "F")
     back = play.join(instance="F", subscription="orders,payments")
     assert back.pending == kept
     assert play.rebalances[1:] == ([Reason.MEMBER_METADATA] if kept else [])
     if kept:
-        (leading,) = rejoin(play, "L-1")
+        (leading,) = play.rejoin("L-1")
         members = {(member, metadata) for member, _, metadata in leading.answer.members}
         assert members == {("L-1", "range:orders"), ("F-2", "range:orders,payments")}

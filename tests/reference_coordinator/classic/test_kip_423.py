@@ -6,13 +6,7 @@ from kafka_protocol.errors import Error
 from reference_coordinator.classic.effects import JoinResponse, Reason
 from reference_coordinator.classic.releases import KIP_423, NEWEST
 from reference_coordinator.classic.state import State
-from tests.reference_coordinator.classic.playbook import (
-    INITIAL_DELAY_MS,
-    Playbook,
-    listed,
-    rejoin,
-    statics,
-)
+from tests.reference_coordinator.classic.playbook import INITIAL_DELAY_MS, Playbook, listed
 from tests.reference_coordinator.classic.releases import under
 
 REASONS = pytest.mark.parametrize("reason", ["RESTART", "TOPIC_METADATA_CHANGE", "UPGRADE"])
@@ -26,7 +20,7 @@ def test_restart_of_a_leader_that_kept_its_id(play, heard, version):
 
     If the reason counts, the response makes it leader, with skipAssignment from v9 on (KIP-814).
     """
-    statics(play, "L", "F")
+    play.statics("L", "F")
     back = play.join("L-1", instance="L", reason="RESTART", version=version)
     assert back.pending != heard
     assert play.rebalances[1:] == ([] if heard else [Reason.LEADER_REJOIN])
@@ -52,7 +46,7 @@ def test_restart_of_a_leader_that_kept_its_id(play, heard, version):
     ],
 )
 def test_who_may_give_which_reason(play, heard, member_id, instance, reason, rebalance):
-    statics(play, "L", "F")
+    play.statics("L", "F")
     back = play.join(member_id, instance=instance, reason=reason)
     expected = None if rebalance is Reason.JOIN_REASON and not heard else rebalance
     assert play.rebalances[1:] == ([] if expected is None else [expected])
@@ -63,7 +57,7 @@ def test_who_may_give_which_reason(play, heard, member_id, instance, reason, reb
 @pytest.mark.parametrize("reason", [None, "", "restart", "RESTART ", "rolling bounce", "UNKNOWN"])
 def test_unknown_reasons_change_nothing(play, heard, reason):
     """Only the proposal's own names are heard; the leader that gives another rebalances."""
-    statics(play, "L", "F")
+    play.statics("L", "F")
     assert play.join(instance="F", reason=reason).error is Error.NONE
     assert play.join("L-1", instance="L", reason=reason).pending
     assert play.rebalances[1:] == [Reason.LEADER_REJOIN]
@@ -71,7 +65,7 @@ def test_unknown_reasons_change_nothing(play, heard, reason):
 
 def test_reasons_are_not_read_before_v8(play, heard):
     """There is no field for them, so what stands there does not come from the wire."""
-    statics(play, "L", "F")
+    play.statics("L", "F")
     assert play.join(instance="F", reason="UPGRADE", version=7).error is Error.NONE
     assert play.join("L-1", instance="L", reason="RESTART", version=7).pending
 
@@ -89,7 +83,7 @@ def test_reasons_come_after_existing_checks(heard, reason):
         ("", {"instance": "N"}, Reason.NEW_MEMBER),
     ):
         play = Playbook()
-        statics(play, "L", "F")
+        play.statics("L", "F")
         assert play.join(member_id, reason=reason, **asked).pending
         assert play.rebalances[1:] == [rebalance]
     assert play.join("L-1", instance="F", reason=reason).error is Error.FENCED_INSTANCE_ID
@@ -110,8 +104,8 @@ def test_reasons_of_dynamic_members_are_ignored(play, heard, reason):
 @REASONS
 def test_reasons_count_in_stable_groups_only(play, heard, reason):
     """While it rebalances, joins mean what they always did."""
-    statics(play, "L", "F")
-    rejoin(play, "L-1")
+    play.statics("L", "F")
+    play.rejoin("L-1")
     for _ in range(2):
         assert play.join("F-1", instance="F", reason=reason).error is Error.NONE
         assert play.state is State.COMPLETING_REBALANCE

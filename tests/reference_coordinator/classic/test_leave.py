@@ -7,13 +7,7 @@ from reference_coordinator.classic.effects import JoinResponse, LeaveResponse, R
 from reference_coordinator.classic.events import Choices
 from reference_coordinator.classic.state import State
 from tests.reference_coordinator.classic.checklist import case
-from tests.reference_coordinator.classic.playbook import (
-    INITIAL_DELAY_MS,
-    Call,
-    Playbook,
-    rejoin,
-    statics,
-)
+from tests.reference_coordinator.classic.playbook import INITIAL_DELAY_MS, Call, Playbook
 from tests.reference_coordinator.classic.releases import EVERY_RELEASE, by_coordinator, by_rule
 
 pytestmark = EVERY_RELEASE
@@ -31,7 +25,7 @@ def test_only_valid_members_leave(play):
 
     An instance id alone removes the member that holds it.
     """
-    statics(play, "L", "F", "G")
+    play.statics("L", "F", "G")
     for leaving, stay in (
         ([("other", "L", FENCED)], {"L-1", "F-1", "G-1"}),
         ([("", "G", GONE), ("invalid-member", "F", FENCED)], {"L-1", "F-1"}),
@@ -54,7 +48,7 @@ def test_members_leave_in_one_request():
         leaving = ("", "L"), ("", "F")
         unknown = tuple((*member, UNKNOWN) for member in leaving)
         assert play.leave(*leaving, version=version) == LeaveResponse(Error.NONE, unknown)
-        statics(play, "L", "F")
+        play.statics("L", "F")
         leaving = ("L-1", "L"), ("", "F")
         left = play.leave(*leaving, version=version)
         assert left == LeaveResponse(Error.NONE, tuple((*member, GONE) for member in leaving))
@@ -67,7 +61,7 @@ def test_the_members_error_stands_at_the_top_up_to_version_2():
     for version in (0, 1, 2):
         play = Playbook()
         assert play.leave(("m", None), version=version) == LeaveResponse(UNKNOWN)
-        statics(play, "I1")
+        play.statics("I1")
         assert play.leave(("m", None), version=version) == LeaveResponse(UNKNOWN)
         assert play.leave(("I1-1", None), version=version) == LeaveResponse(Error.NONE)
         assert play.state is State.EMPTY
@@ -80,7 +74,7 @@ def test_the_members_error_stands_at_the_top_up_to_version_2():
 )
 def test_dead_group_and_wrong_coordinator_answer_for_the_request_as_a_whole(play):
     """However many leave."""
-    statics(play, "L", "F")
+    play.statics("L", "F")
     play.force(State.DEAD)
     for error in (Error.COORDINATOR_NOT_AVAILABLE, Error.NOT_COORDINATOR):
         assert play.leave(("L-1", "L"), version=2) == LeaveResponse(error)
@@ -134,7 +128,7 @@ def test_members_and_a_pending_one_leave_in_one_request(play, unknown):
 @by_coordinator("reasons", scala=[], java=[Reason.LEAVE])
 def test_leave_of_a_pending_member_is_a_step_like_any_other(play, reasons):
     """Seen live on 3.9.1: in Java a group rebalances for one that had no part in it."""
-    statics(play, "I1")
+    play.statics("I1")
     pending = play.join(client="c").answer.member_id
     play.leave((pending, None))
     assert play.rebalances == [Reason.NEW_MEMBER, *reasons]
@@ -153,8 +147,8 @@ def test_leave_is_one_step(play, rebalances, empty_in):
     B and C hold up the join phase that A waits in. In Scala it ends when both are out, so A, out
     next, leaves generation 2; in Java all three leave generation 1.
     """
-    statics(play, "A", "B", "C")
-    (waiting,) = rejoin(play, "A-1")
+    play.statics("A", "B", "C")
+    (waiting,) = play.rejoin("A-1")
     left = play.leave(("B-1", "B"), ("", "C"), ("A-1", "A"))
     assert [error for _, _, error in left.members] == [Error.NONE] * 3
     seen = [(t.reason, t.member_id) for t in play.transitions if t.reason is not None]
@@ -166,15 +160,15 @@ def test_leave_is_one_step(play, rebalances, empty_in):
 @by_coordinator("member_id", scala="F-1", java="")
 def test_leave_names_the_member_that_made_the_group_rebalance(play, member_id):
     """Scala's line names the member, Java's repeats the ids as they were sent."""
-    statics(play, "L", "F")
+    play.statics("L", "F")
     play.leave(("", "F"))
     assert play.transitions[-1].member_id == member_id
 
 
 def test_leave_during_completing_rebalance_fails_pending_syncs(play):
     """Pending SyncGroups are answered REBALANCE_IN_PROGRESS, without an assignment."""
-    statics(play, "L", "F")
-    rejoin(play, "L-1", "F-1")
+    play.statics("L", "F")
+    play.rejoin("L-1", "F-1")
     waiting = play.sync("F-1", instance="F")
     play.leave(("L-1", "L"))
     assert waiting.answer == SyncResponse(Error.REBALANCE_IN_PROGRESS, assignment="")
@@ -187,11 +181,11 @@ def test_any_other_member_may_succeed_a_leader_that_leaves(play, picked):
 
     So not a newcomer; and the member it picks must have joined.
     """
-    statics(play, "L", "F", "G")
+    play.statics("L", "F", "G")
     play.leave(("L-1", "L"))
     newcomer = play.join(instance="N")
     play.choices = Choices(leader=picked)
-    rejoin(play, "F-1", "G-1")
+    play.rejoin("F-1", "G-1")
     leader = newcomer.answer.leader
     assert leader in {"F-1", "G-1"} if picked == "N-1" else leader == picked
 
@@ -206,7 +200,7 @@ def test_pending_may_name_an_instance(play, with_known, with_unknown):
 
     Those named before it in the request have left by then, those after it stay.
     """
-    statics(play, "I1", "I2", "I3")
+    play.statics("I1", "I2", "I3")
     pending = play.join(client="c").answer.member_id
     assert play.leave((pending, "I1")).members == ((pending, "I1", with_known),)
     pending = play.join(client="c").answer.member_id

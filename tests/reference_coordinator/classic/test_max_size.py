@@ -13,14 +13,8 @@ from tests.reference_coordinator.classic.playbook import (
     SESSION_MS,
     Call,
     Playbook,
-    rejoin,
-    statics,
 )
-from tests.reference_coordinator.classic.releases import (
-    EVERY_RELEASE,
-    UNDER_ALL,
-    by_rule,
-)
+from tests.reference_coordinator.classic.releases import EVERY_RELEASE, UNDER_ALL, by_rule
 
 pytestmark = EVERY_RELEASE
 
@@ -142,9 +136,9 @@ def test_member_that_waits_already_is_not_shed():
 def test_members_stay_in_a_group_of_just_the_size():
     """A known member of a full group may join again in every state."""
     play = Playbook(max_size=2)
-    statics(play, "L", "F")
-    assert rejoin(play, "F-1")[0].error is Error.NONE
-    first, again, _ = rejoin(play, "L-1", "L-1", "F-1")
+    play.statics("L", "F")
+    assert play.rejoin("F-1")[0].error is Error.NONE
+    first, again, _ = play.rejoin("L-1", "L-1", "F-1")
     assert (first.pending, again.pending) == (True, False)  # the client took its first back
     assert play.state is State.COMPLETING_REBALANCE
 
@@ -164,7 +158,7 @@ def test_refused_instance_is_forgotten(forgets):
     Nobody can fence or remove it by its instance; it lives on by its member id.
     """
     play = Playbook(max_size=2)
-    statics(play, "L", "F")
+    play.statics("L", "F")
     assert play.join(instance="F").answer == FULL
     assert ("F" in play.group.static_ids) is not forgets
     assert "F-1" in play.member_ids
@@ -177,7 +171,7 @@ def test_refused_instance_is_forgotten(forgets):
 def test_instance_that_was_forgotten_joins_as_another(forgets):
     """With the room that somebody leaves: two members then have one instance id."""
     play = Playbook(max_size=3)
-    statics(play, "L", "F", "G")
+    play.statics("L", "F", "G")
     assert play.join(instance="F").answer == FULL
     play.leave(("", "G"))
     assert play.join(instance="F").pending
@@ -234,7 +228,7 @@ def test_refused_pending_stays(pending):
     rebalance timeout (seen live on 3.9.1).
     """
     play = Playbook(max_size=2)
-    (first,) = statics(play, "I1")
+    (first,) = play.statics("I1")
     refused = play.join(client="c").answer.member_id
     second = play.join(instance="I2")
     play.join(first, instance="I1")

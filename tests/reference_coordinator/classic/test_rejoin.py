@@ -12,10 +12,7 @@ from tests.reference_coordinator.classic.playbook import (
     REBALANCE_MS,
     SESSION_MS,
     Playbook,
-    completing,
     listed,
-    rejoin,
-    statics,
 )
 from tests.reference_coordinator.classic.releases import EVERY_RELEASE
 
@@ -27,8 +24,8 @@ LONG_MS = 100_000
 def test_leader_that_joins_again_starts_a_rebalance():
     """The silent follower's session ends before it."""
     play = Playbook(initial_delay_ms=50)
-    statics(play, "L", "F", session_ms=250)
-    (again,) = rejoin(play, "L-1", session_ms=250)
+    play.statics("L", "F", session_ms=250)
+    (again,) = play.rejoin("L-1", session_ms=250)
     assert play.rebalances == [Reason.NEW_MEMBER, Reason.LEADER_REJOIN]
     play.after(249)
     assert again.pending
@@ -57,12 +54,12 @@ def test_dynamic_leader_that_joins_again_starts_a_rebalance(play):
 )
 def test_group_without_members_or_future_takes_no_old_member_back(play, state):
     """Dead, Empty though they are still there, or Empty since they left."""
-    statics(play, "L", "F")
+    play.statics("L", "F")
     if state is None:
         play.leave(("", "L"), ("", "F"))
     else:
         play.force(state)
-    (again,) = rejoin(play, "L-1")
+    (again,) = play.rejoin("L-1")
     dead = state is State.DEAD
     error = Error.COORDINATOR_NOT_AVAILABLE if dead else Error.UNKNOWN_MEMBER_ID
     assert again.answer == JoinResponse(error, "L-1")
@@ -78,9 +75,9 @@ def test_changed_follower_starts_a_rebalance(play, completing):
 
     Other metadata under the same protocol names counts as a change, too.
     """
-    statics(play, "L", "F", session_ms=LONG_MS)
+    play.statics("L", "F", session_ms=LONG_MS)
     if completing:
-        rejoin(play, "L-1", "F-1", session_ms=LONG_MS)
+        play.rejoin("L-1", "F-1", session_ms=LONG_MS)
         assert play.state is State.COMPLETING_REBALANCE
     generation = play.generation + 1
     again = play.join("F-1", instance="F", protocols=("roundrobin",), session_ms=LONG_MS)
@@ -93,9 +90,9 @@ def test_changed_follower_starts_a_rebalance(play, completing):
         Error.NONE, "F-1", generation, "consumer", "roundrobin", "F-1", members=members
     )
     other = Playbook()
-    statics(other, "L", "F")
+    other.statics("L", "F")
     if completing:
-        rejoin(other, "L-1", "F-1")
+        other.rejoin("L-1", "F-1")
     assert other.join("F-1", instance="F", subscription="orders,payments").pending
     assert other.rebalances[-1] is Reason.MEMBER_METADATA
 
@@ -156,7 +153,7 @@ def test_generation_without_members(play):
 @case("testElectNewJoinedLeader")
 def test_lead_of_a_silent_leader_passes_to_who_waits(play, offered):
     """However many are silent beside it."""
-    statics(play, "L", "F", "G", session_ms=LONG_MS)
+    play.statics("L", "F", "G", session_ms=LONG_MS)
     again = play.join("F-1", instance="F", subscription="payments", session_ms=LONG_MS)
     play.choices = Choices(leader=offered)
     play.after(REBALANCE_MS)
@@ -168,9 +165,9 @@ def test_lead_of_a_silent_leader_passes_to_who_waits(play, offered):
 @case("testStaticMemberLeaderFailToRejoinBeforeRebalanceTimeout")
 def test_either_of_those_who_came_may_lead(play, picked):
     """The silent leader stays a member, and cannot be picked."""
-    statics(play, "L", "F", session_ms=LONG_MS)
+    play.statics("L", "F", session_ms=LONG_MS)
     newcomer = play.join(instance="N", session_ms=LONG_MS)
-    (again,) = rejoin(play, "F-1", session_ms=LONG_MS)
+    (again,) = play.rejoin("F-1", session_ms=LONG_MS)
     play.choices = Choices(leader=picked)
     play.after(REBALANCE_MS)
     refused = picked if picked == "L-1" else ""
@@ -190,9 +187,9 @@ def test_either_of_those_who_came_may_lead(play, picked):
 )
 def test_leader_that_joined_again_stays_the_leader(play):
     """At the rebalance timeout the silent follower is still one of three, and hears nothing."""
-    statics(play, "L", "F", session_ms=LONG_MS)
+    play.statics("L", "F", session_ms=LONG_MS)
     newcomer = play.join(instance="N", session_ms=LONG_MS)
-    (again,) = rejoin(play, "L-1", session_ms=LONG_MS)
+    (again,) = play.rejoin("L-1", session_ms=LONG_MS)
     play.choices = Choices(leader="N-1")
     asked = len(play.calls)
     play.after(REBALANCE_MS - 1)
@@ -245,7 +242,7 @@ def test_pending_sync_members(play):
 
     A rebalance clears the pending syncs of the last one; the next generation has its own.
     """
-    completing(play, "L", "F")
+    play.completing("L", "F")
     assert play.sync("F-1", protocol="sticky").error is Error.INCONSISTENT_GROUP_PROTOCOL
     assert play.group.pending_syncs == {"L-1", "F-1"}
     play.sync("F-1")
@@ -256,7 +253,7 @@ def test_pending_sync_members(play):
     assert (play.generation, play.group.pending_syncs) == (2, {"L-1", "F-1"})
     play.leave(("F-1", "F"))
     assert "F-1" not in play.group.pending_syncs
-    rejoin(play, "L-1")
+    play.rejoin("L-1")
     play.sync("L-1")
     assert play.group.pending_syncs == frozenset()
     play.after(2 * REBALANCE_MS, alive=["L-1"])
@@ -269,7 +266,7 @@ def test_leaders_assignment_answers_who_waits_for_it(play):
 
     A member that the leader leaves out gets an empty assignment.
     """
-    completing(play, "L", "F", "G")
+    play.completing("L", "F", "G")
     waiting = play.sync("F-1")
     assert waiting.pending
     play.sync("L-1", **{"L-1": "a", "G-1": "c", "unknown": "more"})
@@ -279,7 +276,7 @@ def test_leaders_assignment_answers_who_waits_for_it(play):
     stored = {m.member_id: m.assignment for m in play.records[-1].members}
     assert stored == {"L-1": "a", "F-1": "", "G-1": "c"}
     assert (play.assignments[-1].leader, play.assignments[-1].static_members) == ("L-1", 3)
-    rejoin(play, "L-1", "F-1", "G-1")
+    play.rejoin("L-1", "F-1", "G-1")
     play.hold_writes = True
     all_of_them = [play.sync(f"{name}-1") for name in ("F", "G", "L")]
     assert [call.pending for call in all_of_them] == [True] * 3

@@ -13,10 +13,7 @@ from tests.reference_coordinator.classic.playbook import (
     REBALANCE_MS,
     SESSION_MS,
     Playbook,
-    completing,
     in_state,
-    rejoin,
-    statics,
 )
 from tests.reference_coordinator.classic.releases import EVERY_RELEASE, by_coordinator
 
@@ -45,7 +42,7 @@ def test_requests_while_the_group_loads(play, sync_error):
 
 @case("testOnLoadedSchedulesClassicGroupMemberHeartbeats")
 def test_every_session_begins_anew_at_the_load(play):
-    statics(play, "L", "F")
+    play.statics("L", "F")
     play.after(SESSION_MS - 1)
     play.crash()
     assert (play.state, play.generation, play.leader) == (State.STABLE, 1, "L-1")
@@ -97,7 +94,7 @@ def test_pending_requests_of_an_unloaded_group(play, error):
     assert [call.response for call in joins] == expected
     assert play.timers == {}
     play = Playbook()
-    completing(play, "L", "F", "G")
+    play.completing("L", "F", "G")
     syncs = [play.sync("F-1"), play.sync("G-1")]
     play.unload()
     expected = [None if error is None else SyncResponse(error)] * 2
@@ -110,7 +107,7 @@ def test_requests_to_a_broker_that_gave_the_group_up(play, keeps_id):
 
     Seen live on 3.9.1: Scala repeats the member id in JoinGroup's answer, Java does not.
     """
-    statics(play, "I1")
+    play.statics("I1")
     play.unload()
     refused = JoinResponse(GONE, "I1-1" if keeps_id else "")
     assert play.join("I1-1", instance="I1").answer == refused
@@ -125,13 +122,13 @@ def test_unload_fails_what_is_being_stored(play):
 
     Seen live on 3.9.1: Java's runtime fails them itself, in Scala the replica manager does.
     """
-    statics(play, "L", "F")
+    play.statics("L", "F")
     play.hold_writes = True
     back = play.join(instance="F")
     play.unload()
     assert back.answer == JoinResponse(GONE, "", 1, "consumer", "range", "L-1")
     play = Playbook()
-    completing(play, "L", "F")
+    play.completing("L", "F")
     play.hold_writes = True
     waiting, leading = play.sync("F-1"), play.sync("L-1")
     play.unload()
@@ -141,17 +138,17 @@ def test_unload_fails_what_is_being_stored(play):
 
 def test_known_follower_with_two_protocols_rebalances_after_a_load(play):
     """The record keeps the selected protocol alone, so two look like a change."""
-    statics(play, "L", "F")
-    assert rejoin(play, "F-1")[0].error is Error.NONE
+    play.statics("L", "F")
+    assert play.rejoin("F-1")[0].error is Error.NONE
     play.crash()
-    assert rejoin(play, "F-1")[0].pending
+    assert play.rejoin("F-1")[0].pending
     assert play.rebalances[-1] is Reason.MEMBER_METADATA
 
 
 def test_generation_is_used_again_after_a_crash_before_the_assignment_was_stored(play):
     """Seen live: what was not stored never was, its generation number included."""
-    statics(play, "L", "F")
-    rejoin(play, "L-1", "F-1")
+    play.statics("L", "F")
+    play.rejoin("L-1", "F-1")
     assert (play.state, play.generation) == (State.COMPLETING_REBALANCE, 2)
     play.crash()
     assert (play.state, play.generation) == (State.STABLE, 1)

@@ -14,8 +14,6 @@ from tests.reference_coordinator.classic.playbook import (
     REBALANCE_MS,
     SESSION_MS,
     Playbook,
-    rejoin,
-    statics,
 )
 from tests.reference_coordinator.classic.releases import (
     EVERY_RELEASE,
@@ -47,7 +45,7 @@ def test_new_member_timeout_completion(play):
 @case("testNewMemberJoinExpiration")
 def test_new_member_join_expiration(play, static):
     """A new member that waits 5 min fails with UNKNOWN_MEMBER_ID; an old one is not affected."""
-    (old,) = statics(play, "I1", rebalance_ms=2 * FIVE_MINUTES_MS)
+    (old,) = play.statics("I1", rebalance_ms=2 * FIVE_MINUTES_MS)
     newcomer = play.join(instance="I2") if static else play.join(client="c", version=3)
     assert [play.group.members[m].is_new for m in play.member_ids - {old}] == [True]
     play.after(FIVE_MINUTES_MS - 1, alive=[old])
@@ -101,7 +99,7 @@ def test_id_that_is_never_used_is_forgotten(play):
 @case("testSessionTimeout")
 def test_session_timeout(play):
     """With the member its instance goes: the member is unknown, not fenced, and joins as new."""
-    statics(play, "L", "F")
+    play.statics("L", "F")
     play.after(SESSION_MS - 1, alive=["L-1"])
     assert play.member_ids == {"L-1", "F-1"}
     play.after(1)
@@ -109,7 +107,7 @@ def test_session_timeout(play):
     assert play.transitions[-1].member_id == "F-1"
     assert play.heartbeat("F-1", instance="F") is Error.UNKNOWN_MEMBER_ID
     assert play.heartbeat("L-1", instance="L") is Error.REBALANCE_IN_PROGRESS
-    rejoin(play, "L-1")
+    play.rejoin("L-1")
     assert play.join(instance="F").pending
     assert play.rebalances[-1] is Reason.NEW_MEMBER
 
@@ -117,7 +115,7 @@ def test_session_timeout(play):
 @case("testHeartbeatMaintainsSession", "testCommitMaintainsSession")
 def test_heartbeats_and_commits_maintain_the_session(play):
     """Those that pass the checks."""
-    statics(play, "I1")
+    play.statics("I1")
     for sign_of_life in (play.heartbeat, play.commit) * 3:
         play.after(SESSION_MS - 1)
         assert sign_of_life("I1-1", instance="I1") is Error.NONE
@@ -132,7 +130,7 @@ def test_heartbeats_and_commits_maintain_the_session(play):
 @case("testSessionTimeoutDuringRebalance")
 def test_session_timeout_during_rebalance(play):
     """In PreparingRebalance heartbeats count; without them the join phase goes on."""
-    (first,) = statics(play, "I1")
+    (first,) = play.statics("I1")
     newcomer = play.join_dynamic("c")
     play.after(SESSION_MS - 1)
     assert play.heartbeat(first, instance="I1") is Error.REBALANCE_IN_PROGRESS
@@ -147,7 +145,7 @@ def test_session_timeout_during_rebalance(play):
 @by_coordinator("lives_ms", scala=SESSION_MS, java=1)
 def test_sync_in_stable_restarts_session(play, lives_ms):
     """Seen live on 3.9.1: in Scala it does, in Java not."""
-    statics(play, "I1")
+    play.statics("I1")
     play.after(SESSION_MS - 1)
     assert play.sync("I1-1", instance="I1").error is Error.NONE
     assert play.armed(TimerKind.SESSION, "I1-1") == lives_ms
@@ -157,7 +155,7 @@ def test_sync_in_stable_restarts_session(play, lives_ms):
 
 def test_two_expiries_make_one_rebalance(play):
     """Seen live: the second member to expire only ends what the first began."""
-    statics(play, "L", "F")
+    play.statics("L", "F")
     play.after(SESSION_MS)
     assert play.rebalances == [Reason.NEW_MEMBER, Reason.SESSION_EXPIRED]
     assert (play.state, play.generation) == (State.EMPTY, 2)
@@ -165,11 +163,11 @@ def test_two_expiries_make_one_rebalance(play):
 
 def test_waiting_members_do_not_expire(play):
     """A known member lives as long as it waits, and gets a fresh session after."""
-    statics(play, "L", "F")
-    (leading,) = rejoin(play, "L-1")
+    play.statics("L", "F")
+    (leading,) = play.rejoin("L-1")
     play.after(REBALANCE_MS - 1, alive=["F-1"])
     assert leading.pending
-    rejoin(play, "F-1")
+    play.rejoin("F-1")
     assert leading.answer.generation == 2
     waiting = play.sync("F-1")
     play.after(2 * SESSION_MS, alive=["L-1"])
@@ -184,7 +182,7 @@ def test_waiting_members_do_not_expire(play):
 
 def test_replaced_member_of_old_lives_as_long_as_it_waits(play):
     """A member that completed a join phase is not new any more, nor is its static replacement."""
-    statics(play, "I1", "I2")
+    play.statics("I1", "I2")
     back, again = (play.join(instance="I2", protocols=("roundrobin",)) for _ in range(2))
     assert back.error is Error.FENCED_INSTANCE_ID
     play.after(2 * SESSION_MS, alive=["I1-1"])
@@ -193,9 +191,9 @@ def test_replaced_member_of_old_lives_as_long_as_it_waits(play):
 
 def test_pending_member_holds_up_the_join_phase(play):
     """A join phase waits for pending members too, until they expire."""
-    statics(play, "L", "F")
+    play.statics("L", "F")
     play.join(client="c", session_ms=SESSION_MS)
-    leading, _ = rejoin(play, "L-1", "F-1")
+    leading, _ = play.rejoin("L-1", "F-1")
     assert leading.pending
     play.after(SESSION_MS)
     assert leading.answer.generation == 2
@@ -218,7 +216,7 @@ def test_newcomers_have_sessions(play, remaining_ms):
     play.after(2 * REBALANCE_MS, alive=["L-1"])
     assert ("F-1" in play.member_ids) == (remaining_ms is None)
     other = Playbook()
-    statics(other, "L")
+    other.statics("L")
     other.join(instance="N")
     assert other.armed(TimerKind.SESSION, "N-1") == NEW_MEMBER_JOIN_TIMEOUT_MS
     assert other.heartbeat("N-1") is Error.REBALANCE_IN_PROGRESS
@@ -233,7 +231,7 @@ def test_newcomers_have_sessions(play, remaining_ms):
 )
 def test_replaced_newcomer_stays_new(play, stays):
     """Scala counts it as new since 2.4.1, so its session ends while it waits."""
-    statics(play, "L")
+    play.statics("L")
     for _ in range(2):
         play.join(instance="N")
     play.after(SESSION_MS, alive=["L-1"])

@@ -4,14 +4,7 @@ from kafka_protocol.errors import Error
 from reference_coordinator.classic.effects import JoinResponse, Reason, SyncResponse
 from reference_coordinator.classic.state import State
 from tests.reference_coordinator.classic.checklist import case
-from tests.reference_coordinator.classic.playbook import (
-    INITIAL_DELAY_MS,
-    REBALANCE_MS,
-    completing,
-    listed,
-    rejoin,
-    statics,
-)
+from tests.reference_coordinator.classic.playbook import INITIAL_DELAY_MS, REBALANCE_MS, listed
 from tests.reference_coordinator.classic.releases import EVERY_RELEASE, by_rule
 
 pytestmark = EVERY_RELEASE
@@ -42,7 +35,7 @@ def test_static_member_joins_an_empty_group_at_its_first_request(play):
 )
 def test_the_instance_is_looked_at_before_the_member_id(play):
     """A known one with any id but its own is fenced, an unknown one unknown."""
-    statics(play, "L", "F")
+    play.statics("L", "F")
     for member_id, instance in (("unknown", "L"), ("F-1", "L"), ("L-1", "F")):
         refused = JoinResponse(Error.FENCED_INSTANCE_ID, member_id)
         assert play.join(member_id, instance=instance).answer == refused
@@ -57,12 +50,12 @@ def test_the_instance_is_looked_at_before_the_member_id(play):
 )
 def test_duplicate_fences_the_old_id_in_preparing_rebalance(play):
     """Whether the old one's JoinGroup waits already or comes after the duplicate's."""
-    statics(play, "L", "F", "G")
-    leading, waiting = rejoin(play, "L-1", "F-1")
+    play.statics("L", "F", "G")
+    leading, waiting = play.rejoin("L-1", "F-1")
     first = play.join(instance="F")
     assert waiting.answer == JoinResponse(Error.FENCED_INSTANCE_ID, "F-1")
     second = play.join(instance="G")
-    (late,) = rejoin(play, "G-1")
+    (late,) = play.rejoin("G-1")
     assert late.answer == JoinResponse(Error.FENCED_INSTANCE_ID, "G-1")
     assert leading.answer.members == listed("L-1", "F-2", "G-2")
     for duplicate, member_id in ((first, "F-2"), (second, "G-2")):
@@ -98,8 +91,8 @@ def test_duplicate_fences_a_pending_sync(play, generation, leader):
     In 2.4 the duplicate was answered with the generation under way (KAFKA-9801): the leader gives
     the work to an id that nobody has any longer.
     """
-    statics(play, "L", "F", session_ms=LONG_MS)
-    rejoin(play, "L-1", "F-1", session_ms=LONG_MS)
+    play.statics("L", "F", session_ms=LONG_MS)
+    play.rejoin("L-1", "F-1", session_ms=LONG_MS)
     assert (play.state, play.generation) == (State.COMPLETING_REBALANCE, 2)
     old = play.sync("F-1", instance="F")
     back = play.join(instance="F", session_ms=LONG_MS, version=5)
@@ -129,7 +122,7 @@ def test_leader_returns_in_completing_rebalance(play, generation):
 
     On 2.4 its response names its old id as the leader, and nobody sends the assignment.
     """
-    completing(play, "I1")
+    play.completing("I1")
     back = play.join(instance="I1", version=5)
     leader = "I1-1" if generation == 1 else "I1-2"
     members = frozenset() if generation == 1 else listed("I1-2")
@@ -154,7 +147,7 @@ def test_assignment_fails_while_a_member_lacks_the_protocol(play, error, error_a
 
     The leader receives the error, but its SyncGroup stays pending; a JoinGroup does not help.
     """
-    completing(play, "L", "F")
+    play.completing("L", "F")
     play.join(instance="F", protocols=("roundrobin",), version=6)
     sync = play.sync("L-1", version=3, **{"L-1": "some", "F-2": "the rest"})
     assert sync.error is error
@@ -174,7 +167,7 @@ def test_assignment_fails_while_a_member_lacks_the_protocol(play, error, error_a
 )
 def test_failed_sync_stays_pending(play, answered):
     """On 2.4 the newest version of SyncGroup has no answer for that, and the others get two."""
-    completing(play, "L", "F")
+    play.completing("L", "F")
     play.join(instance="F", protocols=("roundrobin",), version=6)
     sync = play.sync("L-1", version=4, **{"L-1": "some", "F-2": "the rest"})
     assert sync.pending is not answered
@@ -197,12 +190,12 @@ def test_join_sent_again_gets_the_running_generation(play):
     dynamic = play.join_dynamic("c")
     play.after(2 * INITIAL_DELAY_MS)
     assert len(leading.answer.members) == 3
-    assert [call.answer for call in rejoin(play, "L-1", "F-1")] == [
+    assert [call.answer for call in play.rejoin("L-1", "F-1")] == [
         leading.answer,
         following.answer,
     ]
     play.sync_everyone()
-    (again,) = rejoin(play, "F-1")
+    (again,) = play.rejoin("F-1")
     assert again.answer == JoinResponse(Error.NONE, "F-1", 1, "consumer", "range", "L-1")
     assert play.join(dynamic.answer.member_id, client="c").answer == dynamic.answer
     assert (play.rebalances, play.state) == ([Reason.NEW_MEMBER], State.STABLE)
@@ -217,7 +210,7 @@ def test_what_cannot_be_is_an_unknown_error(play):
     failed = JoinResponse(Error.UNKNOWN_SERVER_ERROR)
     pending = play.join(client="c").answer.member_id
     assert play.join(pending, instance="I1", version=5).answer == failed
-    statics(play, "L", "F")
+    play.statics("L", "F")
     play.force(State.EMPTY)
     assert play.join(instance="F", version=5).answer == failed
 

@@ -13,8 +13,6 @@ from tests.reference_coordinator.classic.playbook import (
     SESSION_MS,
     Playbook,
     listed,
-    rejoin,
-    statics,
 )
 from tests.reference_coordinator.classic.releases import EVERY_RELEASE, by_coordinator, by_rule
 
@@ -52,7 +50,7 @@ def test_return_without_a_rebalance(versions):
     """
     for instance, version in [(instance, version) for instance in "LF" for version in versions]:
         play = Playbook()
-        statics(play, "L", "F")
+        play.statics("L", "F")
         old, new = f"{instance}-1", f"{instance}-2"
         offers = BOTH if version == 5 else ("range",)
         back = play.join(instance=instance, version=version, protocols=offers)
@@ -77,7 +75,7 @@ def test_return_without_a_rebalance(versions):
 @case("shouldGetDifferentStaticMemberIdAfterEachRejoin")
 def test_each_return_has_an_id_of_its_own(play):
     """Two processes of one instance fence each other without end, and without a rebalance."""
-    statics(play, "L", "F")
+    play.statics("L", "F")
     old = play.id_of("F")
     for n in range(2, 6):
         new = play.join(instance="F").answer.member_id
@@ -90,7 +88,7 @@ def test_each_return_has_an_id_of_its_own(play):
 @pytest.mark.parametrize("offered", ["", "F-1", "unknown-7"])
 def test_a_new_member_id_is_bound_only_to_what_kafka_could_have_drawn(play, offered):
     """An id is `<instance>-<random>` and in nobody's use; any other offer is refused."""
-    statics(play, "L", "F")
+    play.statics("L", "F")
     back = play.join(instance="F", drawn=offered)
     assert play.bound[-1].refused == offered
     assert back.answer.member_id not in {offered, "F-1"}
@@ -99,7 +97,7 @@ def test_a_new_member_id_is_bound_only_to_what_kafka_could_have_drawn(play, offe
 @case("staticMemberRejoinWithUnknownMemberIdAndChangeOfProtocol")
 def test_return_without_the_selected_protocol_up_to_2_6_0(play):
     """Nobody asks whether the group's protocol still is one of its own."""
-    statics(play, "L", "F")
+    play.statics("L", "F")
     back = play.join(instance="F", protocols=("roundrobin",), version=5)
     assert back.answer == JoinResponse(Error.NONE, "F-2", 1, "consumer", "range", "L-1")
     assert (play.rebalances, play.state) == ([Reason.NEW_MEMBER], State.STABLE)
@@ -114,7 +112,7 @@ def test_return_without_the_selected_protocol_up_to_2_6_0(play):
 )
 def test_return_without_the_selected_protocol_rebalances(play, instance, other):
     """The group selects another; the other member, silent, stays. Alone, it is in at once."""
-    statics(play, "L", "F", session_ms=LONG_MS)
+    play.statics("L", "F", session_ms=LONG_MS)
     back = play.join(instance=instance, protocols=("roundrobin",), session_ms=LONG_MS)
     assert (back.pending, play.rebalances[1:]) == (True, [Reason.PROTOCOL_CHANGE])
     play.after(REBALANCE_MS)
@@ -123,7 +121,7 @@ def test_return_without_the_selected_protocol_rebalances(play, instance, other):
         Error.NONE, new, 2, "consumer", "roundrobin", new, members=members
     )
     alone = Playbook()
-    statics(alone, "I1")
+    alone.statics("I1")
     back = alone.join(instance="I1", protocols=("roundrobin",))
     assert (back.answer.generation, back.answer.skip_assignment) == (2, False)
     assert (alone.state, alone.member_ids) == (State.COMPLETING_REBALANCE, {"I1-2"})
@@ -134,18 +132,18 @@ def test_return_without_the_selected_protocol_rebalances(play, instance, other):
 )
 def test_return_that_makes_a_tie_of_the_votes(play, picked, rebalances):
     """A tie is broken by hash order, so what was observed decides."""
-    statics(play, "L", "F")
+    play.statics("L", "F")
     play.choices = Choices(protocol=picked)
     back = play.join(instance="F", protocols=("roundrobin", "range"))
     assert play.rebalances[1:] == rebalances
-    rejoin(play, "L-1")
+    play.rejoin("L-1")
     assert back.answer.protocol == picked
 
 
 def test_rolling_change_of_the_protocol_order_rebalances_once(play):
     """Each member that returns moves one vote; only the vote that decides rebalances."""
     names = ("a", "b", "c")
-    statics(play, *names)
+    play.statics(*names)
     for name in names:
         back = play.join(instance=name, protocols=("roundrobin", "range"))
         if back.pending:
@@ -165,7 +163,7 @@ def test_rolling_change_of_the_protocol_order_rebalances_once(play):
 def test_return_and_rejoin_update_the_timeouts(play, timeouts):
     """Before 3.3.2 those of the first join stayed. A rejoin brings its protocols as well."""
     session_ms, rebalance_ms = NEW_TIMEOUTS
-    statics(play, "L", "F", "G")
+    play.statics("L", "F", "G")
     for instance in ("L", "F"):
         back = play.join(
             instance=instance, session_ms=session_ms, rebalance_ms=rebalance_ms, version=5
@@ -187,7 +185,7 @@ def test_return_and_rejoin_update_the_timeouts(play, timeouts):
 
 def test_return_starts_with_the_old_session(play):
     """The first session still runs with the old timeout."""
-    statics(play, "L", "F")
+    play.statics("L", "F")
     play.join(instance="F", session_ms=3 * SESSION_MS)
     play.after(SESSION_MS - 1)
     play.heartbeat("L-1")
@@ -208,7 +206,7 @@ def test_return_is_answered_once_it_is_stored(timeouts, versions):
     session_ms, rebalance_ms = NEW_TIMEOUTS
     for version, offers in [(v, offers) for v in versions for offers in (("range",), BOTH)]:
         play = Playbook()
-        statics(play, "I1", protocols=("range",))
+        play.statics("I1", protocols=("range",))
         play.hold_writes = True
         back = play.join(
             instance="I1", protocols=offers, session_ms=session_ms, rebalance_ms=rebalance_ms,
@@ -230,7 +228,7 @@ def test_return_is_answered_once_it_is_stored(timeouts, versions):
 @by_rule("return_is_stored", "answer", {True: Error.NONE, False: Error.FENCED_INSTANCE_ID})
 def test_return_is_stored(play, answer):
     """KAFKA-10284: the live member was fenced by a failover, for good."""
-    statics(play, "L", "F")
+    play.statics("L", "F")
     stored = len(play.records)
     play.hold_writes = True
     back = play.join(instance="F", version=6)
@@ -258,7 +256,7 @@ def test_return_that_cannot_be_stored_has_not_happened(play, restored, error):
     live on 3.9.1), so its next join, with what it always offered, rebalances the group.
     """
     session_ms, rebalance_ms = NEW_TIMEOUTS
-    statics(play, "L", "F")
+    play.statics("L", "F")
     play.hold_writes = True
     back = play.join(
         instance="F", protocols=("range",), version=7, session_ms=session_ms,
@@ -281,7 +279,7 @@ def test_return_that_cannot_be_stored_has_not_happened(play, restored, error):
 
 def test_return_whose_failed_write_is_overtaken_by_another_return(play):
     """There is nothing to take back: the next return's own write decides."""
-    statics(play, "L", "F")
+    play.statics("L", "F")
     play.hold_writes = True
     first, second = play.join(instance="F"), play.join(instance="F")
     play.written(first, FAILED)
@@ -297,7 +295,7 @@ def test_store_answers_latest_return(play, answered_id, alive, version):
 
     In Scala the first one's write does that, with the first one's id: fenced as soon as it is used.
     """
-    statics(play, "L", "F")
+    play.statics("L", "F")
     play.hold_writes = True
     first, second = (play.join(instance="F", version=version) for _ in range(2))
     assert first.answer == JoinResponse(Error.FENCED_INSTANCE_ID, "F-2")
@@ -312,7 +310,7 @@ def test_store_answers_latest_return(play, answered_id, alive, version):
 
 def test_store_of_a_return_does_not_answer_a_new_member_of_its_instance(play):
     """A member that left and joined again is another member, even in Scala."""
-    statics(play, "L", "F")
+    play.statics("L", "F")
     play.hold_writes = True
     back = play.join(instance="F")
     play.leave(("F-2", "F"))
@@ -324,7 +322,7 @@ def test_store_of_a_return_does_not_answer_a_new_member_of_its_instance(play):
 
 def returning(play: Playbook, instance: str, leaves: str, *others: str, version: int = 9):
     """Let one member leave, so that the group rebalances, while another's return is stored."""
-    statics(play, "L", "F", *others)
+    play.statics("L", "F", *others)
     play.hold_writes = True
     back = play.join(instance=instance, version=version)
     play.leave(("", leaves))
@@ -336,9 +334,9 @@ def test_failed_return_after_a_rebalance_began_waits_no_longer(play):
     back = returning(play, "F", "G", "G")
     play.written(back, FAILED)
     assert back.error is FAILED
-    (leading,) = rejoin(play, "L-1")
+    (leading,) = play.rejoin("L-1")
     assert leading.pending
-    rejoin(play, "F-1")
+    play.rejoin("F-1")
     assert leading.answer.members == listed("L-1", "F-1")
 
 
@@ -373,6 +371,6 @@ def test_rebalance_before_a_return_is_stored(play):
     back = returning(other, "L", "G", "G")
     other.written(back)
     assert back.pending
-    rejoin(other, "F-1")
+    other.rejoin("F-1")
     assert (back.error, back.answer.generation) == (Error.NONE, 2)
     assert not back.answer.skip_assignment

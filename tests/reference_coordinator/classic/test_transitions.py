@@ -32,8 +32,6 @@ from tests.reference_coordinator.classic.playbook import (
     SESSION_MS,
     Playbook,
     in_state,
-    rejoin,
-    statics,
 )
 from tests.reference_coordinator.classic.test_properties import LEGAL
 from tests.reference_coordinator.classic.transition_check import Taken, checked_steps, row_of, taken
@@ -72,8 +70,8 @@ EVENTS: dict[str, Callable[[Playbook], object]] = {
     "newcomer": lambda play: play.join(instance="N"),
     "dynamic newcomer": lambda play: play.join(client="c", version=3),
     "newcomer with a second step": lambda play: play.join(client="c"),
-    "leader again": lambda play: rejoin(play, "L-1"),
-    "follower again": lambda play: rejoin(play, "F-1"),
+    "leader again": lambda play: play.rejoin("L-1"),
+    "follower again": lambda play: play.rejoin("F-1"),
     "other protocols": lambda play: play.join("F-1", instance="F", protocols=("roundrobin",)),
     "leader's return": lambda play: play.join(instance="L"),
     "follower's return": lambda play: play.join(instance="F"),
@@ -187,7 +185,7 @@ def test_joins_and_leaves_belong_to_the_rebalance_under_way():
     play.join(instance="L")
     play.leave(("", "L"))
     assert play.transitions[before:] == []
-    rejoin(play, "F-1")
+    play.rejoin("F-1")
     assert [t.after for t in play.transitions[before:]] == [State.COMPLETING_REBALANCE]
 
 
@@ -195,7 +193,7 @@ def test_joins_and_leaves_belong_to_the_rebalance_under_way():
 @case("testPreparingRebalanceToEmptyTransition")
 def test_group_is_empty_when_nobody_is_left(play, leaves):
     """Whether they said so or not."""
-    statics(play, "I1")
+    play.statics("I1")
     if leaves:
         play.leave(("", "I1"))
     else:
