@@ -143,7 +143,11 @@ def test_bytes_of_which_only_the_length_is_known_are_bytes() -> None:
         assert problem_of(members=[member]) == ""
 
 
-def test_a_commit_may_use_either_name_of_its_generation() -> None:
+def test_a_commit_calls_its_generation_otherwise_from_3_6_on() -> None:
+    for generation in (3, -1):
+        for name in ("generationId", "generationIdOrMemberEpoch"):
+            assert generation_in({name: generation}) == generation
+    assert generation_in({}) is None
     body = {"groupId": "g", "memberId": "a", "groupInstanceId": None, "topics": []}
     assert problem("OFFSET_COMMIT", 8, {**body, "generationId": 1}) == ""
     assert problem("OFFSET_COMMIT", 8, {**body, "generationIdOrMemberEpoch": 1}) == ""
@@ -161,13 +165,6 @@ def test_topics_have_names_or_ids_and_partitions_are_named_by_them() -> None:
     names = [name for name, _ in partitions_in(topics)]
     assert names == ["orders-1-0", "orders-1-12", "q1f2-0", "-0"]
     assert [one for _, one in partitions_in(topics[:1])] == partitions
-
-
-def test_a_commit_calls_its_generation_otherwise_from_3_6_on() -> None:
-    assert generation_in({"generationId": 3}) == 3
-    assert generation_in({"generationIdOrMemberEpoch": 3}) == 3
-    assert generation_in({"generationIdOrMemberEpoch": -1}) == -1
-    assert generation_in({}) is None
 
 
 def test_errors_are_found_wherever_a_response_has_them() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from kafka_protocol.append_errors import AppendError, append_error
 from kafka_protocol.coordinator_lines import Grammar, grammar_of
 from reports.judgement.timelines import timeline
 
@@ -28,6 +29,8 @@ def test_each_line_has_one_template(release: str) -> None:
     for one in LINES[release]:
         found = parsed_by(grammar_of(*release.split("-")), one["logger"], one["line"])
         assert found == [(one["template"], one["fields"])]
+        if "error" in one:
+            assert append_error(one["line"]) is AppendError[one["error"]]
 
 
 def test_lines_before_3_0_are_worded_otherwise_from_then_on() -> None:

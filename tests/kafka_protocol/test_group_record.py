@@ -4,30 +4,23 @@ import pytest
 
 from kafka_protocol.group_record import StoredMember, batch_bytes, host_in
 
+ONE = StoredMember("m", None, "c", "/h", "", "")
+
+
+def more(member: StoredMember) -> int:
+    """How much larger a record of a hundred gets by one; its lengths need no more bytes."""
+    before, after = (
+        batch_bytes("g", "consumer", "range", "m", [*[ONE] * 100, *last]) for last in ([], [member])
+    )
+    return after - before
+
 
 def test_a_member_costs_its_texts_and_its_bytes() -> None:
-    one = StoredMember("m", None, "c", "/h", "", "")
-
-    def more(member: StoredMember) -> int:
-        """How much larger a record of a hundred gets by one; its lengths need no more bytes."""
-        before, after = (
-            batch_bytes("g", "consumer", "range", "m", [*[one] * 100, *last])
-            for last in ([], [member])
-        )
-        return after - before
-
-    assert more(one) == 4 * 2 + len("mc/h") + 2 * 4 + 2 * 4
-    assert more(one._replace(group_instance_id="i-1")) == more(one) + 3
-
-
-@pytest.mark.parametrize("assignment", ["AAAA", "(3 bytes)"])
-def test_bytes_count_as_base64_and_as_their_length(assignment: str) -> None:
-    one = StoredMember("m", None, "c", "/h", "", "")
-    less, more = (
-        batch_bytes("g", "consumer", "range", "m", [one._replace(assignment=given)])
-        for given in ("", assignment)
-    )
-    assert more - less == 3
+    """Bytes as base64, or of which the length alone is known."""
+    assert more(ONE) == 4 * 2 + len("mc/h") + 2 * 4 + 2 * 4
+    assert more(ONE._replace(group_instance_id="i-1")) == more(ONE) + 3
+    for assignment in ("AAAA", "(3 bytes)"):
+        assert more(ONE._replace(assignment=assignment)) == more(ONE) + 3
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,3 @@ def test_any_text_is_shown_in_one_line_character_by_character(one: str, other: s
     assert printable(shown) == shown
     assert printable(one + other) == shown + printable(other)
     assert (shown == one) == one.isprintable()
-
-
-def test_what_prints_stays() -> None:
-    for text in ("", "orders-1", "ä b", "ключ", "消費者", "1 → 2 ✓", r"a\n'b'"):
-        assert printable(text) == text

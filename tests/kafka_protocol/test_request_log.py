@@ -1,20 +1,21 @@
-"""Lines about completed requests: what is printed is parsed, in both forms."""
+"""Lines about completed requests: what is printed is parsed, in both forms, or refused."""
 
 import json
-import lzma
+import random
 import re
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kafka_protocol.bodies import BODIES, Field, of_version
-from kafka_protocol.request_log import COMPLETED, parsed, printed
+from kafka_protocol.kio_bodies import to_body, to_entity
+from kafka_protocol.request_log import COMPLETED, parsed, printed, typed_of
 from kafka_protocol.request_log.text import _TIMES, FLEXIBLE_END, Slot, slots_of
 from kafka_protocol.versions import FIRST_FLEXIBLE
+from loadtest.wire.schemas import request_schema, response_schema
+from reports.judgement.log.parsing import parse_any, parse_request
+from tests.kafka_protocol.recorded import requests_in
 
-RECORDED = Path(__file__).parents[1] / "recorded"
 LAST_AS_TEXT = {
     "JOIN_GROUP": 7, "SYNC_GROUP": 5, "HEARTBEAT": 4, "LEAVE_GROUP": 4, "OFFSET_COMMIT": 8,
 }  # fmt: skip
@@ -100,16 +101,9 @@ def test_printed_lines_are_parsed(api: str) -> None:
         assert parsed(as_text(expected)) == parsed(printed(expected)) == expected
 
 
-def lines(folder: str) -> Iterator[str]:
-    for log in sorted((RECORDED / folder).glob("brokers/*/group.log.xz")):
-        for line in lzma.decompress(log.read_bytes()).decode().splitlines():
-            if COMPLETED in line:
-                yield line[line.index(COMPLETED) : line.rindex(" (")]
-
-
 def test_text_that_a_broker_wrote_has_the_same_bodies_when_it_is_printed_again() -> None:
     seen = set()
-    for body in lines("before-2.8/protocol-corners-2.4.1"):
+    for body in requests_in("before-2.8/protocol-corners-2.4.1"):
         request = parsed(body)
         end = body.index(" from connection ")
         assert as_text(request).startswith(body[:end])
@@ -117,11 +111,90 @@ def test_text_that_a_broker_wrote_has_the_same_bodies_when_it_is_printed_again()
     assert seen == set(LAST_AS_TEXT)
 
 
-def test_json_that_a_broker_wrote_is_printed_again() -> None:
-    for body in lines("kafka-4.3.0"):
-        assert json.loads(printed(parsed(body))[len(COMPLETED) :]) == parsed(body)
-
-
 def test_only_requests_of_members_are_read_as_text() -> None:
     with pytest.raises(ValueError, match="DESCRIBE_GROUPS is no request of a group"):
         slots_of("DESCRIBE_GROUPS", 5)
+
+
+WRITTEN = [
+    body
+    for place in ("kafka-*", "fetches/*")
+    for body in requests_in(place)
+    if body.startswith(COMPLETED + "{")
+]
+ODD = '{}[]",:0123456789-.eE \\tfnul\x00\x01é\ud800\r/abZ='
+
+
+def test_what_brokers_wrote_is_decoded_and_printed_again() -> None:
+    """Decoded into types it is what the parser of any line reads; its bodies are kio's, too."""
+    seen, apis = set(), set()
+    for body in WRITTEN:
+        assert typed_of(body) is not None, body
+        assert parse_request(body) == parse_any(body), body
+        request = parsed(body)
+        assert json.loads(printed(request)[len(COMPLETED) :]) == request
+        header = request["requestHeader"]
+        api, version = header["requestApiKeyName"], header["requestApiVersion"]
+        for which, schema_of in (("request", request_schema), ("response", response_schema)):
+            key = api, version, which, json.dumps(request[which])
+            if key not in seen:
+                seen.add(key)
+                apis.add((api, which))
+                again = to_body(to_entity(schema_of(api, version), request[which]))
+                assert json.dumps(again) == key[-1], "the order of fields is Kafka's as well"
+    assert len(WRITTEN) > 2_000
+    assert apis >= {(api, which) for api in LAST_AS_TEXT for which in ("request", "response")}
+
+
+def test_altered_lines_agree() -> None:
+    chance = random.Random(13)
+    decoded = 0
+    for _ in range(6_000):
+        body = chance.choice(WRITTEN)
+        for _ in range(chance.choice((1, 1, 2))):
+            body = altered(body, chance)
+        decoded += typed_of(body) is not None
+        assert repr(parse_request(body)) == repr(parse_any(body)), body
+    assert 600 < decoded < 5_400
+
+
+def altered(body: str, chance: random.Random) -> str:
+    """Remove, insert, replace or repeat some characters."""
+    at = chance.randrange(len(COMPLETED), len(body))
+    end = min(len(body), at + chance.choice((1, 1, 1, 40)))
+    put = chance.choice(("", chance.choice(ODD), body[at:end] * 2, chance.choice(ODD) + body[at]))
+    return body[:at] + put + body[end:]
+
+
+HEARTBEAT = {
+    "requestHeader": {"requestApiKeyName": "HEARTBEAT", "requestApiVersion": 4, "clientId": "c",
+                      "correlationId": 7},
+    "request": {"groupId": "g", "generationId": 1, "memberId": "m", "groupInstanceId": None},
+    "response": {"throttleTimeMs": 0, "errorCode": 0},
+    "connection": "c", "totalTimeMs": 3, "requestQueueTimeMs": 0.5, "localTimeMs": 1.0,
+    "remoteTimeMs": 1.0, "responseQueueTimeMs": 0.25, "sendTimeMs": 0.25,
+}  # fmt: skip
+PRINTED = json.dumps(HEARTBEAT, separators=(",", ":"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"c","correlationId"', '"\\u0063","correlationId"'),
+        ('"generationId":1', '"generationId": 1'),
+        ('"generationId":1', '"generationId":1.0'),
+        ('"generationId":1', '"generationId":-0'),
+        ('"generationId":1', '"generationId":true'),
+        ('"generationId":1', '"generationId":1,"generationId":1'),
+        ('"groupInstanceId":null', '"groupInstanceId":null,"more":1'),
+        ('"totalTimeMs":3', '"totalTimeMs":1e999'),
+        ('"totalTimeMs":3', f'"more":{"9" * 5_000},"totalTimeMs":3'),
+        ('"totalTimeMs":3', f'"totalTimeMs":{"9" * 400}'),
+        ("HEARTBEAT", "FETCH"),
+    ],
+)
+def test_what_kafka_does_not_print_is_refused(old: str, new: str) -> None:
+    assert typed_of(COMPLETED + PRINTED) is not None
+    body = COMPLETED + PRINTED.replace(old, new, 1)
+    assert typed_of(body) is None
+    assert parse_request(body) == parse_any(body)

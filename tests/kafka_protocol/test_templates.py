@@ -1,10 +1,9 @@
 """Templates of coordinator lines: what is printed is parsed, and what brokers wrote is printed."""
 
 import json
-import lzma
 import re
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
@@ -24,8 +23,7 @@ from kafka_protocol.coordinator_lines import (
 )
 from kafka_protocol.coordinator_lines.template import KINDS, Part, parts_of, printed
 from kafka_protocol.log_line import EVENT
-
-RECORDED = Path(__file__).parents[1] / "recorded"
+from tests.kafka_protocol.recorded import RECORDED, lines_in
 
 NAMES = st.text("abz019-_.é", min_size=1, max_size=12)
 BY_KIND = {
@@ -62,54 +60,53 @@ def value_of(part: Part) -> st.SearchStrategy[str]:
     return STRATEGIES[part.pattern]
 
 
-def check_line(grammar: Grammar, template: Template) -> None:
-    known = grammar not in GRAMMARS.values() and template in SCALA.templates
+def check_all(text: str, examples: int, check: Callable[[dict[str, str]], None]) -> None:
+    """Check examples of the values that a text may have."""
 
-    @settings(max_examples=2 if known else 15)
-    @given(drawn(template.text))
-    def check(values: dict[str, str]) -> None:
-        message = template.printed(values)
-        prefix = grammar.printed_prefix.format(broker=7, partition=3)
-        for logger in template.loggers:
-            line = parser_of(grammar).parsed("7", logger, prefix + message)
-            assert line.template == template.name
-            assert line.fields == {name: values[name] for name in template.fields}
-            assert line.message == message
-            assert line.partition == ("3" if grammar is JAVA else "")
+    @settings(max_examples=examples)
+    @given(drawn(text))
+    def each(values: dict[str, str]) -> None:
+        check(values)
 
-    check()
+    each()
 
 
-def check_reason(reason: Reason) -> None:
-    @settings(max_examples=15)
-    @given(drawn(reason.text))
-    def check(values: dict[str, str]) -> None:
-        match = re.match(reason.regex, reason.printed(values))
-        assert match is not None
-        parts, _ = parts_of(reason.text)
-        assert match[1] == next(values[part.name] for part in parts if part.reported)
+def check_line(grammar: Grammar, template: Template, values: dict[str, str]) -> None:
+    message = template.printed(values)
+    prefix = grammar.printed_prefix.format(broker=7, partition=3)
+    for logger in template.loggers:
+        line = parser_of(grammar).parsed("7", logger, prefix + message)
+        assert line.template == template.name
+        assert line.fields == {name: values[name] for name in template.fields}
+        assert line.message == message
+        assert line.partition == ("3" if grammar is JAVA else "")
 
-    check()
+
+def check_reason(reason: Reason, values: dict[str, str]) -> None:
+    match = re.match(reason.regex, reason.printed(values))
+    assert match is not None
+    parts, _ = parts_of(reason.text)
+    assert match[1] == next(values[part.name] for part in parts if part.reported)
 
 
 @pytest.mark.parametrize("grammar", ALL_GRAMMARS, ids=range(len(ALL_GRAMMARS)))
 def test_what_is_printed_is_parsed(grammar: Grammar) -> None:
     for template in grammar.templates:
         assert grammar.template(template.name) is template
-        check_line(grammar, template)
+        known = grammar not in GRAMMARS.values() and template in SCALA.templates
+        check_all(template.text, 2 if known else 15, partial(check_line, grammar, template))
     for reason in grammar.reasons:
-        check_reason(reason)
+        check_all(reason.text, 15, partial(check_reason, reason))
 
 
-def messages(folder: Path) -> Iterator[tuple[Grammar, str, str, str]]:
-    environment = json.loads((folder / "environment.json").read_text())
+def messages(folder: str) -> Iterator[tuple[Grammar, str, str, str]]:
+    environment = json.loads((RECORDED / folder / "environment.json").read_text())
     grammar = grammar_of(environment["kafka_version"], environment["coordinator"])
-    for log in sorted(folder.glob("brokers/*/group.log.xz")):
-        for line in lzma.decompress(log.read_bytes()).decode().splitlines():
-            event = re.search(EVENT, line)
-            assert event is not None
-            if event[3].startswith(grammar.loggers):
-                yield grammar, log.parent.name, event[3], event[2]
+    for broker, line in lines_in(folder):
+        event = re.search(EVENT, line)
+        assert event is not None
+        if event[3].startswith(grammar.loggers):
+            yield grammar, broker, event[3], event[2]
 
 
 RECORDINGS = [
@@ -121,7 +118,7 @@ RECORDINGS = [
 @pytest.mark.parametrize("folder", RECORDINGS)
 def test_every_line_that_a_broker_wrote_is_printed_again(folder: str) -> None:
     count = 0
-    for grammar, broker, logger, body in messages(RECORDED / folder):
+    for grammar, broker, logger, body in messages(folder):
         parsed = parser_of(grammar).parsed(broker, logger, body)
         if parsed.template is None:
             assert logger in grammar.irrelevant_loggers

@@ -14,6 +14,12 @@ def _transitions_are_those_of_the_table():
         yield
 
 
+@pytest.fixture
+def play() -> Playbook:
+    """A group that nobody has joined yet; anew under each profile."""
+    return Playbook()
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Leave to `pytest_pyfunc_call` the arguments that differ between profiles."""
     marker = metafunc.definition.get_closest_marker("under")
@@ -33,9 +39,9 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     names = pyfuncitem._fixtureinfo.argnames
     arguments = {name: pyfuncitem.funcargs[name] for name in names}
     for rules, values in runs(marker.args[0]):
-        given = {"profile": rules, **values}
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Playbook, "release", rules)
+            given = {"profile": rules, "play": Playbook(), **values}
             try:
                 pyfuncitem.obj(**arguments | {n: given[n] for n in names if n in given})
             except BaseException as error:

@@ -8,13 +8,7 @@ import pytest
 from kafka_protocol.apis import COORDINATOR_APIS
 from kafka_protocol.errors import Error
 from reference_coordinator.classic import CLASSIC, ClassicProtocol
-from reference_coordinator.classic.effects import (
-    Answer,
-    Effect,
-    HeartbeatResponse,
-    Response,
-    SyncResponse,
-)
+from reference_coordinator.classic.effects import Answer, HeartbeatResponse, Response, SyncResponse
 from reference_coordinator.classic.events import Event, HeartbeatReceived
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import NEWEST
@@ -35,9 +29,7 @@ def evidence(scenario: Scenario) -> Evidence:
     return Evidence("g", tuple(sorted(scenario.requests, key=lambda seen: seen.at_ms)))
 
 
-def fences_heartbeats(
-    group: Group, event: Event, profile: Profile
-) -> tuple[Group, tuple[Effect, ...]]:
+def fences_heartbeats(group: Group, event: Event, profile: Profile) -> Any:
     """Answer each Heartbeat with FENCED_INSTANCE_ID."""
     if isinstance(event, HeartbeatReceived):
         return group, (Answer(event.request, HeartbeatResponse(Error.FENCED_INSTANCE_ID)),)
@@ -79,24 +71,16 @@ def unassigned() -> Scenario:
     return scenario
 
 
+FENCED = heartbeats(Error.FENCED_INSTANCE_ID)
+IN_GENERATION_41 = replace(CLASSIC, new_group=lambda name: Group(name, generation=41))
 OTHERS = {
-    "step": (
-        replace(CLASSIC, step=fences_heartbeats),
-        heartbeats(Error.FENCED_INSTANCE_ID),
-        heartbeats(),
-    ),
-    "new_group": (
-        replace(CLASSIC, new_group=lambda name: Group(name, generation=41)),
-        alone(generation=42),
-        alone(),
-    ),
+    "step": (replace(CLASSIC, step=fences_heartbeats), FENCED, heartbeats()),
+    "new_group": (IN_GENERATION_41, alone(generation=42), alone()),
     "as_sent": (replace(CLASSIC, as_sent=without_assignment), unassigned(), stable()),
     "as_sent of heartbeats": (
-        replace(CLASSIC, as_sent=sends_heartbeats_fenced),
-        heartbeats(Error.FENCED_INSTANCE_ID),
-        heartbeats(),
+        replace(CLASSIC, as_sent=sends_heartbeats_fenced), FENCED, heartbeats(),
     ),
-}
+}  # fmt: skip
 """Bundles with another part, what they alone explain, and what the classic one alone explains."""
 
 

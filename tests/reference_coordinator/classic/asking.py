@@ -1,18 +1,18 @@
-"""The requests of a play, with what most of them say."""
+"""The requests of a play, with what most of them say, and what becomes of them."""
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
 
 from kafka_protocol.errors import Error
 from reference_coordinator.classic.effects import (
     Bound,
-    CommitResponse,
     DeleteResponse,
     DescribeResponse,
-    HeartbeatResponse,
     JoinResponse,
     LeaveResponse,
+    Response,
     SyncResponse,
 )
 from reference_coordinator.classic.events import (
@@ -27,12 +27,38 @@ from reference_coordinator.classic.events import (
     SyncReceived,
 )
 from reference_coordinator.classic.state import Group, State
-from tests.reference_coordinator.classic.call import Call
 
 SESSION_MS = 10_000
 REBALANCE_MS = 30_000
 BOTH = ("range", "roundrobin")
 """What most members of a play support: `range` is then the selected protocol."""
+
+
+R = TypeVar("R", bound=Response)
+
+
+@dataclass(slots=True)
+class Call(Generic[R]):
+    """One request, with its answer once there is one."""
+
+    request: str
+    response: R | None = None
+
+    @property
+    def pending(self) -> bool:
+        """Whether the answer is still out."""
+        return self.response is None
+
+    @property
+    def answer(self) -> R:
+        """The answer; there must be one."""
+        assert self.response is not None, f"{self.request} is not answered yet"
+        return self.response
+
+    @property
+    def error(self) -> Error:
+        """The answer's error."""
+        return Error(self.answer.error)
 
 
 class Requests(ABC):
@@ -51,11 +77,13 @@ class Requests(ABC):
     def _ask(self, event: Request) -> Call:
         """Hand a request to the coordinator."""
 
-    def _name(self, kind: str, who: str) -> str:
-        return f"{kind} {len(self.calls) + 1} of {who}"
-
-    def _generation(self, given: int | None) -> int:
-        return self.group.generation if given is None else given
+    def _send(self, kind: type[Request], who: str, **fields: Any) -> Call:
+        """Send a request, of the current generation unless another is given."""
+        if fields.get("generation", 0) is None:
+            fields["generation"] = self.group.generation
+        api = kind.__name__.removesuffix("Received").lower()
+        name = f"{api} {len(self.calls) + 1} of {who}"
+        return self._ask(kind(at_ms=self.now_ms, request=name, **fields))
 
     def join(
         self,
@@ -79,9 +107,9 @@ class Requests(ABC):
         """
         prefix = instance or client
         offered = f"{prefix}-{self._drawn[prefix] + 1}" if drawn is None else drawn
-        event = JoinReceived(
-            at_ms=self.now_ms,
-            request=self._name("join", member_id or prefix),
+        call = self._send(
+            JoinReceived,
+            member_id or prefix,
             api_version=version,
             client_id=client,
             member_id=member_id,
@@ -94,7 +122,6 @@ class Requests(ABC):
             choices=replace(self.choices, new_member_id=offered),
             client_host=host,
         )
-        call = self._ask(event)
         if any(b.kind == "member_id" and b.value == offered for b in self.bound):
             self._drawn[prefix] += 1
         return call
@@ -116,57 +143,37 @@ class Requests(ABC):
         version: int = 4,
         **assignments: str,
     ) -> Call[SyncResponse]:
-        """Send SyncGroup, of the current generation unless another is given."""
-        return self._ask(
-            SyncReceived(
-                at_ms=self.now_ms,
-                request=self._name("sync", member_id),
-                generation=self._generation(generation),
-                member_id=member_id,
-                group_instance_id=instance,
-                protocol_type=protocol_type,
-                protocol=protocol,
-                assignments=tuple(assignments.items()),
-                api_version=version,
-            )
-        )
+        """Send SyncGroup."""
+        return self._send(
+            SyncReceived, member_id, generation=generation, member_id=member_id,
+            group_instance_id=instance, protocol_type=protocol_type, protocol=protocol,
+            assignments=tuple(assignments.items()), api_version=version,
+        )  # fmt: skip
 
     def sync_everyone(self) -> None:
         """Let the leader give each member `work of <member id>`, and the followers fetch it."""
         work = {member_id: f"work of {member_id}" for member_id in self.group.members}
-        leader = self.leader or ""
+        leader = self.group.leader or ""
         assert self.sync(leader, **work).error is Error.NONE
-        for follower in sorted(self.member_ids - {leader}):
+        for follower in sorted(set(work) - {leader}):
             assert self.sync(follower).answer.assignment == work[follower]
-        assert self.state is State.STABLE
+        assert self.group.state is State.STABLE
 
     def heartbeat(
         self, member_id: str, *, instance: str | None = None, generation: int | None = None
     ) -> Error:
-        """Send Heartbeat, of the current generation unless another is given."""
-        call: Call[HeartbeatResponse] = self._ask(
-            HeartbeatReceived(
-                at_ms=self.now_ms,
-                request=self._name("heartbeat", member_id),
-                generation=self._generation(generation),
-                member_id=member_id,
-                group_instance_id=instance,
-            )
-        )
-        return call.error
+        """Send Heartbeat."""
+        return self._send(
+            HeartbeatReceived, member_id, generation=generation, member_id=member_id,
+            group_instance_id=instance,
+        ).error  # fmt: skip
 
     def leave(self, *members: tuple[str, str | None], version: int = 5) -> LeaveResponse:
         """Send LeaveGroup for (member id, instance id)s."""
-        call: Call[LeaveResponse] = self._ask(
-            LeaveReceived(
-                at_ms=self.now_ms,
-                request=self._name("leave", str(len(members))),
-                api_version=version,
-                members=members,
-                choices=self.choices,
-            )
-        )
-        return call.answer
+        return self._send(
+            LeaveReceived, str(len(members)), api_version=version, members=members,
+            choices=self.choices,
+        ).answer  # fmt: skip
 
     def commit(
         self,
@@ -177,37 +184,24 @@ class Requests(ABC):
         version: int = 9,
         transactional: bool = False,
     ) -> Error:
-        """Send OffsetCommit or TxnOffsetCommit, of the current generation if no other is given."""
-        call: Call[CommitResponse] = self._ask(
-            CommitReceived(
-                at_ms=self.now_ms,
-                request=self._name("commit", member_id),
-                api_version=version,
-                generation=self._generation(generation),
-                member_id=member_id,
-                group_instance_id=instance,
-                transactional=transactional,
-            )
-        )
-        return call.error
+        """Send OffsetCommit or TxnOffsetCommit."""
+        return self._send(
+            CommitReceived, member_id, api_version=version, generation=generation,
+            member_id=member_id, group_instance_id=instance, transactional=transactional,
+        ).error  # fmt: skip
 
     def describe(
         self, *, version: int = 5, confirmed: tuple[str, str] = ("", "")
     ) -> DescribeResponse:
         """Send DescribeGroups; `confirmed` offers state and protocol type on disk."""
-        event = DescribeReceived(
-            self.now_ms,
-            self._name("describe", "an operator"),
-            version,
-            Choices(described=confirmed),
-        )
-        call: Call[DescribeResponse] = self._ask(event)
+        choices = Choices(described=confirmed)
+        call = self._send(DescribeReceived, "an operator", api_version=version, choices=choices)
         return call.answer
-
-    def delete(self) -> Error:
-        """Send DeleteGroups."""
-        return self.ask_to_delete().error
 
     def ask_to_delete(self) -> Call[DeleteResponse]:
         """Send DeleteGroups, whose answer may wait for a write."""
-        return self._ask(DeleteReceived(self.now_ms, self._name("delete", "an operator")))
+        return self._send(DeleteReceived, "an operator")
+
+    def delete(self) -> Error:
+        """Send DeleteGroups, which is answered at once."""
+        return self.ask_to_delete().error

@@ -3,12 +3,13 @@
 The play is what a broker is to the coordinator. It keeps the clock, the armed timers, the pending
 requests and the writes under way, so that a test reads as a course of events:
 
-    play = Playbook()
-    first = play.join(instance="I1")
-    assert first.pending
-    play.after(INITIAL_DELAY_MS)
-    assert first.answer.generation == 1
+    def test_a_member_joins(play):
+        first = play.join(instance="I1")
+        assert first.pending
+        play.after(INITIAL_DELAY_MS)
+        assert first.answer.generation == 1
 
+The fixture `play` is a new `Playbook` under each profile that a test runs under.
 It also holds every test to two rules of the wire: a request is answered once, and only while the
 coordinator has it in its hands.
 """
@@ -47,8 +48,13 @@ from reference_coordinator.classic.records import GroupRecord
 from reference_coordinator.classic.releases import NEWEST
 from reference_coordinator.classic.state import Group, Member, State
 from reference_coordinator.driving.driver import Driver
-from tests.reference_coordinator.classic.asking import BOTH, REBALANCE_MS, SESSION_MS, Requests
-from tests.reference_coordinator.classic.call import Call
+from tests.reference_coordinator.classic.asking import (
+    BOTH,
+    REBALANCE_MS,
+    SESSION_MS,
+    Call,
+    Requests,
+)
 
 __all__ = [
     "BOTH",
@@ -56,9 +62,11 @@ __all__ = [
     "INITIAL_DELAY_MS",
     "REBALANCE_MS",
     "SESSION_MS",
+    "Call",
     "Playbook",
+    "in_state",
+    "listed",
     "requests_in_hand",
-    "statics",
 ]
 
 INITIAL_DELAY_MS = 1_000
@@ -101,22 +109,18 @@ class Playbook(Requests, Driver):
 
     @property
     def state(self) -> State:
-        """The group's state."""
         return self.group.state
 
     @property
     def generation(self) -> int:
-        """The group's generation."""
         return self.group.generation
 
     @property
     def leader(self) -> str | None:
-        """The leader's member id."""
         return self.group.leader
 
     @property
     def member_ids(self) -> set[str]:
-        """The ids of all members."""
         return set(self.group.members)
 
     @property
@@ -131,6 +135,32 @@ class Playbook(Requests, Driver):
     def member(self, instance: str) -> Member:
         """Return the member that an instance id stands for."""
         return self.group.members[self.id_of(instance)]
+
+    # How groups of static members begin and go on.
+
+    def completing(self, *instances: str, **settings: int) -> list[str]:
+        """Bring static members to CompletingRebalance, led by the first; return their member ids.
+
+        `settings` are those of `join`.
+        """
+        joins = [self.join(instance=instance, **settings) for instance in instances]
+        self.after(2 * self.profile.settings.initial_rebalance_delay_ms)
+        assert [join.error for join in joins] == [Error.NONE] * len(joins)
+        assert self.state is State.COMPLETING_REBALANCE
+        return [join.answer.member_id for join in joins]
+
+    def statics(self, *instances: str, **settings: int) -> list[str]:
+        """Form a Stable group of static members, as `completing` does.
+
+        The ids are `L-1` for the instance `L`. Generation 1, protocol `range`, everyone has work.
+        """
+        ids = self.completing(*instances, **settings)
+        self.sync_everyone()
+        return ids
+
+    def rejoin(self, *member_ids: str, **settings: int) -> list[Call[JoinResponse]]:
+        """Let static members join again with the ids they have."""
+        return [self.join(m, instance=m.partition("-")[0], **settings) for m in member_ids]
 
     # What happens to the coordinator.
 
@@ -238,21 +268,23 @@ def requests_in_hand(group: Group) -> set[str]:
     return {request for m in members for request in (m.join, m.sync) if request is not None}
 
 
-def statics(play: Playbook, *instances: str, **settings: int) -> list[str]:
-    """Form a Stable group of static members, led by the first; return their member ids.
-
-    `settings` are those of `Playbook.join`. Generation 1, protocol `range`, everyone has work.
-    """
-    joins = [play.join(instance=instance, **settings) for instance in instances]
-    play.after(2 * play.profile.settings.initial_rebalance_delay_ms)
-    assert [join.error for join in joins] == [Error.NONE] * len(joins)
-    play.sync_everyone()
-    return [join.answer.member_id for join in joins]
+def listed(*member_ids: str, protocol: str = "range") -> frozenset[tuple[str, str, str]]:
+    """Return static members as the response to their leader lists them."""
+    return frozenset((m, m.partition("-")[0], f"{protocol}:orders") for m in member_ids)
 
 
-def completing(play: Playbook) -> str:
-    """Let one dynamic member join, and tell its id."""
-    call = play.join(client="c", version=3)
-    play.after(INITIAL_DELAY_MS)
-    assert play.state is State.COMPLETING_REBALANCE
-    return call.answer.member_id
+def in_state(state: State) -> Playbook:
+    """Bring a group of the static members L and F to a state; Empty is one that they have left."""
+    play = Playbook()
+    play.statics("L", "F")
+    match state:
+        case State.EMPTY:
+            play.leave(("", "L"), ("", "F"))
+        case State.PREPARING_REBALANCE:
+            play.rejoin("L-1")
+        case State.COMPLETING_REBALANCE:
+            play.rejoin("L-1", "F-1")
+        case State.DEAD:
+            play.force(State.DEAD)
+    assert play.state is state
+    return play

@@ -1,6 +1,5 @@
 """Every case of the checklist has its test, and every test its case."""
 
-import re
 from collections import Counter
 from importlib import import_module
 from pathlib import Path
@@ -24,21 +23,13 @@ def test_the_marked_cases_are_the_listed_ones():
     assert marked == {case.name for case in CASES.values() if case.left_out is None}
 
 
-def test_no_case_is_listed_twice():
-    """A case has one place, in one of fifty groups, each of which says its rule."""
+def test_the_list_is_of_fifty_rules_with_cases():
+    """A case has one place; leaving one out empties no group, and has a sentence as its reason."""
     listed = Counter(case.name for group in CHECKLIST for case in group.cases)
     assert set(listed.values()) == {1}
     assert len(CHECKLIST) == 50
     assert all(group.rule.endswith(".") for group in CHECKLIST)
-
-
-def test_every_group_has_a_case_that_runs():
-    """Leaving cases out empties no group."""
     assert all(any(case.left_out is None for case in group.cases) for group in CHECKLIST)
-
-
-def test_an_omitted_case_has_a_reason():
-    """A reason is a sentence."""
     reasons = [case.left_out for case in CASES.values() if case.left_out is not None]
     assert reasons
     assert all(len(reason.split()) >= 5 and reason.endswith(".") for reason in reasons)
@@ -54,18 +45,3 @@ def test_cases_run_under_every_profile_they_apply_to():
         applies = {name for name, profile in PROFILES.items() if case.applies(profile)}
         assert applies, case.name
         assert case.left_out or applies <= covered[case.name], case.name
-
-
-def test_tests_are_named_after_their_cases():
-    """A test has the name of its first case, in snake case; one of many cases has its own."""
-    for stand in stands():
-        name = stand.test.__name__
-        assert name.startswith("test_")
-        named = {snake(case) for case in stand.names}
-        assert len(named) > 2 or any(name.startswith(case) for case in named), name
-
-
-def snake(upstream: str) -> str:
-    """Write an upstream name as ours."""
-    words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", upstream.removeprefix("test")).lower()
-    return f"test_{words.removeprefix('_')}"

@@ -8,15 +8,11 @@ from reference_coordinator.classic.events import TimerKind
 from reference_coordinator.classic.state import State
 from reference_coordinator.timing import COMMITTED_WITHIN_MS
 from tests.reference_coordinator.classic.checklist import case
-from tests.reference_coordinator.classic.playbook import (
-    INITIAL_DELAY_MS,
-    SESSION_MS,
-    Playbook,
-    statics,
-)
+from tests.reference_coordinator.classic.playbook import INITIAL_DELAY_MS, SESSION_MS, Playbook
 from tests.reference_coordinator.classic.releases import EVERY_RELEASE, UNDER_ALL, by_rule
 
 pytestmark = EVERY_RELEASE
+DEAD = DescribeResponse(Error.NONE, "Dead")
 
 
 def described(member_id: str, instance: str | None, **fields: str) -> DescribedMember:
@@ -26,74 +22,57 @@ def described(member_id: str, instance: str | None, **fields: str) -> DescribedM
 
 
 @case("testDescribeGroupStableForStaticMember")
-def test_describe_group_stable_for_static_member():
+def test_describe_a_stable_group(play):
     """Protocol, metadata and assignments of everyone."""
-    play = Playbook()
-    statics(play, "L", "F")
-    assert play.describe() == DescribeResponse(
-        Error.NONE,
-        "Stable",
-        "consumer",
-        "range",
-        frozenset(
-            {
-                described("L-1", "L", metadata="range:orders", assignment="work of L-1"),
-                described("F-1", "F", metadata="range:orders", assignment="work of F-1"),
-            }
-        ),
+    play.statics("L", "F")
+    members = frozenset(
+        described(f"{name}-1", name, metadata="range:orders", assignment=f"work of {name}-1")
+        for name in "LF"
     )
+    assert play.describe() == DescribeResponse(Error.NONE, "Stable", "consumer", "range", members)
 
 
 @by_rule("describes_assignments_in_every_state", "assignment", {True: "work of L-1", False: ""})
-def test_describes_assignment_at_all_times(assignment):
+def test_describes_assignment_at_all_times(play, assignment):
     """A rebalancing group is described without protocol; in Scala without assignments, too."""
-    play = Playbook()
-    statics(play, "L")
-    newcomer = play.join_dynamic("c")
-    (added,) = play.member_ids - {"L-1"}
-    everyone = frozenset(
-        {described("L-1", "L", assignment=assignment), described(added, None, client_id="c")}
+    play.statics("L")
+    play.join(instance="N", client="c")
+    members = frozenset(
+        {described("L-1", "L", assignment=assignment), described("N-1", "N", client_id="c")}
     )
-    expected = DescribeResponse(Error.NONE, "PreparingRebalance", "consumer", "", everyone)
-    assert play.describe() == expected
-    play.join("L-1", instance="L")
-    assert newcomer.answer.generation == 2
-    expected = DescribeResponse(Error.NONE, "CompletingRebalance", "consumer", "", everyone)
-    assert play.describe() == expected
+    for state in ("PreparingRebalance", "CompletingRebalance"):
+        assert play.describe() == DescribeResponse(Error.NONE, state, "consumer", "", members)
+        play.rejoin("L-1")
 
 
 @UNDER_ALL
-def test_describe_an_empty_group():
+def test_describe_an_empty_group(play):
     """It keeps its type, but no protocol; before its first member it has no type either."""
-    play = Playbook()
     play.join(client="c")
     assert play.describe() == DescribeResponse(Error.NONE, "Empty")
-    (member,) = statics(play, "I1")
+    play.statics("I1")
     play.after(2 * SESSION_MS)
-    assert member not in play.member_ids
+    assert "I1-1" not in play.member_ids
     assert play.describe() == DescribeResponse(Error.NONE, "Empty", "consumer")
 
 
 @pytest.mark.parametrize(
     ("version", "error"), [(0, Error.NONE), (5, Error.NONE), (6, Error.GROUP_ID_NOT_FOUND)]
 )
-def test_describe_a_group_that_does_not_exist(version, error):
+def test_describe_a_group_that_does_not_exist(play, version, error):
     """KIP-1043: v6 says so; before, it is a Dead group like any other."""
-    play = Playbook()
     assert play.describe(version=version) == DescribeResponse(error, "Dead")
 
 
 @UNDER_ALL
-def test_describe_elsewhere():
+def test_describe_elsewhere(play):
     """A broker that does not have the group, or not yet, has nothing to tell; no name is a name."""
-    play = Playbook()
-    statics(play, "I1")
+    play.statics("I1")
     play.unload()
-    assert play.describe() == DescribeResponse(Error.NOT_COORDINATOR)
-    assert play.delete() is Error.NOT_COORDINATOR
-    play.start_loading()
-    assert play.describe() == DescribeResponse(Error.COORDINATOR_LOAD_IN_PROGRESS)
-    assert play.delete() is Error.COORDINATOR_LOAD_IN_PROGRESS
+    for error in (Error.NOT_COORDINATOR, Error.COORDINATOR_LOAD_IN_PROGRESS):
+        assert play.describe() == DescribeResponse(error)
+        assert play.delete() is error
+        play.start_loading()
     nameless = Playbook(group_id="")
     assert nameless.describe().error == Error.NONE
     assert nameless.delete() is Error.GROUP_ID_NOT_FOUND
@@ -102,9 +81,8 @@ def test_describe_elsewhere():
 @by_rule(
     "describes_static_to_old_clients", "error", {True: Error.NONE, False: Error.UNSUPPORTED_VERSION}
 )
-def test_describes_static_to_old_clients(error):
+def test_describes_static_to_old_clients(play, error):
     """KAFKA-10239: in 2.5.0 versions below 4 failed with the first instance id in the group."""
-    play = Playbook()
     dynamic = play.join_dynamic("c")
     play.after(2 * INITIAL_DELAY_MS)
     assert play.describe(version=3).error == Error.NONE
@@ -120,10 +98,9 @@ def test_describes_static_to_old_clients(error):
     "error, state",
     {True: (Error.NONE, "PreparingRebalance"), False: (Error.UNKNOWN_SERVER_ERROR, "")},
 )
-def test_describe_after_a_return_without_the_protocol(error, state):
+def test_describe_after_a_return_without_the_protocol(play, error, state):
     """Until 2.6.0 the group stays Stable with a member that does not speak its protocol."""
-    play = Playbook()
-    statics(play, "L", "F")
+    play.statics("L", "F")
     play.join(instance="F", protocols=("roundrobin",), version=6)
     response = play.describe()
     assert (response.error, response.state) == (error, state)
@@ -134,9 +111,8 @@ def test_describe_after_a_return_without_the_protocol(error, state):
     "client, host",
     {True: ("second", "/10.0.0.2"), False: ("first", "/10.0.0.1")},
 )
-def test_describes_latest_client(client, host):
+def test_describes_latest_client(play, client, host):
     """KAFKA-15704: a replaced static member keeps the old client id and host in descriptions."""
-    play = Playbook()
     play.join(instance="I1", client="first", host="/10.0.0.1")
     play.after(INITIAL_DELAY_MS)
     play.sync_everyone()
@@ -148,14 +124,13 @@ def test_describes_latest_client(client, host):
         assert play.describe().members == {member}
 
 
-@UNDER_ALL
-def test_delete_a_group():
-    """Only an Empty one goes, and then it never was."""
-    play = Playbook()
+@case("testValidateDeleteGroup")
+def test_delete_a_group(play):
+    """Only an Empty one goes, and then it never was; a Dead one is as good as gone."""
     assert play.delete() is Error.GROUP_ID_NOT_FOUND
-    (member,) = statics(play, "I1")
+    play.statics("I1")
     assert play.delete() is Error.NON_EMPTY_GROUP
-    play.join(member, instance="I1")
+    play.rejoin("I1-1")
     assert play.state is State.COMPLETING_REBALANCE
     assert play.delete() is Error.NON_EMPTY_GROUP
     play.join(instance="I2")
@@ -165,18 +140,19 @@ def test_delete_a_group():
     assert play.state is State.EMPTY
     assert play.delete() is Error.NONE
     assert play.delete() is Error.GROUP_ID_NOT_FOUND
-    assert play.describe() == DescribeResponse(Error.NONE, "Dead")
+    assert play.describe() == DEAD
     play.crash()
-    assert play.describe() == DescribeResponse(Error.NONE, "Dead")
+    assert play.describe() == DEAD
     anew = play.join(instance="I1")
     play.after(INITIAL_DELAY_MS)
     assert anew.answer.generation == 1
+    play.force(State.DEAD)
+    assert play.delete() is Error.GROUP_ID_NOT_FOUND
 
 
 @by_rule("describes_committed_records", "state", {True: "Dead", False: "Empty"})
-def test_describe_a_group_whose_first_record_is_on_its_way(state):
+def test_describe_a_group_whose_first_record_is_on_its_way(play, state):
     """In Java it is not there yet, in Scala it is; after a second it is there anyway."""
-    play = Playbook()
     play.join(client="c")
     assert play.describe(confirmed=("Dead", "")) == DescribeResponse(Error.NONE, state)
     assert play.describe() == DescribeResponse(Error.NONE, "Empty")
@@ -185,22 +161,20 @@ def test_describe_a_group_whose_first_record_is_on_its_way(state):
 
 
 @by_rule("describes_committed_records", "shown", {True: True, False: False})
-def test_describe_a_group_whose_tombstone_is_on_its_way(shown):
+def test_describe_a_group_whose_tombstone_is_on_its_way(play, shown):
     """In Java the group of before is still there, with its protocol type, and nothing of the new.
 
     Seen on 4.3.0: DeleteGroups, a JoinGroup that founds the group anew, DescribeGroups within 6 ms.
     """
-    play = Playbook()
-    statics(play, "I1")
+    play.statics("I1")
     play.leave(("", "I1"))
     assert play.delete() is Error.NONE
-    assert play.describe() == DescribeResponse(Error.NONE, "Dead")
+    assert play.describe() == DEAD
     before = DescribeResponse(Error.NONE, "Empty", "consumer")
-    assert (play.describe(confirmed=("Empty", "consumer")) == before) is shown
-    play.join(client="c")
-    assert (play.describe(confirmed=("Empty", "consumer")) == before) is shown
-    play.join(instance="I1")
-    assert (play.describe(confirmed=("Empty", "consumer")) == before) is shown
+    for anew in ({}, {"client": "c"}, {"instance": "I1"}):
+        if anew:
+            play.join(**anew)
+        assert (play.describe(confirmed=("Empty", "consumer")) == before) is shown
     play.after(COMMITTED_WITHIN_MS + 1)
     assert play.describe(confirmed=("Empty", "consumer")).state == "CompletingRebalance"
 
@@ -210,38 +184,27 @@ def test_describe_a_group_whose_tombstone_is_on_its_way(shown):
     "meanwhile",
     {True: Error.COORDINATOR_NOT_AVAILABLE, False: Error.UNKNOWN_MEMBER_ID},
 )
-def test_requests_while_a_group_is_deleted(meanwhile):
+def test_requests_while_a_group_is_deleted(play, meanwhile):
     """In Scala it is Dead until its tombstone is written; in Java it is gone at once."""
-    play = Playbook()
-    (member,) = statics(play, "I1")
+    play.statics("I1")
     play.leave(("", "I1"))
     play.hold_writes = True
     deleted = play.ask_to_delete()
     assert deleted.pending is (meanwhile is Error.COORDINATOR_NOT_AVAILABLE)
-    assert play.heartbeat(member) is meanwhile
-    assert play.sync(member).error is meanwhile
-    assert play.join(member, instance="I1").error is meanwhile
+    assert play.heartbeat("I1-1") is meanwhile
+    assert play.sync("I1-1").error is meanwhile
+    assert play.join("I1-1", instance="I1").error is meanwhile
     assert play.delete() is Error.GROUP_ID_NOT_FOUND
     if deleted.pending:
         play.written(deleted)
     assert deleted.error is Error.NONE
-    assert play.heartbeat(member) is Error.UNKNOWN_MEMBER_ID
+    assert play.heartbeat("I1-1") is Error.UNKNOWN_MEMBER_ID
     assert play.delete() is Error.GROUP_ID_NOT_FOUND
 
 
 @UNDER_ALL
-def test_delete_a_dead_group():
-    """It is as good as gone."""
-    play = Playbook()
-    statics(play, "I1")
-    play.force(State.DEAD)
-    assert play.delete() is Error.GROUP_ID_NOT_FOUND
-
-
-@UNDER_ALL
-def test_ids_given_out_by_a_deleted_group():
+def test_ids_given_out_by_a_deleted_group(play):
     """They are unknown to the next, and no timer is left of them."""
-    play = Playbook()
     pending = play.join(client="c").answer.member_id
     assert play.delete() is Error.NONE
     assert play.armed(TimerKind.SESSION, pending) is None
@@ -250,12 +213,11 @@ def test_ids_given_out_by_a_deleted_group():
 
 
 @UNDER_ALL
-def test_a_group_that_expires():
+def test_a_group_that_expires(play):
     """Without members and offsets it is removed as if an operator had asked for it."""
-    play = Playbook()
-    (member,) = statics(play, "I1")
-    play.leave((member, "I1"))
+    play.statics("I1")
+    play.leave(("", "I1"))
     play.expire()
     assert play.records[-1] is None
-    assert play.heartbeat(member) is Error.UNKNOWN_MEMBER_ID
-    assert play.describe() == DescribeResponse(Error.NONE, "Dead")
+    assert play.heartbeat("I1-1") is Error.UNKNOWN_MEMBER_ID
+    assert play.describe() == DEAD

@@ -6,30 +6,20 @@ from kafka_protocol.errors import Error
 from reference_coordinator.classic.effects import JoinResponse, Reason
 from reference_coordinator.classic.events import TimerKind
 from reference_coordinator.classic.state import State
-from tests.reference_coordinator.classic.call import Call
 from tests.reference_coordinator.classic.checklist import case
 from tests.reference_coordinator.classic.playbook import (
     INITIAL_DELAY_MS,
     REBALANCE_MS,
     SESSION_MS,
+    Call,
     Playbook,
-    statics,
 )
-from tests.reference_coordinator.classic.releases import (
-    EVERY_RELEASE,
-    UNDER_ALL,
-    by_coordinator,
-    by_rule,
-)
+from tests.reference_coordinator.classic.releases import EVERY_RELEASE, UNDER_ALL, by_rule
 
 pytestmark = EVERY_RELEASE
 
 MAX = 4
-
-
 FULL = JoinResponse(Error.GROUP_MAX_SIZE_REACHED, member_id="")
-
-
 IN, OUT = Error.NONE, Error.GROUP_MAX_SIZE_REACHED
 
 
@@ -38,75 +28,54 @@ def errors(calls: list[Call[JoinResponse]]) -> list[Error]:
     return [call.error for call in calls]
 
 
-@case("testStaticMembersJoinGroupWithMaxSize")
-def test_static_members_join_group_with_max_size():
-    """A member beyond the maximum is refused; current members may rejoin with their ids."""
+@pytest.mark.parametrize("static", [False, True])
+@case(
+    "testStaticMembersJoinGroupWithMaxSize",
+    "testDynamicMembersJoinGroupWithMaxSize",
+    "testDynamicMembersJoinGroupWithMaxSizeAndNotRequiredKnownMember",
+    "testJoinGroupShouldReceiveErrorIfGroupOverMaxSize",
+)
+def test_a_full_group_refuses_who_has_no_id_yet(static):
+    """In every state; current members may rejoin. (Dynamic ones: up to JoinGroup v3.)"""
     play = Playbook(max_size=MAX)
-    names = [f"I{n}" for n in range(MAX + 1)]
-    calls = [play.join(instance=name) for name in names]
+    who = [{"instance": f"I{n}"} if static else {"client": "c", "version": 3} for n in range(5)]
+    calls = [play.join(**each) for each in who]
     assert calls[MAX].answer == FULL
     play.after(2 * INITIAL_DELAY_MS)
     assert errors(calls) == [IN] * MAX + [OUT]
-    assert play.state is State.COMPLETING_REBALANCE
     again = [
-        play.join(call.answer.member_id, instance=name)
-        for name, call in zip(names, calls, strict=True)
+        play.join(call.answer.member_id, **each) for each, call in zip(who, calls, strict=True)
     ]
     assert errors(again) == errors(calls)
     assert (play.state, len(play.member_ids)) == (State.COMPLETING_REBALANCE, MAX)
-
-
-@case(
-    "testDynamicMembersJoinGroupWithMaxSizeAndRequiredKnownMember",
-    first={"2.4": [IN] * (MAX + 1), "2.6.0": [IN] * MAX + [OUT]},
-    second={"2.4": [OUT] + [IN] * MAX, "2.6.0": [IN] * MAX + [OUT]},
-)
-def test_dynamic_members_join_group_with_max_size_and_required_known_member(first, second):
-    """Ids are given out freely; the size is held to where they are used.
-
-    Before 2.6.0 they were admitted all the same, and the first to rejoin was refused.
-    """
-    play = Playbook(max_size=MAX)
-    ids = [play.join(client="c").answer.member_id for _ in range(MAX + 1)]
-    calls = [play.join(member_id, client="c") for member_id in ids]
-    play.after(2 * INITIAL_DELAY_MS)
-    assert errors(calls) == first
-    again = [play.join(member_id, client="c") for member_id in ids]
-    assert errors(again) == second
+    assert play.join(client="c").answer == FULL
+    play.sync_everyone()
+    assert play.join(client="c").answer == play.join(instance="N").answer == FULL
     assert len(play.member_ids) == MAX
 
 
 @case(
-    "testDynamicMembersJoinGroupWithMaxSize",
-    "testDynamicMembersJoinGroupWithMaxSizeAndNotRequiredKnownMember",
-)
-def test_dynamic_members_join_group_with_max_size():
-    """Up to JoinGroup v3 the size is held to at the first request, there being no second."""
-    play = Playbook(max_size=MAX)
-    calls = [play.join(client="c", version=3) for _ in range(MAX + 1)]
-    assert calls[MAX].answer == FULL
-    play.after(2 * INITIAL_DELAY_MS)
-    assert errors(calls) == [IN] * MAX + [OUT]
-    again = [play.join(call.answer.member_id, client="c", version=3) for call in calls]
-    assert errors(again) == errors(calls)
-    assert (play.state, len(play.member_ids)) == (State.COMPLETING_REBALANCE, MAX)
-
-
-@case(
+    "testDynamicMembersJoinGroupWithMaxSizeAndRequiredKnownMember",
     "testDynamicMembersCanReJoinGroupWithMaxSizeWhileRebalancing",
-    joined={"2.4": [IN] * (MAX + 1), "2.6.0": [IN] * MAX + [OUT]},
+    first={"2.4": [IN] * (MAX + 1), "2.6.0": [IN] * MAX + [OUT]},
+    second={"2.4": [OUT] + [IN] * MAX, "2.6.0": [IN] * MAX + [OUT]},
 )
-def test_dynamic_members_can_re_join_group_with_max_size_while_rebalancing(joined):
-    """A member whose JoinGroup is pending has its place, and may repeat the JoinGroup."""
-    play = Playbook(max_size=MAX)
-    ids = [play.join(client="c").answer.member_id for _ in range(MAX + 1)]
-    for member_id in ids:
-        play.join(member_id, client="c")
-    again = [play.join(member_id, client="c") for member_id in ids]
-    assert play.state is State.PREPARING_REBALANCE
-    play.after(2 * INITIAL_DELAY_MS)
-    assert errors(again) == joined
-    assert play.state is State.COMPLETING_REBALANCE
+def test_ids_are_given_out_freely_and_counted_where_they_are_used(first, second):
+    """Before 2.6.0 they were admitted all the same, and the first to rejoin was refused.
+
+    A member whose JoinGroup is pending has its place, and may repeat the JoinGroup.
+    """
+    for repeats in (False, True):
+        play = Playbook(max_size=MAX)
+        ids = [play.join(client="c").answer.member_id for _ in range(MAX + 1)]
+        for _ in range(1 + repeats):
+            calls = [play.join(member_id, client="c") for member_id in ids]
+        assert play.state is State.PREPARING_REBALANCE
+        play.after(2 * INITIAL_DELAY_MS)
+        assert errors(calls) == first
+        again = [play.join(member_id, client="c") for member_id in ids]
+        assert errors(again) == second
+        assert len(play.member_ids) == MAX
 
 
 def overloaded(play: Playbook, *, static: bool) -> dict[str, str]:
@@ -153,33 +122,6 @@ def test_last_joining_members_are_kicked_out_when_re_joining_group_with_max_size
     assert {call.answer.generation for call in calls if call.error is IN} == {2}
 
 
-@case("testJoinGroupShouldReceiveErrorIfGroupOverMaxSize")
-def test_join_group_should_receive_error_if_group_over_max_size():
-    """A full group refuses who has no id yet, in every state but Empty."""
-    play = Playbook(max_size=MAX)
-    calls = [play.join(client="c", version=3) for _ in range(MAX)]
-    assert play.join(client="c", version=3).answer == FULL
-    play.after(2 * INITIAL_DELAY_MS)
-    assert errors(calls) == [IN] * MAX
-    assert play.join(client="c", version=3).answer == FULL
-    assert play.join(client="c").answer == FULL
-    play.sync_everyone()
-    assert play.join(client="c").answer == FULL
-    assert len(play.member_ids) == MAX
-
-
-@by_coordinator("runs_on", scala=True, java=False)
-def test_forgotten_pending_timer_runs_on_after_a_refusal(runs_on):
-    """Seen live on 3.9.1: Scala says once more, one session later, that the member is removed."""
-    play = Playbook(max_size=1)
-    first = play.join(client="c").answer.member_id
-    second = play.join(client="c").answer.member_id
-    play.join(first, client="c")
-    assert play.join(second, client="c").answer == FULL
-    assert (second in play.group.removed_pending_joins) == runs_on
-    assert (play.armed(TimerKind.SESSION, second) is not None) == runs_on
-
-
 def test_member_that_waits_already_is_not_shed():
     """A JoinGroup sent again takes the place of the one that waits."""
     play = Playbook(max_size=2)
@@ -194,68 +136,54 @@ def test_member_that_waits_already_is_not_shed():
 def test_members_stay_in_a_group_of_just_the_size():
     """A known member of a full group may join again in every state."""
     play = Playbook(max_size=2)
-    leader, follower = statics(play, "L", "F")
-    assert play.join(follower, instance="F").error is Error.NONE
-    waiting = play.join(leader, instance="L")
-    assert play.join(leader, instance="L").pending
-    play.join(follower, instance="F")
+    play.statics("L", "F")
+    assert play.rejoin("F-1")[0].error is Error.NONE
+    first, again, _ = play.rejoin("L-1", "L-1", "F-1")
+    assert (first.pending, again.pending) == (True, False)  # the client took its first back
     assert play.state is State.COMPLETING_REBALANCE
-    assert waiting.pending  # the client took its JoinGroup back
-    assert play.join(instance="N").answer == FULL
 
 
-@by_rule(
+FORGETS = by_rule(
     "refused_instance_is_forgotten",
-    "known",
-    {True: False, False: True},
+    "forgets",
+    {True: True, False: False},
     among=lambda profile: not profile.instance_keeps_its_place,
 )
-def test_refused_instance_is_forgotten(known):
+
+
+@FORGETS
+def test_refused_instance_is_forgotten(forgets):
     """A static member that is refused its own place loses its name as well, up to 2.7.
 
     Nobody can fence or remove it by its instance; it lives on by its member id.
     """
     play = Playbook(max_size=2)
-    _, follower = statics(play, "L", "F")
+    play.statics("L", "F")
     assert play.join(instance="F").answer == FULL
-    assert ("F" in play.group.static_ids) == known
-    assert follower in play.member_ids
-    assert play.heartbeat(follower, instance="F") is Error.NONE
-    gone = Error.NONE if known else Error.UNKNOWN_MEMBER_ID
+    assert ("F" in play.group.static_ids) is not forgets
+    assert "F-1" in play.member_ids
+    assert play.heartbeat("F-1", instance="F") is Error.NONE
+    gone = Error.UNKNOWN_MEMBER_ID if forgets else Error.NONE
     assert play.leave(("", "F")).members == (("", "F", gone),)
 
 
-@by_rule(
-    "refused_instance_is_forgotten",
-    "members",
-    {True: {"L-1", "F-1"}, False: {"L-1"}},
-    among=lambda profile: not profile.instance_keeps_its_place,
-)
-def test_instance_that_was_forgotten_joins_as_another(members):
+@FORGETS
+def test_instance_that_was_forgotten_joins_as_another(forgets):
     """With the room that somebody leaves: two members then have one instance id."""
     play = Playbook(max_size=3)
-    statics(play, "L", "F", "G")
+    play.statics("L", "F", "G")
     assert play.join(instance="F").answer == FULL
     play.leave(("", "G"))
-    back = play.join(instance="F")
-    assert back.pending
-    assert play.member_ids - {"F-2"} == members
-    if "F-1" in members:
-        play.heartbeat("L-1")
-        play.after(SESSION_MS - 1)
-        play.heartbeat("L-1")
-        play.after(1)
+    assert play.join(instance="F").pending
+    assert play.member_ids == ({"L-1", "F-1", "F-2"} if forgets else {"L-1", "F-2"})
+    if forgets:
+        play.after(SESSION_MS, alive=["L-1"])
         assert "F" not in play.group.static_ids  # with the old one the new one's mapping goes
         assert "F-2" in play.member_ids
 
 
-@by_rule(
-    "refused_instance_is_forgotten",
-    "outlasts",
-    {True: True, False: False},
-    among=lambda profile: not profile.instance_keeps_its_place,
-)
-def test_instance_outlasts_its_refused_member(outlasts):
+@FORGETS
+def test_instance_outlasts_its_refused_member(forgets):
     """Up to 2.7, where the JoinGroup that is refused is of a version without instance ids.
 
     A static rejoin or a removal of the instance fails with UNKNOWN_SERVER_ERROR. The member's own
@@ -272,16 +200,16 @@ def test_instance_outlasts_its_refused_member(outlasts):
     play.leave(("", stays))  # makes room
     gone = ids[instance]
     assert gone not in play.member_ids
-    assert play.group.static_ids.get(instance) == (gone if outlasts else None)
-    other = Error.FENCED_INSTANCE_ID if outlasts else Error.UNKNOWN_MEMBER_ID
+    assert play.group.static_ids.get(instance) == (gone if forgets else None)
+    other = Error.FENCED_INSTANCE_ID if forgets else Error.UNKNOWN_MEMBER_ID
     assert play.heartbeat("unknown", instance=instance) is other
     assert play.heartbeat(gone, instance=instance) is Error.UNKNOWN_MEMBER_ID
     assert play.join(gone, instance=instance).error is Error.UNKNOWN_MEMBER_ID
     for member_id in ("", gone):
         left = play.leave((member_id, instance))
-        assert left.error is (Error.UNKNOWN_SERVER_ERROR if outlasts else Error.NONE)
+        assert left.error is (Error.UNKNOWN_SERVER_ERROR if forgets else Error.NONE)
     back = play.join(instance=instance, protocols=("range",), version=5)
-    if outlasts:
+    if forgets:
         assert back.error is Error.UNKNOWN_SERVER_ERROR
     else:
         assert play.id_of(instance) in play.member_ids
@@ -300,7 +228,7 @@ def test_refused_pending_stays(pending):
     rebalance timeout (seen live on 3.9.1).
     """
     play = Playbook(max_size=2)
-    (first,) = statics(play, "I1")
+    (first,) = play.statics("I1")
     refused = play.join(client="c").answer.member_id
     second = play.join(instance="I2")
     play.join(first, instance="I1")

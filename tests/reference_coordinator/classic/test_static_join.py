@@ -1,63 +1,83 @@
 """Static members join, and fence each other."""
 
-import pytest
-
 from kafka_protocol.errors import Error
 from reference_coordinator.classic.effects import JoinResponse, Reason, SyncResponse
 from reference_coordinator.classic.state import State
 from tests.reference_coordinator.classic.checklist import case
-from tests.reference_coordinator.classic.playbook import (
-    INITIAL_DELAY_MS,
-    REBALANCE_MS,
-    Playbook,
-    statics,
-)
+from tests.reference_coordinator.classic.playbook import INITIAL_DELAY_MS, REBALANCE_MS, listed
+from tests.reference_coordinator.classic.releases import EVERY_RELEASE, by_rule
+
+pytestmark = EVERY_RELEASE
+LONG_MS = 100_000
 
 
-@case("staticMemberJoinAsFirstMember")
-def test_static_member_join_as_first_member():
-    """A static member is in at its first request, without MEMBER_ID_REQUIRED."""
-    play = Playbook()
-    first = play.join(instance="I1")
-    assert first.pending
+@case("staticMemberJoinAsFirstMember", "testInitNextGeneration", "testInvokeJoinCallback")
+def test_static_member_joins_an_empty_group_at_its_first_request(play):
+    """Without MEMBER_ID_REQUIRED. The join phase's end answers it, and settles the protocol."""
+    first = play.join(instance="I1", protocols=("roundrobin",))
+    assert (first.pending, play.group.awaiting) == (True, 1)
+    assert (play.generation, play.group.protocol) == (0, None)
     play.after(INITIAL_DELAY_MS)
+    members = listed("I1-1", protocol="roundrobin")
     assert first.answer == JoinResponse(
-        Error.NONE,
-        member_id="I1-1",
-        generation=1,
-        protocol_type="consumer",
-        protocol="range",
-        leader="I1-1",
-        members=frozenset({("I1-1", "I1", "range:orders")}),
+        Error.NONE, "I1-1", 1, "consumer", "roundrobin", "I1-1", members=members
     )
+    assert (play.group.awaiting, play.member("I1").join) == (0, None)
+    assert (play.state, play.group.protocol) == (State.COMPLETING_REBALANCE, "roundrobin")
     assert play.rebalances == [Reason.NEW_MEMBER]
 
 
-@case("staticMemberReJoinWithExplicitUnknownMemberId")
-def test_static_member_re_join_with_explicit_unknown_member_id():
-    """A known instance with an id that nobody has is fenced."""
-    play = Playbook()
-    statics(play, "I1")
-    unknown = play.join("unknown_member", instance="I1")
-    assert unknown.answer == JoinResponse(Error.FENCED_INSTANCE_ID, "unknown_member")
-    assert play.member_ids == {"I1-1"}
+@case(
+    "staticMemberReJoinWithExplicitUnknownMemberId",
+    "staticMemberRejoinAsFollowerWithMismatchedMemberId",
+    "staticMemberRejoinAsLeaderWithMismatchedMemberId",
+    "staticMemberJoinWithUnknownInstanceIdAndKnownMemberId",
+)
+def test_the_instance_is_looked_at_before_the_member_id(play):
+    """A known one with any id but its own is fenced, an unknown one unknown."""
+    play.statics("L", "F")
+    for member_id, instance in (("unknown", "L"), ("F-1", "L"), ("L-1", "F")):
+        refused = JoinResponse(Error.FENCED_INSTANCE_ID, member_id)
+        assert play.join(member_id, instance=instance).answer == refused
+    unknown = play.join("L-1", instance="unknown")
+    assert unknown.answer == JoinResponse(Error.UNKNOWN_MEMBER_ID, "L-1")
+    assert (play.member_ids, play.rebalances) == ({"L-1", "F-1"}, [Reason.NEW_MEMBER])
 
 
-@case("staticMemberFenceDuplicateRejoinedFollower")
-def test_static_member_fence_duplicate_rejoined_follower():
-    """PreparingRebalance; the duplicate fences the follower's pending JoinGroup."""
-    play = Playbook()
-    leader, follower = statics(play, "L", "F")
-    dynamic = play.join_dynamic("d")
-    old = play.join(follower, instance="F")
-    assert old.pending
-    duplicate = play.join(instance="F")
-    assert old.answer == JoinResponse(Error.FENCED_INSTANCE_ID, follower)
-    assert duplicate.pending
-    assert play.rebalances == [Reason.NEW_MEMBER, Reason.NEW_MEMBER]
-    play.join(leader, instance="L")
-    assert (duplicate.error, duplicate.answer.generation) == (Error.NONE, 2)
-    assert play.member_ids == {leader, "F-2", dynamic.answer.member_id}
+@case(
+    "staticMemberFenceDuplicateRejoinedFollower",
+    "staticMemberFenceDuplicateRejoiningFollowerAfterMemberIdChanged",
+)
+def test_duplicate_fences_the_old_id_in_preparing_rebalance(play):
+    """Whether the old one's JoinGroup waits already or comes after the duplicate's."""
+    play.statics("L", "F", "G")
+    leading, waiting = play.rejoin("L-1", "F-1")
+    first = play.join(instance="F")
+    assert waiting.answer == JoinResponse(Error.FENCED_INSTANCE_ID, "F-1")
+    second = play.join(instance="G")
+    (late,) = play.rejoin("G-1")
+    assert late.answer == JoinResponse(Error.FENCED_INSTANCE_ID, "G-1")
+    assert leading.answer.members == listed("L-1", "F-2", "G-2")
+    for duplicate, member_id in ((first, "F-2"), (second, "G-2")):
+        assert duplicate.answer == JoinResponse(
+            Error.NONE, member_id, 2, "consumer", "range", "L-1"
+        )
+    assert play.rebalances == [Reason.NEW_MEMBER, Reason.LEADER_REJOIN]
+
+
+@case("testJoinGroupReplaceStaticMember", "testReplaceGroupInstance")
+def test_duplicate_fences_the_first_join_of_its_instance(play):
+    """It takes its place in the initial delay, as the leader too, and fences its SyncGroup."""
+    first, second = play.join(instance="I1"), play.join(instance="I1")
+    assert first.answer == JoinResponse(Error.FENCED_INSTANCE_ID, "I1-1")
+    play.after(INITIAL_DELAY_MS)
+    assert (second.error, second.answer.leader) == (Error.NONE, "I1-2")
+    play.hold_writes = True
+    syncing = play.sync("I1-2", instance="I1")
+    play.join(instance="I1")
+    assert syncing.answer == SyncResponse(Error.FENCED_INSTANCE_ID)
+    assert (play.leader, dict(play.group.static_ids)) == ("I1-3", {"I1": "I1-3"})
+    assert (play.member_ids, play.member("I1").sync) == ({"I1-3"}, None)
 
 
 @case(
@@ -65,171 +85,140 @@ def test_static_member_fence_duplicate_rejoined_follower():
     generation={"2.4": 2, "2.5": 3},
     leader={"2.4": "L-1", "2.5": "F-2"},
 )
-def test_static_member_fence_duplicate_syncing_follower_after_member_id_changed(generation, leader):
-    """CompletingRebalance; the pending SyncGroup is fenced, and the group starts over.
+def test_duplicate_fences_a_pending_sync(play, generation, leader):
+    """In CompletingRebalance, and the group starts over; the silent leader leads no longer.
 
-    The silent leader stays a member, but leads no longer. In 2.4 the duplicate was answered with
-    the generation under way.
+    In 2.4 the duplicate was answered with the generation under way (KAFKA-9801): the leader gives
+    the work to an id that nobody has any longer.
     """
-    play = Playbook()
-    old_leader, follower = statics(play, "L", "F", session_ms=100_000)
-    rejoin = play.join(old_leader, instance="L", session_ms=100_000)
-    play.join(follower, instance="F", session_ms=100_000)
-    assert (rejoin.answer.generation, play.state) == (2, State.COMPLETING_REBALANCE)
-    old = play.sync(follower, instance="F")
-    assert old.pending
-    duplicate = play.join(instance="F", session_ms=100_000, version=5)
+    play.statics("L", "F", session_ms=LONG_MS)
+    play.rejoin("L-1", "F-1", session_ms=LONG_MS)
+    assert (play.state, play.generation) == (State.COMPLETING_REBALANCE, 2)
+    old = play.sync("F-1", instance="F")
+    back = play.join(instance="F", session_ms=LONG_MS, version=5)
     assert old.answer == SyncResponse(Error.FENCED_INSTANCE_ID)
-    rebalances = generation == 3
-    assert duplicate.pending == rebalances
-    assert (play.state is State.PREPARING_REBALANCE) == rebalances
-    assert (play.rebalances[-1] is Reason.STATIC_REPLACED) == rebalances
-    if rebalances:
+    starts_over = generation == 3
+    assert back.pending == starts_over
+    if starts_over:
+        assert play.rebalances[-1] is Reason.STATIC_REPLACED
         play.after(REBALANCE_MS)
-    assert (duplicate.error, duplicate.answer.generation) == (Error.NONE, generation)
-    assert (duplicate.answer.member_id, duplicate.answer.leader) == ("F-2", leader)
-    listed = {m for m, _, _ in duplicate.answer.members}
-    assert listed == ({old_leader, "F-2"} if rebalances else set())
+    members = listed("L-1", "F-2") if starts_over else frozenset()
+    assert back.answer == JoinResponse(
+        Error.NONE, "F-2", generation, "consumer", "range", leader, members=members
+    )
     assert play.state is State.COMPLETING_REBALANCE
-
-
-@case("staticMemberFenceDuplicateRejoiningFollowerAfterMemberIdChanged")
-def test_static_member_fence_duplicate_rejoining_follower_after_member_id_changed():
-    """PreparingRebalance; the duplicate was first, so the old id is the one fenced."""
-    play = Playbook()
-    leader, follower = statics(play, "L", "F")
-    rejoin = play.join(leader, instance="L")
-    assert rejoin.pending
-    duplicate = play.join(instance="F")
-    old = play.join(follower, instance="F")
-    assert old.answer == JoinResponse(Error.FENCED_INSTANCE_ID, follower, generation=-1)
-    assert (rejoin.answer.generation, rejoin.answer.leader) == (2, leader)
-    assert {i for _, i, _ in rejoin.answer.members} == {"L", "F"}
-    assert (duplicate.error, duplicate.answer.generation) == (Error.NONE, 2)
-    assert duplicate.answer.member_id == play.id_of("F") == "F-2"
-    assert play.state is State.COMPLETING_REBALANCE
-
-
-@case("staticMemberRejoinWithKnownMemberId")
-def test_static_member_rejoin_with_known_member_id():
-    """CompletingRebalance; a repeated JoinGroup gets the running generation at once."""
-    play = Playbook()
-    play.join(instance="I1")
-    play.after(INITIAL_DELAY_MS)
-    again = play.join("I1-1", instance="I1")
-    assert (again.error, again.answer.generation) == (Error.NONE, 1)
-    assert again.answer.members == frozenset({("I1-1", "I1", "range:orders")})
-    assert play.state is State.COMPLETING_REBALANCE
-    play.sync_everyone()
-    assert play.rebalances == [Reason.NEW_MEMBER]
-
-
-@case("shouldGetDifferentStaticMemberIdAfterEachRejoin")
-def test_should_get_different_static_member_id_after_each_rejoin():
-    """Each return of an instance gives it an id of its own, `<instance>-...`."""
-    play = Playbook()
-    leader, _ = statics(play, "L", "F")
-    ids = [leader]
-    for _ in range(5):
-        ids.append(play.join(instance="L").answer.member_id)
-        assert play.id_of("L") == ids[-1]
-    assert len(set(ids)) == 6
-    assert all(member_id.startswith("L-") for member_id in ids)
-    assert play.rebalances == [Reason.NEW_MEMBER]
-    assert play.generation == 1
-
-
-@case("staticMemberJoinWithUnknownInstanceIdAndKnownMemberId")
-def test_static_member_join_with_unknown_instance_id_and_known_member_id():
-    """The instance is looked at first, and nobody knows it."""
-    play = Playbook()
-    leader, _ = statics(play, "L", "F")
-    call = play.join(leader, instance="unknown_instance")
-    assert call.answer == JoinResponse(Error.UNKNOWN_MEMBER_ID, leader)
-
-
-@case("staticMemberReJoinWithIllegalStateAsUnknownMember")
-def test_static_member_re_join_with_illegal_state_as_unknown_member():
-    """An Empty group that still knows an instance cannot be: an exception inside, -1 outside."""
-    play = Playbook()
-    statics(play, "L", "F")
-    play.force(State.EMPTY)
-    back = play.join(instance="F", version=5)
-    assert back.answer == JoinResponse(Error.UNKNOWN_SERVER_ERROR)
-
-
-@case("testJoinGroupExistingPendingMemberWithGroupInstanceIdThrowsException")
-def test_join_group_existing_pending_member_with_group_instance_id_throws_exception():
-    """A pending member is dynamic; Kafka's IllegalStateException is error -1 on the wire."""
-    play = Playbook()
-    pending = play.join(client="c").answer.member_id
-    call = play.join(pending, instance="I1", version=5)
-    assert call.answer == JoinResponse(Error.UNKNOWN_SERVER_ERROR)
-    assert play.state is State.EMPTY
-
-
-@case("testJoinGroupReplaceStaticMember")
-def test_join_group_replace_static_member():
-    """The first join waits in the initial delay; the second fences and outlives it."""
-    play = Playbook()
-    first = play.join(instance="I1")
-    second = play.join(instance="I1")
-    assert first.answer == JoinResponse(Error.FENCED_INSTANCE_ID, "I1-1")
-    assert second.pending
-    play.after(INITIAL_DELAY_MS)
-    assert (second.error, second.answer.generation) == (Error.NONE, 1)
-    assert play.member_ids == {"I1-2"}
+    if not starts_over:
+        play.sync("L-1", **{"L-1": "some", "F-1": "the rest"})
+        assert play.state is State.STABLE
+        assert play.sync("F-2").answer.assignment == ""
 
 
 @case(
     "testReplaceStaticMemberInCompletingRebalanceStateTriggersRebalance",
     generation={"2.4": 1, "2.5": 2},
-    leader={"2.4": "I1-1", "2.5": "I1-2"},
-    rebalances={"2.4": [], "2.5": [Reason.STATIC_REPLACED]},
 )
-def test_replace_static_member_in_completing_rebalance_state_triggers_rebalance(
-    generation, leader, rebalances
-):
-    """Alone in CompletingRebalance, who returns starts the next generation at once, since 2.5."""
-    play = Playbook()
-    play.join(instance="I1")
-    play.after(INITIAL_DELAY_MS)
-    assert play.state is State.COMPLETING_REBALANCE
+def test_leader_returns_in_completing_rebalance(play, generation):
+    """Alone in its group it starts the next generation at once, since 2.5.
+
+    On 2.4 its response names its old id as the leader, and nobody sends the assignment.
+    """
+    play.completing("I1")
     back = play.join(instance="I1", version=5)
-    assert (back.error, back.answer.generation) == (Error.NONE, generation)
-    assert (back.answer.member_id, back.answer.leader) == ("I1-2", leader)
-    assert play.rebalances == [Reason.NEW_MEMBER, *rebalances]
-    assert (play.state, play.member_ids) == (State.COMPLETING_REBALANCE, {"I1-2"})
+    leader = "I1-1" if generation == 1 else "I1-2"
+    members = frozenset() if generation == 1 else listed("I1-2")
+    assert back.answer == JoinResponse(
+        Error.NONE, "I1-2", generation, "consumer", "range", leader, members=members
+    )
+    assert play.rebalances[1:] == [Reason.STATIC_REPLACED] * (generation - 1)
+    assert (play.state, play.leader) == (State.COMPLETING_REBALANCE, "I1-2")
+    assert play.member_ids == {"I1-2"}
 
 
-@pytest.mark.parametrize("instance", ["L", "F"])
-@case(
-    "staticMemberRejoinAsFollowerWithMismatchedMemberId",
-    "staticMemberRejoinAsLeaderWithMismatchedMemberId",
+@by_rule(
+    "return_makes_completing_group_rebalance",
+    "error, error_again",
+    {
+        True: (Error.REBALANCE_IN_PROGRESS, None),
+        False: (Error.UNKNOWN_SERVER_ERROR, Error.UNKNOWN_SERVER_ERROR),
+    },
 )
-def test_static_member_rejoin_as_follower_with_mismatched_member_id(instance):
-    """One member's id under another's instance is fenced, with either as leader."""
-    play = Playbook()
-    statics(play, "L", "F")
-    other_id = play.id_of("F" if instance == "L" else "L")
-    call = play.join(other_id, instance=instance)
-    assert call.answer == JoinResponse(Error.FENCED_INSTANCE_ID, other_id)
-    assert play.rebalances == [Reason.NEW_MEMBER]
+def test_assignment_fails_while_a_member_lacks_the_protocol(play, error, error_again):
+    """On 2.4 a return leaves the group with a protocol that it does not offer, and storing fails.
+
+    The leader receives the error, but its SyncGroup stays pending; a JoinGroup does not help.
+    """
+    play.completing("L", "F")
+    play.join(instance="F", protocols=("roundrobin",), version=6)
+    sync = play.sync("L-1", version=3, **{"L-1": "some", "F-2": "the rest"})
+    assert sync.error is error
+    again = play.join("L-1", instance="L", version=5)
+    assert play.state is State.COMPLETING_REBALANCE
+    assert play.generation == (2 if error_again is None else 1)
+    if error_again is not None:
+        assert again.error is error_again
+        assert play.group.members["L-1"].is_awaiting
+
+
+@by_rule(
+    "failures_are_answered_in_every_version",
+    "answered",
+    {False: False},
+    among=lambda profile: not profile.return_makes_completing_group_rebalance,
+)
+def test_failed_sync_stays_pending(play, answered):
+    """On 2.4 the newest version of SyncGroup has no answer for that, and the others get two."""
+    play.completing("L", "F")
+    play.join(instance="F", protocols=("roundrobin",), version=6)
+    sync = play.sync("L-1", version=4, **{"L-1": "some", "F-2": "the rest"})
+    assert sync.pending is not answered
+    assert play.group.members["L-1"].sync == sync.request
+    play.leave(("", "F"))
+    assert sync.error is Error.REBALANCE_IN_PROGRESS
 
 
 @case(
-    "staticMemberSyncAsLeaderWithInvalidMemberId",
-    "staticMemberHeartbeatLeaderWithInvalidMemberId",
-    "staticMemberCommitOffsetWithInvalidMemberId",
+    "staticMemberRejoinWithKnownMemberId",
+    "staticMemberRejoinAsFollowerWithKnownMemberIdAndNoProtocolChange",
+    "testJoinGroupFromUnchangedFollowerDoesNotRebalance",
 )
-def test_an_invalid_member_id_under_a_known_instance():
-    """It is fenced; without an instance, as in older versions, a static member's id is enough."""
-    play = Playbook()
-    leader, _ = statics(play, "L", "F")
-    assert play.sync("invalid", instance="L").error is Error.FENCED_INSTANCE_ID
-    assert play.heartbeat("invalid", instance="L") is Error.FENCED_INSTANCE_ID
-    assert play.commit("invalid", instance="L") is Error.FENCED_INSTANCE_ID
-    assert play.sync(leader).answer.assignment == f"work of {leader}"
-    for instance in (None, "L"):
-        assert play.heartbeat(leader, instance=instance) is Error.NONE
-        assert play.commit(leader, instance=instance) is Error.NONE
+def test_join_sent_again_gets_the_running_generation(play):
+    """In CompletingRebalance from everyone, in Stable from followers, static or not.
+
+    A leader that lost its response receives the members again.
+    """
+    leading, following = play.join(instance="L"), play.join(instance="F")
+    dynamic = play.join_dynamic("c")
+    play.after(2 * INITIAL_DELAY_MS)
+    assert len(leading.answer.members) == 3
+    assert [call.answer for call in play.rejoin("L-1", "F-1")] == [
+        leading.answer,
+        following.answer,
+    ]
+    play.sync_everyone()
+    (again,) = play.rejoin("F-1")
+    assert again.answer == JoinResponse(Error.NONE, "F-1", 1, "consumer", "range", "L-1")
+    assert play.join(dynamic.answer.member_id, client="c").answer == dynamic.answer
+    assert (play.rebalances, play.state) == ([Reason.NEW_MEMBER], State.STABLE)
+
+
+@case(
+    "staticMemberReJoinWithIllegalStateAsUnknownMember",
+    "testJoinGroupExistingPendingMemberWithGroupInstanceIdThrowsException",
+)
+def test_what_cannot_be_is_an_unknown_error(play):
+    """Kafka throws inside: a pending member with an instance, an Empty group that knows one."""
+    failed = JoinResponse(Error.UNKNOWN_SERVER_ERROR)
+    pending = play.join(client="c").answer.member_id
+    assert play.join(pending, instance="I1", version=5).answer == failed
+    play.statics("L", "F")
+    play.force(State.EMPTY)
+    assert play.join(instance="F", version=5).answer == failed
+
+
+@by_rule("failures_are_answered_in_every_version", "answered", {True: True, False: False})
+def test_failures_are_answered_in_every_version(play, answered):
+    """JoinGroup v6 was new in 2.4, which knew no error answer for it."""
+    pending = play.join(client="c").answer.member_id
+    failed = play.join(pending, instance="I1", version=6)
+    assert failed.response == (JoinResponse(Error.UNKNOWN_SERVER_ERROR) if answered else None)
+    assert pending in play.group.pending_joins

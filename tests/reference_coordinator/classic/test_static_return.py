@@ -1,303 +1,376 @@
-"""Static members return to a Stable group without the id they had."""
+"""Static members return to a Stable group without the id they had; that is stored, or is not."""
 
 import pytest
 
 from kafka_protocol.errors import Error
 from reference_coordinator.classic.effects import JoinResponse, Reason, SyncResponse
+from reference_coordinator.classic.events import Choices, TimerKind
 from reference_coordinator.classic.state import State
 from tests.reference_coordinator.classic.checklist import case
-from tests.reference_coordinator.classic.playbook import REBALANCE_MS, SESSION_MS, Playbook, statics
-
-LONG_MS = 100_000
-WRITE_ERRORS = pytest.mark.parametrize(
-    "error", [Error.UNKNOWN_SERVER_ERROR, Error.COORDINATOR_NOT_AVAILABLE, Error.NOT_COORDINATOR]
+from tests.reference_coordinator.classic.playbook import (
+    BOTH,
+    REBALANCE_MS,
+    SESSION_MS,
+    Playbook,
+    listed,
 )
+from tests.reference_coordinator.classic.releases import EVERY_RELEASE, by_coordinator, by_rule
+
+pytestmark = EVERY_RELEASE
+LONG_MS = 100_000
+OLD_TIMEOUTS, NEW_TIMEOUTS = (SESSION_MS, REBALANCE_MS), (2 * SESSION_MS, 2 * REBALANCE_MS)
+FAILED = Error.COORDINATOR_NOT_AVAILABLE
+WRITE_ERRORS = (Error.UNKNOWN_SERVER_ERROR, FAILED, Error.NOT_COORDINATOR)
 """What Kafka makes of MESSAGE_TOO_LARGE, UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER."""
 
 
-def assert_replaced(play: Playbook, instance: str, old: str, new: str) -> None:
-    """The old id is fenced wherever it names its instance, unknown where it does not."""
-    assert play.id_of(instance) == new
-    assert play.join(old, instance=instance).error is Error.FENCED_INSTANCE_ID
-    assert play.sync(old, instance=instance).error is Error.FENCED_INSTANCE_ID
-    assert play.heartbeat(old, instance=instance) is Error.FENCED_INSTANCE_ID
-    assert play.join(old).error is Error.UNKNOWN_MEMBER_ID
-    assert play.sync(old).error is Error.UNKNOWN_MEMBER_ID
-    assert play.heartbeat(old) is Error.UNKNOWN_MEMBER_ID
-    assert play.heartbeat(new, instance=instance) is Error.NONE
+def timeouts_of(play: Playbook, instance: str) -> tuple[int, int]:
+    """Return the session and the rebalance timeout of a member."""
+    member = play.member(instance)
+    return member.session_timeout_ms, member.rebalance_timeout_ms
 
 
-VERSIONS = {"2.4": (5, 6), "3.2": (5, 6, 7, 8, 9)}
-"""Of JoinGroup, in which a static member may return."""
+def offers_of(play: Playbook, instance: str) -> tuple[str, ...]:
+    """Return the protocols a member offered last, in its order."""
+    return tuple(name for name, _ in play.member(instance).protocols)
 
 
-@case("staticMemberRejoinWithLeaderIdAndUnknownMemberId", versions=VERSIONS)
-def test_static_member_rejoin_with_leader_id_and_unknown_member_id(versions):
-    """Its response names its old id as the leader, so it does not act as the leader.
+@case(
+    "staticMemberRejoinAsFollowerWithUnknownMemberId",
+    "staticMemberRejoinWithLeaderIdAndUnknownMemberId",
+    "staticMemberRejoinWithUnknownMemberIdAndChangeOfProtocolWhileSelectProtocolUnchanged",
+    "testCannotAddStaticMemberIfAlreadyPresent",
+    versions={"2.4": (5, 6), "3.2": (5, 6, 7, 8, 9)},
+)
+def test_return_without_a_rebalance(versions):
+    """To the old assignment, if it still offers the selected protocol; the old id is fenced.
 
-    From JoinGroup v9 on its response makes it the leader, with skipAssignment (KIP-814).
+    A leader's response names its old id as the leader, so it does not act as the leader; from
+    JoinGroup v9 on it makes it the leader, with skipAssignment (KIP-814).
     """
-    for version in versions:
+    for instance, version in [(instance, version) for instance in "LF" for version in versions]:
         play = Playbook()
-        leader, follower = statics(play, "L", "F")
-        back = play.join(instance="L", version=version)
-        tells = version == 9
-        everyone = frozenset({("L-2", "L", "range:orders"), (follower, "F", "range:orders")})
+        play.statics("L", "F")
+        old, new = f"{instance}-1", f"{instance}-2"
+        offers = BOTH if version == 5 else ("range",)
+        back = play.join(instance=instance, version=version, protocols=offers)
+        leads = instance == "L" and version == 9
         assert back.answer == JoinResponse(
-            Error.NONE, "L-2", 1, "consumer", "range", "L-2" if tells else leader, tells,
-            everyone if tells else frozenset(),
+            Error.NONE, new, 1, "consumer", "range", new if leads else "L-1", leads,
+            listed("L-2", "F-1") if leads else frozenset(),
         )  # fmt: skip
-        assert (play.state, play.leader) == (State.STABLE, "L-2")
-        assert play.rebalances == [Reason.NEW_MEMBER]
-        assert play.sync("L-2", instance="L").answer.assignment == f"work of {leader}"
-        assert_replaced(play, "L", leader, "L-2")
+        assert (play.state, play.rebalances) == (State.STABLE, [Reason.NEW_MEMBER])
+        assert play.leader == ("L-2" if instance == "L" else "L-1")
+        assert dict(play.group.static_ids) == {"L": "L-1", "F": "F-1"} | {instance: new}
+        synced = play.sync(new, instance=instance).answer
+        assert synced == SyncResponse(Error.NONE, "consumer", "range", f"work of {old}")
+        assert play.heartbeat(new, instance=instance) is Error.NONE
+        # fenced wherever it names its instance, unknown where it does not
+        for named, error in ((instance, Error.FENCED_INSTANCE_ID), (None, Error.UNKNOWN_MEMBER_ID)):
+            assert play.join(old, instance=named).error is error
+            assert play.sync(old, instance=named).error is error
+            assert play.heartbeat(old, instance=named) is error
+
+
+@case("shouldGetDifferentStaticMemberIdAfterEachRejoin")
+def test_each_return_has_an_id_of_its_own(play):
+    """Two processes of one instance fence each other without end, and without a rebalance."""
+    play.statics("L", "F")
+    old = play.id_of("F")
+    for n in range(2, 6):
+        new = play.join(instance="F").answer.member_id
+        assert new == play.id_of("F") == f"F-{n}"
+        assert play.heartbeat(old, instance="F") is Error.FENCED_INSTANCE_ID
+        old = new
+    assert (play.rebalances, play.generation) == ([Reason.NEW_MEMBER], 1)
+
+
+@pytest.mark.parametrize("offered", ["", "F-1", "unknown-7"])
+def test_a_new_member_id_is_bound_only_to_what_kafka_could_have_drawn(play, offered):
+    """An id is `<instance>-<random>` and in nobody's use; any other offer is refused."""
+    play.statics("L", "F")
+    back = play.join(instance="F", drawn=offered)
+    assert play.bound[-1].refused == offered
+    assert back.answer.member_id not in {offered, "F-1"}
 
 
 @case("staticMemberRejoinWithUnknownMemberIdAndChangeOfProtocol")
-def test_static_member_rejoin_with_unknown_member_id_and_change_of_protocol():
-    """Up to 2.6.0 nobody asks whether the group's protocol still is one of its own."""
-    play = Playbook()
-    leader, follower = statics(play, "L", "F")
+def test_return_without_the_selected_protocol_up_to_2_6_0(play):
+    """Nobody asks whether the group's protocol still is one of its own."""
+    play.statics("L", "F")
     back = play.join(instance="F", protocols=("roundrobin",), version=5)
-    assert back.answer == JoinResponse(
-        Error.NONE,
-        member_id="F-2",
-        generation=1,
-        protocol_type="consumer",
-        protocol="range",
-        leader=leader,
-    )
+    assert back.answer == JoinResponse(Error.NONE, "F-2", 1, "consumer", "range", "L-1")
     assert (play.rebalances, play.state) == ([Reason.NEW_MEMBER], State.STABLE)
-    old = play.join(follower, instance="F", protocols=("roundrobin",))
-    assert old.error is Error.FENCED_INSTANCE_ID
-    assert play.sync(follower, instance="F").error is Error.FENCED_INSTANCE_ID
-    assert play.sync("F-2", instance="F").answer.assignment == f"work of {follower}"
+    assert play.sync("F-1", instance="F").error is Error.FENCED_INSTANCE_ID
+    assert play.sync("F-2", instance="F").answer.assignment == "work of F-1"
 
 
 @pytest.mark.parametrize(("instance", "other"), [("L", "F"), ("F", "L")])
-@case("staticMemberRejoinWithUnknownMemberIdAndChangeOfProtocolWithSelectedProtocolChanged")
-def test_static_member_rejoin_with_unknown_member_id_and_change_of_protocol_with_selected_protocol_changed(  # noqa: E501
-    instance, other
-):
-    """Without `range` the group selects another protocol; the other one, silent, stays a member."""
-    play = Playbook()
-    statics(play, "L", "F", session_ms=LONG_MS)
+@case(
+    "staticMemberRejoinWithUnknownMemberIdAndChangeOfProtocolWithSelectedProtocolChanged",
+    "testReplaceStaticMemberInStableStateWithUpdatedProtocolTriggersRebalance",
+)
+def test_return_without_the_selected_protocol_rebalances(play, instance, other):
+    """The group selects another; the other member, silent, stays. Alone, it is in at once."""
+    play.statics("L", "F", session_ms=LONG_MS)
     back = play.join(instance=instance, protocols=("roundrobin",), session_ms=LONG_MS)
-    assert play.rebalances == [Reason.NEW_MEMBER, Reason.PROTOCOL_CHANGE]
-    assert back.pending
+    assert (back.pending, play.rebalances[1:]) == (True, [Reason.PROTOCOL_CHANGE])
     play.after(REBALANCE_MS)
-    new = f"{instance}-2"
+    new, members = f"{instance}-2", listed(f"{instance}-2", f"{other}-1", protocol="roundrobin")
     assert back.answer == JoinResponse(
-        Error.NONE,
-        member_id=new,
-        generation=2,
-        protocol_type="consumer",
-        protocol="roundrobin",
-        leader=new,
-        members=frozenset(
-            {(new, instance, "roundrobin:orders"), (f"{other}-1", other, "roundrobin:orders")}
-        ),
+        Error.NONE, new, 2, "consumer", "roundrobin", new, members=members
     )
-    assert play.state is State.COMPLETING_REBALANCE
+    alone = Playbook()
+    alone.statics("I1")
+    back = alone.join(instance="I1", protocols=("roundrobin",))
+    assert (back.answer.generation, back.answer.skip_assignment) == (2, False)
+    assert (alone.state, alone.member_ids) == (State.COMPLETING_REBALANCE, {"I1-2"})
 
 
-@case("testReplaceStaticMemberInStableStateWithUpdatedProtocolTriggersRebalance")
-def test_replace_static_member_in_stable_state_with_updated_protocol_triggers_rebalance():
-    """Alone in its group, it is in the next generation at once."""
-    play = Playbook()
-    statics(play, "I1")
-    back = play.join(instance="I1", protocols=("roundrobin",))
-    assert (back.error, back.answer.generation) == (Error.NONE, 2)
-    assert (back.answer.protocol, back.answer.skip_assignment) == ("roundrobin", False)
-    assert (play.state, play.member_ids) == (State.COMPLETING_REBALANCE, {"I1-2"})
-
-
-@case("staticMemberRejoinWithUnknownMemberIdAndChangeOfProtocolWhileSelectProtocolUnchanged")
-def test_static_member_rejoin_with_unknown_member_id_and_change_of_protocol_while_select_protocol_unchanged():  # noqa: E501
-    """Fewer protocols, but still the selected one: no rebalance."""
-    play = Playbook()
-    leader, follower = statics(play, "L", "F")
-    back = play.join(instance="F", protocols=("range",))
-    assert (back.error, back.answer.generation) == (Error.NONE, 1)
-    assert (back.answer.leader, back.answer.members) == (leader, frozenset())
-    assert (play.rebalances, play.state) == ([Reason.NEW_MEMBER], State.STABLE)
-    assert play.sync("F-2", instance="F").answer.assignment == f"work of {follower}"
-    assert_replaced(play, "F", follower, "F-2")
-
-
-@WRITE_ERRORS
-@case(
-    "staticMemberRejoinWithUnknownMemberIdAndChangeOfProtocolWhileSelectProtocolUnchanged"
-    "PersistenceFailure",
-    generation={"2.6.1": 1, "java": 2},
+@pytest.mark.parametrize(
+    ("picked", "rebalances"), [("range", []), ("roundrobin", [Reason.PROTOCOL_CHANGE])]
 )
-def test_static_member_rejoin_with_unknown_member_id_and_change_of_protocol_while_select_protocol_unchanged_persistence_failure(  # noqa: E501
-    generation, error
-):
-    """What could not be stored has not happened; the old id goes on.
-
-    Java gives it its old protocols back, so what it offered in vain is a change the next time;
-    Scala leaves it with them.
-    """
-    play = Playbook()
-    leader, follower = statics(play, "L", "F")
-    play.hold_writes = True
-    back = play.join(instance="F", protocols=("range",), version=7)
-    assert back.pending
-    play.written(back, error)
-    assert back.answer == JoinResponse(
-        error, member_id="", generation=1, protocol_type="consumer", protocol="range", leader=leader
-    )
-    assert (play.rebalances, play.state) == ([Reason.NEW_MEMBER], State.STABLE)
-    assert play.sync(follower, instance="F").answer.assignment == f"work of {follower}"
-    play.hold_writes = False
-    again = play.join(follower, instance="F", protocols=("range",))
-    assert again.pending == (generation == 2)
-    if again.pending:
-        play.join(leader, instance="L", protocols=("range",))
-    assert (again.error, again.answer.generation) == (Error.NONE, generation)
-    assert play.sync(leader, instance="L").error is Error.NONE
-    assert play.sync(follower, instance="F").error is Error.NONE
-    assert play.heartbeat("F-2", instance="F") is Error.FENCED_INSTANCE_ID
-    assert play.state is State.STABLE
+def test_return_that_makes_a_tie_of_the_votes(play, picked, rebalances):
+    """A tie is broken by hash order, so what was observed decides."""
+    play.statics("L", "F")
+    play.choices = Choices(protocol=picked)
+    back = play.join(instance="F", protocols=("roundrobin", "range"))
+    assert play.rebalances[1:] == rebalances
+    play.rejoin("L-1")
+    assert back.answer.protocol == picked
 
 
-@WRITE_ERRORS
-@case(
-    "testReplaceStaticMemberInStableStateErrors",
-    offers={"2.6.1": ("range", "roundrobin"), "java": ("range",)},
-)
-def test_replace_static_member_in_stable_state_errors(offers, error):
-    """With the old id its timeouts come back; its protocols as well, but in Java alone."""
-    play = Playbook()
-    (old,) = statics(play, "I1", protocols=("range",))
-    play.hold_writes = True
-    back = play.join(
-        instance="I1", session_ms=2 * SESSION_MS, rebalance_ms=2 * REBALANCE_MS, version=7
-    )
-    assert back.pending
-    assert [m.member_id for m in play.records[-1].members] == ["I1-2"]
-    play.written(back, error)
-    assert back.answer == JoinResponse(error, "", 1, "consumer", "range", leader=old)
-    member = play.member("I1")
-    assert (member.member_id, member.group_instance_id) == (old, "I1")
-    assert (member.session_timeout_ms, member.rebalance_timeout_ms) == (SESSION_MS, REBALANCE_MS)
-    assert tuple(name for name, _ in member.protocols) == offers
-    assert (play.state, play.generation, play.leader) == (State.STABLE, 1, old)
-
-
-NEW_TIMEOUTS = {"2.4": (SESSION_MS, REBALANCE_MS), "3.3.2": (2 * SESSION_MS, 2 * REBALANCE_MS)}
+def test_rolling_change_of_the_protocol_order_rebalances_once(play):
+    """Each member that returns moves one vote; only the vote that decides rebalances."""
+    names = ("a", "b", "c")
+    play.statics(*names)
+    for name in names:
+        back = play.join(instance=name, protocols=("roundrobin", "range"))
+        if back.pending:
+            for other in set(names) - {name}:
+                play.join(play.id_of(other), instance=other, protocols=offers_of(play, other))
+            play.sync_everyone()
+        assert back.error is Error.NONE
+    assert play.rebalances == [Reason.NEW_MEMBER, Reason.PROTOCOL_CHANGE]
+    assert play.group.protocol == "roundrobin"
 
 
 @case(
     "staticMemberRejoinWithUpdatedSessionAndRebalanceTimeoutsAndPersistChange",
-    timeouts=NEW_TIMEOUTS,
+    "testUpdateMember",
+    timeouts={"2.4": OLD_TIMEOUTS, "3.3.2": NEW_TIMEOUTS},
 )
-def test_static_member_rejoin_with_updated_session_and_rebalance_timeouts_and_persist_change(
-    timeouts,
-):
-    """A static rejoin updates the timeouts; before 3.3.2 those of the first join stayed."""
-    play = Playbook()
-    statics(play, "L", "F")
-    for instance in ("F", "L"):
+def test_return_and_rejoin_update_the_timeouts(play, timeouts):
+    """Before 3.3.2 those of the first join stayed. A rejoin brings its protocols as well."""
+    session_ms, rebalance_ms = NEW_TIMEOUTS
+    play.statics("L", "F", "G")
+    for instance in ("L", "F"):
         back = play.join(
-            instance=instance, session_ms=2 * SESSION_MS, rebalance_ms=2 * REBALANCE_MS, version=5
+            instance=instance, session_ms=session_ms, rebalance_ms=rebalance_ms, version=5
         )
         assert (back.error, back.answer.generation) == (Error.NONE, 1)
         assert play.heartbeat(back.answer.member_id, instance=instance) is Error.NONE
-        member = play.member(instance)
-        assert (member.session_timeout_ms, member.rebalance_timeout_ms) == timeouts
-    play.after(timeouts[0] - 1)
-    assert play.rebalances == [Reason.NEW_MEMBER]
-    play.after(1)
+        assert timeouts_of(play, instance) == timeouts
+    play.leave(("", "G"))
+    play.join("F-2", instance="F", protocols=("range",))
+    play.join(instance="L", protocols=("range",), session_ms=session_ms, rebalance_ms=rebalance_ms)
+    play.sync_everyone()
+    assert (timeouts_of(play, "L"), timeouts_of(play, "F")) == (timeouts, OLD_TIMEOUTS)
+    assert (offers_of(play, "F"), play.group.rebalance_timeout_ms) == (("range",), timeouts[1])
+    play.after(SESSION_MS)
+    assert play.member_ids == ({"L-3"} if timeouts == NEW_TIMEOUTS else set())
+    play.after(SESSION_MS)
     assert play.state is State.EMPTY
 
 
-@WRITE_ERRORS
-@case("staticMemberRejoinWithUpdatedSessionAndRebalanceTimeoutsButCannotPersistChange")
-def test_static_member_rejoin_with_updated_session_and_rebalance_timeouts_but_cannot_persist_change(
-    error,
-):
-    """With the old id its old timeouts come back, and its session begins anew."""
-    play = Playbook()
-    leader, follower = statics(play, "L", "F")
-    play.hold_writes = True
-    back = play.join(instance="F", session_ms=3 * SESSION_MS, rebalance_ms=2 * REBALANCE_MS)
-    play.after(SESSION_MS / 2)
-    play.heartbeat(leader)
-    play.written(back, error)
-    assert back.error is error
-    assert (play.state, play.generation) == (State.STABLE, 1)
-    for member in play.group.members.values():
-        assert member.session_timeout_ms == SESSION_MS
-        assert member.rebalance_timeout_ms == REBALANCE_MS
+def test_return_starts_with_the_old_session(play):
+    """The first session still runs with the old timeout."""
+    play.statics("L", "F")
+    play.join(instance="F", session_ms=3 * SESSION_MS)
     play.after(SESSION_MS - 1)
-    play.heartbeat(leader)
-    assert play.member_ids == {leader, follower}
-    play.after(1)
-    assert play.member_ids == {leader}
-
-
-def returned_alone(version: int, protocols: tuple[str, ...]) -> Playbook:
-    """Let the one member of a group return with other protocols and timeouts."""
-    play = Playbook()
-    (old,) = statics(play, "I1", protocols=("range",))
-    play.hold_writes = True
-    back = play.join(
-        instance="I1",
-        protocols=protocols,
-        session_ms=2 * SESSION_MS,
-        rebalance_ms=2 * REBALANCE_MS,
-        version=version,
-    )
-    assert back.pending
-    record = play.records[-1]
-    assert (record.generation, record.leader) == (1, "I1-2")
-    assert {m.member_id: m.assignment for m in record.members} == {"I1-2": f"work of {old}"}
-    play.written(back)
-    skips = version == 9
-    assert back.answer == JoinResponse(
-        Error.NONE,
-        member_id="I1-2",
-        generation=1,
-        protocol_type="consumer",
-        protocol="range",
-        leader="I1-2" if skips else old,
-        skip_assignment=skips,
-        members=frozenset({("I1-2", "I1", "range:orders")}) if skips else frozenset(),
-    )
-    assert (play.state, play.generation) == (State.STABLE, 1)
+    play.heartbeat("L-1")
     assert play.rebalances == [Reason.NEW_MEMBER]
-    return play
+    play.after(1)
+    assert play.rebalances == [Reason.NEW_MEMBER, Reason.SESSION_EXPIRED]
+    assert play.member_ids == {"L-1"}
 
 
 @case(
     "testReplaceStaticMemberInStableStateNoError",
     "testReplaceStaticMemberInStableStateSucceeds",
-    timeouts=NEW_TIMEOUTS,
+    timeouts={"2.4": OLD_TIMEOUTS, "3.3.2": NEW_TIMEOUTS},
     versions={"2.4": (5,), "3.2": (5, 9)},
 )
-def test_replace_static_member_in_stable_state_no_error(timeouts, versions):
-    """Once the new id is stored, the member has it, with the protocols it returned with.
-
-    From JoinGroup v9 on the response names the leader's new id.
-    """
-    for version in versions:
-        for protocols in (("range",), ("range", "roundrobin")):
-            member = returned_alone(version, protocols).member("I1")
-            assert (member.session_timeout_ms, member.rebalance_timeout_ms) == timeouts
-            assert tuple(name for name, _ in member.protocols) == protocols
-
-
-@case("staticMemberRejoinAsFollowerWithUnknownMemberId", versions=VERSIONS)
-def test_static_member_rejoin_as_follower_with_unknown_member_id(versions):
-    """The follower returns without a rebalance, to its old assignment, with nothing to skip."""
-    for version in versions:
+def test_return_is_answered_once_it_is_stored(timeouts, versions):
+    """The record has the new id with the old assignment, and the member what it returned with."""
+    session_ms, rebalance_ms = NEW_TIMEOUTS
+    for version, offers in [(v, offers) for v in versions for offers in (("range",), BOTH)]:
         play = Playbook()
-        leader, follower = statics(play, "L", "F")
-        back = play.join(instance="F", version=version)
-        assert back.answer == JoinResponse(Error.NONE, "F-2", 1, "consumer", "range", leader)
-        assert play.rebalances == [Reason.NEW_MEMBER]
-        synced = play.sync("F-2", instance="F").answer
-        assert synced == SyncResponse(Error.NONE, "consumer", "range", f"work of {follower}")
-        assert_replaced(play, "F", follower, "F-2")
+        play.statics("I1", protocols=("range",))
+        play.hold_writes = True
+        back = play.join(
+            instance="I1", protocols=offers, session_ms=session_ms, rebalance_ms=rebalance_ms,
+            version=version,
+        )  # fmt: skip
+        record = play.records[-1]
+        assert (back.pending, record.generation, record.leader) == (True, 1, "I1-2")
+        assert {m.member_id: m.assignment for m in record.members} == {"I1-2": "work of I1-1"}
+        play.written(back)
+        skips = version == 9
+        assert back.answer == JoinResponse(
+            Error.NONE, "I1-2", 1, "consumer", "range", "I1-2" if skips else "I1-1", skips,
+            listed("I1-2") if skips else frozenset(),
+        )  # fmt: skip
+        assert (play.state, play.rebalances) == (State.STABLE, [Reason.NEW_MEMBER])
+        assert (timeouts_of(play, "I1"), offers_of(play, "I1")) == (timeouts, offers)
+
+
+@by_rule("return_is_stored", "answer", {True: Error.NONE, False: Error.FENCED_INSTANCE_ID})
+def test_return_is_stored(play, answer):
+    """KAFKA-10284: the live member was fenced by a failover, for good."""
+    play.statics("L", "F")
+    stored = len(play.records)
+    play.hold_writes = True
+    back = play.join(instance="F", version=6)
+    assert back.pending == (answer is Error.NONE)
+    if back.pending:
+        play.written(back)
+    assert back.answer == JoinResponse(Error.NONE, "F-2", 1, "consumer", "range", "L-1")
+    assert len(play.records) - stored == (answer is Error.NONE)
+    play.crash()
+    assert play.heartbeat("F-2", instance="F") is answer
+
+
+@pytest.mark.parametrize("error", WRITE_ERRORS)
+@case(
+    "staticMemberRejoinWithUnknownMemberIdAndChangeOfProtocolWhileSelectProtocolUnchanged"
+    "PersistenceFailure",
+    "staticMemberRejoinWithUpdatedSessionAndRebalanceTimeoutsButCannotPersistChange",
+    "testReplaceStaticMemberInStableStateErrors",
+    restored={"2.6.1": ("range",), "java": BOTH},
+)
+def test_return_that_cannot_be_stored_has_not_happened(play, restored, error):
+    """The old id goes on, with its old timeouts, and its session begins anew.
+
+    Java gives it its old protocols back, too. Scala leaves it with what its return offered (seen
+    live on 3.9.1), so its next join, with what it always offered, rebalances the group.
+    """
+    session_ms, rebalance_ms = NEW_TIMEOUTS
+    play.statics("L", "F")
+    play.hold_writes = True
+    back = play.join(
+        instance="F", protocols=("range",), version=7, session_ms=session_ms,
+        rebalance_ms=rebalance_ms,
+    )  # fmt: skip
+    assert {m.member_id for m in play.records[-1].members} == {"L-1", "F-2"}
+    play.after(SESSION_MS / 2)
+    play.heartbeat("L-1")
+    play.written(back, error)
+    assert back.answer == JoinResponse(error, "", 1, "consumer", "range", "L-1")
+    assert (timeouts_of(play, "F"), offers_of(play, "F")) == (OLD_TIMEOUTS, restored)
+    assert (play.rebalances, play.state) == ([Reason.NEW_MEMBER], State.STABLE)
+    play.after(SESSION_MS - 1, alive=["L-1"])
+    assert play.armed(TimerKind.SESSION, "F-1") == 1
+    assert play.sync("F-1", instance="F").answer.assignment == "work of F-1"
+    assert play.heartbeat("F-2", instance="F") is Error.FENCED_INSTANCE_ID
+    play.hold_writes = False
+    assert play.join("F-1", instance="F").pending == (restored == ("range",))
+
+
+def test_return_whose_failed_write_is_overtaken_by_another_return(play):
+    """There is nothing to take back: the next return's own write decides."""
+    play.statics("L", "F")
+    play.hold_writes = True
+    first, second = play.join(instance="F"), play.join(instance="F")
+    play.written(first, FAILED)
+    assert (second.pending, play.id_of("F")) == (True, "F-3")
+    play.written(second, FAILED)
+    assert (second.error, second.answer.member_id, play.id_of("F")) == (FAILED, "", "F-2")
+
+
+@by_coordinator("answered_id, alive", scala=("F-2", False), java=("F-3", True))
+@pytest.mark.parametrize("version", [8, 9])
+def test_store_answers_latest_return(play, answered_id, alive, version):
+    """Seen live on 3.9.1: each return fences the one before; only the last is answered NONE.
+
+    In Scala the first one's write does that, with the first one's id: fenced as soon as it is used.
+    """
+    play.statics("L", "F")
+    play.hold_writes = True
+    first, second = (play.join(instance="F", version=version) for _ in range(2))
+    assert first.answer == JoinResponse(Error.FENCED_INSTANCE_ID, "F-2")
+    play.written(first)
+    assert second.pending == alive
+    play.written(second)
+    assert (second.error, second.answer.member_id) == (Error.NONE, answered_id)
+    assert (play.rebalances, play.id_of("F")) == ([Reason.NEW_MEMBER], "F-3")
+    expected = Error.NONE if alive else Error.FENCED_INSTANCE_ID
+    assert play.heartbeat(answered_id, instance="F") is expected
+
+
+def test_store_of_a_return_does_not_answer_a_new_member_of_its_instance(play):
+    """A member that left and joined again is another member, even in Scala."""
+    play.statics("L", "F")
+    play.hold_writes = True
+    back = play.join(instance="F")
+    play.leave(("F-2", "F"))
+    assert back.answer == JoinResponse(Error.UNKNOWN_MEMBER_ID)
+    anew = play.join(instance="F")
+    play.written(back)
+    assert (anew.pending, play.member_ids) == (True, {"L-1", "F-3"})
+
+
+def returning(play: Playbook, instance: str, leaves: str, *others: str, version: int = 9):
+    """Let one member leave, so that the group rebalances, while another's return is stored."""
+    play.statics("L", "F", *others)
+    play.hold_writes = True
+    back = play.join(instance=instance, version=version)
+    play.leave(("", leaves))
+    return back
+
+
+def test_failed_return_after_a_rebalance_began_waits_no_longer(play):
+    """The join it was answered for no longer counts; the member of old has yet to come."""
+    back = returning(play, "F", "G", "G")
+    play.written(back, FAILED)
+    assert back.error is FAILED
+    (leading,) = play.rejoin("L-1")
+    assert leading.pending
+    play.rejoin("F-1")
+    assert leading.answer.members == listed("L-1", "F-1")
+
+
+def test_failed_return_of_a_candidate_leader(play):
+    """The member selected as leader stays the leader under its old id."""
+    play.written(returning(play, "F", "L", "G"), FAILED)
+    assert play.group.open_leaders == {"F-1", "G-1"}
+
+
+def test_failed_return_after_its_join_was_answered(play):
+    """The old id is restored all the same, and the member with the new one is fenced."""
+    back = returning(play, "F", "L")
+    assert (back.error, back.answer.leader) == (Error.NONE, "F-2")
+    play.written(back, FAILED)
+    assert (play.leader, play.id_of("F")) == ("F-1", "F-1")
+    assert play.sync("F-2", instance="F").error is Error.FENCED_INSTANCE_ID
+
+
+def test_rebalance_before_a_return_is_stored(play):
+    """A write that comes out well answers a follower's join with the current generation.
+
+    A leader's response would list the members from v9 on, and Kafka refuses that in
+    PreparingRebalance: `ClassicGroup.currentClassicGroupMembers` (Scala:
+    `GroupMetadata.currentMemberMetadata`) throws inside the write's callback, so the join stays
+    pending and counts for the rebalance under way.
+    """
+    back = returning(play, "F", "G", "G")
+    assert play.state is State.PREPARING_REBALANCE
+    play.written(back)
+    assert (back.error, back.answer.generation) == (Error.NONE, 1)
+    other = Playbook()
+    back = returning(other, "L", "G", "G")
+    other.written(back)
+    assert back.pending
+    other.rejoin("F-1")
+    assert (back.error, back.answer.generation) == (Error.NONE, 2)
+    assert not back.answer.skip_assignment

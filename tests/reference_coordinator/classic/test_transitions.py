@@ -1,14 +1,16 @@
-"""The table of transitions: each row is taken, names rules that exist, and is in the docs."""
+"""The states of a group: which may follow which, and the table that says so, as the docs do."""
 
 from collections import defaultdict
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 
 from kafka_protocol.errors import Error
-from reference_coordinator.classic.events import DescribeReceived, JoinReceived
+from reference_coordinator.classic.effects import Reason
+from reference_coordinator.classic.events import DescribeReceived, JoinReceived, TimerFired
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import KIP_423, NEWEST, PROFILES
 from reference_coordinator.classic.state import Group, State
@@ -23,178 +25,195 @@ from reference_coordinator.classic.transitions import (
     Cause,
 )
 from tests.reference_coordinator.classic import transition_check
+from tests.reference_coordinator.classic.checklist import case
 from tests.reference_coordinator.classic.playbook import (
     INITIAL_DELAY_MS,
     REBALANCE_MS,
     SESSION_MS,
     Playbook,
-    statics,
+    in_state,
 )
+from tests.reference_coordinator.classic.test_properties import LEGAL
 from tests.reference_coordinator.classic.transition_check import Taken, checked_steps, row_of, taken
 
-SCALA = PROFILES["3.9-scala"]
 DOCS = Path(__file__).parents[3] / "docs"
-LONG_MS = 10 * REBALANCE_MS
+ASSIGNED = {"L-1": "some", "F-1": "the rest"}
 
 
-def rejoin(play: Playbook, *ids: str) -> None:
-    """Let static members of these ids join again with them."""
-    for member_id in ids:
-        play.join(member_id, instance=member_id.split("-")[0])
+def fire_all(play: Playbook) -> None:
+    """Let every timer run out at once."""
+    for timer in tuple(play.timers):
+        play.take(TimerFired(play.now_ms, timer))
 
 
-def forms_and_leaves() -> None:
-    play = Playbook()
-    statics(play, "L", "F")
-    play.leave(("", "L"), ("", "F"))
-    play.expire()
+def fail_the_assignment(play: Playbook) -> None:
+    """Let it not be stored."""
+    play.hold_writes = True
+    if (sync := play.sync("L-1", **ASSIGNED)).pending:
+        play.written(sync, Error.COORDINATOR_NOT_AVAILABLE)
 
 
-def is_deleted() -> None:
-    play = Playbook()
-    play.commit(generation=-1)
-    play.delete()
+def sync_the_leader_alone(play: Playbook) -> None:
+    """Let the follower beat, and never sync."""
+    play.sync("L-1", **ASSIGNED)
+    play.after(REBALANCE_MS, alive=["L-1", "F-1"])
 
 
-def new_members_join() -> None:
-    play = Playbook()
-    statics(play, "L", "F")
-    play.join(instance="N")
-    rejoin(play, "L-1", "F-1")
-    play.join(instance="O")
+def unload_under_way(play: Playbook) -> None:
+    """Let the broker give the group up before the assignment is stored."""
+    play.hold_writes = True
+    play.sync("L-1", **ASSIGNED)
+    play.unload()
 
 
-def members_rejoin() -> None:
-    play = Playbook()
-    statics(play, "L", "F")
-    rejoin(play, "L-1", "F-1")
-    play.join("F-1", instance="F", protocols=("range",))
-    rejoin(play, "L-1")
-    play.sync_everyone()
-    play.join("F-1", instance="F")
+EVENTS: dict[str, Callable[[Playbook], object]] = {
+    "newcomer": lambda play: play.join(instance="N"),
+    "dynamic newcomer": lambda play: play.join(client="c", version=3),
+    "newcomer with a second step": lambda play: play.join(client="c"),
+    "leader again": lambda play: play.rejoin("L-1"),
+    "follower again": lambda play: play.rejoin("F-1"),
+    "other protocols": lambda play: play.join("F-1", instance="F", protocols=("roundrobin",)),
+    "leader's return": lambda play: play.join(instance="L"),
+    "follower's return": lambda play: play.join(instance="F"),
+    "return with other protocols": lambda play: play.join(instance="F", protocols=("roundrobin",)),
+    "return with a reason": lambda play: play.join(instance="F", reason="UPGRADE"),
+    "leader's sync": lambda play: play.sync("L-1", **ASSIGNED),
+    "follower's sync": lambda play: play.sync("F-1"),
+    "assignment that is not stored": fail_the_assignment,
+    "heartbeat": lambda play: play.heartbeat("L-1"),
+    "commit": lambda play: play.commit("L-1"),
+    "commit without a generation": lambda play: play.commit(generation=-1),
+    "transaction": lambda play: play.commit("L-1", version=3, transactional=True),
+    "one leaves": lambda play: play.leave(("", "F")),
+    "all leave": lambda play: play.leave(("", "L"), ("", "F")),
+    "describe": lambda play: play.describe(),
+    "delete": lambda play: play.delete(),
+    "expire": lambda play: play.state is State.EMPTY and play.expire(),
+    "timers": fire_all,
+    "sessions end": lambda play: play.after(SESSION_MS),
+    "all beat, and do no more": lambda play: play.after(REBALANCE_MS, alive=["L-1", "F-1"]),
+    "leader alone syncs": sync_the_leader_alone,
+    "leader alone beats": lambda play: play.after(REBALANCE_MS, alive=["L-1"]),
+    "unload": lambda play: play.unload(),
+    "unload under way": unload_under_way,
+    "crash": lambda play: play.crash(),
+}
 
 
-def static_members_rejoin() -> None:
-    play = Playbook()
-    statics(play, "L", "F")
-    rejoin(play, "L-1", "F-1")
-    play.join(instance="F")
-    play = Playbook()
-    statics(play, "L", "F")
-    play.join(instance="F", protocols=("roundrobin",))
-
-
-def gives_a_reason() -> None:
-    play = Playbook()
-    statics(play, "L", "F")
-    play.join(instance="F", reason="UPGRADE")
-
-
-def members_leave() -> None:
-    play = Playbook()
-    statics(play, "L", "F", "G")
-    play.leave(("", "G"))
-    rejoin(play, "L-1")
-    play.leave(("", "F"))
-    play.leave(("", "L"))
-
-
-def members_leave_while_completing() -> None:
-    play = Playbook()
-    statics(play, "L", "F")
-    rejoin(play, "L-1", "F-1")
-    play.leave(("", "F"))
-
-
-def sessions_expire() -> None:
-    play = Playbook()
-    statics(play, "L", "F", "G")
-    play.after(SESSION_MS // 2)
-    play.heartbeat("L-1")
-    play.heartbeat("F-1")
-    play.after(SESSION_MS // 2)
-    rejoin(play, "L-1")
-    play.after(SESSION_MS)
-    play.after(SESSION_MS)
-
-
-def join_timer_expires() -> None:
-    play = Playbook()
-    statics(play, "L", "F", session_ms=LONG_MS)
-    play.join("L-1", instance="L", session_ms=LONG_MS)
-    play.after(REBALANCE_MS)
-
-
-def no_member_is_left() -> None:
-    play = Playbook()
-    calls = [play.join_dynamic(client, session_ms=LONG_MS) for client in ("c", "d")]
+def no_member_is_left(play: Playbook) -> None:
+    """Let a member leave, and another live on without joining again."""
+    calls = [play.join_dynamic(client, session_ms=10 * REBALANCE_MS) for client in "cd"]
     play.after(2 * INITIAL_DELAY_MS)
     play.sync_everyone()
     play.leave((calls[0].answer.member_id, None))
     play.after(REBALANCE_MS)
 
 
-def sync_does_not_come() -> None:
-    play = Playbook()
-    leader, _ = statics(play, "L", "F", session_ms=LONG_MS)
-    rejoin(play, leader)
-    play.after(REBALANCE_MS)
-    play.sync(leader)
-    play.after(REBALANCE_MS, alive=[leader])
-    play = Playbook()
-    statics(play, "L", "F", session_ms=LONG_MS)
-    rejoin(play, "L-1", "F-1")
-    play.after(REBALANCE_MS, alive=["L-1", "F-1"])
-
-
-def assignment_is_not_stored() -> None:
-    for error in (Error.COORDINATOR_NOT_AVAILABLE, None):
-        play = Playbook()
-        statics(play, "L", "F")
-        rejoin(play, "L-1", "F-1")
-        play.hold_writes = True
-        call = play.sync("L-1")
-        if error is None:
-            play.unload()
-        else:
-            play.written(call, error)
-
-
 def is_loaded_over_capacity() -> None:
-    play = Playbook()
-    statics(play, "L", "F")
     small = Playbook(max_size=1)
     small.start_loading()
-    small.load(play.records[-1])
-
-
-def coordinator_fails() -> None:
-    play = Playbook()
-    play.crash()
-    statics(play, "L", "F")
-    play.crash()
-    play.leave(("", "L"), ("", "F"))
-    play.crash()
-
-
-PLAYS: tuple[tuple[Profile, Callable[[], None]], ...] = (
-    *((NEWEST, play) for play in (
-        forms_and_leaves, is_deleted, new_members_join, members_rejoin, static_members_rejoin,
-        members_leave, members_leave_while_completing, sessions_expire, join_timer_expires,
-        no_member_is_left, sync_does_not_come, assignment_is_not_stored, is_loaded_over_capacity,
-        coordinator_fails,
-    )),
-    (KIP_423, gives_a_reason),
-    (SCALA, is_deleted),
-)  # fmt: skip
+    small.load(in_state(State.STABLE).records[-1])
 
 
 def test_each_row_is_taken(monkeypatch):
     monkeypatch.setattr(transition_check, "TAKEN", set())
-    for profile, play in PLAYS:
+    for profile in (NEWEST, KIP_423, PROFILES["3.9-scala"]):
         monkeypatch.setattr(Playbook, "release", profile)
-        play()
+        for event in EVENTS.values():
+            event(Playbook())
+            for state in State:
+                event(in_state(state))
+        no_member_is_left(Playbook())
+        is_loaded_over_capacity()
     assert set(TABLE) == transition_check.TAKEN
+
+
+@pytest.mark.parametrize("state", list(State))
+@case(
+    "testEmptyToStableIllegalTransition",
+    "testStableToStableIllegalTransition",
+    "testEmptyToAwaitingRebalanceIllegalTransition",
+    "testPreparingRebalanceToPreparingRebalanceIllegalTransition",
+    "testPreparingRebalanceToStableIllegalTransition",
+    "testAwaitingRebalanceToAwaitingRebalanceIllegalTransition",
+    "testDeadToStableIllegalTransition",
+    "testDeadToPreparingRebalanceIllegalTransition",
+    "testDeadToAwaitingRebalanceIllegalTransition",
+    "testCannotRebalanceWhenDead",
+)
+def test_illegal_transitions(state):
+    """Whatever happens, and when all timers then run out, a state follows legal predecessors.
+
+    Nothing brings a Dead group back: it stays Dead until its broker forgets it.
+    """
+    for name, event in EVENTS.items():
+        play = in_state(state)
+        before = len(play.transitions)
+        event(play)
+        fire_all(play)
+        seen = [(t.before, t.after) for t in play.transitions[before:]]
+        assert set(seen) <= LEGAL
+        assert not seen or seen[0][0] is state or name == "crash"
+        assert all(a[1] is b[0] for a, b in pairwise(seen))
+        if state is State.DEAD and name not in {"crash", "unload", "unload under way"}:
+            assert (seen, play.state) == ([], State.DEAD)
+
+
+@pytest.mark.parametrize("state", [State.STABLE, State.COMPLETING_REBALANCE])
+@case(
+    "testCanRebalanceWhenStable",
+    "testStableToPreparingRebalanceTransition",
+    "testCanRebalanceWhenCompletingRebalance",
+    "testAwaitingRebalanceToPreparingRebalanceTransition",
+)
+def test_a_newcomer_makes_the_group_rebalance(state):
+    play = in_state(state)
+    assert play.join(instance="N").pending
+    assert (play.state, play.group.previous_state) == (State.PREPARING_REBALANCE, state)
+    assert play.rebalances[-1] is Reason.NEW_MEMBER
+
+
+@case(
+    "testCannotRebalanceWhenPreparingRebalance",
+    "testPreparingRebalanceToPreparingRebalanceIllegalTransition",
+)
+def test_joins_and_leaves_belong_to_the_rebalance_under_way():
+    play = in_state(State.PREPARING_REBALANCE)
+    before = len(play.transitions)
+    play.join(instance="N")
+    play.join("L-1", instance="L", protocols=("roundrobin",))
+    play.join(instance="L")
+    play.leave(("", "L"))
+    assert play.transitions[before:] == []
+    play.rejoin("F-1")
+    assert [t.after for t in play.transitions[before:]] == [State.COMPLETING_REBALANCE]
+
+
+@pytest.mark.parametrize("leaves", [False, True])
+@case("testPreparingRebalanceToEmptyTransition")
+def test_group_is_empty_when_nobody_is_left(play, leaves):
+    """Whether they said so or not."""
+    play.statics("I1")
+    if leaves:
+        play.leave(("", "I1"))
+    else:
+        play.after(SESSION_MS)
+    last = play.transitions[-1]
+    assert (last.before, last.after) == (State.PREPARING_REBALANCE, State.EMPTY)
+    assert (play.state, play.generation, play.leader) == (State.EMPTY, 2, None)
+
+
+@case("testAwaitingRebalanceToStableTransition", "testPreparingRebalanceToStableIllegalTransition")
+def test_group_is_stable_once_the_assignment_is_stored(play):
+    """The leader's; too early it is refused."""
+    play.join(instance="L")
+    assert play.sync("L-1", generation=0, **ASSIGNED).error is Error.REBALANCE_IN_PROGRESS
+    play.after(INITIAL_DELAY_MS)
+    play.hold_writes = True
+    leading = play.sync("L-1", **ASSIGNED)
+    assert (leading.pending, play.state) == (True, State.COMPLETING_REBALANCE)
+    play.written(leading)
+    assert (leading.answer.assignment, play.state) == ("some", State.STABLE)
 
 
 def test_each_row_is_one_transition_with_its_reason_and_rule():

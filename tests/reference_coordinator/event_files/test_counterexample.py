@@ -40,6 +40,11 @@ def reduced(scenario: Scenario) -> tuple[EventSequence, Counterexample]:
     return sequence, found
 
 
+@pytest.fixture(scope="module")
+def fenced() -> tuple[EventSequence, Counterexample]:
+    return reduced(fenced_without_reason())
+
+
 def kept(found: Counterexample) -> list[str]:
     """Return the requests that are left."""
     return [seen.id for seen in found.evidence.requests]
@@ -55,31 +60,24 @@ def test_explained_evidence_has_no_counterexample() -> None:
     assert counterexample(sequence.evidence, NEWEST.with_settings(sequence.settings)) is None
 
 
-def test_a_reduced_counterexample_shows_the_same_violation_and_is_minimal() -> None:
-    sequence, found = reduced(fenced_without_reason())
+def test_a_reduced_counterexample_shows_the_same_violation_and_is_minimal(
+    fenced: tuple[EventSequence, Counterexample],
+) -> None:
+    """What comes after the wrong response is left out as well."""
+    sequence, found = fenced
     profile = NEWEST.with_settings(sequence.settings)
-    assert (found.violation.request, found.violation.observed) == (
-        "HEARTBEAT:a:2800",
-        "error=FENCED_INSTANCE_ID",
-    )
-    assert kept(found) == [
-        "JOIN_GROUP:a:0",
-        "JOIN_GROUP:b:20",
-        "LEAVE_GROUP:b:2700",
-        "HEARTBEAT:a:2800",
-    ]
+    shown = found.violation.request, found.violation.observed
+    assert shown == ("HEARTBEAT:a:2800", "error=FENCED_INSTANCE_ID")
+    before = ["JOIN_GROUP:a:0", "JOIN_GROUP:b:20", "LEAVE_GROUP:b:2700"]
+    assert kept(found) == [*before, "HEARTBEAT:a:2800"]
     assert found.left_out == len(sequence.requests) - 4
     assert found.minimal
-    for place in range(len(kept(found)) - 1):
+    for place in range(len(before)):
         fewer = [seen for n, seen in enumerate(found.evidence.requests) if n != place]
         less = replay(altered(found.evidence, requests=tuple(fewer)), profile)
         assert [(v.request, v.expected) for v in less.violations[:1]] != [
             (found.violation.request, found.violation.expected)
         ]
-
-
-def test_requests_after_the_wrong_response_are_removed() -> None:
-    assert "HEARTBEAT:a:3300" not in kept(reduced(fenced_without_reason())[1])
 
 
 def test_what_brokers_logged_in_addition_is_removed() -> None:
@@ -120,26 +118,13 @@ def test_reducing_is_given_up_after_some_steps() -> None:
     profile = NEWEST.with_settings(sequence.settings)
     found = counterexample(sequence.evidence, profile, steps=20)
     assert found is not None
-    assert not found.minimal
-    assert found.violation.request == "HEARTBEAT:a:2800"
+    assert (found.minimal, found.violation.request) == (False, "HEARTBEAT:a:2800")
 
 
-def test_what_is_left_when_time_is_over_shows_the_same_violation() -> None:
-    sequence = one(of_scenario(fenced_without_reason()))
-    profile = NEWEST.with_settings(sequence.settings)
-    found = [
-        counterexample(sequence.evidence, profile, is_over=iter([False] * n + [True] * 2).__next__)
-        for n in (0, 1, 2)
-    ]
-    left = [len(one.evidence.requests) for one in found if one is not None and not one.minimal]
-    assert len(left) == len(found)
-    assert left == sorted(left, reverse=True)
-    assert left[0] == len(sequence.requests)
-    assert {one.violation.request for one in found if one is not None} == {"HEARTBEAT:a:2800"}
-
-
-def test_a_page_has_what_was_expected_beside_what_was_observed_and_the_raw_lines() -> None:
-    sequence, found = reduced(fenced_without_reason())
+def test_a_page_has_what_was_expected_beside_what_was_observed_and_the_raw_lines(
+    fenced: tuple[EventSequence, Counterexample],
+) -> None:
+    sequence, found = fenced
     page = account(found, sequence).files()[PAGE]
     assert page == GOLDEN.read_text(encoding="utf-8")
     for seen in found.evidence.requests:
@@ -158,33 +143,28 @@ def test_responses_expected_under_other_orders_are_listed() -> None:
     assert any("  or error=" in line for line in account(found, sequence).shown())
 
 
-def run(case: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run a generated test in a process of its own."""
-    file = folder / "test_counterexample.py"
-    file.write_text(case, encoding="utf-8")
-    return subprocess.run(
+@pytest.mark.parametrize(
+    ("code", "result"),
+    [(Error.FENCED_INSTANCE_ID, "1 failed"), (Error.REBALANCE_IN_PROGRESS, "1 passed")],
+    ids=["as observed", "explained"],
+)
+def test_the_generated_test_fails_as_the_evidence_does(
+    fenced: tuple[EventSequence, Counterexample], tmp_path: Path, code: Error, result: str
+) -> None:
+    """In a process of its own, and it needs nothing but the oracle."""
+    sequence, found = fenced
+    case = account(found, sequence).files()[CASE]
+    imported = {line.split()[1] for line in case.splitlines() if "import" in line}
+    assert {name.partition(".")[0] for name in imported} == {"reference_coordinator"}
+    file = tmp_path / "test_counterexample.py"
+    assert '"errorCode": 82' in case
+    file.write_text(case.replace('"errorCode": 82', f'"errorCode": {code:d}'), encoding="utf-8")
+    done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(file)],
-        cwd=folder, capture_output=True, text=True, check=False,
+        cwd=tmp_path, capture_output=True, text=True, check=False,
     )  # fmt: skip
-
-
-def test_the_generated_test_fails_as_the_evidence_does(tmp_path: Path) -> None:
-    sequence, found = reduced(fenced_without_reason())
-    case = account(found, sequence).files()[CASE]
-    done = run(case, tmp_path)
-    assert done.returncode == 1
-    assert "1 failed" in done.stdout
-    assert "FENCED_INSTANCE_ID" in done.stdout
-    assert {
-        line.split()[1].partition(".")[0] for line in case.splitlines() if "import" in line
-    } == {"reference_coordinator"}
-
-
-def test_the_generated_test_passes_once_it_is_explained(tmp_path: Path) -> None:
-    sequence, found = reduced(fenced_without_reason())
-    case = account(found, sequence).files()[CASE]
-    done = run(case.replace('"errorCode": 82', '"errorCode": 27'), tmp_path)
-    assert done.returncode == 0, done.stdout
+    assert result in done.stdout
+    assert ("FENCED_INSTANCE_ID" in done.stdout) == (result == "1 failed")
 
 
 def test_many_generations_are_kept_where_the_last_is_wrong() -> None:
