@@ -64,18 +64,14 @@ def taken_ms(row: Row) -> float:
 
 
 @pytest.mark.parametrize("after_ms", [-3.0, 35.0, 190.0])
-def test_a_heartbeat_at_a_rebalance_may_have_come_before_it(
-    recording: Recording, after_ms: float
-) -> None:
+def test_a_heartbeat_at_a_rebalance_may_have_come_before_it(recording, after_ms):
     line, beat = refused_after(recording)
     at_once = answered(beat, line["at_ms"] + after_ms - taken_ms(beat), (REBALANCE, NONE, 0))
     assert wrong(recording, line["group"], {beat["line"]: at_once}) == []
 
 
 @pytest.mark.parametrize("after_ms", [220.0, 350.0, 500.0])
-def test_a_heartbeat_after_a_rebalance_began_is_refused(
-    recording: Recording, after_ms: float
-) -> None:
+def test_a_heartbeat_after_a_rebalance_began_is_refused(recording, after_ms):
     line, beat = refused_after(recording)
     late = answered(beat, line["at_ms"] + after_ms - taken_ms(beat), (REBALANCE, NONE, 0))
     assert wrong(recording, line["group"], {beat["line"]: late}) == ["answer"]
@@ -96,9 +92,7 @@ def served_before(recording: Recording) -> tuple[Row, Row]:
 
 
 @pytest.mark.parametrize("before_ms", [40.0, 100.0])
-def test_no_heartbeat_is_refused_before_the_rebalance_begins(
-    recording: Recording, before_ms: float
-) -> None:
+def test_no_heartbeat_is_refused_before_the_rebalance_begins(recording, before_ms):
     line, beat = served_before(recording)
     by_ms = max(line["at_ms"] - before_ms - beat["answered_ms"], 0.0)
     early = answered(beat, by_ms, (NONE, REBALANCE, 27))
@@ -136,9 +130,7 @@ BOUNDS = {(COMMIT, "remoteTimeMs"): 7_000.0, (REFUSED, "remoteTimeMs"): 2_000.0,
 
 @pytest.mark.parametrize("off_ms", [-6_000.0, -100.0, 100.0, 13_000.0])
 @pytest.mark.parametrize(("about", "part"), BOUNDS)
-def test_a_broker_that_works_answers_in_time(
-    recording: Recording, about: tuple[str, str, str], part: str, off_ms: float
-) -> None:
+def test_a_broker_that_works_answers_in_time(recording, about, part, off_ms):
     line = line_of(recording, *about)
     assert line.group is not None
     late = held(line, part, max(BOUNDS[about, part] + off_ms, 0.0))
@@ -147,7 +139,7 @@ def test_a_broker_that_works_answers_in_time(
 
 
 @pytest.mark.parametrize("by_ms", [0.0, 900.0, 1_900.0, 2_200.0, 5_000.0])
-def test_a_leave_is_acted_on_in_time(recording: Recording, by_ms: float) -> None:
+def test_a_leave_is_acted_on_in_time(recording, by_ms):
     line = line_of(recording, *LEAVE)
     assert line.group is not None
     lines = [
@@ -181,9 +173,7 @@ def given_to_all(recording: Recording, group: str) -> tuple[Line, list[Row]]:
 
 @pytest.mark.parametrize("by_ms", [0.0, 900.0, 1_100.0, 4_000.0, 5_500.0])
 @pytest.mark.parametrize("group", ["removal", "failover"])
-def test_an_assignment_is_given_to_all_at_once(
-    recording: Recording, group: str, by_ms: float
-) -> None:
+def test_an_assignment_is_given_to_all_at_once(recording, group, by_ms):
     """The leader's own answer is held, though the others show that the write is confirmed."""
     line, rows = given_to_all(recording, group)
     mine, at_ms = line.row["connection"], line.row["at_ms"]
@@ -198,7 +188,7 @@ def test_an_assignment_is_given_to_all_at_once(
 
 
 @pytest.mark.parametrize("off_ms", [-100.0, 100.0, 4_000.0])
-def test_a_commit_waits_no_longer_than_a_later_one(recording: Recording, off_ms: float) -> None:
+def test_a_commit_waits_no_longer_than_a_later_one(recording, off_ms):
     line = line_of(recording, *COMMIT)
     assert line.group is not None
     again = {name: line.row[name] + 300.0 for name in TIMES}
@@ -215,7 +205,7 @@ def test_a_commit_waits_no_longer_than_a_later_one(recording: Recording, off_ms:
 
 
 @pytest.mark.parametrize("by_ms", [1_500.0, 2_100.0, 6_000.0])
-def test_a_heartbeat_waits_for_no_write_on_a_scala_coordinator(by_ms: float) -> None:
+def test_a_heartbeat_waits_for_no_write_on_a_scala_coordinator(by_ms):
     """It does on a Java one."""
     recording = RECORDINGS["kafka-3.9.1-scala"]
     line = line_of(recording, "pending-a", "HEARTBEAT", NONE)

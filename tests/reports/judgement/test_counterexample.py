@@ -68,7 +68,7 @@ def lied(evidence: Evidence) -> tuple[Evidence, ObservedRequest]:
 
 
 @pytest.mark.parametrize(("name", "group"), GROUPS)
-def test_the_evidence_of_a_run_is_the_same_in_an_event_file(name: str, group: str) -> None:
+def test_the_evidence_of_a_run_is_the_same_in_an_event_file(name, group):
     recording = RECORDINGS[name]
     evidence = altered(
         recording.evidence(group),
@@ -79,7 +79,7 @@ def test_the_evidence_of_a_run_is_the_same_in_an_event_file(name: str, group: st
     assert sequence.evidence == evidence
 
 
-def test_a_wrong_answer_is_reduced_and_written_down(run: RunFolder, recording: Recording) -> None:
+def test_a_wrong_answer_is_reduced_and_written_down(run, recording):
     evidence, wrong = lied(recording.evidence("failover"))
     entry = write(run, evidence, recording.profile)
     assert entry is not None
@@ -97,9 +97,7 @@ def test_a_wrong_answer_is_reduced_and_written_down(run: RunFolder, recording: R
     assert outcome.violations[0].searched
 
 
-def test_the_files_of_a_run_are_red_by_themselves(
-    run: RunFolder, recording: Recording, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_files_of_a_run_are_red_by_themselves(run, recording, monkeypatch):
     """The test that was written fails until the answer is right; the event file is replayed."""
     evidence, _ = lied(recording.evidence("failover"))
     assert write(run, evidence, recording.profile) is not None
@@ -116,12 +114,12 @@ def test_the_files_of_a_run_are_red_by_themselves(
     assert oracle_replay.callback(str(events), None, None, 30.0, as_json=False) == 1
 
 
-def test_a_run_without_a_wrong_answer_has_none(run: RunFolder, recording: Recording) -> None:
+def test_a_run_without_a_wrong_answer_has_none(run, recording):
     assert write(run, recording.evidence("failover"), recording.profile) is None
     assert not any((run.path / name).exists() for name in FILES)
 
 
-def test_it_is_of_the_group_whose_proven_wrong_answer_came_first() -> None:
+def test_it_is_of_the_group_whose_proven_wrong_answer_came_first():
     def wrong(group: str, at_ms: float, *, searched: bool = True) -> dict[str, object]:
         return {"group": group, "at_ms": at_ms, "searched": searched}
 

@@ -26,7 +26,7 @@ CHANGED = "cached metadata has changed"
         (None, None),
     ],
 )  # fmt: skip
-def test_the_reason_is_what_the_client_said(reason: str | None, given: str | None) -> None:
+def test_the_reason_is_what_the_client_said(reason, given):
     assert client_reason({"reason": reason}) == given
 
 
@@ -55,20 +55,18 @@ def growth(at_ms: float | None, meant_ms: float = 90.0, topic: str = "orders") -
         ([], None),
     ],
 )
-def test_the_first_rebalance_that_a_change_of_metadata_brought(
-    rows: list[Json], delay_ms: float | None
-) -> None:
+def test_the_first_rebalance_that_a_change_of_metadata_brought(rows, delay_ms):
     (one,) = topic_growths([growth(100.0)], rows, {"g": ("orders",)})
     assert (one.group, one.topic, one.at_ms, one.delay_ms) == ("g", "orders", 100.0, delay_ms)
 
 
-def test_each_growth_has_a_rebalance_of_its_own() -> None:
+def test_each_growth_has_a_rebalance_of_its_own():
     faults = [growth(100.0), growth(200.0, 190.0)]
     first, second = topic_growths(faults, [row(250.0)], {"g": ("orders",)})
     assert (first.delay_ms, second.delay_ms) == (None, 50.0)
 
 
-def test_topics_that_did_not_grow_or_are_not_read_are_not_listed() -> None:
+def test_topics_that_did_not_grow_or_are_not_read_are_not_listed():
     faults = [growth(None), growth(100.0, topic="other"), growth(100.0) | {"name": "broker.kill"}]
     assert topic_growths(faults, [row(150.0)], {"g": ("orders",)}) == []
 
@@ -96,7 +94,7 @@ def made(tmp_path: Path) -> MadeUpRun:
     return made
 
 
-def test_the_page_shows_reason_and_delay(made: MadeUpRun) -> None:
+def test_the_page_shows_reason_and_delay(made):
     page = Page(render(*made.finish()))
     first_ms = next(iter(made.client_reasons))
     delay = f"{(first_ms - IMPACT_MS - 150) / 1000:.3f}"
@@ -115,6 +113,6 @@ def test_the_page_shows_reason_and_delay(made: MadeUpRun) -> None:
     assert f"client: {CHANGED}, {delay} s after orders had grown<br>" in hover
 
 
-def test_a_page_without_growth_has_no_table_of_it(tmp_path: Path) -> None:
+def test_a_page_without_growth_has_no_table_of_it(tmp_path):
     page = Page(render(*made_up(tmp_path / "run").finish()))
     assert "Topics that were given more partitions" not in page.text

@@ -81,7 +81,7 @@ def completed(**more: Any) -> tuple[str, str]:
     return LOGGER, COMPLETED + json.dumps(content, separators=(",", ":"))
 
 
-def test_a_request_without_an_answer_came_when_it_was_forwarded() -> None:
+def test_a_request_without_an_answer_came_when_it_was_forwarded():
     log = read(unanswered(forwarded=True, requestHeldMs=100.0))
     (row,) = rows(log)
     assert status(log) == ["used"]
@@ -91,13 +91,13 @@ def test_a_request_without_an_answer_came_when_it_was_forwarded() -> None:
     assert (row["arrived_ms"], row["earliest_ms"], row["at_ms"]) == (700.0, 800.0, 800.0)
 
 
-def test_a_request_that_no_broker_was_sent_is_irrelevant() -> None:
+def test_a_request_that_no_broker_was_sent_is_irrelevant():
     log = read(unanswered(forwarded=False))
     assert rows(log) == []
     assert status(log) == ["irrelevant"]
 
 
-def test_what_the_tap_could_not_read_is_rejected() -> None:
+def test_what_the_tap_could_not_read_is_rejected():
     log = read((tap_lines.LOGGER, tap_lines.UNREADABLE + "{}"), unanswered())
     assert status(log) == ["rejected", "rejected"]
 
@@ -122,9 +122,7 @@ def test_what_the_tap_could_not_read_is_rejected() -> None:
         lambda c: c["tap"].update(forwarded=1),
     ],
 )
-def test_an_altered_request_without_an_answer_is_rejected(
-    change: Callable[[dict[str, Any]], Any],
-) -> None:
+def test_an_altered_request_without_an_answer_is_rejected(change):
     assert status(read(altered(lambda _: None))) == ["used"]
     log = read(altered(change))
     assert status(log) == ["rejected"]
@@ -132,7 +130,7 @@ def test_an_altered_request_without_an_answer_is_rejected(
 
 
 @pytest.mark.parametrize(("groups", "group"), [(["g"], "g"), (["g", "h"], None)])
-def test_offsets_of_several_groups_may_stay_unanswered(groups: list[str], group: str) -> None:
+def test_offsets_of_several_groups_may_stay_unanswered(groups, group):
     def batch(content: dict[str, Any]) -> None:
         content["requestHeader"].update(requestApiKeyName="OFFSET_FETCH", requestApiVersion=8)
         content["request"] = {
@@ -144,20 +142,20 @@ def test_offsets_of_several_groups_may_stay_unanswered(groups: list[str], group:
     assert [row["group"] for row in rows(log)] == [group]
 
 
-def test_the_wire_gives_the_time_from_the_request_to_its_answer() -> None:
+def test_the_wire_gives_the_time_from_the_request_to_its_answer():
     (row,) = rows(read(completed(responseQueueTimeMs=50.0, totalTimeMs=350.0)))
     times = ("arrived_ms", "earliest_ms", "at_ms", "latest_ms", "answered_ms")
     assert [row[name] for name in times] == [650.0, 650.0, 650.0, 950.0, 950.0]
 
 
-def test_the_last_line_says_that_the_log_is_whole() -> None:
+def test_the_last_line_says_that_the_log_is_whole():
     assert not read(completed()).process.ended
     log = read(completed(), (tap_lines.LOGGER, tap_lines.ENDED))
     assert status(log) == ["used", "irrelevant"]
     assert log.process.ended
 
 
-def test_the_second_of_a_request_that_was_sent_twice_is_no_repeated_line() -> None:
+def test_the_second_of_a_request_that_was_sent_twice_is_no_repeated_line():
     log = read(completed(), completed(tap={"rules": ["r1"], "copy": True}))
     first, second = rows(log)
     assert status(log) == ["used", "used"]
@@ -174,7 +172,7 @@ def is_whole(lines: list[bytes]) -> bool:
     return read_logs({split: lines}, RunFolder(TAPPED).tap_parser).merged.is_whole
 
 
-def test_a_damaged_log_of_the_tap_is_not_whole() -> None:
+def test_a_damaged_log_of_the_tap_is_not_whole():
     """A whole log proves that what it lacks was not sent."""
     lines = lzma.decompress((TAPPED / "tap/1/group.log.xz").read_bytes()).splitlines()
     assert is_whole(lines)

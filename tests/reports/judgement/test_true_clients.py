@@ -44,9 +44,7 @@ def answered(row: LoggedRow, **fields: Any) -> LoggedRow:
 
 @ALL
 @pytest.mark.parametrize(("connection", "found"), [("dead", []), ("its own", [PROVEN])])
-def test_a_join_group_of_a_dead_process_is_fenced_by_the_next_one(
-    recording: Recording, connection: str, found: list[tuple[str, bool]]
-) -> None:
+def test_a_join_group_of_a_dead_process_is_fenced_by_the_next_one(recording, connection, found):
     """It waits as its process is killed; the broker logs the answer to a closed connection too."""
     events = events_of(recording)
     last = events[place(events, "committed", client="static-1")]
@@ -66,9 +64,7 @@ def test_a_join_group_of_a_dead_process_is_fenced_by_the_next_one(
     ("killed_ms", "found"),
     [(None, [PROVEN]), (-10.0, [PROVEN]), (1.0, [UNPROVEN]), (UNLOGGED_MS + 5_000, [PROVEN])],
 )
-def test_a_member_id_that_a_killed_broker_gave(
-    recording: Recording, killed_ms: float | None, found: list[tuple[str, bool]]
-) -> None:
+def test_a_member_id_that_a_killed_broker_gave(recording, killed_ms, found):
     """It stored a static member's return, answered it, and was killed before it wrote the line."""
     events = events_of(recording)
     given = events[place(events, "assigned")].member_id
@@ -96,7 +92,7 @@ def disagreements(
 
 @ALL
 @pytest.mark.parametrize("says", ["nothing", "all", "those stored"])
-def test_a_commit_that_was_refused_for_one_partition(recording: Recording, says: str) -> None:
+def test_a_commit_that_was_refused_for_one_partition(recording, says):
     """librdkafka says that it failed; others may say what was stored, or how much was sent."""
     events, rows = events_of(recording), list(recording.rows_by_group[GROUP])
     at, partitions = commit_of_several(recording, events)
@@ -142,9 +138,7 @@ def answers(row: LoggedRow, event: ClientEvent) -> bool:
 
 @ALL
 @pytest.mark.parametrize(("other", "found"), [(False, []), (True, [UNPROVEN])])
-def test_an_assignment_that_is_given_twice_within_a_moment_is_told_once(
-    recording: Recording, other: bool, found: list[tuple[str, bool]]
-) -> None:
+def test_an_assignment_that_is_given_twice_within_a_moment_is_told_once(recording, other, found):
     """The client joins again before it tells of the first; seen on a machine that was starved."""
     events, rows = events_of(recording), list(recording.rows_by_group[GROUP])
     assigned = next(one for one in events if one.event == "assigned" and one.client == "static-1")
@@ -166,8 +160,8 @@ def test_an_assignment_that_is_given_twice_within_a_moment_is_told_once(
 @pytest.mark.parametrize("changed", [False, True], ids=["the same offsets", "other offsets"])
 @pytest.mark.parametrize("until_ms", [-1_000, 1_000], ids=["before", "in the outage"])
 def test_a_commit_that_is_sent_again_as_a_broker_goes_is_reported_once(
-    recording: Recording, until_ms: float, *, changed: bool
-) -> None:
+    recording, until_ms, changed
+):
     """The broker's log is the liar: it has a commit twice, the second 5 ms later."""
     events, rows = events_of(recording), list(recording.rows_by_group[GROUP])
     event = events[place(events, "committed", nth=9, client="static-2")]
@@ -185,7 +179,7 @@ def test_a_commit_that_is_sent_again_as_a_broker_goes_is_reported_once(
 
 @ALL
 @pytest.mark.parametrize("took_ms", [10.0, 5_200.0])
-def test_what_a_client_is_answered_while_it_ends(recording: Recording, took_ms: float) -> None:
+def test_what_a_client_is_answered_while_it_ends(recording, took_ms):
     """Its commit is stored at the end of a close that takes long; it does not report that."""
     events, rows = events_of(recording), list(recording.rows_by_group[GROUP])
     at = place(events, "closing")

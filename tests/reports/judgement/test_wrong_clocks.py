@@ -15,7 +15,7 @@ def ends(recording: Recording, shift_ms: float = 0.0) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("off_ms", [-5_000, -1_500, 0, 500, 5_000])
-def test_a_clock_that_is_off_is_a_gap_of_the_whole_log(recording: Recording, off_ms: float) -> None:
+def test_a_clock_that_is_off_is_a_gap_of_the_whole_log(recording, off_ms):
     found = [*wrong_clocks(ends(recording, off_ms), recording.run)]
     wrong = abs(off_ms) > 1_000
     assert [gap.broker for gap in found] == (list("123") if wrong else [])
@@ -23,13 +23,13 @@ def test_a_clock_that_is_off_is_a_gap_of_the_whole_log(recording: Recording, off
 
 
 @pytest.mark.parametrize(("beside_ms", "wrong"), [(0, 0), (999, 0), (1_001, 2), (1_900, 2)])
-def test_the_bound_is_exact(recording: Recording, beside_ms: float, wrong: int) -> None:
+def test_the_bound_is_exact(recording, beside_ms, wrong):
     began_ms, over_ms = recording.run.teardown or (0.0, 0.0)
     ended = {"1": began_ms - beside_ms, "2": over_ms + beside_ms}
     assert len([*wrong_clocks(ended, recording.run)]) == wrong
 
 
-def test_nothing_is_proven_then(recording: Recording) -> None:
+def test_nothing_is_proven_then(recording):
     row = {"requests": 1, "explained": 1, "max_rebalance_timeout_ms": 3_000.0, "brokers": ["1"]}
     nothing = Results(
         groups=dict.fromkeys(recording.run.experiment.group_names, row),
@@ -41,7 +41,7 @@ def test_nothing_is_proven_then(recording: Recording) -> None:
     assert "ahead of that of the journal" in " ".join(judged["unknown_because"])
 
 
-def test_a_log_whose_end_is_missing_tells_no_time() -> None:
+def test_a_log_whose_end_is_missing_tells_no_time():
     rows = [
         {"broker": "1", "process": 1, "last_ms": 5.0},
         {"broker": "1", "process": 2, "last_ms": 9.0},

@@ -67,7 +67,7 @@ def sync(generation: int, *shares: str, error: int = 0, at_ms: float = 2.0) -> R
     return request_of("SYNC_GROUP", at_ms, request, {"errorCode": error})
 
 
-def test_an_assignment_is_the_leader_s_sync_group_that_succeeded() -> None:
+def test_an_assignment_is_the_leader_s_sync_group_that_succeeded():
     whole = sync(1, blob(("orders", 0), ("orders", 2)), blob(("orders", 1)))
     refused = sync(1, blob(("orders", 0)), error=Error.REBALANCE_IN_PROGRESS)
     follower = sync(1)
@@ -81,14 +81,14 @@ def test_an_assignment_is_the_leader_s_sync_group_that_succeeded() -> None:
     ]
 
 
-def test_topics_are_those_of_all_members_of_the_generation() -> None:
+def test_topics_are_those_of_all_members_of_the_generation():
     joins = [join(1, "orders"), join(1, "more", at_ms=9.0), join(2, "other")]
     refused = join(1, "refused", error=Error.FENCED_INSTANCE_ID)
     (row,) = assigned([*joins, refused, sync(1, blob(("orders", 0)))])
     assert row["topics"] == "more,orders"
 
 
-def test_a_blob_of_another_protocol_gives_nobody_anything() -> None:
+def test_a_blob_of_another_protocol_gives_nobody_anything():
     (row,) = assigned([join(1, "orders"), sync(1, "c2hhcmU=", "", blob(("orders", 1)))])
     assert row["partitions"] == "orders-1"
 
@@ -124,7 +124,7 @@ LEFT_OUT = "orders-2 is assigned to no member"
         ([join(1, "orders", assignor="own"), sync(1, blob())], []),
     ],
 )
-def test_what_an_assignment_has_to_give(requests: list[Row], found: list[str]) -> None:
+def test_what_an_assignment_has_to_give(requests, found):
     assert [observed for _, observed in breaches(requests)] == found
 
 
@@ -137,16 +137,14 @@ def test_what_an_assignment_has_to_give(requests: list[Row], found: list[str]) -
         ("sticky", (2,), [(Breach.NOT_ASSIGNED, LEFT_OUT)]),
     ],
 )
-def test_a_cooperative_leader_withholds_what_a_member_owns(
-    assignor: str, owned: tuple[int, ...], found: list[tuple[str, str]]
-) -> None:
+def test_a_cooperative_leader_withholds_what_a_member_owns(assignor, owned, found):
     joins = [join(1, "orders", assignor=assignor, owned=owned), join(2, "orders")]
     share = sync(1, blob(("orders", 0), ("orders", 1)))
     assert breaches([*joins, share]) == found
 
 
 @pytest.mark.parametrize(("until_ms", "found"), [(2.0, []), (1.9, [LEFT_OUT])])
-def test_a_leader_may_not_know_its_topics_in_an_outage(until_ms: float, found: list[str]) -> None:
+def test_a_leader_may_not_know_its_topics_in_an_outage(until_ms, found):
     requests = [join(1, "orders"), sync(1, blob(("orders", 0), ("orders", 1)), at_ms=2.0)]
     assert [observed for _, observed in breaches(requests, Outage(1.0, until_ms))] == found
 
@@ -163,9 +161,7 @@ MORE = ("orders", "more")
         ("orders", 0.0, ["more-0 is assigned to no member"]),
     ],
 )
-def test_a_topic_that_was_deleted_cannot_be_assigned(
-    deleted: str, from_ms: float, found: list[str]
-) -> None:
+def test_a_topic_that_was_deleted_cannot_be_assigned(deleted, from_ms, found):
     """A member of Java goes on to subscribe to it."""
     assignments = Assignments(
         context(partitions=PARTITIONS, deleted={deleted: Deletion(from_ms, from_ms)})
@@ -185,9 +181,7 @@ def test_a_topic_that_was_deleted_cannot_be_assigned(
         (("orders",), 1.0, (blob(),), False),
     ],
 )
-def test_a_topic_that_was_just_created_may_not_be_known(
-    topics: tuple[str, ...], after_ms: float, shares: tuple[str, ...], proven: bool
-) -> None:
+def test_a_topic_that_was_just_created_may_not_be_known(topics, after_ms, shares, proven):
     """A broker that is behind knows nothing of it; a part of it shows that it is known."""
     first_ms = 5.0
     requests = [join(1, *topics, at_ms=first_ms), sync(1, *shares, at_ms=first_ms + after_ms)]
@@ -198,7 +192,7 @@ def test_a_topic_that_was_just_created_may_not_be_known(
 @pytest.mark.parametrize(
     ("broker", "found"), [("2", []), ("x", ["more-0 is assigned to no member"])]
 )
-def test_a_generation_that_was_never_stored_counts_no_more(broker: str, found: list[str]) -> None:
+def test_a_generation_that_was_never_stored_counts_no_more(broker, found):
     """The next coordinator gives its number again, to members that subscribe to less."""
     requests = [join(3, "orders", "more"), join(3, "orders"), sync(3, *WHOLE, at_ms=20_000.0)]
     place = REQUEST.index("broker")
@@ -206,7 +200,7 @@ def test_a_generation_that_was_never_stored_counts_no_more(broker: str, found: l
     assert [observed for _, observed in breaches(requests)] == found
 
 
-def test_generations_that_are_over_are_forgotten() -> None:
+def test_generations_that_are_over_are_forgotten():
     assignments, rows = Assignments(context(partitions=PARTITIONS)), list[tuple[str, Json]]()
     for generation in range(1, 50):
         for one in (join(generation, "orders"), sync(generation, *WHOLE)):
@@ -218,7 +212,7 @@ def test_generations_that_are_over_are_forgotten() -> None:
     ]
 
 
-def test_a_breach_names_few_of_many_partitions() -> None:
+def test_a_breach_names_few_of_many_partitions():
     many = tuple(("more", number) for number in range(7))
     found = breaches([join(1, "more"), sync(1, blob(*many), blob(*many))])
     listed = "more-0, more-1, more-2, more-3, more-4 and 2 more are assigned to more than one"
@@ -247,14 +241,14 @@ def made(tmp_path: Path) -> MadeUpRun:
     return made
 
 
-def test_a_group_that_owns_its_topics_is_as_expected(made: MadeUpRun) -> None:
+def test_a_group_that_owns_its_topics_is_as_expected(made):
     _, verdict, *_ = made.finish()
     assert verdict["verdict"] == "pass"
     assert verdict["groups"]["static"]["unowned"] == []
     assert verdict["groups"]["dynamic"]["unowned"] is None
 
 
-def test_partitions_that_were_added_and_given_to_nobody_make_it_fail(made: MadeUpRun) -> None:
+def test_partitions_that_were_added_and_given_to_nobody_make_it_fail(made):
     made.journal[3:3] = [{"at_ms": ZERO_MS + 20_000, **entry} for entry in GROWTH]
     _, verdict, *_ = made.finish()
     assert verdict["verdict"] == "fail"
@@ -270,13 +264,13 @@ def test_partitions_that_were_added_and_given_to_nobody_make_it_fail(made: MadeU
     ]
 
 
-def test_partitions_that_nobody_added_after_all_are_not_missed(made: MadeUpRun) -> None:
+def test_partitions_that_nobody_added_after_all_are_not_missed(made):
     made.journal[3:3] = [{"at_ms": ZERO_MS + 20_000, **GROWTH[0]}]
     _, verdict, *_ = made.finish()
     assert verdict["groups"]["static"]["unowned"] == []
 
 
-def test_partitions_of_a_topic_that_was_deleted_are_not_missed(made: MadeUpRun) -> None:
+def test_partitions_of_a_topic_that_was_deleted_are_not_missed(made):
     made.assigned[0]["partitions"] = ""
     deletion = {"fault": "topic.delete", "args": {"topic": "orders"}}
     entries = [GROWTH[0] | deletion, *GROWTH[1:]]
@@ -285,7 +279,7 @@ def test_partitions_of_a_topic_that_was_deleted_are_not_missed(made: MadeUpRun) 
     assert verdict["groups"]["static"]["unowned"] == []
 
 
-def test_a_group_that_never_had_an_assignment_owns_nothing(made: MadeUpRun) -> None:
+def test_a_group_that_never_had_an_assignment_owns_nothing(made):
     made.assigned.clear()
     _, verdict, *_ = made.finish()
     assert verdict["verdict"] == "fail"

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -55,14 +54,14 @@ def without(event: str | None) -> Callable[[Events], Events]:
     [part(0.0), part(0.5), part(0.9), without(None), without("created"), without("committed")],
     ids=["empty", "half", "tenth", "client", "created", "committed"],
 )
-def test_a_history_that_was_cut(recording: Recording, cut: Callable[[Events], Events]) -> None:
+def test_a_history_that_was_cut(recording, cut):
     events = sorted(events_of(recording), key=in_order)
     assert doubts(recording, events) == []
     assert doubts(recording, cut(events)) != []
 
 
 @ALL
-def test_a_client_that_never_says_how_it_ended(recording: Recording) -> None:
+def test_a_client_that_never_says_how_it_ended(recording):
     events = sorted(events_of(recording), key=in_order)
     last = [one for one in events if one.client == "static-0" and one.event == "created"][-1]
     ends = ("closing", "closed", "killed", "fenced")
@@ -72,7 +71,7 @@ def test_a_client_that_never_says_how_it_ended(recording: Recording) -> None:
 
 
 @ALL
-def test_a_member_of_java_does_not_report_commits(recording: Recording) -> None:
+def test_a_member_of_java_does_not_report_commits(recording):
     events = [one for one in sorted(events_of(recording), key=in_order) if one.event != "committed"]
     assert doubts(recording, events) != []
     members = dict.fromkeys(recording.context.members, "java")
@@ -82,7 +81,7 @@ def test_a_member_of_java_does_not_report_commits(recording: Recording) -> None:
 
 
 @ALL
-def test_clients_that_are_no_members_have_no_history(recording: Recording) -> None:
+def test_clients_that_are_no_members_have_no_history(recording):
     judge = replace(recording.context, members={})
     tables = check_rows(judge, GROUP, recording.rows_by_group[GROUP], [])
     assert [row for name, row in tables if name == "breaches"] == []
@@ -92,9 +91,7 @@ def test_clients_that_are_no_members_have_no_history(recording: Recording) -> No
     ("said", "there", "expected"),
     [(True, False, "unknown"), (True, True, "pass"), (False, False, "pass"), (None, False, "pass")],
 )
-def test_a_history_that_is_gone(
-    said: bool | None, there: bool, expected: str, tmp_path: Path
-) -> None:
+def test_a_history_that_is_gone(said, there, expected, tmp_path):
     """Runs from before the environment said whether they have one stay as they are."""
     made = made_up(tmp_path / "run")
     _, _, data, *_ = made.finish()

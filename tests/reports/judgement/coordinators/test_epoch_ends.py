@@ -39,9 +39,7 @@ def unsure(broker: str, kind: Any, at_ms: float) -> Unsure:
 
 
 @ENDS
-def test_a_timer_need_not_expire_before_its_coordinator_goes(
-    broker: str, kind: str, at_ms: float, *, excused: bool
-) -> None:
+def test_a_timer_need_not_expire_before_its_coordinator_goes(broker, kind, at_ms, excused):
     left = unsure(broker, kind, at_ms)
     due = ExpectedLine("session_expired", "a", DUE_MS, DUE_MS, LATEST_MS, incarnation=1)
     assert left.may_be_missing(due) == excused
@@ -58,7 +56,7 @@ def test_a_timer_need_not_expire_before_its_coordinator_goes(
 
 
 @pytest.mark.parametrize("kind", ["unloaded", "ended"])
-def test_the_end_of_another_coordinator_excuses_nothing(kind: Any) -> None:
+def test_the_end_of_another_coordinator_excuses_nothing(kind):
     """Broker 2 loaded the group after broker 1, which ends, or says that it did, later."""
     epochs = CoordinatorEpochs(1)
     epochs.loads[0] = [Load(b, n * 1_000.0, n, 10, n * 1_000.0) for n, b in ((1, "1"), (2, "2"))]
@@ -97,9 +95,7 @@ def test_the_end_of_another_coordinator_excuses_nothing(kind: Any) -> None:
         "before",
     ],
 )
-def test_a_load_just_before_an_end_may_give_nothing(
-    after_ms: float, scheduled_ms: float, kind: str, *, short: bool
-) -> None:
+def test_a_load_just_before_an_end_may_give_nothing(after_ms, scheduled_ms, kind, short):
     epochs = CoordinatorEpochs(1)
     epochs.loads[0] = [Load("3", 5_000.0, 1, 10, 5_000.0 + scheduled_ms)]
     epochs.of_partitions[0] = [
@@ -112,7 +108,7 @@ def test_a_load_just_before_an_end_may_give_nothing(
 
 
 @pytest.mark.parametrize(("loaded_ms", "excused"), [(5_002.0, True), (5_040.0, False)])
-def test_lines_of_a_load_that_gives_nothing_are_not_due(loaded_ms: float, *, excused: bool) -> None:
+def test_lines_of_a_load_that_gives_nothing_are_not_due(loaded_ms, excused):
     """It took 6 ms: it began after the earliest time by which its lines might have been printed."""
     epochs = CoordinatorEpochs(1)
     epochs.loads[0] = [Load("3", 5_002.0, 1, 10, 5_000.0)]

@@ -38,23 +38,23 @@ def seconds_of(answers: Iterable[Mark], restarts_ms: Sequence[float] = ()) -> li
     return [one.at_ms / 1_000 for one in telling(sorted(answers), restarts_ms)]
 
 
-def test_of_a_coordinator_that_goes_on_the_first_and_the_last_answer_tell() -> None:
+def test_of_a_coordinator_that_goes_on_the_first_and_the_last_answer_tell():
     assert seconds_of(every_second(range(100))) == [0, 99]
 
 
-def test_answers_of_a_broker_near_one_that_is_away_tell() -> None:
+def test_answers_of_a_broker_near_one_that_is_away_tell():
     away = seen(50_000.0, says=ABSENT)
     near = [one for one in range(100) if abs(one - 50) <= MARKS_NEAR_MS / 1_000 and one != 50]
     answers = [one for one in every_second(range(100)) if one.at_ms != away.at_ms]
     assert seconds_of([*answers, away]) == sorted([0, *near, 50, 99])
 
 
-def test_answers_before_and_after_those_of_another_broker_tell() -> None:
+def test_answers_before_and_after_those_of_another_broker_tell():
     answers = [*every_second(range(40)), *every_second(range(40, 80), "2")]
     assert seconds_of(answers) == [0, 39, 40, 79]
 
 
-def test_the_first_answer_after_a_request_without_one_tells() -> None:
+def test_the_first_answer_after_a_request_without_one_tells():
     """Else a load before that request would seem to lie before a much later answer."""
     answers = [
         *every_second(range(30)),
@@ -64,11 +64,11 @@ def test_the_first_answer_after_a_request_without_one_tells() -> None:
     assert seconds_of(answers) == [0.0, 29.0, 30.0, 31.0, 59.0]
 
 
-def test_answers_around_a_restart_tell() -> None:
+def test_answers_around_a_restart_tell():
     assert seconds_of(every_second(range(100)), [50_500.0]) == [0, 50, 51, 99]
 
 
-def test_what_is_near_the_end_of_what_is_known_waits_for_what_follows() -> None:
+def test_what_is_near_the_end_of_what_is_known_waits_for_what_follows():
     found = telling(every_second(range(100)), (), known_ms=98_500.0)
     first_open_s = 94  # after 98.5 s less MARKS_NEAR_MS
     assert [one.at_ms / 1_000 for one in found] == [0, *range(first_open_s, 100)]
@@ -94,7 +94,7 @@ def cut(rows: Sequence[tuple[Any, ...]], sizes: random.Random) -> Iterator[Chunk
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_chunk_by_chunk_the_epochs_are_those_of_the_whole(seed: int) -> None:
+def test_chunk_by_chunk_the_epochs_are_those_of_the_whole(seed):
     mixed = random.Random(seed)
     answers, at_ms, broker = [], 1_000.0, "1"
     for _ in range(300):
@@ -108,7 +108,7 @@ def test_chunk_by_chunk_the_epochs_are_those_of_the_whole(seed: int) -> None:
     assert epochs_of(cut(rows, mixed), restarts) == whole
 
 
-def test_answers_that_are_unreadable_or_tell_nothing_do_not_count() -> None:
+def test_answers_that_are_unreadable_or_tell_nothing_do_not_count():
     rows = [row(seen(1_000.0), 1), row(seen(3_000.0), 3)]
     away = row(seen(2_000.0, says=ABSENT), 2)
     at = REQUEST.index

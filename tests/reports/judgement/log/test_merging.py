@@ -78,7 +78,7 @@ def result(lines: dict[Split, list[bytes]], parser: Parser) -> Result:
 
 @pytest.mark.parametrize("numbered", [True, False])
 @pytest.mark.parametrize("seed", range(25))
-def test_any_cut_gives_the_rows_of_the_whole(numbered: bool, seed: int) -> None:
+def test_any_cut_gives_the_rows_of_the_whole(numbered, seed):
     chance = random.Random(seed)
     parser = PARSERS[numbered]
     log = altered(LOGS[numbered], numbered, chance)
@@ -92,7 +92,7 @@ def test_any_cut_gives_the_rows_of_the_whole(numbered: bool, seed: int) -> None:
 
 
 @pytest.mark.parametrize("cuts", [[], [50], [20, 50, 60, 61]])
-def test_both_lines_of_one_serial_number_are_lost_wherever_the_log_is_cut(cuts: list[int]) -> None:
+def test_both_lines_of_one_serial_number_are_lost_wherever_the_log_is_cut(cuts):
     """Nobody knows which of them was added."""
     log = LOGS[True][:100]
     place = next(at for at, line in enumerate(log) if at and "Completed request" not in line)
@@ -104,7 +104,7 @@ def test_both_lines_of_one_serial_number_are_lost_wherever_the_log_is_cut(cuts: 
 
 
 @pytest.mark.parametrize("cuts", [[], [50], [20, 50, 60, 61]])
-def test_the_second_of_one_request_is_rejected_wherever_the_log_is_cut(cuts: list[int]) -> None:
+def test_the_second_of_one_request_is_rejected_wherever_the_log_is_cut(cuts):
     log = LOGS[True][:100]
     place = next(at for at, line in enumerate(log) if "Completed request" in line)
     head = log[60].split(" ", 3)[:3]
@@ -115,7 +115,7 @@ def test_the_second_of_one_request_is_rejected_wherever_the_log_is_cut(cuts: lis
     assert [row["line"] for row in tables["coverage"] if row["status"] == "rejected"] == [61]
 
 
-def test_a_line_that_is_rejected_and_doubtful_is_lost_once() -> None:
+def test_a_line_that_is_rejected_and_doubtful_is_lost_once():
     log = LOGS[True][:100]
     place = next(at for at, line in enumerate(log) if "Completed request" in line)
     log[place] = log[place].replace('"errorCode":', '"error":', 1)

@@ -46,15 +46,13 @@ def holes(recording: Recording, group: str, logged: Requests, age_ms: float = AG
 @pytest.mark.parametrize(
     "group", ["sessions", "fencing", "absent", "failover", "static", "dynamic"]
 )
-def test_whole_logs_have_no_holes(recording: Recording, group: str) -> None:
+def test_whole_logs_have_no_holes(recording, group):
     assert holes(recording, group, requests(recording, group)) == []
 
 
 @pytest.mark.parametrize("recording", FETCHES.values(), ids=FETCHES)
 @pytest.mark.parametrize("nth", [0, -1])
-def test_where_requests_for_offsets_are_logged_none_may_be_missing(
-    recording: Recording, nth: int
-) -> None:
+def test_where_requests_for_offsets_are_logged_none_may_be_missing(recording, nth):
     logged = requests(recording, "static")
     assert holes(recording, "static", logged) == []
     fetches = [row for row in logged[1:] if row[API] == "OFFSET_FETCH"][1:]
@@ -64,14 +62,14 @@ def test_where_requests_for_offsets_are_logged_none_may_be_missing(
 
 @of_wire
 @pytest.mark.parametrize("count", [1, 3])
-def test_what_a_wire_member_sent_is_missing(recording: Recording, group: str, count: int) -> None:
+def test_what_a_wire_member_sent_is_missing(recording, group, count):
     logged = requests(recording, group)
     gone = longest(logged)[1 : 1 + count]
     assert holes(recording, group, [row for row in logged if row not in gone]) == [str(count)]
 
 
 @pytest.mark.parametrize("group", ["static", "sessions"])
-def test_what_the_tap_sent_again_has_no_numbers_of_its_own(group: str) -> None:
+def test_what_the_tap_sent_again_has_no_numbers_of_its_own(group):
     recording = RECORDINGS["kafka-4.3.0"]
     logged = requests(recording, group)
     again = [
@@ -83,7 +81,7 @@ def test_what_the_tap_sent_again_has_no_numbers_of_its_own(group: str) -> None:
 
 
 @of_wire
-def test_the_last_request_of_a_connection_shows_no_hole(recording: Recording, group: str) -> None:
+def test_the_last_request_of_a_connection_shows_no_hole(recording, group):
     logged = requests(recording, group)
     logged.remove(longest(logged)[-1])
     assert holes(recording, group, logged) == []
@@ -91,8 +89,8 @@ def test_the_last_request_of_a_connection_shows_no_hole(recording: Recording, gr
 
 @pytest.mark.parametrize("group", ["static", "dynamic"])
 def test_each_request_in_the_midst_of_a_real_clients_connection_is_missing_or_could_be_its_own(
-    recording: Recording, group: str
-) -> None:
+    recording, group
+):
     """A client asks for offsets once after a SyncGroup; the second number is a logged request."""
     logged = requests(recording, group)
     found, mine = 0, longest(logged)
@@ -106,9 +104,7 @@ def test_each_request_in_the_midst_of_a_real_clients_connection_is_missing_or_co
 
 @pytest.mark.parametrize("group", ["static", "dynamic"])
 @pytest.mark.parametrize(("share", "found"), [(0.5, ["1"]), (0.88, ["1"]), (0.92, []), (1.1, [])])
-def test_a_real_client_asks_for_metadata_again_once_they_are_old(
-    recording: Recording, group: str, share: float, found: list[str]
-) -> None:
+def test_a_real_client_asks_for_metadata_again_once_they_are_old(recording, group, share, found):
     """`share` of the interval has passed, where nine tenths have to."""
     logged = requests(recording, group)
     *_, gone, after, _ = longest(logged)
@@ -117,7 +113,7 @@ def test_a_real_client_asks_for_metadata_again_once_they_are_old(
     assert holes(recording, group, [row for row in logged if row is not gone], age_ms) == found
 
 
-def test_numbers_that_come_out_of_order_are_no_hole(recording: Recording) -> None:
+def test_numbers_that_come_out_of_order_are_no_hole(recording):
     logged = requests(recording, "sessions")
     first, second, third = longest(logged)[1:4]
     one, two = logged.index(first), logged.index(second)
@@ -126,7 +122,7 @@ def test_numbers_that_come_out_of_order_are_no_hole(recording: Recording) -> Non
     assert holes(recording, "sessions", logged) == []
 
 
-def test_one_altered_number_costs_no_memory(recording: Recording) -> None:
+def test_one_altered_number_costs_no_memory(recording):
     """The requests behind it come with lower numbers, as those do that were overtaken."""
     logged = requests(recording, "sessions")
     mine = longest(logged)
@@ -140,7 +136,7 @@ def test_one_altered_number_costs_no_memory(recording: Recording) -> None:
     assert found == [str(highest - mine[0][NUMBER] - 1 - len(mine[2:]))]
 
 
-def test_of_other_clients_nothing_is_known(recording: Recording) -> None:
+def test_of_other_clients_nothing_is_known(recording):
     """Java's consumer numbers the requests of all its connections together."""
     logged = requests(recording, "sessions")[::2]
     ids = CorrelationIds("sessions", context(metadata_age_ms={"another": AGE_MS}))

@@ -3,7 +3,6 @@
 import json
 from functools import partial
 from math import inf
-from typing import Any
 
 import pytest
 
@@ -62,7 +61,7 @@ def read(*lines: bytes, until_ms: float = inf) -> tuple[dict[str, list[ClientEve
         ("api", 11),
     ],
 )
-def test_a_line_with_another_value_is_not_understood(field: str, value: Any) -> None:
+def test_a_line_with_another_value_is_not_understood(field, value):
     found, account = read(*(json.dumps(one).encode() for one in ({**LINE, field: value}, LINE)))
     ((group, (event,)),) = found.items()
     assert (group, event.client, event.at_ms, event.partitions) == ("g", "a", 2.5, {"o-1"})
@@ -70,7 +69,7 @@ def test_a_line_with_another_value_is_not_understood(field: str, value: Any) -> 
 
 
 @pytest.mark.parametrize("absent", ["at_ms", "event", "member", "group", "partitions"])
-def test_a_line_without_what_its_event_needs_is_not_understood(absent: str) -> None:
+def test_a_line_without_what_its_event_needs_is_not_understood(absent):
     less = {name: value for name, value in LINE.items() if name != absent}
     found, account = read(json.dumps(less).encode())
     assert (found, account.damaged) == ({}, 1)
@@ -98,7 +97,7 @@ WHOLE = json.dumps(LINE).encode()
     ids=["empty", "NUL", "UTF-8", "UTF-8 of what is not read", "deep", "1e999", "2^70", "2100",
          "long"],
 )  # fmt: skip
-def test_damage_is_one_doubt_with_the_first_line_and_how_many(line: bytes, why: str) -> None:
+def test_damage_is_one_doubt_with_the_first_line_and_how_many(line, why):
     found, account = read(WHOLE, line, WHOLE, line, line, until_ms=10_000.0)
     assert [len(events) for events in found.values()] == [2]
     assert account.doubts("history.jsonl") == [
@@ -107,7 +106,7 @@ def test_damage_is_one_doubt_with_the_first_line_and_how_many(line: bytes, why: 
     assert Account(lines=7).doubts("history.jsonl") == []
 
 
-def test_accounts_of_parts_are_one() -> None:
+def test_accounts_of_parts_are_one():
     whole = Account()
     for damaged in (3, 0, 2):
         part = Account()

@@ -26,20 +26,20 @@ def judged(run: RunFolder) -> dict[str, object]:
     return verdict.evaluate(run, nothing, "4.3")
 
 
-def test_a_release_is_judged_by_its_own_rules(run: RunFolder) -> None:
+def test_a_release_is_judged_by_its_own_rules(run):
     assert run.profile is PROFILES["4.3"]
     assert judged(run)["judged_as"] is None
     assert judged(run)["foretold"] is not None
 
 
-def test_rules_that_are_named_count(run: RunFolder) -> None:
+def test_rules_that_are_named_count(run):
     run.environment["profile"] = "4.1"
     assert run.profile is PROFILES["4.1"]
     words = "Kafka 4.3.0, judged by the rules of 4.1, which --profile names"
     assert judged(run)["judged_as"] == words
 
 
-def test_what_is_expected_of_releases_says_nothing_of_a_build(run: RunFolder) -> None:
+def test_what_is_expected_of_releases_says_nothing_of_a_build(run):
     run.environment.update(profile="4.3", build=BUILD)
     found = judged(run)
     assert found["judged_as"] == (
@@ -54,13 +54,13 @@ def test_what_is_expected_of_releases_says_nothing_of_a_build(run: RunFolder) ->
 
 
 @pytest.mark.parametrize("name", ["4.9", 7, ""])
-def test_rules_that_nobody_knows(name: object, run: RunFolder) -> None:
+def test_rules_that_nobody_knows(name, run):
     run.environment["profile"] = name
     with pytest.raises(EvidenceError, match=r"environment\.json: profile: .* is not known"):
         _ = run.profile
 
 
-def test_a_build_of_which_nothing_is_named_is_a_release(run: RunFolder) -> None:
+def test_a_build_of_which_nothing_is_named_is_a_release(run):
     """`--kafka-home` with the jars of a release."""
     run.environment["build"] = BUILD | {"version": "4.3.0"}
     assert run.profile is PROFILES["4.3"]

@@ -38,7 +38,7 @@ def complaint(run: RunFolder) -> str:
     return str(caught.value)
 
 
-def test_a_recorded_run_folder_is_read(run: RunFolder) -> None:
+def test_a_recorded_run_folder_is_read(run):
     read(run)
     assert not run.cut_off
 
@@ -46,9 +46,7 @@ def test_a_recorded_run_folder_is_read(run: RunFolder) -> None:
 @pytest.mark.parametrize(
     ("allowed", "wrong"), [(True, ()), (False, ("f1",)), ("yes", ("f1",)), (None, ("f1",))]
 )
-def test_a_step_is_skipped_only_where_the_plan_allows_it(
-    tmp_path: Path, allowed: object, wrong: tuple[str, ...]
-) -> None:
+def test_a_step_is_skipped_only_where_the_plan_allows_it(tmp_path, allowed, wrong):
     made = made_up(tmp_path / "run")
     made.journal[3:3] = [{"at_ms": ZERO_MS + 20_000, "event": "skipped", "fault_id": "f1"}]
     run, judged, *_ = made.finish()
@@ -98,9 +96,7 @@ def test_a_step_is_skipped_only_where_the_plan_allows_it(
     ],
 )
 @pytest.mark.parametrize("last", [False, True])
-def test_a_line_that_is_no_journal_entry(
-    line: str, wrong: str, *, last: bool, run: RunFolder
-) -> None:
+def test_a_line_that_is_no_journal_entry(line, wrong, last, run):
     journal = run.path / "journal.jsonl"
     lines = journal.read_text().splitlines()
     lines.insert(len(lines) if last else 4, line)
@@ -110,7 +106,7 @@ def test_a_line_that_is_no_journal_entry(
     assert wrong in complaint(run)
 
 
-def test_an_entry_is_not_long_after_the_next_one(run: RunFolder) -> None:
+def test_an_entry_is_not_long_after_the_next_one(run):
     """A time of another year would move what the journal says to where no log is."""
     journal = run.path / "journal.jsonl"
     lines = journal.read_text().splitlines()
@@ -119,7 +115,7 @@ def test_an_entry_is_not_long_after_the_next_one(run: RunFolder) -> None:
     assert f"{journal}:3: no journal entry: 'at_ms' is after the next one" in complaint(run)
 
 
-def test_a_log_is_whole_if_it_is_as_long_as_when_its_broker_was_killed(run: RunFolder) -> None:
+def test_a_log_is_whole_if_it_is_as_long_as_when_its_broker_was_killed(run):
     log = run.path / "brokers" / "1" / "group.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     log.write_text("1 line\n" * 10)
@@ -138,14 +134,12 @@ def test_a_log_is_whole_if_it_is_as_long_as_when_its_broker_was_killed(run: RunF
     ("version", "reconnects"),
     [("2.8.1", True), ("3.2.3", True), ("3.3.2", False), ("4.3.0", False)],
 )
-def test_brokers_before_3_3_have_a_zookeeper(
-    version: str, run: RunFolder, *, reconnects: bool
-) -> None:
+def test_brokers_before_3_3_have_a_zookeeper(version, run, reconnects):
     run.environment["kafka_version"] = version
     assert (run.reconnects_ms > 0) == reconnects
 
 
-def test_half_a_last_line_is_the_work_of_a_crash(tmp_path: Path) -> None:
+def test_half_a_last_line_is_the_work_of_a_crash(tmp_path):
     made = made_up(tmp_path / "run")
     run, before, data, *_ = made.finish()
     assert before["verdict"] == "pass"
@@ -185,13 +179,13 @@ def test_half_a_last_line_is_the_work_of_a_crash(tmp_path: Path) -> None:
         ({"repeat_command": 5}, "'repeat_command' is of the wrong type"),
     ],
 )
-def test_an_environment_that_is_none(change: dict[str, object], wrong: str, run: RunFolder) -> None:
+def test_an_environment_that_is_none(change, wrong, run):
     file = run.path / "environment.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | change))
     assert f"{file}: {wrong}" in complaint(run)
 
 
-def test_what_is_not_certain_of_a_cluster_may_be_null(run: RunFolder) -> None:
+def test_what_is_not_certain_of_a_cluster_may_be_null(run):
     run.environment.update(cluster_id="c", unsure=None)
     assert run.outside is not None
     assert run.outside.unsure == ()
@@ -207,7 +201,7 @@ def test_what_is_not_certain_of_a_cluster_may_be_null(run: RunFolder) -> None:
         ({"steps": [{"id": "f1"}, {"id": 2}]}, "a step: 'id' is of the wrong type"),
     ],
 )
-def test_a_plan_that_is_none(plan: object, wrong: str, run: RunFolder) -> None:
+def test_a_plan_that_is_none(plan, wrong, run):
     file = run.path / "plan.json"
     file.write_text(json.dumps(plan))
     assert f"{file}: {wrong}" in complaint(run)
@@ -215,9 +209,7 @@ def test_a_plan_that_is_none(plan: object, wrong: str, run: RunFolder) -> None:
 
 @pytest.mark.parametrize("noted", [True, None], ids=["a sampler ran", "an older run"])
 @pytest.mark.parametrize("last_ms", [None, -2_001, -2_000], ids=["no file", "short", "whole"])
-def test_samples_of_the_machine_that_are_missing(
-    tmp_path: Path, noted: bool | None, last_ms: int | None
-) -> None:
+def test_samples_of_the_machine_that_are_missing(tmp_path, noted, last_ms):
     """The machine may have been busy, so that what lateness explains proves nothing."""
     made = made_up(tmp_path / "run")
     made.environment |= {} if noted is None else {"machine_samples": noted}

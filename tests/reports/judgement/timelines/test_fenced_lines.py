@@ -91,7 +91,7 @@ def altered(recording: Recording, line: Json, **fields: Any) -> list[Json]:
 
 
 @EVERY
-def test_each_recorded_line_is_that_of_one_answer(recording: Recording) -> None:
+def test_each_recorded_line_is_that_of_one_answer(recording):
     for group, rows in recording.rows_by_group.items():
         tables = check_rows(recording.context, group, rows)
         assert not [row for name, row in tables if name == "member_lines"]
@@ -105,7 +105,7 @@ def test_each_recorded_line_is_that_of_one_answer(recording: Recording) -> None:
         assert waited or len([line for line in lines if fits(due, line)]) == 1
 
 
-def test_a_line_that_is_missing(recording: Recording) -> None:
+def test_a_line_that_is_missing(recording):
     group, _, line = of_heartbeat(recording)
     assert found(recording, group, lines_of(recording)) == []
     rest = [one for one in lines_of(recording) if one != line]
@@ -113,7 +113,7 @@ def test_a_line_that_is_missing(recording: Recording) -> None:
 
 
 @pytest.mark.parametrize("field", ["member", "instance", "operation"])
-def test_a_line_about_another(recording: Recording, field: str) -> None:
+def test_a_line_about_another(recording, field):
     """One about a member that nobody knows belongs to no group."""
     group, _, line = of_heartbeat(recording)
     lines = altered(recording, line, **{field: "another"})
@@ -121,14 +121,14 @@ def test_a_line_about_another(recording: Recording, field: str) -> None:
     assert found(recording, group, lines) == expected
 
 
-def test_a_line_about_a_member_that_is_not_fenced(recording: Recording) -> None:
+def test_a_line_about_a_member_that_is_not_fenced(recording):
     group, _, line = of_heartbeat(recording)
     live = line | {"member": line["holder"], "line": line["line"] + 1}
     assert found(recording, group, [*lines_of(recording), live]) == [UNEXPECTED]
     assert found(recording, group, [*lines_of(recording), line]) == [UNEXPECTED]
 
 
-def test_a_line_about_a_member_of_another_group(recording: Recording) -> None:
+def test_a_line_about_a_member_of_another_group(recording):
     group, _, line = of_heartbeat(recording)
     (other, due), *_ = [
         (name, due)
@@ -151,7 +151,7 @@ class OfOthersToo(dict[str, list[Json]]):
     items = values = keys = __iter__  # type: ignore[assignment]
 
 
-def test_a_group_looks_at_its_own_lines_alone(recording: Recording) -> None:
+def test_a_group_looks_at_its_own_lines_alone(recording):
     group, _, line = of_heartbeat(recording)
     live = line | {"member": line["holder"], "line": line["line"] + 1}
     lines = OfOthersToo(indexed([*lines_of(recording), live]))
@@ -164,7 +164,7 @@ def test_a_group_looks_at_its_own_lines_alone(recording: Recording) -> None:
 @pytest.mark.parametrize(
     ("holder", "outcomes"), [("another", [DOUBTFUL]), ("", [])], ids=["another", "none"]
 )
-def test_who_has_the_instance(recording: Recording, holder: str, outcomes: list[str]) -> None:
+def test_who_has_the_instance(recording, holder, outcomes):
     """It is an id that the instance had; before 3.0 no line says it."""
     group, seen, line = of_heartbeat(recording)
     assert found(recording, group, altered(recording, line, holder=holder)) == outcomes
@@ -173,7 +173,7 @@ def test_who_has_the_instance(recording: Recording, holder: str, outcomes: list[
 
 
 @pytest.mark.parametrize("by_ms", [-0.5, 0.5])
-def test_when_a_line_is_printed(recording: Recording, by_ms: float) -> None:
+def test_when_a_line_is_printed(recording, by_ms):
     group, seen, line = of_heartbeat(recording)
     wrong = [MISSING, UNEXPECTED]
     late = altered(recording, line, at_ms=seen.answered_ms + FENCED_LATE_MS + by_ms)
@@ -183,7 +183,7 @@ def test_when_a_line_is_printed(recording: Recording, by_ms: float) -> None:
     assert found(recording, group, early) == (wrong if by_ms < 0 else [])
 
 
-def test_a_request_that_is_logged_late_seems_to_come_after_its_line(recording: Recording) -> None:
+def test_a_request_that_is_logged_late_seems_to_come_after_its_line(recording):
     """Its broker stood still for 2 s before it wrote that line."""
     group, seen, line = of_heartbeat(recording)
     stood_still = Stall(line["broker"], seen.answered_ms - 2_000, seen.answered_ms)
@@ -198,9 +198,7 @@ def test_a_request_that_is_logged_late_seems_to_come_after_its_line(recording: R
 
 
 @pytest.mark.parametrize("by_ms", [-1.0, 1.0])
-def test_a_broker_that_ends_may_not_have_logged_the_request(
-    recording: Recording, by_ms: float
-) -> None:
+def test_a_broker_that_ends_may_not_have_logged_the_request(recording, by_ms):
     group, _, line = of_heartbeat(recording)
     live = line | {"member": line["holder"], "line": line["line"] + 1}
     end = EpochEvent(live["at_ms"] + UNLOGGED_MS + by_ms, line["broker"], "ended")
@@ -208,7 +206,7 @@ def test_a_broker_that_ends_may_not_have_logged_the_request(
     assert found(recording, group, [*lines_of(recording), live], ends=[end]) == expected
 
 
-def test_a_request_that_waits_is_fenced_without_a_line(recording: Recording) -> None:
+def test_a_request_that_waits_is_fenced_without_a_line(recording):
     """Its instance got a new member id meanwhile; before 2.8 that line names no group."""
     rows = recording.rows_by_group["returning"]
     replaced = [row for row in rows if row["template"] == "static_replaced"]
@@ -220,7 +218,7 @@ def test_a_request_that_waits_is_fenced_without_a_line(recording: Recording) -> 
     assert found(recording, "returning", lines, moved) == [MISSING] * 2
 
 
-def test_where_lines_are_not_known_or_too_many_none_is_compared(recording: Recording) -> None:
+def test_where_lines_are_not_known_or_too_many_none_is_compared(recording):
     group, _, line = of_heartbeat(recording)
     assert {*outcomes_with(recording, group, {})} == {MISSING}
     assert outcomes_with(recording, group, None) == []

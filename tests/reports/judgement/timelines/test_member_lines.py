@@ -41,9 +41,7 @@ def compared(observed: list[str], expected: list[str]) -> set[tuple[str, str]]:
         (["c-2"], ["c-1", "c-?7"], {("missing_line", "c-1")}),
     ],
 )
-def test_a_member_id_that_no_response_had(
-    observed: list[str], expected: list[str], found: set[tuple[str, str]]
-) -> None:
+def test_a_member_id_that_no_response_had(observed, expected, found):
     assert compared(observed, expected) == found
 
 
@@ -62,7 +60,7 @@ def line(template: str, message: str = "") -> dict[str, Any]:
         (Stall("1", AT_MS + 1, AT_MS + 2), False),
     ],
 )
-def test_a_join_timer_may_be_late_while_it_runs(stall: Stall, *, excused: bool) -> None:
+def test_a_join_timer_may_be_late_while_it_runs(stall, excused):
     found = member_lines.compare([line("nobody_rejoined")], [], SCALA, (), [stall], JOIN_TIMER_MS)
     assert [row["outcome"] for row in found] == ([] if excused else ["unexpected_line"])
 
@@ -80,9 +78,7 @@ def test_a_join_timer_may_be_late_while_it_runs(stall: Stall, *, excused: bool) 
         (AT_MS, "1", FAILED.replace("request timed out", "not the current leader"), False),
     ],
 )
-def test_an_answer_shows_that_a_write_timed_out_then(
-    answered_ms: float, broker: str, message: str, *, excused: bool
-) -> None:
+def test_an_answer_shows_that_a_write_timed_out_then(answered_ms, broker, message, excused):
     """Writes time out within 5 s before the answer here, by its broker and no other."""
     said = (("broker", broker),)
     shown = ExpectedLine(TIMED_OUT, "", answered_ms, answered_ms - 5_000, answered_ms, said)
@@ -95,8 +91,8 @@ def test_an_answer_shows_that_a_write_timed_out_then(
     [(2_999, 0, False), (3_000, 0, True), (3_000, 9_999, True), (3_000, 10_001, False)],
 )
 def test_a_standstill_of_another_broker_makes_writes_fail_if_it_is_long(
-    lasts_ms: float, before_ms: float, *, excused: bool
-) -> None:
+    lasts_ms, before_ms, excused
+):
     until_ms = AT_MS - before_ms
     stall = Stall("2", until_ms - lasts_ms, until_ms)
     found = member_lines.compare([line("persist_failed", FAILED)], [], SCALA, (), [stall])
@@ -109,16 +105,14 @@ def test_a_standstill_of_another_broker_makes_writes_fail_if_it_is_long(
     ("at_ms", "outcomes"),
     [(89, ["early_line"]), (91, []), (100, []), (209, []), (211, ["late_line"])],
 )
-def test_a_line_is_ten_ms_at_most_beside_the_window_in_which_it_is_due(
-    at_ms: float, outcomes: list[str]
-) -> None:
+def test_a_line_is_ten_ms_at_most_beside_the_window_in_which_it_is_due(at_ms, outcomes):
     due = ExpectedLine(KIND, "c-1", 150.0, 100.0, 200.0)
     seen = line(KIND) | {"member": "c-1", "at_ms": at_ms}
     assert [row["outcome"] for row in member_lines.compare([seen], [due], JAVA)] == outcomes
 
 
 @pytest.mark.parametrize(("until_ms", "outcomes"), [(99, ["missing_line"]), (100, [])])
-def test_a_load_in_a_short_epoch_may_find_nothing(until_ms: float, outcomes: list[str]) -> None:
+def test_a_load_in_a_short_epoch_may_find_nothing(until_ms, outcomes):
     due = ExpectedLine("group_loaded", "", 100.0, 100.0, 100.0)
     unsure = Unsure((), [Outage(50.0, until_ms)]).may_be_missing
     found = member_lines.compare([], [due], SCALA, (), (), JOIN_TIMER_MS, unsure)
