@@ -2,7 +2,6 @@
 
 import base64
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +14,7 @@ from reports.judgement.clients.assignments import Assignments
 from reports.judgement.logged import REQUEST, Requests
 from reports.judgement.run.disturbance import Deletion
 from tests.reports.judgement.contexts import context
-from tests.reports.page_run import ZERO_MS, MadeUpRun, made_up
+from tests.reports.page_run import ZERO_MS
 
 Json = dict[str, Any]
 PARTITIONS = {"orders": 3, "more": 1}
@@ -72,13 +71,9 @@ def test_an_assignment_is_the_leader_s_sync_group_that_succeeded():
     refused = sync(1, blob(("orders", 0)), error=Error.REBALANCE_IN_PROGRESS)
     follower = sync(1)
     assert assigned([join(1, "orders"), refused, whole, follower]) == [
-        {
-            "generation": 1,
-            "at_ms": 2.0,
-            "topics": "orders",
-            "partitions": "orders-0,orders-1,orders-2",
-        }
-    ]
+        {"generation": 1, "at_ms": 2.0, "topics": "orders",
+         "partitions": "orders-0,orders-1,orders-2"}
+    ]  # fmt: skip
 
 
 def test_topics_are_those_of_all_members_of_the_generation():
@@ -230,57 +225,33 @@ GROWTH = [
 ]  # fmt: skip
 
 
-@pytest.fixture
-def made(tmp_path: Path) -> MadeUpRun:
-    """A run whose static group has all that there was of its topic, and is to have all."""
-    made = made_up(tmp_path / "run")
+DELETION = [GROWTH[0] | {"fault": "topic.delete", "args": {"topic": "orders"}}, *GROWTH[1:]]
+WHOLE_TOPIC = [f"orders-{number}" for number in range(8)]
+
+
+@pytest.mark.parametrize(
+    ("fault", "given", "unowned"),
+    [
+        ([], WHOLE_TOPIC, []),
+        (GROWTH, WHOLE_TOPIC, ["orders-8", "orders-9"]),
+        (GROWTH[:1], WHOLE_TOPIC, []),
+        (DELETION, [], []),
+        ([], None, WHOLE_TOPIC),
+    ],
+    ids=["all", "two were added", "none was added after all", "the topic was deleted",
+         "never an assignment"],
+)  # fmt: skip
+def test_partitions_that_are_given_to_nobody_make_it_fail(made, fault, given, unowned):
+    """A static group that is to have all of its topic at the end."""
     made.owners = "  - {group: static, unowned: 0}\n"
-    partitions = ",".join(f"orders-{number}" for number in range(made.size))
-    row = {"group": "static", "generation": 1, "topics": "orders", "partitions": partitions}
-    made.assigned.append(row | {"at_ms": ZERO_MS + 4_000})
-    return made
-
-
-def test_a_group_that_owns_its_topics_is_as_expected(made):
+    if given is not None:
+        row = {"group": "static", "generation": 1, "topics": "orders", "at_ms": ZERO_MS + 4_000}
+        made.assigned.append(row | {"partitions": ",".join(given)})
+    made.journal[3:3] = [{"at_ms": ZERO_MS + 20_000, **entry} for entry in fault]
     _, verdict, *_ = made.finish()
-    assert verdict["verdict"] == "pass"
-    assert verdict["groups"]["static"]["unowned"] == []
-    assert verdict["groups"]["dynamic"]["unowned"] is None
-
-
-def test_partitions_that_were_added_and_given_to_nobody_make_it_fail(made):
-    made.journal[3:3] = [{"at_ms": ZERO_MS + 20_000, **entry} for entry in GROWTH]
-    _, verdict, *_ = made.finish()
-    assert verdict["verdict"] == "fail"
-    assert verdict["groups"]["static"]["unowned"] == ["orders-8", "orders-9"]
-    assert verdict["expectations_unmet"] == [
-        {
-            "group": "static",
-            "phase": "the end",
-            "what": "partitions without owner",
-            "expected": "0",
-            "observed": 2,
-        }
-    ]
-
-
-def test_partitions_that_nobody_added_after_all_are_not_missed(made):
-    made.journal[3:3] = [{"at_ms": ZERO_MS + 20_000, **GROWTH[0]}]
-    _, verdict, *_ = made.finish()
-    assert verdict["groups"]["static"]["unowned"] == []
-
-
-def test_partitions_of_a_topic_that_was_deleted_are_not_missed(made):
-    made.assigned[0]["partitions"] = ""
-    deletion = {"fault": "topic.delete", "args": {"topic": "orders"}}
-    entries = [GROWTH[0] | deletion, *GROWTH[1:]]
-    made.journal[3:3] = [{"at_ms": ZERO_MS + 20_000, **entry} for entry in entries]
-    _, verdict, *_ = made.finish()
-    assert verdict["groups"]["static"]["unowned"] == []
-
-
-def test_a_group_that_never_had_an_assignment_owns_nothing(made):
-    made.assigned.clear()
-    _, verdict, *_ = made.finish()
-    assert verdict["verdict"] == "fail"
-    assert len(verdict["groups"]["static"]["unowned"]) == made.size
+    groups = verdict["groups"]
+    assert (groups["static"]["unowned"], groups["dynamic"]["unowned"]) == (unowned, None)
+    unmet = {"group": "static", "phase": "the end", "what": "partitions without owner",
+             "expected": "0", "observed": len(unowned)}  # fmt: skip
+    assert verdict["expectations_unmet"] == [unmet] * bool(unowned)
+    assert (verdict["verdict"] == "fail") == bool(unowned)

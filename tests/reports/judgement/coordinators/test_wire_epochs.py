@@ -25,12 +25,9 @@ def kinds(epochs: WireEpochs) -> list[tuple[str, str]]:
     return [(event.broker, event.kind) for event in epochs.events]
 
 
-def test_a_broker_that_serves_all_the_time_needs_no_epochs():
-    assert wire_epochs([mark("1", SERVES, at) for at in range(0, 9_000, 1_000)]).events == ()
-
-
-def test_a_broker_that_answers_heartbeats_too_needs_none():
-    marks = [mark("1", SERVES, 0.0), mark("1", THERE, 1_000.0), mark("1", THERE, 2_000.0)]
+@pytest.mark.parametrize("says", [SERVES, THERE])
+def test_a_broker_that_answers_all_the_time_needs_no_epochs(says):
+    marks = [mark("1", SERVES, 0.0), mark("1", says, 1_000.0), mark("1", says, 2_000.0)]
     assert wire_epochs(marks).events == ()
 
 
@@ -78,23 +75,22 @@ def test_a_broker_that_takes_over_unseen_has_loaded_before_its_first_answer():
 
 
 @pytest.mark.parametrize(
-    ("restarts", "loads"), [((), 0), ((("1", 4_000.0),), 2), ((("2", 4e3),), 0)]
-)
-def test_a_broker_that_was_restarted_loads_again(restarts, loads):
-    marks = [mark("1", SERVES, at) for at in (1_000.0, 2_000.0, 8_000.0)]
-    assert len(wire_epochs(marks, restarts).loads) == loads
-
-
-def test_one_that_answers_again_after_another_did_has_loaded_again():
-    marks = [mark("1", SERVES, 1e3), mark("2", SERVES, 2e3), mark("2", SERVES, 3e3)]
-    epochs = wire_epochs([*marks, mark("1", SERVES, 4_000.0)])
-    assert [load.broker for load in epochs.loads] == ["1", "2", "1"]
-
-
-def test_one_that_goes_on_from_memory_beside_its_successor_has_not():
-    marks = [mark("1", SERVES, 1e3), mark("2", SERVES, 2e3), mark("1", SERVES, 2_500.0)]
-    epochs = wire_epochs([*marks, mark("2", SERVES, 3e3), mark("1", ABSENT, 3_500.0)])
-    assert [load.broker for load in epochs.loads] == ["1", "2"]
+    ("answers", "restarts", "loads"),
+    [
+        ([("1", SERVES, 1), ("1", SERVES, 2), ("1", SERVES, 8)], (), []),
+        ([("1", SERVES, 1), ("1", SERVES, 2), ("1", SERVES, 8)], (("2", 4e3),), []),
+        ([("1", SERVES, 1), ("1", SERVES, 2), ("1", SERVES, 8)], (("1", 4e3),), ["1", "1"]),
+        ([("1", SERVES, 1), ("2", SERVES, 2), ("2", SERVES, 3), ("1", SERVES, 4)], (),
+         ["1", "2", "1"]),
+        ([("1", SERVES, 1), ("2", SERVES, 2), ("1", SERVES, 2.5), ("2", SERVES, 3),
+          ("1", ABSENT, 3.5)], (), ["1", "2"]),
+    ],
+    ids=["goes on", "another was restarted", "restarted", "answers again after another did",
+         "goes on from memory beside its successor"],
+)  # fmt: skip
+def test_which_brokers_load_the_group(answers, restarts, loads):
+    marks = [mark(broker, says, at_s * 1_000.0) for broker, says, at_s in answers]
+    assert [load.broker for load in wire_epochs(marks, restarts).loads] == loads
 
 
 def test_a_heartbeat_without_error_may_come_while_the_group_is_loaded():
