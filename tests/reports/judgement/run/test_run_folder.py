@@ -59,6 +59,28 @@ def test_a_step_is_skipped_only_where_the_plan_allows_it(tmp_path, allowed, wron
     assert again.wrongly_skipped == wrong
 
 
+MISSING = {
+    "phase": "phase", "steady_state": "ok", "intent": "fault", "injected": "fault_id",
+    "verified": "verified", "healed": "healed", "failed": "error", "skipped": "fault_id",
+}  # fmt: skip
+"""What an entry of each event has to have."""
+INTENT = {"event": "intent", "fault_id": "f1", "fault": "broker.kill", "target": "b"}
+OF_WRONG_TYPE = {
+    "at_ms": {"event": "end", "at_ms": "1"},
+    "event": {"event": {}},
+    "fault_id": {"event": "x", "fault_id": []},
+    "fault": INTENT | {"fault": 5},
+    "args": INTENT | {"args": 1},
+    "log_lines": {"event": "injected", "fault_id": "f1", "log_lines": "7"},
+}
+
+
+def without(event: str, name: str) -> str:
+    """Write an entry that lacks what it has to have."""
+    about = {} if name == "fault_id" else {"fault_id": "f1"}
+    return json.dumps({"at_ms": 1, "event": event, **about})
+
+
 @pytest.mark.parametrize(
     ("line", "wrong"),
     [
@@ -66,35 +88,15 @@ def test_a_step_is_skipped_only_where_the_plan_allows_it(tmp_path, allowed, wron
         ("[" * 100_000, "no JSON"),
         ('{"at_ms": 1, "event": "x", "why": "\\ud800"}', "no JSON"),
         ("17", "no JSON object"),
+        ('{"at_ms": NaN, "event": "end"}', "no JSON (JSON is malformed"),
         ('{"at_ms": 1}', "'event' is missing"),
         ('{"event": "end"}', "'at_ms' is missing"),
-        ('{"at_ms": "1", "event": "end"}', "'at_ms' is of the wrong type"),
-        ('{"at_ms": NaN, "event": "end"}', "no JSON (JSON is malformed"),
         ('{"at_ms": 1e300, "event": "phase", "phase": "impact"}', "'at_ms' is no time"),
-        ('{"at_ms": 1, "event": {}}', "'event' is of the wrong type"),
-        ('{"at_ms": 1, "event": "x", "fault_id": []}', "'fault_id' is of the wrong type"),
-        ('{"at_ms": 1, "event": "phase"}', "'phase' is missing"),
-        ('{"at_ms": 1, "event": "steady_state"}', "'ok' is missing"),
-        ('{"at_ms": 1, "event": "intent", "fault_id": "f1"}', "'fault' is missing"),
-        (
-            '{"at_ms": 1, "event": "intent", "fault_id": "f1", "fault": 5, "target": "b"}',
-            "'fault' is of the wrong type",
-        ),
-        (
-            '{"at_ms": 1, "event": "intent", "fault_id": "", "fault": "", "target": "", "args": 1}',
-            "'args' is of the wrong type",
-        ),
-        ('{"at_ms": 1, "event": "injected"}', "'fault_id' is missing"),
-        (
-            '{"at_ms": 1, "event": "injected", "fault_id": "f1", "log_lines": "7"}',
-            "'log_lines' is of the wrong type",
-        ),
-        ('{"at_ms": 1, "event": "verified", "fault_id": "f1"}', "'verified' is missing"),
-        ('{"at_ms": 1, "event": "healed", "fault_id": "f1"}', "'healed' is missing"),
-        ('{"at_ms": 1, "event": "failed", "fault_id": "f1"}', "'error' is missing"),
-        ('{"at_ms": 1, "event": "skipped"}', "'fault_id' is missing"),
+        *((without(event, name), f"'{name}' is missing") for event, name in MISSING.items()),
+        *((json.dumps({"at_ms": 1, **entry}), f"'{name}' is of the wrong type")
+          for name, entry in OF_WRONG_TYPE.items()),
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("last", [False, True])
 def test_a_line_that_is_no_journal_entry(line, wrong, last, run):
     journal = run.path / "journal.jsonl"
@@ -150,35 +152,29 @@ def test_half_a_last_line_is_the_work_of_a_crash(tmp_path):
     assert "the journal ends within a line" in after["unknown_because"][0]
 
 
+LAG = "replica.lag.time.max.ms"
+SETTINGS = {"group.max.size": {}, LAG: "30s", "offsets.commit.timeout.ms": "0"}
+WRONG_TYPES = {"coordinator": [], "kafka_version": 4.3, "seed": None, "broker_config": [],
+               "broker_ids": 5, "unsure": 5, "repeat_command": 5}  # fmt: skip
+NO_RELEASES = ("abc", "", "4", "4.3.0-SNAPSHOT", "4.3.0\n", "4.3.0.0", "٤.3.0", "-4.3")
+
+
 @pytest.mark.parametrize(
     ("change", "wrong"),
     [
-        ({"coordinator": []}, "'coordinator' is of the wrong type"),
+        *(({name: value}, f"'{name}' is of the wrong type") for name, value in WRONG_TYPES.items()),
+        *(({"broker_config": {name: value}}, "broker_config: ")
+          for name, value in (*SETTINGS.items(), (LAG, None))),
+        *(({"broker_config": {LAG: value}}, "no JSON (JSON is malformed")
+          for value in (inf, float("nan"))),
+        *(({"kafka_version": version}, f"kafka_version: {version!r} is no release; it was alt")
+          for version in NO_RELEASES),
         ({"coordinator": "zookeeper"}, "no coordinator is called 'zookeeper'"),
-        ({"kafka_version": 4.3}, "'kafka_version' is of the wrong type"),
-        ({"seed": None}, "'seed' is of the wrong type"),
-        ({"broker_config": []}, "'broker_config' is of the wrong type"),
-        ({"broker_config": {"group.max.size": float("inf")}}, "no JSON (JSON is malformed"),
-        ({"broker_config": {"group.max.size": {}}}, "broker_config: "),
-        ({"broker_config": {"replica.lag.time.max.ms": "30s"}}, "broker_config: "),
-        ({"broker_config": {"replica.lag.time.max.ms": None}}, "broker_config: "),
-        (
-            {"broker_config": {"replica.lag.time.max.ms": float("nan")}},
-            "no JSON (JSON is malformed",
-        ),
-        ({"broker_config": {"offsets.commit.timeout.ms": "0"}}, "broker_config: "),
-        ({"broker_ids": 5}, "'broker_ids' is of the wrong type"),
-        ({"unsure": 5}, "'unsure' is of the wrong type"),
         ({"evidence": "coordinator"}, "a run has no evidence level 'coordinator'"),
         ({"evidence": []}, "a run has no evidence level []"),
-        *(
-            ({"kafka_version": version}, f"kafka_version: {version!r} is no release; it was alt")
-            for version in ("abc", "", "4", "4.3.0-SNAPSHOT", "4.3.0\n", "4.3.0.0", "٤.3.0", "-4.3")
-        ),
         ({"seed": 10**400}, "'seed' is too large"),
-        ({"repeat_command": 5}, "'repeat_command' is of the wrong type"),
     ],
-)
+)  # fmt: skip
 def test_an_environment_that_is_none(change, wrong, run):
     file = run.path / "environment.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | change))
