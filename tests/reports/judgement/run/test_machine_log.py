@@ -55,22 +55,14 @@ def test_safepoints_as_jdk_21_writes_them():
     assert found.until_ms - found.from_ms == 200.0
 
 
+LATE = {"event": "late", "from_ms": 1_000, "until_ms": 2_500}
+STOPPED = {"event": "stopped", "broker": "1", "from_ms": 1_000, "until_ms": 2_000}
+SAMPLE = {"event": "sample", "at_ms": 2_000, "interval_ms": 1_000}
+
+
 def test_a_stopped_process_is_a_standstill():
-    samples = text(
-        {"event": "stopped", "broker": "1", "from_ms": 1_000, "until_ms": 2_000},
-        {"event": "stopped", "broker": "1", "from_ms": 1_000, "until_ms": 1_050},
-        {"event": "late", "from_ms": 1_000, "until_ms": 2_000},
-    )
-    assert machine_log.standstills(samples) == [
-        standstill("1", 1_000, 2_000, "its process was stopped")
-    ]
-
-
-def test_a_runner_that_ran_late_shows_a_busy_machine():
-    samples = text({"event": "late", "from_ms": 1_000, "until_ms": 2_500})
-    assert machine_log.busy_times(samples) == [
-        busy_time(1_000, 2_500, "the runner itself ran 1,500 ms late")
-    ]
+    found = machine_log.standstills(text(STOPPED, STOPPED | {"until_ms": 1_050}, LATE))
+    assert found == [standstill("1", 1_000, 2_000, "its process was stopped")]
 
 
 @pytest.mark.parametrize(
@@ -85,19 +77,22 @@ def test_the_runner_shows_how_late_its_machine_is(late, expected_ms):
     assert machine_log.late_ms(samples, unknown) == machine_log.late_ms(samples, []) == 0.0
 
 
-def test_pressure_steal_and_throttling_show_a_busy_machine():
-    sample = {"event": "sample", "at_ms": 2_000, "interval_ms": 1_000}
-    busy = lambda **rates: machine_log.busy_times(text(sample | rates))
-    assert busy(cpu_waiting=0.79, cpu_stolen=0.2, throttled_ms={"1": 200}, load=40) == []
-    assert busy(cpu_waiting=0.85) == [
-        busy_time(1_000, 2_000, "something waited for a CPU in 85% of the time")
-    ]
-    assert busy(cpu_stolen=0.3) == [
-        busy_time(1_000, 2_000, "the hypervisor gave 30% of the CPU time to others")
-    ]
-    assert busy(throttled_ms={"2": 400, "runner": 900}) == [
-        busy_time(1_000, 2_000, "its control group was throttled for 400 ms", "2")
-    ]
+@pytest.mark.parametrize(
+    ("sample", "because", "broker"),
+    [
+        (SAMPLE | {"cpu_waiting": 0.79, "cpu_stolen": 0.2, "throttled_ms": {"1": 200}, "load": 40},
+         None, ""),
+        (SAMPLE | {"cpu_waiting": 0.85}, "something waited for a CPU in 85% of the time", ""),
+        (SAMPLE | {"cpu_stolen": 0.3}, "the hypervisor gave 30% of the CPU time to others", ""),
+        (SAMPLE | {"throttled_ms": {"2": 400, "runner": 900}},
+         "its control group was throttled for 400 ms", "2"),
+        (LATE | {"until_ms": 2_000}, "the runner itself ran 1,000 ms late", ""),
+    ],
+    ids=["less", "pressure", "steal", "throttling", "the runner"],
+)  # fmt: skip
+def test_what_shows_a_busy_machine(sample, because, broker):
+    expected = [] if because is None else [busy_time(1_000, 2_000, because, broker)]
+    assert machine_log.busy_times(text(sample)) == expected
 
 
 @pytest.mark.parametrize(
@@ -130,9 +125,8 @@ def test_a_line_that_is_not_understood_is_counted(line, why):
     ids=["to the end", "ends early", "none"],
 )
 def test_without_samples_up_to_the_teardown_the_machine_may_be_busy(last_ms, since_ms):
-    late = {"event": "late", "from_ms": 6_000, "until_ms": 7_000}
-    sample = {"event": "sample", "at_ms": last_ms, "interval_ms": 1_000}
-    samples = [] if last_ms is None else text(sample, late)
+    late = LATE | {"from_ms": 6_000, "until_ms": 7_000}
+    samples = [] if last_ms is None else text(SAMPLE | {"at_ms": last_ms}, late)
     found = [(one.broker, one.from_ms, one.until_ms) for one in unsampled(samples, 10_000)]
     assert found == ([] if since_ms is None else [("", since_ms, inf)])
 

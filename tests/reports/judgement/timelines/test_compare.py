@@ -103,42 +103,39 @@ def test_a_standstill_explains_the_line_that_follows_the_answer_of_a_failed_writ
 def test_a_standstill_explains_requests_that_were_logged_late():
     """The end of the phase seems to come before the request that ends it."""
     seen = observed(joined_ms=1_100.0 - TIMER_SLACK_MS - 200, assigned_ms=None)
-    (early,) = compare([seen], [expected()])
-    (row,) = compare([seen], [expected()], [Stall("1", 700.0, 1_000.0)])
-    assert (early["outcome"], row["outcome"]) == ("early", "match")
+    outcomes = [
+        compare([seen], [expected()], stalls)[0]["outcome"]
+        for stalls in ([], [Stall("1", 700.0, 1_000.0)])
+    ]
+    assert outcomes == ["early", "match"]
 
 
-def test_a_rebalance_of_one_side_is_missing_or_unexpected():
-    assert [row["outcome"] for row in compare([], [expected()])] == ["missing"]
-    assert [row["outcome"] for row in compare([observed()], [])] == ["unexpected"]
+AT, FAR = 1_000.0, 9_000.0
 
 
 @pytest.mark.parametrize(
-    ("apart_ms", "outcomes"),
-    [(PAIR_MS - 1, ["wrong_generation"]), (PAIR_MS, ["missing", "unexpected"])],
-)
-def test_rows_of_other_generations_pair_by_time_and_reason(apart_ms, outcomes):
-    other = observed(old_generation=9, started_ms=1_000.0 + apart_ms)
-    assert [row["outcome"] for row in compare([other], [expected()])] == outcomes
-
-
-def test_rows_pair_with_the_nearest_of_their_key():
-    far, near = observed(started_ms=9_000.0), observed()
-    rows = compare([far, near], [expected()])
-    assert [(row["observed_started_ms"], row["outcome"]) for row in rows] == [
-        (1_000.0, "match"),
-        (9_000.0, "unexpected"),
-    ]
-
-
-def test_rows_of_one_key_pair_while_both_sides_have_one():
-    """The second is nearer to the first that is due, which has its own."""
-    seen = [observed(), observed(started_ms=1_050.0)]
-    rows = compare(seen, [expected(), expected(started_ms=9_000.0)])
-    assert [(row["observed_started_ms"], row["outcome"]) for row in rows] == [
-        (1_000.0, "match"),
-        (1_050.0, "early"),
-    ]
+    ("seen", "due", "outcomes"),
+    [
+        ([], [expected()], {None: "missing"}),
+        ([observed()], [], {AT: "unexpected"}),
+        # of other generations, by time and reason
+        ([observed(old_generation=9, started_ms=AT + PAIR_MS - 1)], [expected()],
+         {AT + PAIR_MS - 1: "wrong_generation"}),
+        ([observed(old_generation=9, started_ms=AT + PAIR_MS)], [expected()],
+         {None: "missing", AT + PAIR_MS: "unexpected"}),
+        # with the nearest of their key
+        ([observed(started_ms=FAR), observed()], [expected()], {AT: "match", FAR: "unexpected"}),
+        # the second is nearer to the first that is due, which has its own
+        ([observed(), observed(started_ms=AT + 50)], [expected(), expected(started_ms=FAR)],
+         {AT: "match", AT + 50: "early"}),
+    ],
+    ids=["missing", "unexpected", "another generation", "too far apart", "nearest",
+         "one for each"],
+)  # fmt: skip
+def test_which_rows_pair(seen, due, outcomes):
+    rows = compare(seen, due)
+    assert {row["observed_started_ms"]: row["outcome"] for row in rows} == outcomes
+    assert len(rows) == len(outcomes)
 
 
 @pytest.mark.parametrize(("late_ms", "outcome"), [(199, "match"), (221, "late")])

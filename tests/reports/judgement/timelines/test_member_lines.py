@@ -16,6 +16,10 @@ AT_MS = 3_600_000.0
 FAILED = "Failed to persist metadata for group g: The request timed out."
 
 
+def outcomes(*args: Any) -> list[str]:
+    return [row["outcome"] for row in member_lines.compare(*args)]
+
+
 def compared(observed: list[str], expected: list[str]) -> set[tuple[str, str]]:
     """Compare lines of one kind, all of the same instant, by the ids that they name."""
     expected_lines = [ExpectedLine(KIND, subject, 5.0, 5.0, 5.0) for subject in expected]
@@ -61,8 +65,9 @@ def line(template: str, message: str = "") -> dict[str, Any]:
     ],
 )
 def test_a_join_timer_may_be_late_while_it_runs(stall, excused):
-    found = member_lines.compare([line("nobody_rejoined")], [], SCALA, (), [stall], JOIN_TIMER_MS)
-    assert [row["outcome"] for row in found] == ([] if excused else ["unexpected_line"])
+    assert outcomes([line("nobody_rejoined")], [], SCALA, (), [stall], JOIN_TIMER_MS) == (
+        [] if excused else ["unexpected_line"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -82,8 +87,9 @@ def test_an_answer_shows_that_a_write_timed_out_then(answered_ms, broker, messag
     """Writes time out within 5 s before the answer here, by its broker and no other."""
     said = (("broker", broker),)
     shown = ExpectedLine(TIMED_OUT, "", answered_ms, answered_ms - 5_000, answered_ms, said)
-    found = member_lines.compare([line("persist_failed", message)], [shown], SCALA)
-    assert [row["outcome"] for row in found] == ([] if excused else ["doubtful_line"])
+    assert outcomes([line("persist_failed", message)], [shown], SCALA) == (
+        [] if excused else ["doubtful_line"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -95,25 +101,25 @@ def test_a_standstill_of_another_broker_makes_writes_fail_if_it_is_long(
 ):
     until_ms = AT_MS - before_ms
     stall = Stall("2", until_ms - lasts_ms, until_ms)
-    found = member_lines.compare([line("persist_failed", FAILED)], [], SCALA, (), [stall])
-    assert [row["outcome"] for row in found] == ([] if excused else ["doubtful_line"])
+    assert outcomes([line("persist_failed", FAILED)], [], SCALA, (), [stall]) == (
+        [] if excused else ["doubtful_line"]
+    )
     outage = Outage(AT_MS - 1, AT_MS + 1)
     assert not member_lines.compare([line("persist_failed", FAILED)], [], SCALA, [outage])
 
 
 @pytest.mark.parametrize(
-    ("at_ms", "outcomes"),
+    ("at_ms", "found"),
     [(89, ["early_line"]), (91, []), (100, []), (209, []), (211, ["late_line"])],
 )
-def test_a_line_is_ten_ms_at_most_beside_the_window_in_which_it_is_due(at_ms, outcomes):
+def test_a_line_is_ten_ms_at_most_beside_the_window_in_which_it_is_due(at_ms, found):
     due = ExpectedLine(KIND, "c-1", 150.0, 100.0, 200.0)
     seen = line(KIND) | {"member": "c-1", "at_ms": at_ms}
-    assert [row["outcome"] for row in member_lines.compare([seen], [due], JAVA)] == outcomes
+    assert outcomes([seen], [due], JAVA) == found
 
 
-@pytest.mark.parametrize(("until_ms", "outcomes"), [(99, ["missing_line"]), (100, [])])
-def test_a_load_in_a_short_epoch_may_find_nothing(until_ms, outcomes):
+@pytest.mark.parametrize(("until_ms", "found"), [(99, ["missing_line"]), (100, [])])
+def test_a_load_in_a_short_epoch_may_find_nothing(until_ms, found):
     due = ExpectedLine("group_loaded", "", 100.0, 100.0, 100.0)
     unsure = Unsure((), [Outage(50.0, until_ms)]).may_be_missing
-    found = member_lines.compare([], [due], SCALA, (), (), JOIN_TIMER_MS, unsure)
-    assert [row["outcome"] for row in found] == outcomes
+    assert outcomes([], [due], SCALA, (), (), JOIN_TIMER_MS, unsure) == found

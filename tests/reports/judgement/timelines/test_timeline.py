@@ -40,21 +40,16 @@ def timeline(lines: list[Json]) -> list[Json]:
 
 def test_a_rebalance_has_the_lines_up_to_the_next():
     rows = timeline(LINES)
-    assert [(row["row"], row["old_generation"], row["generation"]) for row in rows] == [
-        (1, 0, 1),
-        (2, 1, None),
-        (3, 1, 2),
-        (4, 2, 3),
+    names = ("row", "old_generation", "generation", "ended_as", "duration_ms")
+    assert [tuple(row[name] for name in names) for row in rows] == [
+        (1, 0, 1, "assigned", 200.0),
+        (2, 1, None, "superseded", 100.0),
+        (3, 1, 2, "superseded", 200.0),
+        (4, 2, 3, "empty", 100.0),
     ]
-    assert [row["ended_as"] for row in rows] == ["assigned", "superseded", "superseded", "empty"]
-    assert [row["duration_ms"] for row in rows] == [200.0, 100.0, 200.0, 100.0]
-    first = rows[0]
+    first, (alone,) = rows[0], timeline(LINES[:1])
     assert (first["leader"], first["members"], first["started_line"]) == ("m-1", 2, 1)
-
-
-def test_a_rebalance_is_open_where_the_lines_end():
-    (row,) = timeline(LINES[:1])
-    assert (row["ended_as"], row["duration_ms"]) == ("open", None)
+    assert (alone["ended_as"], alone["duration_ms"]) == ("open", None)
 
 
 def test_incarnations_are_split_by_load():

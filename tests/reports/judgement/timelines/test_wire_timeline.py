@@ -33,22 +33,26 @@ def generations(*unanswered: ObservedRequest, named: tuple[str, ...] = (MADE,)) 
     return found
 
 
-def test_a_member_of_which_nothing_passed_the_tap_is_unseen():
-    assert generations().unseen_members == 1
-    assert generations(join("", None, instance="j")).unseen_members == 1
+OTHER = MADE.replace("0c4e", "1d5f")
 
 
-def test_a_join_without_an_answer_may_have_made_an_id():
-    assert generations(join("", None)).unseen_members == 0
-    assert generations(join(MADE, None)).unseen_members == 0
-    of_client = MADE.replace("i-", "c-", 1)
-    assert generations(join("", None, instance=None), named=(of_client,)).unseen_members == 0
-
-
-def test_each_join_without_an_answer_made_one_id_at_most():
-    other = MADE.replace("0c4e", "1d5f")
-    assert generations(join("", None), named=(MADE, other)).unseen_members == 1
-    assert generations(join("", None), named=("i-no-id",)).unseen_members == 1
+@pytest.mark.parametrize(
+    ("unanswered", "named", "unseen"),
+    [
+        ([], [MADE], 1),
+        ([join("", None, instance="j")], [MADE], 1),
+        ([join("", None)], [MADE], 0),
+        ([join(MADE, None)], [MADE], 0),
+        ([join("", None, instance=None)], [MADE.replace("i-", "c-", 1)], 0),
+        ([join("", None)], [MADE, OTHER], 1),
+        ([join("", None)], ["i-no-id"], 1),
+    ],
+    ids=["nothing passed the tap", "of another instance", "may have made it", "had it",
+         "of the client", "makes one at most", "no id of a broker"],
+)  # fmt: skip
+def test_a_member_of_which_nothing_passed_the_tap_is_unseen(unanswered, named, unseen):
+    """A JoinGroup without an answer may have made an id."""
+    assert generations(*unanswered, named=tuple(named)).unseen_members == unseen
 
 
 @pytest.mark.parametrize(
