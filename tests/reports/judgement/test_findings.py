@@ -48,20 +48,21 @@ def test_consequences_are_linked_to_their_root():
     ]
 
 
-def test_what_stands_despite_lateness_does_not_follow_from_what_may_be_late():
-    stands = {"despite_lateness": True}
-    rows = [
-        violation(1_000, 5_000),
-        violation(2_000, 3_000, **stands),
-        violation(2_500, 2_500, **stands),
-        violation(4_900, 4_900),
-    ]
-    assert [one.root for one in collect(rows, [], [])] == [None, None, 1, 0]
+STANDS = {"despite_lateness": True}
 
 
-def test_groups_have_roots_of_their_own():
-    found = collect([violation(1_000, 5_000), violation(1_001, 5_000, group="h")], [], [])
-    assert [one.root for one in found] == [None, None]
+@pytest.mark.parametrize(
+    ("rows", "roots"),
+    [
+        # what stands despite lateness does not follow from what may be late
+        ([violation(1_000, 5_000), violation(2_000, 3_000, **STANDS),
+          violation(2_500, 2_500, **STANDS), violation(4_900, 4_900)], [None, None, 1, 0]),
+        ([violation(1_000, 5_000), violation(1_001, 5_000, group="h")], [None, None]),
+    ],
+    ids=["despite lateness", "of another group"],
+)  # fmt: skip
+def test_what_does_not_follow(rows, roots):
+    assert [one.root for one in collect(rows, [], [])] == roots
 
 
 def test_a_search_that_was_given_up_proves_nothing():

@@ -12,6 +12,7 @@ from reports.judgement.disturbances import Disturbances
 from reports.judgement.findings import collect
 from reports.judgement.recording import Recording
 from reports.judgement.run.disturbance import Disturbance, Source
+from reports.judgement.run_context import RunContext
 from reports.judgement.timelines.member_lines import differences
 from tests.reports.alter import compared
 
@@ -69,6 +70,11 @@ def failed_at(recording: Recording, at_ms: float) -> list[Row]:
     return [*rows, {**line, "template": "persist_failed", "at_ms": at_ms}]
 
 
+def outcomes(judge: RunContext, rows: list[Row]) -> list[str]:
+    found = compared(judge, "static", rows)
+    return [row["outcome"] for name, row in found if name == "member_lines"]
+
+
 @pytest.mark.parametrize(
     ("since_ms", "found"), [(-100, True), (-1, True), (1, False), (100, False)]
 )
@@ -77,8 +83,8 @@ def test_a_failed_write_needs_an_outage(recording, since_ms, found):
     (outage,) = recording.run.outages
     healed_ms = max(e["at_ms"] for e in recording.run.journal if e["event"] == "healed")
     for at_ms in (outage.from_ms + since_ms, healed_ms + 10_000 - since_ms):
-        outcomes = [one for one, _ in wrong(recording, "static", failed_at(recording, at_ms))]
-        assert outcomes == (["doubtful_line"] if found else [])
+        told = outcomes(recording.context, failed_at(recording, at_ms))
+        assert told == ["doubtful_line"] * found
 
 
 @pytest.mark.parametrize(
@@ -92,9 +98,7 @@ def test_a_failed_write_needs_a_standstill(recording, after_ms, found):
     rows[-1] |= {"at_ms": stood_ms + after_ms}
     stalls = (Stall(rows[-1]["broker"], stood_ms - 3_000, stood_ms),)
     judge = replace(recording.context, outages=(), stalls=stalls)
-    found_rows = compared(judge, "static", rows)
-    outcomes = [row["outcome"] for name, row in found_rows if name == "member_lines"]
-    assert outcomes == (["doubtful_line"] if found else [])
+    assert outcomes(judge, rows) == ["doubtful_line"] * found
 
 
 @pytest.mark.parametrize(("since_ms", "proven"), [(-1, False), (0, False), (1, True), (500, True)])
