@@ -88,82 +88,76 @@ def test_a_blob_of_another_protocol_gives_nobody_anything():
     assert row["partitions"] == "orders-1"
 
 
-def judged(requests: list[Row], *outages: Outage) -> list[Json]:
-    assignments = Assignments(context(partitions=PARTITIONS, outages=outages))
+def judged(requests: list[Row], **known: Any) -> list[Json]:
+    assignments = Assignments(context(partitions=PARTITIONS, **known))
     found = (pair for one in requests for pair in assignments.add(Requests.decoded([one])))
     return [row for table, row in found if table == "breaches"]
 
 
-def breaches(requests: list[Row], *outages: Outage) -> list[tuple[str, str]]:
-    return [(row["kind"], row["observed"]) for row in judged(requests, *outages)]
-
-
 WHOLE = (blob(("orders", 0), ("orders", 2)), blob(("orders", 1)))
-TWICE = "orders-1 is assigned to more than one"
-LEFT_OUT = "orders-2 is assigned to no member"
-
-
-@pytest.mark.parametrize(
-    ("requests", "found"),
-    [
-        ([join(1, "orders"), sync(1, *WHOLE)], []),
-        ([join(1, "orders"), sync(1, *WHOLE, blob(("orders", 1)))], [TWICE]),
-        # the coordinator ignores it: the group has its assignment
-        ([join(1, "orders"), sync(1, *WHOLE), sync(1, *WHOLE, blob(("orders", 1)))], []),
-        ([join(1, "orders"), sync(1, *WHOLE, WHOLE[1], error=Error.REBALANCE_IN_PROGRESS)], []),
-        ([join(1, "orders"), sync(1, blob(("orders", 0), ("orders", 1)))], [LEFT_OUT]),
-        ([join(1, "orders", "more"), sync(1, *WHOLE)], ["more-0 is assigned to no member"]),
-        ([join(1, "unknown"), sync(1, blob())], []),
-        ([join(1, "orders"), sync(1, "c2hhcmU=")], []),
-        ([join(1, "orders", assignor="own"), sync(1, *WHOLE, WHOLE[1])], [TWICE]),
-        ([join(1, "orders", assignor="own"), sync(1, blob())], []),
-    ],
-)
-def test_what_an_assignment_has_to_give(requests, found):
-    assert [observed for _, observed in breaches(requests)] == found
-
-
-@pytest.mark.parametrize(
-    ("assignor", "owned", "found"),
-    [
-        ("cooperative-sticky", (2,), []),
-        ("cooperative-sticky", (1,), [(Breach.NOT_ASSIGNED, LEFT_OUT)]),
-        ("cooperative-sticky", (), [(Breach.NOT_ASSIGNED, LEFT_OUT)]),
-        ("sticky", (2,), [(Breach.NOT_ASSIGNED, LEFT_OUT)]),
-    ],
-)
-def test_a_cooperative_leader_withholds_what_a_member_owns(assignor, owned, found):
-    joins = [join(1, "orders", assignor=assignor, owned=owned), join(2, "orders")]
-    share = sync(1, blob(("orders", 0), ("orders", 1)))
-    assert breaches([*joins, share]) == found
-
-
-@pytest.mark.parametrize(("until_ms", "found"), [(2.0, []), (1.9, [LEFT_OUT])])
-def test_a_leader_may_not_know_its_topics_in_an_outage(until_ms, found):
-    requests = [join(1, "orders"), sync(1, blob(("orders", 0), ("orders", 1)), at_ms=2.0)]
-    assert [observed for _, observed in breaches(requests, Outage(1.0, until_ms))] == found
-
-
+AGAIN = (*WHOLE, WHOLE[1])
+LESS = (blob(("orders", 0), ("orders", 1)),)
 MORE = ("orders", "more")
+MANY = blob(*(("more", number) for number in range(7)))
+TWICE = ["orders-1 is assigned to more than one"]
+LEFT_OUT = ["orders-2 is assigned to no member"]
+NO_MORE = ["more-0 is assigned to no member"]
+
+
+def deleted(topic: str, from_ms: float) -> dict[str, Any]:
+    return {"deleted": {topic: Deletion(from_ms, from_ms)}}
+
+
+def cooperative(assignor: str, *owned: int) -> list[Row]:
+    return [join(1, "orders", assignor=assignor, owned=owned), join(2, "orders"), sync(1, *LESS)]
+
+
+def of_another(broker: str) -> list[Row]:
+    """A generation that was never stored: the next coordinator gives its number again."""
+    first, second = join(3, *MORE), join(3, "orders")
+    place = REQUEST.index("broker")
+    second = (*second[:place], broker, *second[place + 1 :])
+    return [first, second, sync(3, *WHOLE, at_ms=20_000.0)]
 
 
 @pytest.mark.parametrize(
-    ("deleted", "from_ms", "found"),
+    ("requests", "known", "found"),
     [
-        ("more", 19_999.0, []),
-        ("more", 20_000.0, []),
-        ("more", 20_001.0, ["more-0 is assigned to no member"]),
-        ("orders", 0.0, ["more-0 is assigned to no member"]),
+        ([join(1, "orders"), sync(1, *WHOLE)], {}, []),
+        ([join(1, "orders"), sync(1, *AGAIN)], {}, TWICE),
+        # the coordinator ignores it: the group has its assignment
+        ([join(1, "orders"), sync(1, *WHOLE), sync(1, *AGAIN)], {}, []),
+        ([join(1, "orders"), sync(1, *AGAIN, error=Error.REBALANCE_IN_PROGRESS)], {}, []),
+        ([join(1, "orders"), sync(1, *LESS)], {}, LEFT_OUT),
+        ([join(1, *MORE), sync(1, *WHOLE)], {}, NO_MORE),
+        ([join(1, "unknown"), sync(1, blob())], {}, []),
+        ([join(1, "orders"), sync(1, "c2hhcmU=")], {}, []),
+        ([join(1, "orders", assignor="own"), sync(1, *AGAIN)], {}, TWICE),
+        ([join(1, "orders", assignor="own"), sync(1, blob())], {}, []),
+        ([join(1, "more"), sync(1, MANY, MANY)], {},
+         ["more-0, more-1, more-2, more-3, more-4 and 2 more are assigned to more than one"]),
+        # a cooperative leader withholds what another member owns
+        (cooperative("cooperative-sticky", 2), {}, []),
+        (cooperative("cooperative-sticky", 1), {}, LEFT_OUT),
+        (cooperative("cooperative-sticky"), {}, LEFT_OUT),
+        (cooperative("sticky", 2), {}, LEFT_OUT),
+        # a leader may not know its topics in an outage
+        ([join(1, "orders"), sync(1, *LESS)], {"outages": [Outage(1.0, 2.0)]}, []),
+        ([join(1, "orders"), sync(1, *LESS)], {"outages": [Outage(1.0, 1.9)]}, LEFT_OUT),
+        # a member of Java goes on to subscribe to a topic that was deleted
+        ([join(1, *MORE), sync(1, *WHOLE, at_ms=20_000.0)], deleted("more", 19_999.0), []),
+        ([join(1, *MORE), sync(1, *WHOLE, at_ms=20_000.0)], deleted("more", 20_000.0), []),
+        ([join(1, *MORE), sync(1, *WHOLE, at_ms=20_000.0)], deleted("more", 20_001.0), NO_MORE),
+        ([join(1, *MORE), sync(1, *WHOLE, at_ms=20_000.0)], deleted("orders", 0.0), NO_MORE),
+        (of_another("2"), {}, []),
+        (of_another("x"), {}, NO_MORE),
     ],
-)
-def test_a_topic_that_was_deleted_cannot_be_assigned(deleted, from_ms, found):
-    """A member of Java goes on to subscribe to it."""
-    assignments = Assignments(
-        context(partitions=PARTITIONS, deleted={deleted: Deletion(from_ms, from_ms)})
-    )
-    requests = [join(1, *MORE), sync(1, *WHOLE, at_ms=20_000.0)]
-    rows = [row for one in requests for _, row in assignments.add(Requests.decoded([one]))]
+)  # fmt: skip
+def test_what_an_assignment_has_to_give(requests, known, found):
+    rows = judged(requests, **known)
     assert [row["observed"] for row in rows] == found
+    kinds = [Breach.ASSIGNED_TWICE if "than one" in one else Breach.NOT_ASSIGNED for one in found]
+    assert [row["kind"] for row in rows] == kinds
 
 
 @pytest.mark.parametrize(
@@ -184,17 +178,6 @@ def test_a_topic_that_was_just_created_may_not_be_known(topics, after_ms, shares
     assert (found["kind"], found["proven"]) == (Breach.NOT_ASSIGNED, proven)
 
 
-@pytest.mark.parametrize(
-    ("broker", "found"), [("2", []), ("x", ["more-0 is assigned to no member"])]
-)
-def test_a_generation_that_was_never_stored_counts_no_more(broker, found):
-    """The next coordinator gives its number again, to members that subscribe to less."""
-    requests = [join(3, "orders", "more"), join(3, "orders"), sync(3, *WHOLE, at_ms=20_000.0)]
-    place = REQUEST.index("broker")
-    requests[1] = (*requests[1][:place], broker, *requests[1][place + 1 :])
-    assert [observed for _, observed in breaches(requests)] == found
-
-
 def test_generations_that_are_over_are_forgotten():
     assignments, rows = Assignments(context(partitions=PARTITIONS)), list[tuple[str, Json]]()
     for generation in range(1, 50):
@@ -205,13 +188,6 @@ def test_generations_that_are_over_are_forgotten():
     assert [(table, row["generation"], row["topics"]) for table, row in rows] == [
         ("assigned", generation, "orders") for generation in range(1, 50)
     ]
-
-
-def test_a_breach_names_few_of_many_partitions():
-    many = tuple(("more", number) for number in range(7))
-    found = breaches([join(1, "more"), sync(1, blob(*many), blob(*many))])
-    listed = "more-0, more-1, more-2, more-3, more-4 and 2 more are assigned to more than one"
-    assert found == [(Breach.ASSIGNED_TWICE, listed)]
 
 
 # in the verdict

@@ -21,6 +21,7 @@ from reports.judgement.recording import Recording
 from reports.judgement.run.history import EVENTS, ClientEvent
 from reports.judgement.run.run_folder import HISTORY
 from tests.recorded.logs import HISTORIES
+from tests.reports.alter import moved
 from tests.reports.judgement.contexts import compared
 
 GROUP = "static"
@@ -196,11 +197,10 @@ def test_a_client_that_goes_on_after_an_answer_that_fences_it(recording, after_m
     last = events[place(events, "committed")]
     commit = last_of(recording, "OFFSET_COMMIT", last.client)
     row = next(row for row in rows if row["template"] is None and row["id"] == commit.id)
-    times = ("arrived_ms", "earliest_ms", "at_ms", "latest_ms", "answered_ms")
     error = int(Error.FENCED_INSTANCE_ID)
     fenced = {"api": "HEARTBEAT", "error_code": error, "response": f'{{"errorCode":{error}}}'}
-    earlier = {name: row[name] - after_ms for name in times}
-    found, _ = clients(recording, events, [*rows, {**row, **fenced, **earlier, "id": "9:9"}])
+    earlier = {**moved(row, -after_ms), **fenced, "id": "9:9"}
+    found, _ = clients(recording, events, [*rows, earlier])
     assert found == expected
 
 

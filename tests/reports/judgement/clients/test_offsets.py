@@ -29,12 +29,8 @@ ALL = pytest.mark.parametrize(
 
 def commits(rows: Sequence[LoggedRow]) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield place and body of the commits, in order of time."""
-    found = [
-        (row["at_ms"], place)
-        for place, row in enumerate(rows)
-        if row["template"] is None and row["api"] == "OFFSET_COMMIT"
-    ]
-    for _, place in sorted(found):
+    found = [place for place, row in enumerate(rows) if row.get("api") == "OFFSET_COMMIT"]
+    for place in sorted(found, key=lambda place: rows[place]["at_ms"]):
         yield place, json.loads(rows[place]["request"])
 
 
@@ -94,9 +90,7 @@ def test_an_offset_below_the_one_before(recording, more, went_back):
 
 
 @ALL
-@pytest.mark.parametrize(
-    ("after_ms", "went_back"), [(-9, False), (-1, False), (1, True), (9, True)]
-)
+@pytest.mark.parametrize(("after_ms", "went_back"), [(-9, False), (-1, False), (1, True)])
 def test_commits_that_overlap_have_no_order(recording, after_ms, went_back):
     """The later one arrives before, or after, the answer to the one before it."""
     rows = recording.rows_by_group[GROUP]
