@@ -65,13 +65,13 @@ WHOLE = ("orders-0", "orders-1", "orders-2")
         ([given(10.0, "orders-0"), given(50.0, "orders-0", "orders-2")], ["orders-1"]),
         ([given(50.0, "orders-0"), given(10.0, "orders-1")], ["orders-1", "orders-2"]),
         ([given(50.0, *WHOLE), given(301.0, "orders-0")], []),
-        # a rebalance after the last assignment leaves no owner
         ([begun(60.0), begun(20.0), begun(None), given(50.0, *WHOLE)], [*WHOLE]),
         ([begun(20.0), begun(310.0), given(50.0, *WHOLE)], []),
-        # assigned nothing in time: it lacks all its topics
         ([given(301.0, "orders-0")], [*WHOLE]),
     ],
-)
+    ids=["the last", "however they come", "one too late", "a rebalance after it",
+         "a rebalance before it", "nothing in time"],
+)  # fmt: skip
 def test_owners_are_those_of_the_last_assignment_before_the_load_is_stopped(rows, unowned):
     assert digest_of(*rows).unowned == unowned
 

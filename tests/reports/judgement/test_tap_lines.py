@@ -122,6 +122,7 @@ def test_what_becomes_of_a_line(bodies, found):
         *(("tap", {"requestHeldMs": value}) for value in (float("nan"), 300.1, -1.0)),
         *(("tap", {"forwarded": value}) for value in (0, 1)),
     ],
+    ids=str,
 )
 def test_an_altered_request_without_an_answer_is_rejected(part, changed):
     change = lambda content: (content[part] if part else content).update(changed)

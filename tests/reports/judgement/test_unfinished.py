@@ -170,7 +170,9 @@ ASSUMED = {"cluster_id": "c", "assumed": True, "unsure": ["defaults are assumed"
         (WIRE | ASSUMED, {}, [], "unknown"),
         ({}, {}, ["dynamic"], "unknown"),
     ],
-)
+    ids=["logs", "wire", "a cluster of the user's", "wire, and the user's", "an unseen member",
+         "an unseen takeover", "a census", "settings are assumed", "KIP-848"],
+)  # fmt: skip
 def test_a_number_proves_nothing_where_evidence_passed_the_tap_by(
     made, environment, bound, kip_848, expected
 ):

@@ -120,39 +120,43 @@ def of_another(broker: str) -> list[Row]:
     return [first, second, sync(3, *WHOLE, at_ms=20_000.0)]
 
 
-@pytest.mark.parametrize(
-    ("requests", "known", "found"),
-    [
-        ([join(1, "orders"), sync(1, *WHOLE)], {}, []),
-        ([join(1, "orders"), sync(1, *AGAIN)], {}, TWICE),
-        # the coordinator ignores it: the group has its assignment
+ASSIGNED = {
+    "whole": ([join(1, "orders"), sync(1, *WHOLE)], {}, []),
+    "a partition twice": ([join(1, "orders"), sync(1, *AGAIN)], {}, TWICE),
+    "a second one, which the coordinator ignores":
         ([join(1, "orders"), sync(1, *WHOLE), sync(1, *AGAIN)], {}, []),
+    "a refused one":
         ([join(1, "orders"), sync(1, *AGAIN, error=Error.REBALANCE_IN_PROGRESS)], {}, []),
-        ([join(1, "orders"), sync(1, *LESS)], {}, LEFT_OUT),
-        ([join(1, *MORE), sync(1, *WHOLE)], {}, NO_MORE),
-        ([join(1, "unknown"), sync(1, blob())], {}, []),
-        ([join(1, "orders"), sync(1, "c2hhcmU=")], {}, []),
+    "a partition left out": ([join(1, "orders"), sync(1, *LESS)], {}, LEFT_OUT),
+    "a topic left out": ([join(1, *MORE), sync(1, *WHOLE)], {}, NO_MORE),
+    "an unknown topic": ([join(1, "unknown"), sync(1, blob())], {}, []),
+    "no assignment of Kafka's": ([join(1, "orders"), sync(1, "c2hhcmU=")], {}, []),
+    "own assignor, a partition twice":
         ([join(1, "orders", assignor="own"), sync(1, *AGAIN)], {}, TWICE),
-        ([join(1, "orders", assignor="own"), sync(1, blob())], {}, []),
-        ([join(1, "more"), sync(1, MANY, MANY)], {},
+    "own assignor, nothing": ([join(1, "orders", assignor="own"), sync(1, blob())], {}, []),
+    "many partitions twice": ([join(1, "more"), sync(1, MANY, MANY)], {},
          ["more-0, more-1, more-2, more-3, more-4 and 2 more are assigned to more than one"]),
-        # a cooperative leader withholds what another member owns
-        (cooperative("cooperative-sticky", 2), {}, []),
-        (cooperative("cooperative-sticky", 1), {}, LEFT_OUT),
-        (cooperative("cooperative-sticky"), {}, LEFT_OUT),
-        (cooperative("sticky", 2), {}, LEFT_OUT),
-        # a leader may not know its topics in an outage
-        ([join(1, "orders"), sync(1, *LESS)], {"outages": [Outage(1.0, 2.0)]}, []),
+    "cooperative, and owned": (cooperative("cooperative-sticky", 2), {}, []),
+    "cooperative, another is owned": (cooperative("cooperative-sticky", 1), {}, LEFT_OUT),
+    "cooperative, none is owned": (cooperative("cooperative-sticky"), {}, LEFT_OUT),
+    "eager, and owned": (cooperative("sticky", 2), {}, LEFT_OUT),
+    "in an outage": ([join(1, "orders"), sync(1, *LESS)], {"outages": [Outage(1.0, 2.0)]}, []),
+    "after an outage":
         ([join(1, "orders"), sync(1, *LESS)], {"outages": [Outage(1.0, 1.9)]}, LEFT_OUT),
-        # a member of Java goes on to subscribe to a topic that was deleted
+    "deleted before":
         ([join(1, *MORE), sync(1, *WHOLE, at_ms=20_000.0)], deleted("more", 19_999.0), []),
+    "deleted as it is sent":
         ([join(1, *MORE), sync(1, *WHOLE, at_ms=20_000.0)], deleted("more", 20_000.0), []),
+    "deleted later":
         ([join(1, *MORE), sync(1, *WHOLE, at_ms=20_000.0)], deleted("more", 20_001.0), NO_MORE),
+    "another topic deleted":
         ([join(1, *MORE), sync(1, *WHOLE, at_ms=20_000.0)], deleted("orders", 0.0), NO_MORE),
-        (of_another("2"), {}, []),
-        (of_another("x"), {}, NO_MORE),
-    ],
-)  # fmt: skip
+    "a generation that was never stored": (of_another("2"), {}, []),
+    "a generation of members that all joined": (of_another("x"), {}, NO_MORE),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("requests", "known", "found"), ASSIGNED.values(), ids=ASSIGNED)
 def test_what_an_assignment_has_to_give(requests, known, found):
     rows = judged(requests, **known)
     assert [row["observed"] for row in rows] == found
@@ -169,6 +173,7 @@ def test_what_an_assignment_has_to_give(requests, known, found):
         (MORE, 1.0, WHOLE[1:], True),
         (("orders",), 1.0, (blob(),), False),
     ],
+    ids=["just now", "for long", "a part of it", "of another a part", "the only one"],
 )
 def test_a_topic_that_was_just_created_may_not_be_known(topics, after_ms, shares, proven):
     """A broker that is behind knows nothing of it; a part of it shows that it is known."""
