@@ -43,9 +43,7 @@ BOUNDS = (
 
 @pytest.mark.parametrize("beyond", [False, True])
 @pytest.mark.parametrize("bound", BOUNDS)
-def test_a_line_is_at_the_instant_of_its_step(
-    recording: Recording, bound: Bound, beyond: bool
-) -> None:
+def test_a_line_is_at_the_instant_of_its_step(recording, bound, beyond):
     rows = recording.rows_by_group[bound.group]
     lines = sorted(
         (row for row in rows if row["template"] == bound.template), key=lambda row: row["at_ms"]
@@ -68,7 +66,7 @@ def first_request(recording: Recording) -> Row:
 
 
 @pytest.mark.parametrize("by_ms", [-2_200.0, -2_060.0, -1_980.0, -500.0, 500.0, 1_020.0, 1_060.0])
-def test_a_new_id_shows_when_its_request_was_there(recording: Recording, by_ms: float) -> None:
+def test_a_new_id_shows_when_its_request_was_there(recording, by_ms):
     """It came up to 2 s before its line: 1 s is for its turn, 1 s more if a line shows it.
 
     It seems to have come up to 1,040 ms after it: so late a request may be logged.

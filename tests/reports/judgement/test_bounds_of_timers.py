@@ -43,9 +43,7 @@ def expiry_ms(recording: Recording, about: tuple[str, str]) -> float:
 
 @pytest.mark.parametrize("off_ms", [-400.0, -15.0, WINDOW_MS, 1_500.0])
 @pytest.mark.parametrize("about", LATE_MS)
-def test_a_timer_runs_out_in_time(
-    recording: Recording, about: tuple[str, str], off_ms: float
-) -> None:
+def test_a_timer_runs_out_in_time(recording, about, off_ms):
     group = about[0]
     late_ms = LATE_MS[about] + off_ms
     rows = stretched(recording.rows_by_group[group], expiry_ms(recording, about), late_ms)
@@ -53,9 +51,7 @@ def test_a_timer_runs_out_in_time(
 
 
 @pytest.mark.parametrize("off_ms", [-15.0, BY_LINE_MS])
-def test_a_timer_is_as_late_as_the_line_of_its_start_tells(
-    recording: Recording, off_ms: float
-) -> None:
+def test_a_timer_is_as_late_as_the_line_of_its_start_tells(recording, off_ms):
     late_ms = LATE_MS[PENDING_SYNC] + off_ms
     from_ms = expiry_ms(recording, PENDING_SYNC)
     rows = stretched(recording.rows_by_group["silent"], from_ms, late_ms)
@@ -63,7 +59,7 @@ def test_a_timer_is_as_late_as_the_line_of_its_start_tells(
 
 
 @pytest.mark.parametrize("early_ms", [5, 70, 500])
-def test_a_session_does_not_end_early(recording: Recording, early_ms: int) -> None:
+def test_a_session_does_not_end_early(recording, early_ms):
     """The requests of its member say that it lasts longer than it did."""
     rows = [
         {
@@ -108,9 +104,7 @@ def paused(recording: Recording, until: float, lines_at: Sequence[float]) -> tup
         (1.0, [place / 20 for place in range(20)], False),
     ],
 )
-def test_a_pause_excuses_what_its_broker_was_silent_for(
-    recording: Recording, until: float, lines_at: Sequence[float], excused: bool
-) -> None:
+def test_a_pause_excuses_what_its_broker_was_silent_for(recording, until, lines_at, excused):
     from_ms = expiry_ms(recording, SESSION)
     rows = stretched(recording.rows_by_group["sessions"], from_ms, PAUSED_MS)
     judge = replace(recording.context, stalls=paused(recording, until, lines_at))

@@ -5,87 +5,37 @@ from collections import Counter
 from reports.judgement import members, verdict
 from reports.judgement.costs import hub_gaps, summary
 from reports.judgement.logged import REQUEST, Chunk
-from reports.page.costs import Costs
-from tests.reports.page_run import IMPACT_MS, ZERO_MS, expulsion, made_up, stop
+from tests.reports.page_run import IMPACT_MS, ZERO_MS, expulsion, stop
+
+ANSWERS = [
+    (1.0, "a", "HEARTBEAT", True, '{"throttleTimeMs":0,"errorCode":82}'),
+    (6.0, "a", "LEAVE_GROUP", True, '{"errorCode":0,"members":[{"errorCode":82}]}'),
+    (7.0, "b", "OFFSET_COMMIT", True, '{"topics":[{"partitions":[{"errorCode":82,"i":1}'),
+    (8.0, "a", "HEARTBEAT", False, '{"errorCode":82}'),
+    (9.0, "a", "HEARTBEAT", True, '{"errorCode":27,"generationId":82}'),
+    (9.0, "a", "HEARTBEAT", True, '{"errorCode":820}'),
+]
+LINES = [(4.0, "id-4", "session_expired"), (5.0, "id-5", "pending_expired")]
 
 
-def owned(group, partition, member, from_ms, overlaps=None):
-    return {
-        "group": group, "partition": partition, "member": member, "kind": "static",
-        "from_ms": from_ms, "until_ms": from_ms + 50, "ended_as": "revoked", "moved": False,
-        "unowned_ms": 0.0, "overlap_ms": 5.0 if overlaps else 0.0, "overlaps": overlaps,
-    }  # fmt: skip
-
-
-def test_rows_of_tables_are_given_in_order_of_time(tmp_path):
-    ownership = [
-        owned("other", "orders-0", "c", 30.0),
-        owned("static", "orders-99", "b", 20.0, overlaps="a"),
-        owned("static", "orders-1", "a", 10.0),
-        owned("static", "orders-0", "a", 10.0),
-    ]
-    handovers = [
-        {"group": "other", "at_ms": 30.0, "moved": 0, "unowned_ms": 0.0},
-        {"group": "static", "at_ms": 10.0, "moved": 2, "unowned_ms": 3.2},
-    ]
-    lines = [
-        {"at_ms": at_ms, "member": member, "template": template}
-        for at_ms, member, template in (
-            (4.0, "id-4", "session_expired"),
-            (5.0, "id-5", "pending_expired"),
-            (3.0, "id-3", "session_expired"),
-        )
-    ]
-    requests = [
-        {"answered_ms": at_ms, "client_id": client, "api": api, "readable": readable,
-         "response": response}
-        for at_ms, client, api, readable, response in (
-            (1.0, "a", "HEARTBEAT", True, '{"throttleTimeMs":0,"errorCode":82}'),
-            (6.0, "a", "LEAVE_GROUP", True, '{"errorCode":0,"members":[{"errorCode":82}]}'),
-            (7.0, "b", "OFFSET_COMMIT", True, '{"topics":[{"partitions":[{"errorCode":82,"i":1}'),
-            (8.0, "a", "HEARTBEAT", False, '{"errorCode":82}'),
-            (9.0, "a", "HEARTBEAT", True, '{"errorCode":27,"generationId":82}'),
-            (9.0, "a", "HEARTBEAT", True, '{"errorCode":820}'),
-        )
+def test_members_are_expelled_by_timers_and_by_answers_that_fence_them():
+    names = ("answered_ms", "client_id", "api", "readable", "response")
+    answers = [dict(zip(names, answer, strict=True)) for answer in ANSWERS]
+    requests = [tuple(row.get(column) for column in REQUEST) for row in answers]
+    lines = [dict(zip(("at_ms", "member", "template"), line, strict=True)) for line in LINES]
+    found = members.expulsions(Chunk(requests, lines))
+    assert sorted((row["at_ms"], row["subject"], row["api"]) for row in found) == [
+        (1.0, "a", "HEARTBEAT"), (4.0, "id-4", ""), (6.0, "a", "LEAVE_GROUP"),
+        (7.0, "b", "OFFSET_COMMIT"),
     ]  # fmt: skip
-    asked = [tuple(row.get(column) for column in REQUEST) for row in requests]
-    expelled = members.expulsions(Chunk(asked, lines))
-    rows = {
-        "stops": [stop("static", "a", "static", 7.0, 2.0)],
-        "handovers": handovers,
-        "ownership": ownership,
-        "expulsions": [{"group": "static", **row} for row in expelled],
-    }
-    run, judged, *_ = made_up(tmp_path).finish()
-    found = Costs(run, judged, [], rows)
-    assert found.frames["handovers"]["at_ms"].to_list() == [10.0, 30.0]
-    drawn = found.frames["ownership"][["partition", "member", "overlaps"]]
-    assert [tuple(row) for row in drawn.itertuples(index=False)] == [
-        ("orders-0", "a", None),
-        ("orders-1", "a", None),
-        ("orders-99", "b", "a"),
-        ("orders-0", "c", None),
-    ]
-    evicted = [(row["at_ms"], row["subject"]) for row in found.evictions(["static"])]
-    assert evicted == [(3.0, "id-3"), (4.0, "id-4")]
-    assert found.fences(["static"]) == {
-        ("static", "a", "HEARTBEAT"): [1.0],
-        ("static", "a", "LEAVE_GROUP"): [6.0],
-        ("static", "b", "OFFSET_COMMIT"): [7.0],
-    }
-    assert not found.has_history("g")
 
 
-def by_phase(formation=0, impact=0, recovery=0, teardown=0):
-    total = formation + impact + recovery + teardown
-    return {
-        "formation": formation, "impact": impact, "recovery": recovery, "teardown": teardown,
-        "total": total,
-    }  # fmt: skip
+def by_phase(**counts):
+    phases = dict.fromkeys(("formation", "impact", "recovery", "teardown"), 0) | counts
+    return {**phases, "total": sum(counts.values())}
 
 
-def test_the_verdict_holds_the_costs_of_each_group(tmp_path):
-    made = made_up(tmp_path)
+def test_the_verdict_holds_the_costs_of_each_group(made):
     made.expulsions = [
         expulsion("static", ZERO_MS + 1, "id"),
         expulsion("static", IMPACT_MS + 1, "id"),
@@ -112,8 +62,7 @@ def test_the_verdict_holds_the_costs_of_each_group(tmp_path):
     assert dynamic["evictions"] == dynamic["fences"] == by_phase()
 
 
-def test_costs_without_history_are_not_zero(tmp_path):
-    made = made_up(tmp_path)
+def test_costs_without_history_are_not_zero(made):
     made.handovers = [one for one in made.handovers if one["group"] == "dynamic"]
     _, judged, *_ = made.finish()
     assert judged["groups"]["static"]["stop_the_world_ms"] is None
@@ -122,8 +71,7 @@ def test_costs_without_history_are_not_zero(tmp_path):
     assert judged["groups"]["dynamic"]["partitions_moved"] == by_phase(impact=16)
 
 
-def test_stops_outside_the_impact_phase_do_not_count(tmp_path):
-    made = made_up(tmp_path)
+def test_stops_outside_the_impact_phase_do_not_count(made):
     made.stops = [
         stop("dynamic", "a", "dynamic", at_ms, length)
         for at_ms, length in (
@@ -147,8 +95,7 @@ def test_percentiles_are_the_nearest_rank():
     assert of([]) == (0.0, 0.0, 0.0, 0.0)
 
 
-def test_same_evidence_same_bytes(tmp_path):
-    made = made_up(tmp_path)
+def test_same_evidence_same_bytes(made):
     first = verdict.to_json(made.finish()[1])
     made.stops.reverse()
     assert verdict.to_json(made.finish()[1]) == first

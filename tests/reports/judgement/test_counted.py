@@ -25,7 +25,7 @@ def folder() -> Iterator[Path]:
         yield run.folder
 
 
-def test_what_the_plan_cost_is_a_fact(folder: Path) -> None:
+def test_what_the_plan_cost_is_a_fact(folder):
     verdict = judged_here(folder)
     assert verdict["verdict"] == "fail"
     (unmet,) = verdict["expectations_unmet"]
@@ -42,7 +42,7 @@ def test_what_the_plan_cost_is_a_fact(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("down_for_ms", [10_000, 5_000])
-def test_it_is_one_if_the_plan_had_the_members_away_so_long(folder: Path, down_for_ms: int) -> None:
+def test_it_is_one_if_the_plan_had_the_members_away_so_long(folder, down_for_ms):
     """The machine was busy: members that were to be back in time may have been late."""
     journal = folder / "journal.jsonl"
     journal.write_text(

@@ -4,7 +4,7 @@ import subprocess
 import sys
 from dataclasses import replace as altered
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -23,17 +23,14 @@ from tests.recorded.logs import RECORDINGS
 GROUPS = [(name, group) for name, recording in RECORDINGS.items() for group in recording.groups]
 
 
-@pytest.fixture
-def recording() -> Recording:
-    return RECORDINGS["kafka-4.3.0"]
+RECORDED = RECORDINGS["kafka-4.3.0"]
 
 
-@pytest.fixture
-def run(tmp_path: Path, recording: Recording) -> RunFolder:
+def folder_in(path: Path) -> RunFolder:
     """Return a run folder with all that is needed beside the evidence."""
-    environment = recording.folder / "environment.json"
-    (tmp_path / environment.name).write_bytes(environment.read_bytes())
-    return RunFolder(tmp_path)
+    environment = RECORDED.folder / "environment.json"
+    (path / environment.name).write_bytes(environment.read_bytes())
+    return RunFolder(path)
 
 
 def write(run: RunFolder, evidence: Evidence, profile: Profile) -> dict[str, Any] | None:
@@ -68,7 +65,7 @@ def lied(evidence: Evidence) -> tuple[Evidence, ObservedRequest]:
 
 
 @pytest.mark.parametrize(("name", "group"), GROUPS)
-def test_the_evidence_of_a_run_is_the_same_in_an_event_file(name: str, group: str) -> None:
+def test_the_evidence_of_a_run_is_the_same_in_an_event_file(name, group):
     recording = RECORDINGS[name]
     evidence = altered(
         recording.evidence(group),
@@ -79,49 +76,65 @@ def test_the_evidence_of_a_run_is_the_same_in_an_event_file(name: str, group: st
     assert sequence.evidence == evidence
 
 
-def test_a_wrong_answer_is_reduced_and_written_down(run: RunFolder, recording: Recording) -> None:
-    evidence, wrong = lied(recording.evidence("failover"))
-    entry = write(run, evidence, recording.profile)
+class Failed(NamedTuple):
+    """A run with one wrong answer, reduced and written down."""
+
+    run: RunFolder
+    entry: dict[str, Any]
+    evidence: Evidence
+    wrong: ObservedRequest
+
+
+@pytest.fixture(scope="module")
+def failed(tmp_path_factory: pytest.TempPathFactory) -> Failed:
+    run = folder_in(tmp_path_factory.mktemp("run"))
+    evidence, wrong = lied(RECORDED.evidence("failover"))
+    entry = write(run, evidence, RECORDED.profile)
     assert entry is not None
+    return Failed(run, entry, evidence, wrong)
+
+
+def test_a_wrong_answer_is_reduced_and_written_down(failed):
+    entry, wrong = failed.entry, failed.wrong
     assert entry["request"] == wrong.id
-    assert entry["requests"] + entry["left_out"] == len(evidence.requests)
-    assert entry["requests"] < len(evidence.requests) / 3
+    assert entry["requests"] + entry["left_out"] == len(failed.evidence.requests)
+    assert entry["requests"] < len(failed.evidence.requests) / 3
     assert entry["files"] == [*FILES]
-    page, events, _ = ((run.path / name).read_text() for name in FILES)
+    page, events, _ = ((failed.run.path / name).read_text() for name in FILES)
     broker, _, line = wrong.id.partition(":")
     assert f"brokers/{broker}/group.log:{line}: " in page
     assert "error=ILLEGAL_GENERATION" in page
     (sequence,) = read(events.splitlines(), "events")
-    outcome = replay(sequence.evidence, recording.profile)
+    outcome = replay(sequence.evidence, RECORDED.profile)
     assert [v.request for v in outcome.violations] == [wrong.id]
     assert outcome.violations[0].searched
 
 
-def test_the_files_of_a_run_are_red_by_themselves(
-    run: RunFolder, recording: Recording, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_files_of_a_run_are_red_by_themselves(failed, monkeypatch):
     """The test that was written fails until the answer is right; the event file is replayed."""
-    evidence, _ = lied(recording.evidence("failover"))
-    assert write(run, evidence, recording.profile) is not None
-    case, events = run.path / FILES[2], run.path / FILES[1]
+    folder = failed.run.path
+    case, events = folder / FILES[2], folder / FILES[1]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", case.name]
-    red = subprocess.run(command, cwd=run.path, capture_output=True, text=True, check=False)
+    tested = lambda: subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=False
+    )
+    red = tested()
     assert red.returncode == 1, red.stdout
     assert "1 failed" in red.stdout
     case.write_text(case.read_text().replace('"errorCode":22', '"errorCode":0'))
-    green = subprocess.run(command, cwd=run.path, capture_output=True, text=True, check=False)
+    green = tested()
     assert green.returncode == 0, green.stdout
-    monkeypatch.chdir(run.path)
+    monkeypatch.chdir(folder)
     assert oracle_replay.callback is not None
     assert oracle_replay.callback(str(events), None, None, 30.0, as_json=False) == 1
 
 
-def test_a_run_without_a_wrong_answer_has_none(run: RunFolder, recording: Recording) -> None:
-    assert write(run, recording.evidence("failover"), recording.profile) is None
-    assert not any((run.path / name).exists() for name in FILES)
+def test_a_run_without_a_wrong_answer_has_none(tmp_path):
+    assert write(folder_in(tmp_path), RECORDED.evidence("failover"), RECORDED.profile) is None
+    assert not any((tmp_path / name).exists() for name in FILES)
 
 
-def test_it_is_of_the_group_whose_proven_wrong_answer_came_first() -> None:
+def test_it_is_of_the_group_whose_proven_wrong_answer_came_first():
     def wrong(group: str, at_ms: float, *, searched: bool = True) -> dict[str, object]:
         return {"group": group, "at_ms": at_ms, "searched": searched}
 

@@ -2,6 +2,8 @@
 
 from collections import Counter
 
+import pytest
+
 from reports.judgement.digest import Digest, Digester
 
 PHASES = (("formation", 0.0), ("impact", 100.0), ("recovery", 200.0), ("teardown", 300.0))
@@ -54,29 +56,29 @@ def test_rebalances_are_counted_by_phase_and_reason():
     assert found.unowned is None
 
 
-def test_owners_are_those_of_the_last_assignment_before_the_load_is_stopped():
-    assert digest_of(given(10.0, "orders-0"), given(50.0, "orders-0", "orders-2")).unowned == [
-        "orders-1"
-    ]
-    assert digest_of(given(50.0, "orders-0"), given(10.0, "orders-1")).unowned == [
-        "orders-1", "orders-2",
-    ]  # fmt: skip
-    whole = ("orders-0", "orders-1", "orders-2")
-    assert digest_of(given(50.0, *whole), given(301.0, "orders-0")).unowned == []
+WHOLE = ("orders-0", "orders-1", "orders-2")
 
 
-def test_a_rebalance_after_the_last_assignment_leaves_no_owner():
-    whole = ("orders-0", "orders-1", "orders-2")
-    times = begun(60.0), begun(20.0), begun(None), given(50.0, *whole)
-    assert digest_of(*times).unowned == [*whole]
-    assert digest_of(begun(20.0), begun(310.0), given(50.0, *whole)).unowned == []
+@pytest.mark.parametrize(
+    ("rows", "unowned"),
+    [
+        ([given(10.0, "orders-0"), given(50.0, "orders-0", "orders-2")], ["orders-1"]),
+        ([given(50.0, "orders-0"), given(10.0, "orders-1")], ["orders-1", "orders-2"]),
+        ([given(50.0, *WHOLE), given(301.0, "orders-0")], []),
+        ([begun(60.0), begun(20.0), begun(None), given(50.0, *WHOLE)], [*WHOLE]),
+        ([begun(20.0), begun(310.0), given(50.0, *WHOLE)], []),
+        ([given(301.0, "orders-0")], [*WHOLE]),
+    ],
+    ids=["the last", "however they come", "one too late", "a rebalance after it",
+         "a rebalance before it", "nothing in time"],
+)  # fmt: skip
+def test_owners_are_those_of_the_last_assignment_before_the_load_is_stopped(rows, unowned):
+    assert digest_of(*rows).unowned == unowned
 
 
-def test_a_group_that_was_assigned_nothing_in_time_lacks_all_its_topics():
+def test_a_group_that_is_not_in_the_experiment_lacks_all_topics():
     late = given(301.0, "orders-0")
-    assert digest_of(late).unowned == ["orders-0", "orders-1", "orders-2"]
-    every = ["orders-0", "orders-1", "orders-2", "other-0"]
-    assert digest_of(late, group="not in the experiment").unowned == every
+    assert digest_of(late, group="another").unowned == [*WHOLE, "other-0"]
 
 
 def test_json_keeps_a_digest():

@@ -7,6 +7,8 @@ from scenarios.model import ExpectedVerdict
 
 FAIL = ExpectedVerdict(since="2.8.0", verdict="fail", because="return_is_stored", group="g")
 PASS = ExpectedVerdict(since="2.8.0", verdict="pass")
+UNOWNS = ExpectedVerdict(since="2.8.0", verdict="fail", because="unowned")
+UNOWNS_IN_G = UNOWNS.model_copy(update={"group": "g"})
 BROKEN = {"g": ["return_is_stored"]}
 
 
@@ -14,53 +16,50 @@ def short(group: str, what: str = "rebalances", *, too_many: bool = True) -> Sho
     return Shortfall(group, "the end", what, "1", 2 if too_many else 0, too_many)
 
 
-def came_true(
-    expected: ExpectedVerdict,
-    verdict: str,
-    broken: dict[str, list[str]],
-    *proven: str,
-    unmet: tuple[Shortfall, ...] = (),
-) -> bool:
-    found = expected_verdict(expected, verdict, broken, proven, unmet)
-    assert found is not None
-    return bool(found["came_true"])
-
-
-def test_without_an_expected_verdict() -> None:
-    assert expected_verdict(None, "fail", BROKEN, ["g"], ()) is None
-
-
-def test_a_pass_is_a_pass() -> None:
-    assert came_true(PASS, "pass", {})
-    assert not came_true(PASS, "unknown", {})
-    assert not came_true(PASS, "fail", BROKEN, "g")
-
-
-def test_a_fail_breaks_the_promise_in_the_expected_group() -> None:
-    assert came_true(FAIL, "fail", BROKEN, "g", "g")
-    assert came_true(FAIL, "fail", BROKEN, unmet=(short("g"),))
-    assert not came_true(FAIL, "fail", BROKEN, "g", unmet=(short("other"),))
+THERE, ELSEWHERE = (short("g", UNOWNED),), (short("other", UNOWNED),)
+COUNT, OTHER_COUNT = (short("g"),), (short("other"),)
 
 
 @pytest.mark.parametrize(
-    ("proven", "unmet", "somewhere", "there"),
+    ("expected", "verdict", "broken", "proven", "unmet", "true"),
     [
-        ((), (short("g", UNOWNED),), True, True),
-        ((), (short("other", UNOWNED),), True, False),
-        ((), (short("g", UNOWNED), short("g")), True, True),
-        ((), (short("g", UNOWNED), short("other")), False, False),
-        ((), (short("g", UNOWNED), short("other", UNOWNED)), True, False),
-        (("g",), (short("g", UNOWNED),), False, False),
-        ((), (short("g", UNOWNED, too_many=False),), False, False),
+        (PASS, "pass", {}, (), (), True),
+        (PASS, "unknown", {}, (), (), False),
+        (PASS, "fail", BROKEN, ("g",), (), False),
+        # the promise, and in the group
+        (FAIL, "fail", BROKEN, ("g", "g"), (), True),
+        (FAIL, "fail", BROKEN, (), COUNT, True),
+        (FAIL, "fail", BROKEN, ("g",), OTHER_COUNT, False),
+        (FAIL, "pass", {}, (), (), False),
+        (FAIL, "unknown", BROKEN, (), (), False),
+        (FAIL, "fail", {}, ("g",), (), False),
+        (FAIL, "fail", {"g": ["joins_update_timeouts"]}, ("g",), (), False),
+        (FAIL, "fail", {"g": ["joins_update_timeouts", "return_is_stored"]}, ("g",), (), False),
+        (FAIL, "fail", {"other": ["return_is_stored"]}, ("other",), (), False),
+        (FAIL, "fail", BROKEN, ("g", "other"), (), False),
+        (FAIL, "fail", BROKEN, (), (), False),
+        # partitions without owner: in any group, or in one
+        (UNOWNS, "fail", {}, (), THERE, True),
+        (UNOWNS, "fail", {}, (), ELSEWHERE, True),
+        (UNOWNS, "fail", {}, (), THERE + COUNT, True),
+        (UNOWNS, "fail", {}, (), THERE + OTHER_COUNT, False),
+        (UNOWNS, "fail", {}, (), THERE + ELSEWHERE, True),
+        (UNOWNS, "fail", {}, ("g",), THERE, False),
+        (UNOWNS, "fail", {}, (), (short("g", UNOWNED, too_many=False),), False),
+        (UNOWNS_IN_G, "fail", {}, (), THERE, True),
+        (UNOWNS_IN_G, "fail", {}, (), ELSEWHERE, False),
+        (UNOWNS_IN_G, "fail", {}, (), THERE + COUNT, True),
+        (UNOWNS_IN_G, "fail", {}, (), THERE + ELSEWHERE, False),
     ],
 )
-def test_a_fail_for_partitions_without_owner(
-    proven: tuple[str, ...], unmet: tuple[Shortfall, ...], somewhere: bool, there: bool
-) -> None:
-    expected = ExpectedVerdict(since="2.8.0", verdict="fail", because="unowned")
-    assert came_true(expected, "fail", {}, *proven, unmet=unmet) is somewhere
-    expected = expected.model_copy(update={"group": "g"})
-    assert came_true(expected, "fail", {}, *proven, unmet=unmet) is there
+def test_a_fail_comes_true_for_one_reason_alone(expected, verdict, broken, proven, unmet, true):
+    found = expected_verdict(expected, verdict, broken, proven, unmet)
+    assert found is not None
+    assert found["came_true"] is true
+
+
+def test_without_an_expected_verdict():
+    assert expected_verdict(None, "fail", BROKEN, ["g"], ()) is None
 
 
 @pytest.mark.parametrize(
@@ -70,33 +69,12 @@ def test_a_fail_for_partitions_without_owner(
         (("g",), set(), (), False),
         (("g", "other"), {"g"}, (), False),
         (("g", "other"), {"g", "other"}, (), False),
-        (("g",), {"g"}, (short("g"),), True),
-        (("g",), {"g"}, (short("other"),), False),
+        (("g",), {"g"}, COUNT, True),
+        (("g",), {"g"}, OTHER_COUNT, False),
     ],
 )
-def test_a_fail_for_requests_without_answer(
-    proven: tuple[str, ...], unanswered: set[str], unmet: tuple[Shortfall, ...], true: bool
-) -> None:
+def test_a_fail_for_requests_without_answer(proven, unanswered, unmet, true):
     expected = ExpectedVerdict(since="2.8.0", verdict="fail", because="unanswered", group="g")
     result = expected_verdict(expected, "fail", {}, proven, unmet, unanswered)
     assert result is not None
     assert result["came_true"] is true
-
-
-@pytest.mark.parametrize(
-    ("verdict", "broken", "wrong"),
-    [
-        ("pass", {}, []),
-        ("unknown", BROKEN, []),
-        ("fail", {}, ["g"]),
-        ("fail", {"g": ["joins_update_timeouts"]}, ["g"]),
-        ("fail", {"g": ["joins_update_timeouts", "return_is_stored"]}, ["g"]),
-        ("fail", {"other": ["return_is_stored"]}, ["other"]),
-        ("fail", BROKEN, ["g", "other"]),
-        ("fail", BROKEN, []),
-    ],
-)
-def test_a_fail_for_another_reason_does_not_count(
-    verdict: str, broken: dict[str, list[str]], wrong: list[str]
-) -> None:
-    assert not came_true(FAIL, verdict, broken, *wrong)

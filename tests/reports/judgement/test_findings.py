@@ -33,7 +33,7 @@ def rebalance(at_ms: float, outcome: str, **changed: Any) -> Json:
     }  # fmt: skip
 
 
-def test_consequences_are_linked_to_their_root() -> None:
+def test_consequences_are_linked_to_their_root():
     rows = [
         violation(1_000, 2_000),
         violation(2_000 + TIMER_SLACK_MS, 2_600),
@@ -48,28 +48,29 @@ def test_consequences_are_linked_to_their_root() -> None:
     ]
 
 
-def test_what_stands_despite_lateness_does_not_follow_from_what_may_be_late() -> None:
-    stands = {"despite_lateness": True}
-    rows = [
-        violation(1_000, 5_000),
-        violation(2_000, 3_000, **stands),
-        violation(2_500, 2_500, **stands),
-        violation(4_900, 4_900),
-    ]
-    assert [one.root for one in collect(rows, [], [])] == [None, None, 1, 0]
+STANDS = {"despite_lateness": True}
 
 
-def test_groups_have_roots_of_their_own() -> None:
-    found = collect([violation(1_000, 5_000), violation(1_001, 5_000, group="h")], [], [])
-    assert [one.root for one in found] == [None, None]
+@pytest.mark.parametrize(
+    ("rows", "roots"),
+    [
+        # what stands despite lateness does not follow from what may be late
+        ([violation(1_000, 5_000), violation(2_000, 3_000, **STANDS),
+          violation(2_500, 2_500, **STANDS), violation(4_900, 4_900)], [None, None, 1, 0]),
+        ([violation(1_000, 5_000), violation(1_001, 5_000, group="h")], [None, None]),
+    ],
+    ids=["despite lateness", "of another group"],
+)  # fmt: skip
+def test_what_does_not_follow(rows, roots):
+    assert [one.root for one in collect(rows, [], [])] == roots
 
 
-def test_a_search_that_was_given_up_proves_nothing() -> None:
+def test_a_search_that_was_given_up_proves_nothing():
     (found,) = collect([violation(1_000, 1_000, searched=False)], [], [])
     assert (found.kind, found.proven) == ("unexplained", False)
 
 
-def test_nothing_follows_from_a_doubtful_line() -> None:
+def test_nothing_follows_from_a_doubtful_line():
     doubt = {
         "kind": "group_loaded", "subject": "", "nth": 1, "outcome": DOUBTFUL, "at_ms": 900.0,
         "due_ms": 900.0, "group": "g", "broker": "1", "line": 1,
@@ -82,7 +83,7 @@ def test_nothing_follows_from_a_doubtful_line() -> None:
 
 
 @pytest.mark.parametrize("template", ["static_replaced", "static_added"])
-def test_a_missing_line_is_located_at_the_last_line_before_it(template: str) -> None:
+def test_a_missing_line_is_located_at_the_last_line_before_it(template):
     recording = RECORDINGS["kafka-4.3.0"]
     rows = recording.rows_by_group["static"]
     gone = [row for row in rows if row["template"] == template][-1]
@@ -94,6 +95,6 @@ def test_a_missing_line_is_located_at_the_last_line_before_it(template: str) -> 
     assert (wrong["broker"], wrong["line"]) == (last["broker"], last["line"])
 
 
-def test_lengths_alone_do_not_prove_that_metadata_are_unchanged() -> None:
+def test_lengths_alone_do_not_prove_that_metadata_are_unchanged():
     rows = [rebalance(at_ms, "unexpected", observed_reason="member_metadata") for at_ms in (9, 5)]
     assert possible_metadata_changes(rows) == {"g": 5}

@@ -1,6 +1,5 @@
 """Why clients began rebalances, and how soon a group shared out what its topic had grown by."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,7 +7,7 @@ import pytest
 from reports.judgement.costs import topic_growths
 from reports.judgement.timelines.timeline import client_reason
 from reports.page.report import render
-from tests.reports.page_run import IMPACT_MS, ZERO_MS, MadeUpRun, made_up
+from tests.reports.page_run import IMPACT_MS, ZERO_MS
 from tests.reports.reading import Page
 
 Json = dict[str, Any]
@@ -26,7 +25,7 @@ CHANGED = "cached metadata has changed"
         (None, None),
     ],
 )  # fmt: skip
-def test_the_reason_is_what_the_client_said(reason: str | None, given: str | None) -> None:
+def test_the_reason_is_what_the_client_said(reason, given):
     assert client_reason({"reason": reason}) == given
 
 
@@ -55,66 +54,46 @@ def growth(at_ms: float | None, meant_ms: float = 90.0, topic: str = "orders") -
         ([], None),
     ],
 )
-def test_the_first_rebalance_that_a_change_of_metadata_brought(
-    rows: list[Json], delay_ms: float | None
-) -> None:
+def test_the_first_rebalance_that_a_change_of_metadata_brought(rows, delay_ms):
     (one,) = topic_growths([growth(100.0)], rows, {"g": ("orders",)})
     assert (one.group, one.topic, one.at_ms, one.delay_ms) == ("g", "orders", 100.0, delay_ms)
 
 
-def test_each_growth_has_a_rebalance_of_its_own() -> None:
+def test_each_growth_has_a_rebalance_of_its_own():
     faults = [growth(100.0), growth(200.0, 190.0)]
     first, second = topic_growths(faults, [row(250.0)], {"g": ("orders",)})
     assert (first.delay_ms, second.delay_ms) == (None, 50.0)
 
 
-def test_topics_that_did_not_grow_or_are_not_read_are_not_listed() -> None:
+def test_topics_that_did_not_grow_or_are_not_read_are_not_listed():
     faults = [growth(None), growth(100.0, topic="other"), growth(100.0) | {"name": "broker.kill"}]
     assert topic_growths(faults, [row(150.0)], {"g": ("orders",)}) == []
 
 
-# on the page
-
-
-@pytest.fixture
-def made(tmp_path: Path) -> MadeUpRun:
-    """A run whose topic grows; the first rebalance after that is given to have come of it."""
-    made = made_up(tmp_path / "run")
-    fault = {"fault_id": "f9.1", "fault": "topic.add-partitions", "cause": None, "group": None}
-    what = {"target": "orders", "args": {"topic": "orders", "to": 10}, "kind": "one-shot"}
-    at_ms = IMPACT_MS + 100
+def test_the_page_shows_reason_and_delay(made):
+    """The first rebalance after a topic grew is given to have come of it."""
+    at_ms, about = IMPACT_MS + 100, {"fault_id": "f9.1"}
+    intent = {"fault": "topic.add-partitions", "cause": None, "group": None, "target": "orders",
+              "args": {"topic": "orders", "to": 10}, "kind": "one-shot"}  # fmt: skip
+    assert "Topics that were given more partitions" not in Page(render(*made.finish())).text
     made.journal += [
-        {"at_ms": at_ms, "event": "intent", **fault, **what},
-        {"at_ms": at_ms + 50, "event": "injected", "fault_id": "f9.1"},
-        {"at_ms": at_ms + 90, "event": "verified", "fault_id": "f9.1", "verified": True,
-         "witness": "the brokers"},
-    ]  # fmt: skip
-    first_ms = min(
-        r["observed_started_ms"] for r in made.comparison if r["observed_started_ms"] > at_ms
-    )
+        {"at_ms": at_ms, "event": "intent", **about, **intent},
+        {"at_ms": at_ms + 50, "event": "injected", **about},
+        {"at_ms": at_ms + 90, "event": "verified", **about, "verified": True, "witness": "them"},
+    ]
+    began = (row["observed_started_ms"] for row in made.comparison)
+    first_ms = min(began_ms for began_ms in began if began_ms > at_ms)
     made.client_reasons[first_ms] = CHANGED
-    return made
-
-
-def test_the_page_shows_reason_and_delay(made: MadeUpRun) -> None:
     page = Page(render(*made.finish()))
-    first_ms = next(iter(made.client_reasons))
-    delay = f"{(first_ms - IMPACT_MS - 150) / 1000:.3f}"
-    grew, began = (IMPACT_MS + 150 - ZERO_MS) / 1000, (first_ms - ZERO_MS) / 1000
-    assert (
-        f"dynamic orders +{grew:.3f} +{began:.3f} {delay} dynamic-dynamic-0 {CHANGED}" in page.text
-    )
-    assert f"static orders +{grew:.3f} no rebalance" in page.text
+    delay = f"{(first_ms - at_ms - 50) / 1000:.3f}"
+    grew, began = (f"+{(ms - ZERO_MS) / 1000:.3f}" for ms in (at_ms + 50, first_ms))
+    assert f"dynamic orders {grew} {began} {delay} dynamic-dynamic-0 {CHANGED}" in page.text
+    assert f"static orders {grew} no rebalance" in page.text
     assert f"leave {CHANGED} dynamic-dynamic-0" in page.text
-    hovers = [
+    hovers = {
         text
         for trace in page.figure["data"]
         for text in trace.get("hovertext") or trace.get("customdata") or ()
-    ]
-    (hover,) = {text for text in hovers if CHANGED in str(text)}
+    }
+    (hover,) = (text for text in hovers if CHANGED in str(text))
     assert f"client: {CHANGED}, {delay} s after orders had grown<br>" in hover
-
-
-def test_a_page_without_growth_has_no_table_of_it(tmp_path: Path) -> None:
-    page = Page(render(*made_up(tmp_path / "run").finish()))
-    assert "Topics that were given more partitions" not in page.text

@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,10 +30,11 @@ def despite_lateness(group: str, rows: list[Any]) -> list[Any]:
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_a_line_that_is_late_proves_nothing(group: str) -> None:
+def test_a_line_that_is_late_proves_nothing(group):
     """Each request about who is in the group is logged late once, all its times with it."""
     rows, differ = list(RECORDED.rows_by_group[group]), 0
     places = [place for place, row in enumerate(rows) if row.get("api") in MEMBERSHIP]
+    places = places[:: 3 if group in ("static", "dynamic") else 1]  # they are long, and alike
     for place in places:
         altered = [*rows[:place], moved(rows[place], LATE_MS - 50.0), *rows[place + 1 :]]
         assert despite_lateness(group, altered) == [], rows[place]
@@ -46,7 +46,7 @@ def test_a_line_that_is_late_proves_nothing(group: str) -> None:
     ("error", "stands"),
     [(Error.REBALANCE_IN_PROGRESS, True), (Error.COORDINATOR_NOT_AVAILABLE, False)],
 )
-def test_a_wrong_answer_is_one_however_late_it_is(error: Error, stands: bool) -> None:
+def test_a_wrong_answer_is_one_however_late_it_is(error, stands):
     """A stable group answers one Heartbeat as if it rebalanced; or as if a write had failed."""
     rows = list(RECORDED.rows_by_group["static"])
     lines = [row["at_ms"] for row in rows if row["template"]]
@@ -66,7 +66,7 @@ def test_a_wrong_answer_is_one_however_late_it_is(error: Error, stands: bool) ->
 @pytest.mark.parametrize(
     ("waiting", "verdict"), [(0.95, "fail"), ("?", "unknown")], ids=["busy", "unsampled"]
 )
-def test_a_wrong_answer_on_a_busy_machine(tmp_path: Path, waiting: Any, verdict: str) -> None:
+def test_a_wrong_answer_on_a_busy_machine(tmp_path, waiting, verdict):
     """How late it may be is known where the machine was sampled, and nowhere else."""
     folder = unpacked(RECORDED, tmp_path / "run")
     log = Log.of(folder, "static")

@@ -12,7 +12,7 @@ from tests.reference_coordinator.replay.conftest import PROFILE, START, wrong
 from tests.reference_coordinator.replay.test_outages import commit
 
 
-def test_a_line_written_late_moves_the_request_and_does_not_lengthen_it() -> None:
+def test_a_line_written_late_moves_the_request_and_does_not_lengthen_it():
     (seen,) = (r for r in commit(2_010, 15).requests if r.api == "OFFSET_COMMIT")
     stall = Stall("1", START - 4_000, START + 2_005)
     (moved,) = HeldUp([stall]).widened([seen])
@@ -23,9 +23,7 @@ def test_a_line_written_late_moves_the_request_and_does_not_lengthen_it() -> Non
 
 @pytest.mark.parametrize(("release", "error"), [("2.8.1", 7), ("3.9-scala", 7), ("4.3", 15)])
 @pytest.mark.parametrize("stalled_ms", [1_000, 6_000])
-def test_an_answer_at_once_after_a_stall_is_no_write_that_timed_out(
-    release: str, error: int, stalled_ms: float
-) -> None:
+def test_an_answer_at_once_after_a_stall_is_no_write_that_timed_out(release, error, stalled_ms):
     stall = Stall("1", START + 2_005 - stalled_ms, START + 2_005)
     held_up = HeldUp([stall])
     requests = tuple(

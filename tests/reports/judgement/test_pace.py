@@ -8,7 +8,6 @@ from reports.judgement.expectations import UNOWNED, Shortfall, had_time
 from reports.judgement.members import Pace
 from reports.timing import PACE_MS, PARTITIONS_NOTICED_MS
 from tests.reports.judgement.test_recorded_leaders import MISSES, recording, tables
-from tests.reports.page_run import made_up
 
 LEFT = Shortfall("static", "the end", UNOWNED, "0", 2, too_many=True)
 
@@ -28,65 +27,62 @@ def beats(client: str, first_ms: int, last_ms: int, every_ms: int = 700):
     return [(client, "HEARTBEAT", float(at)) for at in range(first_ms, last_ms, every_ms)]
 
 
-def in_order(*requests: tuple[str, str, float]):
-    return kept(*sorted(requests, key=lambda request: request[2]))
+EARLY, LATE = beats("a", 1_000, 3_000), beats("a", 5_500, 9_000)
+ONCE, SINCE = [("a", "HEARTBEAT", 500.0)], [("a", "HEARTBEAT", 1_200.0)]
+OTHER = beats("b", 0, 9_000)
+OTHERS = [*OTHER, *beats("c", 0, 9_000)]
+JOINS, LEAVES = [("a", "JOIN_GROUP", 100.0)], [("a", "LEAVE_GROUP", 500.0)]
+OVER_MS = 100.0 + SESSION_MS
 
 
-def test_the_time_counts_in_which_each_client_ran() -> None:
-    assert kept() is None
-    assert in_order(*beats("a", 0, 9_000)) == 7_000.0, "from the growth on"
-    assert in_order(*beats("a", 0, 9_000), *beats("b", 5_000, 9_000)) == 3_500.0
-    assert in_order(*beats("a", 1_000, 20_000)) == 8_400.0, "until the load is stopped"
+@pytest.mark.parametrize(
+    ("heard", "ran_ms"),
+    [
+        ([], None),
+        (beats("a", 0, 9_000), 7_000.0),
+        (beats("a", 0, 9_000) + beats("b", 5_000, 9_000), 3_500.0),
+        (beats("a", 1_000, 20_000), 8_400.0),
+        (EARLY + LATE, 2_800.0),
+        ([*EARLY, ("a", "HEARTBEAT", EARLY[-1][2] + PACE_MS), *LATE], LATE[-1][2] - 1_000.0),
+        (OTHERS, 7_000.0),
+        (ONCE + OTHERS, 0.0),
+        (SINCE + OTHERS, 0.0),
+        ([*ONCE, *OTHERS, ("b", "JOIN_GROUP", 6_000.0)], 0.0),
+        (JOINS + OTHER, 0.0),
+        (JOINS + LEAVES + OTHER, 7_000.0),
+        ([*JOINS, *OTHER, ("b", "JOIN_GROUP", OVER_MS + 1)], 8_400.0 - OVER_MS - 1),
+        ([*JOINS, *OTHER, ("b", "JOIN_GROUP", OVER_MS)], 0.0),
+        ([*beats("a", 1_000, 9_000), ("b", "JOIN_GROUP", 6_000.0)], 0.0),
+        ([*beats("a", 1_000, 9_000), ("b", "SYNC_GROUP", 6_000.0)], 0.0),
+        ([*beats("a", 1_000, 9_000), ("a", "JOIN_GROUP", 6_000.0)], 2_700.0),
+        ([*beats("a", 1_000, 9_000), ("a", "SYNC_GROUP", 6_000.0)], 2_700.0),
+        ([*beats("a", 1_000, 9_000), ("b", "LEAVE_GROUP", 6_000.0)], 8_700.0 - 6_600.0),
+    ],
+    ids=[
+        "nobody", "from the growth on", "the client that ran for the shortest time",
+        "until the load is stopped", "a silent client may not have run", "it sends at its pace",
+        "others", "heard before the topic grew", "heard once since", "a change forgets nobody",
+        "a member counts", "it left", "its session ended, and they know",
+        "its session may not have ended", "another joins: anew", "another syncs: anew",
+        "it joins: anew", "it syncs: anew", "another leaves: the others begin anew",
+    ],
+)  # fmt: skip
+def test_the_time_counts_in_which_each_client_ran(heard, ran_ms):
+    assert kept(*sorted(heard, key=lambda request: request[2])) == ran_ms
 
 
-def test_a_silent_client_may_not_have_run() -> None:
-    early, late = beats("a", 1_000, 3_000), beats("a", 5_500, 9_000)
-    assert in_order(*early, *late) == 2_800.0
-    at_pace = ("a", "HEARTBEAT", early[-1][2] + PACE_MS)
-    assert in_order(*early, at_pace, *late) == late[-1][2] - 1_000.0
-
-
-def test_a_client_that_is_silent_throughout_may_not_have_run() -> None:
-    others = (*beats("b", 0, 9_000), *beats("c", 0, 9_000))
-    assert in_order(*others) == 7_000.0
-    assert in_order(("a", "HEARTBEAT", 500.0), *others) == 0.0, "heard before the topic grew"
-    assert in_order(("a", "HEARTBEAT", 1_200.0), *others) == 0.0, "heard once since"
-    rejoins = ("b", "JOIN_GROUP", 6_000.0)
-    assert in_order(("a", "HEARTBEAT", 500.0), *others, rejoins) == 0.0, "a change forgets nobody"
-
-
-def test_a_client_counts_as_long_as_it_is_a_member() -> None:
-    others, joins = beats("b", 0, 9_000), ("a", "JOIN_GROUP", 100.0)
-    assert in_order(joins, *others) == 0.0
-    assert in_order(joins, ("a", "LEAVE_GROUP", 500.0), *others) == 7_000.0, "it left"
-    late = ("b", "JOIN_GROUP", 100.0 + SESSION_MS + 1)
-    assert in_order(joins, *others, late) == 8_400.0 - late[2], "its session ended, and they know"
-    soon = ("b", "JOIN_GROUP", 100.0 + SESSION_MS)
-    assert in_order(joins, *others, soon) == 0.0, "its session may not have ended"
-
-
-def test_without_a_growth_nothing_is_measured() -> None:
+def test_without_a_growth_nothing_is_measured():
     pace = Pace()
     pace.heard("a", "HEARTBEAT", 1_000.0)
     assert pace.kept_ms is None
-
-
-@pytest.mark.parametrize("api", ["JOIN_GROUP", "SYNC_GROUP"])
-def test_a_group_that_changes_begins_anew(api: str) -> None:
-    assert in_order(*beats("a", 1_000, 9_000), ("b", api, 6_000.0)) == 0.0
-    assert in_order(*beats("a", 1_000, 9_000), ("a", api, 6_000.0)) == 2_700.0
-
-
-def test_a_member_that_leaves_lets_the_others_begin_anew() -> None:
-    assert in_order(*beats("a", 1_000, 9_000), ("b", "LEAVE_GROUP", 6_000.0)) == 8_700.0 - 6_600.0
 
 
 @pytest.mark.parametrize(
     ("ran_ms", "enough"),
     [(None, False), (PARTITIONS_NOTICED_MS - 1, False), (PARTITIONS_NOTICED_MS, True)],
 )
-def test_clients_that_ran_had_the_time(tmp_path, ran_ms: float | None, enough: bool) -> None:
-    run, *_ = made_up(tmp_path / "run").finish()
+def test_clients_that_ran_had_the_time(made, ran_ms, enough):
+    run, *_ = made.finish()
     wire = replace(LEFT, group="a wire script's")
     assert had_time(wire, ran_ms, run.experiment) == enough
     assert not had_time(LEFT, ran_ms, run.experiment), "it may keep metadata for five minutes"
@@ -96,7 +92,7 @@ def test_clients_that_ran_had_the_time(tmp_path, ran_ms: float | None, enough: b
 
 
 @pytest.mark.parametrize("group", ["static", "old_leader_returns"])
-def test_recorded_members_ran_on(group: str) -> None:
+def test_recorded_members_ran_on(group):
     (row,) = tables(MISSES, group)["groups"]
     grown_ms, end_ms = recording(MISSES).run.grown_ms
     assert PARTITIONS_NOTICED_MS < row["ran_ms"] < end_ms - grown_ms

@@ -28,22 +28,19 @@ def named(*needed: str, in_vain: bool = False) -> tuple[str, ...]:
     return broken_promises(explained, RULES, PROMISED, {})
 
 
-def test_exactly_the_broken_promises_are_named() -> None:
-    assert named("joins_update_timeouts") == ("joins_update_timeouts",)
-    both = ("every_return_is_stored", "joins_update_timeouts")
-    assert named(*both) == both
-
-
-def test_none_where_all_promises_explain_it() -> None:
-    assert named() == ()
-
-
-def test_none_where_the_release_does_not_explain_it_either() -> None:
+def test_exactly_the_broken_promises_are_named():
+    """None where all promises explain it, and where the release does not explain it either."""
+    for broken in (
+        (),
+        ("joins_update_timeouts",),
+        ("every_return_is_stored", "joins_update_timeouts"),
+    ):
+        assert named(*broken) == broken
     assert named(in_vain=True) == ()
 
 
 @pytest.mark.parametrize("name", sorted(file.stem for file in DEFECTS.glob("*.jsonl")))
-def test_promises_that_real_brokers_broke_are_named(name: str) -> None:
+def test_promises_that_real_brokers_broke_are_named(name):
     """Runs of the library's experiments: each broke the promise that its file names."""
     (sequence,) = read((DEFECTS / f"{name}.jsonl").read_text().splitlines(), name)
     profile = profile_for(sequence.kafka, sequence.coordinator)
@@ -54,7 +51,7 @@ def test_promises_that_real_brokers_broke_are_named(name: str) -> None:
     assert broken_promises(explained, rules, promised_by(rules), {}) == (name.partition("-")[0],)
 
 
-def test_a_rule_that_was_not_read_is_not_tried() -> None:
+def test_a_rule_that_was_not_read_is_not_tried():
     tries = 0
 
     def explained(profile: Profile) -> bool:
@@ -66,7 +63,7 @@ def test_a_rule_that_was_not_read_is_not_tried() -> None:
     assert tries == 2  # with every rule of the release, and without this one
 
 
-def test_what_is_known_is_not_tried() -> None:
+def test_what_is_known_is_not_tried():
     def explained(profile: Profile) -> bool:
         raise AssertionError(profile)
 
@@ -77,7 +74,7 @@ def test_what_is_known_is_not_tried() -> None:
     assert broken_promises(explained, RULES, PROMISED, known) == ()
 
 
-def test_a_rule_that_a_method_reads_is_noted() -> None:
+def test_a_rule_that_a_method_reads_is_noted():
     noted = NotedRules(RULES)
     assert noted.failed_writes == RULES.failed_writes
     within = {name for name in noted.read if hasattr(RULES, name)}

@@ -44,59 +44,35 @@ def last_return(name: str, group: str) -> ObservedRequest:
     return [one for one in joins if not one.request["memberId"]][-1]
 
 
+CHANGED = ("leader_rejoin", "cached metadata has changed")
+
+
 @pytest.mark.parametrize(
-    ("name", "group", "left"),
+    ("name", "group", "version", "skips", "left", "brought"),
     [
-        (SKIPS, "java", []),
-        (SKIPS, "leader_returns", []),
-        (SKIPS, "leader_misses", ADDED),
-        (MISSES, "old_leader_returns", ADDED),
-        (MISSES, "static", []),
+        (SKIPS, "java", 9, True, [], CHANGED),
+        (SKIPS, "leader_returns", 9, True, [], CHANGED),
+        (SKIPS, "leader_misses", 9, True, ADDED, None),
+        (MISSES, "old_leader_returns", 5, None, ADDED, None),
+        (MISSES, "static", 5, None, [], ("leader_rejoin", None)),
     ],
 )
-def test_owners_of_added_partitions(name: str, group: str, left: list[str]) -> None:
+def test_a_static_leader_that_returns_before_its_topic_grows(
+    name, group, version, skips, left, brought
+):
+    """Its answer, the owners of the added partitions, and the rebalance that growth brought."""
+    back = last_return(name, group)
+    assert back.api_version == version
+    assert back.response_fields.get("skipAssignment") == skips
+    leads = back.response["leader"] == back.response["memberId"]
+    assert bool(back.response["members"]) == leads == bool(skips)
+
     run, rows = recording(name).run, tables(name, group)
     named = [(name, row) for name in ("assigned", "observed") for row in rows[name]]
     *_, (_, made) = Digester.of(run).digested(group, named)
     assert Digest.from_json(made["digest"]).unowned == left
 
-
-@pytest.mark.parametrize(
-    ("name", "group", "version", "skips"),
-    [
-        (SKIPS, "java", 9, True),
-        (SKIPS, "leader_returns", 9, True),
-        (SKIPS, "leader_misses", 9, True),
-        (MISSES, "old_leader_returns", 5, None),
-        (MISSES, "static", 5, None),
-    ],
-)
-def test_response_to_the_static_rejoin_of_a_leader(
-    name: str, group: str, version: int, skips: bool | None
-) -> None:
-    back = last_return(name, group)
-    assert back.api_version == version
-    assert back.response_fields.get("skipAssignment") == skips
-    leads = back.response["leader"] == back.response["memberId"]
-    assert leads == bool(skips)
-    assert bool(back.response["members"]) == leads
-
-
-@pytest.mark.parametrize(
-    ("name", "group", "expected"),
-    [
-        (SKIPS, "java", ("leader_rejoin", "cached metadata has changed")),
-        (SKIPS, "leader_returns", ("leader_rejoin", "cached metadata has changed")),
-        (SKIPS, "leader_misses", None),
-        (MISSES, "old_leader_returns", None),
-        (MISSES, "static", ("leader_rejoin", None)),
-    ],
-)
-def test_the_rebalance_that_growth_brought(
-    name: str, group: str, expected: tuple[str, str | None] | None
-) -> None:
-    run, rows = recording(name).run, tables(name, group)
     (one,) = topic_growths(run.faults, rows["observed"], {group: ("orders",)})
     row = one.rebalance
-    assert (None if row is None else (row["reason"], row["client_reason"])) == expected
+    assert (None if row is None else (row["reason"], row["client_reason"])) == brought
     assert one.delay_ms is None or 0 <= one.delay_ms < 5_000

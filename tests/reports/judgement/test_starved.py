@@ -10,72 +10,31 @@ from reports.judgement.disturbances import of_standstills
 from reports.judgement.missing.gaps import gap
 from reports.judgement.run.disturbance import Disturbance, Source
 from reports.judgement.run.run_folder import MACHINE, RunFolder
-from tests.reports.page_run import made_up
-
-
-@pytest.fixture
-def made(tmp_path):
-    """A run as it has to be."""
-    return made_up(tmp_path / "run")
+from tests.reports.judgement.test_unfinished import too_few, wrong_answer
 
 
 def standstill(broker, from_ms, until_ms):
     return Disturbance(broker, from_ms, until_ms, "its process was stopped", Source.STANDSTILL)
 
 
-def judged(made, *standstills, samples=(), kip_848=(), elections=(), **found):
+def judged(made, *standstills, samples=(), elections=(), **found):
     """Judge a run whose broker stood still, on a machine of which there are samples."""
     _, _, data, *_ = made.finish()
     folder = made.folder
     (folder / MACHINE).write_text("".join(json.dumps(sample) + "\n" for sample in samples))
     data = replace(data, of_brokers=[*of_standstills(standstills), *elections], **found)
-    return verdict.evaluate(RunFolder(folder), replace(data, kip_848=kip_848), "4.3")
+    return verdict.evaluate(RunFolder(folder), data, "4.3")
 
 
-def stopped(made, length_ms=1_000):
+def stopped(made, broker="2", length_ms=1_000):
     from_ms = made.recovery_ms - 5_000
-    return standstill("2", from_ms, from_ms + length_ms)
+    return standstill(broker, from_ms, from_ms + length_ms)
 
 
-def said(result):
-    return [one for one in result["disturbances"] if one["source"] == "standstill"]
-
-
-def test_a_run_without_standstills_lists_none(made):
-    result = judged(made)
-    assert result["verdict"] == "pass"
-    assert said(result) == []
-
-
-def test_a_run_in_order_passes_and_lists_when_brokers_stood_still(made):
-    result = judged(made, stopped(made))
-    assert result["verdict"] == "pass"
-    (listed,) = said(result)
-    assert listed["broker"] == "2"
-    assert listed["until_ms"] - listed["from_ms"] == 1_000
-    assert listed["because"].endswith("its process was stopped")
-    assert listed["explains"] == 0
-
-
-def test_a_short_standstill_is_not_listed(made):
-    assert said(judged(made, stopped(made, 200))) == []
-
-
-def test_too_few_rebalances_prove_nothing_where_their_broker_stood_still(made):
-    del made.comparison[6:]
-    at_once = stopped(made)
-    assert judged(made)["verdict"] == "fail"
-    assert (
-        judged(made, replace(at_once, broker="1", until_ms=at_once.from_ms + 200))["verdict"]
-        == "fail"
-    )
-    assert judged(made, at_once)["verdict"] == "fail", "broker 2 answered no request of the group"
-    result = judged(made, replace(at_once, broker="1"))
-    assert result["verdict"] == "unknown"
-    (why,) = result["unknown_because"]
-    assert why.startswith(
-        "what was expected of group dynamic is not met, but broker 1 stood still for 1,000 ms"
-    )
+def sampled(made, waiting):
+    last_ms = round(made.recovery_ms) + 5_000
+    sample = {"event": "sample", "interval_ms": 1_000, "cpu_waiting": waiting}
+    return [sample | {"at_ms": at_ms} for at_ms in range(last_ms - 120_000, last_ms, 1_000)]
 
 
 def grown(made, at_ms):
@@ -90,6 +49,33 @@ def grown(made, at_ms):
         again |= {f"{side}_old_generation": 1, f"{side}_generation": 2}
         again |= {f"{side}_reason": "session_expired"}
     made.comparison.append(again | {"old_generation": 1})
+
+
+def test_a_run_in_order_passes_and_lists_when_brokers_stood_still(made):
+    for still, times in (
+        ([], []),
+        ([stopped(made, length_ms=200)], []),
+        ([stopped(made)], [("2", 1_000, 0)]),
+    ):
+        result = judged(made, *still)
+        assert result["verdict"] == "pass"
+        listed = [one for one in result["disturbances"] if one["source"] == "standstill"]
+        assert times == [
+            (one["broker"], one["until_ms"] - one["from_ms"], one["explains"]) for one in listed
+        ]
+        assert all(one["because"].endswith("its process was stopped") for one in listed)
+
+
+def test_too_few_rebalances_prove_nothing_where_their_broker_stood_still(made):
+    too_few(made)
+    for still in ((), (stopped(made, "1", 200),), (stopped(made, "2"),)):
+        assert judged(made, *still)["verdict"] == "fail", "broker 2 did not coordinate the group"
+    result = judged(made, stopped(made, "1"))
+    assert result["verdict"] == "unknown"
+    (why,) = result["unknown_because"]
+    assert why.startswith(
+        "what was expected of group dynamic is not met, but broker 1 stood still for 1,000 ms"
+    )
 
 
 @pytest.mark.parametrize(
@@ -111,33 +97,15 @@ def test_what_a_fault_of_the_plan_costs_is_a_fact_whatever_the_machine_did(made)
     for entry in made.journal:
         if entry["event"] == "intent" and entry["group"] == "static":
             entry["args"] = {"down_for_ms": 10_000}
-    made.journal = [
-        entry | {"at_ms": entry["at_ms"] + 9_000} if entry["event"] == "healed" else entry
-        for entry in made.journal
-    ]
+        if entry["event"] == "healed":
+            entry["at_ms"] += 9_000
     first_ms = next(e["at_ms"] for e in made.journal if e["event"] == "injected")
     grown(made, first_ms + 6_000)
     made.session_ms = 6_000.0
     result = judged(made, samples=sampled(made, 0.95))
     assert result["verdict"] == "fail"
     (item,) = result["expectations_unmet"]
-    assert item["because"] == (
-        "1 rebalance, each due: a member was away 10 s with a session of 6 s"
-    )
-
-
-def sampled(made, waiting):
-    last_ms = round(made.recovery_ms) + 5_000
-    sample = {"event": "sample", "interval_ms": 1_000, "cpu_waiting": waiting}
-    return [sample | {"at_ms": at_ms} for at_ms in range(last_ms - 120_000, last_ms, 1_000)]
-
-
-def test_a_count_proves_nothing_on_a_machine_that_was_busy_all_the_time(made):
-    del made.comparison[6:]
-    assert judged(made, samples=sampled(made, 0.5))["verdict"] == "fail"
-    result = judged(made, samples=sampled(made, 0.95))
-    assert result["verdict"] == "unknown"
-    assert "something waited for a CPU" in result["unknown_because"][0]
+    assert item["because"] == "1 rebalance, each due: a member was away 10 s with a session of 6 s"
 
 
 @pytest.mark.parametrize(("ran_ms", "verdict"), [(4_900.0, "unknown"), (5_100.0, "fail")])
@@ -149,25 +117,33 @@ def test_partitions_are_without_owners_however_busy_the_machine_was(made, ran_ms
     assert judged(made, samples=sampled(made, 0.5))["verdict"] == "fail"
 
 
-def test_a_busy_machine_in_itself_is_no_doubt(made):
-    assert judged(made, samples=sampled(made, 0.95))["verdict"] == "pass"
-
-
-def test_a_violation_while_the_machine_was_busy_is_unknown(made):
-    made.add_violation("2:777", made.recovery_ms - 1_000, "dynamic", "dynamic-dynamic-1")
-    result = judged(made)
-    assert result["verdict"] == "fail"
-    result = judged(made, samples=sampled(made, 0.95))
-    assert result["verdict"] == "unknown"
-    (why,) = result["unknown_because"]
-    assert "something waited for a CPU in 95% of the time" in why
-    assert [finding["proven"] for finding in result["findings"]] == [False]
-    (used,) = [one for one in result["disturbances"] if one["explains"]]
-    assert (used["source"], used["broker"], used["explains"]) == ("cpu_pressure", None, 1)
+@pytest.mark.parametrize(
+    ("wrong", "waiting", "expected"),
+    [
+        (lambda made: None, 0.95, "pass"),
+        (too_few, 0.5, "fail"),
+        (too_few, 0.95, "unknown"),
+        (wrong_answer, 0.5, "fail"),
+        (wrong_answer, 0.95, "unknown"),
+    ],
+)
+def test_what_a_busy_machine_explains(made, wrong, waiting, expected):
+    """By itself it is no doubt."""
+    wrong(made)
+    result = judged(made, samples=sampled(made, waiting))
+    assert result["verdict"] == expected
+    if expected == "unknown":
+        (why,) = result["unknown_because"]
+        assert "something waited for a CPU in 95% of the time" in why
+        assert not any(finding["proven"] for finding in result["findings"])
+        used = [one for one in result["disturbances"] if one["explains"]]
+        assert [(one["source"], one["broker"], one["explains"]) for one in used] == [
+            ("cpu_pressure", None, 1)
+        ]
 
 
 def test_a_busy_machine_at_another_time_explains_nothing(made):
-    made.add_violation("2:777", made.recovery_ms - 1_000, "dynamic", "dynamic-dynamic-1")
+    wrong_answer(made)
     calm = [one | {"cpu_waiting": 0.1} if abs(one["at_ms"] - made.recovery_ms) < 5_000 else one
             for one in sampled(made, 0.95)]  # fmt: skip
     assert judged(made, samples=calm)["verdict"] == "fail"
@@ -186,8 +162,7 @@ def test_many_findings_of_one_cause_are_one_line(made):
 
 
 def test_a_fail_has_notes_and_nothing_that_makes_it_unknown(made):
-    made.add_violation("2:777", made.recovery_ms - 1_000, "dynamic", "dynamic-dynamic-1")
-    made.kip_848 = ["static"]
+    wrong_answer(made)
     result = judged(made, kip_848=["static"])
     assert (result["verdict"], result["unknown_because"]) == ("fail", [])
     assert "group static uses the KIP-848 protocol, which is out of scope" in result["notes"]
@@ -195,13 +170,10 @@ def test_a_fail_has_notes_and_nothing_that_makes_it_unknown(made):
 
 @pytest.mark.parametrize(("group", "doubtful"), [("dynamic", True), ("static", False)])
 @pytest.mark.parametrize("after_ms", [-1.0, 1.0])
-def test_a_count_proves_nothing_of_a_group_that_got_another_coordinator(
-    made, group, doubtful, after_ms
-):
+def test_a_count_proves_nothing_after_an_election_of_the_group(made, group, doubtful, after_ms):
     """An election without a fault, in the phase that is counted."""
-    del made.comparison[6:]
-    began_ms = dict(made.finish()[0].phases)["impact"]
-    at_ms = began_ms + after_ms
+    too_few(made)
+    at_ms = dict(made.finish()[0].phases)["impact"] + after_ms
     times = at_ms - 0.5, at_ms + 0.5
     lost = Disturbance("1", *times, "it lost a partition", Source.ELECTION, frozenset({group}))
     result = judged(made, elections=[lost])

@@ -81,7 +81,7 @@ def completed(**more: Any) -> tuple[str, str]:
     return LOGGER, COMPLETED + json.dumps(content, separators=(",", ":"))
 
 
-def test_a_request_without_an_answer_came_when_it_was_forwarded() -> None:
+def test_a_request_without_an_answer_came_when_it_was_forwarded():
     log = read(unanswered(forwarded=True, requestHeldMs=100.0))
     (row,) = rows(log)
     assert status(log) == ["used"]
@@ -91,40 +91,41 @@ def test_a_request_without_an_answer_came_when_it_was_forwarded() -> None:
     assert (row["arrived_ms"], row["earliest_ms"], row["at_ms"]) == (700.0, 800.0, 800.0)
 
 
-def test_a_request_that_no_broker_was_sent_is_irrelevant() -> None:
-    log = read(unanswered(forwarded=False))
-    assert rows(log) == []
-    assert status(log) == ["irrelevant"]
-
-
-def test_what_the_tap_could_not_read_is_rejected() -> None:
-    log = read((tap_lines.LOGGER, tap_lines.UNREADABLE + "{}"), unanswered())
-    assert status(log) == ["rejected", "rejected"]
+@pytest.mark.parametrize(
+    ("bodies", "found"),
+    [
+        ([unanswered(forwarded=False)], ["irrelevant"]),
+        ([(tap_lines.LOGGER, tap_lines.UNREADABLE + "{}")], ["rejected"]),
+        ([unanswered()], ["rejected"]),
+        ([completed()], ["used"]),
+        ([completed(), (tap_lines.LOGGER, tap_lines.ENDED)], ["used", "irrelevant"]),
+        ([completed(), completed(tap={"copy": True})], ["used", "used"]),
+    ],
+    ids=["sent to no broker", "not read by the tap", "altered", "whole", "the end", "a copy"],
+)
+def test_what_becomes_of_a_line(bodies, found):
+    log = read(*bodies)
+    assert status(log) == found
+    assert log.process.ended == (len(found) == 2 and found[1] == "irrelevant")
+    assert [row["readable"] for row in rows(log)].count(True) == found.count("used")
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("part", "changed"),
     [
-        lambda c: c["requestHeader"].update(correlationId="x"),
-        lambda c: c["requestHeader"].update(correlationId=None),
-        lambda c: c["requestHeader"].update(requestApiKeyName="NONSENSE"),
-        lambda c: c["request"].update(groupId=None),
-        lambda c: c["request"].update(memberId="\ud800"),
-        lambda c: c["request"].update(generationId="x"),
-        lambda c: c.update(totalTimeMs=float("nan")),
-        lambda c: c.update(totalTimeMs=float("inf")),
-        lambda c: c.update(totalTimeMs="5"),
-        lambda c: c.update(totalTimeMs=True),
-        lambda c: c["tap"].update(requestHeldMs=float("nan")),
-        lambda c: c["tap"].update(requestHeldMs=300.1),
-        lambda c: c["tap"].update(requestHeldMs=-1.0),
-        lambda c: c["tap"].update(forwarded=0),
-        lambda c: c["tap"].update(forwarded=1),
+        *(("requestHeader", {"correlationId": value}) for value in ("x", None)),
+        ("requestHeader", {"requestApiKeyName": "NONSENSE"}),
+        ("request", {"groupId": None}),
+        ("request", {"memberId": "\ud800"}),
+        ("request", {"generationId": "x"}),
+        *((None, {"totalTimeMs": value}) for value in (float("nan"), float("inf"), "5", True)),
+        *(("tap", {"requestHeldMs": value}) for value in (float("nan"), 300.1, -1.0)),
+        *(("tap", {"forwarded": value}) for value in (0, 1)),
     ],
+    ids=str,
 )
-def test_an_altered_request_without_an_answer_is_rejected(
-    change: Callable[[dict[str, Any]], Any],
-) -> None:
+def test_an_altered_request_without_an_answer_is_rejected(part, changed):
+    change = lambda content: (content[part] if part else content).update(changed)
     assert status(read(altered(lambda _: None))) == ["used"]
     log = read(altered(change))
     assert status(log) == ["rejected"]
@@ -132,7 +133,7 @@ def test_an_altered_request_without_an_answer_is_rejected(
 
 
 @pytest.mark.parametrize(("groups", "group"), [(["g"], "g"), (["g", "h"], None)])
-def test_offsets_of_several_groups_may_stay_unanswered(groups: list[str], group: str) -> None:
+def test_offsets_of_several_groups_may_stay_unanswered(groups, group):
     def batch(content: dict[str, Any]) -> None:
         content["requestHeader"].update(requestApiKeyName="OFFSET_FETCH", requestApiVersion=8)
         content["request"] = {
@@ -144,23 +145,14 @@ def test_offsets_of_several_groups_may_stay_unanswered(groups: list[str], group:
     assert [row["group"] for row in rows(log)] == [group]
 
 
-def test_the_wire_gives_the_time_from_the_request_to_its_answer() -> None:
+def test_the_wire_gives_the_time_from_the_request_to_its_answer():
     (row,) = rows(read(completed(responseQueueTimeMs=50.0, totalTimeMs=350.0)))
     times = ("arrived_ms", "earliest_ms", "at_ms", "latest_ms", "answered_ms")
     assert [row[name] for name in times] == [650.0, 650.0, 650.0, 950.0, 950.0]
 
 
-def test_the_last_line_says_that_the_log_is_whole() -> None:
-    assert not read(completed()).process.ended
-    log = read(completed(), (tap_lines.LOGGER, tap_lines.ENDED))
-    assert status(log) == ["used", "irrelevant"]
-    assert log.process.ended
-
-
-def test_the_second_of_a_request_that_was_sent_twice_is_no_repeated_line() -> None:
-    log = read(completed(), completed(tap={"rules": ["r1"], "copy": True}))
-    first, second = rows(log)
-    assert status(log) == ["used", "used"]
+def test_the_second_of_a_request_that_was_sent_twice_is_no_repeated_line():
+    first, second = rows(read(completed(), completed(tap={"rules": ["r1"], "copy": True})))
     assert second["connection"] == f"{first['connection']}-copy"
     assert completed(tap={"copy": True})[1].endswith(COPIED)
 
@@ -174,7 +166,7 @@ def is_whole(lines: list[bytes]) -> bool:
     return read_logs({split: lines}, RunFolder(TAPPED).tap_parser).merged.is_whole
 
 
-def test_a_damaged_log_of_the_tap_is_not_whole() -> None:
+def test_a_damaged_log_of_the_tap_is_not_whole():
     """A whole log proves that what it lacks was not sent."""
     lines = lzma.decompress((TAPPED / "tap/1/group.log.xz").read_bytes()).splitlines()
     assert is_whole(lines)

@@ -15,6 +15,7 @@ from reports.judgement.logged import LoggedRow
 from reports.judgement.recording import Recording
 from reports.judgement.run.history import EVENTS, ClientEvent
 from reports.timing import GOES_ON_MS, UNLOGGED_MS
+from tests.reports.alter import moved
 from tests.reports.judgement.clients.test_comparison import (
     ALL,
     GROUP,
@@ -44,9 +45,7 @@ def answered(row: LoggedRow, **fields: Any) -> LoggedRow:
 
 @ALL
 @pytest.mark.parametrize(("connection", "found"), [("dead", []), ("its own", [PROVEN])])
-def test_a_join_group_of_a_dead_process_is_fenced_by_the_next_one(
-    recording: Recording, connection: str, found: list[tuple[str, bool]]
-) -> None:
+def test_a_join_group_of_a_dead_process_is_fenced_by_the_next_one(recording, connection, found):
     """It waits as its process is killed; the broker logs the answer to a closed connection too."""
     events = events_of(recording)
     last = events[place(events, "committed", client="static-1")]
@@ -63,12 +62,15 @@ def test_a_join_group_of_a_dead_process_is_fenced_by_the_next_one(
 
 @ALL
 @pytest.mark.parametrize(
-    ("killed_ms", "found"),
-    [(None, [PROVEN]), (-10.0, [PROVEN]), (1.0, [UNPROVEN]), (UNLOGGED_MS + 5_000, [PROVEN])],
+    ("killed", "found"),
+    [
+        (None, [PROVEN]),
+        ("before it gave it", [PROVEN]),
+        ("then", [UNPROVEN]),
+        ("long after", [PROVEN]),
+    ],
 )
-def test_a_member_id_that_a_killed_broker_gave(
-    recording: Recording, killed_ms: float | None, found: list[tuple[str, bool]]
-) -> None:
+def test_a_member_id_that_a_killed_broker_gave(recording, killed, found):
     """It stored a static member's return, answered it, and was killed before it wrote the line."""
     events = events_of(recording)
     given = events[place(events, "assigned")].member_id
@@ -78,11 +80,13 @@ def test_a_member_id_that_a_killed_broker_gave(
     rows = [row for row in recording.rows_by_group[GROUP] if row not in gave]
     others = [row for row in joins if row not in gave and row["answered_ms"] < assigned.at_ms]
     before = max((row["answered_ms"] for row in others), default=0.0)
-    outages = []
-    if killed_ms is not None:
-        at_ms = before - UNLOGGED_MS - 10 if killed_ms < 0 else assigned.at_ms - killed_ms
-        at_ms = assigned.at_ms + killed_ms if killed_ms > UNLOGGED_MS else at_ms
-        outages = [Outage(at_ms, at_ms + 20_000)]
+    kills = {
+        None: [],
+        "before it gave it": [before - UNLOGGED_MS - 10],
+        "then": [assigned.at_ms - 1.0],
+        "long after": [assigned.at_ms + UNLOGGED_MS + 5_000],
+    }
+    outages = [Outage(at_ms, at_ms + 20_000) for at_ms in kills[killed]]
     assert disagreements(recording, events, rows, outages) == found
 
 
@@ -96,7 +100,7 @@ def disagreements(
 
 @ALL
 @pytest.mark.parametrize("says", ["nothing", "all", "those stored"])
-def test_a_commit_that_was_refused_for_one_partition(recording: Recording, says: str) -> None:
+def test_a_commit_that_was_refused_for_one_partition(recording, says):
     """librdkafka says that it failed; others may say what was stored, or how much was sent."""
     events, rows = events_of(recording), list(recording.rows_by_group[GROUP])
     at, partitions = commit_of_several(recording, events)
@@ -142,9 +146,7 @@ def answers(row: LoggedRow, event: ClientEvent) -> bool:
 
 @ALL
 @pytest.mark.parametrize(("other", "found"), [(False, []), (True, [UNPROVEN])])
-def test_an_assignment_that_is_given_twice_within_a_moment_is_told_once(
-    recording: Recording, other: bool, found: list[tuple[str, bool]]
-) -> None:
+def test_an_assignment_that_is_given_twice_within_a_moment_is_told_once(recording, other, found):
     """The client joins again before it tells of the first; seen on a machine that was starved."""
     events, rows = events_of(recording), list(recording.rows_by_group[GROUP])
     assigned = next(one for one in events if one.event == "assigned" and one.client == "static-1")
@@ -153,9 +155,7 @@ def test_an_assignment_that_is_given_twice_within_a_moment_is_told_once(
         for row in rows_of(recording, "SYNC_GROUP", "static-1")
         if row["error_code"] == 0 and row["answered_ms"] <= assigned.at_ms + 1
     )
-    earlier = {**sync, "id": "1:999999", "line": 999999}
-    for name in ("earliest_ms", "at_ms", "latest_ms", "answered_ms", "arrived_ms"):
-        earlier[name] -= 40.0
+    earlier = {**moved(sync, -40.0), "id": "1:999999", "line": 999999}
     if other:
         share = Assignment((TopicPartition("orders", 99),)).encode()
         earlier = answered(earlier, assignment=base64.b64encode(share).decode())
@@ -166,18 +166,16 @@ def test_an_assignment_that_is_given_twice_within_a_moment_is_told_once(
 @pytest.mark.parametrize("changed", [False, True], ids=["the same offsets", "other offsets"])
 @pytest.mark.parametrize("until_ms", [-1_000, 1_000], ids=["before", "in the outage"])
 def test_a_commit_that_is_sent_again_as_a_broker_goes_is_reported_once(
-    recording: Recording, until_ms: float, *, changed: bool
-) -> None:
+    recording, until_ms, changed
+):
     """The broker's log is the liar: it has a commit twice, the second 5 ms later."""
     events, rows = events_of(recording), list(recording.rows_by_group[GROUP])
     event = events[place(events, "committed", nth=9, client="static-2")]
     row = next(row for row in rows if answers(row, event))
-    times = ("arrived_ms", "earliest_ms", "at_ms", "latest_ms", "answered_ms")
     request = json.loads(row["request"])
     if changed:
         request["topics"][0]["partitions"][0]["committedOffset"] += 1
-    again = {name: row[name] + 5 for name in times}
-    rows.append({**row, **again, "id": "9:9", "request": json.dumps(request)})
+    rows.append({**moved(row, 5), "id": "9:9", "request": json.dumps(request)})
     outage = Outage(event.at_ms - 9_000, event.at_ms + until_ms)
     found = disagreements(recording, events, rows, [outage])
     assert found == ([] if until_ms > 0 and not changed else [PROVEN])
@@ -185,7 +183,7 @@ def test_a_commit_that_is_sent_again_as_a_broker_goes_is_reported_once(
 
 @ALL
 @pytest.mark.parametrize("took_ms", [10.0, 5_200.0])
-def test_what_a_client_is_answered_while_it_ends(recording: Recording, took_ms: float) -> None:
+def test_what_a_client_is_answered_while_it_ends(recording, took_ms):
     """Its commit is stored at the end of a close that takes long; it does not report that."""
     events, rows = events_of(recording), list(recording.rows_by_group[GROUP])
     at = place(events, "closing")
@@ -193,8 +191,7 @@ def test_what_a_client_is_answered_while_it_ends(recording: Recording, took_ms: 
     events = [one for one in events if one.client != closing.client or one.at_ms <= closing.at_ms]
     commit = rows_of(recording, "OFFSET_COMMIT", closing.client)[-1]
     by_ms = closing.at_ms + 5_100.0 - commit["answered_ms"]
-    times = ("at_ms", "earliest_ms", "latest_ms", "arrived_ms", "answered_ms", "logged_ms")
-    late = {**commit, **{name: commit[name] + by_ms for name in times}, "id": "1:999999"}
+    late = {**moved(commit, by_ms), "id": "1:999999"}
     gone = replace(closing, at_ms=closing.at_ms + took_ms, order=EVENTS.index("killed"))
     found, _ = clients(recording, [*events, gone], [*rows, late])
     assert found == ([UNPROVEN] if took_ms < 5_000 else [])

@@ -2,7 +2,6 @@
 
 import base64
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +14,7 @@ from reports.judgement.clients.assignments import Assignments
 from reports.judgement.logged import REQUEST, Requests
 from reports.judgement.run.disturbance import Deletion
 from tests.reports.judgement.contexts import context
-from tests.reports.page_run import ZERO_MS, MadeUpRun, made_up
+from tests.reports.page_run import ZERO_MS
 
 Json = dict[str, Any]
 PARTITIONS = {"orders": 3, "more": 1}
@@ -67,112 +66,102 @@ def sync(generation: int, *shares: str, error: int = 0, at_ms: float = 2.0) -> R
     return request_of("SYNC_GROUP", at_ms, request, {"errorCode": error})
 
 
-def test_an_assignment_is_the_leader_s_sync_group_that_succeeded() -> None:
+def test_an_assignment_is_the_leader_s_sync_group_that_succeeded():
     whole = sync(1, blob(("orders", 0), ("orders", 2)), blob(("orders", 1)))
     refused = sync(1, blob(("orders", 0)), error=Error.REBALANCE_IN_PROGRESS)
     follower = sync(1)
     assert assigned([join(1, "orders"), refused, whole, follower]) == [
-        {
-            "generation": 1,
-            "at_ms": 2.0,
-            "topics": "orders",
-            "partitions": "orders-0,orders-1,orders-2",
-        }
-    ]
+        {"generation": 1, "at_ms": 2.0, "topics": "orders",
+         "partitions": "orders-0,orders-1,orders-2"}
+    ]  # fmt: skip
 
 
-def test_topics_are_those_of_all_members_of_the_generation() -> None:
+def test_topics_are_those_of_all_members_of_the_generation():
     joins = [join(1, "orders"), join(1, "more", at_ms=9.0), join(2, "other")]
     refused = join(1, "refused", error=Error.FENCED_INSTANCE_ID)
     (row,) = assigned([*joins, refused, sync(1, blob(("orders", 0)))])
     assert row["topics"] == "more,orders"
 
 
-def test_a_blob_of_another_protocol_gives_nobody_anything() -> None:
+def test_a_blob_of_another_protocol_gives_nobody_anything():
     (row,) = assigned([join(1, "orders"), sync(1, "c2hhcmU=", "", blob(("orders", 1)))])
     assert row["partitions"] == "orders-1"
 
 
-def judged(requests: list[Row], *outages: Outage) -> list[Json]:
-    assignments = Assignments(context(partitions=PARTITIONS, outages=outages))
+def judged(requests: list[Row], **known: Any) -> list[Json]:
+    assignments = Assignments(context(partitions=PARTITIONS, **known))
     found = (pair for one in requests for pair in assignments.add(Requests.decoded([one])))
     return [row for table, row in found if table == "breaches"]
 
 
-def breaches(requests: list[Row], *outages: Outage) -> list[tuple[str, str]]:
-    return [(row["kind"], row["observed"]) for row in judged(requests, *outages)]
-
-
 WHOLE = (blob(("orders", 0), ("orders", 2)), blob(("orders", 1)))
-TWICE = "orders-1 is assigned to more than one"
-LEFT_OUT = "orders-2 is assigned to no member"
-
-
-@pytest.mark.parametrize(
-    ("requests", "found"),
-    [
-        ([join(1, "orders"), sync(1, *WHOLE)], []),
-        ([join(1, "orders"), sync(1, *WHOLE, blob(("orders", 1)))], [TWICE]),
-        # the coordinator ignores it: the group has its assignment
-        ([join(1, "orders"), sync(1, *WHOLE), sync(1, *WHOLE, blob(("orders", 1)))], []),
-        ([join(1, "orders"), sync(1, *WHOLE, WHOLE[1], error=Error.REBALANCE_IN_PROGRESS)], []),
-        ([join(1, "orders"), sync(1, blob(("orders", 0), ("orders", 1)))], [LEFT_OUT]),
-        ([join(1, "orders", "more"), sync(1, *WHOLE)], ["more-0 is assigned to no member"]),
-        ([join(1, "unknown"), sync(1, blob())], []),
-        ([join(1, "orders"), sync(1, "c2hhcmU=")], []),
-        ([join(1, "orders", assignor="own"), sync(1, *WHOLE, WHOLE[1])], [TWICE]),
-        ([join(1, "orders", assignor="own"), sync(1, blob())], []),
-    ],
-)
-def test_what_an_assignment_has_to_give(requests: list[Row], found: list[str]) -> None:
-    assert [observed for _, observed in breaches(requests)] == found
-
-
-@pytest.mark.parametrize(
-    ("assignor", "owned", "found"),
-    [
-        ("cooperative-sticky", (2,), []),
-        ("cooperative-sticky", (1,), [(Breach.NOT_ASSIGNED, LEFT_OUT)]),
-        ("cooperative-sticky", (), [(Breach.NOT_ASSIGNED, LEFT_OUT)]),
-        ("sticky", (2,), [(Breach.NOT_ASSIGNED, LEFT_OUT)]),
-    ],
-)
-def test_a_cooperative_leader_withholds_what_a_member_owns(
-    assignor: str, owned: tuple[int, ...], found: list[tuple[str, str]]
-) -> None:
-    joins = [join(1, "orders", assignor=assignor, owned=owned), join(2, "orders")]
-    share = sync(1, blob(("orders", 0), ("orders", 1)))
-    assert breaches([*joins, share]) == found
-
-
-@pytest.mark.parametrize(("until_ms", "found"), [(2.0, []), (1.9, [LEFT_OUT])])
-def test_a_leader_may_not_know_its_topics_in_an_outage(until_ms: float, found: list[str]) -> None:
-    requests = [join(1, "orders"), sync(1, blob(("orders", 0), ("orders", 1)), at_ms=2.0)]
-    assert [observed for _, observed in breaches(requests, Outage(1.0, until_ms))] == found
-
-
+AGAIN = (*WHOLE, WHOLE[1])
+LESS = (blob(("orders", 0), ("orders", 1)),)
 MORE = ("orders", "more")
+MANY = blob(*(("more", number) for number in range(7)))
+TWICE = ["orders-1 is assigned to more than one"]
+LEFT_OUT = ["orders-2 is assigned to no member"]
+NO_MORE = ["more-0 is assigned to no member"]
 
 
-@pytest.mark.parametrize(
-    ("deleted", "from_ms", "found"),
-    [
-        ("more", 19_999.0, []),
-        ("more", 20_000.0, []),
-        ("more", 20_001.0, ["more-0 is assigned to no member"]),
-        ("orders", 0.0, ["more-0 is assigned to no member"]),
-    ],
-)
-def test_a_topic_that_was_deleted_cannot_be_assigned(
-    deleted: str, from_ms: float, found: list[str]
-) -> None:
-    """A member of Java goes on to subscribe to it."""
-    assignments = Assignments(
-        context(partitions=PARTITIONS, deleted={deleted: Deletion(from_ms, from_ms)})
-    )
-    requests = [join(1, *MORE), sync(1, *WHOLE, at_ms=20_000.0)]
-    rows = [row for one in requests for _, row in assignments.add(Requests.decoded([one]))]
+def deleted(topic: str, from_ms: float) -> dict[str, Any]:
+    return {"deleted": {topic: Deletion(from_ms, from_ms)}}
+
+
+def cooperative(assignor: str, *owned: int) -> list[Row]:
+    return [join(1, "orders", assignor=assignor, owned=owned), join(2, "orders"), sync(1, *LESS)]
+
+
+def of_another(broker: str) -> list[Row]:
+    """A generation that was never stored: the next coordinator gives its number again."""
+    first, second = join(3, *MORE), join(3, "orders")
+    place = REQUEST.index("broker")
+    second = (*second[:place], broker, *second[place + 1 :])
+    return [first, second, sync(3, *WHOLE, at_ms=20_000.0)]
+
+
+ASSIGNED = {
+    "whole": ([join(1, "orders"), sync(1, *WHOLE)], {}, []),
+    "a partition twice": ([join(1, "orders"), sync(1, *AGAIN)], {}, TWICE),
+    "a second one, which the coordinator ignores":
+        ([join(1, "orders"), sync(1, *WHOLE), sync(1, *AGAIN)], {}, []),
+    "a refused one":
+        ([join(1, "orders"), sync(1, *AGAIN, error=Error.REBALANCE_IN_PROGRESS)], {}, []),
+    "a partition left out": ([join(1, "orders"), sync(1, *LESS)], {}, LEFT_OUT),
+    "a topic left out": ([join(1, *MORE), sync(1, *WHOLE)], {}, NO_MORE),
+    "an unknown topic": ([join(1, "unknown"), sync(1, blob())], {}, []),
+    "no assignment of Kafka's": ([join(1, "orders"), sync(1, "c2hhcmU=")], {}, []),
+    "own assignor, a partition twice":
+        ([join(1, "orders", assignor="own"), sync(1, *AGAIN)], {}, TWICE),
+    "own assignor, nothing": ([join(1, "orders", assignor="own"), sync(1, blob())], {}, []),
+    "many partitions twice": ([join(1, "more"), sync(1, MANY, MANY)], {},
+         ["more-0, more-1, more-2, more-3, more-4 and 2 more are assigned to more than one"]),
+    "cooperative, and owned": (cooperative("cooperative-sticky", 2), {}, []),
+    "cooperative, another is owned": (cooperative("cooperative-sticky", 1), {}, LEFT_OUT),
+    "cooperative, none is owned": (cooperative("cooperative-sticky"), {}, LEFT_OUT),
+    "eager, and owned": (cooperative("sticky", 2), {}, LEFT_OUT),
+    "in an outage": ([join(1, "orders"), sync(1, *LESS)], {"outages": [Outage(1.0, 2.0)]}, []),
+    "after an outage":
+        ([join(1, "orders"), sync(1, *LESS)], {"outages": [Outage(1.0, 1.9)]}, LEFT_OUT),
+    "deleted before":
+        ([join(1, *MORE), sync(1, *WHOLE, at_ms=20_000.0)], deleted("more", 19_999.0), []),
+    "deleted as it is sent":
+        ([join(1, *MORE), sync(1, *WHOLE, at_ms=20_000.0)], deleted("more", 20_000.0), []),
+    "deleted later":
+        ([join(1, *MORE), sync(1, *WHOLE, at_ms=20_000.0)], deleted("more", 20_001.0), NO_MORE),
+    "another topic deleted":
+        ([join(1, *MORE), sync(1, *WHOLE, at_ms=20_000.0)], deleted("orders", 0.0), NO_MORE),
+    "a generation that was never stored": (of_another("2"), {}, []),
+    "a generation of members that all joined": (of_another("x"), {}, NO_MORE),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("requests", "known", "found"), ASSIGNED.values(), ids=ASSIGNED)
+def test_what_an_assignment_has_to_give(requests, known, found):
+    rows = judged(requests, **known)
     assert [row["observed"] for row in rows] == found
+    kinds = [Breach.ASSIGNED_TWICE if "than one" in one else Breach.NOT_ASSIGNED for one in found]
+    assert [row["kind"] for row in rows] == kinds
 
 
 @pytest.mark.parametrize(
@@ -184,10 +173,9 @@ def test_a_topic_that_was_deleted_cannot_be_assigned(
         (MORE, 1.0, WHOLE[1:], True),
         (("orders",), 1.0, (blob(),), False),
     ],
+    ids=["just now", "for long", "a part of it", "of another a part", "the only one"],
 )
-def test_a_topic_that_was_just_created_may_not_be_known(
-    topics: tuple[str, ...], after_ms: float, shares: tuple[str, ...], proven: bool
-) -> None:
+def test_a_topic_that_was_just_created_may_not_be_known(topics, after_ms, shares, proven):
     """A broker that is behind knows nothing of it; a part of it shows that it is known."""
     first_ms = 5.0
     requests = [join(1, *topics, at_ms=first_ms), sync(1, *shares, at_ms=first_ms + after_ms)]
@@ -195,18 +183,7 @@ def test_a_topic_that_was_just_created_may_not_be_known(
     assert (found["kind"], found["proven"]) == (Breach.NOT_ASSIGNED, proven)
 
 
-@pytest.mark.parametrize(
-    ("broker", "found"), [("2", []), ("x", ["more-0 is assigned to no member"])]
-)
-def test_a_generation_that_was_never_stored_counts_no_more(broker: str, found: list[str]) -> None:
-    """The next coordinator gives its number again, to members that subscribe to less."""
-    requests = [join(3, "orders", "more"), join(3, "orders"), sync(3, *WHOLE, at_ms=20_000.0)]
-    place = REQUEST.index("broker")
-    requests[1] = (*requests[1][:place], broker, *requests[1][place + 1 :])
-    assert [observed for _, observed in breaches(requests)] == found
-
-
-def test_generations_that_are_over_are_forgotten() -> None:
+def test_generations_that_are_over_are_forgotten():
     assignments, rows = Assignments(context(partitions=PARTITIONS)), list[tuple[str, Json]]()
     for generation in range(1, 50):
         for one in (join(generation, "orders"), sync(generation, *WHOLE)):
@@ -216,13 +193,6 @@ def test_generations_that_are_over_are_forgotten() -> None:
     assert [(table, row["generation"], row["topics"]) for table, row in rows] == [
         ("assigned", generation, "orders") for generation in range(1, 50)
     ]
-
-
-def test_a_breach_names_few_of_many_partitions() -> None:
-    many = tuple(("more", number) for number in range(7))
-    found = breaches([join(1, "more"), sync(1, blob(*many), blob(*many))])
-    listed = "more-0, more-1, more-2, more-3, more-4 and 2 more are assigned to more than one"
-    assert found == [(Breach.ASSIGNED_TWICE, listed)]
 
 
 # in the verdict
@@ -236,57 +206,33 @@ GROWTH = [
 ]  # fmt: skip
 
 
-@pytest.fixture
-def made(tmp_path: Path) -> MadeUpRun:
-    """A run whose static group has all that there was of its topic, and is to have all."""
-    made = made_up(tmp_path / "run")
+DELETION = [GROWTH[0] | {"fault": "topic.delete", "args": {"topic": "orders"}}, *GROWTH[1:]]
+WHOLE_TOPIC = [f"orders-{number}" for number in range(8)]
+
+
+@pytest.mark.parametrize(
+    ("fault", "given", "unowned"),
+    [
+        ([], WHOLE_TOPIC, []),
+        (GROWTH, WHOLE_TOPIC, ["orders-8", "orders-9"]),
+        (GROWTH[:1], WHOLE_TOPIC, []),
+        (DELETION, [], []),
+        ([], None, WHOLE_TOPIC),
+    ],
+    ids=["all", "two were added", "none was added after all", "the topic was deleted",
+         "never an assignment"],
+)  # fmt: skip
+def test_partitions_that_are_given_to_nobody_make_it_fail(made, fault, given, unowned):
+    """A static group that is to have all of its topic at the end."""
     made.owners = "  - {group: static, unowned: 0}\n"
-    partitions = ",".join(f"orders-{number}" for number in range(made.size))
-    row = {"group": "static", "generation": 1, "topics": "orders", "partitions": partitions}
-    made.assigned.append(row | {"at_ms": ZERO_MS + 4_000})
-    return made
-
-
-def test_a_group_that_owns_its_topics_is_as_expected(made: MadeUpRun) -> None:
+    if given is not None:
+        row = {"group": "static", "generation": 1, "topics": "orders", "at_ms": ZERO_MS + 4_000}
+        made.assigned.append(row | {"partitions": ",".join(given)})
+    made.journal[3:3] = [{"at_ms": ZERO_MS + 20_000, **entry} for entry in fault]
     _, verdict, *_ = made.finish()
-    assert verdict["verdict"] == "pass"
-    assert verdict["groups"]["static"]["unowned"] == []
-    assert verdict["groups"]["dynamic"]["unowned"] is None
-
-
-def test_partitions_that_were_added_and_given_to_nobody_make_it_fail(made: MadeUpRun) -> None:
-    made.journal[3:3] = [{"at_ms": ZERO_MS + 20_000, **entry} for entry in GROWTH]
-    _, verdict, *_ = made.finish()
-    assert verdict["verdict"] == "fail"
-    assert verdict["groups"]["static"]["unowned"] == ["orders-8", "orders-9"]
-    assert verdict["expectations_unmet"] == [
-        {
-            "group": "static",
-            "phase": "the end",
-            "what": "partitions without owner",
-            "expected": "0",
-            "observed": 2,
-        }
-    ]
-
-
-def test_partitions_that_nobody_added_after_all_are_not_missed(made: MadeUpRun) -> None:
-    made.journal[3:3] = [{"at_ms": ZERO_MS + 20_000, **GROWTH[0]}]
-    _, verdict, *_ = made.finish()
-    assert verdict["groups"]["static"]["unowned"] == []
-
-
-def test_partitions_of_a_topic_that_was_deleted_are_not_missed(made: MadeUpRun) -> None:
-    made.assigned[0]["partitions"] = ""
-    deletion = {"fault": "topic.delete", "args": {"topic": "orders"}}
-    entries = [GROWTH[0] | deletion, *GROWTH[1:]]
-    made.journal[3:3] = [{"at_ms": ZERO_MS + 20_000, **entry} for entry in entries]
-    _, verdict, *_ = made.finish()
-    assert verdict["groups"]["static"]["unowned"] == []
-
-
-def test_a_group_that_never_had_an_assignment_owns_nothing(made: MadeUpRun) -> None:
-    made.assigned.clear()
-    _, verdict, *_ = made.finish()
-    assert verdict["verdict"] == "fail"
-    assert len(verdict["groups"]["static"]["unowned"]) == made.size
+    groups = verdict["groups"]
+    assert (groups["static"]["unowned"], groups["dynamic"]["unowned"]) == (unowned, None)
+    unmet = {"group": "static", "phase": "the end", "what": "partitions without owner",
+             "expected": "0", "observed": len(unowned)}  # fmt: skip
+    assert verdict["expectations_unmet"] == [unmet] * bool(unowned)
+    assert (verdict["verdict"] == "fail") == bool(unowned)

@@ -24,9 +24,9 @@ from reports.judgement.clients.offsets import (
 from reports.judgement.coordinators.coordinator_epochs import CoordinatorEpochs
 from reports.judgement.group import check_rows
 from reports.judgement.log.parsing import LoggedRequest, parse_any, parse_request
-from reports.judgement.logged import Chunk, LoggedRow, Requests
+from reports.judgement.logged import Chunk, Requests
 from reports.judgement.recording import Recording
-from reports.judgement.run.disturbance import Deletion, deletions
+from reports.judgement.run.disturbance import deletions
 from reports.timing import RETENTION_MS
 from tests.recorded.logs import FETCHES, RECORDINGS
 from tests.reports.judgement.contexts import context
@@ -37,8 +37,8 @@ ALL = pytest.mark.parametrize(
     "recording", [*RECORDINGS.values(), *FETCHES.values()], ids=[*RECORDINGS, *FETCHES]
 )
 UNSTABLE_OFFSET_COMMIT = 88
-OLDER, LAST, NEWER = -1, 0, 1
-"""Offsets beside the one that was committed last."""
+OLDER, LAST, NEWER, NONE = -1, 0, 1, 2
+"""Offsets beside the one that was committed last, and no offset."""
 NOTHING: list[tuple[str, bool]] = []
 PROVEN, UNPROVEN = [(Breach.FETCHED_DIFFERS, True)], [(Breach.FETCHED_DIFFERS, False)]
 
@@ -69,18 +69,12 @@ def fetch(commit: ObservedRequest, name: str, offset: int, after_ms: float) -> O
     partition = {"partitionIndex": int(number), "committedOffset": offset, "errorCode": 0}
     topics = [{"name": topic, "partitions": [partition]}]
     at_ms = commit.answered_ms + after_ms
+    response = {"groups": [{"groupId": GROUP, "topics": topics, "errorCode": 0}]}
     return replace(
-        commit,
-        id=f"{commit.broker}:1000000",
-        api=OFFSET_FETCH,
-        connection="another",
-        earliest_ms=at_ms,
-        at_ms=at_ms,
-        latest_ms=at_ms,
-        answered_ms=at_ms + 1,
-        request={},
-        response={"groups": [{"groupId": GROUP, "topics": topics, "errorCode": 0}]},
-    )
+        commit, id=f"{commit.broker}:1000000", api=OFFSET_FETCH, connection="another",
+        earliest_ms=at_ms, at_ms=at_ms, latest_ms=at_ms, answered_ms=at_ms + 1,
+        request={}, response=response,
+    )  # fmt: skip
 
 
 def judged(
@@ -129,7 +123,7 @@ def answered(fetch: ObservedRequest, offset: int | None = None, **errors: int) -
 
 
 @OVER_FAILOVERS
-def test_recorded_fetches_give_what_was_committed_last(recording: Recording) -> None:
+def test_recorded_fetches_give_what_was_committed_last(recording):
     """Eight members begin, and one goes on with both its partitions at the next coordinator."""
     assert len(recorded_fetches(recording)) == 9
     tables = list(check_rows(recording.context, GROUP, recording.rows_by_group[GROUP]))
@@ -142,13 +136,13 @@ def test_recorded_fetches_give_what_was_committed_last(recording: Recording) -> 
 
 @OVER_FAILOVERS
 @pytest.mark.parametrize("offset", [NO_OFFSET, 0])
-def test_a_fetch_after_a_failover_that_gives_less(recording: Recording, offset: int) -> None:
+def test_a_fetch_after_a_failover_that_gives_less(recording, offset):
     *before, last = recorded_fetches(recording)
     assert judged(recording, [*before, answered(last, offset)]) == PROVEN * 2
 
 
 @OVER_FAILOVERS
-def test_a_killed_broker_may_have_stored_a_commit_that_no_log_has(recording: Recording) -> None:
+def test_a_killed_broker_may_have_stored_a_commit_that_no_log_has(recording):
     """Such a commit is not lower than those before it, and was made before the broker ended."""
     *_, last = recorded_fetches(recording)
     commits = [one for one in requests(recording) if one.broker != last.broker]
@@ -160,18 +154,16 @@ def test_a_killed_broker_may_have_stored_a_commit_that_no_log_has(recording: Rec
 
 @OVER_FAILOVERS
 @pytest.mark.parametrize("by_ms", [-5_000.0, -600.0, 600.0, 5_000.0])
-def test_over_a_failover_clocks_need_not_agree(recording: Recording, by_ms: float) -> None:
+def test_over_a_failover_clocks_need_not_agree(recording, by_ms):
     """The first coordinator's clock is off."""
     *_, last = recorded_fetches(recording)
+    off = lambda one: {
+        name: getattr(one, name) + by_ms for name in ("earliest_ms", "at_ms", "answered_ms")
+    }
     seen = [
-        one if one.broker == last.broker else replace(
-            one,
-            earliest_ms=one.earliest_ms + by_ms,
-            at_ms=one.at_ms + by_ms,
-            answered_ms=one.answered_ms + by_ms,
-        )
+        one if one.broker == last.broker else replace(one, **off(one))
         for one in requests(recording)
-    ]  # fmt: skip
+    ]
     epochs = recording.context.epochs
     home = epochs.partition_of(GROUP)
     assert home is not None
@@ -186,32 +178,29 @@ def test_over_a_failover_clocks_need_not_agree(recording: Recording, by_ms: floa
 
 @ALL
 @pytest.mark.parametrize(
-    ("after_ms", "which", "found"),
+    ("after_ms", "which", "errors", "found"),
     [
-        (0.1, LAST, NOTHING),
-        (0.1, OLDER, PROVEN),
-        (0.1, NEWER, UNPROVEN),
-        (-0.1, LAST, NOTHING),
-        (-0.1, OLDER, NOTHING),
-        (-0.1, NEWER, UNPROVEN),
+        (0.1, LAST, {}, NOTHING),
+        (0.1, OLDER, {}, PROVEN),
+        (0.1, NEWER, {}, UNPROVEN),
+        (-0.1, LAST, {}, NOTHING),
+        (-0.1, OLDER, {}, NOTHING),
+        (-0.1, NEWER, {}, UNPROVEN),
+        # offsets are deleted at the earliest a minute after the group is empty
+        (1.0, NONE, {}, PROVEN),
+        (RETENTION_MS - 1, NONE, {}, PROVEN),
+        (RETENTION_MS + 1, NONE, {}, UNPROVEN),
+        # a transaction that is open has UNSTABLE_OFFSET_COMMIT (KIP-447)
+        (0.1, NONE, {"group": Error.COORDINATOR_LOAD_IN_PROGRESS}, NOTHING),
+        (0.1, NONE, {"partition": UNSTABLE_OFFSET_COMMIT}, NOTHING),
     ],
 )
-def test_a_fetch_beside_a_commit(
-    recording: Recording, after_ms: float, which: int, found: list[tuple[str, bool]]
-) -> None:
+def test_a_fetch_beside_the_last_commit(recording, after_ms, which, errors, found):
     commit, name, before, last = last_commit(recording)
-    offset = {OLDER: before, LAST: last, NEWER: 1_000_000}[which]
+    offset = {OLDER: before, LAST: last, NEWER: 1_000_000, NONE: NO_OFFSET}[which]
+    asked = answered(fetch(commit, name, offset, after_ms), **errors)
     seen = [one for one in requests(recording) if one.answered_ms <= commit.answered_ms]
-    assert judged(recording, [fetch(commit, name, offset, after_ms)], seen) == found
-
-
-@ALL
-@pytest.mark.parametrize("after_ms", [1.0, RETENTION_MS - 1, RETENTION_MS + 1])
-def test_no_offset_after_a_commit(recording: Recording, after_ms: float) -> None:
-    """Offsets are deleted at the earliest a minute after the group is empty."""
-    commit, name, *_ = last_commit(recording)
-    asked = fetch(commit, name, NO_OFFSET, after_ms)
-    assert judged(recording, [asked]) == (PROVEN if after_ms < RETENTION_MS else UNPROVEN)
+    assert judged(recording, [asked], seen) == found
 
 
 @ALL
@@ -224,9 +213,7 @@ def test_no_offset_after_a_commit(recording: Recording, after_ms: float) -> None
         (Error.FENCED_INSTANCE_ID, False),
     ],
 )
-def test_a_commit_that_failed_leaves_both_open(
-    recording: Recording, error: Error, is_open: bool
-) -> None:
+def test_a_commit_that_failed_leaves_both_open(recording, error, is_open):
     """One that was refused was never written."""
     commit, name, before, last = last_commit(recording)
     response = json.loads(json.dumps(commit.response))
@@ -241,7 +228,7 @@ def test_a_commit_that_failed_leaves_both_open(
 
 
 @ALL
-def test_without_a_commit_before_it_a_fetch_may_give_anything(recording: Recording) -> None:
+def test_without_a_commit_before_it_a_fetch_may_give_anything(recording):
     commit, name, *_ = last_commit(recording)
     for offset in (NO_OFFSET, 0, 1_000_000):
         asked = fetch(commit, name, offset, 0.1)
@@ -249,71 +236,48 @@ def test_without_a_commit_before_it_a_fetch_may_give_anything(recording: Recordi
         assert judged(recording, [asked], others) == NOTHING
 
 
-@ALL
-@pytest.mark.parametrize(
-    "errors",
-    [
-        {"group": Error.COORDINATOR_LOAD_IN_PROGRESS},
-        {"partition": UNSTABLE_OFFSET_COMMIT},
-    ],
-)
-def test_an_error_is_no_offset(recording: Recording, errors: dict[str, int]) -> None:
-    """A transaction that is open has UNSTABLE_OFFSET_COMMIT (KIP-447)."""
-    commit, name, *_ = last_commit(recording)
-    asked = answered(fetch(commit, name, NO_OFFSET, 0.1), **errors)
-    assert judged(recording, [asked]) == NOTHING
+FAILOVER = FETCHES["failover-4.3.0"]
 
 
-def test_what_is_no_more_remembered_is_not_compared() -> None:
-    commit, name, *_ = last_commit(FETCHES["failover-4.3.0"])
+def test_what_is_no_more_remembered_is_not_compared():
+    commit, name, *_ = last_commit(FAILOVER)
+    moved = {number: commit.at_ms + 10 * number for number in range(KEPT + 8)}
     seen = [
         replace(commit, earliest_ms=at_ms, at_ms=at_ms, answered_ms=at_ms + 1, serial=number)
-        for number in range(KEPT + 8)
-        for at_ms in [commit.at_ms + 10 * number]
+        for number, at_ms in moved.items()
     ]
-    asked = fetch(seen[4], name, NO_OFFSET, 1.0)
-    late = fetch(seen[-1], name, NO_OFFSET, 1.0)
+    asked, late = (fetch(one, name, NO_OFFSET, 1.0) for one in (seen[4], seen[-1]))
     offsets = Offsets(context())
     commit_all(offsets, seen)
     assert not list(offsets.compare_fetches([], None))
     assert len(list(offsets.compare_fetches([asked, late], None))) == 1
 
 
-def test_a_fetch_waits_for_what_may_come_before_it() -> None:
-    commit, name, before, _ = last_commit(FETCHES["failover-4.3.0"])
-    earlier = [one for one in requests(FETCHES["failover-4.3.0"]) if one.at_ms < commit.at_ms]
+def test_a_fetch_waits_for_what_may_come_before_it():
+    commit, name, before, _ = last_commit(FAILOVER)
     offsets = Offsets(context())
     asked = fetch(commit, name, before, 0.1)
-    commit_all(offsets, earlier)
+    commit_all(offsets, [one for one in requests(FAILOVER) if one.at_ms < commit.at_ms])
     assert not list(offsets.compare_fetches([asked], None, asked.answered_ms))
     commit_all(offsets, [commit])
     assert len(list(offsets.compare_fetches([], None, asked.answered_ms + 1))) == 1
 
 
-def test_an_end_counts_between_the_commit_and_the_fetch_alone() -> None:
-    commit, name, *_ = last_commit(FETCHES["failover-4.3.0"])
+def test_an_end_counts_between_the_commit_and_the_fetch_alone():
+    commit, name, *_ = last_commit(FAILOVER)
     asked = fetch(commit, name, 1_000_000, 1_000.0)
     for at_ms, found in ((commit.at_ms - 1, 1), (commit.at_ms + 1, 0), (asked.answered_ms + 1, 1)):
         epochs = CoordinatorEpochs(None, of_brokers=[EpochEvent(at_ms, "1", "ended")])
         assert len(list(compared(epochs, [commit], [asked], None))) == found
 
 
-def test_commits_of_terms_that_no_line_tells_prove_nothing() -> None:
-    commit, _, before, last = last_commit(FETCHES["failover-4.3.0"])
+def test_commits_of_terms_that_no_line_tells_prove_nothing():
+    commit, _, before, last = last_commit(FAILOVER)
     other = replace(commit, broker="another", connection="another")
     one = Commit(before, commit, 0, None)
     assert not one.before(other, 3)
     assert not one.after(other, 3)
     assert Commit(last, commit, 0, 2).before(other, 3)
-
-
-def rows_of(recording: Recording) -> Iterator[LoggedRow]:
-    return (row for row in recording.rows_by_group[GROUP] if row.get("api") == OFFSET_FETCH)
-
-
-@OVER_FAILOVERS
-def test_recorded_fetches_are_read_whole(recording: Recording) -> None:
-    assert all(row["readable"] and row["error_code"] is None for row in rows_of(recording))
 
 
 def logged(recording: Recording) -> dict[str, Any]:
@@ -331,7 +295,7 @@ def read(content: dict[str, Any]) -> LoggedRequest:
 
 
 @OVER_FAILOVERS
-def test_a_fetch_of_before_kip_709(recording: Recording) -> None:
+def test_a_fetch_of_before_kip_709(recording):
     content = json.loads(json.dumps(logged(recording)))
     content["requestHeader"]["requestApiVersion"] = 7
     (group,) = content["request"].pop("groups")
@@ -351,61 +315,45 @@ def test_a_fetch_of_before_kip_709(recording: Recording) -> None:
 
 
 @OVER_FAILOVERS
-def test_a_fetch_of_all_topics_of_several_groups_is_of_none(recording: Recording) -> None:
+def test_a_fetch_of_several_groups_is_of_none_and_one_that_is_not_whole_is_not_read(recording):
     content = json.loads(json.dumps(logged(recording)))
     of_one = content["request"]["groups"][0]
     content["request"]["groups"] = [{**of_one, "groupId": name, "topics": None} for name in "ab"]
     found = read(content)
     assert (found.group, found.readable) == (None, True)
-
-
-@OVER_FAILOVERS
-def test_a_fetch_whose_answer_is_not_whole_cannot_be_read(recording: Recording) -> None:
     body = printed(logged(recording)).replace("committedOffset", "offset")
     assert not parse_request(body).readable
 
 
 @ALL
 @pytest.mark.parametrize(
-    ("after_ms", "offset", "found"),
+    ("meant_ms", "after_ms", "which", "found"),
     [
-        (-1.0, NO_OFFSET, PROVEN),
-        (-1.0, LAST, NOTHING),
-        (1.0, NO_OFFSET, NOTHING),
-        (1.0, LAST, NOTHING),
-        (1.0, NEWER, UNPROVEN),
-        (1_090.0, LAST, NOTHING),
-        (1_110.0, LAST, UNPROVEN),
-        (1_110.0, NO_OFFSET, NOTHING),
+        (10.0, 8.0, NONE, PROVEN),
+        (10.0, 8.0, LAST, NOTHING),
+        (10.0, 11.0, NONE, NOTHING),
+        (10.0, 11.0, LAST, NOTHING),
+        (10.0, 11.0, NEWER, UNPROVEN),
+        (10.0, 1_100.0, LAST, NOTHING),
+        (10.0, 1_120.0, LAST, UNPROVEN),
+        (10.0, 1_120.0, NONE, NOTHING),
+        # a topic that is made again has the offsets committed since
+        (-5_000.0, 10.0, LAST, NOTHING),
+        (-5_000.0, 10.0, NONE, PROVEN),
     ],
 )
-def test_the_offsets_of_a_topic_go_with_it(
-    recording: Recording, after_ms: float, offset: int, found: list[tuple[str, bool]]
-) -> None:
+def test_the_offsets_of_a_topic_go_with_it(recording, meant_ms, after_ms, which, found):
     """A fault deletes it in 100 ms; a coordinator may learn of that 1,000 ms later."""
     commit, name, _, stored = last_commit(recording)
-    meant_ms = commit.answered_ms + 10.0
-    fault = {"name": "topic.delete", "target": name.rpartition("-")[0], "meant_at_ms": meant_ms}
-    deleted = deletions([{**fault, "injected_at_ms": meant_ms + 100.0}])
-    given = offset if offset == NO_OFFSET else stored + offset
-    asked = fetch(commit, name, given, 10.0 + after_ms - (1.0 if after_ms < 0 else 0.0))
+    times = {"meant_at_ms": commit.answered_ms + meant_ms}
+    times["injected_at_ms"] = times["meant_at_ms"] + 100.0
+    fault = {"name": "topic.delete", "target": name.rpartition("-")[0], **times}
+    offset = {LAST: stored, NEWER: stored + 1, NONE: NO_OFFSET}[which]
+    asked = fetch(commit, name, offset, after_ms)
     before = [s for s in requests(recording) if s.answered_ms <= commit.answered_ms]
     epochs = recording.context.epochs
-    home = epochs.partition_of(GROUP)
-    rows = compared(epochs, before, [asked], home, deleted=deleted)
-    assert [(row["kind"], row["proven"]) for row in rows] == found
-    elsewhere = {"others": deleted[fault["target"]]}
-    rows = compared(epochs, before, [asked], home, deleted=elsewhere)
-    assert bool([*rows]) == (offset != LAST)
-
-
-@ALL
-def test_a_topic_that_is_made_again_has_the_offsets_committed_since(recording: Recording) -> None:
-    commit, name, _, stored = last_commit(recording)
-    deleted = {name.rpartition("-")[0]: Deletion(commit.at_ms - 5_000.0, commit.at_ms - 3_000.0)}
-    epochs = recording.context.epochs
-    for offset, wrong in ((stored, False), (NO_OFFSET, True)):
-        asked = fetch(commit, name, offset, 10.0)
-        before = [s for s in requests(recording) if s.answered_ms <= commit.answered_ms]
+    for topic, expected in (("", found), ("-other", NOTHING if which == LAST else None)):
+        deleted = deletions([fault | {"target": fault["target"] + topic}])
         rows = compared(epochs, before, [asked], epochs.partition_of(GROUP), deleted=deleted)
-        assert bool([*rows]) == wrong
+        told = [(row["kind"], row["proven"]) for row in rows]
+        assert told == expected if expected is not None else told, "as if it were still there"

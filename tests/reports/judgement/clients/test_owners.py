@@ -1,22 +1,15 @@
 """Owners by the clients' own account, in made-up groups and in a recorded one."""
 
-import base64
-import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from kafka_protocol.consumer_protocol import Assignment, TopicPartition
 from kafka_protocol.errors import Error
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.breaches import Breach
-from reports.judgement.clients.assignments import read
 from reports.judgement.clients.ownership import UNTIL_ANSWERED, Owners
-from reports.judgement.logged import LoggedRow
-from reports.judgement.recording import Recording
 from reports.judgement.run.history import EVENTS, ClientEvent
 from tests.recorded.logs import HISTORIES
 from tests.reports.judgement.contexts import compared
@@ -72,6 +65,11 @@ class Group:
         given = event(at_ms, client, "revoked", *numbers)
         self.found += [row for _, row in self.owners.gave_up(given)]
 
+    def commit(self, client: str, at_ms: float, *numbers: int) -> None:
+        given = event(at_ms, client, "committed")
+        rows = self.owners.committed(given, commit(client, at_ms, *numbers))
+        self.found += [row for _, row in rows]
+
     def end(self) -> Found:
         self.found += [row for _, row in self.owners.end()]
         return [(row["kind"], row["proven"]) for row in self.found]
@@ -79,16 +77,10 @@ class Group:
 
 @pytest.mark.parametrize(
     ("after_ms", "expected"),
-    [
-        (-1.0, []),
-        (99.0, []),
-        (101.0, [MAYBE_TWICE]),
-        (999.0, [MAYBE_TWICE]),
-        (1_001.0, [TWICE]),
-        (None, [TWICE]),
-    ],
-)
-def test_a_member_gives_up_before_another_has_it(after_ms: float | None, expected: Found) -> None:
+    [(-1.0, []), (99.0, []), (101.0, [MAYBE_TWICE]), (999.0, [MAYBE_TWICE]), (1_001.0, [TWICE]),
+     (None, [TWICE])],
+)  # fmt: skip
+def test_a_member_gives_up_before_another_has_it(after_ms, expected):
     group = Group()
     group.join("a", 2)
     group.join("b", 2)
@@ -102,7 +94,7 @@ def test_a_member_gives_up_before_another_has_it(after_ms: float | None, expecte
     assert not group.owners.counts
 
 
-def test_a_cooperative_member_keeps_the_rest() -> None:
+def test_a_cooperative_member_keeps_the_rest():
     group = Group()
     for client in ("a", "b"):
         group.join(client, 2)
@@ -116,7 +108,7 @@ def test_a_cooperative_member_keeps_the_rest() -> None:
     assert held == {"a": {"o-0"}, "b": {"o-1", "o-2", "o-3"}}
 
 
-def test_a_member_that_did_not_join_owns_until_it_is_told() -> None:
+def test_a_member_that_did_not_join_owns_until_it_is_told():
     group = Group()
     group.join("b", 2)
     group.assign("b", 2_000, 2, 0, 1)
@@ -126,7 +118,7 @@ def test_a_member_that_did_not_join_owns_until_it_is_told() -> None:
     assert group.end() == []
 
 
-def test_the_second_process_of_an_instance_owns_what_the_first_does() -> None:
+def test_the_second_process_of_an_instance_owns_what_the_first_does():
     group = Group(a="i", second="i")
     group.join("second", 1)
     group.assign("second", 2_000, 1, 0, 1)
@@ -147,85 +139,18 @@ def test_the_second_process_of_an_instance_owns_what_the_first_does() -> None:
         (6_000.0, (0,), []),
     ],
 )
-def test_a_member_that_was_told_commits_no_more(
-    knows_ms: float | None, numbers: tuple[int, ...], expected: Found
-) -> None:
+def test_a_member_that_was_told_commits_no_more(knows_ms, numbers, expected):
     group = Group()
     group.join("b", 2)
     group.assign("b", 2_000, 2, 0, 1)
     if knows_ms is not None:
         group.owners.answered("a", knows_ms)
-    by_a = commit("a", 6_000, *numbers)
-    rows = group.owners.committed(event(6_000, "a", "committed"), by_a)
-    group.found += [row for _, row in rows]
+    group.commit("a", 6_000, *numbers)
     assert group.end() == expected
 
 
-def owned_twice(
-    recording: Recording, rows: Sequence[LoggedRow], events: Iterable[ClientEvent]
-) -> set[tuple[str, bool]]:
-    """Judge a group; return which overlaps of owners there are."""
-    found, _ = compared(rows, events, outages=recording.run.outages)
-    return {(row["kind"], row["proven"]) for row in found if row["kind"] == Breach.OWNED_TWICE}
-
-
-def share_of(name: str, like: str) -> str:
-    """Write an assignment of one partition."""
-    topic, _, number = name.rpartition("-")
-    share = replace(read(Assignment, like), partitions=(TopicPartition(topic, int(number)),))
-    return base64.b64encode(share.encode(0)).decode()
-
-
-@pytest.mark.parametrize("recording", HISTORIES.values(), ids=HISTORIES)
-@pytest.mark.parametrize(
-    ("after_ms", "expected"),
-    [
-        (-10.0, set()),
-        (90.0, set()),
-        (110.0, {MAYBE_TWICE}),
-        (990.0, {MAYBE_TWICE}),
-        (1_010.0, {TWICE}),
-        (5_000.0, {TWICE}),
-    ],
-)
-def test_a_member_of_the_same_generation_is_assigned_what_another_has(
-    recording: Recording, after_ms: float, expected: set[tuple[str, bool]]
-) -> None:
-    """The lie is on both sides: to the SyncGroup that was answered, and to what the client says."""
-    rows = list(recording.rows_by_group["static"])
-    events = list(recording.events_by_group["static"])
-    # static-2 is assigned partitions for the first time when all members are there
-    assigned = [one for one in events if one.event == "assigned"]
-    former = next(one for one in assigned if one.client == "static-2")
-    owner = next(
-        one for one in assigned if one.client == "static-3" and abs(one.at_ms - former.at_ms) < 100
-    )
-    at = max(
-        at
-        for at, row in enumerate(rows)
-        if row["template"] is None
-        and (row["api"], row["client_id"], row["error_code"]) == ("SYNC_GROUP", "static-3", 0)
-        and row["at_ms"] < former.at_ms
-    )
-    name = min(former.partitions)
-    response = json.loads(rows[at]["response"])
-    response["assignment"] = share_of(name, response["assignment"])
-    rows[at] = {**rows[at], "response": json.dumps(response)}
-    owner_too = replace(owner, at_ms=former.at_ms + 20, partitions=frozenset([name]))
-    gives_up = replace(
-        former,
-        at_ms=owner_too.at_ms + after_ms,
-        order=EVENTS.index("revoked"),
-        partitions=frozenset([name]),
-    )
-    both = [owner_too if one is owner else one for one in events]
-    assert owned_twice(recording, rows, [*both, gives_up]) == expected
-
-
 @pytest.mark.parametrize(("again", "expected"), [((0,), []), ((1,), [TWICE])])
-def test_a_member_that_is_assigned_it_again_owns_it(
-    again: tuple[int, ...], expected: Found
-) -> None:
+def test_a_member_that_is_assigned_it_again_owns_it(again, expected):
     """Its client said nothing of what it lost: some report no loss."""
     group = Group()
     group.join("b", 2)
@@ -235,9 +160,7 @@ def test_a_member_that_is_assigned_it_again_owns_it(
     for client in ("a", "b"):
         group.join(client, 3)
     group.assign("a", 5_600, 3, *again)
-    by_a = commit("a", 6_000, 0)
-    rows = group.owners.committed(event(6_000, "a", "committed"), by_a)
-    group.found += [row for _, row in rows]
+    group.commit("a", 6_000, 0)
     assert group.end() == expected
 
 
@@ -248,9 +171,7 @@ REMOVAL = HISTORIES["removal-3.9.1-java"]
     ("late_ms", "expected"),
     [(0.0, set()), (80.0, set()), (500.0, {MAYBE_TWICE}), (2_000.0, {TWICE})],
 )
-def test_a_recorded_member_that_gives_up_too_late(
-    late_ms: float, expected: set[tuple[str, bool]]
-) -> None:
+def test_a_recorded_member_that_gives_up_too_late(late_ms, expected):
     """Java's coordinator, eager members: what moves is revoked after it was assigned to another."""
     events = list(REMOVAL.events_by_group["static"])
     revoked, assigned = handover(events)
@@ -261,7 +182,10 @@ def test_a_recorded_member_that_gives_up_too_late(
         for one in later:  # its next assignment comes after that, as long as it is known
             if one.event == "assigned" and revoked.at_ms < one.at_ms <= events[at].at_ms:
                 events.remove(one)
-    assert owned_twice(REMOVAL, REMOVAL.rows_by_group["static"], events) == expected
+    rows = REMOVAL.rows_by_group["static"]
+    found, _ = compared(rows, events, outages=REMOVAL.run.outages)
+    overlaps = [(row["kind"], row["proven"]) for row in found if row["kind"] == Breach.OWNED_TWICE]
+    assert {*overlaps} == expected
 
 
 def handover(events: list[ClientEvent]) -> tuple[ClientEvent, ClientEvent]:
@@ -275,7 +199,7 @@ def handover(events: list[ClientEvent]) -> tuple[ClientEvent, ClientEvent]:
     raise LookupError("nothing moves")
 
 
-def test_answers_that_say_that_a_member_is_out() -> None:
+def test_answers_that_say_that_a_member_is_out():
     """Clients passes on what a recorded broker answered: after a duplicate, the first is out."""
     recording = HISTORIES["duplicate-4.3.0"]
     rows, events = recording.rows_by_group["static"], recording.events_by_group["static"]

@@ -43,27 +43,26 @@ def judged(
 
 
 @pytest.mark.parametrize(
-    ("seconds", "proven"), [(1, None), (2, False), (4, False), (5, True), (20, True)]
+    ("other", "proven"),
+    [
+        ({"seconds": 1}, None),
+        ({"seconds": 2}, False),
+        ({"seconds": 4}, False),
+        # a coordinator that answers others for five seconds does not stand still
+        ({"seconds": 5}, True),
+        ({"seconds": 20}, True),
+        ({"member_id": "another"}, None),
+        ({"sent_after_ms": 1}, None),
+        ({"until_ms": -1}, None),
+        ({"silent": True}, None),
+    ],
+    ids=str,
 )
-def test_a_removed_members_request_is_answered(
-    recording: Recording, seconds: int, proven: bool | None
-) -> None:
-    """A coordinator that answers others for five seconds does not stand still."""
+def test_a_removed_members_request_is_answered(recording, other, proven):
+    """But where its member was not removed, or later; or where the coordinator answers nobody."""
     rows = recording.rows_by_group[GROUP]
     member_id, answered_ms = first_to_leave(rows)
-    at_ms, sent_ms = seconds_after(answered_ms, seconds), answered_ms - 500
-    found = judged(recording, rows, at_ms=at_ms, sent_at_ms=sent_ms, member_id=member_id)
-    assert found == ([] if proven is None else [(Breach.NEVER_ANSWERED, proven)])
-
-
-@pytest.mark.parametrize(
-    "other", [{"member_id": "another"}, {"sent_after_ms": 1}, {"until_ms": -1}, {"silent": True}]
-)
-def test_a_request_may_have_no_answer(recording: Recording, other: dict[str, Any]) -> None:
-    """Its member was not removed, or at another time; or the coordinator answered nobody."""
-    rows = recording.rows_by_group[GROUP]
-    member_id, answered_ms = first_to_leave(rows)
-    at_ms = seconds_after(answered_ms, 20)
+    at_ms = seconds_after(answered_ms, other.get("seconds", 20))
     found = judged(
         recording,
         rows,
@@ -72,13 +71,11 @@ def test_a_request_may_have_no_answer(recording: Recording, other: dict[str, Any
         sent_at_ms=answered_ms + other.get("sent_after_ms", -500),
         member_id=other.get("member_id", member_id),
     )
-    assert found == []
+    assert found == ([] if proven is None else [(Breach.NEVER_ANSWERED, proven)])
 
 
 @pytest.mark.parametrize(("instance", "proven"), [("c", False), ("ghost", None), ("a", None)])
-def test_an_operator_names_the_instance(
-    recording: Recording, instance: str, proven: bool | None
-) -> None:
+def test_an_operator_names_the_instance(recording, instance, proven):
     """A batch that removes c and d, and finds no ghost; the group ends some seconds later."""
     rows = recording.rows_by_group["removal"]
     requests = Requests.of(Chunk.of(rows)).observed
@@ -94,7 +91,7 @@ def test_an_operator_names_the_instance(
     assert found == ([] if proven is None else [(Breach.NEVER_ANSWERED, proven)])
 
 
-def test_a_line_of_the_history() -> None:
+def test_a_line_of_the_history():
     line = Said(
         at_ms=20.0, member="g-b", group="g", event="unanswered", api="SYNC_GROUP",
         sent_at_ms=10.0, member_id="b-1", instance_id="b",
@@ -104,7 +101,7 @@ def test_a_line_of_the_history() -> None:
     )
 
 
-def test_groups_with_nothing_else_wrong() -> None:
+def test_groups_with_nothing_else_wrong():
     never = Breach.NEVER_ANSWERED.value
     wrong = [("g", never), ("g", never), ("both", never), ("both", "late"), ("other", "late")]
     found = [Finding(kind, group, 0.0, 0.0, 0.0, "", "", "1", 1) for group, kind in wrong]

@@ -1,9 +1,7 @@
 """Histories that were cut: recorded ones, without some of their lines."""
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +12,6 @@ from reports.judgement.recording import Recording
 from reports.judgement.run.history import ClientEvent, in_order
 from reports.judgement.run.run_folder import RunFolder
 from tests.reports.judgement.clients.test_comparison import ALL, GROUP, events_of
-from tests.reports.page_run import made_up
 
 Events = Sequence[ClientEvent]
 
@@ -55,14 +52,14 @@ def without(event: str | None) -> Callable[[Events], Events]:
     [part(0.0), part(0.5), part(0.9), without(None), without("created"), without("committed")],
     ids=["empty", "half", "tenth", "client", "created", "committed"],
 )
-def test_a_history_that_was_cut(recording: Recording, cut: Callable[[Events], Events]) -> None:
+def test_a_history_that_was_cut(recording, cut):
     events = sorted(events_of(recording), key=in_order)
     assert doubts(recording, events) == []
     assert doubts(recording, cut(events)) != []
 
 
 @ALL
-def test_a_client_that_never_says_how_it_ended(recording: Recording) -> None:
+def test_a_client_that_never_says_how_it_ended(recording):
     events = sorted(events_of(recording), key=in_order)
     last = [one for one in events if one.client == "static-0" and one.event == "created"][-1]
     ends = ("closing", "closed", "killed", "fenced")
@@ -72,19 +69,15 @@ def test_a_client_that_never_says_how_it_ended(recording: Recording) -> None:
 
 
 @ALL
-def test_a_member_of_java_does_not_report_commits(recording: Recording) -> None:
-    events = [one for one in sorted(events_of(recording), key=in_order) if one.event != "committed"]
+@pytest.mark.parametrize("kind", ["java", None])
+def test_members_of_java_and_clients_that_are_no_members_report_less(recording, kind):
+    """Java's report no commits; others have no history at all."""
+    every = sorted(events_of(recording), key=in_order)
+    events = [one for one in every if kind and one.event != "committed"]
     assert doubts(recording, events) != []
-    members = dict.fromkeys(recording.context.members, "java")
+    members = dict.fromkeys(recording.context.members, kind) if kind else {}
     judge = replace(recording.context, members=members)
     tables = check_rows(judge, GROUP, recording.rows_by_group[GROUP], events)
-    assert [row for name, row in tables if name == "breaches"] == []
-
-
-@ALL
-def test_clients_that_are_no_members_have_no_history(recording: Recording) -> None:
-    judge = replace(recording.context, members={})
-    tables = check_rows(judge, GROUP, recording.rows_by_group[GROUP], [])
     assert [row for name, row in tables if name == "breaches"] == []
 
 
@@ -92,19 +85,12 @@ def test_clients_that_are_no_members_have_no_history(recording: Recording) -> No
     ("said", "there", "expected"),
     [(True, False, "unknown"), (True, True, "pass"), (False, False, "pass"), (None, False, "pass")],
 )
-def test_a_history_that_is_gone(
-    said: bool | None, there: bool, expected: str, tmp_path: Path
-) -> None:
+def test_a_history_that_is_gone(said, there, expected, made):
     """Runs from before the environment said whether they have one stay as they are."""
-    made = made_up(tmp_path / "run")
+    made.environment |= {} if said is None else {"client_history": said}
     _, _, data, *_ = made.finish()
-    environment = made.folder / "environment.json"
-    content = json.loads(environment.read_text())
-    environment.write_text(json.dumps(content | ({} if said is None else {"client_history": said})))
-    history = made.folder / "history.jsonl"
-    history.unlink(missing_ok=True)
     if there:
-        history.write_text("")
+        (made.folder / "history.jsonl").write_text("")
     judged = verdict.evaluate(RunFolder(made.folder), data, "4.3")
     assert judged["verdict"] == expected
     gone = ["the client history is gone: history.jsonl"]

@@ -82,7 +82,7 @@ def epoch_events(found: CoordinatorEpochs, groups: dict[str, list[Row]]) -> list
     return sorted(lines)
 
 
-def test_a_redundant_load_begins_no_epoch() -> None:
+def test_a_redundant_load_begins_no_epoch():
     lines = [(10, STARTING)]
     in_vain = {
         3: "The coordinator __consumer_offsets-3 is already active.",
@@ -100,7 +100,7 @@ def test_a_redundant_load_begins_no_epoch() -> None:
     ]
 
 
-def test_each_broker_process_ends_with_its_last_line_or_its_shutdown() -> None:
+def test_each_broker_process_ends_with_its_last_line_or_its_shutdown():
     down = [(90, f"Shutting down. ({SERVICE})"), (99, f"Shutdown complete. ({SERVICE})")]
     found = read(b1=[(10, STARTING), (20, empty("g")), (80, STARTING), *down])
     assert epoch_events(*found) == [
@@ -111,7 +111,7 @@ def test_each_broker_process_ends_with_its_last_line_or_its_shutdown() -> None:
     ]
 
 
-def test_a_group_without_a_partition_line_has_the_partition_of_its_hash() -> None:
+def test_a_group_without_a_partition_line_has_the_partition_of_its_hash():
     partitions = range(6)
     lines = [(10 + partition, loaded(0, partition)) for partition in partitions]
     found, _ = read(b1=[(5, STARTING), *lines])
@@ -120,7 +120,7 @@ def test_a_group_without_a_partition_line_has_the_partition_of_its_hash() -> Non
     assert {group: found.partition_of(group) for group in placed} == placed
 
 
-def test_an_epoch_is_loaded_by_one_broker_once_per_process() -> None:
+def test_an_epoch_is_loaded_by_one_broker_once_per_process():
     epochs, groups = read(
         b1=[(10, STARTING)]
         + [(30 + p, loaded(7, p)) for p in range(4)]

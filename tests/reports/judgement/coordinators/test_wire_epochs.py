@@ -25,16 +25,13 @@ def kinds(epochs: WireEpochs) -> list[tuple[str, str]]:
     return [(event.broker, event.kind) for event in epochs.events]
 
 
-def test_a_broker_that_serves_all_the_time_needs_no_epochs() -> None:
-    assert wire_epochs([mark("1", SERVES, at) for at in range(0, 9_000, 1_000)]).events == ()
-
-
-def test_a_broker_that_answers_heartbeats_too_needs_none() -> None:
-    marks = [mark("1", SERVES, 0.0), mark("1", THERE, 1_000.0), mark("1", THERE, 2_000.0)]
+@pytest.mark.parametrize("says", [SERVES, THERE])
+def test_a_broker_that_answers_all_the_time_needs_no_epochs(says):
+    marks = [mark("1", SERVES, 0.0), mark("1", says, 1_000.0), mark("1", says, 2_000.0)]
     assert wire_epochs(marks).events == ()
 
 
-def test_a_request_without_an_answer_may_be_the_first_that_a_coordinator_served() -> None:
+def test_a_request_without_an_answer_may_be_the_first_that_a_coordinator_served():
     marks = [mark("1", ABSENT, 1_000.0), mark("1", OPEN, 2_000.0), mark("1", SERVES, 5_000.0)]
     loaded = wire_epochs(marks).events[1]
     assert (loaded.earliest_ms, loaded.latest_ms) == (1_000.0, 5_002.0)
@@ -43,14 +40,12 @@ def test_a_request_without_an_answer_may_be_the_first_that_a_coordinator_served(
 
 
 @pytest.mark.parametrize("following", [[], [mark("2", SERVES, 3_000.0)]])
-def test_a_request_without_an_answer_says_nothing_of_a_broker_by_itself(
-    following: list[Mark],
-) -> None:
+def test_a_request_without_an_answer_says_nothing_of_a_broker_by_itself(following):
     marks = [mark("2", SERVES, 1_000.0), *following]
     assert wire_epochs([*marks, mark("1", OPEN, 2_000.0)]) == wire_epochs(marks)
 
 
-def test_a_load_lies_between_the_answers_that_show_it() -> None:
+def test_a_load_lies_between_the_answers_that_show_it():
     epochs = wire_epochs([mark("1", ABSENT, 1_000.0), mark("1", SERVES, 5_000.0)])
     assert kinds(epochs) == [("1", "loading"), ("1", "loaded")]
     loaded = epochs.events[1]
@@ -59,7 +54,7 @@ def test_a_load_lies_between_the_answers_that_show_it() -> None:
     assert not loaded.is_logged
 
 
-def test_a_failover_is_an_unload_and_a_load() -> None:
+def test_a_failover_is_an_unload_and_a_load():
     marks = [mark("1", SERVES, 1_000.0), mark("2", ABSENT, 2_000.0)]
     marks += [mark("1", ABSENT, 3_000.0), mark("2", SERVES, 6_000.0)]
     epochs = wire_epochs(marks)
@@ -72,7 +67,7 @@ def test_a_failover_is_an_unload_and_a_load() -> None:
     assert [epochs.incarnation(*at) for at in times] == [0, 1, 0, 2]
 
 
-def test_a_broker_that_takes_over_unseen_has_loaded_before_its_first_answer() -> None:
+def test_a_broker_that_takes_over_unseen_has_loaded_before_its_first_answer():
     epochs = wire_epochs([mark("1", SERVES, 1_000.0), mark("2", SERVES, 9_000.0)])
     loaded = [event for event in epochs.events if event.kind == "loaded"]
     assert [event.broker for event in loaded] == ["1", "2"]
@@ -80,28 +75,25 @@ def test_a_broker_that_takes_over_unseen_has_loaded_before_its_first_answer() ->
 
 
 @pytest.mark.parametrize(
-    ("restarts", "loads"), [((), 0), ((("1", 4_000.0),), 2), ((("2", 4e3),), 0)]
-)
-def test_a_broker_that_was_restarted_loads_again(
-    restarts: tuple[tuple[str, float], ...], loads: int
-) -> None:
-    marks = [mark("1", SERVES, at) for at in (1_000.0, 2_000.0, 8_000.0)]
-    assert len(wire_epochs(marks, restarts).loads) == loads
+    ("answers", "restarts", "loads"),
+    [
+        ([("1", SERVES, 1), ("1", SERVES, 2), ("1", SERVES, 8)], (), []),
+        ([("1", SERVES, 1), ("1", SERVES, 2), ("1", SERVES, 8)], (("2", 4e3),), []),
+        ([("1", SERVES, 1), ("1", SERVES, 2), ("1", SERVES, 8)], (("1", 4e3),), ["1", "1"]),
+        ([("1", SERVES, 1), ("2", SERVES, 2), ("2", SERVES, 3), ("1", SERVES, 4)], (),
+         ["1", "2", "1"]),
+        ([("1", SERVES, 1), ("2", SERVES, 2), ("1", SERVES, 2.5), ("2", SERVES, 3),
+          ("1", ABSENT, 3.5)], (), ["1", "2"]),
+    ],
+    ids=["goes on", "another was restarted", "restarted", "answers again after another did",
+         "goes on from memory beside its successor"],
+)  # fmt: skip
+def test_which_brokers_load_the_group(answers, restarts, loads):
+    marks = [mark(broker, says, at_s * 1_000.0) for broker, says, at_s in answers]
+    assert [load.broker for load in wire_epochs(marks, restarts).loads] == loads
 
 
-def test_one_that_answers_again_after_another_did_has_loaded_again() -> None:
-    marks = [mark("1", SERVES, 1e3), mark("2", SERVES, 2e3), mark("2", SERVES, 3e3)]
-    epochs = wire_epochs([*marks, mark("1", SERVES, 4_000.0)])
-    assert [load.broker for load in epochs.loads] == ["1", "2", "1"]
-
-
-def test_one_that_goes_on_from_memory_beside_its_successor_has_not() -> None:
-    marks = [mark("1", SERVES, 1e3), mark("2", SERVES, 2e3), mark("1", SERVES, 2_500.0)]
-    epochs = wire_epochs([*marks, mark("2", SERVES, 3e3), mark("1", ABSENT, 3_500.0)])
-    assert [load.broker for load in epochs.loads] == ["1", "2"]
-
-
-def test_a_heartbeat_without_error_may_come_while_the_group_is_loaded() -> None:
+def test_a_heartbeat_without_error_may_come_while_the_group_is_loaded():
     """GroupCoordinator.doHeartbeat: `the group is still loading, so respond just blindly`."""
     marks = [mark("1", ABSENT, 1e3), mark("1", THERE, 1_100.0), mark("1", LOADS, 1_200.0)]
     marks += [mark("1", THERE, 1_300.0), mark("1", LOADS, 1_400.0), mark("1", SERVES, 2_000.0)]
@@ -110,7 +102,7 @@ def test_a_heartbeat_without_error_may_come_while_the_group_is_loaded() -> None:
     assert epochs.events[1].earliest_ms == 1_400.0
 
 
-def test_answers_that_overlap_show_no_more_changes_than_they_have_to() -> None:
+def test_answers_that_overlap_show_no_more_changes_than_they_have_to():
     waits = marks_of(1_000.0, "1", SERVES, 1_000.0, 3_000.0, 4_500.0)
     epochs = wire_epochs([*waits, mark("1", ABSENT, 900.0, 200.0), mark("1", LOADS, 1_150.0)])
     assert kinds(epochs) == [("1", "loading"), ("1", "loaded")]

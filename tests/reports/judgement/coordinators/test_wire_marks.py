@@ -33,42 +33,35 @@ def every_second(seconds: Iterable[int], broker: str = "1") -> list[Mark]:
     return [seen(1_000.0 * second, broker) for second in seconds]
 
 
-def seconds_of(answers: Iterable[Mark], restarts_ms: Sequence[float] = ()) -> list[float]:
-    """Return the seconds of the answers that tell."""
-    return [one.at_ms / 1_000 for one in telling(sorted(answers), restarts_ms)]
+NEAR = [one for one in range(100) if abs(one - 50) <= MARKS_NEAR_MS / 1_000]
+AWAY = [
+    *every_second(range(50)), seen(50_000.0, says=ABSENT), *every_second(range(51, 100))
+]  # fmt: skip
+TWO_BROKERS = [*every_second(range(40)), *every_second(range(40, 80), "2")]
+UNANSWERED = [
+    *every_second(range(30)), seen(30_000.0, "2", OPEN), *every_second(range(31, 60), "2")
+]  # fmt: skip
 
 
-def test_of_a_coordinator_that_goes_on_the_first_and_the_last_answer_tell() -> None:
-    assert seconds_of(every_second(range(100))) == [0, 99]
+@pytest.mark.parametrize(
+    ("answers", "restarts_ms", "tell"),
+    [
+        (every_second(range(100)), [], [0, 99]),
+        (AWAY, [], [0, *NEAR, 99]),
+        (TWO_BROKERS, [], [0, 39, 40, 79]),
+        # else a load before that request would seem to lie before a much later answer
+        (UNANSWERED, [], [0, 29, 30, 31, 59]),
+        (every_second(range(100)), [50_500.0], [0, 50, 51, 99]),
+    ],
+    ids=["one goes on", "near one that is away", "another broker", "after one without an answer",
+         "around a restart"],
+)  # fmt: skip
+def test_which_answers_tell(answers, restarts_ms, tell):
+    """By the second at which they come."""
+    assert [one.at_ms / 1_000 for one in telling(sorted(answers), restarts_ms)] == tell
 
 
-def test_answers_of_a_broker_near_one_that_is_away_tell() -> None:
-    away = seen(50_000.0, says=ABSENT)
-    near = [one for one in range(100) if abs(one - 50) <= MARKS_NEAR_MS / 1_000 and one != 50]
-    answers = [one for one in every_second(range(100)) if one.at_ms != away.at_ms]
-    assert seconds_of([*answers, away]) == sorted([0, *near, 50, 99])
-
-
-def test_answers_before_and_after_those_of_another_broker_tell() -> None:
-    answers = [*every_second(range(40)), *every_second(range(40, 80), "2")]
-    assert seconds_of(answers) == [0, 39, 40, 79]
-
-
-def test_the_first_answer_after_a_request_without_one_tells() -> None:
-    """Else a load before that request would seem to lie before a much later answer."""
-    answers = [
-        *every_second(range(30)),
-        seen(30_000.0, "2", OPEN),
-        *every_second(range(31, 60), "2"),
-    ]
-    assert seconds_of(answers) == [0.0, 29.0, 30.0, 31.0, 59.0]
-
-
-def test_answers_around_a_restart_tell() -> None:
-    assert seconds_of(every_second(range(100)), [50_500.0]) == [0, 50, 51, 99]
-
-
-def test_what_is_near_the_end_of_what_is_known_waits_for_what_follows() -> None:
+def test_what_is_near_the_end_of_what_is_known_waits_for_what_follows():
     found = telling(every_second(range(100)), (), known_ms=98_500.0)
     first_open_s = 94  # after 98.5 s less MARKS_NEAR_MS
     assert [one.at_ms / 1_000 for one in found] == [0, *range(first_open_s, 100)]
@@ -94,7 +87,7 @@ def cut(rows: Sequence[tuple[Any, ...]], sizes: random.Random) -> Iterator[Chunk
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_chunk_by_chunk_the_epochs_are_those_of_the_whole(seed: int) -> None:
+def test_chunk_by_chunk_the_epochs_are_those_of_the_whole(seed):
     mixed = random.Random(seed)
     answers, at_ms, broker = [], 1_000.0, "1"
     for _ in range(300):
@@ -108,7 +101,7 @@ def test_chunk_by_chunk_the_epochs_are_those_of_the_whole(seed: int) -> None:
     assert epochs_of(cut(rows, mixed), restarts) == whole
 
 
-def test_answers_that_are_unreadable_or_tell_nothing_do_not_count() -> None:
+def test_answers_that_are_unreadable_or_tell_nothing_do_not_count():
     rows = [row(seen(1_000.0), 1), row(seen(3_000.0), 3)]
     away = row(seen(2_000.0, says=ABSENT), 2)
     at = REQUEST.index

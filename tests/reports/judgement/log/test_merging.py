@@ -78,7 +78,7 @@ def result(lines: dict[Split, list[bytes]], parser: Parser) -> Result:
 
 @pytest.mark.parametrize("numbered", [True, False])
 @pytest.mark.parametrize("seed", range(25))
-def test_any_cut_gives_the_rows_of_the_whole(numbered: bool, seed: int) -> None:
+def test_any_cut_gives_the_rows_of_the_whole(numbered, seed):
     chance = random.Random(seed)
     parser = PARSERS[numbered]
     log = altered(LOGS[numbered], numbered, chance)
@@ -91,39 +91,32 @@ def test_any_cut_gives_the_rows_of_the_whole(numbered: bool, seed: int) -> None:
                ) == len(log)  # fmt: skip
 
 
-@pytest.mark.parametrize("cuts", [[], [50], [20, 50, 60, 61]])
-def test_both_lines_of_one_serial_number_are_lost_wherever_the_log_is_cut(cuts: list[int]) -> None:
-    """Nobody knows which of them was added."""
+CUTS = pytest.mark.parametrize("cuts", [[], [50], [20, 50, 60, 61]])
+
+
+@CUTS
+@pytest.mark.parametrize("is_rejected", [False, True])
+def test_both_lines_of_one_serial_number_are_lost_wherever_the_log_is_cut(is_rejected, cuts):
+    """Nobody knows which of them was added. Each is lost once, though it is rejected, too."""
     log = LOGS[True][:100]
-    place = next(at for at, line in enumerate(log) if at and "Completed request" not in line)
+    place = next(n for n, one in enumerate(log) if n and ("Completed req" in one) is is_rejected)
+    assert place < 50
+    if is_rejected:
+        log[place] = log[place].replace('"errorCode":', '"error":', 1)
     log.insert(60, log[place])
     tables, _ = result(cut(log, cuts), PARSERS[True])
-    assert place < 50
-    twice = [row["line"] for row in tables["lost"] if "stands twice" in row["what"]]
-    assert sorted(twice) == [place + 1, 61]
+    twice = sorted(row["line"] for row in tables["lost"] if "stands twice" in row["what"])
+    assert twice == [place + 1, 61]
+    unreadable = [row["line"] for row in tables["requests"] if not row["readable"]]
+    assert unreadable == (twice if is_rejected else [])
 
 
-@pytest.mark.parametrize("cuts", [[], [50], [20, 50, 60, 61]])
-def test_the_second_of_one_request_is_rejected_wherever_the_log_is_cut(cuts: list[int]) -> None:
+@CUTS
+def test_the_second_of_one_request_is_rejected_wherever_the_log_is_cut(cuts):
     log = LOGS[True][:100]
     place = next(at for at, line in enumerate(log) if "Completed request" in line)
     head = log[60].split(" ", 3)[:3]
     log[60] = " ".join([*head, log[place].split(" ", 3)[3]])
     tables, _ = result(cut(log, cuts), PARSERS[True])
-    unreadable = [row["line"] for row in tables["requests"] if not row["readable"]]
-    assert unreadable == [61]
+    assert [row["line"] for row in tables["requests"] if not row["readable"]] == [61]
     assert [row["line"] for row in tables["coverage"] if row["status"] == "rejected"] == [61]
-
-
-def test_a_line_that_is_rejected_and_doubtful_is_lost_once() -> None:
-    log = LOGS[True][:100]
-    place = next(at for at, line in enumerate(log) if "Completed request" in line)
-    log[place] = log[place].replace('"errorCode":', '"error":', 1)
-    log.insert(60, log[place])
-    tables, _ = result(cut(log, [50]), PARSERS[True])
-    assert place < 50
-    assert [row["line"] for row in tables["requests"] if not row["readable"]] == [place + 1, 61]
-    assert sorted(row["line"] for row in tables["lost"] if "twice" in row["what"]) == [
-        place + 1,
-        61,
-    ]

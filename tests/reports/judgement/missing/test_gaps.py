@@ -1,17 +1,21 @@
-"""Which holes in the evidence a kill accounts for."""
+"""Which holes in the evidence a kill accounts for, and clocks that are off."""
 
 from math import inf
 
 import pytest
 
-from reports.judgement.log.split_rows import END_MISSING, START_MISSING
+from reports.judgement import verdict
+from reports.judgement.log.split_rows import END_MISSING, START_MISSING, ends_of_brokers
 from reports.judgement.missing.gaps import (
     gap,
     possible_deletions,
     unlogged,
     without_cuts,
     without_kills,
+    wrong_clocks,
 )
+from reports.judgement.recording import Recording
+from reports.judgement.results import Results
 from reports.judgement.run.disturbance import Disturbance, Source
 
 
@@ -19,40 +23,41 @@ def lost(line: int, at_ms: float, what: str = END_MISSING, broker: str = "2") ->
     return gap(broker, line, at_ms, what)
 
 
-def test_a_kill_explains_the_end_of_a_log_and_a_line_cut_off() -> None:
-    cut_off = lost(102, 5_001, "line not understood: 37 17952")
-    assert without_kills([lost(101, 5_000), cut_off], {("2", 5_010): 101}) == []
+END, LATER, OF_ANOTHER = lost(101, 5_000), lost(160, 9_000), lost(80, 5_000, broker="3")
+CUT_OFF = lost(102, 5_001, "line not understood: 37 17952")
+HOLE = "3 lines missing before serial number 35"
+KILL, LATER_KILL = {("2", 5_010): 101}, {("2", 9_010): 160}
 
 
-def test_a_kill_explains_one_process_of_one_log() -> None:
-    gaps = [lost(101, 5_000), lost(160, 9_000), lost(80, 5_000, broker="3")]
-    assert without_kills(gaps, {("2", 5_010): 101}) == gaps[1:]
-    assert without_kills(gaps, {("2", 5_010): 101, ("2", 9_010): 160}) == gaps[2:]
-    # a process that ended by itself before the one that was killed
-    assert without_kills(gaps[:2], {("2", 9_010): 160}) == gaps[:1]
-
-
-@pytest.mark.parametrize("line", [90, 101])
-def test_lines_that_are_missing_before_the_kill_stay_a_gap(line: int) -> None:
-    hole = lost(line, 4_900, "3 lines missing before serial number 35")
-    assert without_kills([hole, lost(101, 5_000)], {("2", 5_010): 101}) == [hole]
-
-
-def test_a_kill_does_not_explain_a_log_that_ends_after_it() -> None:
-    later = [lost(101, 7_000)]
-    assert without_kills(later, {("2", 5_000): 101}) == later
+@pytest.mark.parametrize(
+    ("gaps", "kills", "left"),
+    [
+        ([END, CUT_OFF], KILL, []),
+        ([END, LATER, OF_ANOTHER], KILL, [LATER, OF_ANOTHER]),
+        ([END, LATER, OF_ANOTHER], KILL | LATER_KILL, [OF_ANOTHER]),
+        ([END, LATER], LATER_KILL, [END]),
+        ([lost(90, 4_900, HOLE), END], KILL, [lost(90, 4_900, HOLE)]),
+        ([lost(101, 4_900, HOLE), END], KILL, [lost(101, 4_900, HOLE)]),
+        ([lost(101, 7_000)], {("2", 5_000): 101}, [lost(101, 7_000)]),
+    ],
+    ids=["its end, and a line cut off", "one process of one log", "two processes",
+         "a process that ended by itself before", "lines missing before", "just before",
+         "a log that ends after the kill"],
+)  # fmt: skip
+def test_what_a_kill_explains(gaps, kills, left):
+    assert without_kills(gaps, kills) == left
 
 
 @pytest.mark.parametrize(("lines", "whole"), [(90, True), (101, True), (102, False), (200, False)])
-def test_the_journal_knows_how_long_a_log_was_at_a_kill(lines: int, *, whole: bool) -> None:
+def test_the_journal_knows_how_long_a_log_was_at_a_kill(lines, whole):
     end = [lost(101, 5_000)]
     assert without_kills(end, {("2", 5_500.0): lines}) == ([] if whole else end)
 
 
-def test_a_broker_that_did_not_shut_down_ends_one_process_of_one_log() -> None:
+def test_a_broker_that_did_not_shut_down_ends_one_process_of_one_log():
     cut_off = lost(161, 9_001, "line not understood: 37 17952")
-    gaps = [lost(101, 5_000), lost(160, 9_000), cut_off, lost(80, 5_000, broker="3")]
-    assert without_cuts(gaps, {"2"}) == [gaps[0], gaps[3]]
+    gaps = [END, LATER, cut_off, OF_ANOTHER]
+    assert without_cuts(gaps, {"2"}) == [END, OF_ANOTHER]
     assert without_cuts(gaps, set()) == gaps
 
 
@@ -65,17 +70,17 @@ def test_a_broker_that_did_not_shut_down_ends_one_process_of_one_log() -> None:
         (START_MISSING, inf),
     ],
 )
-def test_a_gap_concerns_all_groups_at_one_time_or_from_then_on(what: str, until_ms: float) -> None:
+def test_a_gap_concerns_all_groups_at_one_time_or_from_then_on(what, until_ms):
     one = lost(1, 5_000.0, what)
     assert (one.from_ms, one.until_ms, one.groups) == (5_000.0, until_ms, None)
 
 
-def test_a_line_without_a_readable_time_may_stand_anywhere() -> None:
+def test_a_line_without_a_readable_time_may_stand_anywhere():
     one = gap("2", 1, None, "line not understood: \0\0")
     assert (one.from_ms, one.until_ms) == (-inf, inf)
 
 
-def test_requests_that_are_missing_concern_their_group_at_that_time() -> None:
+def test_requests_that_are_missing_concern_their_group_at_that_time():
     row = {"broker": "2", "line": 1, "from_ms": 4_000.0, "at_ms": 5_000.0, "what": "1 request"}
     found = unlogged({**row, "group": "g", "sure": True})
     assert found.source is Source.REQUESTS
@@ -90,7 +95,7 @@ def test_requests_that_are_missing_concern_their_group_at_that_time() -> None:
         "Removed 3 offsets associated with deleted partitions: audit-0, audit-12.",
     ],
 )
-def test_offsets_that_go_with_a_deleted_topic_are_no_gap(message: str) -> None:
+def test_offsets_that_go_with_a_deleted_topic_are_no_gap(message):
     row = {"broker": "1", "line": 1, "at_ms": 1.0, "template": "offsets_removed"}
     gaps = lambda text, *topics: [*possible_deletions([row | {"message": text}], topics)]
     assert gaps(message, "audit") == []
@@ -102,8 +107,54 @@ def test_offsets_that_go_with_a_deleted_topic_are_no_gap(message: str) -> None:
     assert len(gaps(long, "audit")) == 1, "beyond what is quoted"
 
 
-def test_groups_that_are_deleted_are_a_gap_whatever_they_are_called() -> None:
+def test_groups_that_are_deleted_are_a_gap_whatever_they_are_called():
     text = "The following groups were deleted: audit-1, billing. A total of 3 offsets were removed."
     row = {"broker": "1", "line": 1, "at_ms": 1.0, "template": "groups_deleted", "message": text}
     (one,) = possible_deletions([row], {"audit"})
     assert (one.from_ms, one.until_ms, one.groups) == (1.0, inf, None)
+
+
+# clocks that are off: nothing is proven, and the verdict says so
+
+
+def ends(recording: Recording, shift_ms: float = 0.0) -> dict[str, float]:
+    rows = recording.logs.merged.processes
+    return {broker: at_ms + shift_ms for broker, at_ms in ends_of_brokers(rows, []).items()}
+
+
+@pytest.mark.parametrize("off_ms", [-5_000, -1_500, 0, 500, 5_000])
+def test_a_clock_that_is_off_is_a_gap_of_the_whole_log(recording, off_ms):
+    found = [*wrong_clocks(ends(recording, off_ms), recording.run)]
+    wrong = abs(off_ms) > 1_000
+    assert [gap.broker for gap in found] == (list("123") if wrong else [])
+    assert all(("behind" in gap.cause) == (off_ms < 0) for gap in found)
+
+
+@pytest.mark.parametrize(("beside_ms", "wrong"), [(0, 0), (999, 0), (1_001, 2), (1_900, 2)])
+def test_the_bound_is_exact(recording, beside_ms, wrong):
+    began_ms, over_ms = recording.run.teardown or (0.0, 0.0)
+    ended = {"1": began_ms - beside_ms, "2": over_ms + beside_ms}
+    assert len([*wrong_clocks(ended, recording.run)]) == wrong
+
+
+def test_nothing_is_proven_then(recording):
+    row = {"requests": 1, "explained": 1, "max_rebalance_timeout_ms": 3_000.0, "brokers": ["1"]}
+    nothing = Results(
+        groups=dict.fromkeys(recording.run.experiment.group_names, row),
+        starts=dict(recording.run.starts),
+        ended_ms=ends(recording, 5_000),
+    )
+    judged = verdict.evaluate(recording.run, nothing, "4.3")
+    assert judged["verdict"] == "unknown"  # though the experiment's counts are not met
+    assert "ahead of that of the journal" in " ".join(judged["unknown_because"])
+
+
+def test_a_log_whose_end_is_missing_tells_no_time():
+    rows = [
+        {"broker": "1", "process": 1, "last_ms": 5.0},
+        {"broker": "1", "process": 2, "last_ms": 9.0},
+        {"broker": "2", "process": 1, "last_ms": 7.0},
+    ]
+    killed = {"broker": "1", "process": 1, "what": END_MISSING}
+    cut = {"broker": "2", "process": 1, "what": END_MISSING}
+    assert ends_of_brokers(rows, [killed, cut]) == {"1": 9.0}

@@ -53,45 +53,29 @@ def judged(deliveries, requests, events):
     return [*found, *clients.end()], clients.counts
 
 
-def test_an_answer_that_was_held_is_expected_when_it_was_delivered():
-    held = read([line({"rules": ["r1"]})])
-    assert judged(held, [commit()], [saw(ANSWERED_MS + HELD_MS + 5)])[0] == []
+HELD = read([line({"rules": ["r1"]})])
+DROPPED = read([line({"delivered": False, "why": "dropped", "rules": ["r1"]})])
+LATER, LAST = (commit(number, ANSWERED_MS + number * 1_000) for number in (8, 9))
+DISAGREE = ["client_and_broker_disagree"]
 
 
-def test_without_the_tap_it_is_a_finding():
-    found, _ = judged(Deliveries(), [commit()], [saw(ANSWERED_MS - HELD_MS)])
-    assert found
-
-
-def test_a_client_cannot_report_before_the_delivery():
-    held = read([line({"rules": ["r1"]})])
-    found, _ = judged(held, [commit()], [saw(ANSWERED_MS + 5)])
-    assert found
-
-
-def test_a_dropped_answer_is_not_expected():
-    dropped = read([line({"delivered": False, "why": "dropped", "rules": ["r1"]})])
-    later = commit(8, ANSWERED_MS + 1_000)
-    found, counts = judged(dropped, [commit(), later], [saw(ANSWERED_MS + 1_005)])
-    assert found == []
-    assert counts[UNDELIVERED] == 1
-
-
-def test_a_report_of_a_dropped_answer_is_a_finding():
-    dropped = read([line({"delivered": False, "why": "dropped", "rules": ["r1"]})])
-    found, _ = judged(dropped, [commit()], [saw(ANSWERED_MS + 5)])
-    assert [row["kind"] for row in found] == ["client_and_broker_disagree"]
-
-
-def test_other_answers_of_the_connection_are_compared_as_ever():
-    dropped = read([line({"delivered": False, "why": "dropped", "rules": ["r1"]})])
-    delivered = [commit(number, ANSWERED_MS + number * 1_000) for number in (8, 9)]
-    found, _ = judged(dropped, [commit(), *delivered], [saw(ANSWERED_MS + 9_005)])
-    assert [row["kind"] for row in found] == ["client_and_broker_disagree"]
-
-
-def test_lines_without_the_key_excuse_nothing():
-    assert not read([line(None)]).by_request
+@pytest.mark.parametrize(
+    ("deliveries", "requests", "seen_ms", "found"),
+    [
+        (HELD, [commit()], HELD_MS + 5, []),
+        (HELD, [commit()], 5, DISAGREE),
+        (Deliveries(), [commit()], -HELD_MS, DISAGREE),
+        (DROPPED, [commit(), LATER], 8_005, []),
+        (DROPPED, [commit()], 5, DISAGREE),
+        (DROPPED, [commit(), LATER, LAST], 9_005, DISAGREE),
+    ],
+    ids=["as it was delivered", "before the delivery", "without the tap", "a dropped one is not",
+         "a report of a dropped one", "others of the connection are compared as ever"],
+)  # fmt: skip
+def test_an_answer_is_expected_when_it_was_delivered(deliveries, requests, seen_ms, found):
+    rows, counts = judged(deliveries, requests, [saw(ANSWERED_MS + seen_ms)])
+    assert [row["kind"] for row in rows][:1] == found
+    assert counts[UNDELIVERED] == (deliveries is DROPPED)
 
 
 def test_a_request_that_was_sent_twice_is_reported_once():
@@ -113,8 +97,7 @@ def test_copies_are_counted_for_the_requests_of_their_connection_alone():
     assert twice.copies(key, f"{CONNECTION}-1-3", ANSWERED_MS) == 1
     assert twice.copies((MEMBER, "OFFSET_COMMIT", 8), f"{CONNECTION}-1-3", ANSWERED_MS) == 0
     assert twice.copies(key, "10.0.0.1:1-10.0.0.2:2-0-1", ANSWERED_MS + 60_000) == 0
-    held = read([line({"rules": ["r1"]})])
-    assert held.copies(key, f"{CONNECTION}-1-3", ANSWERED_MS) == 0
+    assert HELD.copies(key, f"{CONNECTION}-1-3", ANSWERED_MS) == 0
 
 
 def test_a_copy_without_an_answer_was_sent_all_the_same():
@@ -133,13 +116,14 @@ def test_a_copy_without_an_answer_was_sent_all_the_same():
 @pytest.mark.parametrize(
     "altered",
     [
+        line(None),
         line({"rules": []})[:-30],
         line({"rules": []}).replace('"correlationId":7', '"correlationId":[7]'),
         line({"rules": []}).replace('"connection"', '"connexion"'),
         line({"rules": []}).replace(json.dumps(HELD_MS), '"long"'),
     ],
 )
-def test_altered_lines_excuse_nothing(altered):
+def test_lines_that_are_altered_or_without_the_key_excuse_nothing(altered):
     assert not read([altered]).by_request
 
 

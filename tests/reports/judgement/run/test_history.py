@@ -3,7 +3,6 @@
 import json
 from functools import partial
 from math import inf
-from typing import Any
 
 import pytest
 
@@ -18,51 +17,27 @@ def read(*lines: bytes, until_ms: float = inf) -> tuple[dict[str, list[ClientEve
     return events_by_group(lines, partial(said_in, within_ms=(0.0, until_ms)), account), account
 
 
+NAN, INF = float("nan"), float("inf")
+WRONG = {
+    "at_ms": [NAN, INF, "2.5", True, None], "sent_at_ms": [NAN, "1"], "member": ["", ["a"]],
+    "group": [["g"]], "event": [["assigned"], "unheard"], "offsets": ["3", 0.5],
+    "partitions": ["o-1", [None, "o-1"], [["o", 1]], {"o": 1}], "member_id": [3],
+    "instance_id": [["i"]], "api": [11],
+}  # fmt: skip
+NO_PARTITIONS = (
+    "o-", "o", "", "-1", "o-0x", "o -0", "\0\0\0", "o-1\n", "o-01", "o-+1", "o-٣", "ö-1",
+    "o-12345678901",
+)  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("at_ms", float("nan")),
-        ("at_ms", float("inf")),
-        ("at_ms", "2.5"),
-        ("at_ms", True),
-        ("at_ms", None),
-        ("sent_at_ms", float("nan")),
-        ("sent_at_ms", "1"),
-        ("member", ""),
-        ("member", ["a"]),
-        ("group", ["g"]),
-        ("event", ["assigned"]),
-        ("event", "unheard"),
-        ("partitions", "o-1"),
-        ("partitions", [None, "o-1"]),
-        ("partitions", [["o", 1]]),
-        ("partitions", {"o": 1}),
-        *(
-            ("partitions", ["o-1", name])
-            for name in (
-                "o-",
-                "o",
-                "",
-                "-1",
-                "o-0x",
-                "o -0",
-                "\0\0\0",
-                "o-1\n",
-                "o-01",
-                "o-+1",
-                "o-٣",
-                "ö-1",
-                "o-12345678901",
-            )
-        ),
-        ("offsets", "3"),
-        ("offsets", 0.5),
-        ("member_id", 3),
-        ("instance_id", ["i"]),
-        ("api", 11),
+        *((field, value) for field, values in WRONG.items() for value in values),
+        *(("partitions", ["o-1", name]) for name in NO_PARTITIONS),
     ],
 )
-def test_a_line_with_another_value_is_not_understood(field: str, value: Any) -> None:
+def test_a_line_with_another_value_is_not_understood(field, value):
     found, account = read(*(json.dumps(one).encode() for one in ({**LINE, field: value}, LINE)))
     ((group, (event,)),) = found.items()
     assert (group, event.client, event.at_ms, event.partitions) == ("g", "a", 2.5, {"o-1"})
@@ -70,7 +45,7 @@ def test_a_line_with_another_value_is_not_understood(field: str, value: Any) -> 
 
 
 @pytest.mark.parametrize("absent", ["at_ms", "event", "member", "group", "partitions"])
-def test_a_line_without_what_its_event_needs_is_not_understood(absent: str) -> None:
+def test_a_line_without_what_its_event_needs_is_not_understood(absent):
     less = {name: value for name, value in LINE.items() if name != absent}
     found, account = read(json.dumps(less).encode())
     assert (found, account.damaged) == ({}, 1)
@@ -79,26 +54,24 @@ def test_a_line_without_what_its_event_needs_is_not_understood(absent: str) -> N
 WHOLE = json.dumps(LINE).encode()
 
 
-@pytest.mark.parametrize(
-    ("line", "why"),
-    [
-        (b"", "Input data was truncated"),
-        (b"\0" * len(WHOLE), "JSON is malformed: invalid character (byte 0)"),
-        (WHOLE.replace(b'"a"', b'"\xff"'), "invalid UTF-8"),
-        (WHOLE[:-1] + b', "more": "\xff"}', "invalid UTF-8"),
-        (WHOLE[:-1] + b', "more": ' + b"[" * 10_000 + b"]" * 10_000 + b"}",
-         "maximum recursion depth exceeded while deserializing an object"),
-        (WHOLE.replace(b"2.5", b"1e999"), "Number out of range - at `$.at_ms`"),
-        (WHOLE.replace(b"2.5", str(2**70).encode()),
-         "Expected `float` <= 253402300799000.0 - at `$.at_ms`"),
-        (WHOLE.replace(b"2.5", b"4102444800000"), "its time is not one of the run"),
-        (WHOLE[:-1] + b', "more": "' + b"x" * (17 << 20) + b'"}',
-         "JSON is malformed: invalid character (byte 0)"),
-    ],
-    ids=["empty", "NUL", "UTF-8", "UTF-8 of what is not read", "deep", "1e999", "2^70", "2100",
-         "long"],
-)  # fmt: skip
-def test_damage_is_one_doubt_with_the_first_line_and_how_many(line: bytes, why: str) -> None:
+DAMAGED = {
+    "empty": (b"", "Input data was truncated"),
+    "NUL": (b"\0" * len(WHOLE), "JSON is malformed: invalid character (byte 0)"),
+    "UTF-8": (WHOLE.replace(b'"a"', b'"\xff"'), "invalid UTF-8"),
+    "UTF-8 of what is not read": (WHOLE[:-1] + b', "more": "\xff"}', "invalid UTF-8"),
+    "deep": (WHOLE[:-1] + b', "more": ' + b"[" * 10_000 + b"]" * 10_000 + b"}",
+             "maximum recursion depth exceeded while deserializing an object"),
+    "1e999": (WHOLE.replace(b"2.5", b"1e999"), "Number out of range - at `$.at_ms`"),
+    "2^70": (WHOLE.replace(b"2.5", str(2**70).encode()),
+             "Expected `float` <= 253402300799000.0 - at `$.at_ms`"),
+    "2100": (WHOLE.replace(b"2.5", b"4102444800000"), "its time is not one of the run"),
+    "long": (WHOLE[:-1] + b', "more": "' + b"x" * (17 << 20) + b'"}',
+             "JSON is malformed: invalid character (byte 0)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "why"), DAMAGED.values(), ids=DAMAGED)
+def test_damage_is_one_doubt_with_the_first_line_and_how_many(line, why):
     found, account = read(WHOLE, line, WHOLE, line, line, until_ms=10_000.0)
     assert [len(events) for events in found.values()] == [2]
     assert account.doubts("history.jsonl") == [
@@ -107,7 +80,7 @@ def test_damage_is_one_doubt_with_the_first_line_and_how_many(line: bytes, why: 
     assert Account(lines=7).doubts("history.jsonl") == []
 
 
-def test_accounts_of_parts_are_one() -> None:
+def test_accounts_of_parts_are_one():
     whole = Account()
     for damaged in (3, 0, 2):
         part = Account()

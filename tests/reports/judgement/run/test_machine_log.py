@@ -36,7 +36,7 @@ def text(*entries: dict) -> list[dict]:
     return found
 
 
-def test_long_pauses_of_a_jvm_are_standstills() -> None:
+def test_long_pauses_of_a_jvm_are_standstills():
     assert machine_log.of_jvm("2", JVM) == [
         standstill(
             "2", 1795363009353.0, 1795363010003.0, "its JVM was at a safepoint (GenCollectFull)"
@@ -45,7 +45,7 @@ def test_long_pauses_of_a_jvm_are_standstills() -> None:
     ]
 
 
-def test_safepoints_as_jdk_21_writes_them() -> None:
+def test_safepoints_as_jdk_21_writes_them():
     words = (
         '[1795363010003ms][safepoint   ] Safepoint "G1CollectForAllocation", Time since last:'
         " 1 ns, Reaching safepoint: 2 ns, At safepoint: 3 ns, Leaving safepoint: 4 ns,"
@@ -55,29 +55,21 @@ def test_safepoints_as_jdk_21_writes_them() -> None:
     assert found.until_ms - found.from_ms == 200.0
 
 
-def test_a_stopped_process_is_a_standstill() -> None:
-    samples = text(
-        {"event": "stopped", "broker": "1", "from_ms": 1_000, "until_ms": 2_000},
-        {"event": "stopped", "broker": "1", "from_ms": 1_000, "until_ms": 1_050},
-        {"event": "late", "from_ms": 1_000, "until_ms": 2_000},
-    )
-    assert machine_log.standstills(samples) == [
-        standstill("1", 1_000, 2_000, "its process was stopped")
-    ]
+LATE = {"event": "late", "from_ms": 1_000, "until_ms": 2_500}
+STOPPED = {"event": "stopped", "broker": "1", "from_ms": 1_000, "until_ms": 2_000}
+SAMPLE = {"event": "sample", "at_ms": 2_000, "interval_ms": 1_000}
 
 
-def test_a_runner_that_ran_late_shows_a_busy_machine() -> None:
-    samples = text({"event": "late", "from_ms": 1_000, "until_ms": 2_500})
-    assert machine_log.busy_times(samples) == [
-        busy_time(1_000, 2_500, "the runner itself ran 1,500 ms late")
-    ]
+def test_a_stopped_process_is_a_standstill():
+    found = machine_log.standstills(text(STOPPED, STOPPED | {"until_ms": 1_050}, LATE))
+    assert found == [standstill("1", 1_000, 2_000, "its process was stopped")]
 
 
 @pytest.mark.parametrize(
     ("late", "expected_ms"),
     [([], 1_000.0), ([300, 200], 1_300.0), ([1_900], 2_900.0), ([2_100], 0.0)],
 )
-def test_the_runner_shows_how_late_its_machine_is(late: list[int], expected_ms: float) -> None:
+def test_the_runner_shows_how_late_its_machine_is(late, expected_ms):
     """From 3 s on writes may fail, which is no matter of lateness alone."""
     samples = text(*({"event": "late", "from_ms": 1_000, "until_ms": 1_000 + ms} for ms in late))
     assert machine_log.late_ms(samples, [busy_time(0, 2_000, "busy")]) == expected_ms
@@ -85,19 +77,22 @@ def test_the_runner_shows_how_late_its_machine_is(late: list[int], expected_ms: 
     assert machine_log.late_ms(samples, unknown) == machine_log.late_ms(samples, []) == 0.0
 
 
-def test_pressure_steal_and_throttling_show_a_busy_machine() -> None:
-    sample = {"event": "sample", "at_ms": 2_000, "interval_ms": 1_000}
-    busy = lambda **rates: machine_log.busy_times(text(sample | rates))
-    assert busy(cpu_waiting=0.79, cpu_stolen=0.2, throttled_ms={"1": 200}, load=40) == []
-    assert busy(cpu_waiting=0.85) == [
-        busy_time(1_000, 2_000, "something waited for a CPU in 85% of the time")
-    ]
-    assert busy(cpu_stolen=0.3) == [
-        busy_time(1_000, 2_000, "the hypervisor gave 30% of the CPU time to others")
-    ]
-    assert busy(throttled_ms={"2": 400, "runner": 900}) == [
-        busy_time(1_000, 2_000, "its control group was throttled for 400 ms", "2")
-    ]
+@pytest.mark.parametrize(
+    ("sample", "because", "broker"),
+    [
+        (SAMPLE | {"cpu_waiting": 0.79, "cpu_stolen": 0.2, "throttled_ms": {"1": 200}, "load": 40},
+         None, ""),
+        (SAMPLE | {"cpu_waiting": 0.85}, "something waited for a CPU in 85% of the time", ""),
+        (SAMPLE | {"cpu_stolen": 0.3}, "the hypervisor gave 30% of the CPU time to others", ""),
+        (SAMPLE | {"throttled_ms": {"2": 400, "runner": 900}},
+         "its control group was throttled for 400 ms", "2"),
+        (LATE | {"until_ms": 2_000}, "the runner itself ran 1,000 ms late", ""),
+    ],
+    ids=["less", "pressure", "steal", "throttling", "the runner"],
+)  # fmt: skip
+def test_what_shows_a_busy_machine(sample, because, broker):
+    expected = [] if because is None else [busy_time(1_000, 2_000, because, broker)]
+    assert machine_log.busy_times(text(sample)) == expected
 
 
 @pytest.mark.parametrize(
@@ -116,7 +111,7 @@ def test_pressure_steal_and_throttling_show_a_busy_machine() -> None:
          "no JSON (JSON is malformed: invalid character (byte 47))"),
     ],
 )  # fmt: skip
-def test_a_line_that_is_not_understood_is_counted(line: bytes, why: str) -> None:
+def test_a_line_that_is_not_understood_is_counted(line, why):
     good = b'{"at_ms": 1, "event": "sample", "interval_ms": 0, "cpu_waiting": 1}'
     samples, account = machine_log.read(b"\n".join([good, line, good, line, good]))
     assert len(samples) == 3
@@ -129,12 +124,9 @@ def test_a_line_that_is_not_understood_is_counted(line: bytes, why: str) -> None
     [(8_000, None), (7_999, 7_999), (None, -inf)],
     ids=["to the end", "ends early", "none"],
 )
-def test_without_samples_up_to_the_teardown_the_machine_may_be_busy(
-    last_ms: int | None, since_ms: float | None
-) -> None:
-    late = {"event": "late", "from_ms": 6_000, "until_ms": 7_000}
-    sample = {"event": "sample", "at_ms": last_ms, "interval_ms": 1_000}
-    samples = [] if last_ms is None else text(sample, late)
+def test_without_samples_up_to_the_teardown_the_machine_may_be_busy(last_ms, since_ms):
+    late = LATE | {"from_ms": 6_000, "until_ms": 7_000}
+    samples = [] if last_ms is None else text(SAMPLE | {"at_ms": last_ms}, late)
     found = [(one.broker, one.from_ms, one.until_ms) for one in unsampled(samples, 10_000)]
     assert found == ([] if since_ms is None else [("", since_ms, inf)])
 
@@ -149,18 +141,18 @@ def test_without_samples_up_to_the_teardown_the_machine_may_be_busy(
         {"event": "sample", "interval_ms": 1, "cpu_waiting": 10**400},
     ],
 )
-def test_numbers_that_nobody_can_compute_with_are_not_understood(changed: dict) -> None:
+def test_numbers_that_nobody_can_compute_with_are_not_understood(changed):
     found, account = machine_log.read(json.dumps({"at_ms": 1} | changed).encode())
     assert (found, account.damaged) == ([], 1)
 
 
 @pytest.mark.parametrize("throttled_ms", [10**400, -(10**400), "5", None, [5]])
-def test_a_throttled_time_is_any_json(throttled_ms: object) -> None:
+def test_a_throttled_time_is_any_json(throttled_ms):
     sample = {"event": "sample", "interval_ms": 1, "throttled_ms": {"1": throttled_ms}}
     assert len(machine_log.busy_times(text(sample))) == (throttled_ms == 10**400)
 
 
 @pytest.mark.parametrize("until_ms", ["5", [5], None, 10**400])
-def test_of_events_that_are_not_known_only_the_time_is_read(until_ms: object) -> None:
+def test_of_events_that_are_not_known_only_the_time_is_read(until_ms):
     (found,) = unsampled(text({"event": "unheard", "until_ms": until_ms}), 10_000)
     assert (found.from_ms, found.until_ms) == (1, inf)

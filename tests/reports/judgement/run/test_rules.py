@@ -26,42 +26,35 @@ def judged(run: RunFolder) -> dict[str, object]:
     return verdict.evaluate(run, nothing, "4.3")
 
 
-def test_a_release_is_judged_by_its_own_rules(run: RunFolder) -> None:
-    assert run.profile is PROFILES["4.3"]
-    assert judged(run)["judged_as"] is None
-    assert judged(run)["foretold"] is not None
+OWN = "a build of the user's, 4.3.0-acme.1"
 
 
-def test_rules_that_are_named_count(run: RunFolder) -> None:
-    run.environment["profile"] = "4.1"
-    assert run.profile is PROFILES["4.1"]
-    words = "Kafka 4.3.0, judged by the rules of 4.1, which --profile names"
-    assert judged(run)["judged_as"] == words
-
-
-def test_what_is_expected_of_releases_says_nothing_of_a_build(run: RunFolder) -> None:
-    run.environment.update(profile="4.3", build=BUILD)
+@pytest.mark.parametrize(
+    ("environment", "profile", "words", "is_foretold"),
+    [
+        ({}, "4.3", None, True),
+        ({"profile": "4.1"}, "4.1",
+         "Kafka 4.3.0, judged by the rules of 4.1, which --profile names", False),
+        # what is expected of releases says nothing of a build
+        ({"profile": "4.3", "build": BUILD}, "4.3",
+         f"{OWN}, commit 1156b2752aaa28ea in /opt/acme/libs, judged by the rules of 4.3", False),
+        ({"profile": "4.3", "build": BUILD | {"commit": None}}, "4.3",
+         f"{OWN} in /opt/acme/libs, judged by the rules of 4.3", False),
+        # `--kafka-home` with the jars of a release
+        ({"build": BUILD | {"version": "4.3.0"}}, "4.3", None, True),
+    ],
+    ids=["its own", "named", "a build", "a build without a commit", "jars of a release"],
+)  # fmt: skip
+def test_whose_rules_judge_a_run(run, environment, profile, words, is_foretold):
+    run.environment.update(environment)
+    assert run.profile is PROFILES[profile]
     found = judged(run)
-    assert found["judged_as"] == (
-        "a build of the user's, 4.3.0-acme.1, commit 1156b2752aaa28ea in /opt/acme/libs,"
-        " judged by the rules of 4.3"
-    )
-    assert found["foretold"] is None
-    run.environment["build"] = BUILD | {"commit": None}
-    assert run.rules == (
-        "a build of the user's, 4.3.0-acme.1 in /opt/acme/libs, judged by the rules of 4.3"
-    )
+    assert found["judged_as"] == words == run.rules
+    assert (found["foretold"] is not None) == is_foretold
 
 
 @pytest.mark.parametrize("name", ["4.9", 7, ""])
-def test_rules_that_nobody_knows(name: object, run: RunFolder) -> None:
+def test_rules_that_nobody_knows(name, run):
     run.environment["profile"] = name
     with pytest.raises(EvidenceError, match=r"environment\.json: profile: .* is not known"):
         _ = run.profile
-
-
-def test_a_build_of_which_nothing_is_named_is_a_release(run: RunFolder) -> None:
-    """`--kafka-home` with the jars of a release."""
-    run.environment["build"] = BUILD | {"version": "4.3.0"}
-    assert run.profile is PROFILES["4.3"]
-    assert run.rules is None

@@ -38,7 +38,7 @@ def complaint(run: RunFolder) -> str:
     return str(caught.value)
 
 
-def test_a_recorded_run_folder_is_read(run: RunFolder) -> None:
+def test_a_recorded_run_folder_is_read(run):
     read(run)
     assert not run.cut_off
 
@@ -46,9 +46,7 @@ def test_a_recorded_run_folder_is_read(run: RunFolder) -> None:
 @pytest.mark.parametrize(
     ("allowed", "wrong"), [(True, ()), (False, ("f1",)), ("yes", ("f1",)), (None, ("f1",))]
 )
-def test_a_step_is_skipped_only_where_the_plan_allows_it(
-    tmp_path: Path, allowed: object, wrong: tuple[str, ...]
-) -> None:
+def test_a_step_is_skipped_only_where_the_plan_allows_it(tmp_path, allowed, wrong):
     made = made_up(tmp_path / "run")
     made.journal[3:3] = [{"at_ms": ZERO_MS + 20_000, "event": "skipped", "fault_id": "f1"}]
     run, judged, *_ = made.finish()
@@ -61,6 +59,28 @@ def test_a_step_is_skipped_only_where_the_plan_allows_it(
     assert again.wrongly_skipped == wrong
 
 
+MISSING = {
+    "phase": "phase", "steady_state": "ok", "intent": "fault", "injected": "fault_id",
+    "verified": "verified", "healed": "healed", "failed": "error", "skipped": "fault_id",
+}  # fmt: skip
+"""What an entry of each event has to have."""
+INTENT = {"event": "intent", "fault_id": "f1", "fault": "broker.kill", "target": "b"}
+OF_WRONG_TYPE = {
+    "at_ms": {"event": "end", "at_ms": "1"},
+    "event": {"event": {}},
+    "fault_id": {"event": "x", "fault_id": []},
+    "fault": INTENT | {"fault": 5},
+    "args": INTENT | {"args": 1},
+    "log_lines": {"event": "injected", "fault_id": "f1", "log_lines": "7"},
+}
+
+
+def without(event: str, name: str) -> str:
+    """Write an entry that lacks what it has to have."""
+    about = {} if name == "fault_id" else {"fault_id": "f1"}
+    return json.dumps({"at_ms": 1, "event": event, **about})
+
+
 @pytest.mark.parametrize(
     ("line", "wrong"),
     [
@@ -68,39 +88,17 @@ def test_a_step_is_skipped_only_where_the_plan_allows_it(
         ("[" * 100_000, "no JSON"),
         ('{"at_ms": 1, "event": "x", "why": "\\ud800"}', "no JSON"),
         ("17", "no JSON object"),
+        ('{"at_ms": NaN, "event": "end"}', "no JSON (JSON is malformed"),
         ('{"at_ms": 1}', "'event' is missing"),
         ('{"event": "end"}', "'at_ms' is missing"),
-        ('{"at_ms": "1", "event": "end"}', "'at_ms' is of the wrong type"),
-        ('{"at_ms": NaN, "event": "end"}', "no JSON (JSON is malformed"),
         ('{"at_ms": 1e300, "event": "phase", "phase": "impact"}', "'at_ms' is no time"),
-        ('{"at_ms": 1, "event": {}}', "'event' is of the wrong type"),
-        ('{"at_ms": 1, "event": "x", "fault_id": []}', "'fault_id' is of the wrong type"),
-        ('{"at_ms": 1, "event": "phase"}', "'phase' is missing"),
-        ('{"at_ms": 1, "event": "steady_state"}', "'ok' is missing"),
-        ('{"at_ms": 1, "event": "intent", "fault_id": "f1"}', "'fault' is missing"),
-        (
-            '{"at_ms": 1, "event": "intent", "fault_id": "f1", "fault": 5, "target": "b"}',
-            "'fault' is of the wrong type",
-        ),
-        (
-            '{"at_ms": 1, "event": "intent", "fault_id": "", "fault": "", "target": "", "args": 1}',
-            "'args' is of the wrong type",
-        ),
-        ('{"at_ms": 1, "event": "injected"}', "'fault_id' is missing"),
-        (
-            '{"at_ms": 1, "event": "injected", "fault_id": "f1", "log_lines": "7"}',
-            "'log_lines' is of the wrong type",
-        ),
-        ('{"at_ms": 1, "event": "verified", "fault_id": "f1"}', "'verified' is missing"),
-        ('{"at_ms": 1, "event": "healed", "fault_id": "f1"}', "'healed' is missing"),
-        ('{"at_ms": 1, "event": "failed", "fault_id": "f1"}', "'error' is missing"),
-        ('{"at_ms": 1, "event": "skipped"}', "'fault_id' is missing"),
+        *((without(event, name), f"'{name}' is missing") for event, name in MISSING.items()),
+        *((json.dumps({"at_ms": 1, **entry}), f"'{name}' is of the wrong type")
+          for name, entry in OF_WRONG_TYPE.items()),
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("last", [False, True])
-def test_a_line_that_is_no_journal_entry(
-    line: str, wrong: str, *, last: bool, run: RunFolder
-) -> None:
+def test_a_line_that_is_no_journal_entry(line, wrong, last, run):
     journal = run.path / "journal.jsonl"
     lines = journal.read_text().splitlines()
     lines.insert(len(lines) if last else 4, line)
@@ -110,7 +108,7 @@ def test_a_line_that_is_no_journal_entry(
     assert wrong in complaint(run)
 
 
-def test_an_entry_is_not_long_after_the_next_one(run: RunFolder) -> None:
+def test_an_entry_is_not_long_after_the_next_one(run):
     """A time of another year would move what the journal says to where no log is."""
     journal = run.path / "journal.jsonl"
     lines = journal.read_text().splitlines()
@@ -119,7 +117,7 @@ def test_an_entry_is_not_long_after_the_next_one(run: RunFolder) -> None:
     assert f"{journal}:3: no journal entry: 'at_ms' is after the next one" in complaint(run)
 
 
-def test_a_log_is_whole_if_it_is_as_long_as_when_its_broker_was_killed(run: RunFolder) -> None:
+def test_a_log_is_whole_if_it_is_as_long_as_when_its_broker_was_killed(run):
     log = run.path / "brokers" / "1" / "group.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     log.write_text("1 line\n" * 10)
@@ -138,14 +136,12 @@ def test_a_log_is_whole_if_it_is_as_long_as_when_its_broker_was_killed(run: RunF
     ("version", "reconnects"),
     [("2.8.1", True), ("3.2.3", True), ("3.3.2", False), ("4.3.0", False)],
 )
-def test_brokers_before_3_3_have_a_zookeeper(
-    version: str, run: RunFolder, *, reconnects: bool
-) -> None:
+def test_brokers_before_3_3_have_a_zookeeper(version, run, reconnects):
     run.environment["kafka_version"] = version
     assert (run.reconnects_ms > 0) == reconnects
 
 
-def test_half_a_last_line_is_the_work_of_a_crash(tmp_path: Path) -> None:
+def test_half_a_last_line_is_the_work_of_a_crash(tmp_path):
     made = made_up(tmp_path / "run")
     run, before, data, *_ = made.finish()
     assert before["verdict"] == "pass"
@@ -156,42 +152,36 @@ def test_half_a_last_line_is_the_work_of_a_crash(tmp_path: Path) -> None:
     assert "the journal ends within a line" in after["unknown_because"][0]
 
 
+LAG = "replica.lag.time.max.ms"
+SETTINGS = {"group.max.size": {}, LAG: "30s", "offsets.commit.timeout.ms": "0"}
+WRONG_TYPES = {"coordinator": [], "kafka_version": 4.3, "seed": None, "broker_config": [],
+               "broker_ids": 5, "unsure": 5, "repeat_command": 5}  # fmt: skip
+NO_RELEASES = ("abc", "", "4", "4.3.0-SNAPSHOT", "4.3.0\n", "4.3.0.0", "٤.3.0", "-4.3")
+
+
 @pytest.mark.parametrize(
     ("change", "wrong"),
     [
-        ({"coordinator": []}, "'coordinator' is of the wrong type"),
+        *(({name: value}, f"'{name}' is of the wrong type") for name, value in WRONG_TYPES.items()),
+        *(({"broker_config": {name: value}}, "broker_config: ")
+          for name, value in (*SETTINGS.items(), (LAG, None))),
+        *(({"broker_config": {LAG: value}}, "no JSON (JSON is malformed")
+          for value in (inf, float("nan"))),
+        *(({"kafka_version": version}, f"kafka_version: {version!r} is no release; it was alt")
+          for version in NO_RELEASES),
         ({"coordinator": "zookeeper"}, "no coordinator is called 'zookeeper'"),
-        ({"kafka_version": 4.3}, "'kafka_version' is of the wrong type"),
-        ({"seed": None}, "'seed' is of the wrong type"),
-        ({"broker_config": []}, "'broker_config' is of the wrong type"),
-        ({"broker_config": {"group.max.size": float("inf")}}, "no JSON (JSON is malformed"),
-        ({"broker_config": {"group.max.size": {}}}, "broker_config: "),
-        ({"broker_config": {"replica.lag.time.max.ms": "30s"}}, "broker_config: "),
-        ({"broker_config": {"replica.lag.time.max.ms": None}}, "broker_config: "),
-        (
-            {"broker_config": {"replica.lag.time.max.ms": float("nan")}},
-            "no JSON (JSON is malformed",
-        ),
-        ({"broker_config": {"offsets.commit.timeout.ms": "0"}}, "broker_config: "),
-        ({"broker_ids": 5}, "'broker_ids' is of the wrong type"),
-        ({"unsure": 5}, "'unsure' is of the wrong type"),
         ({"evidence": "coordinator"}, "a run has no evidence level 'coordinator'"),
         ({"evidence": []}, "a run has no evidence level []"),
-        *(
-            ({"kafka_version": version}, f"kafka_version: {version!r} is no release; it was alt")
-            for version in ("abc", "", "4", "4.3.0-SNAPSHOT", "4.3.0\n", "4.3.0.0", "٤.3.0", "-4.3")
-        ),
         ({"seed": 10**400}, "'seed' is too large"),
-        ({"repeat_command": 5}, "'repeat_command' is of the wrong type"),
     ],
-)
-def test_an_environment_that_is_none(change: dict[str, object], wrong: str, run: RunFolder) -> None:
+)  # fmt: skip
+def test_an_environment_that_is_none(change, wrong, run):
     file = run.path / "environment.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | change))
     assert f"{file}: {wrong}" in complaint(run)
 
 
-def test_what_is_not_certain_of_a_cluster_may_be_null(run: RunFolder) -> None:
+def test_what_is_not_certain_of_a_cluster_may_be_null(run):
     run.environment.update(cluster_id="c", unsure=None)
     assert run.outside is not None
     assert run.outside.unsure == ()
@@ -207,7 +197,7 @@ def test_what_is_not_certain_of_a_cluster_may_be_null(run: RunFolder) -> None:
         ({"steps": [{"id": "f1"}, {"id": 2}]}, "a step: 'id' is of the wrong type"),
     ],
 )
-def test_a_plan_that_is_none(plan: object, wrong: str, run: RunFolder) -> None:
+def test_a_plan_that_is_none(plan, wrong, run):
     file = run.path / "plan.json"
     file.write_text(json.dumps(plan))
     assert f"{file}: {wrong}" in complaint(run)
@@ -215,9 +205,7 @@ def test_a_plan_that_is_none(plan: object, wrong: str, run: RunFolder) -> None:
 
 @pytest.mark.parametrize("noted", [True, None], ids=["a sampler ran", "an older run"])
 @pytest.mark.parametrize("last_ms", [None, -2_001, -2_000], ids=["no file", "short", "whole"])
-def test_samples_of_the_machine_that_are_missing(
-    tmp_path: Path, noted: bool | None, last_ms: int | None
-) -> None:
+def test_samples_of_the_machine_that_are_missing(tmp_path, noted, last_ms):
     """The machine may have been busy, so that what lateness explains proves nothing."""
     made = made_up(tmp_path / "run")
     made.environment |= {} if noted is None else {"machine_samples": noted}

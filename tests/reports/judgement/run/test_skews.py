@@ -61,20 +61,20 @@ def skew(by_ms: int, off: tuple[int, int] = OFF, broker: str = "1") -> Skew:
 
 
 @pytest.mark.parametrize("by_ms", [3_000, -3_000, 600, -600, 3_600_000, -9_000])
-def test_lines_of_that_time_are_placed_by_the_nano_clock_without_a_doubt(by_ms: int) -> None:
+def test_lines_of_that_time_are_placed_by_the_nano_clock_without_a_doubt(by_ms):
     at_ms, doubts = read(lines(by_ms), [skew(by_ms)])
     assert doubts == []
     assert at_ms == pytest.approx([1_000 * n + 0.5 for n in range(101)], abs=1.0)
 
 
 @pytest.mark.parametrize("by_ms", [3_000, -3_000])
-def test_a_clock_that_no_fault_set_off_is_a_doubt(by_ms: int) -> None:
+def test_a_clock_that_no_fault_set_off_is_a_doubt(by_ms):
     for known in ((), [skew(by_ms, broker="2")], [skew(-by_ms)], [skew(2 * by_ms)]):
         assert NOT_ITS_OWN in {what for _, what in read(lines(by_ms), known)[1]}
 
 
 @pytest.mark.parametrize("by_ms", [3_000, -3_000])
-def test_a_line_that_is_off_after_the_fault_is_a_doubt(by_ms: int) -> None:
+def test_a_line_that_is_off_after_the_fault_is_a_doubt(by_ms):
     early = skew(by_ms, (20_000, 60_000))
     _, doubts = read(lines(by_ms), [early])
     after = 60_300 + CLOCK_OFF_MS
@@ -83,12 +83,12 @@ def test_a_line_that_is_off_after_the_fault_is_a_doubt(by_ms: int) -> None:
 
 
 @pytest.mark.parametrize("by_ms", [3_000, -3_000])
-def test_a_process_of_which_no_line_is_of_another_time_is_a_doubt(by_ms: int) -> None:
+def test_a_process_of_which_no_line_is_of_another_time_is_a_doubt(by_ms):
     whole = (-10_000, 200_000)
     assert read(lines(by_ms, whole), [skew(by_ms, whole)])[1] == [(1, UNPLACED)]
 
 
-def test_lines_without_a_nano_clock_are_a_doubt_from_the_fault_on() -> None:
+def test_lines_without_a_nano_clock_are_a_doubt_from_the_fault_on():
     date = "2026-09-21 14:13:20,"
     texts = [f"{date}{ms:03} main {LINE}" for ms in range(0, 900, 100)]
     assert read(texts, [], numbered=False)[1] == []
@@ -105,17 +105,17 @@ def entries(*, healed: bool) -> list[dict[str, Any]]:
     return [intent, {"event": "injected", "fault_id": "f1.1", "at_ms": 6_000}, *[end] * healed]
 
 
-def test_the_journal_tells_when_a_clock_was_off() -> None:
+def test_the_journal_tells_when_a_clock_was_off():
     assert list(skews(faults_of(entries(healed=True)))) == [Skew("2", 5_000, 11_000, -3_000)]
     [unhealed] = skews(faults_of(entries(healed=False)))
     assert unhealed.to_ms == float("inf")
 
 
-def test_a_clock_that_is_off_is_no_outage() -> None:
+def test_a_clock_that_is_off_is_no_outage():
     assert [*map(outage_of, faults_of(entries(healed=True)))] == [None]
 
 
-def test_a_standstill_in_the_log_of_a_jvm_counts_at_both_times() -> None:
+def test_a_standstill_in_the_log_of_a_jvm_counts_at_both_times():
     stood = Disturbance("2", 8_000, 9_000, "gc", Source.STANDSTILL)
     known = [Skew("2", 5_000, 11_000, 3_000)]
     both = {(one.from_ms, one.until_ms) for one in on_right_clock([stood], known)}

@@ -34,58 +34,53 @@ STOPPED = standstill("1", 1_000, 3_000, "its process was stopped")
         ({"1": [2_000.0, 2_100.0]}, (1_000, 2_000)),
     ],
 )
-def test_a_standstill_is_proven_where_no_line_contradicts(lines, span) -> None:
+def test_a_standstill_is_proven_where_no_line_contradicts(lines, span):
     (kept,) = proven([STOPPED], lines)
     assert (kept.from_ms, kept.until_ms) == span
 
 
-def test_a_standstill_within_another_is_not_listed() -> None:
-    collected = standstill("1", 1_200, 1_800, "its JVM collected garbage (Pause Full)")
-    other = standstill("2", 1_200, 1_800, "its JVM collected garbage (Pause Full)")
+def test_a_standstill_is_listed_once():
+    """One within another of its broker is not, nor one in the journal, nor one while it writes."""
+    collected, other = (
+        standstill(broker, 1_200, 1_800, "its JVM collected garbage (Pause Full)")
+        for broker in "12"
+    )
     assert proven([collected, STOPPED, other], {}) == [STOPPED, other]
-
-
-def test_a_broker_that_went_on_writing_did_not_stand_still() -> None:
     assert proven([STOPPED], {"1": [float(at) for at in range(0, 5_000, 50)]}) == []
-
-
-def test_a_standstill_in_the_journal_is_not_listed_again() -> None:
     assert stood_still([Stall("1", 990, 2_950)], [STOPPED], {})[1] == ()
     assert stood_still([Stall("2", 990, 2_950)], [STOPPED], {})[1] == (STOPPED,)
 
 
-class TestPauseOfTheJournal:
-    pause = Stall("1", 1_000.0, 11_000.0)
-
-    def test_lasts_while_no_line_comes(self) -> None:
-        assert silent([self.pause], {"1": [999.0, 11_100.0], "2": [5_000.0]}) == (self.pause,)
-
-    def test_begins_after_what_is_written_before_the_signal(self) -> None:
-        (left,) = silent([self.pause], {"1": [1_010.0, 1_030.0]})
-        assert (left.from_ms, left.until_ms) == (1_030.0, 11_000.0)
-
-    @pytest.mark.parametrize(("line_ms", "until_ms"), [(10_950.0, 11_000.0), (10_850.0, 10_850.0)])
-    def test_ends_up_to_100_ms_before_the_entry(self, line_ms: float, until_ms: float) -> None:
-        (left,) = silent([self.pause], {"1": [line_ms, 10_990.0]})
-        assert left.until_ms == until_ms
-
-    def test_is_cut_by_a_line_within(self) -> None:
-        (left,) = silent([self.pause], {"1": [4_000.0]})
-        assert (left.from_ms, left.until_ms) == (4_000.0, 11_000.0)
-
-    @pytest.mark.parametrize(("apart_ms", "counts"), [(90, 0), (110, 1), (190, 1)])
-    def test_lasts_100_ms_at_least(self, apart_ms: int, counts: int) -> None:
-        log = [1_000.0 + apart_ms * n for n in range(12_000 // apart_ms)]
-        assert len(silent([self.pause], {"1": log})) == counts
-
-    def test_may_have_no_end(self) -> None:
-        endless = replace(self.pause, until_ms=float("inf"))
-        assert silent([endless], {"1": [900.0]}) == (endless,)
-        (left,) = silent([endless], {"1": [9_000.0]})
-        assert (left.from_ms, left.until_ms) == (9_000.0, float("inf"))
+PAUSE = Stall("1", 1_000.0, 11_000.0)
+ENDLESS = replace(PAUSE, until_ms=float("inf"))
 
 
-def test_a_standstill_in_a_fault_s_pause_is_listed_once_and_only_if_the_log_is_silent() -> None:
+@pytest.mark.parametrize(
+    ("pause", "lines", "from_ms", "until_ms"),
+    [
+        (PAUSE, {"1": [999.0, 11_100.0], "2": [5_000.0]}, 1_000.0, 11_000.0),
+        (PAUSE, {"1": [1_010.0, 1_030.0]}, 1_030.0, 11_000.0),
+        (PAUSE, {"1": [10_950.0, 10_990.0]}, 1_000.0, 11_000.0),
+        (PAUSE, {"1": [10_850.0, 10_990.0]}, 1_000.0, 10_850.0),
+        (PAUSE, {"1": [4_000.0]}, 4_000.0, 11_000.0),
+        (ENDLESS, {"1": [900.0]}, 1_000.0, float("inf")),
+        (ENDLESS, {"1": [9_000.0]}, 9_000.0, float("inf")),
+    ],
+    ids=["no line comes", "what is written before the signal", "up to 100 ms before the entry",
+         "earlier", "a line within cuts it", "without an end", "a line within one without an end"],
+)  # fmt: skip
+def test_a_pause_of_the_journal_lasts_while_no_line_comes(pause, lines, from_ms, until_ms):
+    (left,) = silent([pause], lines)
+    assert (left.from_ms, left.until_ms) == (from_ms, until_ms)
+
+
+@pytest.mark.parametrize(("apart_ms", "counts"), [(90, 0), (110, 1), (190, 1)])
+def test_a_pause_lasts_100_ms_at_least(apart_ms, counts):
+    log = [1_000.0 + apart_ms * n for n in range(12_000 // apart_ms)]
+    assert len(silent([PAUSE], {"1": log})) == counts
+
+
+def test_a_standstill_in_a_fault_s_pause_is_listed_once_and_only_if_the_log_is_silent():
     pause = Stall("1", 1_000, 4_000)
     within, after = (
         standstill("1", from_ms, from_ms + 2_000, "stopped") for from_ms in (1_500, 6_000)

@@ -16,6 +16,10 @@ AT_MS = 3_600_000.0
 FAILED = "Failed to persist metadata for group g: The request timed out."
 
 
+def outcomes(*args: Any) -> list[str]:
+    return [row["outcome"] for row in member_lines.compare(*args)]
+
+
 def compared(observed: list[str], expected: list[str]) -> set[tuple[str, str]]:
     """Compare lines of one kind, all of the same instant, by the ids that they name."""
     expected_lines = [ExpectedLine(KIND, subject, 5.0, 5.0, 5.0) for subject in expected]
@@ -41,9 +45,7 @@ def compared(observed: list[str], expected: list[str]) -> set[tuple[str, str]]:
         (["c-2"], ["c-1", "c-?7"], {("missing_line", "c-1")}),
     ],
 )
-def test_a_member_id_that_no_response_had(
-    observed: list[str], expected: list[str], found: set[tuple[str, str]]
-) -> None:
+def test_a_member_id_that_no_response_had(observed, expected, found):
     assert compared(observed, expected) == found
 
 
@@ -62,9 +64,10 @@ def line(template: str, message: str = "") -> dict[str, Any]:
         (Stall("1", AT_MS + 1, AT_MS + 2), False),
     ],
 )
-def test_a_join_timer_may_be_late_while_it_runs(stall: Stall, *, excused: bool) -> None:
-    found = member_lines.compare([line("nobody_rejoined")], [], SCALA, (), [stall], JOIN_TIMER_MS)
-    assert [row["outcome"] for row in found] == ([] if excused else ["unexpected_line"])
+def test_a_join_timer_may_be_late_while_it_runs(stall, excused):
+    assert outcomes([line("nobody_rejoined")], [], SCALA, (), [stall], JOIN_TIMER_MS) == (
+        [] if excused else ["unexpected_line"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -80,14 +83,13 @@ def test_a_join_timer_may_be_late_while_it_runs(stall: Stall, *, excused: bool) 
         (AT_MS, "1", FAILED.replace("request timed out", "not the current leader"), False),
     ],
 )
-def test_an_answer_shows_that_a_write_timed_out_then(
-    answered_ms: float, broker: str, message: str, *, excused: bool
-) -> None:
+def test_an_answer_shows_that_a_write_timed_out_then(answered_ms, broker, message, excused):
     """Writes time out within 5 s before the answer here, by its broker and no other."""
     said = (("broker", broker),)
     shown = ExpectedLine(TIMED_OUT, "", answered_ms, answered_ms - 5_000, answered_ms, said)
-    found = member_lines.compare([line("persist_failed", message)], [shown], SCALA)
-    assert [row["outcome"] for row in found] == ([] if excused else ["doubtful_line"])
+    assert outcomes([line("persist_failed", message)], [shown], SCALA) == (
+        [] if excused else ["doubtful_line"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -95,31 +97,29 @@ def test_an_answer_shows_that_a_write_timed_out_then(
     [(2_999, 0, False), (3_000, 0, True), (3_000, 9_999, True), (3_000, 10_001, False)],
 )
 def test_a_standstill_of_another_broker_makes_writes_fail_if_it_is_long(
-    lasts_ms: float, before_ms: float, *, excused: bool
-) -> None:
+    lasts_ms, before_ms, excused
+):
     until_ms = AT_MS - before_ms
     stall = Stall("2", until_ms - lasts_ms, until_ms)
-    found = member_lines.compare([line("persist_failed", FAILED)], [], SCALA, (), [stall])
-    assert [row["outcome"] for row in found] == ([] if excused else ["doubtful_line"])
+    assert outcomes([line("persist_failed", FAILED)], [], SCALA, (), [stall]) == (
+        [] if excused else ["doubtful_line"]
+    )
     outage = Outage(AT_MS - 1, AT_MS + 1)
     assert not member_lines.compare([line("persist_failed", FAILED)], [], SCALA, [outage])
 
 
 @pytest.mark.parametrize(
-    ("at_ms", "outcomes"),
+    ("at_ms", "found"),
     [(89, ["early_line"]), (91, []), (100, []), (209, []), (211, ["late_line"])],
 )
-def test_a_line_is_ten_ms_at_most_beside_the_window_in_which_it_is_due(
-    at_ms: float, outcomes: list[str]
-) -> None:
+def test_a_line_is_ten_ms_at_most_beside_the_window_in_which_it_is_due(at_ms, found):
     due = ExpectedLine(KIND, "c-1", 150.0, 100.0, 200.0)
     seen = line(KIND) | {"member": "c-1", "at_ms": at_ms}
-    assert [row["outcome"] for row in member_lines.compare([seen], [due], JAVA)] == outcomes
+    assert outcomes([seen], [due], JAVA) == found
 
 
-@pytest.mark.parametrize(("until_ms", "outcomes"), [(99, ["missing_line"]), (100, [])])
-def test_a_load_in_a_short_epoch_may_find_nothing(until_ms: float, outcomes: list[str]) -> None:
+@pytest.mark.parametrize(("until_ms", "found"), [(99, ["missing_line"]), (100, [])])
+def test_a_load_in_a_short_epoch_may_find_nothing(until_ms, found):
     due = ExpectedLine("group_loaded", "", 100.0, 100.0, 100.0)
     unsure = Unsure((), [Outage(50.0, until_ms)]).may_be_missing
-    found = member_lines.compare([], [due], SCALA, (), (), JOIN_TIMER_MS, unsure)
-    assert [row["outcome"] for row in found] == outcomes
+    assert outcomes([], [due], SCALA, (), (), JOIN_TIMER_MS, unsure) == found

@@ -38,44 +38,39 @@ def timeline(lines: list[Json]) -> list[Json]:
     return observed("g", lines, JAVA, lambda broker, at_ms: 1)
 
 
-def test_a_rebalance_has_the_lines_up_to_the_next() -> None:
+def test_a_rebalance_has_the_lines_up_to_the_next():
     rows = timeline(LINES)
-    assert [(row["row"], row["old_generation"], row["generation"]) for row in rows] == [
-        (1, 0, 1),
-        (2, 1, None),
-        (3, 1, 2),
-        (4, 2, 3),
+    names = ("row", "old_generation", "generation", "ended_as", "duration_ms")
+    assert [tuple(row[name] for name in names) for row in rows] == [
+        (1, 0, 1, "assigned", 200.0),
+        (2, 1, None, "superseded", 100.0),
+        (3, 1, 2, "superseded", 200.0),
+        (4, 2, 3, "empty", 100.0),
     ]
-    assert [row["ended_as"] for row in rows] == ["assigned", "superseded", "superseded", "empty"]
-    assert [row["duration_ms"] for row in rows] == [200.0, 100.0, 200.0, 100.0]
-    first = rows[0]
+    first, (alone,) = rows[0], timeline(LINES[:1])
     assert (first["leader"], first["members"], first["started_line"]) == ("m-1", 2, 1)
+    assert (alone["ended_as"], alone["duration_ms"]) == ("open", None)
 
 
-def test_a_rebalance_is_open_where_the_lines_end() -> None:
-    (row,) = timeline(LINES[:1])
-    assert (row["ended_as"], row["duration_ms"]) == ("open", None)
-
-
-def test_incarnations_are_split_by_load() -> None:
+def test_incarnations_are_split_by_load():
     rows = observed("g", LINES, JAVA, lambda broker, at_ms: 1 + (at_ms > 350))
     assert [(row["incarnation"], row["row"]) for row in rows] == [(1, 1), (2, 1), (2, 2), (2, 3)]
 
 
-def test_text_of_no_class_stays() -> None:
+def test_text_of_no_class_stays():
     assert reason(LINES[4], JAVA) == ("something else", "")
 
 
 @pytest.mark.parametrize("words", [
     "Updating metadata for member m-2 during Stable", "Leader m-2 re-joining group during Stable",
 ])  # fmt: skip
-def test_a_rejoin_that_begins_a_rebalance_has_its_line(words: str) -> None:
+def test_a_rejoin_that_begins_a_rebalance_has_its_line(words):
     begun = line(5, "preparing", generation=1, reason=words)
     found = [(hint.at_ms, hint.kind, hint.subject) for hint in hints([begun], JAVA)]
     assert found == [(500.0, HintKind.PREPARING, ""), (500.0, HintKind.REJOINED, "m-2")]
 
 
-def test_lines_hint_at_instants() -> None:
+def test_lines_hint_at_instants():
     found = hints([*LINES, line(9, "static_replaced", member="m-3", instance="i")], JAVA)
     joins = [hint for hint in hints(LINES, ALONE) if hint.kind == HintKind.PENDING_JOINED]
     assert [(hint.at_ms, hint.subject) for hint in joins] == [(100.0, "m-1")], "no other line does"

@@ -33,30 +33,32 @@ def generations(*unanswered: ObservedRequest, named: tuple[str, ...] = (MADE,)) 
     return found
 
 
-def test_a_member_of_which_nothing_passed_the_tap_is_unseen() -> None:
-    assert generations().unseen_members == 1
-    assert generations(join("", None, instance="j")).unseen_members == 1
+OTHER = MADE.replace("0c4e", "1d5f")
 
 
-def test_a_join_without_an_answer_may_have_made_an_id() -> None:
-    assert generations(join("", None)).unseen_members == 0
-    assert generations(join(MADE, None)).unseen_members == 0
-    of_client = MADE.replace("i-", "c-", 1)
-    assert generations(join("", None, instance=None), named=(of_client,)).unseen_members == 0
-
-
-def test_each_join_without_an_answer_made_one_id_at_most() -> None:
-    other = MADE.replace("0c4e", "1d5f")
-    assert generations(join("", None), named=(MADE, other)).unseen_members == 1
-    assert generations(join("", None), named=("i-no-id",)).unseen_members == 1
+@pytest.mark.parametrize(
+    ("unanswered", "named", "unseen"),
+    [
+        ([], [MADE], 1),
+        ([join("", None, instance="j")], [MADE], 1),
+        ([join("", None)], [MADE], 0),
+        ([join(MADE, None)], [MADE], 0),
+        ([join("", None, instance=None)], [MADE.replace("i-", "c-", 1)], 0),
+        ([join("", None)], [MADE, OTHER], 1),
+        ([join("", None)], ["i-no-id"], 1),
+    ],
+    ids=["nothing passed the tap", "of another instance", "may have made it", "had it",
+         "of the client", "makes one at most", "no id of a broker"],
+)  # fmt: skip
+def test_a_member_of_which_nothing_passed_the_tap_is_unseen(unanswered, named, unseen):
+    """A JoinGroup without an answer may have made an id."""
+    assert generations(*unanswered, named=tuple(named)).unseen_members == unseen
 
 
 @pytest.mark.parametrize(
     ("member", "metadata", "certain"), [("a", "2", False), ("a", "1", True), ("b", "2", True)]
 )
-def test_a_member_that_rejoins_twice_with_other_metadata(
-    member: str, metadata: str, *, certain: bool
-) -> None:
+def test_a_member_that_rejoins_twice_with_other_metadata(member, metadata, certain):
     """The leader rejoined as it was, or its metadata changed: no answer says which began it."""
     found = Generations("g", lambda *_: 1)
     first, *again = (
@@ -73,7 +75,7 @@ def test_a_member_that_rejoins_twice_with_other_metadata(
 
 
 @pytest.mark.parametrize("reason", [Reason.SESSION_EXPIRED, Reason.PENDING_SYNC])
-def test_a_timer_is_no_certain_reason_where_a_request_may_have_come_first(reason: str) -> None:
+def test_a_timer_is_no_certain_reason_where_a_request_may_have_come_first(reason):
     found = generations()
     row = {"earliest_ms": 1_900.0, "latest_ms": 2_400.0, "reason": reason}
     assert found.forced([row])[0]["reason"] is None

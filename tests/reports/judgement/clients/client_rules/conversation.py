@@ -1,6 +1,6 @@
 """Synthesized requests of one client: what it sends, and what it is answered."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import inf
 from typing import Any
 
@@ -43,6 +43,32 @@ class Conversation:
     def wait(self, ms: float) -> "Conversation":
         """Let time pass."""
         self.now_ms += ms
+        return self
+
+    def now(self, **fields: Any) -> "Conversation":
+        """Go on with another member id, broker, connection or instance id."""
+        vars(self).update(fields)
+        return self
+
+    def commit(self, error: int = 0) -> "Conversation":
+        """Commit an offset."""
+        self.send("OFFSET_COMMIT", error)
+        return self
+
+    def leave(self) -> "Conversation":
+        """Send a LeaveGroup."""
+        self.send("LEAVE_GROUP")
+        return self
+
+    def closes(self, *, leaves: bool = False) -> "Conversation":
+        """Close the client."""
+        self.event("closing")
+        return (self.leave() if leaves else self).event("closed")
+
+    def again(self, times: int, step: Callable[["Conversation"], object]) -> "Conversation":
+        """Do something several times."""
+        for _ in range(times):
+            step(self)
         return self
 
     def send(self, api: str, error: int = 0, /, **fields: Any) -> dict[str, Any]:
