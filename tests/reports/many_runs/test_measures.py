@@ -28,23 +28,13 @@ OWNED = [
 
 
 def row(run: str, **more: Any) -> dict[str, Any]:
+    of_night = {"night": "monday", "experiment": "bounce", "cluster": "process", "seed": 1}
+    made_by = {"kafka_version": "4.3.0", "coordinator": "java", "groupquake_version": "0.1.0"}
     return {
-        "run": run,
-        "night": "monday",
-        "experiment": "bounce",
-        "kafka_version": "4.3.0",
-        "coordinator": "java",
-        "cluster": "process",
-        "seed": 1,
-        "started_at": "2026-11-01T02:00:00+00:00",
-        "groupquake_version": "0.1.0",
-        "git": None,
-        "verdict": "pass",
-        "findings": 0,
-        "impact_from_ms": 1_000.0,
-        "impact_until_ms": 2_000.0,
-        **more,
-    }
+        "run": run, **of_night, **made_by, "git": None, "started_at": "2026-11-01T02:00:00+00:00",
+        "verdict": "pass", "findings": 0,
+        "impact_from_ms": 1_000.0, "impact_until_ms": 2_000.0, **more,
+    }  # fmt: skip
 
 
 Make = Callable[..., dict[str, DataFrame]]
@@ -53,18 +43,18 @@ Make = Callable[..., dict[str, DataFrame]]
 @pytest.fixture
 def tables(spark: SparkSession) -> Make:
     """Return what makes the tables of two runs; in the second nothing happened."""
-
-    def frame(name: str, rows: list[tuple[Any, ...]]) -> DataFrame:
-        return spark.createDataFrame(rows, f"{measures.TABLES[name]}, run STRING")
+    groups = [("g", 7), ("never seen", 0)]
+    rows: dict[str, list[tuple[Any, ...]]] = {
+        "observed": [(*of, "first") for of in OBSERVED],
+        "ownership": [(*of, "first") for of in OWNED],
+        "groups": [(*of, run) for of in groups for run in ("first", "second")],
+    }
 
     def make(**more: Any) -> dict[str, DataFrame]:
-        groups = [("g", 7), ("never seen", 0)]
-        return {
-            "runs": run_tables.listed(spark, row("first", **more), row("second", seed=2, **more)),
-            "observed": frame("observed", [(*of, "first") for of in OBSERVED]),
-            "ownership": frame("ownership", [(*of, "first") for of in OWNED]),
-            "groups": frame("groups", [(*of, run) for of in groups for run in ("first", "second")]),
-        }
+        runs = run_tables.listed(spark, row("first", **more), row("second", seed=2, **more))
+        schema = lambda name: f"{measures.TABLES[name]}, run STRING"
+        made = {name: spark.createDataFrame(of, schema(name)) for name, of in rows.items()}
+        return {"runs": runs, **made}
 
     return make
 
