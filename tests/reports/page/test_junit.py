@@ -85,8 +85,3 @@ def test_findings_of_a_group_are_lines_of_one_failure_whose_text_xml_can_hold(ma
     first, second = suite.findtext("testcase/failure").splitlines()
     assert "HEARTBEAT of dynamic-dynamic-3" in first
     assert "HEARTBEAT of <evil>\\x00\\ud800&" in second
-
-
-def test_same_verdict_same_bytes(made):
-    _, verdict, *_ = made.finish()
-    assert junit.render(verdict) == junit.render(verdict)

@@ -197,11 +197,6 @@ def test_the_page_loads_no_external_resources(failed):
     assert failed.source.count("plotly.js v") == 1
 
 
-def test_same_input_same_bytes(made):
-    arguments = made.finish()
-    assert report.render(*arguments) == report.render(*arguments)
-
-
 def test_tables_and_figures_are_named_for_those_who_cannot_see_them(failed):
     assert failed.tags.count("caption") == failed.tags.count("table") == 10
     charts = {a["id"]: a["aria-label"] for _, a in failed.elements if a.get("role") == "img"}
