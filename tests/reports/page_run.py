@@ -91,6 +91,8 @@ class MadeUpRun:
     stops: list[Json] = field(default_factory=list)
     handovers: list[Json] = field(default_factory=list)
     holdings: list[Json] = field(default_factory=list)
+    held: dict[tuple[str, int], Json] = field(default_factory=dict)
+    """Of those the last of each partition, by group and number."""
     expulsions: list[Json] = field(default_factory=list)
     assigned: list[Json] = field(default_factory=list)
     owners: str = ""
@@ -274,16 +276,14 @@ def made_up(folder: Path, size: int = 8) -> MadeUpRun:
 def _own(made: MadeUpRun, group: str, number: int, owner: int, from_ms: float) -> None:
     """Let a member own the partition of this number from a time on."""
     name = f"static-{owner}" if group == "static" else f"dynamic-dynamic-{owner}"
-    partition = f"orders-{number}"
-    until_ms = made.recovery_ms + 5_000
-    made.holdings.append(holding(group, partition, name, from_ms, until_ms))
+    held = holding(group, f"orders-{number}", name, from_ms, made.recovery_ms + 5_000)
+    made.holdings.append(held)
+    made.held[group, number] = held
 
 
 def _disown(made: MadeUpRun, group: str, number: int, until_ms: float, ended_as: str) -> None:
     """End the last ownership of a partition."""
-    mine = (group, f"orders-{number}")
-    last = [held for held in made.holdings if (held["group"], held["partition"]) == mine][-1]
-    last.update(until_ms=until_ms, ended_as=ended_as)
+    made.held[group, number].update(until_ms=until_ms, ended_as=ended_as)
 
 
 def _form(made: MadeUpRun) -> None:

@@ -72,16 +72,6 @@ def test_a_run_elsewhere_is_judged_as_one_here(
         assert stored.count() == other.count(), table.name
 
 
-def test_a_folder_may_have_characters_of_globs_in_its_name(
-    spark: SparkSession, recorded: Path, tmp_path: Path
-) -> None:
-    folder = recorded.rename(tmp_path / "run [1] {a}")
-    results = tmp_path / "results [1]"
-    assert analyse(spark, folder, results)["verdict"] == "pass"
-    written = {"tables", "verdict.json", "junit.xml", "report.html"}
-    assert {place.name for place in results.iterdir()} == written
-
-
 def test_results_are_not_replaced_and_a_folder_that_is_no_run_is_named_by_its_uri(
     spark: SparkSession, recorded: Path, away: str, tmp_path: Path
 ) -> None:

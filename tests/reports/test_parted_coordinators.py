@@ -5,7 +5,6 @@ answered without an error. That is proven wrong, unless a fault cut the broker o
 """
 
 from dataclasses import dataclass, replace
-from functools import cache
 from math import inf
 
 import pytest
@@ -56,28 +55,24 @@ class Lost(Case):
         return Parting(broker or self.sync.broker, at_ms - REPLICATES_MS, at_ms, inf, inf)
 
 
-@cache
-def case(name: str) -> Lost:
-    recording = RECORDINGS[name]
+@pytest.fixture(scope="module", params=COORDINATORS)
+def lost(request: pytest.FixtureRequest) -> Lost:
+    recording = RECORDINGS[request.param]
     seen = last_sync(recording)
     lines = LostWrite(recording, GROUP, GROUP, step, lost=seen.id)
     run = SynthesizedRun(recording.folder, recording, GROUP, tuple(lines.run()))
     return Lost(run, seen, epochs_until_the_end(recording))
 
 
-@pytest.mark.parametrize("name", COORDINATORS)
 def test_a_confirmed_write_that_is_gone_is_proven_wrong_unless_its_broker_was_cut_off(
-    name: str,
+    lost: Lost,
 ) -> None:
-    lost = case(name)
     assert not lost.explains()
     assert proven_roots(lost.judged())
     assert lost.explains(lost.cut_off(-500.0))
 
 
-@pytest.mark.parametrize("name", COORDINATORS)
-def test_what_it_wrote_just_before_may_be_gone(name: str) -> None:
-    lost = case(name)
+def test_what_it_wrote_just_before_may_be_gone(lost: Lost) -> None:
     assert not lost.explains(lost.cut_off(500.0))
     found = lost.judged(lost.cut_off(500.0))
     assert proven_roots(found) == []
@@ -85,9 +80,7 @@ def test_what_it_wrote_just_before_may_be_gone(name: str) -> None:
     assert f"what broker {lost.sync.broker} wrote just before it was cut off" in cause
 
 
-@pytest.mark.parametrize("name", COORDINATORS)
-def test_what_it_wrote_long_before_or_another_one_is_not(name: str) -> None:
-    lost = case(name)
+def test_what_it_wrote_long_before_or_another_one_is_not(lost: Lost) -> None:
     other = "1" if lost.sync.broker != "1" else "2"
     for parting in (lost.cut_off(REPLICATES_MS + 200.0), lost.cut_off(-500.0, other)):
         assert not lost.explains(parting)

@@ -20,7 +20,7 @@ from reports.judgement.log.log_places import LogPlaces
 from reports.judgement.missing.gaps import described, gap, whole_log
 from reports.judgement.recording import Recording
 from tests.recorded.logs import RECORDINGS
-from tests.reports.conftest import SPLIT_BYTES, Judge, Unaltered, configured
+from tests.reports.conftest import SPLIT_BYTES, Unaltered, configured
 
 STORED = [name for name in TABLES if name != "digests"]
 FILES = ("verdict.json", "junit.xml", "report.html")
@@ -85,23 +85,27 @@ def rotated(log: Path, first: int, second: int) -> None:
 
 
 @pytest.mark.spark
-def test_findings_in_rotated_logs_name_the_line_in_its_file(judge: Judge, recorded: Path) -> None:
-    """One answer is changed, which stands in the second file of three."""
+def test_findings_in_rotated_logs_name_the_line_in_its_file(
+    spark: SparkSession, recorded: Path, tmp_path: Path
+) -> None:
+    """One answer is changed, in the second file of three; folders have characters of globs."""
+    folder, results = recorded.rename(tmp_path / "run [1] {a}"), tmp_path / "results [1]"
     beats = lambda log: [
         number
         for number, line in enumerate(log.read_text().splitlines())
         if '"HEARTBEAT"' in line and '{"groupId":"static"' in line and '"errorCode":0' in line
     ]
-    log = max(recorded.glob("brokers/*/group.log"), key=lambda log: len(beats(log)))
+    log = max(folder.glob("brokers/*/group.log"), key=lambda log: len(beats(log)))
     changed = beats(log)[20]
     lines = log.read_text().splitlines(keepends=True)
     lines[changed] = lines[changed].replace('"errorCode":0', '"errorCode":27')
     log.write_text("".join(lines))
     rotated(log, changed - 6, changed + 50)
-    verdict = judge(recorded)
+    verdict = analyse(spark, folder, results)
     [root] = [finding for finding in verdict["findings"] if finding["root"]]
     file = f"brokers/{log.parent.name}/group.log.1"
     assert root["log"] == {"broker": log.parent.name, "file": file, "line": 7}
-    for name in ("counterexample.txt", "report.html", "junit.xml"):
-        assert f"{file}:7" in (recorded / name).read_text(), name
+    pages = ("counterexample.txt", "report.html", "junit.xml")
+    assert [name for name in pages if f"{file}:7" not in (results / name).read_text()] == []
+    assert {*pages, "tables", "verdict.json"} < {place.name for place in results.iterdir()}
     assert verdict["verdict"] == "fail"

@@ -145,9 +145,19 @@ def found_of(one: Case) -> list[Finding]:
     return one.found(one.context, *unplanned_elections(one.epochs, one.partition))
 
 
-@pytest.mark.parametrize("name", COORDINATORS)
-def test_a_write_that_fails_at_an_election_without_a_fault_is_a_doubt(name: str) -> None:
-    lost = case(name)
+@pytest.fixture(params=COORDINATORS)
+def lost(request: pytest.FixtureRequest) -> Case:
+    """The write fails at an election."""
+    return case(request.param)
+
+
+@pytest.fixture(params=COORDINATORS)
+def kept(request: pytest.FixtureRequest) -> Case:
+    """The broker never gives the partition up."""
+    return case(request.param, None)
+
+
+def test_a_write_that_fails_at_an_election_without_a_fault_is_a_doubt(lost: Case) -> None:
     assert not explains(lost.context, GROUP, lost.rows)
     found = found_of(lost)
     assert proven_roots(found) == []
@@ -157,43 +167,35 @@ def test_a_write_that_fails_at_an_election_without_a_fault_is_a_doubt(name: str)
     assert cause.endswith(": a busy machine or a defect outside the coordinator")
 
 
-@pytest.mark.parametrize("name", COORDINATORS)
-def test_the_fault_of_a_plan_explains_it(name: str) -> None:
-    lost = case(name)
+def test_the_fault_of_a_plan_explains_it(lost: Case) -> None:
     judge = replace(lost.context, outages=(Outage(lost.sync.at_ms - 100, 1e15),))
     assert explains(judge, GROUP, lost.rows)
     assert unplanned_elections(lost.epochs, lost.partition, judge.outages) == []
 
 
-@pytest.mark.parametrize("name", COORDINATORS)
-def test_without_an_election_it_is_proven_wrong(name: str) -> None:
+def test_without_an_election_it_is_proven_wrong(kept: Case) -> None:
     """The broker never gave the partition up: another one loads it after its end."""
-    kept = case(name, None)
     assert unplanned_elections(kept.epochs, kept.partition, ()) == []
     assert proven_roots(found_of(kept))
 
 
-@pytest.mark.parametrize("name", COORDINATORS)
 @pytest.mark.parametrize(("after_ms", "may_fail"), [(20.0, True), (990.0, True), (1_010.0, False)])
 def test_an_election_explains_what_fails_shortly_before(
-    name: str, after_ms: float, *, may_fail: bool
+    kept: Case, after_ms: float, *, may_fail: bool
 ) -> None:
     """Its broker unloads the partition so much later; others that stood still, later yet."""
-    lost = case(name, None)
-    failed_ms, epochs = lost.sync.answered_ms, deepcopy(lost.epochs)
-    unload = EpochEvent(failed_ms + after_ms, lost.sync.broker, "unloaded")
-    epochs.of_partitions[lost.partition].append(unload)
-    (election,) = unplanned_elections(epochs, lost.partition, ())
+    failed_ms, epochs = kept.sync.answered_ms, deepcopy(kept.epochs)
+    unload = EpochEvent(failed_ms + after_ms, kept.sync.broker, "unloaded")
+    epochs.of_partitions[kept.partition].append(unload)
+    (election,) = unplanned_elections(epochs, kept.partition, ())
     assert election.meets(failed_ms, failed_ms) == may_fail
-    stood_still = Stall(lost.sync.broker, failed_ms + 5.0, failed_ms + 45.0)
-    (election,) = unplanned_elections(epochs, lost.partition, (), [stood_still])
+    stood_still = Stall(kept.sync.broker, failed_ms + 5.0, failed_ms + 45.0)
+    (election,) = unplanned_elections(epochs, kept.partition, (), [stood_still])
     assert election.meets(failed_ms, failed_ms) == (after_ms < KNOWN_MS + 40.0)
 
 
-@pytest.mark.parametrize("name", COORDINATORS)
-def test_a_load_that_is_in_no_higher_epoch_is_no_election(name: str) -> None:
+def test_a_load_that_is_in_no_higher_epoch_is_no_election(lost: Case) -> None:
     """Before epochs were logged the order of times tells."""
-    lost = case(name)
     epochs = deepcopy(lost.epochs)
     first, second = epochs.loads[lost.partition]
     assert (first.epoch, second.epoch) == (0, 1)
@@ -204,29 +206,23 @@ def test_a_load_that_is_in_no_higher_epoch_is_no_election(name: str) -> None:
     assert elections == [[], [], [first.broker]]
 
 
-@pytest.mark.parametrize("name", COORDINATORS)
-def test_brokers_that_are_shut_down_lose_their_leaderships(name: str) -> None:
-    lost = case(name)
+def test_brokers_that_are_shut_down_lose_their_leaderships(lost: Case) -> None:
     unloads_ms = lost.sync.at_ms + 20.0
     look = lambda until_ms: unplanned_elections(lost.epochs, lost.partition, (), (), until_ms)
     assert len(look(unloads_ms + 1.0)) == 1
     assert look(unloads_ms) == []
 
 
-@pytest.mark.parametrize("name", COORDINATORS)
 @pytest.mark.parametrize(("stops_after_ms", "explained"), [(15.0, True), (25.0, False)])
 def test_writes_fail_as_a_run_shuts_its_brokers_down(
-    name: str, stops_after_ms: float, *, explained: bool
+    lost: Case, stops_after_ms: float, *, explained: bool
 ) -> None:
     """The coordinator gives the partition up 20 ms after the write, before the stop or since."""
-    lost = case(name)
     stopped_ms = lost.sync.at_ms + stops_after_ms
     judge = replace(lost.context, grown_ms=(inf, stopped_ms))
     assert explains(judge, GROUP, lost.rows) == explained
 
 
-@pytest.mark.parametrize("name", COORDINATORS)
-def test_a_broker_that_gives_nothing_up_loses_no_write_as_it_is_shut_down(name: str) -> None:
-    kept = case(name, None)
+def test_a_broker_that_gives_nothing_up_loses_no_write_as_it_is_shut_down(kept: Case) -> None:
     judge = replace(kept.context, grown_ms=(inf, kept.sync.at_ms - 1_000.0))
     assert not explains(judge, GROUP, kept.rows)

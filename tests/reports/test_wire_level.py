@@ -305,18 +305,6 @@ def test_an_answer_that_the_tap_has_otherwise_is_found(
     assert verdict["witnesses"] == {compared: tap_lines - LAST_LINES, "tap_lines": tap_lines}
 
 
-@pytest.mark.spark
-def test_an_answer_that_the_broker_logged_otherwise_is_found(judge: Judge, tmp_path: Path) -> None:
-    folder = unpacked(TAPPED["lost-join-answer-4.3.0"], tmp_path / "run")
-    log = largest(folder.glob("brokers/*/group.log"))
-    line = with_another_answer(log)
-    findings = judge(folder)["findings"]
-    (finding,) = [one for one in findings if one["kind"] == "broker_and_wire_disagree"]
-    file = f"brokers/{log.parent.name}/group.log"
-    assert finding["log"] == {"broker": log.parent.name, "file": file, "line": line}
-    assert "wrong_answer" in {one["kind"] for one in findings}
-
-
 @pytest.mark.long
 def test_nothing_is_wrong_with_any_seed(tmp_path: Path) -> None:
     with runs_in(KEPT / "seeds") as runs:

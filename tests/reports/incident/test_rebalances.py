@@ -64,6 +64,14 @@ REMOVED = "absent_dynamic_removed"
 CHANGES = {
     "lines of Java": ([LEFT, LEFT_TOO, preparing(1.001, "leave", f"{A}, {B}")], ["a", "b"]),
     "lines of Scala": ([preparing(1, "leave", A), LEFT], ["a"]),
+    "who emptied a group, as Scala logs it after that": (
+        [preparing(1, "leave", A), line(1.1, "empty"), line(1.2, "left", member=A)],
+        ["a"],
+    ),
+    "who left long after a group was empty": (
+        [preparing(1, "leave", A), line(1.1, "empty"), line(9, "left", member=A)],
+        [],
+    ),
     "a departure of long ago is none of the next": ([LEFT, preparing(9, "leader_rejoin", B)], []),
     "a set of Scala": (
         [preparing(1, "leader_rejoin", C), line(2, REMOVED, removed=f"HashSet({A}, {B})")],
