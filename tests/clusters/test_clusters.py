@@ -172,13 +172,3 @@ def test_workers_without_our_packages(cluster: Standalone, report: Report, evide
     errors = [line for line in done.err.splitlines() if not line.startswith("[")]
     assert len(errors) == 1, done.err
     assert "Spark's workers have no Python module pyarrow; leave `--archive none` out" in errors[0]
-
-
-def test_a_master_that_nobody_runs(report: Report, evidence: Path) -> None:
-    (port,) = free_ports(1)
-    done = report(evidence, "--master", f"spark://{HOST}:{port}")
-    assert done.code == Exit.USAGE
-    assert done.err.splitlines()[-1] == (
-        f"groupquake: spark://{HOST}:{port}: Spark cannot be reached there"
-        f" ({HOST}:{port}: Connection refused)"
-    )

@@ -8,8 +8,9 @@ import json
 import random
 import shutil
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -87,10 +88,11 @@ class MemberProcess(Process):
     exchanges: list[Exchange] = field(default_factory=list)
     dead: bool = False
 
-    @property
-    def death(self) -> Death | None:
-        """How it ends, if it dies."""
-        return self.member.deaths[self.number] if self.number < len(self.member.deaths) else None
+    def dies_of(self, api: str) -> Death | None:
+        """How it ends, if it does after the request of an API that it has just sent."""
+        deaths = self.member.deaths[self.number : self.number + 1]
+        nth = sum(one.api == api for one in self.exchanges)
+        return next((death for death in deaths if (death.api, death.nth) == (api, nth)), None)
 
     @property
     def connection(self) -> str:
@@ -118,13 +120,13 @@ class Broker(Simulation):
         super().__init__(Group(GROUP, service=service), TEMPLATE.profile, agenda=Agenda(START_MS))
         self.random, self.busy_ms = random.Random(seed), busy_ms
         self.exchanges: dict[str, Exchange] = {}
-        after = self.agenda.after
+        self._started = 0
         if loads_ms is not None:
             begins_ms, ends_ms = loads_ms
-            after(begins_ms, lambda: self.take(LoadStarted(self.agenda.now_ms)))
-            after(ends_ms, lambda: self.take(Loaded(self.agenda.now_ms, None)))
+            self.agenda.after(begins_ms, lambda: self.take(LoadStarted(self.agenda.now_ms)))
+            self.agenda.after(ends_ms, lambda: self.take(Loaded(self.agenda.now_ms, None)))
         for member in members:
-            after(member.starts_ms, self._start(member, 0))
+            self.agenda.after(member.starts_ms, partial(self._start, member, 0))
         self.agenda.run(START_MS + LASTS_MS)
 
     # Times and choices.
@@ -148,23 +150,15 @@ class Broker(Simulation):
 
     # Clients.
 
-    def _start(self, member: Member, number: int) -> Callable[[], None]:
-        """Return what starts a process of a member."""
-
-        def start() -> None:
-            client = Client(
-                member.name, member.name if member.static else None, SESSION_MS, REBALANCE_MS
-            )
-            self._starts += 1
-            process = MemberProcess(
-                client, VERSIONS | {"JOIN_GROUP": member.join_version}, member=member,
-                number=number, port=40_000 + self._starts,
-            )  # fmt: skip
-            self._join(process)
-
-        return start
-
-    _starts = 0
+    def _start(self, member: Member, number: int) -> None:
+        """Start a process of a member."""
+        instance = member.name if member.static else None
+        self._started += 1
+        self._join(MemberProcess(
+            Client(member.name, instance, SESSION_MS, REBALANCE_MS),
+            VERSIONS | {"JOIN_GROUP": member.join_version},
+            member=member, number=number, port=40_000 + self._started,
+        ))  # fmt: skip
 
     def _join(self, process: MemberProcess) -> None:
         """Send JoinGroup; a cooperative member says what it owns."""
@@ -181,45 +175,37 @@ class Broker(Simulation):
         exchange.note = Ending()
         self.exchanges[exchange.id] = exchange
         process.exchanges.append(exchange)
-        death, nth = process.death, sum(one.api == api for one in process.exchanges)
-        dies = death is not None and (death.api, death.nth) == (api, nth)
-        if not dies or (death and death.arrives):
-            busy_ms = self.random.uniform(0.2, self.busy_ms)
-            self.agenda.after(busy_ms, lambda: self.receive(exchange))
-        if death is not None and dies:
-            self.agenda.after(death.after_ms, lambda: self._die(process))
+        death = process.dies_of(api)
+        if death is None or death.arrives:
+            self.agenda.after(
+                self.random.uniform(0.2, self.busy_ms), lambda: self.receive(exchange)
+            )
+        if death is not None:
+            self.agenda.after(death.after_ms, partial(self._die, process, death))
 
-    def _die(self, process: MemberProcess) -> None:
+    def _die(self, process: MemberProcess, death: Death) -> None:
         """End it, with the requests that have no answer, and let the next process start."""
         process.dead = True
         for exchange in process.exchanges:
             if exchange.note.response is None:
                 exchange.note.ended_ms = self.agenda.now_ms
-        if process.death is not None:
-            start = self._start(process.member, process.number + 1)
-            self.agenda.after(process.death.down_ms, start)
-
-    def _heartbeat(self, process: MemberProcess) -> None:
-        """Send a Heartbeat, or LeaveGroup if it is time."""
-        leaves = self.agenda.now_ms >= process.member.leaves_ms
-        self._ask(process, "LEAVE_GROUP" if leaves else "HEARTBEAT")
+        self.agenda.after(death.down_ms, partial(self._start, process.member, process.number + 1))
 
     def answered(self, exchange: Exchange, response: Response) -> None:
         """Bring a response to a process, unless it is dead by then."""
+        self.agenda.after(self.random.uniform(0.1, 1.0), partial(self._arrive, exchange, response))
+
+    def _arrive(self, exchange: Exchange, response: Response) -> None:
         process = exchange.process
         assert isinstance(process, MemberProcess)
-
-        def arrive() -> None:
-            if not process.dead:
-                exchange.note.response = response_body(response, exchange)
-                exchange.note.ended_ms = self.agenda.now_ms
-                process.client = process.client.hearing(response)
-                self._go_on(process, Error(response.error))
-
-        self.agenda.after(self.random.uniform(0.1, 1.0), arrive)
+        if not process.dead:
+            body = response_body(response, exchange)
+            exchange.note = Ending(dict(body), self.agenda.now_ms)
+            process.client = process.client.hearing(response)
+            self._go_on(process, Error(response.error))
 
     def _go_on(self, process: MemberProcess, error: Error) -> None:
-        phase = process.client.phase
+        phase, leaves_ms = process.client.phase, process.member.leaves_ms
         if phase is OUT:
             away = error in (Error.NOT_COORDINATOR, Error.COORDINATOR_LOAD_IN_PROGRESS)
             self.agenda.after(100.0 if away else 0.0, lambda: self._join(process))
@@ -230,7 +216,9 @@ class Broker(Simulation):
             process.owned = "s"  # it has to give up partitions, and joins again
             self._join(process)
         elif phase is IN:
-            self.agenda.after(HEARTBEAT_MS, lambda: self._heartbeat(process))
+            at_ms = self.agenda.now_ms + HEARTBEAT_MS
+            api = "LEAVE_GROUP" if at_ms >= leaves_ms else "HEARTBEAT"
+            self.agenda.at(at_ms, lambda: self._ask(process, api))
 
     def write_run(self, folder: Path) -> Recording:
         """Write the run folder that the tap would have left of it."""
@@ -254,26 +242,23 @@ class Broker(Simulation):
         ended_ms = min(exchange.note.ended_ms, START_MS + LASTS_MS)
         took_ms = round(ended_ms - exchange.at_ms, 3)
         assert isinstance(exchange.process, MemberProcess)
+        header = {
+            "requestApiKey": 0, "requestApiVersion": exchange.api_version,
+            "correlationId": exchange.serial, "clientId": exchange.client_id,
+            "requestApiKeyName": exchange.api,
+        }  # fmt: skip
         content: Json = {
-            "isForwarded": False,
-            "requestHeader": {
-                "requestApiKey": 0, "requestApiVersion": exchange.api_version,
-                "correlationId": exchange.serial, "clientId": exchange.client_id,
-                "requestApiKeyName": exchange.api,
-            },
-            "request": exchange.request,
-            "connection": exchange.process.connection,
-            "totalTimeMs": took_ms,
+            "isForwarded": False, "requestHeader": header, "request": exchange.request,
+            "connection": exchange.process.connection, "totalTimeMs": took_ms,
         }  # fmt: skip
         if exchange.note.response is None:
             content["tap"] = {"forwarded": True, "why": "the client closed the connection"}
             text = tap_lines.UNANSWERED + as_json(content)
             return ended_ms, Logged("tap", "DEBUG", text, tap_lines.LOGGER)
+        parts = ("requestQueueTimeMs", "localTimeMs", "responseQueueTimeMs", "sendTimeMs")
         content |= {"response": exchange.note.response, "remoteTimeMs": took_ms}
-        content |= dict.fromkeys(
-            ("requestQueueTimeMs", "localTimeMs", "responseQueueTimeMs", "sendTimeMs"), 0.0
-        )
-        return ended_ms, Logged("tap", "DEBUG", printed(content), LOGGER)
+        text = printed(content | dict.fromkeys(parts, 0.0))
+        return ended_ms, Logged("tap", "DEBUG", text, LOGGER)
 
     def alter(self, exchange: Exchange, *, earlier_ms: float = 0.0, **response: Any) -> None:
         """Let an answer be another one, or come earlier."""

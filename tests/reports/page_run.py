@@ -91,9 +91,13 @@ class MadeUpRun:
     stops: list[Json] = field(default_factory=list)
     handovers: list[Json] = field(default_factory=list)
     holdings: list[Json] = field(default_factory=list)
+    held: dict[tuple[str, int], Json] = field(default_factory=dict)
+    """Of those the last of each partition, by group and number."""
     expulsions: list[Json] = field(default_factory=list)
     assigned: list[Json] = field(default_factory=list)
     owners: str = ""
+    allowed: str = ""
+    """Which rebalances of the dynamic group the experiment expects."""
     client_reasons: dict[float, str] = field(default_factory=dict)
     """What clients gave as their reasons, by when rebalances began."""
     max_age: str = "300s"
@@ -142,7 +146,7 @@ class MadeUpRun:
         )
         static = f'{{kind: static, count: {self.size}, instance_id: "static-{{n}}"}}'
         dynamic = f"{{kind: dynamic, count: {self.size}}}"
-        low, high = 2 * self.size - 4, 2 * self.size + 2
+        between = f"rebalances: {{min: {max(0, 2 * self.size - 4)}, max: {2 * self.size + 2}}}"
         return f"""
 name: made-up-bounce
 description: Restarts every member of a static and of a dynamic group in turn.
@@ -156,7 +160,7 @@ faults:
 phases: {{impact: 20s, recovery: 5s}}
 expect:
   - {{group: static, phase: impact, rebalances: 0}}
-  - {{group: dynamic, phase: impact, rebalances: {{min: {max(0, low)}, max: {high}}}}}
+  - {{group: dynamic, phase: impact, {self.allowed or between}}}
 {self.owners}"""
 
     def _collected(self, run: RunFolder) -> Results:
@@ -164,34 +168,21 @@ expect:
         for row in self.comparison:
             for side, rows in sides.items():
                 if row[f"{side}_started_ms"] is not None:
+                    reason = self.client_reasons.get(row[f"{side}_started_ms"])
+                    also = {"duration_ms": REBALANCE_MS, "client_reason": reason}
                     part = {name: row[f"{side}_{name}"] for name in BOTH}
-                    rows.append(
-                        part
-                        | {
-                            "group": row["group"],
-                            "duration_ms": REBALANCE_MS,
-                            "client_reason": self.client_reasons.get(row[f"{side}_started_ms"]),
-                        }
-                    )
+                    rows.append({**part, "group": row["group"], **also})
         span = {
-            "first_ms": ZERO_MS + 3_000,
-            "last_ms": self.recovery_ms + 5_000,
-            "max_rebalance_timeout_ms": 30_000.0,
-            "max_session_timeout_ms": self.session_ms,
-            "brokers": ["1"],
-            "ran_ms": self.ran_ms,
-            "record_bytes": 1_850,
-        }
+            "first_ms": ZERO_MS + 3_000, "last_ms": self.recovery_ms + 5_000, "brokers": ["1"],
+            "max_rebalance_timeout_ms": 30_000.0, "max_session_timeout_ms": self.session_ms,
+            "ran_ms": self.ran_ms, "record_bytes": 1_850,
+        }  # fmt: skip
         wrong = len(self.violations)
         tables = {
-            **sides,
-            "comparison": self.comparison,
-            "violations": self.violations,
-            "assigned": self.assigned,
-            "expulsions": self.expulsions,
-            "stops": self.stops,
+            **sides, "comparison": self.comparison, "violations": self.violations,
+            "assigned": self.assigned, "expulsions": self.expulsions, "stops": self.stops,
             "handovers": self.handovers,
-        }
+        }  # fmt: skip
         return Results(
             digests=digests_of(run, tables),
             observed=sides["observed"],
@@ -212,7 +203,32 @@ expect:
             gaps=self.gaps,
         )
 
-    # what may go wrong
+    # what may happen
+
+    def add_fault(
+        self, name: str, target: str, group: str, at_ms: float, until_ms: float | None,
+        *, cause: str | None = None, witness: str = "it is gone", **args: Any,
+    ) -> None:  # fmt: skip
+        """Inject a fault, which is healed at a time, if it is, and verified 100 ms later."""
+        fault_id = f"{group}.{target}.{name}" if cause is None else f"{group}.{target}"
+        of_it: Json = {"fault_id": fault_id}
+        intent = {"fault": name, "cause": cause, "target": target, "group": group, "args": args}
+        self.journal += [
+            {"at_ms": at_ms - 1, "event": "intent", **of_it, **intent, "undo": {}},
+            {"at_ms": at_ms, "event": "injected", **of_it},
+        ]
+        if until_ms is not None:
+            how = {"healed": True, "how": "started again"}
+            self.journal.append({"at_ms": until_ms, "event": "healed", **of_it, **how})
+        seen_ms = (until_ms or at_ms) + 100
+        seen = {"verified": True, "witness": witness}
+        self.journal.append({"at_ms": seen_ms, "event": "verified", **of_it, **seen})
+
+    def doubt_fault(self, witness: str) -> None:
+        """Let one restart have no witness."""
+        for entry in self.journal:
+            if entry["event"] == "verified" and entry["fault_id"] == "static.static-3":
+                entry.update(verified=False, witness=witness)
 
     def add_violation(self, request: str, at_ms: float, group: str, client: str) -> None:
         """Let an answer be one that nothing explains."""
@@ -236,12 +252,9 @@ def made_up(folder: Path, size: int = 8) -> MadeUpRun:
     """Make a run up in which everything is as it has to be."""
     made = MadeUpRun(folder, size)
     made.environment = {
-        "kafka_version": "4.3.0",
-        "coordinator": "java",
-        "seed": 42,
-        "broker_config": {},
+        "kafka_version": "4.3.0", "coordinator": "java", "seed": 42, "broker_config": {},
         "repeat_command": "groupquake run made-up-bounce --seed 42",
-    }
+    }  # fmt: skip
     made.journal = [
         {"at_ms": ZERO_MS, "event": "phase", "phase": "formation"},
         {"at_ms": IMPACT_MS - 1, "event": "steady_state", "ok": True, "probes": []},
@@ -263,16 +276,14 @@ def made_up(folder: Path, size: int = 8) -> MadeUpRun:
 def _own(made: MadeUpRun, group: str, number: int, owner: int, from_ms: float) -> None:
     """Let a member own the partition of this number from a time on."""
     name = f"static-{owner}" if group == "static" else f"dynamic-dynamic-{owner}"
-    partition = f"orders-{number}"
-    until_ms = made.recovery_ms + 5_000
-    made.holdings.append(holding(group, partition, name, from_ms, until_ms))
+    held = holding(group, f"orders-{number}", name, from_ms, made.recovery_ms + 5_000)
+    made.holdings.append(held)
+    made.held[group, number] = held
 
 
 def _disown(made: MadeUpRun, group: str, number: int, until_ms: float, ended_as: str) -> None:
     """End the last ownership of a partition."""
-    mine = (group, f"orders-{number}")
-    last = [held for held in made.holdings if (held["group"], held["partition"]) == mine][-1]
-    last.update(until_ms=until_ms, ended_as=ended_as)
+    made.held[group, number].update(until_ms=until_ms, ended_as=ended_as)
 
 
 def _form(made: MadeUpRun) -> None:
@@ -339,19 +350,12 @@ def _rebalance(
 ) -> None:
     old = sum(1 for row in made.comparison if row["group"] == group)
     side = {
-        "started_ms": at_ms,
-        "reason": reason,
-        "member_id": member_id,
-        "joined_ms": at_ms + REBALANCE_MS - 5,
-        "generation": old + 1,
-        "members": members,
-        "assigned_members": members,
+        "started_ms": at_ms, "joined_ms": at_ms + REBALANCE_MS - 5,
+        "assigned_ms": at_ms + REBALANCE_MS, "ended_as": "assigned", "reason": reason,
+        "old_generation": old, "generation": old + 1, "member_id": member_id, "leader": member_id,
+        "members": members, "assigned_members": members,
         "static_members": members if group == "static" else 0,
-        "leader": member_id,
-        "assigned_ms": at_ms + REBALANCE_MS,
-        "ended_as": "assigned",
-        "old_generation": old,
-    }
+    }  # fmt: skip
     made.comparison.append({
         "group": group, "incarnation": 1, "old_generation": old, "outcome": "match",
         "off_by_ms": 0.0, "broker": "1", "line": 10 * old + 7,
@@ -361,13 +365,8 @@ def _rebalance(
 
 
 def _fault(made: MadeUpRun, group: str, target: str, at_ms: float) -> None:
-    fault_id = f"{group}.{target}"
-    made.journal += [
-        {"at_ms": at_ms - 1, "event": "intent", "fault_id": fault_id, "fault": "member.restart",
-         "cause": "group.bounce", "target": target, "group": group, "args": {}, "undo": {}},
-        {"at_ms": at_ms, "event": "injected", "fault_id": fault_id},
-        {"at_ms": at_ms + DOWN_MS, "event": "healed", "fault_id": fault_id, "healed": True,
-         "how": "started again"},
-        {"at_ms": at_ms + DOWN_MS + 100, "event": "verified", "fault_id": fault_id,
-         "verified": True, "witness": f"broker 1 heard nothing of {target} for {DOWN_MS} ms"},
-    ]  # fmt: skip
+    witness = f"broker 1 heard nothing of {target} for {DOWN_MS} ms"
+    until_ms = at_ms + DOWN_MS
+    made.add_fault(
+        "member.restart", target, group, at_ms, until_ms, cause="group.bounce", witness=witness
+    )

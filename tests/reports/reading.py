@@ -1,9 +1,12 @@
 """Reads a page as a browser would: its text, its elements, its figure."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
 from typing import Any
+
+from reports.page import report
+from tests.reports.page_run import MadeUpRun
 
 SILENT = ("script", "style", "title")
 
@@ -58,3 +61,9 @@ class Page(HTMLParser):
     def figure(self) -> dict[str, Any]:
         """The timeline."""
         return self.figures["timeline"]
+
+
+def read(made: MadeUpRun, *, results: dict[str, Any] | None = None, **verdict: Any) -> Page:
+    """Return the page of a made-up run, with other values in its results or its verdict."""
+    run, judged, data, *rest = made.finish()
+    return Page(report.render(run, judged | verdict, replace(data, **results or {}), *rest))

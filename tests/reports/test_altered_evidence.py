@@ -3,7 +3,7 @@
 Where evidence is missing the verdict is `unknown`; it is never `pass`.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,32 +16,18 @@ from reports.judgement.recording import Recording
 from selftest.mutants.log_synthesis import SynthesizedLine
 from tests.recorded.logs import RECORDINGS
 from tests.reports.alter import Copy, Log
-from tests.reports.conftest import COORDINATORS, Judge, unpacked
+from tests.reports.conftest import SPLIT_BYTES, Judge, Unaltered, configured, unpacked
 from tests.reports.judged_here import judged_here
 from tests.reports.synthesized_logs import write_run
 
 pytestmark = pytest.mark.spark
 
 RECORDED = RECORDINGS["kafka-4.3.0"]
-Unaltered = tuple[Path, dict[str, Any], Recording]
-SPLIT = "spark.sql.files.maxPartitionBytes"
-FILES = ("verdict.json", "junit.xml", "report.html")
 
 
-@pytest.fixture(scope="module", params=COORDINATORS)
-def unaltered(
-    request: pytest.FixtureRequest, judge: Judge, tmp_path_factory: pytest.TempPathFactory
-) -> Unaltered:
-    recording = RECORDINGS[request.param]
-    folder = unpacked(recording, tmp_path_factory.mktemp("unaltered") / "run")
-    return folder, judge(folder), recording
-
-
-def test_unaltered_evidence_passes(unaltered: Unaltered) -> None:
-    folder, verdict, recording = unaltered
-    assert verdict["findings"] == []
-    assert verdict["unknown_because"] == []
-    assert verdict["verdict"] == "pass"
+def test_unaltered_evidence_passes(unaltered: Unaltered, recording: Recording) -> None:
+    folder, verdict = unaltered(recording)
+    assert (verdict["verdict"], verdict["findings"], verdict["unknown_because"]) == ("pass", [], [])
     assert verdict["counterexample"] is None
     logs = [log.read_text() for log in folder.glob("brokers/*/group.log")]
     assert set(verdict["groups"]) == set(recording.groups)
@@ -55,93 +41,68 @@ def test_unaltered_evidence_passes(unaltered: Unaltered) -> None:
     assert coverage["rejected"] == 0
 
 
-@pytest.mark.parametrize("unaltered", ["kafka-4.3.0"], indirect=True)
-def test_the_same_evidence_gives_the_same_bytes(unaltered: Unaltered, judge: Judge) -> None:
-    folder, *_ = unaltered
-    first = {name: (folder / name).read_bytes() for name in FILES}
-    judge(folder)
-    assert first == {name: (folder / name).read_bytes() for name in FILES}
-
-
 # What may be altered in a group, in a copy of its own each: all of it costs one judgement. Each
 # returns the line where the root must stand.
 
 Alteration = Callable[[Copy], SynthesizedLine]
 EXPIRED, RETURNED = "removing member static-3", "Adding new member static-3"
+PREPARING = "Preparing to rebalance"
 
 
-def unexpected_rebalance(copy: Copy) -> SynthesizedLine:
-    preparing = copy.lines[copy.find("Preparing to rebalance", EXPIRED)]
+def edited(*parts: str, to: str, nth: int = 0) -> Alteration:
+    """Replace the last of the parts in the nth line that has them all."""
+    return lambda copy: copy.change(copy.find(*parts, nth=nth), parts[-1], to)
+
+
+def added_rebalance(copy: Copy) -> SynthesizedLine:
+    preparing = copy.lines[copy.find(PREPARING, EXPIRED)]
     return copy.insert_after(copy.find("HEARTBEAT", nth=40), preparing.text)
 
 
-def missing_rebalance(copy: Copy) -> SynthesizedLine:
-    preparing = copy.find("Preparing to rebalance", RETURNED, after=copy.find(EXPIRED))
+def removed_rebalance(copy: Copy) -> SynthesizedLine:
+    preparing = copy.find(PREPARING, RETURNED, after=copy.find(EXPIRED))
     copy.drop(preparing)
     return copy.lines[copy.find("Stabilized", after=preparing - 1)]
 
 
-def wrong_answer_of_a_sync(copy: Copy) -> SynthesizedLine:
-    follower = copy.find('"SYNC_GROUP"', '"assignments":[]', '"errorCode":0')
-    return copy.change(follower, '"errorCode":0', '"errorCode":25')
-
-
-def wrong_answer_of_a_join(copy: Copy) -> SynthesizedLine:
-    join = copy.find('"JOIN_GROUP"', '"generationId":3,')
-    return copy.change(join, '"generationId":3,', '"generationId":4,')
-
-
-def wrong_answer_of_a_heartbeat(copy: Copy) -> SynthesizedLine:
-    heartbeat = copy.find("HEARTBEAT", '"errorCode":0', nth=20)
-    return copy.change(heartbeat, '"errorCode":0', '"errorCode":27')
-
-
-def wrong_generation(copy: Copy) -> SynthesizedLine:
-    return copy.change(copy.find("Stabilized", "generation 3 "), "generation 3 ", "generation 7 ")
-
-
-def wrong_generation_before(copy: Copy) -> SynthesizedLine:
-    preparing = copy.find("Preparing to rebalance", "old generation 2")
-    return copy.change(preparing, "old generation 2", "old generation 9")
-
-
-def wrong_members(copy: Copy) -> SynthesizedLine:
-    return copy.change(
-        copy.find("Stabilized", "with 3 members"), "with 3 members", "with 4 members"
-    )
-
-
-def wrong_reason(copy: Copy) -> SynthesizedLine:
-    preparing = copy.find("Preparing to rebalance", EXPIRED)
-    return copy.change(preparing, EXPIRED, "removing member static-1")
-
-
-def missing_line(copy: Copy) -> SynthesizedLine:
+def removed_line(copy: Copy) -> SynthesizedLine:
     replaced = copy.find("Replacing previously mapped member static-0")
     copy.drop(replaced)
     lines = [line for line in copy.lines[:replaced] if COMPLETED not in line.text]
     return lines[-1]
 
 
-def unexpected_line(copy: Copy) -> SynthesizedLine:
+def added_line(copy: Copy) -> SynthesizedLine:
     left = copy.find("] Member dynamic-dynamic-1")
     return copy.insert_after(left, copy.lines[left].text)
 
 
-ALTERATIONS: dict[str, tuple[str, Alteration]] = {
-    "an_added_rebalance": ("static", unexpected_rebalance),
-    "a_removed_rebalance": ("static", missing_rebalance),
-    "a_changed_error_of_a_sync": ("static", wrong_answer_of_a_sync),
-    "a_changed_generation_in_an_answer": ("dynamic", wrong_answer_of_a_join),
-    "a_changed_error_of_a_heartbeat": ("static", wrong_answer_of_a_heartbeat),
-    "a_changed_error_of_a_heartbeat_of_a_dynamic_member": ("dynamic", wrong_answer_of_a_heartbeat),
-    "a_changed_generation": ("static", wrong_generation),
-    "a_changed_old_generation": ("dynamic", wrong_generation_before),
-    "a_changed_count_of_members": ("static", wrong_members),
-    "a_rebalance_blamed_on_another_member": ("static", wrong_reason),
-    "a_removed_line_about_a_member": ("static", missing_line),
-    "an_added_line_about_a_member": ("dynamic", unexpected_line),
-}
+OLD = "old generation 2"
+GIVEN = ('"SYNC_GROUP"', '"assignments":[]', '"errorCode":0')
+OTHER_BEAT = edited("HEARTBEAT", '"errorCode":0', to='"errorCode":27', nth=20)
+OTHER_JOIN = edited('"JOIN_GROUP"', '"generationId":3,', to='"generationId":4,')
+ALTERATIONS: dict[str, tuple[str, str, Alteration]] = {
+    "an_added_rebalance": ("static", "unexpected_rebalance", added_rebalance),
+    "a_removed_rebalance": ("static", "missing_rebalance", removed_rebalance),
+    "an_error_of_a_sync": ("static", "wrong_answer", edited(*GIVEN, to='"errorCode":25')),
+    "a_generation_in_an_answer": ("dynamic", "wrong_answer", OTHER_JOIN),
+    "an_error_of_a_heartbeat": ("static", "wrong_answer", OTHER_BEAT),
+    "an_error_of_a_heartbeat_of_a_dynamic_member": ("dynamic", "wrong_answer", OTHER_BEAT),
+    "a_generation": (
+        "static", "wrong_generation", edited("Stabilized", "generation 3 ", to="generation 7 "),
+    ),
+    "an_old_generation": (
+        "dynamic", "wrong_generation", edited(PREPARING, OLD, to="old generation 9"),
+    ),
+    "a_count_of_members": (
+        "static", "wrong_members", edited("Stabilized", "with 3 members", to="with 4 members"),
+    ),
+    "a_rebalance_blamed_on_another_member": (
+        "static", "wrong_reason", edited(PREPARING, EXPIRED, to="removing member static-1"),
+    ),
+    "a_removed_line_about_a_member": ("static", "missing_line", removed_line),
+    "an_added_line_about_a_member": ("dynamic", "unexpected_line", added_line),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -154,43 +115,27 @@ class Altered:
 
 
 @pytest.fixture(scope="module")
-def altered(
-    judge: Judge,
-    spark: SparkSession,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Altered]:
+def altered(judge: Judge, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Altered:
     """Judge all alterations at once; tasks read 50 KB of the logs each."""
-    copies = {n: Copy.of(RECORDED, group, n) for n, (group, _) in ALTERATIONS.items()}
-    places = {name: alter(copies[name]) for name, (_, alter) in ALTERATIONS.items()}
+    copies = {n: Copy.of(RECORDED, group, n) for n, (group, *_) in ALTERATIONS.items()}
+    places = {name: alter(copies[name]) for name, (*_, alter) in ALTERATIONS.items()}
     whole = [Copy.of(RECORDED, group, group).lines for group in RECORDED.groups]
     folder = tmp_path_factory.mktemp("altered") / "run"
-    fenced = [  # they name no group
-        SynthesizedLine(line.broker, line.process, line.at_ms, line.text)
-        for line in RECORDED.lines
-        if line.template == "fenced"
-    ]
+    of_no_group = [line for line in RECORDED.lines if line.template == "fenced"]
+    fenced = [SynthesizedLine(one.broker, one.process, one.at_ms, one.text) for one in of_no_group]
     write_run(RECORDED, [*whole, fenced, *(copy.lines for copy in copies.values())], folder)
-    as_it_was = spark.conf.get(SPLIT)
-    spark.conf.set(SPLIT, "50000")
-    try:
-        yield Altered(folder, judge(folder), places)
-    finally:
-        spark.conf.set(SPLIT, as_it_was)
+    with configured(spark, {SPLIT_BYTES: "50000"}):
+        return Altered(folder, judge(folder), places)
 
 
-def test_unaltered_groups_have_no_finding(altered: Altered) -> None:
-    found = {finding["group"] for finding in altered.verdict["findings"]}
-    assert found <= ALTERATIONS.keys()
-    assert altered.verdict["unknown_because"] == []
-
-
-def test_an_altered_place_is_the_one_root(altered: Altered) -> None:
-    assert altered.verdict["verdict"] == "fail"
-    for name, (_, alteration) in ALTERATIONS.items():
-        (root,) = [f for f in altered.verdict["findings"] if f["group"] == name and f["root"]]
+def test_an_altered_place_is_the_one_root_and_other_groups_have_none(altered: Altered) -> None:
+    verdict = altered.verdict
+    assert (verdict["verdict"], verdict["unknown_because"]) == ("fail", [])
+    assert {finding["group"] for finding in verdict["findings"]} == ALTERATIONS.keys()
+    for name, (_, kind, _) in ALTERATIONS.items():
+        (root,) = [f for f in verdict["findings"] if f["group"] == name and f["root"]]
         place = altered.places[name]
-        assert root["proven"], name
-        assert alteration.__name__.startswith(root["kind"]), name
+        assert (root["proven"], root["kind"]) == (True, kind), name
         assert root["log"]["file"] == f"brokers/{place.broker}/group.log"
         lines = (altered.folder / root["log"]["file"]).read_text().splitlines()
         assert lines[root["log"]["line"] - 1].endswith(f" {place.text}"), name
@@ -198,8 +143,8 @@ def test_an_altered_place_is_the_one_root(altered: Altered) -> None:
 
 def test_a_failed_run_leaves_its_counterexample(altered: Altered) -> None:
     entry = altered.verdict["counterexample"]
-    (name,) = (n for n in ALTERATIONS if n == entry["group"])
-    assert "wrong_answer" in ALTERATIONS[name][1].__name__
+    name = entry["group"]
+    assert ALTERATIONS[name][1] == "wrong_answer"
     place = altered.places[name]
     (root,) = (f for f in altered.verdict["findings"] if f["group"] == name and f["root"])
     assert entry["request"] == f"{place.broker}:{root['log']['line']}"
@@ -209,7 +154,7 @@ def test_a_failed_run_leaves_its_counterexample(altered: Altered) -> None:
     assert entry["files"][0] in (altered.folder / "report.html").read_text()
 
 
-def test_lines_that_no_template_matches_are_doubts(recorded: Path, judge: Judge) -> None:
+def test_lines_that_no_template_matches_are_doubts(recorded: Path) -> None:
     log = Log.of(recorded, "static")
     garbled = [
         log.find(text, nth=2)
@@ -220,7 +165,7 @@ def test_lines_that_no_template_matches_are_doubts(recorded: Path, judge: Judge)
     twice = log.find('"groupId":"static"', '"HEARTBEAT"', nth=30)
     log.lines.insert(twice, log.lines[twice])
     log.save()
-    verdict = judge(recorded)
+    verdict = judged_here(recorded)
     assert verdict["verdict"] == "unknown"
     assert verdict["coverage"]["rejected"] == len(garbled) + 1
     for index in (*(i + (i > twice) for i in garbled), twice + 1):
@@ -240,20 +185,20 @@ def test_a_whole_log_that_is_gone(recorded: Path) -> None:
         aside.rename(log)
 
 
-def test_a_line_that_is_gone(recorded: Path) -> None:
+@pytest.mark.parametrize(
+    ("left", "why"),
+    [
+        (lambda lines, middle: lines[:middle], "end is missing"),
+        (lambda lines, middle: lines[middle:], "start is"),
+        (lambda lines, middle: [*lines[:middle], *lines[middle + 1 :]], "1 lines missing"),
+    ],
+    ids=["the second half", "the first half", "one line"],
+)
+def test_lines_that_are_gone(
+    left: Callable[[list[str], int], list[str]], why: str, recorded: Path
+) -> None:
     log = Log.of(recorded, "static")
-    del log.lines[log.find("Preparing to rebalance group static", "old generation 2")]
-    log.save()
-    verdict = judged_here(recorded)
-    assert verdict["verdict"] == "unknown"
-    assert any("1 lines missing" in why for why in verdict["unknown_because"])
-
-
-@pytest.mark.parametrize(("half", "why"), [("first", "end is missing"), ("second", "start is")])
-def test_half_a_file(half: str, why: str, recorded: Path) -> None:
-    log = Log.of(recorded, "static")
-    middle = len(log.lines) // 2
-    log.lines = log.lines[:middle] if half == "first" else log.lines[middle:]
+    log.lines = left(log.lines, len(log.lines) // 2)
     log.save()
     verdict = judged_here(recorded)
     assert verdict["verdict"] == "unknown"

@@ -17,6 +17,8 @@ from reports import EvidenceError, ExecutionError, analyse
 from reports.ingest import places
 from reports.ingest.failures import explained
 from reports.judgement.run.run_folder import RunFolder
+from tests.recorded.logs import RECORDINGS
+from tests.reports.conftest import Unaltered
 
 pytestmark = pytest.mark.spark
 
@@ -52,7 +54,7 @@ def text_of(spark: SparkSession, uri: str) -> str:
 
 
 def test_a_run_elsewhere_is_judged_as_one_here(
-    spark: SparkSession, recorded: Path, away: str, tmp_path: Path
+    spark: SparkSession, recorded: Path, away: str, tmp_path: Path, unaltered: Unaltered
 ) -> None:
     elsewhere = analyse(spark, f"{away}/run", f"{away}/results")
     assert json.loads(text_of(spark, f"{away}/results/verdict.json")) == elsewhere
@@ -60,45 +62,27 @@ def test_a_run_elsewhere_is_judged_as_one_here(
     assert page.startswith("<!DOCTYPE html>")
     ET.fromstring(text_of(spark, f"{away}/results/junit.xml"))
     assert not (recorded / "tables").exists()
-    here = analyse(spark, recorded)
+    folder, here = unaltered(RECORDINGS["kafka-4.3.0"])
     assert here == elsewhere
-    assert (recorded / "report.html").read_text() == page.removesuffix("\n")
-    for table in (recorded / "tables").iterdir():
-        stored = [spark.read.parquet(str(root / table.name)) for root in (
-            table.parent, tmp_path / "results" / "tables",
-        )]  # fmt: skip
-        assert stored[0].exceptAll(stored[1]).isEmpty(), table.name
-        assert stored[0].count() == stored[1].count(), table.name
+    assert (folder / "report.html").read_text() == page.removesuffix("\n")
+    for table in (folder / "tables").iterdir():
+        away_too = tmp_path / "results" / "tables" / table.name
+        stored, other = (spark.read.parquet(str(place)) for place in (table, away_too))
+        assert stored.exceptAll(other).isEmpty(), table.name
+        assert stored.count() == other.count(), table.name
 
 
-def test_a_folder_may_have_characters_of_globs_in_its_name(
-    spark: SparkSession, recorded: Path, tmp_path: Path
-) -> None:
-    folder = recorded.rename(tmp_path / "run [1] {a}")
-    results = tmp_path / "results [1]"
-    assert analyse(spark, folder, results)["verdict"] == "pass"
-    written = {"tables", "verdict.json", "junit.xml", "report.html"}
-    assert {place.name for place in results.iterdir()} == written
-
-
-def test_results_elsewhere_are_not_replaced(
+def test_results_are_not_replaced_and_a_folder_that_is_no_run_is_named_by_its_uri(
     spark: SparkSession, recorded: Path, away: str, tmp_path: Path
 ) -> None:
     (tmp_path / "results" / "verdict.json").mkdir(parents=True)
     (tmp_path / "results" / "verdict.json" / "part-00000.txt").write_text("{}")
     with pytest.raises(EvidenceError, match=f"{away}/results/verdict.json: exists already"):
         analyse(spark, recorded, f"{away}/results")
-
-
-def test_a_folder_elsewhere_that_is_no_run_is_named_by_its_uri(
-    spark: SparkSession, recorded: Path, away: str
-) -> None:
     (recorded / "plan.json").unlink()
-    with pytest.raises(EvidenceError) as error:
-        analyse(spark, f"{away}/run", f"{away}/results")
-    assert str(error.value) == (
-        f"{away}/run/plan.json: missing; {away}/run is not the folder of a run"
-    )
+    missing = f"^{away}/run/plan.json: missing; {away}/run is not the folder of a run$"
+    with pytest.raises(EvidenceError, match=missing):
+        analyse(spark, f"{away}/run", f"{away}/others")
 
 
 def test_what_stays_elsewhere_counts_as_there(tmp_path: Path) -> None:

@@ -30,21 +30,20 @@ def renamed(recording: Recording, copy: Copy, old: str, new: str) -> list[Findin
     return found(SynthesizedRun(recording.folder, recording, copy.group, lines), copy.group)
 
 
-@pytest.mark.parametrize(
-    ("group", "member", "nth", "of"),
-    [
-        ("fencing", "a", 2, 0),  # the third process of an instance is given the id of the first
-        ("returning", "b", 2, 0),
-        ("sessions", "b", 1, 0),  # removed in between
-        ("sessions", "b", 3, 0),
-        ("sessions", "b", 3, 1),
-        ("forming", "forming-a", 1, 0),  # a dynamic member, which left in between
-        ("forming", "forming-a", 2, 0),
-    ],
-)
-def test_an_id_is_given_once(
-    recording: Recording, group: str, member: str, nth: int, of: int
-) -> None:
+CASES = {
+    "the third process of an instance, the first": ("fencing", "a", 2, 0),
+    "in another group": ("returning", "b", 2, 0),
+    "a member that was removed in between": ("sessions", "b", 1, 0),
+    "twice, the first": ("sessions", "b", 3, 0),
+    "twice, the second": ("sessions", "b", 3, 1),
+    "a dynamic member that left in between": ("forming", "forming-a", 1, 0),
+    "that left twice": ("forming", "forming-a", 2, 0),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_an_id_is_given_once(recording: Recording, case: str) -> None:
+    group, member, nth, of = CASES[case]
     copy = Copy.of(recording, group, group)
     ids = given_ids(copy, member)
     fresh = ids[nth][: -len(FRESH)] + FRESH

@@ -26,14 +26,16 @@ SLACK_MS = 500.0
 NO_LIE = ("match", "doubtful_line")
 
 
-def hanging(recording: Recording, group: str, line: Any) -> Sequence[Any]:
+AFTER_DUE = pytest.mark.parametrize(
+    ("after_ms", "found"), [(-50, False), (50, True), (9_000, True)]
+)
+"""How long after a line was due its broker writes its last line, and whether that is a finding."""
+
+
+def hanging(recording: Recording, group: str, line: Row) -> list[Any]:
     """Return what the logs tell of a group before a line: the group comes no further."""
-    at_ms = line["at_ms"]
-    return [
-        row
-        for row in recording.rows_by_group[group]
-        if (row["at_ms"] if row["template"] else row["answered_ms"]) < at_ms - 0.001
-    ]
+    last_ms = lambda row: row["at_ms"] if row["template"] else row["answered_ms"]
+    return [row for row in recording.rows_by_group[group] if last_ms(row) < line["at_ms"] - 0.001]
 
 
 def lines(recording: Recording, group: str, template: str, text: str = "") -> list[Any]:
@@ -43,28 +45,23 @@ def lines(recording: Recording, group: str, template: str, text: str = "") -> li
 
 
 def overdue(
-    recording: Recording,
-    group: str,
-    rows: Sequence[Any],
-    broker: str,
-    ended_ms: float,
-    unlogged: Sequence[str] = (),
+    recording: Recording, group: str, line: Row, ended_ms: float, unlogged: Sequence[str] = ()
 ) -> list[str]:
-    """Judge a group whose broker wrote its last line at a time; return the lines that are due.
+    """Judge a group that hangs before a line, and whose broker wrote its last line at a time.
 
-    Other differences follow from a request that is in no log: `unlogged` are their outcomes.
+    Returns the lines that are due. Other differences follow from a request that is in no log:
+    `unlogged` are their outcomes.
     """
     epochs = recording.context.epochs
     before = lambda events: [event for event in events if event.at_ms < ended_ms]
-    of_brokers = [*before(epochs.of_brokers), EpochEvent(ended_ms, broker, "ended")]
+    of_brokers = [*before(epochs.of_brokers), EpochEvent(ended_ms, line["broker"], "ended")]
     of_partitions = {number: before(events) for number, events in epochs.of_partitions.items()}
     ended = replace(epochs, of_brokers=of_brokers, of_partitions=of_partitions)
     judge = replace(recording.context, epochs=ended, fenced=None)
-    no_lie = (*NO_LIE, *unlogged)
     found = [
         row
-        for _, row in compared(judge, group, rows)
-        if row.get("outcome") not in no_lie and row.get("kind") not in OF_LOADS
+        for _, row in compared(judge, group, hanging(recording, group, line))
+        if row.get("outcome") not in (*NO_LIE, *unlogged) and row.get("kind") not in OF_LOADS
     ]
     assert {row.get("outcome") for row in found} <= {"missing_line"}
     return [f"{row['kind']} of {row['subject']}" for row in found]
@@ -76,44 +73,36 @@ def rebalance_timeout_ms(recording: Recording, group: str) -> float:
 
 
 @pytest.mark.parametrize("group", ["failover", "leading", "removal"])
-@pytest.mark.parametrize(("after_ms", "found"), [(-50, False), (50, True), (9_000, True)])
+@AFTER_DUE
 def test_a_generation_gets_an_assignment_or_ends(
-    recording: Recording, group: str, after_ms: float, found: bool
+    recording: Recording, group: str, after_ms: float, found: int
 ) -> None:
     assignment = lines(recording, group, "assignment")[0]
     (joined,) = lines(recording, group, "stabilized", " generation 1 ")
     due_ms = joined["at_ms"] + rebalance_timeout_ms(recording, group) + SLACK_MS
-    rows = hanging(recording, group, assignment)
-    due = overdue(recording, group, rows, assignment["broker"], due_ms + after_ms)
-    assert due == (["assignment of generation 1"] if found else [])
+    due = overdue(recording, group, assignment, due_ms + after_ms)
+    assert due == ["assignment of generation 1"] * found
 
 
-@pytest.mark.parametrize(("after_ms", "found"), [(-50, False), (50, True), (9_000, True)])
-def test_a_join_phase_ends(recording: Recording, after_ms: float, found: bool) -> None:
+@AFTER_DUE
+def test_a_join_phase_ends(recording: Recording, after_ms: float, found: int) -> None:
     """A member leaves, and all others hang in the rebalance that begins."""
-    joined = next(
-        line for line in lines(recording, "failover", "stabilized") if line["generation"] == 2
-    )
-    began = max(
-        (line for line in lines(recording, "failover", "preparing")
-         if line["at_ms"] < joined["at_ms"]), key=lambda line: line["at_ms"],
-    )  # fmt: skip
-    due_ms = began["at_ms"] + rebalance_timeout_ms(recording, "failover") + SLACK_MS
-    rows = hanging(recording, "failover", joined)
-    due = overdue(recording, "failover", rows, joined["broker"], due_ms + after_ms)
-    assert due == (["stabilized of generation 2"] if found else [])
+    (joined,) = lines(recording, "failover", "stabilized", " generation 2 ")
+    begun_ms = [line["at_ms"] for line in lines(recording, "failover", "preparing")]
+    began_ms = max(at_ms for at_ms in begun_ms if at_ms < joined["at_ms"])
+    due_ms = began_ms + rebalance_timeout_ms(recording, "failover") + SLACK_MS
+    due = overdue(recording, "failover", joined, due_ms + after_ms)
+    assert due == ["stabilized of generation 2"] * found
 
 
-@pytest.mark.parametrize(("after_ms", "found"), [(-50, False), (50, True), (9_000, True)])
-def test_an_assignment_is_stored(recording: Recording, after_ms: float, found: bool) -> None:
+@AFTER_DUE
+def test_an_assignment_is_stored(recording: Recording, after_ms: float, found: int) -> None:
     """The leader's SyncGroup came, and is in no log: its write may take 5 s, and 1 s more."""
     assignment = lines(recording, "removal", "assignment")[0]
     due_ms = assignment["at_ms"] + 5_000.0 + 1_000.0
     received = {**assignment, "at_ms": assignment["at_ms"] + 0.01}
-    rows = hanging(recording, "removal", received)
-    unlogged = ("wrong_members",)
-    due = overdue(recording, "removal", rows, assignment["broker"], due_ms + after_ms, unlogged)
-    assert due == (["assignment of generation 1"] if found else [])
+    due = overdue(recording, "removal", received, due_ms + after_ms, ("wrong_members",))
+    assert due == ["assignment of generation 1"] * found
 
 
 def test_a_kill_makes_it_unknown(recording: Recording) -> None:
@@ -128,10 +117,9 @@ def test_a_kill_makes_it_unknown(recording: Recording) -> None:
             tables[name].append({"group": "removal", **row})
     (finding,) = of_group(tables)
     assert finding.kind == "missing_line"
-    broker, due_ms = assignment["broker"], finding.at_ms
     for killed_after_ms, proven in ((100.0, False), (timeout_ms + 2_100.0, True)):
-        kill = broker, due_ms + killed_after_ms - 10.0, due_ms + killed_after_ms
-        killed = replace(judge, kills=(kill,))
+        killed_ms = finding.at_ms + killed_after_ms
+        killed = replace(judge, kills=((assignment["broker"], killed_ms - 10.0, killed_ms),))
         every = check_rows(killed, "removal", rows)
         gaps = [unlogged({"group": "removal", **row}) for name, row in every if name == "unlogged"]
         found = Disturbances(gaps, {}).judged([finding])

@@ -28,38 +28,48 @@ def failed(at: str, member: str = "m", broker: int = 1) -> str:
     return FAILED.format(at=at, member=member, broker=broker)
 
 
-def notices(**files: str) -> dict[str, list[str]]:
+LONG = failed("01:00", "a") + failed("09:00", "b")
+WITHIN = failed("02:00", "c") + failed("08:00", "d")
+OF_ANOTHER = WITHIN.replace("Coordinator 1", "Coordinator 2")
+HALF = "[2026-11-23 06:59" + failed("05:00", "c")
+"""Half a line of a killed broker, and behind it a whole one of its successor."""
+NO_LINE = "has no line in the form [%d] %p %m (%c)%n"
+OTHER = (
+    "has other lines of broker 1 than one from the same time: logs of two clusters, or no rotated"
+    " parts of one log"
+)
+COPIES = "2 of its lines stand in other files, too, and count once"
+BROKERS, JUMP = "has lines of several brokers: 1, 2", "its clock jumps back by up to 240 s"
+NOTICES: dict[str, tuple[dict[str, str], dict[str, list[str]]]] = {
+    "rotated parts of one log": (
+        {"new": failed("02:00"), "old": failed("01:00") + failed("01:59")}, {},
+    ),
+    "one broker id from the same time": ({"one": LONG, "other": WITHIN}, {"other": [OTHER]}),
+    "two brokers": ({"one": LONG, "other": OF_ANOTHER}, {}),
+    "no time at the begin of a line": ({"one": LONG, "half": HALF}, {"half": [NO_LINE]}),
+    "a copy": ({"a": LONG, "b": LONG}, {"b": [COPIES]}),
+    "several brokers in one file, and a clock that jumps back": (
+        {"log": failed("05:00") + failed("01:00", broker=2)}, {"log": [BROKERS, JUMP]},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("story", NOTICES)
+def test_what_is_doubtful(story: str) -> None:
+    files, expected = NOTICES[story]
     found: dict[str, list[str]] = {}
-    incident = incident_of({name: text.encode() for name, text in files.items()})
-    for notice in incident["notices"]:
+    for notice in incident_of({name: text.encode() for name, text in files.items()})["notices"]:
         found.setdefault(notice["file"], []).append(notice["what"])
-    return found
-
-
-def test_rotated_parts_of_one_log_raise_no_doubt() -> None:
-    assert notices(new=failed("02:00"), old=failed("01:00") + failed("01:59")) == {}
+    assert found == expected
 
 
 def test_logs_of_different_clusters_are_refused() -> None:
-    one = STARTING.format(broker=1, cluster="abc") + failed("01:00")
-    other = STARTING.format(broker=1, cluster="xyz") + failed("01:00")
-    with pytest.raises(EvidenceError, match=r"different clusters: abc \(one\), xyz \(other\)"):
-        notices(one=one, other=other)
-
-
-def test_logs_of_one_broker_id_from_the_same_time_are_a_doubt() -> None:
-    one = failed("01:00", "a") + failed("09:00", "b")
-    other = failed("02:00", "c") + failed("08:00", "d")
-    assert "logs of two clusters" in notices(one=one, other=other)["other"][0]
-    assert notices(one=one, other=other.replace("Coordinator 1", "Coordinator 2")) == {}
-
-
-def test_a_file_without_a_time_at_the_begin_of_a_line_overlaps_nothing() -> None:
-    """Half a line of a killed broker, and behind it a whole one of its successor."""
-    behind_half = "[2026-11-23 06:59" + failed("05:00", "c")
-    assert notices(whole=failed("01:00", "a") + failed("09:00", "b"), half=behind_half) == {
-        "half": ["has no line in the form [%d] %p %m (%c)%n"]
+    files = {
+        name: (STARTING.format(broker=1, cluster=cluster) + failed("01:00")).encode()
+        for name, cluster in (("one", "abc"), ("other", "xyz"))
     }
+    with pytest.raises(EvidenceError, match=r"different clusters: abc \(one\), xyz \(other\)"):
+        incident_of(files)
 
 
 def test_a_damaged_time_at_an_end_of_a_split_leaves_the_others_of_its_file() -> None:
@@ -73,13 +83,6 @@ def test_a_damaged_time_at_an_end_of_a_split_leaves_the_others_of_its_file() -> 
     assert (file["first_ms"], file["last_ms"]) == (1.0, 4.0)
 
 
-def test_a_copy_is_no_doubt_about_clusters() -> None:
-    log = failed("01:00") + failed("09:00")
-    assert notices(a=log, b=log) == {
-        "b": ["2 of its lines stand in other files, too, and count once"]
-    }
-
-
 def test_a_line_that_a_broker_writes_twice_counts_twice() -> None:
     incident = incident_of({"log": (failed("01:00") * 2).encode()})
     assert incident["lines"] == {"session_expired": 2}
@@ -88,10 +91,3 @@ def test_a_line_that_a_broker_writes_twice_counts_twice() -> None:
 def test_lines_without_a_prefix_are_of_the_brokers_of_their_file() -> None:
     incident = incident_of({"log": (failed("01:00", broker=7) + LEADER).encode()})
     assert list(incident["brokers"]) == ["7"]
-
-
-def test_several_brokers_in_one_file_and_a_clock_that_jumps_back_are_noticed() -> None:
-    found = notices(log=failed("05:00") + failed("01:00", broker=2))
-    assert found == {
-        "log": ["has lines of several brokers: 1, 2", "its clock jumps back by up to 240 s"]
-    }

@@ -1,20 +1,20 @@
-"""The archive holds what executors import, and nothing of the rest."""
+"""The archive holds what executors import; what nobody uses is not kept in the cache for ever."""
 
 import hashlib
+import os
 import subprocess
 import sys
 import tarfile
+import time
 from pathlib import Path
 
 import pytest
 
 from reports import EvidenceError
-from reports.ingest import archive
+from reports.ingest import archive, cache
+from reports.timing import CACHED_S
 
-ON_EXECUTORS = (
-    "reports.ingest.reading",
-    "reports.incident.stock_logs",
-)
+ON_EXECUTORS = ("reports.ingest.reading", "reports.incident.stock_logs")
 OF_THE_CLUSTER = ("pyspark", "py4j")
 
 
@@ -51,9 +51,8 @@ def test_executors_find_in_it_all_that_they_import(unpacked: Path) -> None:
     script = f"import sys; {imports}; print(*sorted({names}))"
     done = bare_python(unpacked, script, f"{Path(sys.base_prefix) / 'bin'}:/usr/bin:/bin")
     assert done.returncode == 0, done.stderr
-    assert {"reports", "reference_coordinator", "kafka_protocol", "pyarrow"} <= {
-        *done.stdout.split()
-    }
+    needed = {"reports", "reference_coordinator", "kafka_protocol", "pyarrow"}
+    assert needed <= {*done.stdout.split()}
 
 
 def test_an_executor_without_the_driver_s_python_says_so(unpacked: Path, tmp_path: Path) -> None:
@@ -66,10 +65,8 @@ def test_an_executor_without_the_driver_s_python_says_so(unpacked: Path, tmp_pat
 
 def test_the_same_content_makes_the_same_bytes(unpacked: Path, tmp_path: Path) -> None:
     archive.build(tmp_path / "again.tar.gz")
-    first, second = (
-        hashlib.sha256(file.read_bytes()).digest()
-        for file in (unpacked / "groupquake.tar.gz", tmp_path / "again.tar.gz")
-    )
+    files = (unpacked / "groupquake.tar.gz", tmp_path / "again.tar.gz")
+    first, second = (hashlib.sha256(file.read_bytes()).digest() for file in files)
     assert first == second
 
 
@@ -93,15 +90,19 @@ def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 def test_the_command_writes_it(tmp_path: Path) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "groupquake",
-        "dev",
-        "spark-archive",
-        "--output",
-        "here.tar.gz",
-    ]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    command = ["-m", "groupquake", "dev", "spark-archive", "--output", "here.tar.gz"]
+    program = [sys.executable, *command]
+    done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout == "here.tar.gz\n"
     assert tarfile.is_tarfile(tmp_path / "here.tar.gz")
+
+
+def test_what_nobody_has_used_for_long_is_deleted(tmp_path: Path) -> None:
+    used, other, old, foreign = (tmp_path / name for name in ("a.jsa", "b.jsa", "c.jsa", "c.txt"))
+    for file in (used, other, old, foreign):
+        file.touch()
+    long_ago = time.time() - CACHED_S - 1
+    for file in (used, old, foreign):
+        os.utime(file, (long_ago, long_ago))
+    cache.use(used, "*.jsa")
+    assert sorted(tmp_path.iterdir()) == [used, other, foreign]

@@ -19,6 +19,7 @@ from reports.judgement.log.split_rows import How
 pytestmark = pytest.mark.spark
 PLACE = "file:/results"
 Batches = Iterator[pa.RecordBatch]
+Action = Callable[[DataFrame, Path], object]
 
 
 def line_of(error: pytest.ExceptionInfo[Exception]) -> str:
@@ -40,45 +41,38 @@ def rows(spark: SparkSession) -> DataFrame:
     return spark.range(0, 200_000, 1, 2).selectExpr("id", "uuid() AS text")
 
 
-@pytest.fixture
-def full(tmp_path: Path) -> Iterator[Path]:
-    """A disk of one MB."""
-    folder = tmp_path / "full"
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
-    if os.geteuid() != 0 or subprocess.run(command, check=False, capture_output=True).returncode:
-        pytest.skip("a small disk is mounted by root alone")
-    yield folder
-    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+NO_SYSTEM = "nosuch://bucket/run: Spark knows no file system nosuch:; "
 
 
 @pytest.mark.parametrize(
     ("uri", "words"),
     [
-        ("nosuch://bucket/run", "nosuch://bucket/run: Spark knows no file system nosuch:; "),
+        ("nosuch://bucket/run", NO_SYSTEM),
         ("hdfs://nowhere.invalid:9000/run", ": no host is called nowhere.invalid; check the URI"),
         ("file:/no/such/run", "file:/no/such/run: no such file or folder; check it"),
     ],
 )
 def test_evidence_that_cannot_be_read(spark: SparkSession, uri: str, words: str) -> None:
-    with pytest.raises(EvidenceError) as error:
-        analyse(spark, uri)
-    assert words in line_of(error)
+    assert words in fails(EvidenceError, lambda: analyse(spark, uri))
 
 
-def test_an_output_that_cannot_be_written(spark: SparkSession, recorded: Path) -> None:
-    with pytest.raises(EvidenceError) as error:
-        analyse(spark, recorded, "nosuch://bucket/results")
-    assert "nosuch://bucket/results: Spark knows no file system nosuch:; " in line_of(error)
-    assert not (recorded / "tables").exists()
-
-
-def test_an_output_below_a_file(spark: SparkSession, recorded: Path, tmp_path: Path) -> None:
+def test_an_output_that_cannot_be_written(
+    spark: SparkSession, recorded: Path, tmp_path: Path
+) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(EvidenceError) as error:
-        analyse(spark, recorded, tmp_path / "file" / "results")
-    assert f"{tmp_path}/file/results/" in line_of(error)
-    assert ": cannot be written; check the folder" in line_of(error)
+    below = f"{tmp_path}/file/results"
+    there = tmp_path / "there" / "verdict.json"
+    there.parent.mkdir()
+    there.write_text("{}")
+    for output, words in (
+        ("nosuch://bucket/run", NO_SYSTEM),
+        (below, f"{below}/"),
+        (below, ": cannot be written; check the folder"),
+        (str(there.parent), f"file:{there}: exists already; delete it, or give another output"),
+    ):
+        assert words in fails(EvidenceError, lambda at=output: analyse(spark, recorded, at))
+    assert not (recorded / "tables").exists()
+    assert there.read_text() == "{}"
 
 
 def test_a_log_that_workers_do_not_see(spark: SparkSession, tmp_path: Path) -> None:
@@ -92,43 +86,71 @@ def test_a_log_that_workers_do_not_see(spark: SparkSession, tmp_path: Path) -> N
     assert line.startswith(f"{log}: no such file or folder; check it, and that Spark's driver")
 
 
-def test_an_output_that_has_results_is_left_as_it_is(
-    spark: SparkSession, recorded: Path, tmp_path: Path
-) -> None:
-    verdict = tmp_path / "results" / "verdict.json"
-    verdict.parent.mkdir()
-    verdict.write_text("{}")
-    with pytest.raises(EvidenceError) as error:
-        analyse(spark, recorded, verdict.parent)
-    assert line_of(error) == (f"file:{verdict}: exists already; delete it, or give another output")
-    assert verdict.read_text() == "{}"
+def test_a_full_disk_leaves_no_table(rows: DataFrame, tmp_path: Path) -> None:
+    """A disk of one MB."""
+    full = tmp_path / "full"
+    full.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(full)]
+    if os.geteuid() != 0 or subprocess.run(command, check=False, capture_output=True).returncode:
+        pytest.skip("a small disk is mounted by root alone")
+    try:
+        line = fails(ExecutionError, lambda: rows.write.parquet(f"file:{full}/table"))
+        assert line.startswith(f"{PLACE}: a disk is full")
+        assert not [file for file in full.rglob("*.parquet") if "_temporary" not in file.parts]
+    finally:
+        subprocess.run(["umount", "--lazy", str(full)], check=True)
 
 
-def test_a_full_disk_leaves_no_table(rows: DataFrame, full: Path) -> None:
-    line = fails(ExecutionError, lambda: rows.write.parquet(f"file:{full}/table"))
-    assert line.startswith(f"{PLACE}: a disk is full")
-    assert not [file for file in full.rglob("*.parquet") if "_temporary" not in file.parts]
+def imports(batches: Batches) -> Batches:
+    import no_such_package  # type: ignore[import-not-found]  # noqa: F401, PLC0415
+
+    yield from batches
 
 
-def test_a_folder_that_is_a_file(rows: DataFrame, tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    line = fails(EvidenceError, lambda: rows.write.parquet(f"file:{tmp_path}/file/table"))
-    assert line.startswith(f"{PLACE}: cannot be written; check the folder")
+def refuses(batches: Batches) -> Batches:
+    raise EvidenceError("brokers/1/group.log: it was altered")
+    yield from batches
 
 
-def test_a_table_that_exists(rows: DataFrame, tmp_path: Path) -> None:
-    line = fails(EvidenceError, lambda: rows.write.mode("error").parquet(f"file:{tmp_path}"))
-    assert line == f"file:{tmp_path}: exists already; delete it, or give another output"
+def divides(batches: Batches) -> Batches:
+    yield from [1 / 0]  # type: ignore[list-item]
 
 
-def test_a_worker_without_our_packages(rows: DataFrame) -> None:
-    def imports(batches: Batches) -> Batches:
-        import no_such_package  # type: ignore[import-not-found]  # noqa: F401, PLC0415
+def below_a_file(rows: DataFrame, folder: Path) -> None:
+    (folder / "file").touch()
+    rows.write.parquet(f"file:{folder}/file/table")
 
-        yield from batches
 
-    line = fails(EvidenceError, lambda: rows.mapInArrow(imports, "id LONG, text STRING").count())
-    assert "workers have no Python module no_such_package; leave `--archive none` out" in line
+def no_gzip(rows: DataFrame, folder: Path) -> None:
+    (folder / "group.log.gz").write_bytes(b"no gzip" * 100)
+    rows.sparkSession.read.text(f"file:{folder}/group.log.gz").count()
+
+
+def existing(rows: DataFrame, folder: Path) -> None:
+    rows.write.mode("error").parquet(f"file:{folder}")
+
+
+def working(work: Callable[[Batches], Batches]) -> Action:
+    return lambda rows, _: rows.mapInArrow(work, "id LONG").count()
+
+
+ZERO = "Spark failed (ZeroDivisionError: division by zero); its log says more"
+STORIES: dict[str, Action] = {
+    "file:{folder}: exists already; delete it, or give another output": existing,
+    "file:/results: cannot be written; check the folder": below_a_file,
+    "file://{folder}/group.log.gz: a worker of Spark cannot read it": no_gzip,
+    "not a gzip file": no_gzip,
+    "no Python module no_such_package; leave `--archive none` out": working(imports),
+    "brokers/1/group.log: it was altered": working(refuses),
+    f"file:/results: {ZERO}": working(divides),
+}
+
+
+@pytest.mark.parametrize("words", STORIES)
+def test_what_fails_in_spark(words: str, rows: DataFrame, tmp_path: Path) -> None:
+    kind = ExecutionError if ZERO in words else EvidenceError
+    line = fails(kind, lambda: STORIES[words](rows, tmp_path))
+    assert words.format(folder=tmp_path) in line
 
 
 def test_workers_with_another_python(
@@ -139,33 +161,6 @@ def test_workers_with_another_python(
     line = fails(EvidenceError, same.count)
     assert "run another Python than this process: " in line
     assert "3.8" in line
-
-
-def test_what_a_worker_says_of_the_evidence(rows: DataFrame) -> None:
-    def refuses(batches: Batches) -> Batches:
-        raise EvidenceError("brokers/1/group.log: it was altered")
-        yield from batches
-
-    line = fails(EvidenceError, lambda: rows.mapInArrow(refuses, "id LONG").count())
-    assert line == "brokers/1/group.log: it was altered"
-
-
-def test_a_file_that_is_not_what_its_name_says(spark: SparkSession, tmp_path: Path) -> None:
-    (tmp_path / "group.log.gz").write_bytes(b"no gzip" * 100)
-    log = spark.read.text(f"file:{tmp_path}/group.log.gz")
-    line = fails(EvidenceError, log.count)
-    assert f"file://{tmp_path}/group.log.gz: a worker of Spark cannot read it" in line
-    assert "not a gzip file" in line
-
-
-def test_a_failure_without_a_known_cause_is_quoted(rows: DataFrame) -> None:
-    def divides(batches: Batches) -> Batches:
-        yield from [1 / 0]  # type: ignore[list-item]
-
-    line = fails(ExecutionError, lambda: rows.mapInArrow(divides, "id LONG").count())
-    assert line == (
-        f"{PLACE}: Spark failed (ZeroDivisionError: division by zero); its log says more"
-    )
 
 
 def test_our_own_errors_stay_what_they_are() -> None:

@@ -2,7 +2,7 @@
 
 import gzip
 import lzma
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from reports.judgement.log.log_places import LogFile, Split, in_order, log_file
 from reports.judgement.log.merging import read_logs
 from reports.judgement.log.parsing import Parser
 from reports.judgement.log.split_rows import How
+from tests.reports.conftest import SPLIT_BYTES, configured
 
 RECORDED = Path(__file__).parents[2] / "recorded/kafka-4.3.0/brokers"
 PARSER = Parser(JAVA, numbered=True)
@@ -69,23 +70,10 @@ def comparable(rows: list[Row]) -> list[str]:
     return sorted(repr(sorted({**row, "file": None}.items())) for row in rows)
 
 
-@pytest.fixture
-def small_splits(spark: SparkSession) -> Iterator[SparkSession]:
-    """Give a session in which a split is 60,000 bytes."""
-    names = "spark.sql.files.maxPartitionBytes", "spark.sql.files.openCostInBytes"
-    before = [spark.conf.get(name) for name in names]
-    spark.conf.set(names[0], "60000")
-    spark.conf.set(names[1], "0")
-    yield spark
-    for name, value in zip(names, before, strict=True):
-        assert value is not None
-        spark.conf.set(name, value)
-
-
 @pytest.mark.spark
 @pytest.mark.parametrize("source_of", [ranges, lines])
 def test_splits_and_rotated_files_give_the_rows_of_the_whole(
-    source_of: Callable[[SparkSession, Path], Source], small_splits: SparkSession, tmp_path: Path
+    source_of: Callable[[SparkSession, Path], Source], spark: SparkSession, tmp_path: Path
 ) -> None:
     """With a request that stands twice, far apart, and bytes that are no UTF-8."""
     first, second = lines_of(1), lines_of(2)
@@ -106,7 +94,8 @@ def test_splits_and_rotated_files_give_the_rows_of_the_whole(
     (tmp_path / "brokers/2/group.log").write_bytes(joined(second))
     (tmp_path / "brokers/3").mkdir()
     (tmp_path / "brokers/3/group.log").write_bytes(b"")
-    found = read(source_of(small_splits, tmp_path))
+    with configured(spark, {SPLIT_BYTES: "60000", "spark.sql.files.openCostInBytes": "0"}):
+        found = read(source_of(spark, tmp_path))
     merged = found.merged["brokers"]
     assert len(merged.starts) > 8
     names = ["requests", "transitions", "coverage"]
@@ -173,3 +162,24 @@ def test_a_log_that_grew_since_it_was_listed_is_one_clear_error(
     changed = f"^{log}: it changed while it was read; report it"
     with pytest.raises(EvidenceError, match=changed), explained("the run"):
         read(source)
+
+
+def test_a_task_that_ran_twice_counts_once(tmp_path: Path) -> None:
+    """A third attempt ended in the middle of its file."""
+    attempts = []
+    with storing.attempts(tmp_path):
+        for _ in range(2):
+            files = storing.Files(tmp_path, ["bound", "broken"], ["bound"])
+            files.add("bound", [("g", "name", 1), ("h", "name", 2)])
+            files.add("digests", [("g", "{}")])
+            attempts.append(files.end())
+        dying = storing.Files(tmp_path, ["bound"], [])
+        dying.add("bound", [("g", "other", 1)] * storing.ROWS)
+        results = pa.Table.from_batches(attempts[:1])
+        storing.commit(tmp_path, ["bound", "broken"], results)
+    assert {place.name for place in tmp_path.iterdir()} == {"bound", "broken"}
+    tables = {name: stored(tmp_path, name) for name in ("bound", "broken")}
+    rows = [{"group": "g", "name": "name", "count": 1}, {"group": "h", "name": "name", "count": 2}]
+    assert tables == {"bound": rows, "broken": []}
+    assert storing.rows_in(results) == {"bound": rows}
+    assert all((tmp_path / name / storing.SUCCESS).exists() for name in tables)

@@ -11,7 +11,7 @@ import psutil
 import pytest
 from pyspark import SparkConf, SparkContext
 
-from reports import EvidenceError, ExecutionError
+from reports import ExecutionError
 from reports.ingest import spark
 from reports.ingest.failures import explained
 
@@ -58,82 +58,62 @@ print(SparkContext._gateway.proc.pid, flush=True)
 """
 STAYS = "sys.stdin.read()"
 NO_JAVA = {"hangs": "exec sleep 600", "ends": "exit 1"}
+GATEWAY = "PythonGatewayServer$ source: "
+"""A class of Spark's; what follows in a JVM's log is where it was loaded from."""
+OF_ARCHIVE, OF_JAR = f"{GATEWAY}shared objects file (top)", f"{GATEWAY}file:"
+
+
+def java_home(folder: Path, script: str) -> str:
+    """Make a JDK whose `java` is a script."""
+    java = folder / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text(f"#!/bin/sh\n{script}\n")
+    java.chmod(0o755)
+    return str(folder)
+
+
+def run(script: str, log: Path, **env: str) -> "subprocess.CompletedProcess[str]":
+    program = [sys.executable, "-c", script, str(log)]
+    return subprocess.run(
+        program, env=os.environ | env, capture_output=True, text=True, check=False, timeout=120
+    )
 
 
 @pytest.mark.parametrize("how", NO_JAVA)
 def test_a_jvm_that_does_not_start_is_one_error_and_nothing_of_it_is_left(
     how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    java = tmp_path / "bin" / "java"
-    java.parent.mkdir()
-    java.write_text(f"#!/bin/sh\n{NO_JAVA[how]}\n")
-    java.chmod(0o755)
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.setenv("JAVA_HOME", java_home(tmp_path / "jdk", NO_JAVA[how]))
     monkeypatch.setattr(SparkContext, "_gateway", None)
     monkeypatch.setattr(spark, "JVM_STARTS_S", 2.0)
     with pytest.raises(ExecutionError, match=r"^Spark's JVM did not start.*; .*log says more"):
         spark.start_jvm(SparkConf(), tmp_path / "log")
     ours = psutil.Process().children(recursive=True)
     alive = [one for one in ours if one.status() != psutil.STATUS_ZOMBIE]
-    assert [one for one in alive if one.environ().get("JAVA_HOME") == str(tmp_path)] == []
+    assert [one for one in alive if one.environ().get("JAVA_HOME") == f"{tmp_path}/jdk"] == []
 
 
 def test_a_jvm_that_does_not_start_in_a_rehearsal_is_not_started_again(tmp_path: Path) -> None:
-    java = tmp_path / "bin" / "java"
-    java.parent.mkdir()
-    java.write_text(f"#!/bin/sh\necho started >> {tmp_path}/starts\nexit 1\n")
-    java.chmod(0o755)
-    environment = os.environ | {"JAVA_HOME": str(tmp_path)}
-    program = [sys.executable, "-c", FAILS, str(tmp_path / "log")]
-    done = subprocess.run(program, env=environment, capture_output=True, text=True, check=False)
+    home = java_home(tmp_path / "jdk", f"echo started >> {tmp_path}/starts\nexit 1")
+    done = run(FAILS, tmp_path / "log", JAVA_HOME=home)
     assert done.stdout.startswith("Spark's JVM did not start; "), done.stderr
     assert (tmp_path / "starts").read_text() == "started\n"
 
 
-@pytest.mark.parametrize(
-    ("configured", "kind", "line"),
-    [
-        ({"SPARK_HOME": "/nonexistent"}, EvidenceError, "/nonexistent/.*: no such file or folder"),
-        (
-            {"PYSPARK_GATEWAY_PORT": "1", "PYSPARK_GATEWAY_SECRET": "x"},
-            ExecutionError,
-            "Spark's cluster does not answer, or ended .*refused",
-        ),
-    ],
-)
-def test_a_spark_of_the_users_that_is_not_there_is_one_line(
-    configured: dict[str, str],
-    kind: type[Exception],
-    line: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+def test_a_spark_of_the_users_that_does_not_answer_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(SparkContext, "_gateway", None)
-    for name, value in configured.items():
-        monkeypatch.setenv(name, value)
-    with pytest.raises(kind, match=line), explained("Spark"):
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
+    monkeypatch.setenv("PYSPARK_GATEWAY_SECRET", "x")
+    line = "Spark's cluster does not answer, or ended .*refused"
+    with pytest.raises(ExecutionError, match=line), explained("Spark"):
         spark.start_jvm(SparkConf(), tmp_path / "log", plain=False)
-
-
-def test_the_jvm_ends_with_its_process_and_leaves_no_file(tmp_path: Path) -> None:
-    temporary = tmp_path / "temporary"
-    temporary.mkdir()
-    program = [sys.executable, "-c", JVM + STAYS, str(tmp_path / "log")]
-    options = f"-Djava.io.tmpdir={temporary} -XX:-UsePerfData"
-    environment = os.environ | {"TMPDIR": str(temporary), "JAVA_TOOL_OPTIONS": options}
-    with subprocess.Popen(
-        program, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        jvm = psutil.Process(int(process.stdout.readline()))
-        assert jvm.name() == "java"
-        process.kill()
-    jvm.wait(60)
-    assert list(temporary.iterdir()) == []
 
 
 @pytest.fixture
 def classes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Where the archive of classes belongs in an empty cache folder."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     place = spark.archive_place()
     assert place is not None
@@ -141,25 +121,39 @@ def classes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     place.unlink(missing_ok=True)  # 190 MB
 
 
-def classes_of_a_jvm(log: Path) -> str:
-    """Start and end a process with a JVM, which outlives it; return where its classes are from."""
-    classes = log.with_suffix(".%p")
-    environment = os.environ | {"JAVA_TOOL_OPTIONS": f"-Xlog:class+load:file={classes}"}
-    program = [sys.executable, "-c", JVM, str(log)]
-    subprocess.run(program, env=environment, check=True, timeout=60, stdout=subprocess.DEVNULL)
+def loading(log: Path) -> str:
+    """Return the option of a JVM that tells where its classes are from."""
+    return f"-Xlog:class+load:file={log.with_suffix('.%p')}"
+
+
+def loaded(log: Path) -> str:
     return "".join(one.read_text() for one in log.parent.glob(f"{log.name}.*"))
 
 
-def test_the_first_jvm_writes_the_archive_and_the_next_maps_it(
+def test_the_first_jvm_writes_the_archive_and_the_next_maps_it_and_ends_with_its_process(
     classes: Path, tmp_path: Path
 ) -> None:
-    gateway = "PythonGatewayServer$ source: "
-    assert f"{gateway}file:" in classes_of_a_jvm(tmp_path / "first")
+    first, after, temporary = tmp_path / "first", tmp_path / "next", tmp_path / "temporary"
+    assert run(JVM, first, JAVA_TOOL_OPTIONS=loading(first)).returncode == 0
+    assert OF_JAR in loaded(first)
     deadline = time.monotonic() + 60
     while "SharedArchiveFile" not in spark.archive_options()[0]:
         assert time.monotonic() < deadline
         time.sleep(0.1)
-    assert f"{gateway}shared objects file (top)" in classes_of_a_jvm(tmp_path / "next")
+    temporary.mkdir()
+    options = f"-Djava.io.tmpdir={temporary} -XX:-UsePerfData {loading(after)}"
+    with subprocess.Popen(
+        [sys.executable, "-c", JVM + STAYS, str(after)], stdin=subprocess.PIPE,
+        env=os.environ | {"TMPDIR": str(temporary), "JAVA_TOOL_OPTIONS": options},
+        stdout=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        jvm = psutil.Process(int(process.stdout.readline()))
+        assert jvm.name() == "java"
+        process.kill()
+    jvm.wait(60)
+    assert list(temporary.iterdir()) == []
+    assert OF_ARCHIVE in loaded(after)
 
 
 def test_an_archive_that_is_not_whole_is_written_again_and_one_of_no_use_passed_over(
@@ -171,33 +165,30 @@ def test_an_archive_that_is_not_whole_is_written_again_and_one_of_no_use_passed_
         assert spark.archive_options()[0] == f"-XX:ArchiveClassesAtExit={classes}"
     classes.write_bytes(b"no archive" * 1_000)
     assert spark.archive_options() == [f"-XX:SharedArchiveFile={classes}"]
-    assert "PythonGatewayServer$ source: file:" in classes_of_a_jvm(tmp_path / "log")
+    log = tmp_path / "log"
+    assert run(JVM, log, JAVA_TOOL_OPTIONS=loading(log)).returncode == 0
+    assert OF_JAR in loaded(log)
 
 
 def test_another_jdk_or_other_jars_have_another_archive(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    places = {spark.archive_place()}
+    places = [spark.archive_place()]
     (tmp_path / "jars").mkdir()
     monkeypatch.setattr(spark, "spark_home", lambda: tmp_path)
-    places.add(spark.archive_place())
+    places.append(spark.archive_place())
     (tmp_path / "jars" / "spark.jar").write_bytes(b"1")
-    places.add(spark.archive_place())
-    java = tmp_path / "jdk" / "bin" / "java"
-    java.parent.mkdir(parents=True)
-    java.write_text("#!/bin/sh\n")
-    java.chmod(0o755)
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "jdk"))
-    places.add(spark.archive_place())
+    places.append(spark.archive_place())
+    monkeypatch.setenv("JAVA_HOME", java_home(tmp_path / "jdk", ""))
+    places.append(spark.archive_place())
     (tmp_path / "jdk" / "release").write_text('JAVA_VERSION="99"\n')
-    places.add(spark.archive_place())
-    assert len(places - {None}) == 5
+    places.append(spark.archive_place())
+    assert len({*places} - {None}) == len(places)
 
 
 @pytest.mark.spark
 def test_a_session_that_started_early_is_used_and_its_rehearsal_may_fail(tmp_path: Path) -> None:
     log = tmp_path / "spark.log"
-    program = [sys.executable, "-c", EARLY, str(log)]
-    done = subprocess.run(program, capture_output=True, text=True, check=False)
+    done = run(EARLY, log)
     assert done.stdout.split() == ["3", "4"], done.stderr + log.read_text()
     assert done.stderr == ""

@@ -1,13 +1,10 @@
 """The timeline: positions and colours."""
 
-import pandas as pd
 import pytest
 
 from reports.page.charts import GENERATION_COLOURS, timeline
-from reports.page.costs import COLUMNS
 from reports.page.drawing import REBALANCING, Span
-from reports.page.drawn_groups import DrawnGroup, Membership, Period, memberships, periods
-from tests.reports.page_run import join
+from reports.page.drawn_groups import DrawnGroup, Membership, Period, periods
 
 ZERO = 1_000_000.0
 SPAN = Span(ZERO, ZERO + 60_000, (("formation", ZERO), ("impact", ZERO + 10_000)))
@@ -18,80 +15,45 @@ SIDE = (
 
 
 def row(start_s, old, ended_as="assigned", side="observed", **other):
+    """Return a row of the comparison of which one side has a rebalance of a second."""
     start = ZERO + start_s * 1000
-    values = {
-        "started_ms": start,
-        "joined_ms": start + 900,
-        "assigned_ms": start + 1000 if ended_as == "assigned" else None,
-        "ended_as": ended_as,
-        "generation": old + 1,
-        "old_generation": old,
-        "reason": "leave",
-        "member_id": "id-7",
-        "members": 3,
-    } | other
+    assigned_ms = start + 1000 if ended_as == "assigned" else None
+    times = {"started_ms": start, "joined_ms": start + 900, "assigned_ms": assigned_ms}
+    about = {"reason": "leave", "member_id": "id-7", "members": 3, "ended_as": ended_as}
+    values = {**times, **about, "generation": old + 1, "old_generation": old, **other}
     empty = {f"{one}_{name}": None for one in ("observed", "expected") for name in SIDE}
-    return empty | {f"{side}_{name}": value for name, value in values.items()} | {
-        "outcome": "match"
-    }  # fmt: skip
+    return {**empty, "outcome": "match"} | {f"{side}_{n}": value for n, value in values.items()}
 
 
-def cut(rows, side="observed"):
-    return [
-        (p.rebalancing, p.generation, (p.start_ms - ZERO) / 1000, (p.end_ms - ZERO) / 1000)
-        for p in periods(rows, side, SPAN.end_ms)
-    ]
+PERIODS = {
+    "each instant is a rebalance or a generation": (
+        [row(5, 0), row(20, 1)],
+        [(True, 1, 5, 6), (False, 1, 6, 20), (True, 2, 20, 21), (False, 2, 21, 60)],
+    ),
+    "an empty group is in no generation": (
+        [row(5, 0), row(20, 1, "empty")],
+        [(True, 1, 5, 6), (False, 1, 6, 20), (True, 2, 20, 20.9)],
+    ),
+    "a rebalance goes over into the one that overtakes it": (
+        [row(5, 0, "superseded"), row(8, 1)],
+        [(True, 1, 5, 8), (True, 2, 8, 9), (False, 2, 9, 60)],
+    ),
+    "an open one lasts to the end": ([row(5, 0, "open", generation=None)], [(True, None, 5, 60)]),
+    "without its first line it begins where its join phase ended": (
+        [row(5, 0, started_ms=None)],
+        [(True, 1, 5.9, 6), (False, 1, 6, 60)],
+    ),
+    "a side without the rebalance shows nothing": ([row(5, 0, side="expected")], []),
+}
 
 
-def test_each_instant_of_a_group_is_a_rebalance_or_a_generation():
-    assert cut([row(5, 0), row(20, 1)]) == [
-        (True, 1, 5, 6),
-        (False, 1, 6, 20),
-        (True, 2, 20, 21),
-        (False, 2, 21, 60),
-    ]
-
-
-def test_an_empty_group_is_in_no_generation():
-    assert cut([row(5, 0), row(20, 1, "empty")])[-1] == (True, 2, 20, 20.9)
-
-
-def test_a_rebalance_that_another_overtakes_goes_over_into_it():
-    assert cut([row(5, 0, "superseded"), row(8, 1)])[:2] == [(True, 1, 5, 8), (True, 2, 8, 9)]
-
-
-def test_an_open_rebalance_lasts_to_the_end():
-    assert cut([row(5, 0, "open", generation=None)]) == [(True, None, 5, 60)]
-
-
-def test_a_side_without_the_rebalance_shows_nothing():
-    assert cut([row(5, 0)], "expected") == []
-
-
-def test_a_rebalance_without_its_first_line_begins_where_its_join_phase_ended():
-    joined = ZERO + 5_900
-    assert cut([row(5, 0, started_ms=None)])[0] == (True, 1, (joined - ZERO) / 1000, 6)
-
-
-def test_a_member_is_in_its_group_until_its_next_join_or_its_last_word():
-    joins = [
-        join("g", "a", "a-1", 1, ZERO),
-        join("g", "b", "b-1", 1, ZERO),
-        join("g", "a", "a-1", 2, ZERO + 10_000),
-        join("g", "a", "a-2", 2, ZERO + 30_000),
-    ]
-    heard = [
-        {"group": group, "member_id": member, "last_ms": ZERO + after_ms}
-        for group, member, after_ms in (
-            ("g", "a-1", 20_000), ("g", "a-2", 40_000), ("g", "b-1", 50_000), ("other", "a-1", 9)
-        )
-    ]  # fmt: skip
-    assert memberships(pd.DataFrame(joins, columns=COLUMNS["joins"]), heard) == [
-        Membership("a", "a-1", 1, ZERO, ZERO + 10_000),
-        Membership("a", "a-1", 2, ZERO + 10_000, ZERO + 20_000),
-        Membership("a", "a-2", 2, ZERO + 30_000, ZERO + 40_000),
-        Membership("b", "b-1", 1, ZERO, ZERO + 50_000),
-    ]
+@pytest.mark.parametrize("story", PERIODS)
+def test_rebalances_and_generations(story):
+    rows, expected = PERIODS[story]
+    assert [
+        (one.rebalancing, one.generation, (one.start_ms - ZERO) / 1000, (one.end_ms - ZERO) / 1000)
+        for one in periods(rows, "observed", SPAN.end_ms)
+    ] == expected
 
 
 @pytest.fixture
@@ -130,22 +92,12 @@ def colours(marker):
 def draw(block):
     """Return the figure's bars, as (row, from, length, colour, text), and the whole figure."""
     figure = timeline([block], SPAN)
-    names = dict(
-        zip(
-            figure["layout"]["yaxis"]["tickvals"],
-            figure["layout"]["yaxis"]["ticktext"],
-            strict=True,
-        )
-    )
-    bars = [
-        (names[y], base, x, colour, text)
-        for trace in figure["data"]
-        if trace["type"] == "bar"
-        for y, base, x, colour, text in zip(
-            trace["y"], trace["base"], trace["x"], colours(trace["marker"]), trace["text"],
-            strict=True,
-        )
-    ]  # fmt: skip
+    axis = figure["layout"]["yaxis"]
+    names = dict(zip(axis["tickvals"], axis["ticktext"], strict=True))
+    bars = []
+    for trace in (trace for trace in figure["data"] if trace["type"] == "bar"):
+        columns = (trace["y"], trace["base"], trace["x"], colours(trace["marker"]), trace["text"])
+        bars += [(names[y], *rest) for y, *rest in zip(*columns, strict=True)]
     return bars, figure
 
 
@@ -169,27 +121,20 @@ def test_faults_lie_on_their_targets_and_those_not_healed_last_to_the_end(block)
 
 def test_observed_rebalances_are_bands_over_all_lanes(block):
     _, figure = draw(block)
-    bands = [
-        shape
-        for shape in figure["layout"]["shapes"]
-        if shape["layer"] == "above" and shape["type"] == "rect"
-    ]
+    above = [shape for shape in figure["layout"]["shapes"] if shape["layer"] == "above"]
+    bands = [shape for shape in above if shape["type"] == "rect"]
     assert [(band["x0"], band["x1"]) for band in bands] == [(5.0, 6.0), (20.0, 21.0)]
     lanes = figure["layout"]["yaxis"]["tickvals"][-2:]
     assert all(band["y0"] < lanes[0] < lanes[1] < band["y1"] for band in bands)
 
 
-def test_root_findings_are_numbered_and_crossed_by_a_line(block):
+def test_root_findings_are_numbered_and_hovering_tells_utc_and_who_caused_it(block):
     _, figure = draw(block)
     consequences, roots = [trace for trace in figure["data"] if trace["type"] == "scatter"]
     assert (roots["x"], roots["text"], roots["customdata"]) == ([20.0], ["1"], ["finding-1"])
     assert (consequences["x"], consequences["customdata"]) == ([21.0], ["finding-2"])
     lines = [s for s in figure["layout"]["shapes"] if s["type"] == "line" and s["layer"] == "above"]
     assert [line["x0"] for line in lines] == [20.0]
-
-
-def test_hovering_tells_utc_and_who_caused_it(block):
-    _, figure = draw(block)
     hovers = str([trace["hovertext"] for trace in figure["data"]])
     assert "leave: a member left · seven<br>from +5.000 s · 00:16:45.000 UTC" in hovers
 

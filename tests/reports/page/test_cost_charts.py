@@ -3,15 +3,8 @@
 import pandas as pd
 import pytest
 
-from reports.page.cost_charts import (
-    KIND_COLOURS,
-    OWNER_COLOURS,
-    colour_number,
-    drawn_partitions,
-    labels,
-    owners,
-    stops,
-)
+from reports.page import cost_charts
+from reports.page.cost_charts import KIND_COLOURS, OWNER_COLOURS, colour_number, labels, owners
 from reports.page.drawing import Span
 from reports.page.drawn_groups import DrawnGroup, Period
 from tests.reports.page_run import holding, stop
@@ -58,19 +51,14 @@ def rows(figure, trace):
     return [names[y] for y in figure["data"][trace]["y"]]
 
 
-def test_each_partition_has_a_row_in_the_order_of_its_number(owned):
-    named = owners(owned, SPAN)["layout"]["yaxis"]["ticktext"]
-    assert list(named) == ["<b>faults</b>", "orders-0", "orders-1", "orders-2", "orders-10"]
-
-
 def test_bars_lie_in_the_rows_of_their_partitions_in_the_colour_of_their_owner(owned):
     figure = owners(owned, SPAN)
+    named = figure["layout"]["yaxis"]["ticktext"]
+    assert list(named) == ["<b>faults</b>", "orders-0", "orders-1", "orders-2", "orders-10"]
     bars = figure["data"][0]
     first, second = OWNER_COLOURS[:2]
-    drawn = list(
-        zip(rows(figure, 0), bars["base"], bars["x"], bars["marker"]["color"], strict=True)
-    )
-    assert drawn == [
+    columns = (rows(figure, 0), bars["base"], bars["x"], bars["marker"]["color"])
+    assert list(zip(*columns, strict=True)) == [
         ("orders-0", 5.0, 15.0, first),
         ("orders-1", 5.0, 15.0, first),
         ("orders-10", 5.0, 15.0, second),
@@ -85,10 +73,8 @@ def test_bars_lie_in_the_rows_of_their_partitions_in_the_colour_of_their_owner(o
 
 def test_an_owners_number_stands_once_in_neighbours_and_only_where_there_is_room(owned):
     figure = owners(owned, SPAN)
-    bars = list(
-        zip(rows(figure, 1), figure["data"][1]["x"], figure["data"][1]["text"], strict=True)
-    )
-    assert bars == [
+    marks = figure["data"][1]
+    assert list(zip(rows(figure, 1), marks["x"], marks["text"], strict=True)) == [
         ("orders-0", 12.5, "0"),
         ("orders-1", 40.5, "1"),
         ("orders-10", 12.5, "1"),
@@ -98,13 +84,13 @@ def test_an_owners_number_stands_once_in_neighbours_and_only_where_there_is_room
 
 def test_two_owners_at_once_are_marked(owned):
     figure = owners(owned, SPAN)
-    (mark,) = zip(rows(figure, 2), figure["data"][2]["base"], figure["data"][2]["x"], strict=True)
-    assert mark == ("orders-10", 18.0, 2.0)
-    assert "as clients saw it<br>for 2.000 s" in figure["data"][2]["hovertext"][0]
-    assert "m-1 and m-1.duplicate" in figure["data"][2]["hovertext"][0]
+    mark = figure["data"][2]
+    assert (rows(figure, 2), mark["base"], mark["x"]) == (["orders-10"], [18.0], [2.0])
+    assert "as clients saw it<br>for 2.000 s" in mark["hovertext"][0]
+    assert "m-1 and m-1.duplicate" in mark["hovertext"][0]
 
 
-def test_faults_stand_above_and_rebalances_lie_over_the_rows(owned):
+def test_faults_stand_above_and_rebalances_lie_over_the_rows_on_the_timelines_axis(owned):
     figure = owners(owned, SPAN)
     assert rows(figure, 3) == ["<b>faults</b>"]
     assert figure["data"][3]["base"][0] == 20.0
@@ -112,21 +98,17 @@ def test_faults_stand_above_and_rebalances_lie_over_the_rows(owned):
     ticks = figure["layout"]["yaxis"]["tickvals"]
     assert (band["x0"], band["x1"]) == (20.0, 21.0)
     assert ticks[0] < band["y0"] < ticks[1] < ticks[-1] < band["y1"]
-
-
-def test_the_time_axis_is_the_timelines(owned):
-    figure = owners(owned, SPAN)
     assert list(figure["layout"]["xaxis"]["range"]) == [0, 60.0]
     assert figure["layout"]["margin"]["l"] == 150
 
 
 def test_no_more_is_drawn_than_a_page_can_carry(owned):
-    assert drawn_partitions(owned) == ["orders-0", "orders-1", "orders-2", "orders-10"]
-    assert drawn_partitions(owned, bars_left=3) == ["orders-0", "orders-1"]
-    assert drawn_partitions(owned, bars_left=0) == ["orders-0"]
+    assert cost_charts.drawn_partitions(owned) == ["orders-0", "orders-1", "orders-2", "orders-10"]
+    assert cost_charts.drawn_partitions(owned, bars_left=3) == ["orders-0", "orders-1"]
+    assert cost_charts.drawn_partitions(owned, bars_left=0) == ["orders-0"]
     many = pd.DataFrame([held(number, "m-0", 5, 20) for number in range(60)])
-    assert len(drawn_partitions(DrawnGroup("g", ownership=many))) == 48
-    assert drawn_partitions(DrawnGroup("g")) == []
+    assert len(cost_charts.drawn_partitions(DrawnGroup("g", ownership=many))) == 48
+    assert cost_charts.drawn_partitions(DrawnGroup("g")) == []
 
 
 def test_sixteen_members_have_sixteen_colours_and_a_second_process_its_members():
@@ -153,7 +135,7 @@ def test_a_members_stops_are_put_one_after_the_other():
         stop("g", "b", "static", ZERO, 250.0),
         stop("g", "a", "dynamic", ZERO + 9_000, 1500.0),
     ]
-    figure = stops([stopped(("a", "b", "c"), found), stopped((), ())])
+    figure = cost_charts.stops([stopped(("a", "b", "c"), found), stopped((), ())])
     bars, totals = figure["data"][:2]
     drawn = list(zip(bars["y"], bars["base"], bars["x"], bars["marker"]["color"], strict=True))
     static, dynamic = KIND_COLOURS["static"], KIND_COLOURS["dynamic"]
@@ -167,7 +149,7 @@ def test_a_members_stops_are_put_one_after_the_other():
 def test_those_stopped_longest_are_drawn_first():
     members = [f"m-{number}" for number in range(50)]
     found = [stop("g", f"m-{number}", "dynamic", ZERO, float(number)) for number in range(50)]
-    figure = stops([stopped(members, found)])
+    figure = cost_charts.stops([stopped(members, found)])
     drawn = list(figure["layout"]["yaxis"]["ticktext"])
     assert drawn == [f"m-{number}" for number in range(10, 50)]
     assert "40 of them drawn" in str(figure["layout"]["annotations"])

@@ -2,205 +2,131 @@
 
 import pytest
 
-from reports.page import report
 from reports.page.costs import Costs, natural
-from tests.reports.page_run import (
-    IMPACT_MS,
-    ZERO_MS,
-    expulsion,
-    handover,
-    holding,
-    join,
-    made_up,
-    stop,
+from tests.reports.page_run import IMPACT_MS, ZERO_MS, expulsion, handover, holding, join, stop
+from tests.reports.reading import read
+
+OF_A_PASS = (
+    # static beside dynamic
+    "static static 8 8 restarts 0 0.0 0.00 s 0.00 / 0.00 / 0.00 s 0 20.6 s 0 0 400 dynamic",
+    "dynamic dynamic 8 8 restarts 16 2.0 89.60 s 0.80 / 0.80 / 0.80 s 16 103.2 s 0 0 500",
+    "In a group of both kinds, a rebalance is counted with the kind",
+    # stops of each member
+    "dynamic: 8 members stopped",
+    "dynamic-dynamic-3 dynamic 14 0.800 0.800 0.800 11.200",
+    # each rebalance with its cost
+    "what each of the 18 rebalances cost",
+    "dynamic +13.300 impact leave dynamic-dynamic-0 2 7 0.800 5.600 1 dynamic +15.800",
+    "dynamic +15.800 impact new_member dynamic-dynamic-0 3 7 0.800 5.600 1",
+    "static +3.000 formation new_member static-0 1 0 0.000 0.000 0",
+    # causes by phase
+    "cause formation impact recovery teardown static new_member 1 dynamic leave 8 new_member 1 8",
+    # how costs are counted
+    "A cooperative one revokes only what moves",
+    "No member was evicted. No client was fenced.",
+    "No partition had two owners at the same time, as clients saw it.",
 )
-from tests.reports.reading import Page
 
 
-def read(made):
-    return Page(report.render(*made.finish()))
-
-
-@pytest.fixture(scope="module")
-def passed(tmp_path_factory):
-    return read(made_up(tmp_path_factory.mktemp("costs")))
-
-
-def test_static_stands_beside_dynamic(passed):
-    assert (
-        "static static 8 8 restarts 0 0.0 0.00 s 0.00 / 0.00 / 0.00 s 0 20.6 s 0 0 400 "
-        "dynamic dynamic 8 8 restarts 16 2.0 89.60 s 0.80 / 0.80 / 0.80 s 16 103.2 s 0 0 500"
-    ) in passed.text
-    assert "In a group of both kinds, a rebalance is counted with the kind" in passed.text
-
-
-def test_stops_of_each_member_are_listed(passed):
-    assert "dynamic: 8 members stopped" in passed.text
-    assert "dynamic-dynamic-3 dynamic 14 0.800 0.800 0.800 11.200" in passed.text
+def test_what_a_pass_says_of_costs(passed):
+    assert [words for words in OF_A_PASS if words not in passed.text] == []
     assert "No member was stopped" not in passed.text
 
 
-def test_each_rebalance_has_its_cost(passed):
-    assert "what each of the 18 rebalances cost" in passed.text
-    assert (
-        "dynamic +13.300 impact leave dynamic-dynamic-0 2 7 0.800 5.600 1 "
-        "dynamic +15.800 impact new_member dynamic-dynamic-0 3 7 0.800 5.600 1"
-    ) in passed.text
-    assert "static +3.000 formation new_member static-0 1 0 0.000 0.000 0" in passed.text
-
-
-def test_partitions_lost_outside_of_rebalances_are_listed_separately(tmp_path):
-    made = made_up(tmp_path)
+def test_what_happened_beside_the_rebalances_is_listed(made):
     made.stops.append(stop("static", "static-0", "static", IMPACT_MS + 2000, 1250.0))
-    shown = read(made)
-    assert "what each of the 18 rebalances cost" in shown.text
-    assert "outside of any rebalance - 1 1.250 1.250" in shown.text
-
-
-def test_causes_are_counted_by_phase(passed):
-    assert (
-        "group cause formation impact recovery teardown "
-        "static new_member 1 dynamic leave 8 new_member 1 8"
-    ) in passed.text
-
-
-def test_the_page_explains_how_costs_are_counted(passed):
-    assert "A cooperative one revokes only what moves" in passed.text
-    assert "No member was evicted. No client was fenced." in passed.text
-    assert "No partition had two owners at the same time, as clients saw it." in passed.text
-
-
-def test_evictions_fences_and_two_owners_are_listed(tmp_path):
-    made = made_up(tmp_path)
     made.expulsions = [
         expulsion("static", IMPACT_MS + 500, "static-3-id0"),
         expulsion("static", IMPACT_MS + 600, "static-3", "HEARTBEAT"),
         expulsion("static", IMPACT_MS + 700, "static-3", "HEARTBEAT"),
         expulsion("static", IMPACT_MS + 800, "static-4", "JOIN_GROUP"),
     ]
-    for number, lasted_ms in ((10, 1250.0), (9, 900.0)):
+    begun_ms, ended_ms = IMPACT_MS + 900, made.recovery_ms
+    for number, overlap_ms in ((10, 1250.0), (9, 900.0)):
+        both = ("open", overlap_ms, "static-3")
         made.holdings.append(
-            holding("static", f"orders-{number}", "static-4", IMPACT_MS + 900,
-                    made.recovery_ms, "open", lasted_ms, "static-3")
-        )  # fmt: skip
+            holding("static", f"orders-{number}", "static-4", begun_ms, ended_ms, *both)
+        )
     shown = read(made)
-    assert "✓ PASS" in shown.text
-    assert "static static-3 impact +10.500" in shown.text
-    assert "static static-3 HEARTBEAT 2 +10.600 static static-4 JOIN_GROUP 1 +10.800" in shown.text
-    assert "static +10.900 1.250 static-3 static-4 2: orders-9, orders-10" in shown.text
-    assert "Two owners that no such member explains are a finding" in shown.text
-    marks = shown.figures["owners-1"]["data"][2]
-    assert sorted(marks["x"]) == [0.9, 1.25]
+    for words in (
+        "✓ PASS",
+        "what each of the 18 rebalances cost",
+        "outside of any rebalance - 1 1.250 1.250",
+        "static static-3 impact +10.500",
+        "static static-3 HEARTBEAT 2 +10.600 static static-4 JOIN_GROUP 1 +10.800",
+        "static +10.900 1.250 static-3 static-4 2: orders-9, orders-10",
+        "Two owners that no such member explains are a finding",
+    ):
+        assert words in shown.text
+    assert sorted(shown.figures["owners-1"]["data"][2]["x"]) == [0.9, 1.25]
 
 
-def test_the_page_counts_omitted_evictions_and_fences(tmp_path):
-    made = made_up(tmp_path)
+def test_the_page_counts_omitted_evictions_and_fences(made):
     made.expulsions = [
         *(expulsion("static", IMPACT_MS + at, f"static-{at}-id0") for at in range(202)),
         *(expulsion("static", IMPACT_MS + at, f"static-{at}", "HEARTBEAT") for at in range(201)),
     ]
-    shown = read(made)
-    assert "2 more evictions." in shown.text
-    assert "1 more row." in shown.text
+    shown = read(made).text
+    assert "2 more evictions." in shown
+    assert "1 more row." in shown
 
 
-def test_a_run_without_client_history_says_so(tmp_path):
-    made = made_up(tmp_path)
+def test_a_run_without_client_history_says_so(made):
     made.stops, made.handovers, made.holdings = [], [], []
     shown = read(made)
     assert set(shown.figures) == {"timeline"}
     assert shown.text.count("Unknown: this run has no client history of its groups.") == 2
-    assert (
-        "dynamic dynamic 8 8 restarts 16 2.0 unknown unknown unknown unknown 0 0 500" in shown.text
+    row = "dynamic dynamic 8 8 restarts 16 2.0 unknown unknown unknown unknown 0 0 500"
+    assert row in shown.text
+
+
+def test_faults_of_a_broker_lie_over_every_group_and_one_request_has_nothing_to_heal(made):
+    second = IMPACT_MS + 1000
+    made.add_fault("broker.kill", "broker-2", "static", second, IMPACT_MS + 4000, broker=2)
+    made.add_fault(
+        "group.remove-members", "static-0", "static", second, None, witness="one LeaveGroup"
     )
-
-
-def test_many_partitions_and_members_stay_few_bars(tmp_path):
-    made = made_up(tmp_path, size=50)
     shown = read(made)
-    named = shown.figures["owners-2"]["layout"]["yaxis"]["ticktext"]
-    assert 10 < len(named) <= 49
-    assert f"dynamic {len(named) - 1} of 50 partitions drawn" in shown.text
-    bars = sum(len(shown.figures[name]["data"][0]["x"]) for name in ("owners-1", "owners-2"))
-    assert bars <= 4_000
-    assert "40 of them drawn" in str(shown.figures["stops"]["layout"]["annotations"])
-
-
-def test_a_broker_fault_is_counted_with_every_group_and_lies_over_all(tmp_path):
-    made = made_up(tmp_path)
-    made.journal += [
-        {"at_ms": IMPACT_MS + 1000, "event": "intent", "fault_id": "f9", "fault": "broker.kill",
-         "cause": None, "target": "broker-2", "group": "static", "args": {"broker": 2}, "undo": {}},
-        {"at_ms": IMPACT_MS + 1000, "event": "injected", "fault_id": "f9"},
-        {"at_ms": IMPACT_MS + 4000, "event": "healed", "fault_id": "f9", "healed": True, "how": ""},
-        {"at_ms": IMPACT_MS + 4500, "event": "verified", "fault_id": "f9", "verified": True,
-         "witness": "its process is gone"},
-    ]  # fmt: skip
-    shown = read(made)
-    assert "8 restarts + 1 broker kill → 0 rebalances" in shown.text
-    assert "1.8 per fault" in shown.text
-    assert "static static 8 1 broker kill, 8 restarts 0 0.0" in shown.text
-    assert "fault of a broker: it may affect every group" in shown.text
+    for words in (
+        "8 restarts + 1 broker kill + 1 removal → 0 rebalances",
+        "1.8 per fault",
+        "static static 8 1 broker kill, 1 removal, 8 restarts 0 0.0",
+        "fault of a broker: it may affect every group",
+        "group.remove-members static-0 static +11.000 nothing to heal ✓ one LeaveGroup",
+    ):
+        assert words in shown.text
     for name in ("timeline", "owners-1", "owners-2"):
         shapes = shown.figures[name]["layout"]["shapes"]
         bands = [s for s in shapes if s["line"].get("dash") == "dash"]
         assert [(band["x0"], band["x1"], band["yref"]) for band in bands] == [(11.0, 14.0, "paper")]
     axes = [shown.figure["layout"][axis]["ticktext"] for axis in ("yaxis", "yaxis2")]
     assert all("broker-2" in axis for axis in axes)
-    hovers = str(shown.figures)
-    assert "Ends the brokers with SIGKILL, and starts them again." in hovers
-
-
-def test_one_request_has_nothing_to_heal(tmp_path):
-    made = made_up(tmp_path)
-    made.journal += [
-        {"at_ms": IMPACT_MS + 1000, "event": "intent", "fault_id": "f9",
-         "fault": "group.remove-members", "cause": None, "target": "static-0", "group": "static",
-         "args": {}, "undo": {}},
-        {"at_ms": IMPACT_MS + 1000, "event": "injected", "fault_id": "f9"},
-        {"at_ms": IMPACT_MS + 1500, "event": "verified", "fault_id": "f9", "verified": True,
-         "witness": "one LeaveGroup"},
-    ]  # fmt: skip
-    shown = read(made)
-    assert "group.remove-members static-0 static +11.000 nothing to heal ✓ one LeaveGroup" in (
-        shown.text
-    )
+    assert ["the group" in axis for axis in axes] == [True, False]
+    assert "Ends the brokers with SIGKILL, and starts them again." in str(shown.figures)
     assert "not healed" not in shown.text
-    assert "the group" in shown.figure["layout"]["yaxis"]["ticktext"]
-    assert "the group" not in shown.figure["layout"]["yaxis2"]["ticktext"]
-    assert "8 restarts + 1 removal → 0 rebalances" in shown.text
     assert "<b>not healed</b>" not in str(shown.figures)
 
 
 @pytest.fixture
-def mixed(tmp_path):
-    """Return the rows of a group with one static and one dynamic member."""
-    made = made_up(tmp_path)
+def mixed(made):
+    """Return the costs of a group with one static and one dynamic member."""
     run, judged, *_ = made.finish()
-    joins = (
-        join("mixed", "s", "s-1", 1, ZERO_MS, static=True),
-        join("mixed", "s.duplicate", "s-2", 1, ZERO_MS, static=True),
-        join("mixed", "d", "d-1", 1, ZERO_MS),
-    )
     rows = [
         {"group": "mixed", "started_ms": IMPACT_MS + 1000 * at, "reason": "leave",
-         "member_id": cause, "generation": at, "duration_ms": 500.0,
-         "client_reason": None}
+         "member_id": cause, "generation": at, "duration_ms": 500.0, "client_reason": None}
         for at, cause in ((1, "d-1"), (2, "s-1"), (3, "d-1, s-1"), (4, ", "))
     ]  # fmt: skip
     fault = {"name": "member.restart", "injected_at_ms": IMPACT_MS, "group": "mixed"}
-    judged["faults"] = [
-        {**fault, "target": "s"},
-        {**fault, "target": "d"},
-        {**fault, "target": "d"},
-    ]
-    about = {
-        "members_static": 1, "members_dynamic": 1, "responses_checked": 9,
-        "partitions_moved": {"impact": 3},
-    }  # fmt: skip
+    judged["faults"] = [{**fault, "target": target} for target in ("s", "d", "d")]
+    members = {"members_static": 1, "members_dynamic": 1}
+    about = {**members, "responses_checked": 9, "partitions_moved": {"impact": 3}}
     judged["groups"] = {"mixed": about}
     tables = {
-        "joins": [*joins],
+        "joins": [
+            join("mixed", "s", "s-1", 1, ZERO_MS, static=True),
+            join("mixed", "s.duplicate", "s-2", 1, ZERO_MS, static=True),
+            join("mixed", "d", "d-1", 1, ZERO_MS),
+        ],
         "stops": [
             stop("mixed", "s", "static", IMPACT_MS + 1100, 1000.0),
             stop("mixed", "d", "dynamic", IMPACT_MS + 2100, 2000.0),
@@ -218,10 +144,8 @@ def mixed(tmp_path):
 
 def test_costs_of_a_mixed_group_are_split_by_kind(mixed):
     names = ("kind", "members", "faults", "rebalances", "each", "evictions", "fences")
-    rows = [
-        (*(row[name] for name in names), row["stops"]["total"]) for row in mixed.beside("mixed")
-    ]
-    assert rows == [
+    rows = mixed.beside("mixed")
+    assert [(*(row[name] for name in names), row["stops"]["total"]) for row in rows] == [
         ("static and dynamic", 2, "3 restarts", 4, "1.3", 1, 1, 4000.0),
         ("static", 1, "1 restart", 2, "2.0", 0, 1, 1000.0),
         ("dynamic", 1, "2 restarts", 2, "1.0", 1, 0, 3000.0),
@@ -242,12 +166,11 @@ def test_stops_belong_to_the_rebalance_they_began_in_and_moves_to_the_one_before
     assert rows[-1]["reason"] == "outside of any rebalance"
 
 
-def test_a_member_that_changed_its_kind_counts_as_its_kind_at_the_time(tmp_path):
+def test_a_member_that_changed_its_kind_counts_as_its_kind_at_the_time(made):
     joins = [join("g", "a", "a-2", 2, 5.0, static=True), join("g", "a", "a-1", 1, 1.0)]
-    run, judged, *_ = made_up(tmp_path).finish()
+    run, judged, *_ = made.finish()
     costs = Costs(run, judged, [], {"joins": joins})
-    kinds = [costs.kind_at("a", at_ms) for at_ms in (0.0, 4.0, 6.0)]
-    assert kinds == [None, "dynamic", "static"]
+    assert [costs.kind_at("a", at_ms) for at_ms in (0.0, 4.0, 6.0)] == [None, "dynamic", "static"]
     assert costs.clients == {"a-1": "a", "a-2": "a"}
 
 

@@ -6,96 +6,82 @@ import pytest
 
 from reports.judgement.missing.gaps import gap
 from reports.page import junit
-from tests.reports.page_run import IMPACT_MS, made_up
+from tests.reports.page_run import IMPACT_MS
+
+CASES = (
+    "comparison static", "comparison dynamic", "expectations static", "expectations dynamic",
+    "faults verified", "evidence complete",
+)  # fmt: skip
 
 
-def read(made):
-    _, verdict, *_ = made.finish()
-    suite = ET.fromstring(junit.render(verdict))
-    outcomes = {
-        case.get("name"): [(child.tag, child.get("message")) for child in case] for case in suite
-    }
-    return verdict["verdict"], suite, {name: out for name, out in outcomes.items() if out}
-
-
-@pytest.fixture
-def made(tmp_path):
-    return made_up(tmp_path)
-
-
-def counts(suite):
-    return [int(suite.get(name)) for name in ("tests", "failures", "errors")]
-
-
-def test_a_pass_is_green(made):
-    verdict, suite, marked = read(made)
-    assert (verdict, suite.get("name"), marked) == ("pass", "made-up-bounce", {})
-    assert counts(suite) == [6, 0, 0]
-    assert [case.get("name") for case in suite] == [
-        "comparison static",
-        "comparison dynamic",
-        "expectations static",
-        "expectations dynamic",
-        "faults verified",
-        "evidence complete",
-    ]
-
-
-def test_a_finding_fails_the_comparison_of_its_group(made):
+def answers_wrong(made):
     made.add_violation("2:777", IMPACT_MS + 9_000, "dynamic", "dynamic-dynamic-3")
-    made.add_violation("2:778", IMPACT_MS + 30_000, "dynamic", "dynamic-dynamic-4")
-    verdict, suite, marked = read(made)
-    assert (verdict, list(marked), counts(suite)) == ("fail", ["comparison dynamic"], [6, 1, 0])
-    ((tag, message),) = marked["comparison dynamic"]
-    assert tag == "failure"
-    assert message.startswith("wrong_answer at 1790000019000 (brokers/2/group.log:777): expected ")
-    assert message.endswith(" (and 1 more)")
-    text = suite.findtext("testcase/failure")
-    assert len(text.splitlines()) == 2
+    made.add_violation("2:778", IMPACT_MS + 30_000, "dynamic", "<evil>\x00\ud800&")
 
 
-def test_a_finding_that_missing_evidence_may_explain_is_an_error(made):
-    made.add_violation("2:777", IMPACT_MS + 9_000, "dynamic", "dynamic-dynamic-3")
+def misses_lines(made):
     made.gaps.append(gap("2", 431, IMPACT_MS, "3 lines missing"))
-    verdict, suite, marked = read(made)
-    assert verdict == "unknown"
-    assert [out[0][0] for out in marked.values()] == ["error", "error"]
-    assert list(marked) == ["comparison dynamic", "evidence complete"]
-    assert counts(suite) == [6, 0, 2]
 
 
-def test_an_unmet_expectation_is_a_failure_of_its_group(made):
+def rebalances_too_rarely(made):
     del made.comparison[6:]
-    verdict, _, marked = read(made)
-    assert verdict == "fail"
-    assert marked == {
-        "expectations dynamic": [("failure", "impact: expected 12..18 rebalances, observed 4")]
-    }
 
 
-def test_an_unmet_expectation_in_doubtful_evidence_is_an_error(made):
-    del made.comparison[6:]
-    made.gaps.append(gap("2", 431, IMPACT_MS, "3 lines missing"))
-    verdict, suite, marked = read(made)
-    assert (verdict, marked["expectations dynamic"][0][0]) == ("unknown", "error")
-    assert counts(suite)[1] == 0
+def has_no_witness(made):
+    made.doubt_fault("")
 
 
-def test_a_fault_without_witness_is_an_error(made):
-    for entry in made.journal:
-        if entry["event"] == "verified" and entry["fault_id"] == "static.static-3":
-            entry.update(verified=False, witness="")
-    verdict, _, marked = read(made)
-    assert verdict == "unknown"
-    assert marked["faults verified"] == [("error", "member.restart on static-3: never carried out")]
+WRONG = "wrong_answer at 1790000019000 (brokers/2/group.log:777): expected "
+RARE = "impact: expected 12..18 rebalances, observed 4"
+UNSEEN = "member.restart on static-3: never carried out"
+STORIES = {
+    "as it has to be": ([], "pass", {}),
+    "a finding": ([answers_wrong], "fail", {"comparison dynamic": ("failure", WRONG)}),
+    "a finding that missing evidence may explain": (
+        [answers_wrong, misses_lines], "unknown",
+        {"comparison dynamic": ("error", ""), "evidence complete": ("error", "")},
+    ),
+    "an unmet expectation": (
+        [rebalances_too_rarely], "fail", {"expectations dynamic": ("failure", RARE)},
+    ),
+    "an unmet expectation in doubtful evidence": (
+        [rebalances_too_rarely, misses_lines], "unknown",
+        {"expectations dynamic": ("error", ""), "evidence complete": ("error", "")},
+    ),
+    "a fault without witness": (
+        [has_no_witness], "unknown",
+        {"faults verified": ("error", UNSEEN), "evidence complete": ("error", "")},
+    ),
+}  # fmt: skip
 
 
-def test_text_that_xml_cannot_hold_is_escaped(made):
-    made.add_violation("2:777", IMPACT_MS + 9_000, "dynamic", "<evil>\x00\ud800&")
-    _, suite, _ = read(made)
-    assert "HEARTBEAT of <evil>\\x00\\ud800&" in suite.findtext("testcase/failure")
-
-
-def test_same_verdict_same_bytes(made):
+def suite_of(made):
     _, verdict, *_ = made.finish()
-    assert junit.render(verdict) == junit.render(verdict)
+    return verdict["verdict"], ET.fromstring(junit.render(verdict))
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_what_is_marked(story, made):
+    changes, verdict, expected = STORIES[story]
+    for change in changes:
+        change(made)
+    found, suite = suite_of(made)
+    assert (found, suite.get("name")) == (verdict, "made-up-bounce")
+    assert tuple(case.get("name") for case in suite) == CASES
+    marked = {case.get("name"): child for case in suite for child in case}
+    assert {name: child.tag for name, child in marked.items()} == {
+        name: tag for name, (tag, _) in expected.items()
+    }
+    assert all(marked[name].get("message").startswith(expected[name][1]) for name in marked)
+    tags = [child.tag for child in marked.values()]
+    counts = [str(len(CASES)), str(tags.count("failure")), str(tags.count("error"))]
+    assert [suite.get(name) for name in ("tests", "failures", "errors")] == counts
+
+
+def test_findings_of_a_group_are_lines_of_one_failure_whose_text_xml_can_hold(made):
+    answers_wrong(made)
+    _, suite = suite_of(made)
+    assert suite.find("testcase/failure").get("message").endswith(" (and 1 more)")
+    first, second = suite.findtext("testcase/failure").splitlines()
+    assert "HEARTBEAT of dynamic-dynamic-3" in first
+    assert "HEARTBEAT of <evil>\\x00\\ud800&" in second
