@@ -1,15 +1,14 @@
 """Ids that a killed coordinator stored and no response gave: a doubt; other unknown ids: wrong."""
 
-import json
-from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
 
 from kafka_protocol.errors import Error
-from reference_coordinator.replay import EpochEvent, Evidence, ObservedRequest, Replay, replay
+from reference_coordinator.replay import EpochEvent, Evidence, Replay, replay
 from reference_coordinator.replay.member_ids import AS_MEMBER
 from tests.recorded.logs import RECORDINGS
+from tests.reference_coordinator.replay.conftest import renamed as with_text
 
 NAMES = ("kafka-3.9.1-java", "kafka-3.9.1-scala", "kafka-4.3.0")
 NEW_ID = "b-00000000-1111-2222-3333-444444444444"
@@ -27,23 +26,15 @@ def recorded(name: str) -> tuple[Evidence, float, str]:
     return evidence, killed_ms, next(ids)
 
 
-def renamed(
-    evidence: Evidence, old: str, new: str, from_ms: float, apis: Iterable[str] = ()
-) -> Evidence:
+def renamed(evidence: Evidence, old: str, new: str, from_ms: float) -> Evidence:
     """Give a member another id from a time on."""
-
-    def with_new_id(seen: ObservedRequest) -> ObservedRequest:
-        if seen.at_ms < from_ms or (apis and seen.api not in apis):
-            return seen
-        bodies = json.dumps([seen.request, seen.response]).replace(old, new)
-        request, response = json.loads(bodies)
-        return replace(seen, request=request, response=response)
-
+    requests = tuple(
+        with_text(seen, old, new) if seen.at_ms >= from_ms else seen for seen in evidence.requests
+    )
     hints = tuple(
         replace(hint, subject=new) if hint.subject == old and hint.at_ms >= from_ms else hint
         for hint in evidence.hints
     )
-    requests = tuple(map(with_new_id, evidence.requests))
     return replace(evidence, requests=requests, hints=hints)
 
 
