@@ -32,16 +32,6 @@ def candidates(scenario: Scenario) -> list[Candidate]:
     return [Candidate(s.earliest_ms, s.at_ms, s.latest_ms, s) for s in scenario.requests]
 
 
-def test_an_answer_may_be_neither_too_early_nor_too_late() -> None:
-    scenario = Scenario()
-    scenario.heartbeat("a", 100, 25)
-    for answered, rule in ((-100, "answered_early"), (101, None), (5_000, "answered_late")):
-        scenario.alter_last(answered_ms=START + answered)
-        (taken,) = candidates(scenario)
-        wrong = fresh().take(taken, NEVER)
-        assert (wrong and wrong.rule) == rule
-
-
 def test_a_load_stops_timers_and_forgets_writes() -> None:
     hypothesis = fresh()
     for taken in candidates(stable())[:2]:
