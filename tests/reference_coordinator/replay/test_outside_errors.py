@@ -9,6 +9,7 @@ from reference_coordinator.replay import ObservedRequest, Replay, replay
 from tests.recorded.logs import RECORDINGS
 
 NAMES = ("kafka-3.9.1-java", "kafka-3.9.1-scala", "kafka-4.3.0")
+pytestmark = pytest.mark.parametrize("name", NAMES)
 MOST = 4_096
 FACE = "\U0001f600"
 """Two characters in Java, a pair of surrogates."""
@@ -41,7 +42,6 @@ def heartbeat(name: str, error: int) -> ObservedRequest:
     return replace(answered(name, "HEARTBEAT"), response={"errorCode": error})
 
 
-@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(
     ("error", "of_commits", "of_others"),
     [
@@ -67,7 +67,6 @@ def test_a_broker_answers_without_its_coordinator(
         assert [wrong.request for wrong in outcome.violations] == [lie.id] * (not fine)
 
 
-@pytest.mark.parametrize("name", NAMES)
 def test_the_other_partitions_of_a_commit_are_compared(name: str) -> None:
     outcome = judged(name, commit(name, UNKNOWN_TOPIC, Error.NONE))
     assert (outcome.violations, outcome.bound.get("partition_error")) == ((), 1)
@@ -82,7 +81,6 @@ def test_the_other_partitions_of_a_commit_are_compared(name: str) -> None:
         assert [wrong.request for wrong in judged(name, lie).violations] == [lie.id]
 
 
-@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(
     ("metadata", "fine"),
     [
@@ -104,7 +102,6 @@ def test_metadata_are_too_large_if_they_are(name: str, metadata: str, fine: bool
     assert fine or judged(name, heartbeat(name, large)).violations
 
 
-@pytest.mark.parametrize("name", NAMES)
 def test_a_request_that_never_came_keeps_no_session_alive(name: str) -> None:
     """All heartbeats of a member are refused, and nobody commits: its session ends, none ended."""
     evidence = RECORDINGS[name].evidence("static")
