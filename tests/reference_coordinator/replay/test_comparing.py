@@ -14,35 +14,34 @@ from reference_coordinator.classic.effects import (
 )
 from reference_coordinator.replay.candidates import differences
 
-JOINED = JoinResponse(
-    0, "a", 1, "consumer", skip_assignment=True, members=frozenset({("a", "i", "m")})
-)
+
+def joined(*members: tuple[str, str | None, str], **fields: bool | str) -> JoinResponse:
+    return JoinResponse(0, members=frozenset(members), **fields)
+
+
+def described(instance: str | None) -> DescribeResponse:
+    member = DescribedMember("a", instance, "c", "h", "m", "s")
+    return DescribeResponse(0, members=frozenset({member}))
+
+
+FULL = joined(("a", "i", "m"), protocol_type="consumer", skip_assignment=True)
 
 
 @pytest.mark.parametrize(
-    ("version", "protocol_type", "skips", "instance"),
+    ("version", "full", "sent"),
     [
-        (4, None, False, None),
-        (5, None, False, "i"),
-        (7, "consumer", False, "i"),
-        (9, "consumer", True, "i"),
+        (4, FULL, joined(("a", None, "m"))),
+        (5, FULL, joined(("a", "i", "m"))),
+        (7, FULL, joined(("a", "i", "m"), protocol_type="consumer")),
+        (9, FULL, FULL),
+        (4, SyncResponse(0, "consumer", "range", "x"), SyncResponse(0, assignment="x")),
+        (3, described("i"), described(None)),
     ],
 )
 def test_a_version_sends_only_the_fields_that_it_has(
-    *, version: int, protocol_type: str | None, skips: bool, instance: str | None
+    version: int, full: Response, sent: Response
 ) -> None:
-    sent = as_sent(JOINED, version)
-    assert isinstance(sent, JoinResponse)
-    assert (sent.protocol_type, sent.skip_assignment) == (protocol_type, skips)
-    assert sent.members == {("a", instance, "m")}
-
-
-def test_old_versions_name_no_protocol_in_sync_and_no_instance_in_describe() -> None:
-    assert as_sent(SyncResponse(0, "consumer", "range", "x"), 4) == SyncResponse(0, assignment="x")
-    member = DescribedMember("a", "i", "c", "h", "m", "s")
-    described = as_sent(DescribeResponse(0, members=frozenset({member})), 3)
-    assert isinstance(described, DescribeResponse)
-    assert [each.group_instance_id for each in described.members] == [None]
+    assert as_sent(full, version) == sent
 
 
 @pytest.mark.parametrize(
@@ -55,8 +54,8 @@ def test_old_versions_name_no_protocol_in_sync_and_no_instance_in_describe() -> 
             ("members", "[a: NONE]", "[i: UNKNOWN_MEMBER_ID]"),
         ),
         (
-            JoinResponse(0, members=frozenset({("a", None, "m"), ("b", None, "m")})),
-            JoinResponse(0, members=frozenset({("a", None, "n")})),
+            joined(("a", None, "m"), ("b", None, "m")),
+            joined(("a", None, "n")),
             ("members", "[a (None, 'm'), b]", "[a (None, 'n')]"),
         ),
     ],

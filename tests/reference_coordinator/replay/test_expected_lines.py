@@ -16,12 +16,12 @@ from reference_coordinator.classic.events import (
     TimerKind,
 )
 from reference_coordinator.classic.members import Members
-from reference_coordinator.classic.state import Group, State
+from reference_coordinator.classic.state import Group, Member, State
 from reference_coordinator.replay.expected_lines import expected_lines
-from tests.reference_coordinator.replay.test_hypothesis import member
 
+MEMBER = Member("a", None, 1_000, 1_000, "consumer", (("range", "bQ=="),))
 EMPTY = Group("g")
-DYNAMIC = replace(EMPTY, members=Members.of([member("a")]))
+DYNAMIC = replace(EMPTY, members=Members.of([MEMBER]))
 PREPARING = replace(DYNAMIC, state=State.PREPARING_REBALANCE, previous_state=State.STABLE)
 PENDING = replace(EMPTY, pending_joins=frozenset("a"))
 STATIC, OTHER = (replace(EMPTY, static_ids={"i": member_id}) for member_id in "ab")

@@ -5,15 +5,9 @@ from dataclasses import replace
 import pytest
 
 from kafka_protocol.errors import Error
-from reference_coordinator.classic.events import Timer, TimerKind
 from reference_coordinator.replay import Hint, HintKind
 from reference_coordinator.replay.hints import Hints, hinted
 from tests.reference_coordinator.replay.conftest import IDS, START, Scenario
-
-EXPIRED = [Hint(at, HintKind.SESSION_EXPIRED, "a") for at in (100.0, 200.0)]
-
-
-SESSION = Timer(TimerKind.SESSION, "a")
 
 
 def test_requests_of_one_connection_never_cross() -> None:
@@ -26,22 +20,19 @@ def test_requests_of_one_connection_never_cross() -> None:
     assert placed[1].at_ms == first.at_ms
 
 
-@pytest.mark.parametrize("leader", ["a", ""])
+@pytest.mark.parametrize("leader", [IDS["a"], ""])
 def test_a_line_before_3_0_does_not_name_the_leader(leader: str) -> None:
     """The group may rebalance before its write is done: only the line says that it was given."""
     scenario = Scenario()
-    scenario.sync("a", 10, 800, gives="a")
-    (seen,) = scenario.requests
-    refused = replace(
-        seen, response={"errorCode": Error.REBALANCE_IN_PROGRESS}, latest_ms=START + 700
-    )
-    line = Hint(START + 12, HintKind.ASSIGNED, IDS.get(leader, ""), generation=1)
-    (placed,) = hinted([refused], Hints.of([line]))
-    assert placed.at_ms == START + 12
-    (placed,) = hinted([refused], Hints.of([replace(line, generation=2)]))
-    assert placed.at_ms == START + 700
-    (placed,) = hinted([refused], Hints.of([Hint(START + 12, HintKind.PREPARING)]))
-    assert placed.at_ms == START + 700
+    scenario.sync("a", 10, 800, gives="a", error=Error.REBALANCE_IN_PROGRESS, latest=700)
+    for kind, generation, placed_at in (
+        (HintKind.ASSIGNED, 1, 12),
+        (HintKind.ASSIGNED, 2, 700),
+        (HintKind.PREPARING, -1, 700),
+    ):
+        line = Hint(START + 12, kind, leader, generation)
+        (placed,) = hinted(scenario.requests, Hints.of([line]))
+        assert placed.at_ms == START + placed_at
 
 
 @pytest.mark.parametrize(("after_ms", "is_its_own"), [(0.9, True), (2.0, False)])
@@ -50,7 +41,6 @@ def test_a_line_in_whole_ms_may_seem_later_than_the_answer(
 ) -> None:
     scenario = Scenario()
     scenario.join("a", 10, 900)
-    (seen,) = scenario.requests
-    at_ms = seen.answered_ms + after_ms
-    (placed,) = hinted([seen], Hints.of([Hint(at_ms, HintKind.JOINED, IDS["a"])]))
+    at_ms = START + 900 + after_ms
+    (placed,) = hinted(scenario.requests, Hints.of([Hint(at_ms, HintKind.JOINED, IDS["a"])]))
     assert (placed.at_ms == at_ms) == is_its_own

@@ -1,6 +1,6 @@
 """A second replay that redoes only what other rules change, compared with two whole ones."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import cast
@@ -32,7 +32,7 @@ from reference_coordinator.replay.stretches import Stretches
 from reports.judgement.group import differing
 from tests.recorded.logs import HERE, HISTORIES, RECORDINGS, recordings
 from tests.reference_coordinator.replay import test_unlogged_returns as unlogged
-from tests.reference_coordinator.replay.conftest import IDS, PROFILE, START, stable
+from tests.reference_coordinator.replay.conftest import IDS, LOADS, PROFILE, START, stable
 from tests.reference_coordinator.replay.steady_groups import steady_group
 from tests.reference_coordinator.replay.test_sequences import NAMES, recorded
 
@@ -42,30 +42,26 @@ GROUPS = [
     for group in recording.groups
 ]
 TOLERANCE = Tolerance(search=100)
-Feed = Callable[[GroupReplay, Evidence], Replay]
 
 
-def first_by(evidence: Evidence, rules: Profile, other: Profile) -> tuple[GroupReplay, Replay]:
-    """Replay by some rules, and note where rules are read in which others differ."""
-    noted = NotedRules(rules, differing(rules, other))
-    first = GroupReplay(evidence, cast(Profile, noted), TOLERANCE)
-    first.add(evidence.requests, evidence.hints)
-    return first, first.finish()
+def whole(replayed: GroupReplay, evidence: Evidence) -> Replay:
+    replayed.add(evidence.requests, evidence.hints)
+    return replayed.finish()
 
 
-def second_by(evidence: Evidence, other: Profile, first: GroupReplay) -> Replay:
-    second = GroupReplay(evidence, other, TOLERANCE, first=first)
-    second.add(evidence.requests, evidence.hints)
-    return second.finish()
+def noting(rules: Profile, other: Profile) -> Profile:
+    """Return rules that note where they are read and others differ."""
+    return cast(Profile, NotedRules(rules, differing(rules, other)))
 
 
 def assert_same(evidence: Evidence, rules: Profile, *others: Profile) -> int:
     """Compare both replays with whole ones in every field; return how much was taken over."""
-    whole, taken_over = replay(evidence, rules, TOLERANCE), 0
+    unchanged, taken_over = replay(evidence, rules, TOLERANCE), 0
     for other in others:
-        first, found = first_by(evidence, rules, other)
-        assert found == whole
-        second, expected = second_by(evidence, other, first), replay(evidence, other, TOLERANCE)
+        first = GroupReplay(evidence, noting(rules, other), TOLERANCE)
+        assert whole(first, evidence) == unchanged
+        second = whole(GroupReplay(evidence, other, TOLERANCE, first=first), evidence)
+        expected = replay(evidence, other, TOLERANCE)
         for field in fields(Replay):
             assert getattr(second, field.name) == getattr(expected, field.name), field.name
         trails = [trail for trail in first.trails.values() if trail.end is not None]
@@ -136,18 +132,12 @@ def test_a_rule_that_is_read_for_the_line_that_is_overdue(*, spared: bool) -> No
     """The static leader syncs never, and its session is longer than all members rejoin in."""
     scenario = stable()
     del scenario.requests[-2:]
-    evidence = Evidence(
-        "g",
-        tuple(scenario.requests),
-        (Hint(START + 1_000, HintKind.JOIN_PHASE_ENDED, generation=1),),
-        (
-            EpochEvent(START - 200, "1", "loading"),
-            EpochEvent(START - 100, "1", "loaded"),
-            EpochEvent(START + 60_000, "1", "ended"),
-        ),
+    scenario.hints = [Hint(START + 1_000, HintKind.JOIN_PHASE_ENDED, generation=1)]
+    scenario.epoch_events = [*LOADS, EpochEvent(START + 60_000, "1", "ended")]
+    evidence = scenario.evidence()
+    rules, other = (
+        replace(PROFILE, sync_timer_spares_statics=spares) for spares in (spared, not spared)
     )
-    rules = replace(PROFILE, sync_timer_spares_statics=spared)
-    other = replace(PROFILE, sync_timer_spares_statics=not spared)
     assert replay(evidence, rules) != replay(evidence, other)
     assert_same(evidence, rules, other)
 
@@ -165,23 +155,18 @@ def in_pieces(replayed: GroupReplay, evidence: Evidence) -> Replay:
     return replayed.finish()
 
 
-def whole(replayed: GroupReplay, evidence: Evidence) -> Replay:
-    replayed.add(evidence.requests, evidence.hints)
-    return replayed.finish()
-
-
-@pytest.mark.parametrize("feed_first", [whole, in_pieces])
-@pytest.mark.parametrize("feed_second", [whole, in_pieces])
-def test_groups_that_come_in_piece_by_piece(feed_first: Feed, feed_second: Feed) -> None:
+def test_groups_that_come_in_piece_by_piece() -> None:
     """What was carried over from one piece to the next is in no trail."""
     for recording, group in GROUPS:
         evidence, rules = recording.evidence(group), recording.profile
         other = promised_by(rules)
-        noted = NotedRules(rules, differing(rules, other))
-        first = GroupReplay(evidence, cast(Profile, noted), chunk=5)
-        feed_first(first, evidence)
-        second = feed_second(GroupReplay(evidence, other, chunk=5, first=first), evidence)
-        assert second == feed_second(GroupReplay(evidence, other, chunk=5), evidence)
+        for feed_second in (whole, in_pieces):
+            expected = feed_second(GroupReplay(evidence, other, chunk=5), evidence)
+            for feed_first in (whole, in_pieces):
+                first = GroupReplay(evidence, noting(rules, other), chunk=5)
+                feed_first(first, evidence)
+                second = GroupReplay(evidence, other, chunk=5, first=first)
+                assert feed_second(second, evidence) == expected
 
 
 def test_a_remembered_reaction_that_read_such_a_rule_leaves_nothing() -> None:
@@ -195,20 +180,17 @@ def test_a_remembered_reaction_that_read_such_a_rule_leaves_nothing() -> None:
         assert (trail.end is None) == (reads > 0)
 
 
-def member(name: str) -> Member:
-    return Member(IDS[name], name, 3_000, 8_000, "consumer", (("range", "bQ=="),))
+def hypothesis(order: str = "ab", stored: str = "ab", **fields: object) -> Hypothesis:
+    """Return a hypothesis of a group with two members, which stand in an order, as they do stored.
 
-
-def stored(members: Members) -> GroupRecord:
-    return GroupRecord(1, "consumer", "range", IDS["a"], StoredMembers(members, "range"))
-
-
-AB, BA = (Members.of(map(member, names)) for names in ("ab", "ba"))
-
-
-def hypothesis(**fields: object) -> Hypothesis:
-    """Return a hypothesis of a group with two members, and fields of the group changed."""
-    group = Group("g", exists=True, members=AB, stored=stored(AB))
+    Other fields of the group are changed.
+    """
+    members, kept = (
+        Members.of(Member(IDS[n], n, 3_000, 8_000, "consumer", (("range", "bQ=="),)) for n in names)
+        for names in (order, stored)
+    )
+    record = GroupRecord(1, "consumer", "range", IDS["a"], StoredMembers(kept, "range"))
+    group = Group("g", exists=True, members=members, stored=record)
     return Hypothesis.of(Conditions(PROFILE, Tolerance()), replace(group, **fields))
 
 
@@ -221,8 +203,8 @@ def test_what_is_equal_but_not_the_same() -> None:
     for changed in (
         hypothesis(created_ms=1.0),
         hypothesis(removed_ms=1.0),
-        hypothesis(members=BA),
-        hypothesis(stored=stored(BA)),
+        hypothesis(order="ba"),
+        hypothesis(stored="ba"),
     ):
         assert changed.group == hypothesis().group
         assert not is_same(hypothesis(), changed)

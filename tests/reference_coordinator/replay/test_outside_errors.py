@@ -5,13 +5,16 @@ from dataclasses import replace
 import pytest
 
 from kafka_protocol.errors import BrokerError, Error
-from reference_coordinator.replay import Evidence, ObservedRequest, Replay, replay
+from reference_coordinator.replay import ObservedRequest, Replay, replay
 from tests.recorded.logs import RECORDINGS
 
 NAMES = ("kafka-3.9.1-java", "kafka-3.9.1-scala", "kafka-4.3.0")
+pytestmark = pytest.mark.parametrize("name", NAMES)
 MOST = 4_096
 FACE = "\U0001f600"
 """Two characters in Java, a pair of surrogates."""
+UNKNOWN_TOPIC = BrokerError.UNKNOWN_TOPIC_OR_PARTITION
+REFUSED = {"errorCode": BrokerError.GROUP_AUTHORIZATION_FAILED}
 
 
 def answered(name: str, api: str) -> ObservedRequest:
@@ -20,26 +23,29 @@ def answered(name: str, api: str) -> ObservedRequest:
     return [s for s in requests if s.api == api and s.response][3]
 
 
-def judged(name: str, altered: ObservedRequest) -> Replay:
-    evidence: Evidence = RECORDINGS[name].evidence("static")
-    requests = (altered if s.id == altered.id else s for s in evidence.requests)
-    return replay(replace(evidence, requests=tuple(requests)), RECORDINGS[name].profile)
+def judged(name: str, *altered: ObservedRequest) -> Replay:
+    evidence, lies = RECORDINGS[name].evidence("static"), {seen.id: seen for seen in altered}
+    requests = tuple(lies.get(seen.id, seen) for seen in evidence.requests)
+    return replay(replace(evidence, requests=requests), RECORDINGS[name].profile)
 
 
-def commit(seen: ObservedRequest, *errors: int, metadata: str = "") -> ObservedRequest:
+def commit(name: str, *errors: int, metadata: str = "") -> ObservedRequest:
     """Let a commit be of as many partitions as there are errors."""
+    seen = answered(name, "OFFSET_COMMIT")
     asked = [{"partitionIndex": i, "committedMetadata": metadata} for i in range(len(errors))]
     given = [{"partitionIndex": i, "errorCode": error} for i, error in enumerate(errors)]
-    of = lambda partitions: [{"name": "orders", "partitions": partitions}]
-    request = {**seen.request, "topics": of(asked)}
-    return replace(seen, request=request, response={"topics": of(given)})
+    of = lambda partitions: {"topics": [{"name": "orders", "partitions": partitions}]}
+    return replace(seen, request={**seen.request, **of(asked)}, response=of(given))
 
 
-@pytest.mark.parametrize("name", NAMES)
+def heartbeat(name: str, error: int) -> ObservedRequest:
+    return replace(answered(name, "HEARTBEAT"), response={"errorCode": error})
+
+
 @pytest.mark.parametrize(
     ("error", "of_commits", "of_others"),
     [
-        (BrokerError.UNKNOWN_TOPIC_OR_PARTITION, True, False),
+        (UNKNOWN_TOPIC, True, False),
         (BrokerError.TOPIC_AUTHORIZATION_FAILED, True, False),
         (BrokerError.UNKNOWN_TOPIC_ID, True, False),
         (BrokerError.GROUP_AUTHORIZATION_FAILED, True, True),
@@ -52,9 +58,8 @@ def test_a_broker_answers_without_its_coordinator(
     name: str, error: int, of_commits: bool, of_others: bool
 ) -> None:
     """Only a commit names topics."""
-    seen = answered(name, "OFFSET_COMMIT")
-    heartbeat = replace(answered(name, "HEARTBEAT"), response={"errorCode": error})
-    for fine, lie in ((of_commits, commit(seen, error, error)), (of_others, heartbeat)):
+    lies = ((of_commits, commit(name, error, error)), (of_others, heartbeat(name, error)))
+    for fine, lie in lies:
         outcome = judged(name, lie)
         bound = outcome.bound
         assert bound.get("broker_error", 0) + bound.get("not_authorized", 0) == fine
@@ -62,23 +67,20 @@ def test_a_broker_answers_without_its_coordinator(
         assert [wrong.request for wrong in outcome.violations] == [lie.id] * (not fine)
 
 
-@pytest.mark.parametrize("name", NAMES)
 def test_the_other_partitions_of_a_commit_are_compared(name: str) -> None:
-    seen, unknown = answered(name, "OFFSET_COMMIT"), BrokerError.UNKNOWN_TOPIC_OR_PARTITION
-    outcome = judged(name, commit(seen, unknown, Error.NONE))
+    outcome = judged(name, commit(name, UNKNOWN_TOPIC, Error.NONE))
     assert (outcome.violations, outcome.bound.get("partition_error")) == ((), 1)
     assert outcome.bound["broker_error"] == 1  # a doubt
     for errors in (
-        (unknown, Error.ILLEGAL_GENERATION),
-        (unknown, Error.NONE, Error.FENCED_INSTANCE_ID),
+        (UNKNOWN_TOPIC, Error.ILLEGAL_GENERATION),
+        (UNKNOWN_TOPIC, Error.NONE, Error.FENCED_INSTANCE_ID),
         (Error.ILLEGAL_GENERATION,),
         (41,),
     ):
-        (wrong,) = judged(name, commit(seen, *errors)).violations
-        assert wrong.request == seen.id
+        lie = commit(name, *errors)
+        assert [wrong.request for wrong in judged(name, lie).violations] == [lie.id]
 
 
-@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(
     ("metadata", "fine"),
     [
@@ -92,23 +94,19 @@ def test_the_other_partitions_of_a_commit_are_compared(name: str) -> None:
 )
 def test_metadata_are_too_large_if_they_are(name: str, metadata: str, fine: bool) -> None:
     large = BrokerError.OFFSET_METADATA_TOO_LARGE
-    seen = answered(name, "OFFSET_COMMIT")
     for errors in ((large,), (large, large)):
-        outcome = judged(name, commit(seen, *errors, metadata=metadata))
+        outcome = judged(name, commit(name, *errors, metadata=metadata))
         assert (outcome.violations == ()) == fine
         assert outcome.bound.get("partition_error", 0) == fine
         assert not outcome.bound.get("broker_error")
-    heartbeat = replace(answered(name, "HEARTBEAT"), response={"errorCode": large})
-    assert judged(name, heartbeat).violations
+    assert fine or judged(name, heartbeat(name, large)).violations
 
 
-@pytest.mark.parametrize("name", NAMES)
 def test_a_request_that_never_came_keeps_no_session_alive(name: str) -> None:
-    """All heartbeats of a member but the last are refused: its session ends, and none ended."""
+    """All heartbeats of a member are refused, and nobody commits: its session ends, none ended."""
     evidence = RECORDINGS[name].evidence("static")
-    refused = {"errorCode": BrokerError.GROUP_AUTHORIZATION_FAILED}
     requests = tuple(
-        replace(seen, response=refused)
+        replace(seen, response=REFUSED)
         if seen.api == "HEARTBEAT" and seen.request["groupInstanceId"] == "static-1"
         else seen
         for seen in evidence.requests

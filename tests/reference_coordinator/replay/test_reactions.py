@@ -1,6 +1,5 @@
 """What is remembered of a decision is what the coordinator would decide anew."""
 
-from collections.abc import Iterable
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -8,8 +7,8 @@ from typing import Any
 import pytest
 
 from kafka_protocol.versions import FIRST_SYNC_WITH_PROTOCOL
-from reference_coordinator.classic import CLASSIC, ClassicProtocol
-from reference_coordinator.classic.effects import Answer, Arm, Effect
+from reference_coordinator.classic import CLASSIC
+from reference_coordinator.classic.effects import Answer, Arm
 from reference_coordinator.classic.events import (
     CommitReceived,
     Event,
@@ -25,20 +24,19 @@ from reference_coordinator.classic.state import Group, Member, Service, State
 from reference_coordinator.classic.step import Step, step
 from reference_coordinator.frozen import replace_fields
 from reference_coordinator.replay.evidence import ObservedRequest
-from reference_coordinator.replay.reactions import Reactions, Timers
+from reference_coordinator.replay.reactions import Reactions
 from selftest.broken_rules import MUTANTS
 
 SESSION_MS = 10_000
+SYNC_RESTARTS = replace(NEWEST, sync_in_stable_restarts_session=True)
 
 
 def member(member_id: str, instance: str | None, **fields: Any) -> Member:
-    return replace(
-        Member(member_id, instance, SESSION_MS, 30_000, "consumer", (("range", ""),)), **fields
-    )
+    made = Member(member_id, instance, SESSION_MS, 30_000, "consumer", (("range", ""),))
+    return replace(made, **fields)
 
 
 def group(*members: Member, **fields: Any) -> Group:
-    owners = {m.group_instance_id: m.member_id for m in members if m.group_instance_id}
     start = Group(
         "g",
         exists=True,
@@ -48,164 +46,121 @@ def group(*members: Member, **fields: Any) -> Group:
         protocol="range",
         leader="b-1",
         members=Members.of(members),
-        static_ids=owners,
+        static_ids={m.group_instance_id: m.member_id for m in members if m.group_instance_id},
     )
     return replace_fields(start, **fields)
 
 
 A, B = member("a-1", "a"), member("b-1", None)
+OWNER = replace(A, assignment="work")
+LONG_A, LONG_B = (replace(one, session_timeout_ms=2 * SESSION_MS) for one in (A, B))
 
 
-class Counted:
-    """The coordinator, and how often it was asked."""
-
-    __name__ = "counted"
-
-    def __init__(self) -> None:
-        self.asked = 0
-
-    def __call__(
-        self, group: Group, event: Event, profile: Profile
-    ) -> tuple[Group, tuple[Effect, ...]]:
-        self.asked += 1
-        return step(group, event, profile)
-
-    @property
-    def protocol(self) -> ClassicProtocol:
-        """The classic protocol with this coordinator."""
-        return replace(CLASSIC, step=self)
+def seen(api: str, version: int, who: Member, request: Any, response: Any) -> ObservedRequest:
+    about = {"memberId": who.member_id, "groupInstanceId": who.group_instance_id}
+    request = {"generationId": 3, **about, **request}
+    return ObservedRequest("1", "1", api, version, "c", "c", 0, 0, 1, 1, request, response)
 
 
-def heartbeat(
-    number: int, member_id: str = "a-1", instance: str | None = "a", code: int = 0
-) -> ObservedRequest:
-    request = {"generationId": 3, "memberId": member_id, "groupInstanceId": instance}
-    return ObservedRequest(
-        str(number), "1", "HEARTBEAT", 4, "c", "c", 0.0, 0.0, 1.0, 1.0, request, {"errorCode": code}
-    )
+def heartbeat(who: Member, code: int = 0) -> ObservedRequest:
+    return seen("HEARTBEAT", 4, who, {}, {"errorCode": code})
 
 
-def sync(share: str, api_version: int = 3) -> ObservedRequest:
-    request = {"generationId": 3, "memberId": "a-1", "groupInstanceId": "a", "assignments": []}
-    response: dict[str, Any] = {"errorCode": 0, "assignment": share}
-    if api_version >= FIRST_SYNC_WITH_PROTOCOL:
-        request |= {"protocolType": "consumer", "protocolName": "range"}
-        response |= {"protocolType": "consumer", "protocolName": "range"}
-    return ObservedRequest(
-        "s", "1", "SYNC_GROUP", api_version, "c", "c", 0.0, 0.0, 1.0, 1.0, request, response
-    )
-
-
-def reactions(groups: Iterable[Group], code: int = 0) -> tuple[list[Timers | None], int]:
-    """Ask the same of one group after the other; return what came of it, and who was asked."""
-    known, coordinator = Reactions(), Counted()
-    timers = [
-        known.to(each, heartbeat(number, code=code), coordinator.protocol, NEWEST)
-        for number, each in enumerate(groups)
-    ]
-    return timers, coordinator.asked
-
-
-def test_the_same_is_decided_once_whatever_happens_to_others() -> None:
-    others = [group(A, B), group(A, B), group(A, replace(B, assignment="x")), group(A)]
-    found, asked = reactions([replace_fields(each, leader="b-1") for each in others])
-    (timers,) = set(found)
-    assert [after_ms for _, after_ms in timers or ()] == [SESSION_MS]
-    assert asked == 1
+def sync(share: str, version: int = 3) -> ObservedRequest:
+    named = {"protocolType": "consumer", "protocolName": "range"}
+    named = named if version >= FIRST_SYNC_WITH_PROTOCOL else {}
+    response = {"errorCode": 0, "assignment": share, **named}
+    return seen("SYNC_GROUP", version, A, {"assignments": [], **named}, response)
 
 
 @pytest.mark.parametrize(
-    "after",
+    ("who", "after", "session_ms", "asked"),
     [
-        group(B),
-        group(A, B, generation=4),
-        group(A, B, state=State.PREPARING_REBALANCE),
-        group(A, B, service=Service.ABSENT),
-        group(A, B, static_ids={"a": "a-2"}),
+        (A, group(A, replace(B, assignment="x")), SESSION_MS, 1),
+        (A, group(A), SESSION_MS, 1),
+        (A, group(LONG_A, B), 2 * SESSION_MS, 2),
+        (B, group(A, LONG_B), 2 * SESSION_MS, 2),
+        (A, group(B), None, 2),
+        (A, group(A, B, generation=4), None, 2),
+        (A, group(A, B, state=State.PREPARING_REBALANCE), None, 2),
+        (A, group(A, B, service=Service.ABSENT), None, 2),
+        (A, group(A, B, static_ids={"a": "a-2"}), None, 2),
     ],
-)
-def test_a_cached_reaction_is_wrong_once_the_group_answers_otherwise(after: Group) -> None:
-    (before, wrong), _ = reactions([group(A, B), after])
-    assert before is not None
-    assert wrong is None
+    ids=["another has other work", "another is gone", "its session is another", "a dynamic one's",
+         "it is gone", "another generation", "a rebalance", "no coordinator", "it is replaced"],
+)  # fmt: skip
+def test_it_is_remembered_whatever_happens_to_others_and_while_the_answer_is_the_same(
+    who: Member, after: Group, session_ms: int | None, asked: int
+) -> None:
+    """A heartbeat is answered without an error before, and after; where it is not, it is wrong."""
+    groups: list[Group] = []
 
+    def counted(*about: Any) -> Any:
+        groups.append(about[0])
+        return step(*about)
 
-def test_a_member_that_changed_is_looked_at_anew() -> None:
-    longer = replace(A, session_timeout_ms=2 * SESSION_MS)
-    found, asked = reactions([group(A, B), group(longer, B)])
-    assert [after_ms for timers in found for _, after_ms in timers or ()] == [10_000, 20_000]
-    assert asked == 2
+    known, protocol = Reactions(), replace(CLASSIC, step=counted)
+    timer = Timer(TimerKind.SESSION, who.member_id)
+    assert known.to(group(A, B), heartbeat(who), protocol, NEWEST) == ((timer, SESSION_MS),)
+    expected = None if session_ms is None else ((timer, session_ms),)
+    assert known.to(after, heartbeat(who), protocol, NEWEST) == expected
+    assert len(groups) == asked
 
 
 def test_a_wrong_response_is_never_cached_as_right() -> None:
-    known, coordinator = Reactions(), Counted()
-    codes = [0, 27, 0]
-    found = [
-        known.to(group(A, B), heartbeat(number, code=code), coordinator.protocol, NEWEST)
-        for number, code in enumerate(codes)
-    ]
+    known = Reactions()
+    found = [known.to(group(A, B), heartbeat(A, code), CLASSIC, NEWEST) for code in (0, 27, 0)]
     assert [timers is not None for timers in found] == [True, False, True]
-
-
-OWNER = replace(A, assignment="work")
 
 
 @pytest.mark.parametrize("api_version", [3, 5])
 def test_a_sync_group_that_changes_nothing_is_recognized_by_its_response(api_version: int) -> None:
-    known, rules = Reactions(), replace(NEWEST, sync_in_stable_restarts_session=True)
-    right, wrong = (
-        known.to(group(OWNER, B), sync(share, api_version), CLASSIC, rules)
-        for share in ("work", "other")
-    )
+    known, unchanged = Reactions(), group(OWNER, B)
+    right = known.to(unchanged, sync("work", api_version), CLASSIC, SYNC_RESTARTS)
     assert right is not None
     assert (Timer(TimerKind.SESSION, "a-1"), SESSION_MS) in right
-    assert wrong is None
+    assert known.to(unchanged, sync("other", api_version), CLASSIC, SYNC_RESTARTS) is None
 
 
 @pytest.mark.parametrize(
-    "other",
+    "changed",
     [
-        group(OWNER, B, pending_syncs=frozenset({"a-1"})),
-        group(OWNER, B, state=State.COMPLETING_REBALANCE),
-        group(OWNER, B, leader=None, open_leaders=frozenset({"a-1"})),
-        group(OWNER, B, generation=4),
+        {"pending_syncs": frozenset({"a-1"})},
+        {"state": State.COMPLETING_REBALANCE},
+        {"leader": None, "open_leaders": frozenset({"a-1"})},
+        {"generation": 4},
     ],
 )
-def test_a_sync_group_that_may_change_something_is_not_passed_over(other: Group) -> None:
-    assert Reactions().to(other, sync("work"), CLASSIC, NEWEST) is None
+def test_a_sync_group_that_may_change_something_is_not_passed_over(changed: dict[str, Any]) -> None:
+    assert Reactions().to(group(OWNER, B, **changed), sync("work"), CLASSIC, NEWEST) is None
 
 
 COORDINATORS: tuple[Step, ...] = (step, *MUTANTS.values())
 """Kafka's, and those that break a rule."""
 
 
+def effects_of(coordinator: Step, group: Group, event: Event, rules: Profile = NEWEST) -> Any:
+    """Say what an event does, its time apart; None if it changes the group."""
+    after, effects = coordinator(group, event, rules)
+    if after is not group:
+        return None
+    said: list[object] = []
+    for effect in effects:
+        if isinstance(effect, Arm):
+            said.append((effect.timer, round(effect.deadline_ms - event.at_ms, 3)))
+        else:
+            said.append(effect.response if isinstance(effect, Answer) else effect)
+    return said
+
+
 def test_a_sync_group_takes_its_time_for_deadlines_alone() -> None:
-    rules = replace(NEWEST, sync_in_stable_restarts_session=True)
     for coordinator, member_id in product(COORDINATORS, ("a-1", "a-0")):
         early, late = (
             SyncReceived(at_ms, "r", 3, member_id, "a", None, None, ())
             for at_ms in (0.0, 1_700_000.0)
         )
-        effects = effects_of(coordinator, group(OWNER, B), early, rules)
-        assert effects == effects_of(coordinator, group(OWNER, B), late, rules)
-
-
-def effects_of(
-    coordinator: Step,
-    group: Group,
-    event: HeartbeatReceived | CommitReceived | SyncReceived,
-    rules: Profile = NEWEST,
-) -> list[object] | None:
-    """Say what an event does, its time apart; None if it changes the group."""
-    after, effects = coordinator(group, event, rules)
-    if after is not group:
-        return None
-    return [
-        (e.timer, round(e.deadline_ms - event.at_ms, 3)) if isinstance(e, Arm)
-        else e.response if isinstance(e, Answer)
-        else e
-        for e in effects
-    ]  # fmt: skip
+        effects = effects_of(coordinator, group(OWNER, B), early, SYNC_RESTARTS)
+        assert effects == effects_of(coordinator, group(OWNER, B), late, SYNC_RESTARTS)
 
 
 def test_coordinators_look_at_nothing_else() -> None:
@@ -228,12 +183,3 @@ def test_coordinators_look_at_nothing_else() -> None:
             for coordinator, (early, late) in product(COORDINATORS, (heartbeats, commits)):
                 effects = effects_of(coordinator, one, early)
                 assert effects == effects_of(coordinator, other, late), coordinator.__name__
-
-
-def test_a_dynamic_member_that_changed_is_looked_at_anew() -> None:
-    known, coordinator = Reactions(), Counted()
-    for number, session_ms in enumerate((SESSION_MS, 2 * SESSION_MS)):
-        dynamic = replace(B, session_timeout_ms=session_ms)
-        asked = heartbeat(number, "b-1", None)
-        ((_, after_ms),) = known.to(group(A, dynamic), asked, coordinator.protocol, NEWEST) or ()
-        assert after_ms == session_ms

@@ -6,7 +6,7 @@ from pathlib import Path
 import reference_coordinator.replay as replay_package
 from kafka_protocol.errors import Error
 from reference_coordinator.replay import Replay
-from tests.reference_coordinator.replay.conftest import START, Scenario
+from tests.reference_coordinator.replay.conftest import JOINS, Scenario
 
 FOLDER = Path(replay_package.__file__).parent
 README = (FOLDER / "README.md").read_text(encoding="utf-8")
@@ -28,42 +28,23 @@ def scenario(heartbeat_answered: float | None = None) -> Scenario:
     """Write the table's requests down; bodies hold what the table leaves out."""
     made = Scenario()
     for id_, api, member_id, earliest, likely, latest, answered, error, given in rows():
-        code = int(Error[error])
-        bodies = {
-            "JOIN_GROUP": (
-                {
-                    "sessionTimeoutMs": 3_000,
-                    "rebalanceTimeoutMs": 8_000,
-                    "protocolType": "consumer",
-                    "protocols": [{"name": "range", "metadata": "bQ=="}],
-                },
-                {
-                    "generationId": 1,
-                    "protocolName": "range",
-                    "leader": "a-1",
-                    "memberId": given,
-                    "members": (
-                        [{"memberId": given, "groupInstanceId": "a", "metadata": "bQ=="}]
-                        if id_ == "1"
-                        else []
-                    ),
-                },
-            ),
-            "SYNC_GROUP": (
-                {"generationId": 1, "assignments": [{"memberId": member_id, "assignment": SHARE}]},
-                {"assignment": SHARE},
-            ),
-            "HEARTBEAT": ({"generationId": 1}, {}),
-        }
-        request, response = bodies[api]
-        made.ask(api, "a", float(likely), {"memberId": member_id, **request}, response)
-        windows = {"earliest_ms": earliest, "latest_ms": latest, "answered_ms": answered}
-        times = {name: START + float(ms) for name, ms in windows.items()}
+        times = [float(ms) for ms in (earliest, latest, answered)]
         if api == "HEARTBEAT" and heartbeat_answered is not None:
-            times |= {"latest_ms": START + heartbeat_answered}
-            times |= {"answered_ms": START + heartbeat_answered}
-        made.alter_last(id=id_, connection=id_, **times)
-        made.change(id_, errorCode=code)
+            times[1:] = [heartbeat_answered, heartbeat_answered]
+        members = [{"memberId": given, "groupInstanceId": "a", "metadata": "bQ=="}]
+        joined = {"protocolName": "range", "leader": "a-1", "memberId": given, "generationId": 1}
+        share = {"memberId": member_id, "assignment": SHARE}
+        request, response = {
+            "JOIN_GROUP": (JOINS, joined | {"members": members if id_ == "1" else []}),
+            "SYNC_GROUP": ({"generationId": 1, "assignments": [share]}, {"assignment": SHARE}),
+            "HEARTBEAT": ({"generationId": 1}, {}),
+        }[api]
+        made.ask(
+            api, "a", float(likely), {**request, "memberId": member_id},
+            response | {"errorCode": int(Error[error])}, before=float(likely) - times[0],
+            latest=times[1], answered=times[2], connection=id_,
+        )  # fmt: skip
+        made.alter_last(id=id_)
     return made
 
 

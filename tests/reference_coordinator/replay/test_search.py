@@ -6,25 +6,33 @@ from kafka_protocol.errors import Error
 from reference_coordinator.replay import Hint, HintKind, Tolerance
 from tests.reference_coordinator.replay.conftest import IDS, START, Scenario, stable, wrong
 
+AGAIN = Error.REBALANCE_IN_PROGRESS
 
-def overlap(leaves_from: float, *, who: str = "a", error: int = 27) -> Scenario:
+
+def overlap(*, who: str = "a", error: int = AGAIN) -> Scenario:
     """A heartbeat whose response reflects b's leave, though it likely arrived before it."""
     scenario = stable()
     scenario.heartbeat(who, 3_000, error, answered=3_040, before=20)
-    scenario.leave("b", 3_020, answered=3_041, before=3_020 - leaves_from)
+    scenario.leave("b", 3_020, answered=3_041, before=30)
     return scenario
 
 
-def test_another_order_is_found_by_search() -> None:
-    outcome = overlap(2_990).replay()
+@pytest.mark.parametrize(
+    ("left_by_line", "searched"), [([], 1), ([2_995], 0), ([3_039], 1)],
+    ids=["no line", "a line gives the order", "a line that misleads"],
+)  # fmt: skip
+def test_another_order_is_found_by_search(left_by_line: list[int], searched: int) -> None:
+    scenario = overlap()
+    scenario.hints = [Hint(START + at, HintKind.LEFT, IDS["b"]) for at in left_by_line]
+    outcome = scenario.replay()
     assert outcome.violations == ()
-    assert outcome.bound["order"] == 1
+    assert outcome.bound["order"] == searched
     assert outcome.rows[-1].reason == "leave"
 
 
 def test_no_order_is_found_where_windows_do_not_allow_it() -> None:
     scenario = stable()
-    early = scenario.heartbeat("a", 3_000, 27, answered=3_001)
+    early = scenario.heartbeat("a", 3_000, AGAIN, answered=3_001)
     scenario.leave("b", 3_020)
     outcome = scenario.replay()
     assert wrong(outcome) == [early]
@@ -32,26 +40,9 @@ def test_no_order_is_found_where_windows_do_not_allow_it() -> None:
 
 
 def test_one_connection_keeps_its_order() -> None:
-    # "unknown member": what b would receive on any other connection, after its leave
-    assert wrong(overlap(2_990, who="b", error=Error.UNKNOWN_MEMBER_ID).replay()) == [
-        "HEARTBEAT:b:3000"
-    ]
-
-
-def test_a_hint_gives_the_order_without_a_search() -> None:
-    scenario = overlap(2_990)
-    scenario.hints = [Hint(START + 2_995, HintKind.LEFT, IDS["b"])]
-    outcome = scenario.replay()
-    assert outcome.violations == ()
-    assert outcome.bound["order"] == 0
-
-
-def test_a_hint_that_misleads_is_overruled() -> None:
-    scenario = overlap(2_990)
-    scenario.hints = [Hint(START + 3_039, HintKind.LEFT, IDS["b"])]
-    outcome = scenario.replay()
-    assert outcome.violations == ()
-    assert outcome.bound["order"] == 1
+    """It is unknown, as b would be on any other connection after its leave."""
+    outcome = overlap(who="b", error=Error.UNKNOWN_MEMBER_ID).replay()
+    assert wrong(outcome) == ["HEARTBEAT:b:3000"]
 
 
 @pytest.mark.parametrize(("budget", "searched"), [(8, False), (5_000, True)])
@@ -76,17 +67,9 @@ def test_the_fast_path_spends_no_budget() -> None:
 
 
 def test_a_refused_assignment_without_a_line_comes_after_the_cause_of_its_refusal() -> None:
-    scenario = Scenario()
-    scenario.join("a", 0, 1_001, members="ab")
-    scenario.join("b", 20, 1_001)
-    scenario.ask(
-        "SYNC_GROUP",
-        "a",
-        1_010,
-        {"generationId": 1, "assignments": [{"memberId": IDS["a"], "assignment": "x"}]},
-        {"errorCode": Error.REBALANCE_IN_PROGRESS, "assignment": ""},
-        answered=1_030,
-    )
+    scenario = stable()
+    del scenario.requests[2:]
+    scenario.sync("a", 1_010, 1_030, gives="a", error=AGAIN)
     scenario.leave("b", 1_015, answered=1_029)
     scenario.hints = [Hint(START + 1_020, HintKind.LEFT, IDS["b"])]
     outcome = scenario.replay()

@@ -13,6 +13,7 @@ import pytest
 
 from kafka_protocol.errors import Error
 from reference_coordinator.replay import ObservedRequest, Replay, replay
+from tests.reference_coordinator.replay.conftest import renamed
 from tests.reference_coordinator.replay.test_sequences import recorded
 
 LEADER, FOLLOWER = (
@@ -33,21 +34,11 @@ def judged(name: str, requests: list[ObservedRequest]) -> Replay:
 
 
 def returns(requests: list[ObservedRequest]) -> tuple[ObservedRequest, ObservedRequest]:
-    """Return the first and the second return of the instance."""
-    first = next(
-        seen
-        for seen in requests
-        if seen.api == "JOIN_GROUP"
-        and seen.response_fields["errorCode"] == Error.FENCED_INSTANCE_ID
-    )
+    """Return the first and the second return of the instance: the first is fenced."""
+    fenced = Error.FENCED_INSTANCE_ID
+    joins = (s for s in requests if s.api == "JOIN_GROUP")
+    first = next(s for s in joins if s.response_fields["errorCode"] == fenced)
     return first, requests[requests.index(first) + 1]
-
-
-def altered(requests: list[ObservedRequest], **fields: str) -> list[ObservedRequest]:
-    """Change fields of the response to the second return."""
-    _, second = returns(requests)
-    lie = replace(second, response=second.response_fields | fields)
-    return [lie if seen is second else seen for seen in requests]
 
 
 def ids_of(name: str) -> dict[str, str]:
@@ -85,42 +76,43 @@ def test_the_leaders_field_alone_gives_the_second_id() -> None:
 
 
 @pytest.mark.parametrize(
-    "leader", ["former", "first", "other", "fresh", "fresh of the other", "of no form"]
+    ("name", "field", "lies", "later"),
+    [
+        (LEADER, "leader", ("former", "first", "other", "fresh of the other", "of no form"), ""),
+        (LEADER, "leader", ("fresh",), "DESCRIBE_GROUPS"),  # an id that only the lie has
+        (LEADER, "memberId", ("former", "other", "fresh", "of no form"), ""),
+        (FOLLOWER, "memberId", ("former", "other", "of no form"), ""),
+        (FOLLOWER, "memberId", ("fresh",), "DESCRIBE_GROUPS"),
+    ],
 )
-def test_a_leader_that_nobody_is(leader: str) -> None:
-    """The last is found where the group is described: an id that only the lie has."""
-    outcome = judged(LEADER, altered(requests_of(LEADER), leader=ids_of(LEADER)[leader]))
-    assert outcome.violations[0].searched
-    assert "leader" in outcome.violations[0].expected or leader == "fresh"
-
-
-@pytest.mark.parametrize("name", [LEADER, FOLLOWER])
-@pytest.mark.parametrize("member_id", ["former", "other", "fresh", "of no form"])
-def test_any_other_member_id_is_wrong(name: str, member_id: str) -> None:
-    """A fresh one of a follower is found where the group is described.
+def test_the_response_to_the_second_return_gives_no_other_id(
+    name: str, field: str, lies: tuple[str, ...], later: str
+) -> None:
+    """A fresh one is found where the group is described.
 
     The second return may get its own id: the threads that end the two writes may swap them.
     """
-    requests = requests_of(name)
-    _, second = returns(requests)
-    outcome = judged(name, altered(requests, memberId=ids_of(name)[member_id]))
-    found_in = requests[requests.index(second) + (member_id == "fresh" and name == FOLLOWER)]
-    assert outcome.violations[0].searched
-    assert outcome.violations[0].request == found_in.id
+    for lie in lies:
+        requests = requests_of(name)
+        _, second = returns(requests)
+        place = requests.index(second)
+        response = second.response_fields | {field: ids_of(name)[lie]}
+        requests[place] = replace(second, response=response)
+        (violation, *_) = judged(name, requests).violations
+        (found,) = (seen for seen in requests if seen.id == violation.request)
+        assert violation.searched
+        assert found.api == later or (not later and found.id == second.id), lie
 
 
 @pytest.mark.parametrize("name", [LEADER, FOLLOWER])
 @pytest.mark.parametrize("described", ["former", "first", "other"])
 def test_a_description_names_an_id_that_nobody_else_was_given(name: str, described: str) -> None:
-    requests, ids = requests_of(name), ids_of(name)
-
-    def renamed(seen: ObservedRequest) -> ObservedRequest:
-        if seen.api != "DESCRIBE_GROUPS":
-            return seen
-        body = json.dumps(seen.response).replace(ids["second"], ids[described])
-        return replace(seen, response=json.loads(body))
-
-    assert judged(name, [renamed(seen) for seen in requests]).violations
+    ids = ids_of(name)
+    lie = [
+        renamed(seen, ids["second"], ids[described]) if seen.api == "DESCRIBE_GROUPS" else seen
+        for seen in requests_of(name)
+    ]
+    assert judged(name, lie).violations
 
 
 def test_an_id_that_was_told_before_is_not_told_again() -> None:

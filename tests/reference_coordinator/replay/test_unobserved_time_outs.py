@@ -7,7 +7,6 @@ whose replicas were paused. The time of LeaveGroup's response is the brokers': t
 later.
 """
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -21,6 +20,7 @@ from reference_coordinator.replay import (
     Replay,
     replay,
 )
+from tests.reference_coordinator.replay.conftest import renamed
 from tests.reference_coordinator.replay.test_sequences import recorded
 
 BROKERS = ("3.9.1-java", "3.9.1-scala", "4.3.0-java")
@@ -136,7 +136,6 @@ def test_a_successor_knows_an_id_that_nobody_was_given(
     other = next(m["memberId"] for m in members if m["groupInstanceId"] != instance)
     fresh = f"{instance}-01234567-89ab-cdef-0123-456789abcdef"
     ids = {"itself": stored, "fresh": fresh, "old": old, "other": other, "of no form": "x"}
-    response = json.loads(json.dumps(groups[-1].response).replace(stored, ids[described]))
-    lie = replace(groups[-1], response=response)
+    lie = renamed(groups[-1], stored, ids[described])
     requests = tuple(lie if seen is groups[-1] else seen for seen in evidence.requests)
     assert (judged(name, replace(evidence, requests=requests)).violations == ()) is explained
