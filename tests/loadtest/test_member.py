@@ -150,7 +150,7 @@ def test_a_killed_member_is_gone_at_once_and_leaves_no_group(group, broker, kind
     assert group.steps(member)[-1] == ("killed", held)
 
 
-@pytest.mark.parametrize("assignor", ["range", "roundrobin", "cooperative-sticky"])
+@pytest.mark.parametrize("assignor", ["range", "cooperative-sticky"])
 def test_the_history_has_the_owners_of_partitions(group, assignor):
     first, second = group.member("dynamic", assignor), group.member("dynamic", assignor)
     first.open()
