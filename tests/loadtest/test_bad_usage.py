@@ -18,6 +18,6 @@ import pytest
 )
 def test_bad_usage_ends_at_once_with_one_line(locust, arguments, token, error_line):
     child = locust("--headless", *arguments, token=token)
-    assert child.process.wait(timeout=20) == 64
+    assert child.process.wait(timeout=60) == 64
     assert f"groupquake: {error_line}" in child.output
     assert "Traceback" not in child.output

@@ -12,9 +12,9 @@ from loadtest.pool import BlockingCalls, ClientPool
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_printed(capfd):
+def nothing_is_printed(capsys):
     yield
-    assert capfd.readouterr() == ("", "")
+    assert capsys.readouterr() == ("", "")
 
 
 def test_a_user_that_is_killed_waits_for_the_thread_that_works_on_its_client():
