@@ -40,6 +40,13 @@ def steps_of(load, member):
     ]
 
 
+def requests_of(broker, member, api):
+    """Requests of a kind that the broker has answered to a member."""
+    log = broker.brokers[0].group_log.read_text().splitlines()
+    mark = f'"clientId":"{member}"'
+    return [line for line in log if mark in line and f'"requestApiKeyName":"{api}"' in line]
+
+
 def end(load):
     load.ask("quit")
     assert load.process.wait(timeout=60) == 0, load.output

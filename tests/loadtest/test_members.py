@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from tests.loadtest.conftest import Locust
-from tests.loadtest.loads import end, of_one_group, others, steps_of
+from tests.loadtest.loads import end, of_one_group, others, requests_of, steps_of
 
 pytestmark = pytest.mark.cluster
 
@@ -56,13 +56,6 @@ def static(load):
 @pytest.fixture
 def dynamic(load):
     return f"{load.client}-dynamic-0"
-
-
-def requests_of(broker, member, api):
-    """Requests of a kind that the broker has answered to a member."""
-    log = broker.brokers[0].group_log.read_text().splitlines()
-    mark = f'"clientId":"{member}"'
-    return [line for line in log if mark in line and f'"requestApiKeyName":"{api}"' in line]
 
 
 def test_a_killed_static_member_comes_back_and_nobody_else_notices(load, broker, static):

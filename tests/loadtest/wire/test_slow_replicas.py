@@ -17,7 +17,7 @@ pytestmark = pytest.mark.cluster
 
 CONFIG = {
     "offsets.topic.num.partitions": 1,  # one partition has one coordinator
-    "offsets.commit.timeout.ms": 1_500,
+    "offsets.commit.timeout.ms": 2_500,
     "broker.session.timeout.ms": 30_000,  # brokers that stood still are not fenced for that
     "group.initial.rebalance.delay.ms": 50,
 }
