@@ -55,8 +55,9 @@ COSTS_S = {"long": 300.0, "docker": 40.0, "browser": 40.0, "cluster": 10.0, "spa
 SHARING = {
     "tests/chaos/clusters/test_process.py": "three brokers",
     "tests/chaos/faults/test_real_brokers.py": "three brokers",
-    "tests/loadtest/test_broker_faults.py": "three brokers that are replaced late",
+    "tests/loadtest/test_broker_faults.py": "three brokers",
     "tests/loadtest/test_": "one broker",
+    "tests/loadtest/wire/test_real_broker.py": "one broker",
     "tests/reports/": "Spark",
     "tests/chaos/tap/test_rules.py": "the tap's broker",
     "tests/chaos/tap/test_tls_and_sasl.py": "the tap's broker",
@@ -132,8 +133,8 @@ def _journals_of_its_own(
 def brokers(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[ProcessCluster]":
     """Three brokers a worker with a topic `orders`; every test leaves them running and in sync."""
     folder = tmp_path_factory.mktemp("brokers")
-    config = {"group.initial.rebalance.delay.ms": 100, **SOON_BACK}
-    with ProcessCluster(f"test-{os.getpid()}", folder, config=config) as started:
+    config = {"group.initial.rebalance.delay.ms": 100, "group.min.session.timeout.ms": 300}
+    with ProcessCluster(f"test-{os.getpid()}", folder, config=config | SOON_BACK) as started:
         create_topic(started, "orders")
         yield started
 

@@ -44,14 +44,10 @@ def test_a_goal_is_met_or_missed_by_so_much():
 def test_pairs_are_compared_pair_by_pair():
     """The machine was slower from pair to pair; the ratios do not show it."""
     summary = Pairs("µs", [1.5, 3.0, 6.0, 15.0], [1.0, 2.0, 4.0, 10.0]).summary()
-    assert summary["ratio_p50"] == 1.5
-    assert summary["ratio_quartiles"] == (1.5, 1.5)
+    assert (summary["ratio_p50"], summary["ratio_quartiles"]) == (1.5, (1.5, 1.5))
     assert summary["pairs"] == 4
-
-
-def test_the_spread_of_pairs_is_that_of_their_ratios():
-    summary = Pairs("µs", [1.0, 2.0, 3.0, 4.0, 5.0], [1.0] * 5).summary()
-    assert summary["ratio_quartiles"] == (2.0, 4.0)
+    spread = Pairs("µs", [1.0, 2.0, 3.0, 4.0, 5.0], [1.0] * 5).summary()
+    assert spread["ratio_quartiles"] == (2.0, 4.0)
 
 
 def test_a_fault_is_as_late_as_its_witness_says():

@@ -191,9 +191,9 @@ def experiment_file(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProcessCluster]:
-    """A real broker with a topic `orders`."""
+    """A real broker with a topic `orders`, which lets sessions be short."""
     folder = tmp_path_factory.mktemp("kafka")
-    settings = {"group.initial.rebalance.delay.ms": "500"}
+    settings = {"group.initial.rebalance.delay.ms": 500, "group.min.session.timeout.ms": 300}
     with ProcessCluster(f"loadtest-{os.getpid()}", folder, brokers=1, config=settings) as cluster:
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
         for created in admin.create_topics([NewTopic("orders", PARTITIONS, 1)]).values():

@@ -1,14 +1,8 @@
-"""What tests of a load share: experiments, what they ask of it, and scripts that run in a child."""
+"""What tests of a load share: experiments, and what they ask of it."""
 
-import subprocess
-import sys
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import yaml
-
-ROOT = Path(__file__).parents[2]
 
 
 def of_one_group(name: str, members: list[dict[str, Any]], **more: Any) -> str:
@@ -25,7 +19,7 @@ def of_one_group(name: str, members: list[dict[str, Any]], **more: Any) -> str:
     return yaml.safe_dump(
         {
             "name": "own",
-            "cluster": {"brokers": 1},
+            "cluster": {"brokers": 1, "config": {"group.min.session.timeout.ms": "300"}},
             "workload": {"topics": [orders], "groups": [group]},
             "phases": {"impact": "5s", "recovery": "1s"},
         },
@@ -46,24 +40,14 @@ def steps_of(load, member):
     ]
 
 
+def requests_of(broker, member, api):
+    """Requests of a kind that the broker has answered to a member."""
+    log = broker.brokers[0].group_log.read_text().splitlines()
+    mark = f'"clientId":"{member}"'
+    return [line for line in log if mark in line and f'"requestApiKeyName":"{api}"' in line]
+
+
 def end(load):
     load.ask("quit")
     assert load.process.wait(timeout=60) == 0, load.output
     assert "Traceback" not in load.output
-
-
-def run_script(
-    script: str, *arguments: str, within_s: float = 120, env: Mapping[str, str] | None = None
-) -> list[str]:
-    """Run a script to its end; return the lines that it prints."""
-    ran = subprocess.run(
-        [sys.executable, "-c", script, *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=within_s,
-        env=env,
-    )
-    assert ran.returncode == 0, ran.stderr
-    return ran.stdout.splitlines()

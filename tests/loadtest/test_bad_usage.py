@@ -6,13 +6,6 @@ import pytest
     [
         ((), "", "--control-file needs a token in GROUPQUAKE_CONTROL_TOKEN"),
         (("--static-members", "0", "--dynamic-members", "0"), "t", "no members to run"),
-        (("--history", "/nowhere/history.jsonl"), "t", "--history /nowhere/history.jsonl: cannot"),
-        (
-            ("--control-file", "/nowhere/port.json"),
-            "t",
-            "--control-file /nowhere/port.json: cannot",
-        ),
-        (("--control-file", "/"), "t", "--control-file /: cannot be written (Is a directory)"),
         (
             ("--master", "--master-bind-port", "0", "--control-file", "/nowhere/port.json"),
             "t",
@@ -21,9 +14,10 @@ import pytest
         (("--experiment", "/nowhere/e.yaml"), "t", "/nowhere/e.yaml"),
         (("Producer",), "t", "no users of the named classes to run"),
     ],
+    ids=["no token", "no members", "no folder", "no experiment", "no users"],
 )
 def test_bad_usage_ends_at_once_with_one_line(locust, arguments, token, error_line):
     child = locust("--headless", *arguments, token=token)
-    assert child.process.wait(timeout=20) == 64
+    assert child.process.wait(timeout=60) == 64
     assert f"groupquake: {error_line}" in child.output
     assert "Traceback" not in child.output

@@ -17,6 +17,16 @@ from loadtest.producer import PacedProducer
 from tests.loadtest.loads import end, of_one_group
 
 
+@pytest.fixture
+def few_descriptors():
+    """Let a process that starts have a low limit, which it may raise."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1_024, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+@pytest.mark.usefixtures("few_descriptors")
 def test_a_program_that_is_missing_has_failed_and_is_polled_once_it_is_there(locust, tmp_path):
     program, file = tmp_path / "program", tmp_path / "experiment.yaml"
     client = {"command": [str(program)]}
@@ -25,6 +35,8 @@ def test_a_program_that_is_missing_has_failed_and_is_polled_once_it_is_there(loc
     (tmp_path / "programs.json").write_text(json.dumps({"folder": str(tmp_path), "commands": {}}))
     load = locust("--headless", "--bootstrap", "127.0.0.1:1", "--experiment", str(file))
     load.wait_for(lambda: [one["state"] for one in load.members().values()] == ["failed"])
+    limit, most = psutil.Process(load.process.pid).rlimit(psutil.RLIMIT_NOFILE)
+    assert limit == most, "as many connections as the hard limit allows"
     [name] = load.members()
     of_it = lambda: [line for line in load.history() if line["member"] == name]
     [failed] = of_it()
@@ -40,45 +52,27 @@ def test_a_program_that_is_missing_has_failed_and_is_polled_once_it_is_there(loc
     end(load)
 
 
-def test_a_producer_that_librdkafka_refuses_has_failed(tmp_path, monkeypatch, caplog):
+@pytest.fixture
+def history(tmp_path):
+    with closing(History(tmp_path / "history.jsonl")) as history:
+        yield history
+
+
+def test_a_producer_that_librdkafka_refuses_has_failed(history, monkeypatch, caplog):
     forged = "\x1b[2J\nverdict: pass"
     properties = {"security.protocol": forged}
     monkeypatch.setattr("loadtest.producer.client_properties", lambda: properties)
-    history = History(tmp_path / "history.jsonl")
     config = ProducerConfig("p", "orders", 5.0)
     report = lambda *_, **__: None
     producer = PacedProducer(config, "127.0.0.1:1", history, report, lambda call: call())
     producer.open()
     producer.poll_once()
     producer.close()
-    history.close()
-    [line] = map(json.loads, (tmp_path / "history.jsonl").read_text().splitlines())
+    [line] = map(json.loads, history.path.read_text().splitlines())
     assert (line["event"], line["member"]) == ("error", "p")
     assert line["error"].startswith("'p' cannot be started: ")
     assert forged in line["error"]
     assert caplog.messages == [printable(line["error"])]
-
-
-@pytest.fixture
-def few_descriptors():
-    """Let a process that starts have a low limit, which it may raise."""
-    before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (1_024, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_NOFILE, before)
-
-
-def test_there_may_be_as_many_connections_as_the_hard_limit_allows(few_descriptors, locust):
-    load = locust("--headless", "--client", "wire", "--bootstrap", "127.0.0.1:1")
-    load.ask("members")
-    limit, most = psutil.Process(load.process.pid).rlimit(psutil.RLIMIT_NOFILE)
-    assert limit == most
-
-
-@pytest.fixture
-def history(tmp_path):
-    with closing(History(tmp_path / "history.jsonl")) as history:
-        yield history
 
 
 def librdkafka_member(history, assignor):

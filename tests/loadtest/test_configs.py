@@ -1,24 +1,14 @@
 from loadtest.configs import MemberConfig, ProducerConfig, configs_of, spawn_rate
 
 STATIC = MemberConfig(
-    name="static-0",
-    group="calm",
-    kind="static",
-    instance_id="static-0",
-    topics=("orders",),
-    assignor="cooperative-sticky",
+    *("static-0", "calm", "static", "static-0", ("orders",), "cooperative-sticky"),
     session_timeout_ms=6_000,
     heartbeat_interval_ms=500,
     max_poll_interval_ms=60_000,
     commit_interval_ms=1_000,
 )
 DYNAMIC = MemberConfig(
-    name="lively-dynamic-0",
-    group="lively",
-    kind="dynamic",
-    instance_id=None,
-    topics=("orders",),
-    assignor="roundrobin",
+    *("lively-dynamic-0", "lively", "dynamic", None, ("orders",), "roundrobin"),
     session_timeout_ms=8_000,
     heartbeat_interval_ms=1_500,
     max_poll_interval_ms=300_000,

@@ -1,33 +1,16 @@
-"""The server runs in a child: gevent stays out of this process."""
+"""The control channel: a server on the loopback, in a thread with a hub of its own."""
 
 import contextlib
 import json
 import socket
-import subprocess
-import sys
+import threading
 from pathlib import Path
 
 import pytest
-
-from loadtest.control import answer, has_token, instance_id_of, member_of
-from loadtest.errors import LoadtestError
-
-SERVER = """
-import sys
-from pathlib import Path
 from gevent.event import Event
-from loadtest.control import ControlServer
 
-released, ended = Event(), Event()
-verbs = {
-    "hold": lambda _: released.wait(10),
-    "release": lambda _: released.set(),
-    "end": lambda _: ended.set(),
-}
-ControlServer("s3cret", verbs).announcement(Path(sys.argv[1]))()
-print("announced", flush=True)
-ended.wait()
-"""
+from loadtest.control import ControlServer, answer, has_token, instance_id_of, member_of
+from loadtest.errors import LoadtestError
 
 
 class Client:
@@ -53,27 +36,34 @@ class Client:
 
 @pytest.fixture(scope="module")
 def port(tmp_path_factory):
-    announced = tmp_path_factory.mktemp("control") / "control.json"
-    server = subprocess.Popen(
-        [sys.executable, "-c", SERVER, str(announced)],
-        cwd=Path(__file__).parents[2],
-        stdout=subprocess.PIPE,
-    )
-    with server:
-        assert server.stdout.readline() == b"announced\n"
-        listens_on = json.loads(announced.read_text())["port"]
-        yield listens_on
-        client = Client(listens_on)
+    file, announced = tmp_path_factory.mktemp("control") / "control.json", threading.Event()
+
+    def serve():
+        released, ended = Event(), Event()
+        verbs = {
+            "hold": lambda _: released.wait(10),
+            "release": lambda _: released.set(),
+            "end": lambda _: ended.set(),
+        }
+        ControlServer("s3cret", verbs).announcement(file)()
+        announced.set()
+        ended.wait()
+
+    server = threading.Thread(target=serve)
+    server.start()
+    assert announced.wait(10)
+    port = json.loads(file.read_text())["port"]
+    yield port
+    with contextlib.closing(Client(port)) as client:
         client.ask("end")
-        client.close()
-        assert server.wait(timeout=10) == 0
+    server.join(10)
+    assert not server.is_alive()
 
 
 @pytest.fixture
 def client(port):
-    client = Client(port)
-    yield client
-    client.close()
+    with contextlib.closing(Client(port)) as client:
+        yield client
 
 
 def test_a_slow_request_does_not_hold_up_the_next(client):
@@ -92,15 +82,10 @@ def test_a_wrong_token_closes_the_connection(port):
         assert unauthorized.lines.read() == b""
 
 
-def test_a_refusal_leaves_the_connection_open(client):
+def test_a_refusal_and_the_end_of_another_client_leave_the_connection_open(port, client):
     assert client.ask("dance")["ok"] is False
-    assert client.ask("release")["ok"] is True
-
-
-def test_the_server_survives_a_client_that_disconnects_early(port, client):
-    hasty = Client(port)
-    hasty.send({"id": 1, "do": "hold"})
-    hasty.close()
+    with contextlib.closing(Client(port)) as hasty:
+        hasty.send({"id": 1, "do": "hold"})
     assert client.ask("release")["ok"] is True
 
 
@@ -113,18 +98,10 @@ def test_it_listens_on_the_loopback_alone(port):
     assert listening == {f"0100007F:{port:04X}"}
 
 
-def refuse(_):
-    raise LoadtestError("not now")
-
-
-VERBS = {"members": lambda _: [{"name": "m"}], "stop": member_of, "start": refuse}
-
-
-def ask(line):
-    reply = answer(line, VERBS)
-    assert reply.endswith(b"\n")
-    assert reply.count(b"\n") == 1
-    return json.loads(reply)
+def test_a_place_that_cannot_be_written_is_an_error_of_ours():
+    for place, why in (("/nowhere/port.json", "No such file"), ("/", "Is a directory")):
+        with pytest.raises(LoadtestError, match=f"--control-file {place}: cannot .*{why}"):
+            ControlServer("s3cret", {}).announcement(Path(place))()
 
 
 def test_only_the_right_token_is_welcome():
@@ -136,25 +113,32 @@ def test_only_the_right_token_is_welcome():
         assert not has_token(line, "s3cret"), line
 
 
-def test_a_reply_carries_the_id_and_the_result():
-    assert ask(b'{"id": 7, "do": "members"}\n') == {"id": 7, "ok": True, "result": [{"name": "m"}]}
+def refuse(_):
+    raise LoadtestError("not now")
 
 
-def test_a_verb_gets_the_whole_request():
-    assert ask(b'{"id": 1, "do": "stop", "member": "static-3"}')["result"] == "static-3"
+VERBS = {"members": lambda _: [{"name": "m"}], "stop": member_of, "start": refuse}
 
 
-def test_a_refusal_is_a_reply():
-    no_request = 'a request is an object with "id" and "do"'
-    for line, request_id, error in (
-        (b'{"id": 1, "do": "start", "member": "m"}', 1, "not now"),
-        (b'{"id": 2, "do": "dance"}', 2, "cannot do 'dance'; known: members, start, stop"),
-        (b'{"id": 3, "do": "stop"}', 3, 'stop needs the name of a member: "member"'),
-        (b'{"id": 4}', None, no_request),
-        (b"[1]", None, no_request),
+def refused(request_id, error):
+    return {"id": request_id, "ok": False, "error": error}
+
+
+def test_each_request_has_a_reply_of_one_line_with_its_id():
+    for line, reply in (
+        ('{"id": 7, "do": "members"}', {"id": 7, "ok": True, "result": [{"name": "m"}]}),
+        ('{"id": 8, "do": "stop", "member": "s-3"}', {"id": 8, "ok": True, "result": "s-3"}),
+        ('{"id": 1, "do": "start", "member": "m"}', refused(1, "not now")),
+        ('{"id": 2, "do": "dance"}', refused(2, "cannot do 'dance'; known: members, start, stop")),
+        ('{"id": 3, "do": "stop"}', refused(3, 'stop needs the name of a member: "member"')),
+        ('{"id": 4}', refused(None, 'a request is an object with "id" and "do"')),
+        ("[1]", refused(None, 'a request is an object with "id" and "do"')),
     ):
-        assert ask(line) == {"id": request_id, "ok": False, "error": error}
-    assert "not a line of JSON" in ask(b"{")["error"]
+        text = answer(line.encode(), VERBS)
+        assert text.endswith(b"\n")
+        assert text.count(b"\n") == 1
+        assert json.loads(text) == reply
+    assert "not a line of JSON" in json.loads(answer(b"{", VERBS))["error"]
 
 
 def test_a_new_identity_is_a_name_or_null():

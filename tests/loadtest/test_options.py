@@ -21,21 +21,14 @@ def test_options_describe_one_group():
         )
     )
     static = MemberConfig(
-        name="g-static-0",
-        group="g",
-        kind="static",
-        instance_id="g-static-0",
-        topics=("t",),
-        assignor="range",
+        *("g-static-0", "g", "static", "g-static-0", ("t",), "range"),
         session_timeout_ms=6_000,
         heartbeat_interval_ms=2_000,
         max_poll_interval_ms=300_000,
         commit_interval_ms=1_000,
     )
-    dynamic = [
-        replace(static, name=f"g-dynamic-{n}", kind="dynamic", instance_id=None) for n in (0, 1)
-    ]
-    assert configs.members == (static, *dynamic)
+    dynamic = replace(static, name="g-dynamic-0", kind="dynamic", instance_id=None)
+    assert configs.members == (static, dynamic, replace(dynamic, name="g-dynamic-1"))
     assert configs.producers == (ProducerConfig("producer-0", "t", 5.0),)
     assert len(configs) == 4
 

@@ -13,54 +13,90 @@ from opentelemetry.trace import StatusCode
 from loadtest.spans import FaultSpans, MemberSpans
 
 
-@pytest.fixture
-def spans():
-    return InMemorySpanExporter()
+class Ended(InMemorySpanExporter):
+    """The spans that have ended."""
+
+    def __init__(self):
+        super().__init__()
+        self._provider = TracerProvider()
+        self._provider.add_span_processor(SimpleSpanProcessor(self))
+        self.tracer = self._provider.get_tracer("test")
+        meter = MeterProvider([InMemoryMetricReader()]).get_meter("test")
+        self.counters = {
+            name: meter.create_counter(name) for name in ("join", "rebalance", "fault")
+        }
+
+    def times(self):
+        """Return name, begin, end and whether it failed, of each."""
+        return [
+            (
+                span.name,
+                span.start_time // 1_000_000,
+                span.end_time // 1_000_000,
+                span.status.status_code is StatusCode.ERROR,
+            )
+            for span in self.get_finished_spans()
+        ]
 
 
 @pytest.fixture
-def tracer(spans):
-    provider = TracerProvider()
-    provider.add_span_processor(SimpleSpanProcessor(spans))
-    yield provider.get_tracer("test")
-    provider.shutdown()
+def ended():
+    ended = Ended()
+    yield ended
+    ended._provider.shutdown()
 
 
 @pytest.fixture
-def counters():
-    meter = MeterProvider([InMemoryMetricReader()]).get_meter("test")
-    return {name: meter.create_counter(name) for name in ("join", "rebalance", "fault")}
+def members(ended):
+    return MemberSpans(ended.tracer, ended.counters, {}, lambda: ("broker.kill",))
 
 
-@pytest.fixture
-def members(tracer, counters):
-    return MemberSpans(tracer, counters, {}, lambda: ("broker.kill",))
-
-
-def see(members, *events, member="m", kind="static"):
+def see(members, *events, kind="static"):
     for event, at_ms in events:
         partitions = ["t-0", "t-1"] if event == "assigned" else []
-        fields = {"member": member, "group": "g", "kind": kind, "partitions": partitions}
+        fields = {"member": "m", "group": "g", "kind": kind, "partitions": partitions}
         members.see({"event": event, "at_ms": at_ms, **fields})
 
 
-def ended(spans):
-    """Return name, begin, end and whether it failed, of each span that has ended."""
-    return [
-        (
-            span.name,
-            span.start_time // 1_000_000,
-            span.end_time // 1_000_000,
-            span.status.status_code is StatusCode.ERROR,
-        )
-        for span in spans.get_finished_spans()
-    ]
+JOINED = ("created", 10), ("assigned", 40)
+JOIN = ("join", 10, 40, False)
+LIVES = {
+    "a rebalance": (
+        [*JOINED, ("revoked", 100), ("assigned", 130)], [JOIN, ("rebalance", 100, 130, False)]
+    ),
+    "nothing is given up": ([*JOINED, ("assigned", 130)], [JOIN, ("rebalance", 130, 130, False)]),
+    "all is given up and lost": (
+        [*JOINED, ("revoked", 100), ("lost", 110), ("assigned", 130)],
+        [JOIN, ("rebalance", 100, 130, False)],
+    ),
+    "a clean close": ([*JOINED, ("closing", 90), ("revoked", 91), ("closed", 95)], [JOIN]),
+    "a life after a clean close": (
+        [
+            *(*JOINED, ("closing", 90), ("revoked", 91), ("closed", 95)),
+            *(("created", 200), ("assigned", 210), ("revoked", 220), ("assigned", 230)),
+        ],
+        [JOIN, ("join", 200, 210, False), ("rebalance", 220, 230, False)],
+    ),
+    **{
+        f"{end} before it joined": ([("created", 10), (end, 60)], [("join", 10, 60, True)])
+        for end in ("fenced", "killed", "closed")
+    },
+    "the load ends before it joined": ([("created", 10)], [("join", 10, 99, True)]),
+}  # fmt: skip
+"""What happens to a member, and its spans."""
 
 
-def test_a_join_ends_with_the_first_assignment_and_a_rebalance_with_the_next(members, spans):
-    see(members, ("created", 10), ("assigned", 40), ("revoked", 100), ("assigned", 130))
-    assert ended(spans) == [("join", 10, 40, False), ("rebalance", 100, 130, False)]
-    join, _ = spans.get_finished_spans()
+@pytest.mark.parametrize("life", LIVES)
+def test_spans_of_a_member_last_until_its_assignment(members, ended, life):
+    events, spans = LIVES[life]
+    see(members, *events)
+    members.close(99)
+    assert ended.times() == spans
+
+
+def test_a_span_tells_of_its_member(members, ended):
+    see(members, *JOINED)
+    [join] = ended.get_finished_spans()
     assert dict(join.attributes) == {
         "messaging.system": "kafka",
         "messaging.client.id": "m",
@@ -71,38 +107,9 @@ def test_a_join_ends_with_the_first_assignment_and_a_rebalance_with_the_next(mem
     }
 
 
-@pytest.mark.parametrize(
-    ("events", "rebalance"),
-    [
-        ((("assigned", 130),), ("rebalance", 130, 130, False)),  # it gave nothing up
-        ((("revoked", 100), ("lost", 110), ("assigned", 130)), ("rebalance", 100, 130, False)),
-    ],
-)
-def test_one_rebalance_has_one_span(members, spans, events, rebalance):
-    see(members, ("created", 10), ("assigned", 40), *events)
-    assert ended(spans)[1:] == [rebalance]
-
-
-def test_a_clean_close_is_no_rebalance(members, spans):
-    see(
-        members, ("created", 10), ("assigned", 40), ("closing", 90), ("revoked", 91), ("closed", 95)
-    )
-    assert ended(spans) == [("join", 10, 40, False)]
-    see(members, ("created", 200), ("assigned", 210), ("revoked", 220), ("assigned", 230))
-    assert ended(spans)[1:] == [("join", 200, 210, False), ("rebalance", 220, 230, False)]
-
-
-def test_a_join_without_an_assignment_has_failed(members, spans):
-    for end in ("fenced", "killed", "closed"):
-        see(members, ("created", 10), (end, 60))
-    see(members, ("created", 10))
-    members.close(99)
-    assert ended(spans) == [("join", 10, 60, True)] * 3 + [("join", 10, 99, True)]
-
-
-def test_producers_have_no_spans(members, spans):
+def test_producers_have_no_spans(members, ended):
     see(members, ("created", 10), ("closing", 20), ("closed", 30), kind="producer")
-    assert ended(spans) == []
+    assert ended.times() == []
 
 
 @pytest.fixture
@@ -111,8 +118,8 @@ def journal(tmp_path):
 
 
 @pytest.fixture
-def faults(tracer, counters, journal):
-    return FaultSpans(tracer, counters["fault"], {}, journal)
+def faults(ended, journal):
+    return FaultSpans(ended.tracer, ended.counters["fault"], {}, journal)
 
 
 def entry(event, at_ms, **fields):
@@ -126,7 +133,8 @@ NOT_HEALED = entry("healed", 60, healed=False, how="gone")
 VERIFIED = entry("verified", 70, verified=True, witness="no answer")
 
 
-def test_a_fault_lasts_until_it_is_healed(faults, spans, journal):
+def test_a_fault_lasts_until_it_is_healed(faults, ended, journal):
+    assert faults.open() == (), "a load without a run has none"
     journal.write_text(entry("phase", 1, fault_id=None) + INTENT + INJECTED)
     assert faults.open() == ("broker.pause",)
     with journal.open("a") as file:
@@ -138,8 +146,8 @@ def test_a_fault_lasts_until_it_is_healed(faults, spans, journal):
     with journal.open("a") as file:
         file.write(VERIFIED)
     faults.read()
-    assert ended(spans) == [("broker.pause", 10, 60, False)]
-    [span] = spans.get_finished_spans()
+    assert ended.times() == [("broker.pause", 10, 60, False)]
+    [span] = ended.get_finished_spans()
     assert [event.name for event in span.events] == ["injected", "healed"]
     assert dict(span.attributes) == {
         "groupquake.fault": "broker.pause",
@@ -147,44 +155,26 @@ def test_a_fault_lasts_until_it_is_healed(faults, spans, journal):
         "groupquake.fault.verified": True,
         "groupquake.fault.witness": "no answer",
     }
-    ((observed,),) = [tuple(faults.injected_at())]
-    assert (observed.value, observed.attributes) == (
-        20,
-        {"fault": "broker.pause", "target": "broker 1"},
-    )
+    [observed] = faults.injected_at()
+    labels = {"fault": "broker.pause", "target": "broker 1"}
+    assert (observed.value, observed.attributes) == (20, labels)
 
 
-def test_a_fault_that_is_not_healed_ends_when_it_was_carried_out(faults, spans, journal):
-    journal.write_text(INTENT + INJECTED + VERIFIED)
-    faults.read()
-    assert ended(spans) == [("broker.pause", 10, 20, False)]
+FAULTS = {
+    "never healed": (INJECTED + VERIFIED, 20, False),
+    "when the load ended": (INJECTED, 20, False),
+    "not verified": (
+        INJECTED + HEALED + entry("verified", 70, verified=False, witness="answered"), 60, True
+    ),
+    "not injected": (entry("failed", 30, error="no such broker"), 30, True),
+    "not healed": (INJECTED + NOT_HEALED + entry("failed", 65, error="x"), 65, True),
+}  # fmt: skip
+"""What the journal has of a fault; when its span ends, and whether it failed."""
 
 
-@pytest.mark.parametrize(
-    ("rest", "end"),
-    [
-        (INJECTED + HEALED + entry("verified", 70, verified=False, witness="answered"), 60),
-        (entry("failed", 30, error="no such broker"), 30),
-        (
-            INJECTED
-            + entry("healed", 60, healed=False, how="gone")
-            + entry("failed", 65, error="x"),
-            65,
-        ),
-    ],
-    ids=["not verified", "not injected", "not healed"],
-)
-def test_a_fault_that_went_wrong_has_failed(faults, spans, journal, rest, end):
-    journal.write_text(INTENT + rest)
-    faults.read()
-    assert ended(spans) == [("broker.pause", 10, end, True)]
-
-
-def test_a_load_that_ends_in_a_fault_ends_its_span(faults, spans, journal):
-    journal.write_text(INTENT + INJECTED)
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_span_of_a_fault_ends_when_it_was_carried_out(faults, ended, journal, fault):
+    entries, end_ms, failed = FAULTS[fault]
+    journal.write_text(INTENT + entries)
     faults.close()
-    assert ended(spans) == [("broker.pause", 10, 20, False)]
-
-
-def test_a_load_without_a_run_has_no_faults(faults):
-    assert faults.open() == ()
+    assert ended.times() == [("broker.pause", 10, end_ms, failed)]

@@ -1,13 +1,122 @@
-"""Whom Locust's page answers, on every route that it has."""
+"""Whom Locust's page answers: by what a request says of its host, its origin and its token."""
 
 import http.client
 import json
 import re
+import socket
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
+from werkzeug.test import EnvironBuilder, run_wsgi_app
 
+from loadtest.errors import LoadtestError
+from loadtest.page.guard import Guard
 from tests.loadtest.conftest import listens
+
+PORT = 8089
+OWN = f"127.0.0.1:{PORT}"
+PLAIN = {
+    "web_login": False, "web_host": "127.0.0.1", "web_host_display_name": None, "web_port": PORT,
+    "web_base_path": "", "tls_cert": None, "tls_key": None,
+}  # fmt: skip
+
+
+def page(_, start_response):
+    """A page that lets every site read it, as Locust's does."""
+    start_response("200 OK", [("Access-Control-Allow-Origin", "*")])
+    return [b"here"]
+
+
+def ask(guard, method="GET", path="/", **headers):
+    """Return the status, the headers and the body of what is answered."""
+    named = {name.replace("_", "-"): value for name, value in {"Host": OWN, **headers}.items()}
+    builder = EnvironBuilder(path, method=method, headers=named)
+    body, status, replied = run_wsgi_app(guard, builder.get_environ())
+    assert replied["Content-Security-Policy"] == "frame-ancestors 'none'"
+    assert not [name for name, _ in replied.items() if name.lower().startswith("access-control")]
+    return int(status.split()[0]), replied, b"".join(body).decode()
+
+
+FOREIGN = [
+    *({"Host": host} for host in (
+        *("", f"evil.example:{PORT}", "evil.example", f"127.0.0.1:{PORT + 1}", "127.0.0.1"),
+        *(f"127.0.0.1.evil.example:{PORT}", f"localhost.evil.example:{PORT}", "[::1"),
+    )),
+    *({"Origin": origin} for origin in (
+        *("null", "", "http://evil.example", f"http://evil.example:{PORT}", "http://127.0.0.1"),
+        *(f"http://127.0.0.1:{PORT + 1}", f"https://{OWN}", f"http://{OWN}.evil"),
+    )),
+    *({"Sec_Fetch_Site": site, "Sec_Fetch_Dest": kind} for site in ("cross-site", "same-site")
+      for kind in ("image", "empty", "iframe", "script", "object")),
+    *({"Referer": referer} for referer in ("http://evil.example/", f"http://{OWN}.evil/")),
+    {"Origin": "http://evil.example", "Sec_Fetch_Site": "same-origin"},
+]  # fmt: skip
+LINK = {"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Dest": "document"}
+WELCOME = [
+    {},
+    {"Host": f"localhost:{PORT}"},
+    {"Host": f"LocalHost:{PORT}", "Origin": f"http://localhost:{PORT}"},
+    {"Host": f"[::1]:{PORT}", "Origin": f"http://[::1]:{PORT}"},
+    {"Origin": f"http://{OWN}", "Sec_Fetch_Site": "same-origin", "Referer": f"http://{OWN}/a/"},
+    {"Sec_Fetch_Site": "none", "Sec_Fetch_Dest": "document"},
+    {"Referer": f"http://{OWN}/"},
+    {"Referer": f"http://{OWN}"},
+    {**LINK, "Referer": "http://a.test/"},
+]
+
+
+def test_programs_the_page_itself_and_links_are_answered_and_other_pages_are_not():
+    guard = Guard(page, Namespace(**PLAIN))
+    refused = [("GET", headers) for headers in FOREIGN] + [("POST", headers) for headers in FOREIGN]
+    for method, headers in (*refused, ("POST", LINK)):
+        status, _, body = ask(guard, method, **headers)
+        assert status == 403, (method, headers)
+        assert re.fullmatch("groupquake: .*\n", body)
+    for headers in WELCOME:
+        assert ask(guard, **headers)[0] == 200, headers
+    for headers in ({}, {"Origin": f"http://{OWN}"}):
+        assert ask(guard, "POST", **headers)[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("options", "address"),
+    [
+        ({"web_host": ""}, f"http://{socket.gethostname().lower()}:{PORT}/"),
+        (
+            {"web_host": "*", "web_base_path": "/here"},
+            f"http://{socket.gethostname().lower()}:{PORT}/here/",
+        ),
+        ({"web_host": "0.0.0.0"}, f"http://{socket.gethostname().lower()}:{PORT}/"),
+        ({"web_host_display_name": "https://Lab.example/"}, "https://lab.example/"),
+    ],
+    ids=["no host", "base path", "all addresses", "display name"],
+)
+def test_a_page_that_others_reach_answers_who_has_the_token_that_is_printed(
+    capsys, options, address
+):
+    guard = Guard(page, Namespace(**{**PLAIN, **options}))
+    opened, token = re.search(r"open (\S+)\?token=(\S+)", capsys.readouterr().err).groups()
+    assert opened == address
+    assert ask(guard)[0] == 403
+    for wrong in ("", token[:-1], f"{token}x", "%FF"):
+        status, replied, body = ask(guard, path=f"/?token={wrong}", Cookie=f"a={token}")
+        assert (status, replied.get("Set-Cookie")) == (403, None)
+        assert "the page needs its token" in body
+    status, replied, _ = ask(guard, path=f"/?token={token}")
+    assert status == 200
+    cookie, *attributes = replied["Set-Cookie"].split("; ")
+    assert {"HttpOnly", "SameSite=Strict"} <= {*attributes}
+    for host in (OWN, address.split("/")[2]):
+        assert ask(guard, Cookie=cookie, Host=host)[0] == 200
+    for foreign in ({"Host": f"evil.example:{PORT}"}, {"Origin": "http://evil.example"}):
+        assert ask(guard, path=f"/?token={token}", Cookie=cookie, **foreign)[0] == 403
+
+
+def test_a_login_without_accounts_is_refused():
+    with pytest.raises(LoadtestError, match="--web-login needs accounts"):
+        Guard(page, Namespace(**{**PLAIN, "web_login": True}))
+
 
 WITH_ROUTES = """
 import json
@@ -22,164 +131,39 @@ def _(environment, **_):
 """
 
 
-class Page:
-    """A page on 127.0.0.1, asked with exactly the headers that are given, and no others."""
+def test_the_guard_is_before_every_route_of_locust_and_nobody_else_sees_its_token(
+    locust, port, tmp_path
+):
+    routes, file = tmp_path / "routes.json", tmp_path / "locustfile.py"
+    file.write_text(WITH_ROUTES.format(file=str(routes)))
+    child = locust("-f", str(file), "--web-port", str(port), "--web-host", "")
+    child.wait_for(lambda: listens(port))
+    token = re.search(r"\?token=(\S+)", child.output)[1]
 
-    def __init__(self, port, folder):
-        self.port = port
-        self.host = f"127.0.0.1:{port}"
-        self._routes = folder / "routes.json"
-        self._file = folder / "locustfile.py"
-        self._file.write_text(WITH_ROUTES.format(file=str(self._routes)))
-
-    @property
-    def options(self):
-        """Options of a Locust that writes its routes down."""
-        return ("-f", str(self._file), "--web-port", str(self.port))
-
-    @property
-    def routes(self):
-        """Every method and path that it serves, and some that it does not."""
-        found = [
-            (method, re.sub("<.*?>", "1", rule))
-            for rule, methods in json.loads(self._routes.read_text())
-            for method in methods
-        ]
-        assert {("POST", "/stop"), ("POST", "/swarm"), ("GET", "/groupquake/state")} <= {*found}
-        return [*found, ("GET", "/stop"), ("GET", "/nowhere"), ("OPTIONS", "/nowhere")]
-
-    def ask(self, method, path, **headers):
-        """Return the status, the headers and the body."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+    def ask(method, path, **headers):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
         try:
-            connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
-            for name, value in {"Host": self.host, **headers}.items():
-                connection.putheader(name.replace("_", "-"), value)
-            connection.endheaders()
+            connection.request(method, path, headers=headers)
             with connection.getresponse() as reply:
                 return reply.status, reply.headers, reply.read().decode(errors="replace")
         finally:
             connection.close()
 
-    def listens(self):
-        return listens(self.port)
-
-
-@pytest.fixture
-def page(port, tmp_path):
-    return Page(port, tmp_path)
-
-
-@pytest.fixture
-def child(locust, page):
-    started = locust(*page.options)
-    started.wait_for(page.listens)
-    return started
-
-
-def shared(headers):
-    """Return what lets other sites read a reply, or frame it."""
-    lacking = set() if headers["Content-Security-Policy"] == "frame-ancestors 'none'" else {"frame"}
-    return lacking | {name for name in headers if name.lower().startswith("access-control-")}
-
-
-@pytest.mark.usefixtures("child")
-def test_no_route_answers_what_another_page_sends(page):
-    port = page.port
-    foreign = [
-        *({"Host": host} for host in (
-            *("", f"evil.example:{port}", "evil.example", f"127.0.0.1:{port + 1}", "127.0.0.1"),
-            *(f"127.0.0.1.evil.example:{port}", f"localhost.evil.example:{port}", "[::1"),
-        )),
-        *({"Origin": origin} for origin in (
-            *("null", "", "http://evil.example", f"http://evil.example:{port}", "http://127.0.0.1"),
-            *(f"http://127.0.0.1:{port + 1}", f"https://{page.host}", f"http://{page.host}.evil"),
-        )),
-        *({"Sec_Fetch_Site": site, "Sec_Fetch_Dest": kind} for site in ("cross-site", "same-site")
-          for kind in ("image", "empty", "iframe", "script", "object")),
-        *({"Referer": referer} for referer in ("http://evil.example/", f"http://{page.host}.evil/")),
-        {"Origin": "http://evil.example", "Sec_Fetch_Site": "same-origin"},
-    ]  # fmt: skip
-    link = {"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "navigate",
-            "Sec_Fetch_Dest": "document"}  # fmt: skip
-    tried = [(route, headers) for route in page.routes for headers in foreign]
-    tried += [(route, link) for route in page.routes if route[0] not in ("GET", "HEAD")]
-    for route, headers in tried:
-        status, replied, body = page.ask(*route, **headers)
-        assert (status, shared(replied)) == (403, set()), (route, headers)
-        assert route[0] == "HEAD" or re.fullmatch("groupquake: .*\n", body), body
-    assert json.loads(page.ask("GET", "/stats/requests")[2])["state"] == "ready"
-
-
-@pytest.mark.usefixtures("child")
-def test_every_route_answers_programs_the_page_itself_and_links(page):
-    own = f"http://{page.host}"
-    welcome = (
-        {},
-        {"Host": f"localhost:{page.port}"},
-        {"Host": f"LocalHost:{page.port}", "Origin": f"http://localhost:{page.port}"},
-        {"Host": f"[::1]:{page.port}", "Origin": f"http://[::1]:{page.port}"},
-        {"Origin": own, "Sec_Fetch_Site": "same-origin", "Referer": f"{own}/groupquake/"},
-        {"Sec_Fetch_Site": "none", "Sec_Fetch_Dest": "document"},
-        {"Referer": f"{own}/"},
-        {"Referer": own},
-        {"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Dest": "document", "Referer": "http://a.test/"},
-    )
-    gets = [path for method, path in page.routes if method == "GET"]
-    for path, headers in ((path, headers) for path in gets for headers in welcome):
-        status, replied, _ = page.ask("GET", path, **headers)
-        assert status in (200, 302, 404, 405), (path, headers)
-        assert shared(replied) == set(), (path, headers)
-    assert page.ask("POST", "/stop")[0] == 200
-    assert page.ask("POST", "/stop", Origin=own)[0] == 200
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        ("--web-host", ""),
-        ("--web-host", "*", "--web-base-path", "/here"),
-        ("--web-host", "0.0.0.0"),
-        ("--web-host-display-name", "https://Lab.example/"),
-    ],
-)
-def test_a_page_that_others_reach_answers_who_has_the_token_that_is_printed(locust, page, options):
-    child = locust(*page.options, *options)
-    child.wait_for(page.listens)
-    base = "/here" if "/here" in options else ""
-    printed = re.search(r"open (https?://[^/]+)(/.*)\?token=(\S+)", child.output)
-    assert printed, child.output
-    origin, path, token = printed.groups()
-    assert path == f"{base}/"
-    state = f"{base}/groupquake/state"
-
-    if not base:
-        for route in page.routes:
-            assert page.ask(*route)[0] == 403, route
-    for wrong in ("", token[:-1], f"{token}x", "%FF"):
-        status, replied, body = page.ask("GET", f"{state}?token={wrong}", Cookie=f"a={token}")
-        assert (status, replied["Set-Cookie"]) == (403, None)
-        assert "the page needs its token" in body
-    status, replied, _ = page.ask("GET", f"{path}?token={token}")
-    assert status == 200
-    cookie, *attributes = replied["Set-Cookie"].split("; ")
-    assert {"HttpOnly", "SameSite=Strict"} <= {*attributes}
-    assert page.ask("GET", state, Cookie=cookie)[0] == 200
-    assert page.ask("GET", state, Cookie=cookie, Host=origin.partition("//")[2])[0] == 200
-    for foreign in ({"Host": f"evil.example:{page.port}"}, {"Origin": "http://evil.example"}):
-        assert page.ask("GET", f"{state}?token={token}", Cookie=cookie, **foreign)[0] == 403
-
-    process = Path("/proc", str(child.process.pid))
-    logs = page.ask("GET", f"{base}/logs", Cookie=cookie)[2]
+    served = [
+        (method, re.sub("<.*?>", "1", rule))
+        for rule, methods in json.loads(routes.read_text())
+        for method in methods
+    ]
+    assert {("POST", "/stop"), ("POST", "/swarm"), ("GET", "/groupquake/state")} <= {*served}
+    for route in (*served, ("GET", "/stop"), ("GET", "/nowhere"), ("OPTIONS", "/nowhere")):
+        assert ask(*route)[0] == 403, route
+    cookie = ask("GET", f"/?token={token}")[1]["Set-Cookie"].partition(";")[0]
+    for path in (path for method, path in served if method == "GET"):
+        assert ask("GET", path, Cookie=cookie)[0] in (200, 302, 404, 405), path
+    logs = ask("GET", "/logs", Cookie=cookie)[2]
     assert "Starting web interface" in logs
     assert token not in logs
+    process = Path("/proc", str(child.process.pid))
     assert token.encode() not in (process / "cmdline").read_bytes()
     assert token.encode() not in (process / "environ").read_bytes()
     assert child.output.count(token) == 1
-
-
-def test_a_login_without_accounts_is_refused(locust, page):
-    child = locust(*page.options, "--web-login")
-    assert child.process.wait(timeout=60) == 64
-    assert "groupquake: --web-login needs accounts" in child.output
-    assert "Traceback" not in child.output

@@ -1,9 +1,6 @@
 """What Locust's page and its server do for us, asked as a browser asks."""
 
 import json
-import subprocess
-import sys
-import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -11,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from chaos.clusters.ports import free_ports
+from tests.loadtest.conftest import Locust
+
 UNTOUCHED = {"user_count": "8", "spawn_rate": "20"}
 
 
@@ -51,12 +50,14 @@ def web(port):
     return Web(port)
 
 
-@pytest.fixture
-def child(locust, web):
-    """A Locust started plainly, with a page."""
-    started = locust("--web-port", str(web.port))
-    started.wait_for(web.answers)
-    return started
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    """The page of a Locust that was started plainly, for all that starts no run there."""
+    web = Web(*free_ports(1))
+    child = Locust(tmp_path_factory.mktemp("plain"), "--web-port", str(web.port))
+    child.wait_for(web.answers)
+    yield web
+    child.close()
 
 
 def listening(port):
@@ -69,14 +70,12 @@ def listening(port):
     }
 
 
-@pytest.mark.usefixtures("child")
-def test_the_page_listens_on_the_loopback_by_default(web):
-    assert listening(web.port) == {"0100007F"}
+def test_the_page_listens_on_the_loopback_by_default(plain):
+    assert listening(plain.port) == {"0100007F"}
 
 
-@pytest.mark.usefixtures("child")
-def test_the_start_form_has_our_options_in_a_useful_order(web):
-    page = web.get("/")
+def test_the_start_form_has_our_options_in_a_useful_order(plain):
+    page = plain.get("/")
     places = [
         page.index(f'"{name}":')
         for name in (
@@ -89,12 +88,11 @@ def test_the_start_form_has_our_options_in_a_useful_order(web):
         assert f'"{name}"' in page
     assert '"history"' not in page.replace('"history": []', "")
     assert '<script src="/groupquake/static/bar.js">' in page
-    assert web.json("/groupquake/state") == {"runs": []}
-    assert "No run yet" in web.get("/groupquake/")
+    assert plain.json("/groupquake/state") == {"runs": []}
+    assert "No run yet" in plain.get("/groupquake/")
 
 
-@pytest.mark.usefixtures("child")
-def test_the_form_refuses_a_run_that_cannot_start(web):
+def test_the_form_refuses_a_run_that_cannot_start(plain):
     for fields, error_line in (
         ({"experiment": "demo", "seed": "x"}, "seed: 'x' is not a whole number"),
         ({"experiment": "demo", "session_timeout": "1s"}, "is below what the brokers accept"),
@@ -103,36 +101,23 @@ def test_the_form_refuses_a_run_that_cannot_start(web):
         ({"static_members": "few"}, "static members: 'few' is no number of members"),
         ({"static_members": "0", "dynamic_members": "0"}, "no members to run"),
     ):
-        reply = web.start(**fields)
+        reply = plain.start(**fields)
         assert not reply["success"]
         assert error_line in reply["message"]
-    assert web.json("/groupquake/state") == {"runs": []}
-    assert web.json("/stats/requests")["state"] == "ready"
+    assert plain.json("/groupquake/state") == {"runs": []}
+    assert plain.json("/stats/requests")["state"] == "ready"
 
 
-@pytest.mark.usefixtures("child")
-def test_only_reports_of_runs_are_handed_out(web):
+def test_only_reports_of_runs_are_handed_out(plain):
     for path in ("/groupquake/runs/1/report.html", "/groupquake/runs/1/..%2Fjournal.jsonl"):
         with pytest.raises(urllib.error.HTTPError, match="404"):
-            web.get(path)
+            plain.get(path)
 
 
-def test_a_master_runs_no_experiment(web):
-    command = [
-        *(sys.executable, "-m", "locust", "-f", "loadtest/locustfile.py", "--master"),
-        *("--master-bind-host", "127.0.0.1", "--master-bind-port", "0"),
-        *("--web-port", str(web.port)),
-    ]
-    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL) as master:
-        try:
-            deadline = time.monotonic() + 30
-            while not web.answers():
-                assert master.poll() is None
-                assert time.monotonic() < deadline
-                time.sleep(0.1)
-            reply = web.start(experiment="demo")
-        finally:
-            master.kill()
+def test_a_master_runs_no_experiment(locust, web):
+    at = ("--master-bind-host", "127.0.0.1", "--master-bind-port", "0")
+    locust("--master", *at, "--web-port", str(web.port)).wait_for(web.answers)
+    reply = web.start(experiment="demo")
     assert not reply["success"]
     assert "the page runs an experiment in one Locust process" in reply["message"]
 

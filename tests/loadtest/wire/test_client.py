@@ -10,24 +10,17 @@ from types import SimpleNamespace
 import pytest
 
 from kafka_protocol.consumer_protocol import Assignment, Subscription, TopicPartition
-from kafka_protocol.errors import Error
+from kafka_protocol.errors import BrokerError, Error
 from loadtest.configs import MemberConfig
 from loadtest.wire import WireError
 from loadtest.wire.client import GroupClient
 from loadtest.wire.member import FencedError
 
-CONFIG = MemberConfig(
-    name="m",
-    group="g",
-    kind="dynamic",
-    instance_id=None,
-    topics=("orders",),
-    assignor="range",
-    session_timeout_ms=10_000,
-    heartbeat_interval_ms=20,
-    max_poll_interval_ms=60_000,
-    commit_interval_ms=30,
-)
+TIMES = {
+    "session_timeout_ms": 10_000, "heartbeat_interval_ms": 20,
+    "max_poll_interval_ms": 60_000, "commit_interval_ms": 30,
+}  # fmt: skip
+CONFIG = MemberConfig("m", "g", "dynamic", None, ("orders",), "range", **TIMES)
 STATIC = replace(CONFIG, kind="static", instance_id="i")
 COOPERATIVE = replace(CONFIG, assignor="cooperative-sticky")
 VERSIONS = dict.fromkeys(
@@ -43,16 +36,20 @@ def blob(*numbers):
     return b64encode(Assignment(tuple(sorted(parts(*numbers)))).encode()).decode()
 
 
-def joined(leader="other", generation=1, **more):
-    return {
-        "errorCode": 0,
-        "memberId": "id",
-        "generationId": generation,
-        "protocolName": "range",
-        "leader": leader,
-        "members": [],
-        **more,
-    }
+def joined(leader="other", **more):
+    answer = {"errorCode": 0, "memberId": "id", "generationId": 1, "protocolName": "range"}
+    return {**answer, "leader": leader, "members": [], **more}
+
+
+def leading(**more):
+    """The answer to the only member of a group."""
+    metadata = b64encode(Subscription(("orders",)).encode()).decode()
+    one = {"memberId": "id", "groupInstanceId": None, "metadata": metadata}
+    return joined(leader="id", members=[one], **more)
+
+
+def partitions(count, error=Error.NONE):
+    return {"topics": [{"name": "orders", "errorCode": error, "partitions": [{}] * count}]}
 
 
 def committed(error=Error.NONE):
@@ -72,7 +69,7 @@ ANSWERS = {
     "LEAVE_GROUP": {"errorCode": 0, "members": [{"errorCode": 0}]},
     "OFFSET_COMMIT": committed(),
     "OFFSET_FETCH": fetched(7),
-    "METADATA": {"topics": [{"name": "orders", "errorCode": 0, "partitions": [{}]}]},
+    "METADATA": partitions(1),
 }
 
 
@@ -215,11 +212,8 @@ def test_one_partition_that_fails_is_no_success():
 
 @pytest.mark.parametrize("skip", [False, True])
 def test_a_leader_sees_new_partitions_even_if_its_assignment_was_skipped(skip):
-    metadata = b64encode(Subscription(("orders",)).encode()).decode()
-    one = {"memberId": "id", "groupInstanceId": "i", "metadata": metadata}
-    more = {"topics": [{"name": "orders", "errorCode": 0, "partitions": [{}, {}]}]}
-    leads = joined(leader="id", skipAssignment=skip, members=[one])
-    broker = Broker({"JOIN_GROUP": [leads, leads], "METADATA": [ANSWERS["METADATA"], more, more]})
+    leads, more = leading(skipAssignment=skip), partitions(2)
+    broker = Broker({"JOIN_GROUP": [leads, leads], "METADATA": [partitions(1), more, more]})
     with running(replace(STATIC, metadata_max_age_ms=50), broker):
         wait_for(lambda: len(broker.of("JOIN_GROUP")) == 2)
     assert broker.of("JOIN_GROUP")[1]["reason"] == "the number of partitions has changed"
@@ -227,15 +221,8 @@ def test_a_leader_sees_new_partitions_even_if_its_assignment_was_skipped(skip):
 
 
 def test_a_topic_that_cannot_be_seen_for_a_while_is_not_gone():
-    metadata = b64encode(Subscription(("orders",)).encode()).decode()
-    one = {"memberId": "id", "groupInstanceId": None, "metadata": metadata}
-    hidden = {"topics": [{"name": "orders", "errorCode": 29, "partitions": []}]}
-    broker = Broker(
-        {
-            "JOIN_GROUP": [joined(leader="id", members=[one])],
-            "METADATA": [ANSWERS["METADATA"], hidden],
-        }
-    )
+    hidden = partitions(0, BrokerError.TOPIC_AUTHORIZATION_FAILED)
+    broker = Broker({"JOIN_GROUP": [leading()], "METADATA": [partitions(1), hidden]})
     with running(replace(CONFIG, metadata_max_age_ms=50), broker):
         wait_for(lambda: len(broker.of("METADATA")) == 3)
     assert len(broker.of("JOIN_GROUP")) == 1
@@ -245,19 +232,16 @@ def test_a_topic_that_cannot_be_seen_for_a_while_is_not_gone():
     "why", ["the group is rebalancing", "the number of partitions has changed"]
 )
 def test_a_member_whose_application_does_not_poll_stays_and_joins_no_rebalance(why):
-    metadata = b64encode(Subscription(("orders",)).encode()).decode()
-    one = {"memberId": "id", "groupInstanceId": None, "metadata": metadata}
     polls = threading.Event()
     polls.set()
-    broker = Broker({"JOIN_GROUP": [joined(leader="id", members=[one])]})
+    broker = Broker({"JOIN_GROUP": [leading()]})
     with running(replace(CONFIG, metadata_max_age_ms=50), broker, polls.is_set) as seen:
         wait_for(lambda: len(broker.of("HEARTBEAT")) > 1)
         polls.clear()
         if why == "the group is rebalancing":
             broker.scripts["HEARTBEAT"] = [{"errorCode": Error.REBALANCE_IN_PROGRESS}] * 1_000
         else:
-            more = {"topics": [{"name": "orders", "errorCode": 0, "partitions": [{}, {}]}]}
-            broker.scripts["METADATA"] = [more] * 1_000
+            broker.scripts["METADATA"] = [partitions(2)] * 1_000
             asked = len(broker.of("METADATA"))
             wait_for(lambda: len(broker.of("METADATA")) > asked)
         sent = len(broker.of("HEARTBEAT"))
@@ -292,12 +276,8 @@ def test_a_member_that_is_not_polled_for_too_long_is_out(config):
 
 def test_a_cooperative_member_keeps_what_stays_and_rejoins_after_it_gave_up():
     given = [{"errorCode": 0, "assignment": blob(*numbers)} for numbers in ((0, 1), (0,), (0,))]
-    broker = Broker(
-        {
-            "SYNC_GROUP": given,
-            "HEARTBEAT": [{"errorCode": Error.REBALANCE_IN_PROGRESS}],
-        }
-    )
+    rebalance = {"errorCode": Error.REBALANCE_IN_PROGRESS}
+    broker = Broker({"SYNC_GROUP": given, "HEARTBEAT": [rebalance]})
     with running(COOPERATIVE, broker) as seen:
         wait_for(lambda: len(seen.events) == 4)
     assert seen.events == [

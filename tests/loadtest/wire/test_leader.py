@@ -126,81 +126,60 @@ def due(group: Group) -> set[TopicPartition]:
     return {TopicPartition(topic, n) for topic in topics for n in range(group.counts.get(topic, 0))}
 
 
-@pytest.mark.parametrize("alike", [True, False])
+def settled(assignor: str, group: Group) -> tuple[Group, Shares]:
+    """Let nothing more happen to a group; return it with the shares that it ends at."""
+    quiet = copy(group)
+    for _ in range(SETTLED):
+        quiet.take(assigned(assignor, quiet))
+    return quiet, assigned(assignor, quiet)
+
+
+def claimed_from(one: Member, group: Group) -> set[TopicPartition]:
+    """Return what others of its generation, or a later one, say that they own."""
+    return {
+        claimed
+        for other in group.members
+        if other is not one and other.subscription.generation >= one.subscription.generation
+        for claimed in other.subscription.owned
+    }
+
+
+@pytest.mark.parametrize("alike", [True, False], ids=["all want the same", "each wants its own"])
 @pytest.mark.parametrize("assignor", ASSIGNORS)
-def test_each_partition_has_one_owner_that_subscribes_to_it(assignor, alike):
-    """A cooperative leader withholds only what a member says that it owns."""
-
-    @in_any_group
-    @given(randoms)
-    def check(rng):
-        for group, given_out in rebalances(rng, assignor, alike=alike):
-            flat = [one for share in given_out.values() for one in share]
-            assert len(flat) == len(set(flat))
-            owned = {one for member in group.members for one in member.subscription.owned}
-            withheld = due(group) - set(flat)
-            assert withheld <= (owned if assignor == COOPERATIVE else set())
-            for member in group.members:
-                topics = {one.topic for one in given_out[member.member_id]}
-                assert topics <= set(member.subscription.topics)
-
-    check()
-
-
-@pytest.mark.parametrize("alike", [True, False])
-def test_a_cooperative_member_gets_nothing_that_another_owns(alike):
-    """Nor is a member that has what nobody of a later generation claims robbed of it for long."""
-
-    @in_any_group
-    @given(randoms)
-    def check(rng):
-        for group, given_out in rebalances(rng, COOPERATIVE, alike=alike):
-            for one in group.members:
-                others = {
-                    claimed
-                    for other in group.members
-                    if other is not one
-                    and other.subscription.generation >= one.subscription.generation
-                    for claimed in other.subscription.owned
-                }
-                new = set(given_out[one.member_id]) - set(one.subscription.owned)
-                assert not new & others
-            quiet = copy(group)
-            for _ in range(SETTLED):
-                quiet.take(assigned(COOPERATIVE, quiet))
-            flat = [one for share in assigned(COOPERATIVE, quiet).values() for one in share]
+@in_any_group
+@given(rng=randoms)
+def test_each_partition_has_one_owner_that_subscribes_to_it(assignor, alike, rng):
+    """A cooperative leader withholds only what a member says that it owns, and not for long."""
+    for group, given_out in rebalances(rng, assignor, alike=alike):
+        flat = [one for share in given_out.values() for one in share]
+        assert len(flat) == len(set(flat))
+        owned = {one for member in group.members for one in member.subscription.owned}
+        withheld = due(group) - set(flat)
+        assert withheld <= (owned if assignor == COOPERATIVE else set())
+        for member in group.members:
+            share = given_out[member.member_id]
+            assert {one.topic for one in share} <= set(member.subscription.topics)
+            if assignor == COOPERATIVE:
+                new = set(share) - set(member.subscription.owned)
+                assert not new & claimed_from(member, group)
+        if assignor == COOPERATIVE:
+            quiet, shares_then = settled(assignor, group)
+            flat = [one for share in shares_then.values() for one in share]
             assert sorted(flat) == sorted(due(quiet))
 
-    check()
-
 
 @pytest.mark.parametrize("assignor", ASSIGNORS)
-def test_shares_are_even_where_all_want_the_same(assignor):
-    """Range shares each topic out evenly, the others all of them."""
-
-    @in_any_group
-    @given(randoms)
-    def check(rng):
-        for group, _ in rebalances(rng, assignor, alike=True):
-            quiet = copy(group)
-            for _ in range(SETTLED):
-                quiet.take(assigned(assignor, quiet))
-            topics = len(quiet.counts) if assignor == "range" else 1
-            sizes = [len(share) for share in assigned(assignor, quiet).values()]
-            assert max(sizes) - min(sizes) <= topics
-
-    check()
-
-
 @in_any_group
-@given(randoms)
-def test_an_unchanged_cooperative_group_moves_no_partition(rng):
-    for group, _ in rebalances(rng, COOPERATIVE, alike=True):
-        quiet = copy(group)
-        for _ in range(SETTLED):
-            quiet.take(assigned(COOPERATIVE, quiet))
-        before = {member.member_id: set(member.subscription.owned) for member in quiet.members}
-        assert {key: set(share) for key, share in assigned(COOPERATIVE, quiet).items()} == before
+@given(rng=randoms)
+def test_shares_are_even_where_all_want_the_same_and_stay_where_they_are(assignor, rng):
+    """Range shares each topic out evenly, the others all of them."""
+    for group, _ in rebalances(rng, assignor, alike=True):
+        quiet, given_out = settled(assignor, group)
+        sizes = [len(share) for share in given_out.values()]
+        assert max(sizes) - min(sizes) <= (len(quiet.counts) if assignor == "range" else 1)
+        if assignor == COOPERATIVE:
+            before = {one.member_id: set(one.subscription.owned) for one in quiet.members}
+            assert {key: set(share) for key, share in given_out.items()} == before
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import json
 import time
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,12 +21,8 @@ from loadtest.workers.worker import LoadWorker
 
 
 def member(name: str) -> MemberConfig:
-    times = dict.fromkeys(
-        ("session_timeout_ms", "heartbeat_interval_ms", "max_poll_interval_ms"), 1_000
-    )
-    return MemberConfig(
-        name, "g", "static", name, ("orders",), "range", commit_interval_ms=1_000, **times
-    )
+    times = (1_000, 1_000, 1_000, 1_000)
+    return MemberConfig(name, "g", "static", name, ("orders",), "range", *times)
 
 
 CONFIGS = ClientConfigs((member("a"), member("b")), (ProducerConfig("p", "orders", 5.0),))
@@ -135,9 +132,8 @@ class Load:
 
 @pytest.fixture
 def load(tmp_path: Path) -> Iterator[Load]:
-    load = Load(tmp_path)
-    yield load
-    load.close()
+    with closing(Load(tmp_path)) as load:
+        yield load
 
 
 def test_a_client_is_leased_once_over_all_workers_with_all_that_it_needs(load: Load) -> None:
@@ -254,36 +250,32 @@ def test_a_lost_worker_fails_its_commands_at_once_and_its_members_are_killed(loa
     assert len(load.of("killed")) == 1
 
 
-@pytest.mark.parametrize("ended", [False, True])
-def test_a_duplicate_that_runs_is_killed_with_the_worker_that_ran_it(
-    load: Load, ended: bool
-) -> None:
+LIVES = {
+    "never ran": ((), "stopped", []),
+    "was closed": (("created a", "closed a"), "stopped", []),
+    "was fenced": (("created a", "fenced a"), "fenced", []),
+    "runs, and its duplicate": (("created a", "created dup"), "killed", ["a", "a.duplicate"]),
+    "runs, its duplicate was killed": (
+        ("created a", "created dup", "killed dup"), "killed", ["a", "a.duplicate"]
+    ),
+}  # fmt: skip
+"""What a member was seen to do, what it is without its worker, and whose end the history has."""
+
+
+@pytest.mark.parametrize("life", LIVES)
+def test_who_runs_is_killed_with_its_worker_once(load: Load, life: str) -> None:
+    events, state, killed = LIVES[life]
     load.workers[0].lease("static")
-    for name in ("a", "a.duplicate"):
-        load.histories[0].write("created", member=name)
-    if ended:
-        load.histories[0].write("killed", member="a.duplicate")
-    load.await_lines(1 if ended else 2, "killed" if ended else "created")
+    for event, name in map(str.split, events):
+        load.histories[0].write(event, member={"dup": "a.duplicate"}.get(name, name))
+    if events:
+        last, _ = events[-1].split()
+        load.await_lines(sum(event.startswith(last) for event in events), last)
     load.lose("host_0")
     for _ in range(2):
         load.master.close()
-    assert sorted(line["member"] for line in load.of("killed")) == ["a", "a.duplicate"]
-
-
-@pytest.mark.parametrize(
-    ("events", "state"), [((), "stopped"), (("closed",), "stopped"), (("fenced",), "fenced")]
-)
-def test_a_member_that_did_not_run_is_not_killed_with_its_worker(
-    load: Load, events: tuple[str, ...], state: str
-) -> None:
-    load.workers[0].lease("static")
-    for event in ("created", *events) if events else ():
-        load.histories[0].write(event, member="a")
-    gevent.sleep(0.5)
-    load.lose("host_0")
-    load.master.close()
     assert load.master.members()[0]["state"] == state
-    assert load.of("killed") == []
+    assert sorted(line["member"] for line in load.of("killed")) == killed
 
 
 def test_members_of_a_worker_that_does_not_answer_are_unknown(
