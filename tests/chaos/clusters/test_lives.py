@@ -115,7 +115,12 @@ def lived(version: str, coordinator: str, folder: Path) -> Life:
 
 @pytest.mark.parametrize(
     ("version", "coordinator"),
-    [("2.4.1", "scala"), ("3.2.3", "scala"), ("3.9.1", "scala"), ("3.9.1", "java")],
+    [
+        ("2.4.1", "scala"),
+        pytest.param("3.2.3", "scala", marks=pytest.mark.long),  # what 2.4 and 3.9 have
+        ("3.9.1", "scala"),
+        ("3.9.1", "java"),
+    ],
 )
 def test_a_life_and_what_it_leaves(
     version: str, coordinator: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
