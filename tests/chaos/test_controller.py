@@ -173,7 +173,7 @@ def test_an_abort_or_stop_heals_what_is_open_and_starts_nothing_new(run, load, e
     load.lost.add("static-3")  # so that nobody sees it come back before the wait is given up
     outcome = run.meanwhile(
         experiment(LONG, later),
-        lambda: run.path.exists() and run.entries("injected"),
+        lambda: run.entries("injected"),
         lambda: run.controller.abort(aborted) if aborted else run.controller.stop(),
     )
     assert outcome == Outcome(aborted, None, ())
@@ -188,7 +188,7 @@ def test_an_abort_or_stop_heals_what_is_open_and_starts_nothing_new(run, load, e
 def test_a_stop_after_the_last_fault_ends_the_waiting_and_nothing_else(run, load, experiment):
     outcome = run.meanwhile(
         experiment(ONE, impact="1m", recovery="1m"),
-        lambda: run.path.exists() and run.entries("verified"),
+        lambda: run.entries("verified"),
         lambda: run.controller.stop(),  # noqa: PLW0108 (there is none before the run)
     )
     assert outcome == GOOD
@@ -200,7 +200,7 @@ def test_a_stop_after_the_last_fault_ends_the_waiting_and_nothing_else(run, load
 def test_an_abort_ends_a_recovery_and_one_before_the_start_ends_all(run, load, experiment):
     outcome = run.meanwhile(
         experiment(recovery="1m"),
-        lambda: run.path.exists() and len(run.entries("phase")) == 2,
+        lambda: len(run.entries("phase")) == 2,
         lambda: run.controller.abort("SIGINT"),
     )
     assert (outcome, run.said_to_end) == (Outcome("SIGINT", None, ()), [])
@@ -239,7 +239,7 @@ def test_a_fault_that_breaks_down_is_healed_and_surfaces(run, load, experiment, 
 def test_the_end_of_the_load_process_ends_the_run(run, load, experiment, faults):
     outcome = run.meanwhile(
         experiment(*faults, impact="1m"),
-        lambda: run.path.exists() and run.entries("injected" if faults else "phase"),
+        lambda: run.entries("injected" if faults else "phase"),
         load.die,
     )
     assert isinstance(outcome.error, LoadGoneError)

@@ -56,22 +56,15 @@ def is_waiting(run):
 def test_an_abort_ends_the_wait_for_a_role(run, experiment):
     run.cluster.answers_from_call = 10_000
     began = time.monotonic()
-    outcome = run.meanwhile(
-        experiment(LONG_PAUSE),
-        lambda: run.path.exists() and run.entries("phase"),
-        lambda: run.controller.abort("SIGTERM"),
-    )
+    outcome = run.aborted(experiment(LONG_PAUSE), lambda: run.entries("phase"))
     assert time.monotonic() - began < 10
     assert outcome.aborted == "SIGTERM"
     assert run.cluster.calls == []
 
 
 def test_an_abort_brings_every_broker_back(run, experiment):
-    outcome = run.meanwhile(
-        experiment(LONG_STOP, LONG_PAUSE.replace("controller", "{brokers: [2]}")),
-        lambda: run.path.exists() and len(run.entries("injected")) == 3,
-        lambda: run.controller.abort("SIGTERM"),
-    )
+    pause = LONG_PAUSE.replace("controller", "{brokers: [2]}")
+    outcome = run.aborted(experiment(LONG_STOP, pause), lambda: len(run.entries("injected")) == 3)
     assert outcome == Outcome("SIGTERM", None, ())
     assert sorted(run.cluster.calls[3:]) == [("resume", 2), ("start", 1), ("start", 3)]
     assert run.cluster.in_sync(run.cluster.brokers[0].address) == {1, 2, 3}
@@ -79,9 +72,7 @@ def test_an_abort_brings_every_broker_back(run, experiment):
 
 def test_brokers_come_back_though_the_load_process_is_gone(run, load, experiment):
     outcome = run.meanwhile(
-        experiment(LONG_STOP),
-        lambda: run.path.exists() and len(run.entries("injected")) == 2,
-        load.die,
+        experiment(LONG_STOP), lambda: len(run.entries("injected")) == 2, load.die
     )
     assert isinstance(outcome.error, LoadGoneError)
     assert outcome.unhealed == ()
@@ -127,11 +118,7 @@ def test_a_waiting_fault_hits_the_broker_that_has_the_role_afterwards(run, exper
 
 def test_an_abort_ends_the_wait_for_a_broker(run, experiment):
     comes_second(run, ("pause", 1))
-    run.meanwhile(
-        experiment(LONG_PAUSE, KILL),
-        lambda: is_waiting(run),
-        lambda: run.controller.abort("SIGTERM"),
-    )
+    run.aborted(experiment(LONG_PAUSE, KILL), lambda: is_waiting(run))
     assert run.cluster.calls == [("pause", 1), ("resume", 1)]
     assert run.events("f2.1") == []
 
@@ -198,14 +185,10 @@ def test_the_end_of_the_run_does_not_wait_for_an_answer_that_does_not_come(
 
     what = "static_members" if instances == "all" else "remove_members"
     monkeypatch.setattr(f"chaos.fault_context.{what}", hang)
-    began = time.monotonic()
     try:
-        outcome = run.meanwhile(
-            experiment(REMOVE % instances), asked.is_set, lambda: run.controller.abort("SIGTERM")
-        )
+        outcome = run.aborted(experiment(REMOVE % instances), asked.is_set)
     finally:
         over.set()
-    assert time.monotonic() - began < 10
     assert (outcome.aborted, outcome.unhealed) == ("SIGTERM", ())
     assert isinstance(outcome.error, UnreachableError)
 

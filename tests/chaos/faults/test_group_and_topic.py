@@ -47,10 +47,8 @@ def test_an_answer_that_sends_the_client_away_is_no_service(run, load, experimen
     for name in ("static-0", "static-1", "static-2", "static-3"):
         load.silence(name)
     load.log.request("static-0", "HEARTBEAT", error=Error.NOT_COORDINATOR)
-    one = experiment(MOVE % ", to: 1")
-    began = lambda: run.entries("injected") if run.path.exists() else []
     refuse = lambda: load.log.request("static-0", "HEARTBEAT", error=Error.NOT_COORDINATOR)
-    run.meanwhile(one, began, refuse)
+    run.meanwhile(experiment(MOVE % ", to: 1"), lambda: run.entries("injected"), refuse)
     assert verified(run)[0] is False
 
 

@@ -50,17 +50,24 @@ def texts_in(folder):
     return [file.read_bytes() for file in folder.rglob("*") if file.is_file()]
 
 
-def test_tls_to_the_brokers_and_sasl_through(secured, orders, tmp_path):
+@pytest.fixture(scope="module")
+def running(secured, tmp_path_factory):
+    """A tap that speaks TLS with a broker to which clients log in."""
+    folder = tmp_path_factory.mktemp("tls") / "tap"
+    settings = tap.TapSettings({1: secured.at("SASL_SSL")}, folder, tls(secured.authority.ca))
+    with tap.running(settings) as running:
+        yield running
+
+
+def test_tls_to_the_brokers_and_sasl_through(secured, orders, running):
     """PLAIN, which tells the password. Other mechanisms go through whole runs."""
     user, password = "alice", secured.password
-    settings = tap.TapSettings({1: secured.at("SASL_SSL")}, tmp_path, tls(secured.authority.ca))
     login = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN",
              "sasl.username": user, "sasl.password": password}  # fmt: skip
-    with tap.running(settings) as running:
-        consume(running.bootstrap, orders, "plain", login)
-    assert log_of(tmp_path).count(COMPLETED) > 4
-    assert '"securityProtocol":"SASL_SSL"' in log_of(tmp_path)
-    for text in texts_in(tmp_path):
+    consume(running.bootstrap, orders, "plain", login)
+    assert log_of(running.folder).count(COMPLETED) > 4
+    assert '"securityProtocol":"SASL_SSL"' in log_of(running.folder)
+    for text in texts_in(running.folder):
         assert password.encode() not in text
         assert user.encode() not in text
 
@@ -97,13 +104,11 @@ def test_files_that_are_no_certificates(tmp_path):
         pass
 
 
-def test_handshake_v0_is_refused_clearly(secured, tmp_path):
+def test_handshake_v0_is_refused_clearly(running):
     """After v0, tokens come without headers: the tap could not tell them from requests."""
-    settings = tap.TapSettings({1: secured.at("SASL_SSL")}, tmp_path, tls(secured.authority.ca))
-    with tap.running(settings) as running, connected_to(running) as connection:
+    with connected_to(running) as connection:
         body = struct.pack(">hhih", 17, 0, 5, -1) + struct.pack(">h", 5) + b"PLAIN"
         connection.sendall(struct.pack(">i", len(body)) + body)
         size, correlation_id, error = struct.unpack(">iih", connection.recv(10))
-    assert (correlation_id, error) == (5, Error.UNSUPPORTED_VERSION)
-    assert size == 10
-    assert "SaslHandshake v0 is not supported" in (tmp_path / "tap.log").read_text()
+    assert (size, correlation_id, error) == (10, 5, Error.UNSUPPORTED_VERSION)
+    assert "SaslHandshake v0 is not supported" in (running.folder / "tap.log").read_text()
