@@ -10,7 +10,7 @@ import pytest
 
 from chaos.cluster_view import ClusterView
 from chaos.clusters import ClusterError, image
-from chaos.clusters.clock import FILE, LIBRARY, Clock
+from chaos.clusters.clock import FILE, LIBRARY, Clock, Reading
 from chaos.clusters.docker import DockerCluster
 from chaos.clusters.image import require_library
 from chaos.clusters.interface import BrokerInfo
@@ -18,12 +18,27 @@ from chaos.clusters.process import ProcessCluster
 from scenarios.faults import Fault
 from tests.chaos.clusters.clients import create_topic, member
 from tests.chaos.faults.on_brokers import fault_of
-from tests.chaos.line_clock import FakeClock
 
 WITHOUT = "groupquake/test:without-clock"
-
-
 SKEW = "fault: clock.skew, lasts: 5s, by: %s"
+
+
+class FakeClock:
+    """Shows what it is set to, unless `shows` has something else; it is always off by a zone."""
+
+    def __init__(self) -> None:
+        self.shows: dict[int, int | None] = {}
+        self.always_ms = 0
+        self._by_ms = 0
+
+    def set_off(self, by_ms: int) -> None:
+        self._by_ms = by_ms
+
+    def read(self) -> Reading | None:
+        shown_ms = self.shows.get(self._by_ms, self._by_ms)
+        if shown_ms is None:
+            return None
+        return Reading(self.always_ms + shown_ms - 4, self.always_ms + shown_ms + 7)
 
 
 @pytest.fixture
