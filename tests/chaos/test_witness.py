@@ -236,32 +236,6 @@ def test_a_client_cannot_write_the_time(log, witness):
     assert witness.latest("a") is None
 
 
-def test_a_request_may_be_written_as_text(tmp_path: Path):
-    """The request log until 2.7; the line is of a broker of 2.4.1."""
-    log = tmp_path / "group.log"
-    member_id = "static-1-25a7834b-74e6-4848-bc2e-4f5ee3c9e1a6"
-    buffer = "java.nio.HeapByteBuffer[pos=0 lim=34 cap=34]"
-    log.write_text(
-        "2026-11-21 09:15:05,123 data-plane-kafka-network-thread-1-ListenerName(PLAINTEXT)"
-        "-PLAINTEXT-1 DEBUG Completed request:RequestHeader(apiKey=SYNC_GROUP, apiVersion=3,"
-        " clientId=static-1, correlationId=5) -- {group_id=static,generation_id=4,"
-        f"member_id={member_id},group_instance_id=static-1,"
-        f"assignments=[{{member_id={member_id},assignment={buffer}}}]}},"
-        f"response:{{throttle_time_ms=0,error_code=0,assignment={buffer}}} from connection"
-        " 127.0.0.1:25763-127.0.0.1:39002-9;totalTime:365.046,requestQueueTime:18.829,"
-        "localTime:5.316,remoteTime:333.473,throttleTime:0.021,responseQueueTime:6.648,"
-        "sendTime:0.756,securityProtocol:PLAINTEXT,principal:User:ANONYMOUS,listener:PLAINTEXT"
-        " (kafka.request.logger)\n"
-    )
-    witness = Witness({1: log})
-    witness.poll()
-    synced = witness.latest("static-1", 0, "SYNC_GROUP", Error.NONE)
-    assert (synced.api, synced.group, synced.instance_id) == ("SYNC_GROUP", "static", "static-1")
-    assert synced.completed_ms == 1795252505123
-    assert synced.arrived_ms == pytest.approx(1795252505124 - 365.046)
-    assert witness.leader("static") == "static-1"
-
-
 def test_a_clock_that_is_set_off_moves_no_request(log, witness):
     with log.path.open("a") as file:
         for number, (at_ms, off_ms) in enumerate([(0, 0), (1_000, 3_000), (2_000, -3_000)], 1):
