@@ -59,7 +59,7 @@ SHARING = {
     "tests/loadtest/test_": "one broker",
     "tests/loadtest/wire/test_real_broker.py": "one broker",
     "tests/reports/": "Spark",
-    "tests/chaos/tap/test_rules.py": "the tap's broker",
+    "tests/chaos/tap/test_r": "the tap's broker",
     "tests/chaos/tap/test_tls_and_sasl.py": "the tap's broker",
     "tests/groupquake/test_access.py": "a secured broker",
     "tests/groupquake/test_secured.py": "a secured broker",

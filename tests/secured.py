@@ -41,7 +41,9 @@ class Secured(ProcessCluster):
     On the others a user may do what an ACL allows; `alice` is the user of each mechanism.
     """
 
-    def __init__(self, folder: Path, brokers: int = 1, version: str = "4.3.0") -> None:
+    def __init__(
+        self, folder: Path, brokers: int = 1, version: str = "4.3.0", **more: str | int
+    ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.authority = Authority(folder)
         self.password = secrets.token_hex(12)
@@ -72,6 +74,7 @@ class Secured(ProcessCluster):
             "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
             "super.users": "User:ANONYMOUS",
             "group.initial.rebalance.delay.ms": 1000,
+            **more,
         }  # fmt: skip
         super().__init__(
             f"secured-{folder.name}", folder / "brokers", brokers=brokers, version=version,

@@ -2,7 +2,7 @@
 
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
@@ -143,9 +143,8 @@ class FakeCluster:
         self._by_id[broker_id].end_connections()
 
     def coordinator(self, group: str, address: str | None = None) -> int:
-        up = {broker.port for broker in self._by_id.values() if broker.is_up}
-        if address is not None and int(address.rpartition(":")[2]) not in up:
-            raise ChaosError(f"no broker answers at {address}")
+        if address is not None:
+            self._asked(address)
         return self.coordinates.get(group, 1)
 
     def move_coordinator(self, group: str, to: int | None) -> int:
@@ -171,16 +170,18 @@ class FakeCluster:
         self.topics[topic] = to
 
     def partitions(self, address: str, topic: str) -> int:
-        port = int(address.rpartition(":")[2])
-        up = {broker.port: number for number, broker in self._by_id.items() if broker.is_up}
-        if up.get(port) in self.mute | {None}:
-            raise ChaosError(f"no broker answers at 127.0.0.1:{port}")
-        return self.behind.get(up[port], self.topics.get(topic, 0))
+        asked = self._asked(address, self.mute)
+        return self.behind.get(asked, self.topics.get(topic, 0))
 
     def in_sync(self, address: str) -> frozenset[int]:
-        port = int(address.rpartition(":")[2])
+        asked = self._asked(address, self.mute)
         up = {number for number, broker in self._by_id.items() if broker.is_up}
-        if not any(self._by_id[number].port == port for number in up - self.mute):
-            raise ChaosError(f"no broker answers at 127.0.0.1:{port}")
-        asked = next(number for number in up if self._by_id[number].port == port)
         return frozenset(up - self.lagging - self.seen_lagging.get(asked, set()))
+
+    def _asked(self, address: str, but: Collection[int] = ()) -> int:
+        """The broker that answers at an address."""
+        port = int(address.rpartition(":")[2])
+        for number, broker in self._by_id.items():
+            if broker.is_up and broker.port == port and number not in but:
+                return number
+        raise ChaosError(f"no broker answers at {address}")

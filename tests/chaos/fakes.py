@@ -21,11 +21,13 @@ TOKEN = "of this test"
 COORDINATOR_THREAD = "group-coordinator-event-processor-1"
 
 
-def until(condition: Callable[[], Any], within_s: float = 60) -> None:
+def until(condition: Callable[[], Any], within_s: float = 60) -> Any:
+    """Return what a condition returns, once it holds."""
     deadline = time.monotonic() + within_s
-    while not condition():
+    while not (found := condition()):
         assert time.monotonic() < deadline, condition
         time.sleep(0.005)
+    return found
 
 
 def request_text(

@@ -54,7 +54,9 @@ class Run:
         with journal, controller.watching():
             return controller.run()
 
-    def meanwhile(self, experiment: Experiment, when: Callable[[], Any], do: Callable[[], Any]):
+    def meanwhile(
+        self, experiment: Experiment, when: Callable[[], Any], do: Callable[[], Any]
+    ) -> Outcome:
         """Run, and do something as soon as a condition holds."""
 
         def wait() -> None:
@@ -68,8 +70,13 @@ class Run:
         finally:
             thread.join()
 
+    def aborted(self, experiment: Experiment, when: Callable[[], Any]) -> Outcome:
+        """Run, and abort as soon as a condition holds."""
+        return self.meanwhile(experiment, when, lambda: self.controller.abort("SIGTERM"))
+
     def entries(self, event: str) -> list[dict[str, Any]]:
-        return [dict(entry) for entry in read(self.path) if entry["event"] == event]
+        written = read(self.path) if self.path.exists() else ()
+        return [dict(entry) for entry in written if entry["event"] == event]
 
     def events(self, fault_id: str) -> list[str]:
         return [e["event"] for e in read(self.path) if e.get("fault_id") == fault_id]

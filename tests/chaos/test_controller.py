@@ -1,23 +1,19 @@
-import os
 import re
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from chaos.controller import Controller, Outcome
 from chaos.errors import LoadGoneError, TargetError
-from chaos.fault_runner import heal
-from chaos.journal import Journal, open_faults, read
+from chaos.journal import open_faults, read
 from chaos.members import Members
-from scenarios import Experiment
 from scenarios.faults.member import MemberRestart
-from tests.chaos.fakes import FakeLoad, until
+from tests.chaos.fakes import until
 from tests.chaos.run import GOOD, Run
 from tests.other_thread import signal_other_thread
 
@@ -28,6 +24,7 @@ ALL = "{fault: member.restart, target: all, group: mixed, at: 0s, down_for: 150m
 
 
 def test_a_restart_is_written_down_witnessed_and_healed(run, load, experiment):
+    """It lasts longer than the impact phase, which waits for it."""
     assert run.of(experiment(ONE)) == GOOD
     assert [entry["event"] for entry in read(run.path)] == [
         *("phase", "intent", "injected", "healed", "verified", "phase")
@@ -57,6 +54,7 @@ def test_a_restart_is_written_down_witnessed_and_healed(run, load, experiment):
     assert load.order("start", "static-3") - load.order("stop", "static-3") >= 0.15
     assert load.is_up("static-3")
     assert [line.split(":")[0] for line in run.progress] == 3 * ["f1.1 member.restart static-3"]
+    assert run.said_to_end == [len(read(run.path))], "once, in the recovery, after the last fault"
 
 
 def test_the_intent_is_on_disk_before_the_member_is_stopped(run, load, experiment, monkeypatch):
@@ -85,13 +83,13 @@ def test_a_bounce_takes_one_member_after_the_other_however_long_each_takes(run, 
 
 def test_a_step_is_not_early(run, load, experiment):
     fault = (
-        "{fault: group.bounce, target: all, group: mixed, at: 0s, down_for: 100ms, every: 300ms}"
+        "{fault: group.bounce, target: all, group: mixed, at: 0s, down_for: 100ms, every: 200ms}"
     )
     began = time.monotonic()
     run.of(experiment(fault))
     stops = [at - began for do, _, at in load.orders if do == "stop"]
-    assert stops[1] >= 0.3
-    assert stops[2] >= 0.6
+    assert stops[1] >= 0.2
+    assert stops[2] >= 0.4
 
 
 @pytest.fixture
@@ -134,7 +132,7 @@ def test_the_leader_is_looked_up_when_the_fault_fires(run, load, experiment):
     assert load.ordered("stop") == ["static-0", "static-2"]
 
 
-def test_a_selector_without_a_match_fails_the_run_and_says_so(run, load, experiment):
+def test_a_selector_without_a_match_fails_the_run_unless_that_is_allowed(run, load, experiment):
     load.log.empty("static", generation=2)
     outcome = run.of(experiment(LEADER, ONE.replace("at: 10ms", "at: 1m")))
     assert isinstance(outcome.error, TargetError)
@@ -142,14 +140,11 @@ def test_a_selector_without_a_match_fails_the_run_and_says_so(run, load, experim
     assert run.entries("failed")[0]["error"] == str(outcome.error)
     assert [entry["phase"] for entry in run.entries("phase")] == ["impact"]
     assert load.orders == []
-
-
-def test_a_selector_without_a_match_is_passed_over_if_that_is_allowed(run, load, experiment):
-    load.log.empty("static", generation=2)
+    second = Run(load, run.cluster, run.path.with_name("second.jsonl"))
     allowed = LEADER.replace("at: 0s", "at: 0s, allow_empty: true")
-    assert run.of(experiment(allowed, ONE)) == GOOD
+    assert second.of(experiment(allowed, ONE)) == GOOD
     assert load.ordered("stop") == ["static-3"]
-    assert any("leader-member-of: static matches no member" in line for line in run.progress)
+    assert any("leader-member-of: static matches no member" in line for line in second.progress)
 
 
 @pytest.mark.parametrize("trouble", ["lost", "unassigned"])
@@ -168,20 +163,8 @@ def test_the_phases_last_as_long_as_the_experiment_says(run, experiment):
     began = time.monotonic()
     assert run.of(experiment(late, impact="400ms", recovery="200ms")) == GOOD
     assert time.monotonic() - began >= 0.7
-    impact, recovery = run.entries("phase")
-    assert (impact["phase"], recovery["phase"]) == ("impact", "recovery")
-    assert recovery["at_ms"] - impact["at_ms"] >= 499  # 400 ms from the first fault's start
-
-
-def test_the_impact_lasts_until_every_fault_is_through(run, experiment):
-    assert run.of(experiment(ONE, impact="1ms")) == GOOD
-    assert read(run.path)[-1]["phase"] == "recovery"
-    assert run.events("f1.1") == ["intent", "injected", "healed", "verified"]
-
-
-def test_what_comes_next_may_start_before_the_end_but_not_with_faults_under_way(run, experiment):
-    assert run.of(experiment(ONE, impact="1ms")) == GOOD
-    assert run.said_to_end == [len(read(run.path))], "once, in the recovery, after the last fault"
+    impact, recovery = (entry["at_ms"] for entry in run.entries("phase"))
+    assert recovery - impact >= 499  # 400 ms from the first fault's start
 
 
 @pytest.mark.parametrize("aborted", ["SIGTERM", None])
@@ -190,7 +173,7 @@ def test_an_abort_or_stop_heals_what_is_open_and_starts_nothing_new(run, load, e
     load.lost.add("static-3")  # so that nobody sees it come back before the wait is given up
     outcome = run.meanwhile(
         experiment(LONG, later),
-        lambda: run.path.exists() and run.entries("injected"),
+        lambda: run.entries("injected"),
         lambda: run.controller.abort(aborted) if aborted else run.controller.stop(),
     )
     assert outcome == Outcome(aborted, None, ())
@@ -205,7 +188,7 @@ def test_an_abort_or_stop_heals_what_is_open_and_starts_nothing_new(run, load, e
 def test_a_stop_after_the_last_fault_ends_the_waiting_and_nothing_else(run, load, experiment):
     outcome = run.meanwhile(
         experiment(ONE, impact="1m", recovery="1m"),
-        lambda: run.path.exists() and run.entries("verified"),
+        lambda: run.entries("verified"),
         lambda: run.controller.stop(),  # noqa: PLW0108 (there is none before the run)
     )
     assert outcome == GOOD
@@ -217,7 +200,7 @@ def test_a_stop_after_the_last_fault_ends_the_waiting_and_nothing_else(run, load
 def test_an_abort_ends_a_recovery_and_one_before_the_start_ends_all(run, load, experiment):
     outcome = run.meanwhile(
         experiment(recovery="1m"),
-        lambda: run.path.exists() and len(run.entries("phase")) == 2,
+        lambda: len(run.entries("phase")) == 2,
         lambda: run.controller.abort("SIGINT"),
     )
     assert (outcome, run.said_to_end) == (Outcome("SIGINT", None, ()), [])
@@ -256,7 +239,7 @@ def test_a_fault_that_breaks_down_is_healed_and_surfaces(run, load, experiment, 
 def test_the_end_of_the_load_process_ends_the_run(run, load, experiment, faults):
     outcome = run.meanwhile(
         experiment(*faults, impact="1m"),
-        lambda: run.path.exists() and run.entries("injected" if faults else "phase"),
+        lambda: run.entries("injected" if faults else "phase"),
         load.die,
     )
     assert isinstance(outcome.error, LoadGoneError)
@@ -272,7 +255,6 @@ LOST = {"event": "worker_lost", "at_ms": 5.0, "worker": "worker-1", "members": [
 def test_a_fault_on_a_member_that_is_gone_with_its_worker_fails_and_the_run_goes_on(
     run, load, experiment
 ):
-    run.tell(**LOST)
     load.gone = {"static-3"}
     rest = "{fault: member.restart, target: {names: [lone]}, at: 200ms, down_for: 150ms}"
     assert run.of(experiment(ONE, rest)) == GOOD
@@ -282,39 +264,33 @@ def test_a_fault_on_a_member_that_is_gone_with_its_worker_fails_and_the_run_goes
     [healed] = [one for one in run.entries("healed") if one["fault_id"] == "f1.1"]
     assert healed["healed"], "nothing is left broken"
     assert [one["fault_id"] for one in run.entries("verified")] == ["f2.1"]
-    [lost] = run.entries("worker_lost")
-    assert (lost["worker"], lost["members"], lost["seen_at_ms"]) == ("worker-1", ["static-3"], 5.0)
 
 
-def test_a_worker_that_is_lost_before_the_run_is_journalled_and_told(run, experiment):
+def test_what_goes_of_the_load_by_itself_is_journalled_and_told_and_the_run_goes_on(
+    run, experiment
+):
+    how = "exit code 1; last in members/lone.log: 'x'"
+    said = {"member": "lone", "group": "alone", "error": how, "exit_code": 1}
     run.tell(**{**LOST, "worker": "worker-2", "members": []})
+    run.tell(at_ms=5.0, event="error", member="lone", error='"ended"')
     controller, journal = run.controller_of(experiment(ONE))
     with journal, controller.watching():
         until(lambda: run.entries("worker_lost"))
         assert not controller.lost.is_set(), "it had no members"
         run.tell(**LOST)
-        assert controller.lost.wait(60)
-    assert controller.losses == ["worker lost: worker-1, with static-3"]
-    assert [one["worker"] for one in run.entries("worker_lost")] == ["worker-2", "worker-1"]
-
-
-def test_a_member_that_ends_by_itself_is_journalled_and_told_and_the_run_goes_on(run, experiment):
-    said = {
-        "member": "lone",
-        "group": "alone",
-        "error": "exit code 1; last in members/lone.log: 'x'",
-    }
-    run.tell(at_ms=5.0, event="error", member="lone", error='"ended"')
-    run.tell(at_ms=6.0, event="ended", kind="static", **said, exit_code=1)
-    controller, journal = run.controller_of(experiment(ONE))
-    with journal, controller.watching():
+        run.tell(at_ms=6.0, event="ended", kind="static", **said)
         assert controller.lost.wait(60)
         assert controller.run() == GOOD
         run.tell(at_ms=7.0, event="ended", member="static-2", group="static", error="at the end")
-    [first, last] = run.entries("ended")
-    assert {**first, **said, "seen_at_ms": 6.0, "exit_code": 1} == first
+    empty, lost = run.entries("worker_lost")
+    assert (empty["worker"], empty["members"]) == ("worker-2", [])
+    assert {**lost, "worker": "worker-1", "members": ["static-3"], "seen_at_ms": 5.0} == lost
+    first, last = run.entries("ended")
+    assert {**first, **said, "seen_at_ms": 6.0} == first
     assert last["member"] == "static-2"
-    assert controller.losses == [f"lone: {said['error']}", "static-2: at the end"]
+    assert controller.losses == [
+        *("worker lost: worker-1, with static-3", f"lone: {how}", "static-2: at the end")
+    ]
     assert set(controller.losses) <= set(run.progress)
 
 
@@ -343,48 +319,23 @@ def test_a_missing_load_process_is_reported(run, load, experiment):
     assert run.entries("intent") == []
 
 
-class Child:
-    """A controller in a process of its own, whose only fault lasts a minute."""
-
-    def __init__(self, load: FakeLoad, experiment: Experiment, path: Path) -> None:
-        file = path.with_name("long.yaml")
-        file.write_text(experiment.dump())
-        self.process = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "tests.chaos.run_controller"),
-                *(str(load.port), str(load.log.path), str(file), str(path)),
-            ],
-            cwd=Path(__file__).parents[2],
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
-    def end(self, how: signal.Signals, send: Callable[..., None] = os.kill) -> str:
-        """Send a signal once the fault is injected, and return what was said."""
-        with self.process:
-            assert self.process.stdout is not None
-            assert self.process.stdout.readline() == "f1.1 member.restart static-3: injected\n"
-            sent = time.monotonic()
-            send(self.process.pid, how)
-            said = self.process.stdout.read()
-        assert time.monotonic() - sent < 50, "the fault was to last for a minute"
-        return said
-
-
-@pytest.mark.parametrize("send", [os.kill, signal_other_thread])
-def test_ctrl_c_heals_at_once_whichever_thread_gets_it(send, load, experiment, tmp_path):
-    child = Child(load, experiment(LONG, impact="1m"), tmp_path / "journal.jsonl")
-    said = child.end(signal.SIGINT, send)
-    assert said.splitlines()[-1] == "Outcome(aborted='SIGINT', error=None, unhealed=())"
-    assert child.process.returncode == 0
+def test_ctrl_c_heals_at_once_though_another_thread_gets_the_signal(load, experiment, tmp_path):
+    """A process of its own: its main thread waits in `run` for a fault that lasts a minute."""
+    file = tmp_path / "long.yaml"
+    file.write_text(experiment(LONG, impact="1m").dump())
+    arguments = [str(load.port), str(load.log.path), str(file), str(tmp_path / "journal.jsonl")]
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.chaos.run_controller", *arguments],
+        cwd=Path(__file__).parents[2],
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "f1.1 member.restart static-3: injected\n"
+        sent = time.monotonic()
+        signal_other_thread(process.pid, signal.SIGINT)
+        *_, last = process.stdout.read().splitlines()
+    assert time.monotonic() - sent < 50, "the fault was to last for a minute"
+    assert last == "Outcome(aborted='SIGINT', error=None, unhealed=())"
+    assert process.returncode == 0
     assert load.ordered("start") == ["static-3"]
-
-
-def test_after_a_kill_the_journal_alone_is_enough_to_heal(load, experiment, tmp_path):
-    path = tmp_path / "journal.jsonl"
-    Child(load, experiment(LONG), path).end(signal.SIGKILL)
-    assert load.ordered("start") == []
-    gone = "nothing to undo: the load process is gone, and its members with it"
-    with Journal(path) as journal:
-        assert heal(journal) == (("f1.1", True, gone),)
-        assert heal(journal) == ()

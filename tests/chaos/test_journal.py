@@ -96,14 +96,11 @@ def test_a_line_that_is_no_entry_is_an_error_at_its_place(path):
             open_faults(read(path))
 
 
-def test_no_journal_is_an_error(path):
+def test_a_journal_that_is_not_there_or_of_an_active_run_is_an_error(path):
     with pytest.raises(ChaosError, match="cannot be read"):
         read(path)
     with pytest.raises(ChaosError, match="cannot be opened"):
         Journal(path / "deeper")
-
-
-def test_the_journal_of_an_active_run_is_locked(path):
     with Journal(path), pytest.raises(ChaosError, match="its run still goes on"):
         Journal(path)
     Journal(path).close()
@@ -156,34 +153,16 @@ def test_a_full_disk_takes_what_happens_until_all_is_healed(tmp_path):
         assert os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize > 3.8 * (1 << 20)
 
 
-def intend(path, **undo) -> None:
+def test_a_journal_alone_is_enough_to_heal_what_somebody_knows_how_to_undo(path):
+    restart = {"do": "start", "member": "static-3"}
     with Journal(path) as journal:
-        journal.write("intent", fault_id="f1.1", kind="recoverable", undo=undo)
-
-
-def heal(path):
-    with Journal(path) as journal:
-        return fault_runner.heal(journal)
-
-
-def test_a_load_process_that_died_too_leaves_nothing_to_undo(path):
-    with Journal(path) as journal:
-        for number in (1, 2):
-            undo = {"do": "start", "member": "static-3"}
+        for number, undo in enumerate((restart, None, {"do": "tc"}, restart), 1):
             journal.write("intent", fault_id=f"f1.{number}", kind="recoverable", undo=undo)
-    results = heal(path)
-    assert [(result.fault_id, result.healed) for result in results] == [
-        ("f1.2", True),
-        ("f1.1", True),
-    ]
-    assert results[0].how == ("nothing to undo: the load process is gone, and its members with it")
-    assert open_faults(read(path)) == ()
-
-
-def test_what_nobody_knows_how_to_undo_stays_open(path):
-    with Journal(path) as journal:
-        journal.write("intent", fault_id="f1.1", kind="recoverable")
-        journal.write("intent", fault_id="f1.2", kind="recoverable", undo={"do": "tc"})
-    for healed in heal(path):
+        last, unknown, none, first = fault_runner.heal(journal)
+    gone = "nothing to undo: the load process is gone, and its members with it"
+    assert (last, first) == (("f1.4", True, gone), ("f1.1", True, gone))
+    for healed in (unknown, none):
         assert (healed.healed, "does not know how to undo" in healed.how) == (False, True)
-    assert len(open_faults(read(path))) == 2
+    assert [entry["fault_id"] for entry in open_faults(read(path))] == ["f1.2", "f1.3"]
+    with Journal(path) as journal:
+        assert [healed.fault_id for healed in fault_runner.heal(journal)] == ["f1.3", "f1.2"]

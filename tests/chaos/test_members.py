@@ -66,19 +66,15 @@ def test_a_load_process_that_hangs_is_reported():
             members.order("stop", "lone")
 
 
-def test_the_end_of_the_load_process_is_noticed_at_once(load, members):
+def test_the_end_of_the_load_process_is_noticed_at_once_and_no_other(load, members):
     ended = threading.Event()
+    with members.watch(lambda _: ended.set()):
+        pass
+    assert not ended.is_set(), "the watching alone has ended"
     with members.watch(lambda _: ended.set()):
         assert not ended.is_set()
         load.die()
         assert ended.wait(5)
-
-
-def test_the_end_of_watching_is_not_the_end_of_the_load_process(members):
-    ended = threading.Event()
-    with members.watch(lambda _: ended.set()):
-        pass
-    assert not ended.is_set()
 
 
 def test_a_member_that_is_gone_with_its_worker_is_no_refusal(load, members):

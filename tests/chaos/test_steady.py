@@ -1,5 +1,6 @@
 """What has to hold before the first fault, and what single faults wait for."""
 
+import itertools
 import threading
 
 import pytest
@@ -18,43 +19,48 @@ LEADER = {"member": "m", "members": 4, "static_members": 4}
 
 
 @pytest.fixture
-def path(tmp_path):
-    return tmp_path / "journal.jsonl"
+def steady_of(experiment, tmp_path):
+    """Awaits the steady state of an experiment; returns it, and what the journal has of it."""
+
+    def await_it(probes, *changes, abort=None, also=tuple, within="1m"):
+        changed = experiment().override([f"steady_state.within={within}", *changes])
+        path = tmp_path / "journal.jsonl"
+        with Journal(path) as journal:
+            steady = await_steady(changed, probes, journal, abort or threading.Event(), also)
+        [entry] = read(path)
+        assert (entry["event"], entry["ok"]) == ("steady_state", steady.ok)
+        return steady, entry["probes"]
+
+    return await_it
 
 
-def test_it_is_steady_once_all_probes_hold_together(experiment, path):
-    sizes, states = iter([3, 4, 4]), iter(["Stable", "PreparingRebalance", "Stable"])
-    probes = {"group.members": lambda _: next(sizes), "group.state": lambda _: next(states)}
-    patient = experiment().override(["steady_state.within=1m"])
-    with Journal(path) as journal:
-        steady = await_steady(patient, probes, journal, threading.Event())
+STABLE = itertools.repeat("Stable")
+
+
+def probes_of(members, states=STABLE):
+    """Probes that see these numbers of members and states, one after the other."""
+    return {"group.members": lambda _: next(members), "group.state": lambda _: next(states)}
+
+
+def test_it_is_steady_once_all_probes_hold_together(steady_of):
+    states = iter(["Stable", "PreparingRebalance", "Stable"])
+    steady, [first, _] = steady_of(probes_of(iter([3, 4, 4]), states))
     assert steady.ok
     assert [probe.observed for probe in steady.probes] == [4, "Stable"]
-    [entry] = read(path)
-    assert (entry["event"], entry["ok"]) == ("steady_state", True)
-    assert entry["probes"][0] == {
-        "name": "all are in",
-        "probe": "group.members",
-        "group": "static",
-        "tolerance": 4,
-        "observed": 4,
-    }
+    assert first == {
+        "name": "all are in", "probe": "group.members", "group": "static",
+        "tolerance": 4, "observed": 4,
+    }  # fmt: skip
 
 
-def test_all_are_as_many_as_the_file_gives_the_group(experiment, path):
-    sizes = iter([4, 5])
-    probes = {"group.members": lambda _: next(sizes), "group.state": lambda _: "Stable"}
-    grown = [
-        "steady_state.within=1m",
-        "steady_state.probes.0.tolerance=all",
-        "workload.groups.0.members.0.count=5",
-    ]
-    with Journal(path) as journal:
-        assert await_steady(experiment().override(grown), probes, journal, threading.Event()).ok
-    assert [probe["tolerance"] for probe in read(path)[0]["probes"]] == [5, "Stable"]
+def test_all_are_as_many_as_the_file_gives_the_group(steady_of):
+    changes = ["steady_state.probes.0.tolerance=all", "workload.groups.0.members.0.count=5"]
+    steady, written = steady_of(probes_of(iter([4, 5])), *changes)
+    assert steady.ok
+    assert [probe["tolerance"] for probe in written] == [5, "Stable"]
 
 
-def test_without_probes_in_the_file_no_group_is_left_out(experiment, path):
+def test_without_probes_in_the_file_no_group_is_left_out(experiment, tmp_path):
     sizes, states = {"static": [4, 4, 4], "mixed": [2, 3, 3]}, {"mixed": ["Stable", "Empty"]}
     probes = {
         "group.members": lambda group: sizes[group].pop(0),
@@ -62,55 +68,40 @@ def test_without_probes_in_the_file_no_group_is_left_out(experiment, path):
     }
     document = experiment().model_dump(mode="json", by_alias=True, exclude_none=True)
     document["steady_state"] = {"within": "1m"}
-    with Journal(path) as journal:
-        steady = await_steady(
-            Experiment.model_validate(document), probes, journal, threading.Event()
-        )
-    assert steady.ok
+    bare = Experiment.model_validate(document)
+    with Journal(tmp_path / "journal.jsonl") as journal:
+        steady = await_steady(bare, probes, journal, threading.Event())
     assert [probe.observed for probe in steady.probes] == [4, "Stable", 3, "Stable"]
     assert not sizes["mixed"], "once it lacked a member, once it was Empty"
 
 
-def test_the_last_observation_is_reported_when_time_is_up(experiment, path):
+def test_the_last_observation_is_reported_when_time_is_up(steady_of):
     def no_state(group):
         raise ChaosError(f"the coordinator of {group} is loading")
 
     probes = {"group.members": lambda _: 4, "group.state": no_state}
-    with Journal(path) as journal:
-        steady = await_steady(experiment(), probes, journal, threading.Event())
+    steady, _ = steady_of(probes, within="1ms")
     assert not steady.ok
     assert [str(probe) for probe in steady.probes] == [
         "all are in: group.members of static is 4",
         "it is stable: group.state of static is the coordinator of static is loading, not Stable",
     ]
-    assert read(path)[0]["ok"] is False
 
 
-def test_an_abort_ends_the_wait(experiment, path):
+def test_an_abort_ends_the_wait(steady_of):
     abort = threading.Event()
-
-    def size(_):
-        abort.set()
-        return 3
-
-    probes = {"group.members": size, "group.state": lambda _: "Stable"}
-    patient = experiment().override(["steady_state.within=1m"])
-    with Journal(path) as journal:
-        assert not await_steady(patient, probes, journal, abort).ok
+    abort.set()
+    steady, _ = steady_of(probes_of(itertools.repeat(3)), abort=abort)
+    assert not steady.ok
 
 
-def test_what_has_to_hold_of_every_load_is_part_of_it(experiment, path):
-    probes = {"group.members": lambda _: 4, "group.state": lambda _: "Stable"}
+def test_what_has_to_hold_of_every_load_is_part_of_it(steady_of):
     seen = iter(["none", "some"])
-    patient = experiment().override(["steady_state.within=1m"])
-
-    def also():
-        return (Observation("it produces", "records", "orders", "some", next(seen)),)
-
-    with Journal(path) as journal:
-        assert await_steady(patient, probes, journal, threading.Event(), also).ok
+    also = lambda: (Observation("it produces", "records", "orders", "some", next(seen)),)
+    steady, written = steady_of(probes_of(itertools.repeat(4)), also=also)
+    assert steady.ok
     assert next(seen, None) is None
-    assert read(path)[0]["probes"][-1]["observed"] == "some"
+    assert written[-1]["observed"] == "some"
 
 
 def write(log, name, **values):
@@ -121,10 +112,6 @@ def write(log, name, **values):
     return log.write(f"{COORDINATOR_THREAD} INFO {text} ({logger})")
 
 
-def has_begun(run):
-    return run.path.exists() and '"impact"' in run.path.read_text()
-
-
 def test_a_fault_fires_in_the_state_that_it_waits_for(run, load, experiment):
     write(load.log, "assignment", **LEADER)
     one = experiment(KILL % "group: static, state: PreparingRebalance")
@@ -133,7 +120,7 @@ def test_a_fault_fires_in_the_state_that_it_waits_for(run, load, experiment):
         assert load.orders == []
         write(load.log, "preparing", reason="a member came")
 
-    assert run.meanwhile(one, lambda: has_begun(run), prepare) == GOOD
+    assert run.meanwhile(one, lambda: run.entries("phase"), prepare) == GOOD
     assert load.ordered("kill") == ["static-3"]
     [line] = [line for line in run.progress if "static is PreparingRebalance" in line]
     assert "PreparingRebalance by group.log of broker 1, line " in line
@@ -166,28 +153,22 @@ def test_a_condition_that_never_holds_is_a_fault_that_was_not_injected(run, load
     )
 
 
-def test_the_number_of_members_is_asked_for(run, load, experiment, fake_cluster):
-    fake_cluster.sizes["mixed"] = 3
-    assert run.of(experiment(KILL % "group: mixed, members: 3, within: 5s")) == GOOD
+@pytest.mark.parametrize(
+    ("condition", "said"),
+    [
+        ("group: mixed, members: 3", "mixed has 3 members (3 by DescribeGroups)"),
+        ("group: static, state: Stable", "static is Stable (Stable by DescribeGroups)"),
+    ],
+    ids=["members", "state"],
+)
+def test_what_no_line_says_is_asked_for(run, load, experiment, condition, said):
+    run.cluster.sizes["mixed"] = 3
+    assert run.of(experiment(KILL % f"{condition}, within: 5s")) == GOOD
     assert load.ordered("kill") == ["static-3"]
-    assert any("mixed has 3 members (3 by DescribeGroups)" in line for line in run.progress)
-
-
-def test_a_state_without_lines_is_asked_for(run, load, experiment):
-    assert run.of(experiment(KILL % "group: static, state: Stable, within: 5s")) == GOOD
-    assert load.ordered("kill") == ["static-3"]
+    assert any(said in line for line in run.progress)
 
 
 def test_a_run_that_ends_waits_for_no_condition(run, load, experiment):
     one = experiment(KILL % "group: static, state: Dead")
-    run.meanwhile(one, lambda: has_begun(run), lambda: run.controller.stop())  # noqa: PLW0108
+    run.meanwhile(one, lambda: run.entries("phase"), lambda: run.controller.stop())  # noqa: PLW0108
     assert (run.events("f1.1"), load.orders) == ([], [])
-
-
-def test_two_faults_on_one_member_take_turns(run, load, experiment):
-    kill = "{fault: member.kill, target: {names: [static-3]}, at: 0s, down_for: 200ms}"
-    restart = "{fault: member.restart, target: {names: [static-3]}, at: 50ms, down_for: 200ms}"
-    assert run.of(experiment(kill, restart)) == GOOD
-    assert [do for do, *_ in load.orders] == ["kill", "start", "stop", "start"]
-    assert [entry["verified"] for entry in run.entries("verified")] == [True, True]
-    assert any("waits: static-3 is not back from f1.1" in line for line in run.progress)

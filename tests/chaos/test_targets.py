@@ -29,26 +29,27 @@ def test_every_form_selects_members(experiment):
     assert found.name == "lone"
 
 
-def test_a_kind_without_members_is_an_error_that_lists_the_members(experiment):
-    with pytest.raises(TargetError) as error:
-        resolve("dynamic", "static", experiment(), LEADERS.get, allow_empty=False)
-    assert str(error.value) == (
-        "target dynamic of static matches no member; group static has static-0, static-1, static-2,"
-        " static-3: choose from these, or set allow_empty: true"
-    )
-    assert resolve("dynamic", "static", experiment(), LEADERS.get, allow_empty=True) == ()
+NOBODY_LEADS = "target leader-member-of: static matches no member (the brokers' logs show no leader"
+NONE_IS_DYNAMIC = (
+    "target dynamic of static matches no member; group static has static-0, static-1, static-2,"
+    " static-3: choose from these, or set allow_empty: true"
+)
 
 
-def test_a_group_without_a_leader_is_an_error(experiment):
-    target = LeaderMemberOf.model_validate({"leader-member-of": "static"})
-    with pytest.raises(TargetError, match=r"leader-member-of: static .*no leader now.*static-3"):
-        resolve(target, None, experiment(), LEADERS.get, allow_empty=False)
-
-
-def test_an_unknown_name_is_an_error_even_beside_known_ones(experiment):
-    target = Names(names=("static-0", "statik-1"))
+def test_a_target_without_a_match_is_an_error_that_lists_the_members(experiment):
+    leader = LeaderMemberOf.model_validate({"leader-member-of": "static"})
+    for target, group, said in (
+        ("dynamic", "static", NONE_IS_DYNAMIC),
+        (leader, None, NOBODY_LEADS),
+    ):
+        with pytest.raises(TargetError) as error:
+            resolve(target, group, experiment(), LEADERS.get, allow_empty=False)
+        assert str(error.value).startswith(said)
+        assert "static-3: choose from these" in str(error.value)
+        assert resolve(target, group, experiment(), LEADERS.get, allow_empty=True) == ()
+    unknown = Names(names=("static-0", "statik-1"))
     with pytest.raises(TargetError, match="no member is called statik-1; there are static-0, "):
-        resolve(target, None, experiment(), LEADERS.get, allow_empty=True)
+        resolve(unknown, None, experiment(), LEADERS.get, allow_empty=True)
 
 
 def test_every_form_selects_brokers(fake_cluster):

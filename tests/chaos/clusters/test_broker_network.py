@@ -66,25 +66,19 @@ def passes(brokers: dict[int, FakeBroker]) -> set[tuple[int, int]]:
 ALL = {(1, 2), (2, 1), (1, 3), (3, 1), (2, 3), (3, 2)}
 
 
-def test_nothing_passes_either_way_until_it_is_joined(brokers: dict[int, FakeBroker]) -> None:
+def test_nothing_passes_to_those_that_are_parted_until_each_is_joined(
+    brokers: dict[int, FakeBroker],
+) -> None:
     network = BrokerNetwork(brokers)
     network.part(1)
     assert passes(brokers) == {(2, 3), (3, 2)}
-    network.join(1)
-    assert passes(brokers) == ALL
-    network.join(1)
-    assert passes(brokers) == ALL
-
-
-def test_two_that_are_parted_stay_so_until_each_is_joined(brokers: dict[int, FakeBroker]) -> None:
-    network = BrokerNetwork(brokers)
-    network.part(1)
     network.part(2)
     assert passes(brokers) == set()
     network.join(1)
     assert passes(brokers) == {(1, 3), (3, 1)}
-    network.join(2)
-    assert passes(brokers) == ALL
+    for _ in range(2):  # a heal may come twice
+        network.join(2)
+        assert passes(brokers) == ALL
 
 
 def test_one_that_is_down_neither_hinders_nor_stays_cut(brokers: dict[int, FakeBroker]) -> None:

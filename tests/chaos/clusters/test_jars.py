@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from chaos.clusters import ClusterError
-from chaos.clusters.jars import class_path, of_home, tools_class_path
+from chaos.clusters.jars import Build, class_path, of_home, tools_class_path
 
 LIBS = (
     "kafka_2.13-4.3.0.jar",
@@ -57,7 +57,7 @@ def test_what_is_no_kafka_or_a_mixture_is_refused(tmp_path: Path) -> None:
 def test_a_build_is_run_as_a_release_and_known_by_version_and_commit(tmp_path: Path) -> None:
     home = unpacked(tmp_path, *(name.replace("4.3.0", ACME) for name in LIBS))
     assert len(class_path("4.3.0", home)) == len(LIBS)
-    assert of_home(home).commit is None, "the file is no jar"
+    assert of_home(home) == Build(ACME, None, str(home / "libs")), "the file is no jar"
     for text, commit in (
         ("commitId=1156b2752aaa28ea\nversion=4.3.0\n", "1156b2752aaa28ea"),
         ("commitId=unknown\n", None),
@@ -65,15 +65,12 @@ def test_a_build_is_run_as_a_release_and_known_by_version_and_commit(tmp_path: P
     ):
         with zipfile.ZipFile(home / "libs" / f"kafka-clients-{ACME}.jar", "w") as jar:
             jar.writestr("kafka/kafka-version.properties", text)
-        build = of_home(home)
-        assert (build.version, build.commit, build.place) == (ACME, commit, str(home / "libs"))
-
-
-def test_the_layout_of_the_confluent_platform(tmp_path: Path) -> None:
-    libs = tmp_path / "share" / "java" / "kafka"
+        assert of_home(home) == Build(ACME, commit, str(home / "libs"))
+    confluent = tmp_path / "confluent"
+    libs = confluent / "share" / "java" / "kafka"
     libs.mkdir(parents=True)
     (libs / "kafka_2.13-8.1.0-ccs.jar").touch()
-    assert of_home(tmp_path).version == "8.1.0-ccs"
+    assert of_home(confluent).version == "8.1.0-ccs"
 
 
 @pytest.mark.cluster

@@ -26,18 +26,16 @@ def test_java_is_that_of_java_home_if_it_is_new_enough(
     with pytest.raises(ClusterError, match=r"JAVA_HOME is .*, but there is no .*bin/java"):
         find_java()
     for version in ("17.0.15", "21", "25-ea"):
-        assert find_java_of(tmp_path, version) == tmp_path / "bin" / "java"
-    for version, found in (("11.0.2", "Java 11"), ("1.8.0_402", "Java 8")):
-        with pytest.raises(ClusterError, match=f"bin/java .*{found}; install Java 17 or later"):
-            find_java_of(tmp_path, version)
-    fake_java(tmp_path, "an island")
-    with pytest.raises(ClusterError, match="does not print its version"):
-        find_java()
-
-
-def find_java_of(home: Path, version: str) -> Path:
-    fake_java(home, f'openjdk version "{version}" 2026-01-01')
-    return find_java()
+        program = fake_java(tmp_path, f'openjdk version "{version}" 2026-01-01')
+        assert find_java() == program
+    for line, wrong in (
+        ('openjdk version "11.0.2"', "bin/java .*Java 11; install Java 17 or later"),
+        ('java version "1.8.0_402"', "bin/java .*Java 8; install Java 17 or later"),
+        ("an island", "does not print its version"),
+    ):
+        fake_java(tmp_path, line)
+        with pytest.raises(ClusterError, match=wrong):
+            find_java()
 
 
 def test_path_is_searched_without_java_home(
@@ -107,32 +105,32 @@ def test_a_process_that_does_not_freeze_goes_on(started, monkeypatch):
         pass
 
 
-ERRORS = {
-    # the exception of the first error
-    "[2026-11-21 11:51:25,900] WARN never mind (kafka.A)\n"
-    "java.lang.IllegalStateException: handled\n"
-    "[2026-11-21 11:51:25,990] ERROR Fatal error during broker startup. (kafka.B)\n"
-    "org.apache.kafka.common.KafkaException: Class no.such.Reporter cannot be found\n"
-    "\tat org.apache.kafka.A.b(A.java:1)\n"
-    "Caused by: java.lang.ClassNotFoundException: no.such.Reporter\n"
-    "[2026-11-21 11:51:25,995] ERROR stumbled in the shutdown (kafka.C)\n"
-    "java.lang.NullPointerException: later\n": (
-        "KafkaException: Class no.such.Reporter cannot be found"
-    ),
-    # a tool prints its own to standard error
-    'Exception in thread "main" org.apache.kafka.common.config.ConfigException:'
-    " Invalid value nonsense for configuration process.roles\n"
-    "\tat kafka.tools.StorageTool$.main(StorageTool.scala:46)\n": (
-        "ConfigException: Invalid value nonsense for configuration process.roles"
-    ),
-    "[2026-11-21 11:51:25,990] ERROR Port 1 is mine (kafka.B)\n[2026-11-21] INFO bye (k)\n": (
-        "Port 1 is mine (kafka.B)"
-    ),
-    "one\ntwo\n\n": "two",
-    " \n": "no output",
-}
+FATAL = """\
+[2026-11-21 11:51:25,900] WARN never mind (kafka.A)
+java.lang.IllegalStateException: handled
+[2026-11-21 11:51:25,990] ERROR Fatal error during broker startup. (kafka.B)
+org.apache.kafka.common.KafkaException: Class no.such.Reporter cannot be found
+\tat org.apache.kafka.A.b(A.java:1)
+Caused by: java.lang.ClassNotFoundException: no.such.Reporter
+[2026-11-21 11:51:25,995] ERROR stumbled in the shutdown (kafka.C)
+java.lang.NullPointerException: later
+"""
+TOOL = """\
+Exception in thread "main" org.apache.kafka.common.config.ConfigException: Invalid value nonsense
+\tat kafka.tools.StorageTool$.main(StorageTool.scala:46)
+"""
+PLAIN = "[2026-11-21 11:51:25,990] ERROR Port 1 is mine (kafka.B)\n[2026-11-21] INFO bye (k)\n"
 
 
-def test_the_line_that_says_best_what_went_wrong():
-    for output, line in ERRORS.items():
-        assert error_line(output) == line
+@pytest.mark.parametrize(
+    ("output", "line"),
+    [
+        pytest.param(FATAL, "KafkaException: Class no.such.Reporter cannot be found", id="first"),
+        pytest.param(TOOL, "ConfigException: Invalid value nonsense", id="of a tool"),
+        pytest.param(PLAIN, "Port 1 is mine (kafka.B)", id="no exception"),
+        pytest.param("one\ntwo\n\n", "two", id="no error"),
+        pytest.param(" \n", "no output", id="nothing"),
+    ],
+)
+def test_the_line_that_says_best_what_went_wrong(output: str, line: str) -> None:
+    assert error_line(output) == line

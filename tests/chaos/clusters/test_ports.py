@@ -18,26 +18,17 @@ def test_free_ports_differ_and_are_never_handed_out_to_clients() -> None:
     require_free(ports)
 
 
-@pytest.fixture
-def outgoing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The kernel's setting; what stands in it here is the test's own."""
+def test_ports_lie_outside_those_of_outgoing_connections_if_any_are_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     setting = tmp_path / "ip_local_port_range"
     monkeypatch.setattr("chaos.clusters.ports._OUTGOING", setting)
-    return setting
-
-
-def test_ports_may_lie_above_those_of_outgoing_connections(outgoing: Path) -> None:
-    outgoing.write_text("1024\t60999\n")
+    setting.write_text("1024\t60999\n")
     assert all(port > 60_999 for port in free_ports(10))
-    outgoing.write_text("1024\t4999\n")
+    setting.write_text("1024\t4999\n")
     assert all(port >= 10_000 for port in free_ports(10))
-
-
-def test_no_port_is_left_by_outgoing_connections(outgoing: Path) -> None:
-    outgoing.write_text("1024\t65535\n")
-    message = (
-        r"fewer than 3 free ports .* outside 1024-65535, .*; narrow net\.ipv4\.ip_local_port_ra"
-    )
+    setting.write_text("1024\t65535\n")
+    message = "fewer than 3 free ports .* outside 1024-65535, .*; narrow net.ipv4.ip_local_port_ra"
     with pytest.raises(ClusterError, match=message):
         free_ports(3)
 

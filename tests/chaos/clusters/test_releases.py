@@ -52,13 +52,13 @@ def test_a_cluster_refuses_before_it_does_anything() -> None:
             ProcessCluster("none", Path(), **settings)
 
 
-def test_containers_are_refused_for_releases_that_were_never_tried_in_them() -> None:
-    for version in ("2.4.1", "3.2.3", "3.8.1"):
-        message = rf"Kafka {version} cannot be run in containers; .* process, or 3\.9 or 4\.x"
-        with pytest.raises(ClusterError, match=message):
-            make(Place("docker"), "none", Path(), version=version, coordinator="scala")
-        with pytest.raises(ClusterError, match=message):
-            image.build(version, print)
+@pytest.mark.parametrize("version", ["2.4.1", "3.2.3", "3.8.1"])
+def test_containers_are_refused_for_releases_that_were_never_tried_in_them(version: str) -> None:
+    message = rf"Kafka {version} cannot be run in containers; .* process, or 3\.9 or 4\.x"
+    with pytest.raises(ClusterError, match=message):
+        make(Place("docker"), "none", Path(), version=version, coordinator="scala")
+    with pytest.raises(ClusterError, match=message):
+        image.build(version, print)
 
 
 def test_a_missing_engine_is_reported_with_what_to_do(
@@ -112,10 +112,12 @@ def test_properties_of_the_experiment_win_and_survive_the_format() -> None:
         "b": "1\n2",
     }
     text = server_properties(with_zookeeper(2, "z:2181"), 2, NETWORK, DATA, overrides)
-    properties = read(text)
-    assert properties["offsets.topic.num.partitions"] == "1"
-    assert properties["auto.create.topics.enable"] == "true"
-    assert properties["listeners"] == "PLAINTEXT://c:1"
-    assert properties["zookeeper.session.timeout.ms"] == "18000"
-    assert "a=C:\\\\x\n" in text
-    assert "b=1\\n2\n" in text
+    written = {
+        "offsets.topic.num.partitions": "1",
+        "auto.create.topics.enable": "true",
+        "listeners": "PLAINTEXT://c:1",
+        "zookeeper.session.timeout.ms": "18000",
+        "a": "C:\\\\x",
+        "b": "1\\n2",
+    }
+    assert written.items() <= read(text).items()

@@ -31,17 +31,10 @@ def serving(answers: list[str]) -> Iterator[int]:
 
 def dump(*names: str) -> str:
     """What ZooKeeper 3.5.7 says."""
-    return "\n".join(
-        [
-            "SessionTracker dump:",
-            "Session Sets (1)/(1):",
-            "1 expire at Sat Nov 21 19:00:01 UTC 2026:",
-            "\t0x10001c3a7b90000",
-            "ephemeral nodes dump:",
-            "Sessions with Ephemerals (1):",
-            "0x10001c3a7b90000:",
-            *(f"\t{name}" for name in names),
-        ]
+    return (
+        "SessionTracker dump:\nSession Sets (1)/(1):\n1 expire at Sat Nov 21 19:00:01 UTC 2026:\n"
+        "\t0x10001c3a7b90000\nephemeral nodes dump:\nSessions with Ephemerals (1):\n"
+        "0x10001c3a7b90000:\n" + "\n".join(f"\t{name}" for name in names)
     )
 
 

@@ -58,7 +58,6 @@ def test_a_command_that_prints_all_again_gives_each_new_line_once(tmp_path: Path
     old = line(1, 1_000_000_000_000)
     file.write_text(old)
     source = collect(Logs(command=f"cat {file}"), 1, copy.parent)
-    time.sleep(0.2)
     wanted = ""
     for number in (2, 3):
         wanted += (new := line(number))

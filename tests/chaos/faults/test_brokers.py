@@ -1,7 +1,6 @@
 """Broker faults on brokers that are a port and a log; real ones are in test_real_brokers."""
 
 import socket
-import time
 
 import pytest
 
@@ -9,6 +8,7 @@ from chaos.broker_probe import BrokerProbe
 from chaos.errors import ChaosError
 from chaos.witness import Witness
 from scenarios.durations import now_ms
+from scenarios.faults.base import Finding
 from tests.chaos.fakes import until
 
 KILL = "fault: broker.kill, target: {brokers: [2]}, down_for: 1s"
@@ -16,28 +16,27 @@ STOP = KILL.replace("kill", "stop")
 PAUSE = KILL.replace("kill", "pause")
 
 
-def port(cluster) -> int:
-    return cluster.brokers[1].port
+@pytest.fixture
+def address(fake_cluster) -> str:
+    return fake_cluster.brokers[1].address
 
 
-@pytest.mark.parametrize(("keys", "article"), [(KILL, "no"), (STOP, "a")])
-def test_a_broker_ends_and_restarts(fake_cluster, aim, keys, article):
+@pytest.mark.parametrize(("keys", "article"), [(KILL, "no"), (STOP, "a")], ids=["kill", "stop"])
+def test_a_broker_ends_and_restarts(fake_cluster, aim, address, keys, article):
     fake_cluster.coordinates["static"] = 2
     fault = aim(keys.replace("{brokers: [2]}", "{coordinator-of: static}"))
     hit = fault.hit
     assert (hit.target, hit.group, hit.details) == ("broker-2", "static", {"broker": 2})
     assert hit.undo == {"do": "start-broker", "broker": 2}
     fault.inject()
-    broken = fault.verify()
-    address = f"127.0.0.1:{port(fake_cluster)}"
-    assert broken.holds
-    assert broken.evidence == (
-        f"{address} takes no connections, {article} goodbye of its coordinator in its group.log"
+    assert fault.verify() == Finding(
+        True,
+        f"{address} takes no connections, {article} goodbye of its coordinator in its group.log",
     )
     assert fault.heal() == "started, and ready for requests"
-    back = fault.verify_healed()
-    assert back.holds
-    assert back.evidence == f"{address} answers, in sync according to broker 1, 2, 3"
+    assert fault.verify_healed() == Finding(
+        True, f"{address} answers, in sync according to broker 1, 2, 3"
+    )
 
 
 def test_the_journal_learns_how_long_the_log_was_then(fake_cluster, aim):
@@ -57,23 +56,23 @@ def test_a_shutdown_line_of_an_earlier_process_does_not_count(fake_cluster, aim)
     assert fault.verify().holds
 
 
-def test_a_stop_that_ends_as_a_kill_is_not_verified(fake_cluster, aim, monkeypatch):
+def test_a_stop_that_ends_as_a_kill_is_not_verified(fake_cluster, aim, address, monkeypatch):
     act = fake_cluster.act  # as after a time-out
     monkeypatch.setattr(fake_cluster, "act", lambda _, broker: act("kill", broker))
     fault = aim(STOP)
     fault.inject()
-    broken = fault.verify()
-    assert not broken.holds
-    assert "no goodbye" in broken.evidence
+    assert fault.verify() == Finding(
+        False, f"{address} takes no connections, no goodbye of its coordinator in its group.log"
+    )
 
 
-def test_a_broker_that_survives_is_reported(fake_cluster, aim):
+def test_a_broker_that_survives_is_reported(fake_cluster, aim, address):
     fake_cluster.immortal.add(2)
     fault = aim(KILL)
     fault.inject()
     broken = fault.verify()
     assert not broken.holds
-    assert f"127.0.0.1:{port(fake_cluster)} takes connections" in broken.evidence
+    assert f"{address} takes connections" in broken.evidence
 
 
 def test_a_broker_with_a_full_accept_queue_is_not_awaited(fake_cluster, aim, monkeypatch):
@@ -112,13 +111,13 @@ def test_a_broker_that_would_not_stop_is_ended_before_it_is_started(fake_cluster
     assert fake_cluster.calls == [("stop", 2), ("kill", 2), ("start", 2)]
 
 
-def test_a_broker_that_was_down_already_is_started_all_the_same(fake_cluster, aim):
+def test_a_broker_that_was_down_already_is_started_all_the_same(fake_cluster, aim, address):
     fake_cluster.act("kill", 2)
     fault = aim(KILL)
     with pytest.raises(ChaosError, match="broker 2 is down"):
         fault.inject()
     fault.heal()
-    assert fake_cluster.in_sync(f"127.0.0.1:{port(fake_cluster)}") == {1, 2, 3}
+    assert fake_cluster.in_sync(address) == {1, 2, 3}
 
 
 @pytest.mark.parametrize(
@@ -145,53 +144,44 @@ def test_the_end_of_the_run_ends_the_wait(fake_cluster, aim, stop):
     fake_cluster.lagging.add(2)
     fault.heal()
     stop.set()
-    began = time.monotonic()
     back = fault.verify_healed()
-    assert time.monotonic() - began < 10
     assert (back.holds, "was not waited for" in back.evidence) == (False, True)
 
 
-def test_a_pause_is_a_request_without_an_answer(fake_cluster, aim):
+def test_a_pause_is_a_request_without_an_answer(aim, address):
     pause = aim(PAUSE)
     assert pause.hit.undo == {"do": "resume-broker", "broker": 2}
     began_ms = now_ms()
     pause.inject()
-    time.sleep(0.05)
+    sent_ms = now_ms()
+    until(lambda: now_ms() > sent_ms)
     broken = pause.verify()
     assert broken.holds
     start, _, waited = broken.evidence.partition(" has had no answer for ")
-    assert start == f"ApiVersions sent to 127.0.0.1:{port(fake_cluster)}"
-    assert 50 <= int(waited.removesuffix(" ms").replace(" ", "")) <= now_ms() - began_ms
+    assert start == f"ApiVersions sent to {address}"
+    assert 0 < int(waited.removesuffix(" ms").replace(" ", "")) <= now_ms() - began_ms
     assert pause.heal() == "resumed"
     assert pause.verify_healed().holds
 
 
-def test_a_broker_that_answers_is_not_paused(fake_cluster, aim):
-    pause = aim(PAUSE)
+def test_a_broker_that_answers_or_ends_is_not_paused(fake_cluster, aim):
     fake_cluster.immortal.add(2)
-    pause.inject()
-    found = []
+    goes_on = aim(PAUSE)
+    goes_on.inject()
+    found = until(lambda: (found := goes_on.verify()).evidence.endswith("was answered") and found)
+    assert not found.holds
+    goes_on.heal()
+    fake_cluster.immortal.clear()
+    ends = aim(PAUSE)
+    ends.inject()
 
-    def is_answered() -> bool:
-        found.append(pause.verify())
-        return not found[-1].holds
-
-    until(is_answered)
-    assert "was answered" in found[-1].evidence
-    pause.heal()
-
-
-def test_a_broker_that_ends_is_not_paused(fake_cluster, aim):
-    pause = aim(PAUSE)
-    pause.inject()
-
-    def closed() -> bool:
+    def is_closed() -> bool:
         fake_cluster.end_connections(2)  # of which it may not have taken every one yet
-        return not pause.verify().holds
+        return ends.verify().evidence.endswith("found the connection closed")
 
-    until(closed)
-    assert pause.verify().evidence.endswith("found the connection closed")
-    pause.heal()
+    until(is_closed)
+    assert not ends.verify().holds
+    ends.heal()
 
 
 def test_a_broker_that_is_gone_cannot_be_paused(fake_cluster, aim):

@@ -1,8 +1,6 @@
 """Faults of members, with a load that is a control channel and a broker that is a log."""
 
 import socket
-import threading
-import time
 from contextlib import contextmanager
 from ipaddress import IPv6Address
 from pathlib import Path
@@ -12,7 +10,9 @@ import pytest
 from chaos.errors import ChaosError, LoadGoneError, WorkerGoneError
 from chaos.fault_runner import heal_from_journal
 from chaos.member_evidence import is_open
+from kafka_protocol.errors import Error
 from scenarios.durations import now_ms
+from scenarios.faults.base import Finding
 from tests.chaos.fakes import until
 
 ONE = "target: {names: [static-3]}"
@@ -23,6 +23,22 @@ RESTART = f"fault: member.restart, {ONE}, down_for: 150ms"
 DUPLICATE = f"fault: member.duplicate-instance, {ONE}, lasts: 150ms"
 SWAP = "fault: member.swap-instance, members: [static-2, static-3], lasts: 100ms"
 PAIR = ["static-2", "static-3"]
+
+
+@pytest.fixture(autouse=True)
+def _soon_silent(monkeypatch):
+    """Nothing is on its way for long here: a member that was stopped is silent soon."""
+    monkeypatch.setattr("chaos.member_evidence.SILENCE_GRACE_MS", 20)
+
+
+def shown(fault, *, holds: bool = True, words: str = "") -> str:
+    """What the witness says, once it says so."""
+
+    def look() -> str:
+        found = fault.verify()
+        return found.evidence if found.holds is holds and words in found.evidence else ""
+
+    return until(look)
 
 
 @contextmanager
@@ -56,14 +72,13 @@ def as_java(host: str) -> str:
 
 def test_a_kill_is_silence_without_leave_group_and_then_a_join(load, aim):
     load.log.request("static-3", "LEAVE_GROUP")  # of an earlier process
-    time.sleep(0.01)
+    left_ms = now_ms()
+    until(lambda: now_ms() > left_ms)
     kill = aim(KILL)
     kill.inject()
-    time.sleep(0.15)
-    broken = kill.verify()
-    assert broken.holds
-    assert "no request of static-3 for " in broken.evidence
-    assert broken.evidence.endswith(
+    evidence = shown(kill)
+    assert evidence.startswith("no request of static-3 for ")
+    assert evidence.endswith(
         ", no LEAVE_GROUP of it (a static member sends none when closed, either),"
         " no socket of this machine could be matched with its connection"
     )
@@ -76,17 +91,14 @@ def test_a_member_that_sends_leave_group_or_continues_was_not_killed(load, aim):
     load.polite.add("static-3")
     kill = aim(KILL)
     kill.inject()
-    time.sleep(0.15)
-    broken = kill.verify()
-    assert not broken.holds
-    assert "static-3 said goodbye with LEAVE_GROUP (group.log of broker 1, line" in broken.evidence
+    left = "static-3 said goodbye with LEAVE_GROUP (group.log of broker 1, line"
+    shown(kill, holds=False, words=left)
     kill.heal()
     load.deaf.add("static-3")
     load.polite.clear()
     again = aim(KILL)
     again.inject()
-    until(lambda: "static-3 sent HEARTBEAT " in again.verify().evidence)
-    assert not again.verify().holds
+    shown(again, holds=False, words="static-3 sent HEARTBEAT ")
 
 
 def test_a_connection_that_stays_open_disproves_a_kill(load, aim):
@@ -98,40 +110,27 @@ def test_a_connection_that_stays_open_disproves_a_kill(load, aim):
         name = name_of(client)
         load.log.request("static-3", "HEARTBEAT", connection=name)
         kill.inject()
-        time.sleep(0.15)
-        broken = kill.verify()
-        assert not broken.holds
-        assert broken.evidence.endswith(f"but connection {name} is open")
-    gone = kill.verify()
-    assert gone.holds
-    assert gone.evidence.endswith(f", no LEAVE_GROUP of it, connection {name} gone")
-
-
-@pytest.mark.parametrize("numbers", ["7", "1-4"])  # 3.9 and 4.x
-def test_a_connection_is_open_while_the_kernel_says_so(numbers):
-    with connected("127.0.0.1", "127.0.0.1") as (client, broker):
-        assert is_open(name_of(client, numbers))
-        assert not is_open(name_of(broker, numbers).replace("127.0.0.1", "127.0.0.2"))
-        name = name_of(client, numbers)
-    until(lambda: not is_open(name))
-    assert not is_open("no connection")
+        shown(kill, holds=False, words=f"but connection {name} is open")
+    assert shown(kill).endswith(f", no LEAVE_GROUP of it, connection {name} gone")
 
 
 @pytest.mark.parametrize(
     ("listens", "connects", "named"),
     [
+        ("127.0.0.1", "127.0.0.1", "127.0.0.1:"),
         ("127.0.0.1", "::ffff:127.0.0.1", "127.0.0.1:"),  # as Java connects
         ("::1", "::1", "0:0:0:0:0:0:0:1:"),
     ],
 )
-def test_a_socket_of_ip_version_6_is_found(listens, connects, named):
-    if not Path("/proc/net/tcp6").exists():
+def test_a_connection_is_open_while_the_kernel_says_so(listens, connects, named):
+    if ":" in connects and not Path("/proc/net/tcp6").exists():
         pytest.skip("this machine has no IPv6")
     with connected(listens, connects) as (client, _):
-        name = name_of(client)
-        assert name.startswith(named)
-        assert is_open(name)
-    until(lambda: not is_open(name))
+        names = [name_of(client, numbers) for numbers in ("7", "1-4")]  # 3.9 and 4.x
+        assert all(name.startswith(named) and is_open(name) for name in names)
+        assert not is_open(names[0].replace(named, named.replace("1:", "2:")))
+    until(lambda: not is_open(names[0]))
+    assert not is_open("no connection")
 
 
 @pytest.fixture(params=[PAUSE, SLOW], ids=["pause", "slow-poll"])
@@ -142,9 +141,7 @@ def frozen(request, aim):
 def test_a_member_is_silent_and_then_beats_again(load, frozen):
     frozen.inject()
     assert not frozen.verify().holds, "too soon to tell"
-    time.sleep(0.8)
-    silent = frozen.verify()
-    assert silent.holds, silent.evidence
+    shown(frozen)
     assert frozen.heal() == frozen.heal() == "resumed over the control channel"
     back = frozen.verify_healed()
     assert back.holds
@@ -156,32 +153,27 @@ def test_a_member_that_was_removed_meanwhile_has_to_join(load, frozen, stop):
     load.expired.add("static-3")
     load.unassigned.add("static-3")
     frozen.inject()
-    time.sleep(0.8)
-    assert frozen.verify().holds
+    shown(frozen)
     frozen.heal()
-    threading.Timer(0.5, stop.set).start()
+    refused = f'"errorCode":{Error.REBALANCE_IN_PROGRESS}'
+    until(lambda: refused in load.log.path.read_text())
+    stop.set()
     assert not frozen.verify_healed().holds
 
 
 def test_a_member_that_goes_on_was_not_stopped(load, frozen):
     load.deaf.add("static-3")
     frozen.inject()
-    time.sleep(0.8)
-    found = frozen.verify()
-    assert (found.holds, "HEARTBEAT" in found.evidence) == (False, True)
+    shown(frozen, holds=False, words="static-3 sent HEARTBEAT ")
 
 
 def test_a_slow_member_that_leaves_has_to_be_silent_too(load, aim, context):
     load.polite.add("static-3")
     fault = aim(SLOW)
     fault.inject()
-    time.sleep(0.8)
-    found = fault.verify()
-    assert found.holds
-    assert found.evidence.startswith("LEAVE_GROUP of static-3 ")
+    assert shown(fault).startswith("LEAVE_GROUP of static-3 ")
     context.members.order("resume", "static-3")
-    time.sleep(0.1)
-    assert not fault.verify().holds
+    assert shown(fault, holds=False).startswith("LEAVE_GROUP of static-3 ")
 
 
 @pytest.mark.parametrize(
@@ -192,8 +184,7 @@ def test_a_member_may_restart_with_another_identity(load, aim, becomes, identity
     assert fault.hit.undo == {"do": "start", "member": "static-3", "instance_id": identity}
     assert fault.hit.details == {"instance_id": identity}
     fault.inject()
-    time.sleep(0.15)
-    assert fault.verify().holds
+    shown(fault)
     assert fault.heal() == "started over the control channel"
     back = fault.verify_healed()
     assert back.holds
@@ -223,12 +214,9 @@ def test_the_newer_one_is_let_in_and_the_older_one_fenced(load, aim):
     assert duplicate.hit.undo == {"do": "end-duplicate", "member": "static-3"}
     assert duplicate.hit.details == {"duplicate": "static-3.duplicate"}
     duplicate.inject()
-    until(lambda: '"errorCode":82' in load.log.path.read_text())
-    broken = duplicate.verify()
-    assert broken.holds
     place = "group.log of broker 1, line "
-    assert broken.evidence.startswith(f"JOIN_GROUP of static-3.duplicate answered NONE ({place}")
-    assert f", HEARTBEAT of static-3 FENCED_INSTANCE_ID ({place}" in broken.evidence
+    evidence = shown(duplicate, words=f", HEARTBEAT of static-3 FENCED_INSTANCE_ID ({place}")
+    assert evidence.startswith(f"JOIN_GROUP of static-3.duplicate answered NONE ({place}")
     assert "started afresh" in duplicate.heal()
     assert duplicate.verify_healed().holds
     assert load.is_up("static-3")
@@ -239,15 +227,12 @@ def test_a_duplicate_that_never_joins_or_fences_nobody_is_not_verified(load, aim
     load.lost.add("static-3.duplicate")
     duplicate = aim(DUPLICATE)
     duplicate.inject()
-    broken = duplicate.verify()
-    assert not broken.holds
-    assert broken.evidence == "no JOIN_GROUP of static-3.duplicate was answered NONE"
+    missing = "no JOIN_GROUP of static-3.duplicate was answered NONE"
+    assert duplicate.verify() == Finding(False, missing)
     load.lost.clear()
     load.unnoticed.add("static-3")
-    until(lambda: "static-3.duplicate" in load.log.path.read_text())
-    broken = duplicate.verify()
-    assert not broken.holds
-    assert "no request of static-3 as static-3 was answered FENCED_INSTANCE_ID" in broken.evidence
+    unfenced = "no request of static-3 as static-3 was answered FENCED_INSTANCE_ID"
+    shown(duplicate, holds=False, words=unfenced)
 
 
 def test_two_members_exchange_their_ids_and_get_them_back(load, aim):
@@ -273,20 +258,7 @@ def test_a_member_that_came_with_its_own_id_is_not_swapped(load, aim, context):
     fault = aim(SWAP)
     fault.inject()
     context.members.restart_as({name: name for name in PAIR})
-    until(lambda: all(map(load.is_up, PAIR)))
-    found = fault.verify()
-    assert (found.holds, "but as static-2, not as static-3" in found.evidence) == (False, True)
-
-
-def test_the_end_of_the_run_ends_the_wait_for_the_swap(load, aim, stop):
-    load.lost |= set(PAIR)
-    joined_ms = now_ms()
-    until(lambda: now_ms() > joined_ms)  # what joined before it does not count as its return
-    fault = aim(SWAP)
-    fault.inject()
-    stop.set()
-    found = fault.verify()
-    assert (found.holds, "as the run was ended" in found.evidence) == (False, True)
+    shown(fault, holds=False, words="but as static-2, not as static-3")
 
 
 @pytest.mark.parametrize("lost", PAIR)

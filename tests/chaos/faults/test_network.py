@@ -70,33 +70,38 @@ def test_a_dynamic_member_is_known_by_its_client_id_and_a_delay_by_the_least_it_
     keys = COMMON.replace("static-3", "mixed-dynamic-0")
     fault = aim(f"fault: net.delay, {keys}, latency: 300ms, jitter: 50ms")
     assert fault._rule.rule.instance_ids == ()
-    assert fault._bounds_ms == (500, 700)
-    assert fault._rule.probed == (1, 2)
-
-
-@pytest.fixture
-def single(aim, context, running):
-    """Makes a fault with the rule `r1`, by which a broker's own log has each request so often."""
-
-    def make(times: int, own=None):
-        context.tap = running
-        name = "net.duplicate" if times == 2 else "net.drop-answers"
-        fault = aim(f"fault: {name}, {COMMON}, apis: [JOIN_GROUP]")
-        fault._rule = WireRule(running, Rule("hold"), {} if own is None else {1: own}, id="r1")
-        return fault
-
-    return make
-
-
-def test_a_rule_that_hit_nothing_is_not_verified(single):
-    assert not single(2).verify().holds
+    assert (fault._bounds_ms, fault._rule.probed) == ((500, 700), (1, 2))
 
 
 LINE = (
-    '1 1795000000000 5 tap DEBUG Completed request:{"requestHeader":{"correlationId":7,'
+    '1 1795000000000 5 tap DEBUG Completed request:{"requestHeader":{"correlationId":7,%s'
     '"requestApiKeyName":"JOIN_GROUP"},"connection":"127.0.0.1:9092-127.0.0.1:5000-0-1",'
     '"tap":{"delivered":false,"why":"dropped","copy":true,"rules":["r1"]}} (kafka.request.logger)\n'
 )
+
+
+@pytest.fixture
+def witnessed(aim, context, running, tmp_path, monkeypatch):
+    """What is found of a rule that hit a request, which a broker's own log has to have so often."""
+    monkeypatch.setattr("scenarios.timing.WIRE_LOGGED_MS", 100)
+    tapped = tmp_path / "tap" / "1" / "group.log"
+    tapped.parent.mkdir(parents=True)
+
+    def find(least: int, own: str | None, tap_line: str = LINE % ""):
+        context.tap = running
+        tapped.write_text(tap_line)
+        log = tmp_path / "own.log"
+        log.write_text(own or "")
+        name = "net.duplicate" if least == 2 else "net.drop-answers"
+        fault = aim(f"fault: {name}, {COMMON}, apis: [JOIN_GROUP]")
+        logs = {} if own is None else {1: log}
+        fault._rule = WireRule(running, Rule("hold"), logs, id="r1")
+        fault._rule.began_ms = 1_795_000_000_000
+        return fault.verify()
+
+    return find
+
+
 OWN = (
     'Completed request:{"requestHeader":{"correlationId":7,"clientId":"m"},'
     '"connection":"127.0.0.1:9092-127.0.0.1:5000-1-3"}\n'
@@ -104,34 +109,53 @@ OWN = (
 
 
 @pytest.mark.parametrize(("times", "least", "holds"), [(1, 1, True), (2, 2, True), (0, 1, False)])
-def test_the_brokers_own_log_is_the_witness(single, tmp_path, monkeypatch, times, least, holds):
-    monkeypatch.setattr("scenarios.timing.WIRE_LOGGED_MS", 100)
-    (tmp_path / "tap" / "1").mkdir(parents=True)
-    (tmp_path / "tap" / "1" / "group.log").write_text(LINE)
-    own = tmp_path / "own.log"
-    own.write_text(OWN.replace("5000", "5001") + OWN * times)
-    assert single(least, own).verify().holds is holds
+def test_the_brokers_own_log_is_the_witness(witnessed, times, least, holds):
+    assert witnessed(least, OWN.replace("5000", "5001") + OWN * times).holds is holds
 
 
-def test_without_a_brokers_log_the_tap_is_believed_and_that_is_said(single, tmp_path):
-    (tmp_path / "tap" / "1").mkdir(parents=True)
-    (tmp_path / "tap" / "1" / "group.log").write_text(LINE)
-    found = single(1).verify()
+def test_a_rule_that_hit_nothing_is_not_verified(witnessed):
+    assert not witnessed(1, OWN, tap_line="").holds
+
+
+def test_without_a_brokers_log_the_tap_is_believed_and_that_is_said(witnessed):
+    found = witnessed(1, None)
     assert found.holds
     assert "the broker has no log here" in found.evidence
 
 
+HIDDEN = OWN.replace("127.0.0.1:9092-127.0.0.1:5000", "172.17.0.2:9092-172.17.0.1:48434").replace(
+    '"clientId":"m"', '"clientId":"m","requestApiKeyName":"JOIN_GROUP"'
+)
+LATE, EARLY = "2 1795000000500 6 thread DEBUG ", "1 1794999000000 6 thread DEBUG "
+ONE = LATE + HIDDEN
+
+
+@pytest.mark.parametrize(
+    ("own", "least", "holds"),
+    [
+        pytest.param(ONE, 1, True, id="one"),
+        pytest.param(ONE + ONE, 2, True, id="two"),
+        pytest.param(ONE, 2, False, id="too few"),
+        pytest.param(ONE + ONE.replace("48434", "48435"), 2, False, id="another connection"),
+        pytest.param(ONE.replace('"m"', '"n"'), 1, False, id="another client"),
+        pytest.param(ONE.replace("JOIN_GROUP", "HEARTBEAT"), 1, False, id="another API"),
+        pytest.param(ONE.replace('Id":7', 'Id":8'), 1, False, id="another number"),
+        pytest.param(EARLY + HIDDEN, 1, False, id="an earlier one"),
+    ],
+)
+def test_behind_a_nat_the_number_is_looked_for(witnessed, own, least, holds):
+    """The broker logs other addresses than those that the tap has."""
+    assert witnessed(least, own, tap_line=LINE % '"clientId":"m",').holds is holds
+
+
 def test_the_rules_end_with_the_taps_process(monkeypatch):
-    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    started_ms = round(psutil.Process(process.pid).create_time() * 1000)
-    undo = {"do": "end-tap-rule", "pid": process.pid, "started_at_ms": started_ms}
     monkeypatch.setattr("chaos.fault_runner.TAP_ENDED_S", 0.1)
-    try:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        started_ms = round(psutil.Process(process.pid).create_time() * 1000)
+        undo = {"do": "end-tap-rule", "pid": process.pid, "started_at_ms": started_ms}
         with pytest.raises(ChaosError, match=f"the tap .process {process.pid}. still runs"):
             heal_from_journal(undo)
         assert heal_from_journal({**undo, "started_at_ms": started_ms - 60_000}) is not None
-    finally:
-        process.communicate()
     assert heal_from_journal(undo) == "the tap has ended, and its rules with it"
 
 
@@ -144,36 +168,3 @@ def test_a_rule_ends_with_its_tap(running, monkeypatch):
         rule.put()
     with pytest.raises(TapGoneError, match="the tap has ended"):
         rule.remove()
-
-
-HIDDEN = OWN.replace("127.0.0.1:9092-127.0.0.1:5000", "172.17.0.2:9092-172.17.0.1:48434").replace(
-    '"clientId":"m"', '"clientId":"m","requestApiKeyName":"JOIN_GROUP"'
-)
-LATE, EARLY = "2 1795000000500 6 thread DEBUG ", "1 1794999000000 6 thread DEBUG "
-OTHERS = [
-    LATE + HIDDEN.replace('"m"', '"n"'),
-    LATE + HIDDEN.replace("JOIN_GROUP", "HEARTBEAT"),
-    LATE + HIDDEN.replace('Id":7', 'Id":8'),
-    LATE + HIDDEN.replace("48434", "48435"),
-    EARLY + HIDDEN,
-]
-"""Another client, API, number, connection; the same of an earlier time."""
-
-
-@pytest.mark.parametrize(
-    ("lines", "least", "holds"),
-    [([LATE + HIDDEN], 1, True), ([LATE + HIDDEN] * 2, 2, True), ([LATE + HIDDEN], 2, False),
-     ([LATE + HIDDEN, OTHERS[3]], 2, False),
-     *(([one], 1, False) for one in [*OTHERS[:3], OTHERS[4]])],
-)  # fmt: skip
-def test_behind_a_nat_the_number_is_looked_for(single, tmp_path, monkeypatch, lines, least, holds):
-    """The broker logs other addresses than those that the tap has."""
-    monkeypatch.setattr("scenarios.timing.WIRE_LOGGED_MS", 100)
-    (tmp_path / "tap" / "1").mkdir(parents=True)
-    tapped = LINE.replace('"correlationId":7,', '"correlationId":7,"clientId":"m",')
-    (tmp_path / "tap" / "1" / "group.log").write_text(tapped)
-    own = tmp_path / "own.log"
-    own.write_text("".join(lines))
-    fault = single(least, own)
-    fault._rule.began_ms = 1_795_000_000_000
-    assert fault.verify().holds is holds

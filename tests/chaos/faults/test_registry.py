@@ -78,11 +78,6 @@ def test_what_a_dead_run_did_to_brokers_ends_with_their_cluster_and_what_is_unkn
     assert heal_from_journal({}) is None
 
 
-def test_an_unknown_fault_is_refused_with_the_nearest_name(experiment):
-    with pytest.raises(problems.ScenarioError, match=r"'member\.hiccup' is not known; did you"):
-        experiment(HICCUP)
-
-
 def test_an_experiment_is_read_without_what_breaks_anything():
     """The faults act on what is handed to them: no cluster, no client, no tap is imported."""
     program = (

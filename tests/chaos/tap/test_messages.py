@@ -2,6 +2,7 @@
 
 import asyncio
 import struct
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -61,23 +62,29 @@ def exchange(number: int) -> Exchange:
     return Exchange(Head(ApiKey.HEARTBEAT, 4, number, "a"), 1, frozenset())
 
 
+def lane_to(take: Callable[[object], object], rules: RuleTable, *, is_open: bool) -> Lane:
+    """A lane whose frames, and its end, are taken."""
+    deliver, end = lambda one, _: take(one), lambda: take("end")
+    return Lane("to-broker", rules, deliver, end, lambda _: None, is_open=is_open)
+
+
 @pytest.mark.parametrize("removed", [False, True])
 def test_what_follows_a_delayed_frame_waits_also_once_the_rule_is_removed(removed: bool) -> None:
     """Seen: an answer that came 400 ms after `net.delay` was healed reached its client 1 s late."""
     delayed, behind, after = exchange(1), exchange(2), exchange(3)
 
-    async def run() -> list[Exchange]:
-        passed: list[Exchange] = []
+    async def run() -> list[object]:
+        passed: list[object] = []
         both = asyncio.Event()
 
-        def deliver(one: Exchange, _: bytes) -> None:
+        def take(one: object) -> None:
             passed.append(one)
             if one is behind:
                 both.set()
 
         rules = RuleTable()
         rules.add("r1", Rule("delay", client_ids=("a",), latency_ms=50.0))
-        lane = Lane("to-client", rules, deliver, lambda: None, lambda _: None, is_open=True)
+        lane = lane_to(take, rules, is_open=True)
         lane.push(delayed, b"1")
         if removed:
             rules.remove("r1")
@@ -91,25 +98,12 @@ def test_what_follows_a_delayed_frame_waits_also_once_the_rule_is_removed(remove
     assert (delayed.waited, behind.waited, after.waited) == (True, True, False)
 
 
-def test_what_waits_for_its_connection_alone_was_not_held_up() -> None:
-    one = exchange(1)
-    lane = Lane(
-        "to-broker", RuleTable(), lambda *_: None, lambda: None, lambda _: None, is_open=False
-    )
-    lane.push(one, b"1")
-    lane.open()
-    assert not one.waited
-
-
-def test_the_end_of_a_connection_follows_what_waits() -> None:
+def test_what_waits_for_its_connection_was_not_held_up_and_its_end_comes_after_it() -> None:
     one, passed = exchange(1), []
-    lane = Lane(
-        *("to-broker", RuleTable(), lambda sent, _: passed.append(sent)),
-        *(lambda: passed.append("end"), lambda _: None),
-        is_open=False,
-    )
+    lane = lane_to(passed.append, RuleTable(), is_open=False)
     lane.push(one, b"1")
     lane.finish(one)
     assert passed == []
     lane.open()
     assert passed == [one, "end"]
+    assert not one.waited

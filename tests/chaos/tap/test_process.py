@@ -43,10 +43,14 @@ def gone(tap: RunningTap, rule: Rule = HOLD) -> str:
     return str(caught.value)
 
 
-def test_a_tap_that_does_not_answer_ends_with_its_rules(still: RunningTap) -> None:
+def test_a_tap_that_does_not_answer_ends_with_its_rules_and_what_is_asked_then_fails_at_once(
+    still: RunningTap, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The journal says of its rules that they ended with it: that has to be true by then."""
     assert "did not answer within 0.5 s and was killed" in gone(still)
     assert has_ended(still.process_id, still.started_at_ms, 0.0)
+    monkeypatch.setattr("chaos.tap.process.TAP_ANSWER_S", NEVER_S)
+    assert "has ended" in gone(still)
 
 
 def test_who_waits_behind_another_has_a_deadline_and_ends_the_others_wait(
@@ -61,14 +65,6 @@ def test_who_waits_behind_another_has_a_deadline_and_ends_the_others_wait(
         assert "has ended" in first.result()
 
 
-def test_commands_after_one_without_an_answer_fail_at_once(
-    still: RunningTap, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    gone(still)
-    monkeypatch.setattr("chaos.tap.process.TAP_ANSWER_S", NEVER_S)
-    assert "has ended" in gone(still)
-
-
 def test_a_command_that_is_not_read_has_a_deadline(still: RunningTap) -> None:
     assert "did not answer" in gone(still, Rule("hold", ("m" * BUFFER_BYTES,)))
 
@@ -78,20 +74,6 @@ def test_a_tap_that_stands_still_is_ended(tmp_path: Path, monkeypatch: pytest.Mo
     with running(TapSettings(BROKERS, tmp_path)) as tap:
         psutil.Process(tap.process_id).suspend()
     assert has_ended(tap.process_id, tap.started_at_ms, 0.0)
-
-
-def test_commands_after_the_end_find_the_tap_gone(tmp_path: Path) -> None:
-    with running(TapSettings(BROKERS, tmp_path)) as tap:
-        tap.add("r1", HOLD)
-        assert tap.hits() == {"r1": 0}
-    gone(tap)
-
-
-def test_a_refused_command_leaves_the_tap_running(tmp_path: Path) -> None:
-    with running(TapSettings(BROKERS, tmp_path)) as tap:
-        with pytest.raises(ChaosError, match="refused add: ValidationError: Invalid enum value"):
-            tap.add("r1", Rule("sever"))  # type: ignore[arg-type]
-        assert tap.hits() == {}
 
 
 def test_the_tap_ends_with_its_parent(tmp_path: Path) -> None:
@@ -131,14 +113,22 @@ def last_line(folder: Path) -> str:
     return line
 
 
-def test_the_last_line_of_a_log_says_that_the_tap_ended(tmp_path: Path) -> None:
-    """One that was killed says nothing."""
+def test_a_tap_answers_until_it_ends_and_its_last_line_says_so(tmp_path: Path) -> None:
     log = tmp_path / "1" / "group.log"
-    with running(TapSettings(BROKERS, tmp_path)):
+    with running(TapSettings(BROKERS, tmp_path)) as tap:
+        with pytest.raises(ChaosError, match="refused add: ValidationError: Invalid enum value"):
+            tap.add("r1", Rule("sever"))  # type: ignore[arg-type]
+        tap.add("r1", HOLD)
+        assert tap.hits() == {"r1": 0}
         assert log.read_text() == ""
     assert last_line(tmp_path).startswith("1 ")
     assert last_line(tmp_path).endswith(f" {ENDED} ({LOGGER})")
-    killed = TapSettings(BROKERS, tmp_path / "killed")
+    gone(tap)
+
+
+def test_a_tap_that_was_killed_writes_no_last_line(tmp_path: Path) -> None:
     with pytest.raises(TapGoneError, match="ended early"):
-        run_until_it_has_ended(killed, lambda tap: os.kill(tap.process_id, signal.SIGKILL))
-    assert (killed.folder / "1" / "group.log").read_text() == ""
+        run_until_it_has_ended(
+            TapSettings(BROKERS, tmp_path), lambda tap: os.kill(tap.process_id, signal.SIGKILL)
+        )
+    assert (tmp_path / "1" / "group.log").read_text() == ""
