@@ -90,6 +90,11 @@ def arguments(*words: object, program: str = "groupquake") -> list[str]:
     return [sys.executable, "-m", program, *map(str, words)]
 
 
+def state_in(folder: Path) -> dict[str, str]:
+    """Return an environment with a state of its own: what a run of several tests needs."""
+    return {**os.environ, "XDG_STATE_HOME": str(folder / "state")}
+
+
 def run_in(
     folder: Path,
     *words: object,

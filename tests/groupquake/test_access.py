@@ -1,21 +1,14 @@
 """Who is let in to a cluster, and what they are allowed there, is known before anything is made."""
 
 import json
-import os
-import re
-import shlex
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from chaos.cluster_view import ClusterView
-from chaos.clusters import jars
-from chaos.clusters.java import find_java
 from groupquake.access import connected, require_allowed, require_answer, require_rights
 from groupquake.exits import NotAuthorizedError
-from scenarios import Experiment, load
+from scenarios import load
 from scenarios.client_properties import read_checked
 from scenarios.renaming import prefixed
 from tests.chaos.tap.certificates import Authority
@@ -165,60 +158,6 @@ def test_a_run_without_a_right_makes_nothing_and_doctor_tells_of_it(
     assert asked.code == 77
     assert f"no         DELETE of groups called {PREFIX}groupquake-doctor" in asked.out
     assert asked.out.count("no run is possible") == 1
-
-
-@pytest.mark.cluster
-@pytest.mark.usefixtures("small")
-def test_the_line_for_kafka_acls_allows_the_next_run(
-    groupquake: Command, secured: Secured, properties: Path
-) -> None:
-    refused = run(groupquake, secured, properties, "--prefix", "theirs-")
-    assert refused.code == 77
-    found = re.search(
-        "allow it: (.*); then run again with (--prefix theirs-)$", refused.err.strip()
-    )
-    assert found is not None, refused.err
-    tools = ":".join(map(str, jars.tools_class_path("4.3.0")))
-    for command in found[1].split(" && "):
-        program, *words = shlex.split(command)
-        assert program == "kafka-acls"
-        words[words.index("--bootstrap-server") + 1] = secured.bootstrap  # as who may grant rights
-        tool = [str(find_java()), "-cp", tools, "org.apache.kafka.tools.AclCommand", *words]
-        assert subprocess.run(tool, check=False, capture_output=True).returncode == 0
-    before = secured.names()[0] | {"__consumer_offsets"}
-    done = run(groupquake, secured, properties, *found[2].split())
-    assert done.code == 0, done.err
-    assert secured.names() == (before, set())
-
-
-@pytest.mark.cluster
-@pytest.mark.usefixtures("small")
-def test_producers_that_are_refused_end_the_run_before_its_first_fault(
-    groupquake: Command, secured: Secured, properties: Path, tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
-    """Their right is taken away after it was asked for."""
-    denial = secured.denied("topic", "WRITE")
-    create = ClusterView.create_topics
-
-    def then_deny(self: ClusterView, experiment: Experiment) -> None:
-        create(self, experiment)
-        denial.__enter__()
-
-    monkeypatch.setattr(ClusterView, "create_topics", then_deny)
-    try:
-        done = run(groupquake, secured, properties, "--set", "steady_state.within=15s")
-    finally:
-        denial.__exit__(None, None, None)
-    assert done.code == 77, done.err
-    line = done.err.splitlines()[-1]
-    assert re.search(r"producer-0: TOPIC_AUTHORIZATION_FAILED: .*allow WRITE", line)
-    assert "refusals" in line
-    journal = (tmp_path / "runs" / "latest" / "journal.jsonl").read_text()
-    assert '"phase": "impact"' not in journal
-    assert '"event": "given_back"' in journal
-    assert {name for name in secured.names()[0] if name.startswith(PREFIX)} == set()
-    assert os.environ.get("ALICES_PASSWORD") is None
 
 
 def test_what_a_client_was_refused_is_named_and_another_error_is_not(tmp_path: Path) -> None:

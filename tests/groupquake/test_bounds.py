@@ -182,7 +182,7 @@ def test_any_word_at_the_place_of_a_number(
 @given(
     st.sampled_from(LISTS),
     st.sampled_from(["x", "[]", "{}", "1", "{fault: x}", "{group: x}", "null"]),
-    st.sampled_from([1, 20, 22, 1_001, 3_000]),
+    st.sampled_from([1, 20, 22, 1_001]),
     st.sampled_from(["validate", "plan"]),
 )
 @example(LISTS[0], "x", 250_000, "validate")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -9,7 +10,6 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
@@ -20,7 +20,7 @@ from chaos.clusters.process import ProcessCluster
 from groupquake.external_resources import ExternalResources
 from reports.judgement.recording import Recording
 from tests.chaos.clusters.clients import create_topic
-from tests.groupquake.conftest import Command, arguments
+from tests.groupquake.conftest import SMALL, Command, arguments, run_in, state_in
 
 pytestmark = pytest.mark.cluster
 SETTINGS = {"group.initial.rebalance.delay.ms": 300}
@@ -66,26 +66,32 @@ def names(cluster: ProcessCluster) -> tuple[set[str], set[str]]:
         client.close()
 
 
-def verdict_of(tmp_path: Path) -> dict[str, Any]:
-    folder = (tmp_path / "runs" / "latest").resolve()
-    verdict: dict[str, Any] = json.loads((folder / "verdict.json").read_text())
-    return verdict
+@pytest.fixture(scope="module")
+def collected(theirs: ProcessCluster, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run on their cluster, whose logs a command of the user's brought."""
+    folder, before = tmp_path_factory.mktemp("external"), names(theirs)
+    (folder / "small.yaml").write_text(SMALL)
+    logs = theirs.brokers[0].group_log.parent.parent
+    done = run_in(
+        folder,
+        *("run", "small.yaml", "--seed", 5, "--cluster", "external"),
+        *("--bootstrap", theirs.bootstrap, "--no-report", "--set", "cluster.prefix=trial-"),
+        *("--set", f"cluster.logs={{command: 'tail -n 0 -F {logs}/{{broker}}/group.log'}}"),
+        env=state_in(folder),
+    )
+    assert done.code == 0, done.out + done.err
+    assert names(theirs) == before
+    return (folder / "runs" / "latest").resolve()
 
 
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
-def test_a_run_on_their_cluster_passes_and_leaves_it_as_it_was(
-    groupquake: Command, small: Path, theirs: ProcessCluster, tmp_path: Path
+def test_a_run_on_their_cluster_passes(
+    groupquake: Command, theirs: ProcessCluster, collected: Path
 ) -> None:
-    before = names(theirs)
-    logs = theirs.brokers[0].group_log.parent.parent
-    done = groupquake(
-        *("run", small, "--seed", 5, "--cluster", "external", "--bootstrap", theirs.bootstrap),
-        *("--set", f"cluster.logs={{folder: {logs}}}", "--set", "cluster.prefix=trial-"),
-    )
+    done = groupquake("report", collected)
     assert done.code == 0, done.out + done.err
-    assert names(theirs) == before
-    verdict = verdict_of(tmp_path)
+    verdict = json.loads((collected / "verdict.json").read_text())
     assert set(verdict["groups"]) == {"trial-static", "trial-dynamic"}
     assert verdict["groups"]["trial-static"]["rebalances_observed"]["impact"] == 0
     assert verdict["groups"]["trial-dynamic"]["rebalances_observed"]["impact"] in (3, 4)
@@ -97,17 +103,8 @@ def test_a_run_on_their_cluster_passes_and_leaves_it_as_it_was(
     assert "4.3.0 or a later patch" in unsure
 
 
-def test_collected_logs_that_were_cut_afterwards_have_gaps(
-    groupquake: Command, small: Path, theirs: ProcessCluster, tmp_path: Path
-) -> None:
-    logs = theirs.brokers[0].group_log.parent.parent
-    done = groupquake(
-        *("run", small, "--seed", 5, "--cluster", "external", "--bootstrap", theirs.bootstrap),
-        *("--set", f"cluster.logs={{command: 'tail -n 0 -F {logs}/{{broker}}/group.log'}}"),
-        "--no-report",
-    )
-    assert done.code == 0, done.err
-    folder = (tmp_path / "runs" / "latest").resolve()
+def test_collected_logs_that_were_cut_afterwards_have_gaps(collected: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(collected, tmp_path / "copy")
     log = folder / "brokers" / "1" / "group.log"
     whole = log.read_bytes().splitlines(keepends=True)
     assert Recording(folder).gaps == []

@@ -5,7 +5,18 @@ from pathlib import Path
 import pytest
 
 from scenarios.faults import FAULTS
-from tests.groupquake.heal_walk import BATCHES, IN_CONTAINERS_ALONE, STEPS, marked, walk
+from tests.chaos.fakes import until
+from tests.groupquake.conftest import running
+from tests.groupquake.heal_walk import (
+    BATCHES,
+    IN_CONTAINERS_ALONE,
+    STEPS,
+    healed_twice,
+    killed_run,
+    left_over,
+    marked,
+    walk,
+)
 
 IN_CONTAINERS = [
     pytest.param(batch, step, marks=marked(step))
@@ -31,7 +42,11 @@ def test_every_recoverable_fault_is_walked() -> None:
 
 @pytest.mark.cluster
 def test_a_runner_that_is_killed_before_it_notes_what_it_broke(tmp_path: Path) -> None:
-    assert walk(tmp_path, "process", "members", "before-injected") == []
+    """Nothing outlives it, and healing finds what its journal leaves open."""
+    faults, step = BATCHES["members"], "before-injected"
+    run = killed_run(tmp_path / "walk", "process", faults, step, 1, ())
+    until(lambda: not running(str(tmp_path)), 30)
+    assert healed_twice(run, len(faults), step, lambda: left_over(run)) == []
 
 
 @pytest.mark.exhaustive

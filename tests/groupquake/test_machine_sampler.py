@@ -72,29 +72,31 @@ def test_a_broker_that_stays_stopped_is_noted_at_the_end(tmp_path, process, look
     assert [entry["broker"] for entry in noted(file, "stopped")] == ["1"]
 
 
-def test_a_stop_lasts_from_the_first_look_that_saw_it_to_the_last_one(monkeypatch):
-    """A sampler that looks rarely, as on a busy machine, does not stretch what it saw."""
+def ticked(monkeypatch, event, *at_ms, stopped_ms=(0, 0)):
+    """Return what the sampler notes that looks at these times at a broker that is stopped once."""
     clock = {"ms": 0}
+    first, last = stopped_ms
     monkeypatch.setattr(machine_sampler.time, "monotonic", lambda: clock["ms"] / 1_000)
     monkeypatch.setattr(machine_sampler.time, "time", lambda: clock["ms"] / 1_000)
-    monkeypatch.setattr(machine_sampler, "_is_stopped", lambda _: 10_050 <= clock["ms"] <= 10_200)
+    monkeypatch.setattr(machine_sampler, "_is_stopped", lambda _: first <= clock["ms"] <= last)
     out = io.StringIO()
     ticks = machine_sampler._Ticks(out, lambda: {1: 123})
-    for clock["ms"] in (50, 10_050, 10_100, 10_200, 20_000, 20_050):
+    for clock["ms"] in at_ms:
         ticks.tick()
     entries = map(json.loads, out.getvalue().splitlines())
-    (stopped,) = (entry for entry in entries if entry["event"] == "stopped")
-    assert (stopped["broker"], stopped["from_ms"], stopped["until_ms"]) == ("1", 10_050, 10_200)
+    (noted,) = (entry for entry in entries if entry["event"] == event)
+    return noted["from_ms"], noted["until_ms"]
 
 
-def test_a_sampler_that_runs_late_says_so(tmp_path):
-    def held_up():
-        time.sleep(0.4)
-        return {}
+def test_a_stop_lasts_from_the_first_look_that_saw_it_to_the_last_one(monkeypatch):
+    """A sampler that looks rarely, as on a busy machine, does not stretch what it saw."""
+    looks = (50, 10_050, 10_100, 10_200, 20_000, 20_050)
+    found = ticked(monkeypatch, "stopped", *looks, stopped_ms=(10_050, 10_200))
+    assert found == (10_050, 10_200)
 
-    file = tmp_path / "machine.jsonl"
-    with MachineSampler(file, held_up):
-        until(lambda: any(e["until_ms"] - e["from_ms"] >= 400 for e in noted(file, "late")))
+
+def test_a_tick_is_late_from_150_ms_on(monkeypatch):
+    assert ticked(monkeypatch, "late", 50, 199, 350) == (199, 350)
 
 
 def test_what_came_late_at_the_end_is_noted(tmp_path):
@@ -109,19 +111,6 @@ def test_what_came_late_at_the_end_is_noted(tmp_path):
     with MachineSampler(file, held_up):
         began.wait()
     assert any(e["until_ms"] - e["from_ms"] >= 400 for e in noted(file, "late"))
-
-
-def test_a_tick_is_late_from_150_ms_on(monkeypatch):
-    clock = {"ms": 0}
-    monkeypatch.setattr(machine_sampler.time, "monotonic", lambda: clock["ms"] / 1_000)
-    monkeypatch.setattr(machine_sampler.time, "time", lambda: clock["ms"] / 1_000)
-    out = io.StringIO()
-    ticks = machine_sampler._Ticks(out, dict)
-    for clock["ms"] in (50, 199, 350):
-        ticks.tick()
-    entries = map(json.loads, out.getvalue().splitlines())
-    (late,) = (entry for entry in entries if entry["event"] == "late")
-    assert (late["from_ms"], late["until_ms"]) == (199, 350)
 
 
 def test_samples_have_load_and_pressure(tmp_path, monkeypatch):

@@ -8,7 +8,6 @@ import docker
 import pytest
 from click import UsageError
 
-from chaos.clusters import jars
 from chaos.clusters.factory import Place
 from groupquake.own_builds import resolve
 from scenarios import named
@@ -73,24 +72,8 @@ def test_rules_may_be_named_for_a_release_too() -> None:
         resolve(scala, Place(), None, "scala", "4.1", print)
 
 
-@pytest.mark.cluster
-@pytest.mark.spark
-def test_a_build_is_judged_by_the_rules_that_are_named(
-    groupquake: Command, small: Path, tmp_path: Path
-) -> None:
-    libs = tmp_path / "kafka" / "libs"
-    libs.mkdir(parents=True)
-    for jar in jars.class_path(VERSION):
-        (libs / jar.name.replace(VERSION, ACME)).symlink_to(jar)
-    options = [f"--kafka-home={libs.parent}", "--profile=4.3"]
-    done = groupquake("run", small, *options, "--seed=5")
-    assert done.code == 0, done.err + done.out
-    is_judged_as_built(done.out, tmp_path, ACME, str(libs))
-    assert f"repeat: groupquake run {small} --seed 5 {' '.join(options)}" in done.out
-
-
-def is_judged_as_built(out: str, folder: Path, version: str, place: str) -> None:
-    run = folder / "runs" / "latest"
+def is_judged_as_built(out: str, run: Path, version: str, place: str) -> None:
+    """Check what is printed and written of a run; `whole_run` has one on processes."""
     environment = json.loads((run / "environment.json").read_text())
     build = environment["build"]
     assert (build["version"], build["place"]) == (version, place)
@@ -135,5 +118,5 @@ def test_an_image_is_judged_by_the_rules_that_are_named(
     options = ["--cluster=docker", f"--image={image}", "--profile=4.3"]
     done = groupquake("run", small, *options, "--seed=5")
     assert done.code == 0, done.err + done.out
-    is_judged_as_built(done.out, tmp_path, ACME, image)
+    is_judged_as_built(done.out, tmp_path / "runs" / "latest", ACME, image)
     assert f"--seed 5 {' '.join(options)}" in done.out

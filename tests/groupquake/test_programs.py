@@ -11,7 +11,7 @@ from click import UsageError
 from chaos.errors import ChaosError
 from groupquake.clients.programs import outsiders, require_there
 from scenarios import Experiment, load
-from tests.groupquake.conftest import Command
+from tests.groupquake.conftest import Command, running
 from tests.loadtest.loads import of_one_group
 
 PROGRAM = """
@@ -114,6 +114,7 @@ def test_a_program_that_crashes_as_it_starts_ends_the_formation(
     assert "exit code 1; last in members/app-dynamic-0.log: 'ValueError: no such setting'" in last
     events = (tmp_path / "runs" / "latest" / "journal.jsonl").read_text()
     assert '"phase": "impact"' not in events
+    assert running(str(tmp_path)) == []
 
 
 @pytest.mark.cluster

@@ -53,13 +53,13 @@ def test_a_session_without_experiments_imports_nothing_heavy(pytester: pytest.Py
 def test_each_experiment_is_a_test_that_can_be_chosen(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("def test_other(): pass")
     given = ("--groupquake", "demo", "--groupquake", "a.yaml", "--groupquake", "demo")
-    every = pytester.runpytest_subprocess(*PLUGIN, *given, "--collect-only", "-q")
+    every = pytester.runpytest_inprocess(*PLUGIN, *given, "--collect-only", "-q")
     every.stdout.fnmatch_lines(["groupquake::demo", "groupquake::a.yaml", "3 tests collected*"])
-    marked = pytester.runpytest_subprocess(
+    marked = pytester.runpytest_inprocess(
         *PLUGIN, *given, "--collect-only", "-q", "-m", "groupquake"
     )
     marked.stdout.fnmatch_lines(["2/3 tests collected*"])
-    one = pytester.runpytest_subprocess(*PLUGIN, *given, "--collect-only", "-q", "-k", "a.yaml")
+    one = pytester.runpytest_inprocess(*PLUGIN, *given, "--collect-only", "-q", "-k", "a.yaml")
     one.stdout.fnmatch_lines(["groupquake::a.yaml", "1/3 tests collected*"])
 
 

@@ -7,8 +7,8 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +73,17 @@ def test_the_mark_is_on_disk_before_the_first_process_carries_it(
     home = unpacked(tmp_path, *LIBS)
     done = groupquake("run", small, f"--kafka-home={home}", env={"JAVA_HOME": str(tmp_path)})
     assert re.search('cannot be formatted: .*"event": "started", "run_id"', done.err)
+
+
+@contextmanager
+def left_alone(**variables: str) -> Iterator[None]:
+    """A process with these variables, which has to outlive the block."""
+    with subprocess.Popen(["sleep", "600"], env={**os.environ, **variables}) as process:
+        try:
+            yield
+            assert process.poll() is None
+        finally:
+            process.kill()
 
 
 def healed(folder: Path) -> list[str]:
@@ -142,12 +153,8 @@ def test_a_folder_that_became_a_link_leads_to_no_other_run(killed: Path, tmp_pat
     live = tmp_path / "runs" / "live"
     killed.rename(live)
     killed.symlink_to(live)
-    with subprocess.Popen(["sleep", "600"], env={**os.environ, RUN_FOLDER: str(live)}) as member:
-        try:
-            assert any("leads over a link" in line for line in healed(killed))
-            assert member.poll() is None
-        finally:
-            member.kill()
+    with left_alone(**{RUN_FOLDER: str(live)}):
+        assert any("leads over a link" in line for line in healed(killed))
 
 
 def test_a_fault_that_was_never_healed_is_not_over(tmp_path: Path) -> None:
@@ -203,6 +210,7 @@ def test_what_is_added_to_the_folder_of_a_killed_run_is_not_undone(
 @pytest.mark.parametrize(
     "change",
     [{"run_id": "../../planted"}, {"run_id": ".."}, {"run_id": 7}, {"host": "elsewhere"}],
+    ids=str,
 )
 def test_a_journal_of_somebody_else_gives_no_place_and_no_machine_to_heal(
     change: dict[str, Any], killed: Path, tmp_path: Path, groupquake: Command
@@ -223,20 +231,14 @@ def test_the_copy_of_a_run_that_goes_on_is_not_healed(tmp_path: Path, groupquake
     with open_runs.begun(folder, "process") as (_, journal):
         journal.write(**intent(**FROZEN))
         shutil.copytree(folder, copied)
-        command = ["sleep", "600"]
-        environment = {**os.environ, RUN_FOLDER: str(folder)}
-        with subprocess.Popen(command, env=environment) as member:
-            try:
-                for options in ((), ("--trust",)):
-                    done = groupquake("heal", copied, *options)
-                    assert (done.code, "its run still goes on" in done.err) == (64, True)
-                assert member.poll() is None
-            finally:
-                member.kill()
+        with left_alone(**{RUN_FOLDER: str(folder)}):
+            for options in ((), ("--trust",)):
+                done = groupquake("heal", copied, *options)
+                assert (done.code, "its run still goes on" in done.err) == (64, True)
         journal.write("healed", fault_id="f1.1", healed=True, how="")
 
 
-@pytest.mark.parametrize("mode", [0o755, 0o770])
+@pytest.mark.parametrize("mode", [0o755, 0o770], ids=oct)
 def test_a_place_that_others_can_write_is_refused(
     mode: int, killed: Path, groupquake: Command
 ) -> None:
@@ -272,36 +274,33 @@ BORROWED = {
 }  # fmt: skip
 
 
-def properties_without_their_secret(folder: Path) -> dict[str, object]:
-    file = folder / "alice.properties"
-    file.write_text("sasl.password=${env:NO_SUCH_NAME}\n")
-    return {"client_properties": str(file)}
+SECRET_GONE = "the environment has no variable NO_SUCH_NAME"
+ALTERED = "the journal was altered"
 
 
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (
-            properties_without_their_secret,
-            "the environment has no variable NO_SUCH_NAME",
+        pytest.param({"client_properties": "alice.properties"}, SECRET_GONE, id="secret"),
+        pytest.param({"client_properties": "/no/such.properties"}, "/no/such.prop", id="no file"),
+        *(
+            pytest.param(change, ALTERED, id=str(change))
+            for change in (
+                {"client_properties": 7}, {"topics": None}, {"topics": [None]}, {"groups": "g"},
+                {"bootstrap": ""}, {"topics": ["orders"]}, {"groups": ["payments"]},
+                {"prefix": ""},
+            )
         ),
-        (lambda _: {"client_properties": "/no/such.properties"}, "/no/such.properties"),
-        (lambda _: {"client_properties": 7}, "the journal was altered"),
-        (lambda _: {"topics": None}, "the journal was altered"),
-        (lambda _: {"topics": [None]}, "the journal was altered"),
-        (lambda _: {"groups": "g"}, "the journal was altered"),
-        (lambda _: {"bootstrap": ""}, "the journal was altered"),
-        (lambda _: {"topics": ["orders"]}, "the journal was altered"),
-        (lambda _: {"groups": ["payments"]}, "the journal was altered"),
-        (lambda _: {"prefix": ""}, "the journal was altered"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_given_back_holds_up_no_other_run(
-    change: Callable[[Path], dict[str, object]], why: str, tmp_path: Path, killed: Path
+    change: dict[str, Any], why: str, tmp_path: Path, killed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its heal says what is missing, in one line, and the next try begins anew."""
     end = {"event": "phase", "phase": "end"}
-    begin_and_kill(tmp_path / "borrower", {**BORROWED, **change(tmp_path)}, end)
+    (tmp_path / "alice.properties").write_text("sasl.password=${env:NO_SUCH_NAME}\n")
+    monkeypatch.chdir(tmp_path)
+    begin_and_kill(tmp_path / "borrower", {**BORROWED, **change}, end)
     for frozen in ("1 fault", "none"):
         said = healed(killed)
         (line,) = [line for line in said if " cannot be healed: NOT HEALED: " in line]
@@ -340,15 +339,9 @@ def test_programs_that_members_started_end_with_their_run(killed: Path) -> None:
     environment = {**os.environ, RUN_FOLDER: str(killed)}
     script = "import subprocess, sys; subprocess.Popen(['sleep', '600'], start_new_session=True)"
     subprocess.run([sys.executable, "-c", script], env=environment, check=True)
-    other = {**os.environ, RUN_FOLDER: f"{killed}-2"}
-    with subprocess.Popen(["sleep", "600"], env=other) as other_process:
-        try:
-            found = recover(open_runs.find(killed))
-            assert len(found.ended) == 1
-            assert other_process.poll() is None
-            assert end_members(killed) == ()
-        finally:
-            other_process.kill()
+    with left_alone(**{RUN_FOLDER: f"{killed}-2"}):
+        assert len(recover(open_runs.find(killed)).ended) == 1
+        assert end_members(killed) == ()
 
 
 def test_a_trusted_folder_ends_nothing_of_another_run(tmp_path: Path, groupquake: Command) -> None:
@@ -359,14 +352,9 @@ def test_a_trusted_folder_ends_nothing_of_another_run(tmp_path: Path, groupquake
     started = {"run_id": "planted-1", "folder": str(folder), "cluster": "process", "host": ""}
     with Journal(planted / "journal.jsonl") as journal:
         journal.write("started", **started)
-    mark = {RUN_FOLDER: str(folder), commands.MARK: f"{folder}/brokers:1"}
-    with subprocess.Popen(["sleep", "600"], env={**os.environ, **mark}) as member:
-        try:
-            assert groupquake("heal", planted, "--trust").code == 0
-            with Journal(planted / "journal.jsonl") as journal:
-                journal.phase("impact")
-            (planted / "brokers").symlink_to(folder / "brokers")
-            assert "leads over a link" in groupquake("heal", planted, "--trust").err
-            assert member.poll() is None
-        finally:
-            member.kill()
+    with left_alone(**{RUN_FOLDER: str(folder), commands.MARK: f"{folder}/brokers:1"}):
+        assert groupquake("heal", planted, "--trust").code == 0
+        with Journal(planted / "journal.jsonl") as journal:
+            journal.phase("impact")
+        (planted / "brokers").symlink_to(folder / "brokers")
+        assert "leads over a link" in groupquake("heal", planted, "--trust").err

@@ -4,28 +4,19 @@ import json
 import signal
 import socket
 import subprocess
-import time
 import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.chaos.fakes import until
 from tests.groupquake.conftest import Command, arguments, running
 
 Session = Callable[..., "subprocess.Popen[bytes]"]
-
-
-def until(condition: Callable[[], Any], within_s: float = 120) -> Any:
-    deadline = time.monotonic() + within_s
-    while not (result := condition()):
-        assert time.monotonic() < deadline, condition
-        time.sleep(0.1)
-    return result
 
 
 def answers(url: str) -> bool:
@@ -66,11 +57,26 @@ def session(small: Path, tmp_path: Path, port: int) -> Iterator[Session]:
             )
             sessions.enter_context(process)
             sessions.callback(process.kill)  # if the test did not end it
-            until(lambda: process.poll() is not None or answers(f"http://127.0.0.1:{port}"))
+            url = f"http://127.0.0.1:{port}"
+            until(lambda: process.poll() is not None or answers(url), within_s=240)
             assert process.poll() is None, Path(output.name).read_text()
             return process
 
         yield begin
+
+
+PROGRAM = """\
+    - name: programs
+      topics: [orders]
+      session_timeout: 8s
+      members:
+        - kind: dynamic
+          count: 1
+          client: {{command: [sh, -c, "setsid tail -f {followed} > tail.txt & wait"]}}
+"""
+"""A group that nobody waits for: what its member starts has a session of its own, and never ends.
+
+(It prints into a file: tail ends by itself when nobody reads what it prints.)"""
 
 
 @pytest.mark.cluster
@@ -78,11 +84,17 @@ def session(small: Path, tmp_path: Path, port: int) -> Iterator[Session]:
 def test_nothing_outlives_the_page(
     number: signal.Signals, session: Session, small: Path, tmp_path: Path, port: int
 ) -> None:
-    small.write_text(small.read_text().replace("down_for: 1s}", "down_for: 1m}"))
+    followed = tmp_path / "followed"
+    followed.touch()
+    text = small.read_text().replace("down_for: 1s}", "down_for: 1m}")
+    small.write_text(
+        text.replace("steady_state:", f"{PROGRAM.format(followed=followed)}steady_state:")
+    )
     journal = tmp_path / "runs" / "latest" / "journal.jsonl"
     process = session()
     start(f"http://127.0.0.1:{port}")
-    until(lambda: journal.exists() and '"injected"' in journal.read_text())
+    until(lambda: journal.exists() and '"injected"' in journal.read_text(), within_s=120)
+    assert any(line.startswith("tail ") for line in running(str(followed)))
     process.send_signal(number)
     code = process.wait(timeout=120)
     until(lambda: not running(str(tmp_path)), within_s=60)
@@ -97,23 +109,6 @@ def test_nothing_outlives_the_page(
         assert code == 4, (tmp_path / "output.txt").read_text()
         healed = {entry["fault_id"] for entry in content if entry.get("healed")}
         assert healed == {entry["fault_id"] for entry in content if entry["event"] == "intent"}
-
-
-@pytest.mark.cluster
-def test_what_a_program_started_in_a_session_of_its_own_ends_with_its_run(
-    session: Session, small: Path, tmp_path: Path, port: int
-) -> None:
-    followed = tmp_path / "followed"
-    followed.touch()
-    # into a file: tail ends by itself when nobody reads what it prints
-    client = f'client: {{command: [sh, -c, "setsid tail -f {followed} > tail.txt & wait"]}}'
-    text = small.read_text().replace("count: 2, instance_id", f"{client}, count: 2, instance_id")
-    small.write_text(text.replace("within: 30s", "within: 5s"))  # they never join
-    page = session()
-    start(f"http://127.0.0.1:{port}")
-    until(lambda: sum(line.startswith("tail ") for line in running(str(followed))) == 2)
-    until(lambda: not running(str(followed)), within_s=60)
-    assert page.poll() is None, "further runs may follow"
 
 
 def await_state(port: int, *states: str) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import os
-from collections.abc import Iterator
 
 import pytest
 from kafka.admin import KafkaAdminClient
@@ -13,13 +12,6 @@ from tests.groupquake.conftest import Command
 from tests.secured import Secured
 
 pytestmark = pytest.mark.cluster
-
-
-@pytest.fixture(scope="module")
-def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
-    with Secured(tmp_path_factory.mktemp("doctored"), 1) as cluster:
-        cluster.prepare()
-        yield cluster
 
 
 def test_whoever_may_do_all_sees_all(groupquake: Command, secured: Secured) -> None:

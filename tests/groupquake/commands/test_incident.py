@@ -181,15 +181,11 @@ def test_logs_and_runs_are_reported_one_after_another(tmp_path: Path, groupquake
     assert (missing.code, "No such file" in missing.err) == (64, True)
 
 
+@pytest.mark.long
 @pytest.mark.cluster
 @pytest.mark.spark
 @pytest.mark.parametrize(
-    ("version", "coordinator"),
-    [
-        ("3.9.1", "scala"),
-        pytest.param("3.9.1", "java", marks=pytest.mark.long),
-        pytest.param("4.3.0", "java", marks=pytest.mark.long),
-    ],
+    ("version", "coordinator"), [("3.9.1", "scala"), ("3.9.1", "java"), ("4.3.0", "java")]
 )
 def test_a_real_broker(
     version: str, coordinator: str, tmp_path: Path, spark: SparkSession, groupquake: Command

@@ -75,6 +75,8 @@ def test_explained_evidence_exits_with_0_and_writes_nothing(
     first, second, total = done.out.splitlines()
     assert "events.jsonl:1: sequence 0, group g, 4.3: explained, 4 of 4 answers to 4" in first
     assert "events.jsonl:7: sequence 1, group g" in second
+    as_json = json.loads(groupquake("oracle", "replay", "events.jsonl", "--json").out)
+    assert as_json["counterexample"] is None
     assert total == "2 sequences, 8 requests: 2 explained, 0 unknown, 0 violation"
     assert [path.name for path in tmp_path.iterdir()] == ["events.jsonl"]
 
@@ -215,13 +217,7 @@ def test_as_json(groupquake: Command, write: Write) -> None:
     assert shown["files"] == [f"counterexample/{name}" for name in FILES]
 
 
-def test_as_json_of_what_is_explained(groupquake: Command, write: Write) -> None:
-    done = groupquake("oracle", "replay", write("explained"), "--json")
-    assert done.code == 0
-    assert json.loads(done.out)["counterexample"] is None
-
-
-def test_a_search_that_was_given_up_is_unknown(
+def test_a_search_that_was_given_up_is_unknown_and_a_violation_beats_it(
     groupquake: Command, write: Write, tmp_path: Path
 ) -> None:
     """Too many orders to try them all, and nothing is proven: a doubt has no counterexample."""
@@ -230,9 +226,6 @@ def test_a_search_that_was_given_up_is_unknown(
     assert "sequence 1, group g, 4.3: unknown" in done.out
     assert done.out.endswith("1 explained, 1 unknown, 0 violation\n")
     assert [path.name for path in tmp_path.iterdir()] == ["events.jsonl"]
-
-
-def test_a_violation_beats_a_doubt(groupquake: Command, write: Write) -> None:
     done = groupquake("oracle", "replay", write("unknown", "violation", "explained"))
     assert done.code == 1, done.err
     assert done.out.endswith("1 explained, 1 unknown, 1 violation\n")
@@ -241,18 +234,16 @@ def test_a_violation_beats_a_doubt(groupquake: Command, write: Write) -> None:
 
 def test_a_profile_stands_in_for_the_header_s(groupquake: Command, write: Write) -> None:
     file = write("explained", kafka="9.9.9")
-    done = groupquake("oracle", "replay", file)
-    assert (done.code, done.out) == (64, "")
-    assert f"{file}:1: no profile for the java coordinator of Kafka 9.9.9; choose" in done.err
+    for options, problem in (
+        ((), f"{file}:1: no profile for the java coordinator of Kafka 9.9.9; choose"),
+        (("--profile", "4.9"), "there is no profile '4.9'; choose one of 2.4"),
+    ):
+        done = groupquake("oracle", "replay", file, *options)
+        assert (done.code, done.out) == (64, "")
+        assert problem in done.err
     done = groupquake("oracle", "replay", file, "--profile", "3.9.1-scala")
     assert done.code == 0, done.err
     assert "group g, 3.9-scala: explained" in done.out
-
-
-def test_an_unknown_profile(groupquake: Command, write: Write) -> None:
-    done = groupquake("oracle", "replay", write("explained"), "--profile", "4.9")
-    assert done.code == 64
-    assert "there is no profile '4.9'; choose one of 2.4" in done.err
 
 
 def test_a_malformed_line(groupquake: Command, write: Write) -> None:
@@ -267,22 +258,18 @@ def test_a_malformed_line(groupquake: Command, write: Write) -> None:
     assert done.err == f"groupquake: {file}:9: {lacks}; {advice}\n"
 
 
-def test_bytes_that_are_no_text(groupquake: Command, tmp_path: Path) -> None:
+def test_unreadable_files(groupquake: Command, tmp_path: Path) -> None:
     (tmp_path / "bad.jsonl").write_bytes(b'{"format": "\xff"}\n')
-    done = groupquake("oracle", "replay", "bad.jsonl")
-    assert done.code == 64
-    assert done.err.startswith("groupquake: bad.jsonl:1: not UTF-8")
-
-
-@pytest.mark.parametrize(
-    ("name", "why"), [("gone.jsonl", "No such file"), (".", "not a regular file")]
-)
-def test_unreadable_files(name: str, why: str, groupquake: Command) -> None:
-    done = groupquake("oracle", "replay", name)
-    assert done.code == 64
-    assert done.err.startswith(f"groupquake: {name}: cannot be read (")
-    assert why in done.err
-    assert len(done.err.splitlines()) == 1
+    for name, begins, why in (
+        ("bad.jsonl", "bad.jsonl:1: not UTF-8", ""),
+        ("gone.jsonl", "gone.jsonl: cannot be read (", "No such file"),
+        (".", ".: cannot be read (", "not a regular file"),
+    ):
+        done = groupquake("oracle", "replay", name)
+        assert done.code == 64
+        assert done.err.startswith(f"groupquake: {begins}")
+        assert why in done.err
+        assert len(done.err.splitlines()) == 1
 
 
 def test_standard_input(write: Write, tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -12,9 +11,12 @@ from xml.etree import ElementTree as ET
 import psutil
 import pytest
 
+from chaos.journal import open_faults, read
 from groupquake.nightly.night import judged
+from tests.chaos.fakes import until
 from tests.groupquake.conftest import Command, arguments, running
 from tests.groupquake.nightly.conftest import Write
+from tests.groupquake.test_whole_run import require_healed
 
 Json = dict[str, Any]
 
@@ -124,22 +126,22 @@ def test_a_platform_without_its_engine_is_no_pass(
 
 
 @pytest.mark.cluster
-def test_a_night_killed_in_the_middle_can_be_read_and_leaves_nothing_running(
+def test_a_night_killed_in_the_middle_can_be_read_and_its_run_heals(
     groupquake: Command, experiment: Write, suite: Write, tmp_path: Path
 ) -> None:
+    """The kernel sends SIGTERM to the run."""
     experiment("long", down_for="1m", impact="2m")
     experiment("tiny")
     with started(suite("long", "tiny"), tmp_path) as process:
-        await_fault(tmp_path, process)
+        journal = await_event("injected", tmp_path, process)
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
     record = last_night(tmp_path)
     assert (record["state"], record["verdict"]) == ("running", "not run")
     assert [run["state"] for run in record["runs"]] == ["running", "waiting"]
-    deadline = time.monotonic() + 40
-    while left := running(str(tmp_path)):
-        assert time.monotonic() < deadline, left
-        time.sleep(0.1)
+    until(lambda: not running(str(tmp_path)), 60)
+    require_healed(journal.parent)
+    assert "SIGTERM: healing and stopping" in output_of(record, 0, tmp_path)
     again = groupquake("nightly", suite("tiny", more="max_duration: 1ms"))
     assert again.code == 1
     page = (tmp_path / "nights" / "index.html").read_text()
@@ -148,46 +150,30 @@ def test_a_night_killed_in_the_middle_can_be_read_and_leaves_nothing_running(
 
 
 @pytest.mark.cluster
-def test_a_signal_ends_the_run_that_goes_on_and_a_second_one_changes_nothing(
+def test_a_crashed_run_costs_no_more_than_itself_and_a_signal_ends_the_next_one(
     experiment: Write, suite: Write, tmp_path: Path
 ) -> None:
-    experiment("long", down_for="1m", impact="2m")
-    experiment("tiny")
-    with started(suite("long", "tiny"), tmp_path) as process:
-        journal = await_fault(tmp_path, process)
+    for name in ("long", "next", "last"):
+        experiment(name, down_for="1m", impact="2m")
+    with started(suite("long", "next", "last"), tmp_path) as process:
+        crashed = await_event("injected", tmp_path, process)
+        (run,) = psutil.Process(process.pid).children()
+        run.kill()
+        following = await_event("started", tmp_path, process, "*-next-*")
+        assert open_faults(read(crashed)) == ()
         process.send_signal(signal.SIGINT)
-        await_event("aborted", journal, process)  # two signals at once may come in any order
-        process.send_signal(signal.SIGTERM)
         _, err = process.communicate(timeout=120)
     assert process.returncode == 4, err.decode()
     assert b"Traceback" not in err
     record = last_night(tmp_path)
-    assert (record["state"], record["aborted"]) == ("ended", "SIGINT")
-    assert [run["verdict"] for run in record["runs"]] == ["not run", "not run"]
-    assert record["runs"][0]["exit_code"] == 4
-    assert record["runs"][1]["why"] == "the night was ended by SIGINT"
-    assert '"event": "healed"' in journal.read_text()
-    assert running(str(tmp_path)) == []
-
-
-@pytest.mark.cluster
-def test_a_run_that_crashes_costs_no_more_than_itself(
-    experiment: Write, suite: Write, tmp_path: Path
-) -> None:
-    experiment("long", down_for="1m", impact="2m")
-    with started(suite("long"), tmp_path) as process:
-        await_fault(tmp_path, process)
-        (run,) = psutil.Process(process.pid).children()
-        run.kill()
-        _, err = process.communicate(timeout=120)
-    assert process.returncode == 2, err.decode()
-    record = last_night(tmp_path)
-    assert (record["state"], record["verdict"]) == ("ended", "unknown")
-    crashed = record["runs"][0]
-    assert crashed["exit_code"] == -signal.SIGKILL
-    assert "ended by signal 9" in crashed["why"]
-    output = (tmp_path / "nights" / "latest" / crashed["output"]).read_text()
-    assert "f1.1: healed" in output
+    assert (record["state"], record["aborted"], record["verdict"]) == ("ended", "SIGINT", "unknown")
+    first, second, third = record["runs"]
+    assert (first["exit_code"], first["verdict"]) == (-signal.SIGKILL, "unknown")
+    assert "ended by signal 9" in first["why"]
+    assert "f1.1: healed" in output_of(record, 0, tmp_path)
+    assert (second["exit_code"], second["verdict"]) == (4, "not run")
+    assert read(following)[-1]["phase"] == "end"
+    assert (third["verdict"], third["why"]) == ("not run", "the night was ended by SIGINT")
     assert running(str(tmp_path)) == []
 
 
@@ -197,16 +183,21 @@ def started(suite: Path, folder: Path) -> subprocess.Popen[bytes]:
     )
 
 
-def await_fault(folder: Path, process: subprocess.Popen[bytes]) -> Path:
-    """Wait until the first run of the night has injected its fault; return its journal."""
-    journal = folder / "nights" / "latest" / "runs" / "latest" / "journal.jsonl"
-    await_event("injected", journal, process)
-    return journal
+def output_of(record: Json, run: int, folder: Path) -> str:
+    number, name = run + 1, record["runs"][run]["experiment"]
+    return (folder / "nights" / "latest" / "output" / f"{number}-{name}.log").read_text()
 
 
-def await_event(event: str, journal: Path, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + 90
-    while not journal.exists() or f'"event": "{event}"' not in journal.read_text():
+def await_event(
+    event: str, folder: Path, process: subprocess.Popen[bytes], run: str = "latest"
+) -> Path:
+    """Wait until a run of the night has an event in its journal, and return this."""
+    runs = folder / "nights" / "latest" / "runs"
+
+    def reached() -> list[Path]:
         assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+        journals = runs.glob(f"{run}/journal.jsonl")
+        return [file for file in journals if f'"event": "{event}"' in file.read_text()]
+
+    until(reached, 120)
+    return reached()[0].resolve()

@@ -57,88 +57,43 @@ def test_without_seeds_all_runs_of_a_night_share_the_one_that_was_drawn(
     assert [job.seed for job in jobs(load_suite(file), tmp_path, 77)] == [77, 77]
 
 
-MISTAKES = [
-    ("sed: 1", "5: sed: unknown key; did you mean 'seeds'?"),
-    ("max_duration: 2", "5: max_duration: 2 has no unit; write 2s for seconds or 2ms"),
-    ("seeds: [-1]", "5: seeds.0: -1 is too small; write 0 or more"),
-    ("seeds: [3, 3]", "5: seeds: a seed is listed twice; list it once"),
-    (
-        "set: {phases.impct: 5s}",
-        "5: set.phases.impct: phases.impct: unknown key; did you mean 'impact'? (in demo)",
-    ),
-    (
-        "set: {phases: 1}",
-        "5: set.phases: phases: 1 is not a mapping; write keys with values (in demo)",
-    ),
-    (
-        "set: {cluster.version: 3.9.1}",
-        "5: set.cluster.version: the platform decides it; set it under on",
-    ),
-    (
-        "set: {cluster.coordinator: java}",
-        "5: set.cluster.coordinator: the platform decides it; set it under on",
-    ),
-]
+MISTAKES = (
+    (5, "sed: 1", "sed: unknown key; did you mean 'seeds'?"),
+    (5, "max_duration: 2", "max_duration: 2 has no unit; write 2s for seconds or 2ms"),
+    (5, "seeds: [-1]", "seeds.0: -1 is too small; write 0 or more"),
+    (5, "seeds: [3, 3]", "seeds: a seed is listed twice; list it once"),
+    (5, "set: {phases.impct: 5s}",
+     "set.phases.impct: phases.impct: unknown key; did you mean 'impact'? (in demo)"),
+    (5, "set: {phases: 1}",
+     "set.phases: phases: 1 is not a mapping; write keys with values (in demo)"),
+    (5, "set: {cluster.version: 3.9.1}",
+     "set.cluster.version: the platform decides it; set it under on"),
+    (5, "set: {cluster.coordinator: java}",
+     "set.cluster.coordinator: the platform decides it; set it under on"),
+    (2, "experiments: [demo, dem]",
+     "experiments.1: the library has no experiment 'dem'; did you mean 'demo'?"),
+    (2, "experiments: [demo, demo]", "experiments.1: 'demo' is listed twice; list it once"),
+    (2, "experiments: []", "experiments: is empty; give at least one"),
+    (4, "  - {kafka: 4.3.0, coordinator: scala}",
+     "on.0.coordinator: Kafka 4.3.0 cannot be run with the scala group coordinator; write java"),
+    (4, "  - {kafka: 2.3.1}",
+     "on.0.kafka: Kafka 2.3.1 is not supported; use 2.4-2.7, 2.8-3.2, 3.3-3.7, 3.8, 3.9 or 4.x"),
+    (4, "  - {kafka: 4.3.0, cluter: docker}", "on.0.cluter: unknown key; did you mean 'cluster'?"),
+    (4, "  - {kafka: 4.3.0, cluster: dokcer}",
+     "on.0.cluster: 'dokcer' is not known; did you mean 'docker'?"),
+    (4, "  - {kafka: 4.3}",
+     "on.0.kafka: 4.3 is not text; write text (quotes turn numbers and dates into text)"),
+)  # fmt: skip
+"""A line of a suite, which number it has, and what is said of it."""
 
 
 def test_a_mistake_is_named_with_its_line_and_the_way_out(tmp_path: Path) -> None:
     file = tmp_path / "suite.yaml"
-    for line, error_line in MISTAKES:
-        file.write_text(f"name: x\nexperiments: [demo]\non:\n  - {{kafka: 4.3.0}}\n{line}\n")
-        assert error_lines(file) == [f"{file}:{error_line}"]
-
-
-MISTAKES_OF_PLACES = [
-    (
-        "[demo, dem]",
-        "{kafka: 4.3.0}",
-        "2: experiments.1: the library has no experiment 'dem'; did you mean 'demo'?",
-    ),
-    (
-        "[demo, demo]",
-        "{kafka: 4.3.0}",
-        "2: experiments.1: 'demo' is listed twice; list it once",
-    ),
-    ("[]", "{kafka: 4.3.0}", "2: experiments: is empty; give at least one"),
-    (
-        "[demo]",
-        "{kafka: 4.3.0, coordinator: scala}",
-        (
-            "4: on.0.coordinator: Kafka 4.3.0 cannot be run with the scala group coordinator;"
-            " write java"
-        ),
-    ),
-    (
-        "[demo]",
-        "{kafka: 2.3.1}",
-        (
-            "4: on.0.kafka: Kafka 2.3.1 is not supported; use 2.4-2.7, 2.8-3.2,"
-            " 3.3-3.7, 3.8, 3.9 or 4.x"
-        ),
-    ),
-    (
-        "[demo]",
-        "{kafka: 4.3.0, cluter: docker}",
-        "4: on.0.cluter: unknown key; did you mean 'cluster'?",
-    ),
-    (
-        "[demo]",
-        "{kafka: 4.3.0, cluster: dokcer}",
-        "4: on.0.cluster: 'dokcer' is not known; did you mean 'docker'?",
-    ),
-    (
-        "[demo]",
-        "{kafka: 4.3}",
-        "4: on.0.kafka: 4.3 is not text; write text (quotes turn numbers and dates into text)",
-    ),
-]
-
-
-def test_a_mistake_in_what_runs_where(tmp_path: Path) -> None:
-    file = tmp_path / "suite.yaml"
-    for experiments, on, error_line in MISTAKES_OF_PLACES:
-        file.write_text(f"name: x\nexperiments: {experiments}\non:\n  - {on}\n")
-        assert error_lines(file) == [f"{file}:{error_line}"]
+    for number, line, problem in MISTAKES:
+        lines = ["name: x", "experiments: [demo]", "on:", "  - {kafka: 4.3.0}", "seeds: [1]"]
+        lines[number - 1] = line
+        file.write_text("\n".join(lines))
+        assert error_lines(file) == [f"{file}:{number}: {problem}"]
 
 
 def test_the_same_platform_twice(suite: Write, experiment: Write) -> None:

@@ -12,6 +12,7 @@ stopped-brokers    `protocol-corners leader-restart --stops --seed 11`: each bro
 
 import json
 from collections.abc import Iterator
+from enum import StrEnum
 from pathlib import Path
 
 import pytest
@@ -21,9 +22,27 @@ from reports.judgement.run.machine_log import stood_still
 from reports.judgement.run.run_folder import MACHINE
 from selftest.mutants import judging
 from selftest.mutants.evidence import Runs, runs_in
-from tests.groupquake.starved.judging import Outcome, outcomes
 
 HERE = Path(__file__).parent / "recorded"
+
+
+class Outcome(StrEnum):
+    """What is found about a group."""
+
+    EXPLAINED = "explained"
+    UNKNOWN = "unknown"
+    WRONG = "wrong"
+
+
+def outcomes(folder: Path) -> dict[str, Outcome]:
+    """Return what is found about each group of a run folder, as a report does without Spark."""
+    recording = Recording(folder)
+    outcomes = {}
+    for group in recording.groups:
+        findings = judging.found(recording, group)
+        left = Outcome.UNKNOWN if findings else Outcome.EXPLAINED
+        outcomes[group] = Outcome.WRONG if judging.proven(findings) else left
+    return outcomes
 
 
 @pytest.fixture(scope="module")
