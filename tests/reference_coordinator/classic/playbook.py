@@ -64,6 +64,7 @@ __all__ = [
     "SESSION_MS",
     "Call",
     "Playbook",
+    "accepted",
     "in_state",
     "listed",
     "requests_in_hand",
@@ -271,6 +272,21 @@ def requests_in_hand(group: Group) -> set[str]:
 def listed(*member_ids: str, protocol: str = "range") -> frozenset[tuple[str, str, str]]:
     """Return static members as the response to their leader lists them."""
     return frozenset((m, m.partition("-")[0], f"{protocol}:orders") for m in member_ids)
+
+
+def accepted(
+    member_id: str,
+    generation: int,
+    leader: str,
+    *members: str,
+    protocol: str = "range",
+    skips: bool = False,
+) -> JoinResponse:
+    """Return what a member hears that is in; the leader hears of static members."""
+    return JoinResponse(
+        Error.NONE, member_id, generation, "consumer", protocol, leader, skips,
+        listed(*members, protocol=protocol),
+    )  # fmt: skip
 
 
 def in_state(state: State) -> Playbook:

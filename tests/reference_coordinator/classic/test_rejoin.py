@@ -12,6 +12,7 @@ from tests.reference_coordinator.classic.playbook import (
     REBALANCE_MS,
     SESSION_MS,
     Playbook,
+    accepted,
     listed,
 )
 from tests.reference_coordinator.classic.releases import EVERY_RELEASE
@@ -30,10 +31,7 @@ def test_leader_that_joins_again_starts_a_rebalance():
     play.after(249)
     assert again.pending
     play.after(1)
-    members = listed("L-1")
-    assert again.answer == JoinResponse(
-        Error.NONE, "L-1", 2, "consumer", "range", "L-1", members=members
-    )
+    assert again.answer == accepted("L-1", 2, "L-1", "L-1")
     assert play.rebalances == [Reason.NEW_MEMBER, Reason.LEADER_REJOIN]
 
 
@@ -85,10 +83,8 @@ def test_changed_follower_starts_a_rebalance(play, completing):
     play.after(REBALANCE_MS - 1)
     assert again.pending
     play.after(1)
-    members = listed("L-1", "F-1", protocol="roundrobin")
-    assert again.answer == JoinResponse(
-        Error.NONE, "F-1", generation, "consumer", "roundrobin", "F-1", members=members
-    )
+    in_both = "L-1", "F-1"
+    assert again.answer == accepted("F-1", generation, "F-1", *in_both, protocol="roundrobin")
     other = Playbook()
     other.statics("L", "F")
     if completing:
@@ -196,7 +192,7 @@ def test_leader_that_joined_again_stays_the_leader(play):
     assert (again.pending, newcomer.pending) == (True, True)
     play.after(1)
     assert again.answer.members == listed("L-1", "F-1", "N-1")
-    assert newcomer.answer == JoinResponse(Error.NONE, "N-1", 2, "consumer", "range", "L-1")
+    assert newcomer.answer == accepted("N-1", 2, "L-1")
     assert play.transitions[-1].members == play.transitions[-1].static_members == 3
     assert (play.member("F").join, len(play.calls)) == (None, asked)
 

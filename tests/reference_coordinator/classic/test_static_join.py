@@ -4,7 +4,12 @@ from kafka_protocol.errors import Error
 from reference_coordinator.classic.effects import JoinResponse, Reason, SyncResponse
 from reference_coordinator.classic.state import State
 from tests.reference_coordinator.classic.checklist import case
-from tests.reference_coordinator.classic.playbook import INITIAL_DELAY_MS, REBALANCE_MS, listed
+from tests.reference_coordinator.classic.playbook import (
+    INITIAL_DELAY_MS,
+    REBALANCE_MS,
+    accepted,
+    listed,
+)
 from tests.reference_coordinator.classic.releases import EVERY_RELEASE, by_rule
 
 pytestmark = EVERY_RELEASE
@@ -18,10 +23,7 @@ def test_static_member_joins_an_empty_group_at_its_first_request(play):
     assert (first.pending, play.group.awaiting) == (True, 1)
     assert (play.generation, play.group.protocol) == (0, None)
     play.after(INITIAL_DELAY_MS)
-    members = listed("I1-1", protocol="roundrobin")
-    assert first.answer == JoinResponse(
-        Error.NONE, "I1-1", 1, "consumer", "roundrobin", "I1-1", members=members
-    )
+    assert first.answer == accepted("I1-1", 1, "I1-1", "I1-1", protocol="roundrobin")
     assert (play.group.awaiting, play.member("I1").join) == (0, None)
     assert (play.state, play.group.protocol) == (State.COMPLETING_REBALANCE, "roundrobin")
     assert play.rebalances == [Reason.NEW_MEMBER]
@@ -58,10 +60,8 @@ def test_duplicate_fences_the_old_id_in_preparing_rebalance(play):
     (late,) = play.rejoin("G-1")
     assert late.answer == JoinResponse(Error.FENCED_INSTANCE_ID, "G-1")
     assert leading.answer.members == listed("L-1", "F-2", "G-2")
-    for duplicate, member_id in ((first, "F-2"), (second, "G-2")):
-        assert duplicate.answer == JoinResponse(
-            Error.NONE, member_id, 2, "consumer", "range", "L-1"
-        )
+    assert first.answer == accepted("F-2", 2, "L-1")
+    assert second.answer == accepted("G-2", 2, "L-1")
     assert play.rebalances == [Reason.NEW_MEMBER, Reason.LEADER_REJOIN]
 
 
@@ -102,10 +102,8 @@ def test_duplicate_fences_a_pending_sync(play, generation, leader):
     if starts_over:
         assert play.rebalances[-1] is Reason.STATIC_REPLACED
         play.after(REBALANCE_MS)
-    members = listed("L-1", "F-2") if starts_over else frozenset()
-    assert back.answer == JoinResponse(
-        Error.NONE, "F-2", generation, "consumer", "range", leader, members=members
-    )
+    members = ("L-1", "F-2") if starts_over else ()
+    assert back.answer == accepted("F-2", generation, leader, *members)
     assert play.state is State.COMPLETING_REBALANCE
     if not starts_over:
         play.sync("L-1", **{"L-1": "some", "F-1": "the rest"})
@@ -124,11 +122,8 @@ def test_leader_returns_in_completing_rebalance(play, generation):
     """
     play.completing("I1")
     back = play.join(instance="I1", version=5)
-    leader = "I1-1" if generation == 1 else "I1-2"
-    members = frozenset() if generation == 1 else listed("I1-2")
-    assert back.answer == JoinResponse(
-        Error.NONE, "I1-2", generation, "consumer", "range", leader, members=members
-    )
+    leader, *members = ("I1-1",) if generation == 1 else ("I1-2", "I1-2")
+    assert back.answer == accepted("I1-2", generation, leader, *members)
     assert play.rebalances[1:] == [Reason.STATIC_REPLACED] * (generation - 1)
     assert (play.state, play.leader) == (State.COMPLETING_REBALANCE, "I1-2")
     assert play.member_ids == {"I1-2"}
@@ -196,7 +191,7 @@ def test_join_sent_again_gets_the_running_generation(play):
     ]
     play.sync_everyone()
     (again,) = play.rejoin("F-1")
-    assert again.answer == JoinResponse(Error.NONE, "F-1", 1, "consumer", "range", "L-1")
+    assert again.answer == accepted("F-1", 1, "L-1")
     assert play.join(dynamic.answer.member_id, client="c").answer == dynamic.answer
     assert (play.rebalances, play.state) == ([Reason.NEW_MEMBER], State.STABLE)
 

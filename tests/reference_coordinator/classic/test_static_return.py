@@ -12,6 +12,7 @@ from tests.reference_coordinator.classic.playbook import (
     REBALANCE_MS,
     SESSION_MS,
     Playbook,
+    accepted,
     listed,
 )
 from tests.reference_coordinator.classic.releases import EVERY_RELEASE, by_coordinator, by_rule
@@ -55,10 +56,8 @@ def test_return_without_a_rebalance(versions):
         offers = BOTH if version == 5 else ("range",)
         back = play.join(instance=instance, version=version, protocols=offers)
         leads = instance == "L" and version == 9
-        assert back.answer == JoinResponse(
-            Error.NONE, new, 1, "consumer", "range", new if leads else "L-1", leads,
-            listed("L-2", "F-1") if leads else frozenset(),
-        )  # fmt: skip
+        leader, *members = (new, "L-2", "F-1") if leads else ("L-1",)
+        assert back.answer == accepted(new, 1, leader, *members, skips=leads)
         assert (play.state, play.rebalances) == (State.STABLE, [Reason.NEW_MEMBER])
         assert play.leader == ("L-2" if instance == "L" else "L-1")
         assert dict(play.group.static_ids) == {"L": "L-1", "F": "F-1"} | {instance: new}
@@ -99,7 +98,7 @@ def test_return_without_the_selected_protocol_up_to_2_6_0(play):
     """Nobody asks whether the group's protocol still is one of its own."""
     play.statics("L", "F")
     back = play.join(instance="F", protocols=("roundrobin",), version=5)
-    assert back.answer == JoinResponse(Error.NONE, "F-2", 1, "consumer", "range", "L-1")
+    assert back.answer == accepted("F-2", 1, "L-1")
     assert (play.rebalances, play.state) == ([Reason.NEW_MEMBER], State.STABLE)
     assert play.sync("F-1", instance="F").error is Error.FENCED_INSTANCE_ID
     assert play.sync("F-2", instance="F").answer.assignment == "work of F-1"
@@ -116,10 +115,8 @@ def test_return_without_the_selected_protocol_rebalances(play, instance, other):
     back = play.join(instance=instance, protocols=("roundrobin",), session_ms=LONG_MS)
     assert (back.pending, play.rebalances[1:]) == (True, [Reason.PROTOCOL_CHANGE])
     play.after(REBALANCE_MS)
-    new, members = f"{instance}-2", listed(f"{instance}-2", f"{other}-1", protocol="roundrobin")
-    assert back.answer == JoinResponse(
-        Error.NONE, new, 2, "consumer", "roundrobin", new, members=members
-    )
+    new = f"{instance}-2"
+    assert back.answer == accepted(new, 2, new, new, f"{other}-1", protocol="roundrobin")
     alone = Playbook()
     alone.statics("I1")
     back = alone.join(instance="I1", protocols=("roundrobin",))
@@ -217,10 +214,8 @@ def test_return_is_answered_once_it_is_stored(timeouts, versions):
         assert {m.member_id: m.assignment for m in record.members} == {"I1-2": "work of I1-1"}
         play.written(back)
         skips = version == 9
-        assert back.answer == JoinResponse(
-            Error.NONE, "I1-2", 1, "consumer", "range", "I1-2" if skips else "I1-1", skips,
-            listed("I1-2") if skips else frozenset(),
-        )  # fmt: skip
+        leader, *members = ("I1-2", "I1-2") if skips else ("I1-1",)
+        assert back.answer == accepted("I1-2", 1, leader, *members, skips=skips)
         assert (play.state, play.rebalances) == (State.STABLE, [Reason.NEW_MEMBER])
         assert (timeouts_of(play, "I1"), offers_of(play, "I1")) == (timeouts, offers)
 
@@ -235,7 +230,7 @@ def test_return_is_stored(play, answer):
     assert back.pending == (answer is Error.NONE)
     if back.pending:
         play.written(back)
-    assert back.answer == JoinResponse(Error.NONE, "F-2", 1, "consumer", "range", "L-1")
+    assert back.answer == accepted("F-2", 1, "L-1")
     assert len(play.records) - stored == (answer is Error.NONE)
     play.crash()
     assert play.heartbeat("F-2", instance="F") is answer
