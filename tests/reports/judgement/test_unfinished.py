@@ -81,7 +81,7 @@ def starts(broker: int, logged: int, known: int) -> str:
 
 
 @pytest.mark.parametrize(
-    ("story", "doubt"),
+    ("scenario", "doubt"),
     [
         (lambda made: None, None),
         (lambda made: unreadable(made, None), f"/3/group.log:7: {UNREADABLE}"),
@@ -103,8 +103,8 @@ def starts(broker: int, logged: int, known: int) -> str:
          "not healed", "no attempt to heal", "a restart", "a start too few", "a start too many",
          "no start", "a start of another", "a restart not healed", "stopped"],
 )  # fmt: skip
-def test_a_pass_needs_a_whole_run(made, story, doubt):
-    story(made)
+def test_a_pass_needs_a_whole_run(made, scenario, doubt):
+    scenario(made)
     found = doubts(made)
     assert [one for one in found if doubt and doubt in one] == found
     assert len(found) == (doubt is not None)
@@ -123,7 +123,7 @@ def failed_script(made: MadeUpRun) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "story", "expected"),
+    ("wrong", "scenario", "expected"),
     [
         (too_few, lambda made: None, "fail"),
         (too_few, lambda made: made.journal.pop(), "unknown"),
@@ -138,10 +138,10 @@ def failed_script(made: MadeUpRun) -> None:
          "answer and a start too few",
          "answer to a group of KIP-848"],
 )  # fmt: skip
-def test_what_a_fail_proves_in_a_run_that_is_not_whole(made, wrong, story, expected):
+def test_what_a_fail_proves_in_a_run_that_is_not_whole(made, wrong, scenario, expected):
     """More rebalances might have come; a broken protocol is broken all the same."""
     wrong(made)
-    story(made)
+    scenario(made)
     _, judged, *_ = made.finish()
     assert judged["verdict"] == expected
     assert (judged["unknown_because"] == []) == (expected == "fail")
