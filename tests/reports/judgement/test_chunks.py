@@ -45,14 +45,14 @@ def chunks(
     rows: Sequence[LoggedRow], size: int, events: Sequence[ClientEvent] = ()
 ) -> Iterator[Chunk]:
     """Cut rows into chunks, in the order of the time from which on they count."""
-    by_time, told = sorted(rows, key=_since_ms), 0
+    by_time, begun = sorted(rows, key=_since_ms), 0
     for first in range(0, len(by_time), size):
         rest = by_time[first + size :]
         known_ms = _since_ms(rest[0]) if rest else -inf
         until = len([one for one in events if one.at_ms < known_ms]) if rest else len(events)
         of = Chunk.of(by_time[first : first + size])
-        yield replace(of, known_ms=known_ms, events=events[told:until], tapped=[])
-        told = until
+        yield replace(of, known_ms=known_ms, events=events[begun:until], tapped=[])
+        begun = until
 
 
 def _since_ms(row: LoggedRow) -> float:

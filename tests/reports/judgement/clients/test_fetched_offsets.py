@@ -355,5 +355,7 @@ def test_the_offsets_of_a_topic_go_with_it(recording, meant_ms, after_ms, which,
     for topic, expected in (("", found), ("-other", NOTHING if which == LAST else None)):
         deleted = deletions([fault | {"target": fault["target"] + topic}])
         rows = compared(epochs, before, [asked], epochs.partition_of(GROUP), deleted=deleted)
-        told = [(row["kind"], row["proven"]) for row in rows]
-        assert told == expected if expected is not None else told, "as if it were still there"
+        breaches = [(row["kind"], row["proven"]) for row in rows]
+        assert breaches == expected if expected is not None else breaches, (
+            "as if it were still there"
+        )

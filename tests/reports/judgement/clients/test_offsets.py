@@ -214,8 +214,8 @@ def test_offsets_and_numbers_of_other_clients_are_their_own_choice(kind, serials
         newer = replace(newer, serial=serials[0])
         back = replace(back, serial=serials[1], connection="new")
     rows = clients.add([(one, 0, one.at_ms) for one in (sync, newer, back)], (), float("inf"))
-    told = [row["kind"] for row in rows] + [row["rule"] for row in clients.about_clients]
-    assert told == ([] if found is None else [found])
+    kinds = [row["kind"] for row in rows] + [row["rule"] for row in clients.about_clients]
+    assert kinds == ([] if found is None else [found])
     assert [row["requests"] for row in clients.about_clients] == ["1:3"] * (found == "commits-on")
 
 

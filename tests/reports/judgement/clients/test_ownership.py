@@ -13,7 +13,7 @@ from tests.reports.judgement.contexts import compared
 Row = dict[str, Any]
 
 
-class Story(NamedTuple):
+class Scenario(NamedTuple):
     """Events as (s, member, event, partitions), and what comes of them.
 
     Of each interval of ownership the columns `of` are given; of each stop its member, when it
@@ -26,8 +26,8 @@ class Story(NamedTuple):
     stops: list[tuple[str, float, float, int, str]] | None = None
 
 
-STORIES = {
-    "an eager group of three that one leaves": Story(
+SCENARIOS = {
+    "an eager group of three that one leaves": Scenario(
         (
             (0, "a", "created"), (0, "b", "created"), (0, "c", "created"),
             (1, "a", "assigned", 0, 1), (1, "b", "assigned", 2, 3), (1, "c", "assigned", 4, 5),
@@ -53,7 +53,7 @@ STORIES = {
         ],
         [("a", 5.1, 400.0, 2, "assigned"), ("b", 5.3, 300.0, 2, "assigned")],
     ),
-    "a static member that comes back has moved nothing and stopped nobody": Story(
+    "a static member that comes back has moved nothing and stopped nobody": Scenario(
         (
             (0, "s", "created"), (1, "s", "assigned", 0),
             (5, "s", "closing"), (5, "s", "revoked", 0), (5.1, "s", "closed"),
@@ -63,7 +63,7 @@ STORIES = {
         [("s", False, 0.0, "closed"), ("s", False, 2200.0, "closed")],
         [],
     ),
-    "a cooperative member that keeps partitions does not stop": Story(
+    "a cooperative member that keeps partitions does not stop": Scenario(
         (
             (0, "a", "created"), (1, "a", "assigned", 0, 1, 2, 3), (4, "b", "created"),
             (5, "a", "revoked", 2, 3), (5.2, "a", "assigned"), (5.4, "b", "assigned", 2, 3),
@@ -77,7 +77,7 @@ STORIES = {
         ],
         [],
     ),
-    "a cooperative member that keeps nothing stops until its assignment": Story(
+    "a cooperative member that keeps nothing stops until its assignment": Scenario(
         (
             (0, "a", "created"), (1, "a", "assigned", 0), (2, "a", "assigned", 1),
             (5, "a", "revoked", 0), (6, "a", "revoked", 1), (6.5, "a", "assigned"),
@@ -85,7 +85,7 @@ STORIES = {
         ),
         stops=[("a", 6.0, 500.0, 1, "assigned")],
     ),
-    "two owners overlap, and an identity moves nothing to itself": Story(
+    "two owners overlap, and an identity moves nothing to itself": Scenario(
         (
             (0, "s", "created"), (1, "s", "assigned", 0),
             (4, "s.duplicate", "created"), (5, "s.duplicate", "assigned", 0),
@@ -100,7 +100,7 @@ STORIES = {
         ],
         [],
     ),
-    "an evicted member overlaps until it learns, and is stopped from then on": Story(
+    "an evicted member overlaps until it learns, and is stopped from then on": Scenario(
         (
             (0, "a", "created"), (1, "a", "assigned", 0), (1, "b", "assigned", 1),
             (8, "b", "assigned", 0), (9, "a", "lost", 0), (9.5, "a", "assigned", 2),
@@ -112,7 +112,7 @@ STORIES = {
         ],
         [("a", 9.0, 500.0, 1, "assigned")],
     ),
-    "an overlap is with the member that still owns the partition": Story(
+    "an overlap is with the member that still owns the partition": Scenario(
         (
             (1, "z", "assigned", 0), (2, "b", "assigned", 0), (3, "b", "revoked", 0),
             (4, "c", "assigned", 0), (9, "z", "lost", 0), (9, "c", "closing"),
@@ -120,7 +120,7 @@ STORIES = {
         "member overlap_ms overlaps moved",
         [("z", 0.0, None, False), ("b", 1000.0, "z", True), ("c", 5000.0, "z", True)],
     ),
-    "an interval has the way it ended": Story(
+    "an interval has the way it ended": Scenario(
         (
             *((1, member, "assigned", number) for number, member in enumerate("abcdef")),
             (5, "a", "killed", 0), (5, "b", "fenced", 1), (5.1, "b", "closed"),
@@ -132,7 +132,7 @@ STORIES = {
             ("e", 6.0, "vanished"), ("f", 8.0, "open"),
         ],
     ),
-    "a stop lasts no longer than the client": Story(
+    "a stop lasts no longer than the client": Scenario(
         (
             (0, "a", "created"), (1, "a", "assigned", 0), (5, "a", "revoked", 0),
             (5.25, "a", "killed"), (7, "a", "created"), (8, "a", "assigned", 0),
@@ -140,11 +140,11 @@ STORIES = {
         ),
         stops=[("a", 5.0, 250.0, 1, "killed"), ("a", 8.5, 500.0, 1, "open")],
     ),
-    "a fenced response is no stop": Story(
+    "a fenced response is no stop": Scenario(
         ((1, "a", "assigned", 0), (5, "a", "lost", 0), (5.1, "a", "fenced")),
         stops=[],
     ),
-    "simultaneous events are in causal order": Story(
+    "simultaneous events are in causal order": Scenario(
         (
             (1, "a", "assigned", 0), (5, "a", "assigned", 0), (5, "a", "created"),
             (5, "a", "closed"), (5, "a", "revoked", 0), (5, "a", "closing"), (8, "a", "closing"),
@@ -153,18 +153,18 @@ STORIES = {
         [(1.0, 5.0, "closed"), (5.0, 8.0, "closed")],
         [],
     ),
-    "what one member is told at one instant has an order": Story(
+    "what one member is given at one instant has an order": Scenario(
         ((5, "a", "assigned", 0, 1, 2), (6, "a", "revoked", 0, 1), (6, "a", "revoked", 2)),
         stops=[("a", 6.0, 0.0, 1, "open")],
     ),
-    "what a member gives up and never had counts for nothing later": Story(
+    "what a member gives up and never had counts for nothing later": Scenario(
         (
             (1, "a", "revoked", 7), (1, "a", "assigned", 0, 1), (2, "a", "revoked", 0),
             (3, "a", "assigned"),
         ),
         stops=[("a", 1.0, 0.0, 1, "assigned")],
     ),
-    "an event that stands twice in the history counts once": Story(
+    "an event that stands twice in the history counts once": Scenario(
         2 * ((1, "a", "assigned", 0), (2, "a", "revoked", 0)),
         "member until ended_as",
         [("a", 2.0, "revoked")],
@@ -183,10 +183,10 @@ def rows_of(events: Iterable[ClientEvent]) -> dict[str, list[Row]]:
     return found
 
 
-def events_of(story: Story) -> list[ClientEvent]:
+def events_of(scenario: Scenario) -> list[ClientEvent]:
     return [
         ClientEvent(at_s * 1e3, EVENTS.index(event), member, frozenset(f"o-{n}" for n in numbers))
-        for at_s, member, event, *numbers in story.events
+        for at_s, member, event, *numbers in scenario.events
     ]
 
 
@@ -194,22 +194,23 @@ def columns(rows: Iterable[Row], names: str) -> list[tuple[Any, ...]]:
     return [tuple(row[name] for name in names.split()) for row in rows]
 
 
-@pytest.mark.parametrize("story", STORIES.values(), ids=STORIES)
-def test_owners_and_stops_of_a_history(story):
-    events = events_of(story)
+@pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS)
+def test_owners_and_stops_of_a_history(scenario):
+    events = events_of(scenario)
     tables = rows_of(events)
     owned = sorted(tables["ownership"], key=lambda row: (row["partition"], row["from_ms"]))
-    if story.intervals is not None:
-        assert columns(owned, story.of) == story.intervals
-    if story.stops is not None:
-        assert columns(tables["stops"], "member from stopped_ms partitions ended_as") == story.stops
+    if scenario.intervals is not None:
+        assert columns(owned, scenario.of) == scenario.intervals
+    if scenario.stops is not None:
+        names = "member from stopped_ms partitions ended_as"
+        assert columns(tables["stops"], names) == scenario.stops
     mixed = random.Random(7).sample(events, len(events))
     assert rows_of(mixed) == tables, "events may come in any order"
 
 
 def test_partitions_are_handed_over_at_one_instant():
     """Of three that are assigned together two had the same member before, 0.4 s earlier."""
-    tables = rows_of(events_of(STORIES["an eager group of three that one leaves"]))
+    tables = rows_of(events_of(SCENARIOS["an eager group of three that one leaves"]))
     assert columns(tables["handovers"], "at moved unowned_ms") == [
         (1.0, 0, 0.0), (5.5, 1, 400.0 + 400.0 + 200.0), (5.6, 2, 300.0 + 600.0 + 600.0),
     ]  # fmt: skip

@@ -83,8 +83,8 @@ def test_a_failed_write_needs_an_outage(recording, since_ms, found):
     (outage,) = recording.run.outages
     healed_ms = max(e["at_ms"] for e in recording.run.journal if e["event"] == "healed")
     for at_ms in (outage.from_ms + since_ms, healed_ms + 10_000 - since_ms):
-        told = outcomes(recording.context, failed_at(recording, at_ms))
-        assert told == ["doubtful_line"] * found
+        kinds = outcomes(recording.context, failed_at(recording, at_ms))
+        assert kinds == ["doubtful_line"] * found
 
 
 @pytest.mark.parametrize(

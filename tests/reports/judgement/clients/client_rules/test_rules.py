@@ -33,7 +33,7 @@ def moved(member_id):
     return member().beat(NOT_COORDINATOR).now(broker="2", member=member_id)
 
 
-STORIES = {
+SCENARIOS = {
     # joining
     "it is killed before it rejoins":
         (lambda: member().beat(REBALANCE).wait(100).event("killed"), []),
@@ -104,9 +104,9 @@ STORIES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("story", "broken"), STORIES.values(), ids=STORIES)
-def test_which_rules_a_client_breaks(story, broken):
-    assert list(story().broken) == broken
+@pytest.mark.parametrize(("scenario", "broken"), SCENARIOS.values(), ids=SCENARIOS)
+def test_which_rules_a_client_breaks(scenario, broken):
+    assert list(scenario().broken) == broken
 
 
 def test_every_rule_says_what_it_demands_and_why():
