@@ -2,16 +2,32 @@
 
 import importlib.util
 import re
-from functools import partial
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 import pytest
 
 from groupquake.cli import Lazy, cli
-from tests.docs.commands import ROOT, Shown, commands_of, shown
 
-SHOWN = shown()
+ROOT = Path(__file__).parents[2]
+STARTS = ("groupquake ", "make ", "locust ", "python -m ")
+INLINE = re.compile(r"`((?:groupquake|make|locust|python -m) [^`]+)`")
+PLACEHOLDERS = {
+    "NAME": "demo",
+    "RUN": "runs/latest",
+    "FILE": "scenarios/library/demo.yaml",
+    "VERSION": "4.3.0",
+    "G": "group",
+    "HOST:PORT": "127.0.0.1:9092",
+    "T": "topic",
+    "DIR": "nights",
+    "KAFKA_HOME": "runs",
+    "N": "7",
+    "mine.yaml": "scenarios/library/demo.yaml",
+}
 RUN_BY = {
     "groupquake list": "tests/docs/test_commands.py",
     "groupquake plan": "tests/docs/test_commands.py",
@@ -37,8 +53,54 @@ HARMLESS = ("list", "plan", "validate")
 BARE = (("plan",), ("validate",))
 
 
-def of(program: str) -> list[Shown]:
-    return [one for one in SHOWN if one.words[0] == program]
+@dataclass(frozen=True)
+class Shown:
+    """A command, and the page that shows it."""
+
+    page: str
+    words: tuple[str, ...]
+
+    @property
+    def path(self) -> str:
+        """The command and its subcommands, such as `groupquake dev fuzz`."""
+        names = [word for word in self.words[:3] if re.fullmatch(r"[a-z-]+", word)]
+        return " ".join(names)
+
+
+def shown(program: str) -> list[Shown]:
+    """List the commands of a program on all pages, each once, without their comments."""
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    found = [
+        Shown(str(page.relative_to(ROOT)), words)
+        for page in pages
+        for words in commands_of(page.read_text("utf-8"))
+        if words[0] == program
+    ]
+    return list({one.words: one for one in found}.values())
+
+
+def commands_of(text: str) -> Iterator[tuple[str, ...]]:
+    """Yield the commands in a page's code blocks and inline code."""
+    fenced = False
+    for line in text.splitlines():
+        if line.startswith("```"):
+            fenced = not fenced
+        elif fenced and line.startswith(STARTS):
+            yield from _alternatives(re.split(r" {2,}|\s#", line)[0])
+        elif not fenced:
+            for command in INLINE.findall(line):
+                yield from _alternatives(command)
+
+
+def _alternatives(command: str) -> Iterator[tuple[str, ...]]:
+    """Split `dev fuzz | image build` into three commands, and name the placeholders."""
+    first, *others = command.split(" | ")
+    words = shlex.split(first.replace("…", ""))
+    last = re.search(r" ([a-z]+(?: build)?)$", first)
+    yield tuple(PLACEHOLDERS.get(word, word) for word in words)
+    for other in others:
+        assert last, f"`{command}`: what do the alternatives stand for?"
+        yield tuple(PLACEHOLDERS.get(w, w) for w in (*words[:-1], *other.split()))
 
 
 def leaf(words: tuple[str, ...]) -> tuple[click.Command, list[str]]:
@@ -62,8 +124,9 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.usefixtures("checkout")
 def test_groupquake_takes_what_pages_show_and_a_test_runs_it() -> None:
-    assert len(of("groupquake")) >= 20
-    for one in of("groupquake"):
+    commands = shown("groupquake")
+    assert len(commands) >= 20
+    for one in commands:
         command, arguments = leaf(one.words)
         if arguments:  # without any, the text speaks of the command itself
             command.make_context(one.path, [*arguments])  # checks every option and argument
@@ -79,10 +142,10 @@ def test_groupquake_takes_what_pages_show_and_a_test_runs_it() -> None:
 def test_the_makefile_and_python_have_what_pages_show(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(ROOT)
     makefile = (ROOT / "Makefile").read_text("utf-8")
-    for one in of("make"):
+    for one in shown("make"):
         target = next(word for word in one.words[1:] if "=" not in word)
         assert re.search(rf"^{re.escape(target)}:", makefile, re.MULTILINE), one
-    for one in of("python"):
+    for one in shown("python"):
         assert importlib.util.find_spec(one.words[2]), one
 
 
@@ -93,4 +156,4 @@ def test_an_unknown_command_in_a_page_is_found() -> None:
     ((*words,),) = commands_of("`groupquake plan NAME --sede 7`")
     command, arguments = leaf(tuple(words))
     with pytest.raises(click.UsageError):
-        partial(command.make_context, "plan", arguments)()
+        command.make_context("plan", arguments)

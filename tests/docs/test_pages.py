@@ -6,6 +6,9 @@ import sys
 import tomllib
 from pathlib import Path
 
+from chaos.plan import make_plan
+from scenarios import load
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -13,6 +16,19 @@ def test_no_generated_page_is_stale() -> None:
     command = [sys.executable, ROOT / "docs" / "generate.py", "--check"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_annotated_experiment_loads_and_says_what_each_part_is(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "experiments" / "annotated.md").read_text("utf-8")
+    (text,) = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    file = tmp_path / "mine.yaml"
+    file.write_text(text, "utf-8")
+    experiment = load(file)
+    assert [member.name for member in experiment.members()] == [f"payments-{n}" for n in range(3)]
+    assert len(make_plan(experiment, seed=1).steps) == 4
+    assert experiment.expect
+    runs_without_comment = re.split(r"^.*#.*$", text, flags=re.MULTILINE)
+    assert max(len(run.strip().splitlines()) for run in runs_without_comment) <= 4
 
 
 def test_each_key_of_an_experiment_file_has_a_meaning() -> None:
