@@ -403,6 +403,11 @@ def test_a_program_gets_resolved_client_properties(
     environment = json.loads((tmp_path / "environment.json").read_text())
     assert "GROUPQUAKE_TLS_ENDS_AT_TAP" not in environment
     assert "a=b" not in (tmp_path / "members" / "fails.properties").read_text()
+    _, _, line, *_ = (tmp_path / "members" / "fails.log").read_text().splitlines()
+    for_java = json.loads(line)["properties"]
+    assert "client.id=fails\n" in for_java
+    assert f"security.protocol={protocol}\n" in for_java
+    assert 'username="alice" password="a=b #c";' in for_java
 
 
 @pytest.mark.parametrize("theirs", [None, "/their/packages"], ids=["none", "some"])
