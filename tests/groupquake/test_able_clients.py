@@ -3,7 +3,6 @@
 import itertools
 
 import pytest
-import yaml
 from click import UsageError
 
 from groupquake.access import require_allowed
@@ -12,24 +11,16 @@ from groupquake.exits import NotAuthorizedError
 from scenarios import Experiment, ScenarioError, load
 from scenarios.client_properties import PropertiesError
 from scenarios.clients import ADAPTERS, Client
+from tests.loadtest.loads import of_one_group
 
 SASL = {"security.protocol": "SASL_SSL", "sasl.username": "alice", "sasl.password": "secret"}
 KEY = {"security.protocol": "SSL", "ssl.certificate.location": "a", "ssl.key.password": "secret"}
 
 
 def experiment(client: Client, tmp_path, assignor="roundrobin") -> Experiment:
-    group = {
-        "name": "g", "topics": ["orders"], "assignor": assignor, "session_timeout": "10s",
-        "members": [{"kind": "dynamic", "count": 1, "client": client}],
-    }  # fmt: skip
-    topic = {"name": "orders", "partitions": 1, "replication_factor": 1}
-    content = {
-        "name": "able", "cluster": {"brokers": 1},
-        "workload": {"topics": [topic], "groups": [group]},
-        "phases": {"impact": "5s", "recovery": "1s"},
-    }  # fmt: skip
+    members = [{"kind": "dynamic", "count": 1, "client": client}]
     file = tmp_path / "able.yaml"
-    file.write_text(yaml.safe_dump(content))
+    file.write_text(of_one_group("g", members, assignor=assignor))
     return load(file)
 
 
@@ -82,7 +73,7 @@ ABLE = {
 def test_assignors(tmp_path):
     for name, assignor in itertools.product(ABLE, ("range", "roundrobin", "cooperative-sticky")):
         if assignor in ABLE[name]:
-            assert experiment(name, tmp_path, assignor).name == "able"
+            assert experiment(name, tmp_path, assignor).name == "own"
             continue
         problem = f"{name} has no assignor {assignor}; give group 'g' assignor: "
         with pytest.raises(ScenarioError, match=problem):

@@ -80,7 +80,7 @@ PROGRAM = """\
 
 
 @pytest.mark.cluster
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=["SIGINT", "SIGKILL"])
 def test_nothing_outlives_the_page(
     number: signal.Signals, session: Session, small: Path, tmp_path: Path, port: int
 ) -> None:

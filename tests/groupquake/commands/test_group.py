@@ -27,7 +27,7 @@ Remove = Callable[..., Done]
 
 @pytest.fixture(scope="module")
 def cluster(secured: Secured) -> Iterator[Secured]:
-    """The secured broker with a topic of four partitions; whoever comes unnamed may do all."""
+    """The secured broker with a topic of four partitions; a client without a name may do all."""
     admin = AdminClient({"bootstrap.servers": secured.bootstrap})
     admin.create_topics([NewTopic(TOPIC, 4, 1)])[TOPIC].result(WAIT_S)
     yield secured

@@ -5,7 +5,7 @@ import gzip
 import json
 import lzma
 import subprocess
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -74,7 +74,16 @@ def in_files(name: str, folder: Path) -> list[Path]:
     return sorted(folder.iterdir())
 
 
-SPLIT = "spark.sql.files.maxPartitionBytes"
+@pytest.fixture
+def small_splits(spark: SparkSession) -> Iterator[SparkSession]:
+    """A session in which files have several splits."""
+    name = "spark.sql.files.maxPartitionBytes"
+    largest = spark.conf.get(name)
+    spark.conf.set(name, "8192")
+    yield spark
+    spark.conf.set(name, largest)
+
+
 NAMES = sorted(folder.name for folder in RECORDED.iterdir())
 
 
@@ -89,16 +98,11 @@ def test_counts_are_those_of_grep(name: str, tmp_path: Path) -> None:
 @pytest.mark.spark
 @pytest.mark.parametrize("name", NAMES)
 def test_spark_finds_the_same(
-    name: str, tmp_path: Path, spark: SparkSession, groupquake: Command
+    name: str, tmp_path: Path, small_splits: SparkSession, groupquake: Command
 ) -> None:
     files = in_files(name, tmp_path / "logs")
     Random(name).shuffle(files)
-    largest = spark.conf.get(SPLIT)
-    spark.conf.set(SPLIT, "8192")  # so that files have several splits
-    try:
-        done = groupquake("report", *files)
-    finally:
-        spark.conf.set(SPLIT, largest)
+    done = groupquake("report", *files)
     assert done.code == 2, done.err
     found = json.loads((tmp_path / "incident" / "incident.json").read_text())
     here = incident_of(recorded(name))
@@ -107,7 +111,8 @@ def test_spark_finds_the_same(
         assert found[key] == json.loads(json.dumps(here[key])), key
     assert [file["lines"] for file in found["files"]] == [file["lines"] for file in here["files"]]
     tables = tmp_path / "incident" / "tables"
-    assert spark.read.parquet(f"file:{tables}/rebalances").count() == found["rebalances"]
+    rebalances = small_splits.read.parquet(f"file:{tables}/rebalances")
+    assert rebalances.count() == found["rebalances"]
     page = Page((tmp_path / "incident" / "incident.html").read_text())
     assert found["headline"][0] in page.text
     assert found["headline"][0] in done.out
@@ -115,9 +120,8 @@ def test_spark_finds_the_same(
 
 
 @pytest.mark.spark
-def test_copies_damage_and_files_of_others_are_noticed(
-    tmp_path: Path, spark: SparkSession, groupquake: Command
-) -> None:
+@pytest.mark.usefixtures("small_splits")
+def test_copies_damage_and_files_of_others_are_noticed(tmp_path: Path, groupquake: Command) -> None:
     name = NAMES[0]
     folder = tmp_path / "logs"
     in_files(name, folder)
@@ -129,12 +133,7 @@ def test_copies_damage_and_files_of_others_are_noticed(
     half = "[2026-11-23 07:36:12,357] INFO [GroupCoordinator 1]: Preparing to reb"
     (folder / "half.log").write_text(other * 999 + half)
     (folder / "binary.log").write_bytes(bytes(range(256)) * 100)
-    largest = spark.conf.get(SPLIT)
-    spark.conf.set(SPLIT, "8192")
-    try:
-        done = groupquake("report", folder, "--output", tmp_path / "out")
-    finally:
-        spark.conf.set(SPLIT, largest)
+    done = groupquake("report", folder, "--output", tmp_path / "out")
     assert done.code == 2, done.err
     found = json.loads((tmp_path / "out" / "incident.json").read_text())
     here = incident_of(recorded(name))
@@ -203,9 +202,14 @@ def test_a_real_broker(
     assert found["notices"] == []
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
-def test_packed_logs_count_as_plain_ones_up_to_a_damage(pack: Callable[[bytes], bytes]) -> None:
-    end = {gzip.compress: ".gz", bz2.compress: ".bz2", lzma.compress: ".xz"}[pack]
+@pytest.mark.parametrize(
+    ("end", "pack"),
+    [(".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress)],
+    ids=["gz", "bz2", "xz"],
+)
+def test_packed_logs_count_as_plain_ones_up_to_a_damage(
+    end: str, pack: Callable[[bytes], bytes]
+) -> None:
     files = {name: content for name, content in recorded(NAMES[0]).items() if content}
     plain = {
         name.removesuffix(".gz"): gzip.decompress(content) if name.endswith(".gz") else content

@@ -64,11 +64,11 @@ def test_a_run_that_was_not_judged_cannot_be_compared(groupquake: Command, tmp_p
     assert "a/verdict.json: no verdict of a run; judge the run first" in done.err
 
 
-@pytest.mark.parametrize("runs", [("one",), ("one", "one"), ("x/one", "y/one/")])
-def test_a_run_is_not_compared_with_itself(groupquake: Command, runs: tuple[str, ...]) -> None:
-    done = groupquake("compare", *runs)
-    assert done.code == 64
-    assert "give two or more runs of different names" in done.err
+def test_a_run_is_not_compared_with_itself(groupquake: Command) -> None:
+    for runs in (("one",), ("one", "one"), ("x/one", "y/one/")):
+        done = groupquake("compare", *runs)
+        assert done.code == 64
+        assert "give two or more runs of different names" in done.err
 
 
 def test_a_spark_that_is_not_there_is_one_line(
