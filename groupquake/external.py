@@ -23,14 +23,13 @@ from groupquake.access import connected, require_rights
 from groupquake.own_builds import Resolved
 from kafka_protocol.offsets_topic import OFFSETS_TOPIC
 from reference_coordinator.classic.profiles import Profile, Settings
-from reference_coordinator.classic.releases import LINES as PROFILE_LINES
-from reference_coordinator.classic.releases import profile_for
+from reference_coordinator.classic.releases import RELEASE_LINES, profile_for
 from scenarios import Experiment
 from scenarios.client_properties import read_checked
 from scenarios.external import Logs, Verb
 from scenarios.faults import NETWORKS, Fault
 from scenarios.problems import found_in
-from scenarios.releases import LINES, Coordinator, default_coordinator, line_of
+from scenarios.releases import SUPPORTED_LINES, Coordinator, default_coordinator, line_of
 from scenarios.renaming import prefixed
 
 PROTOCOLS = "group.coordinator.rebalance.protocols"
@@ -93,7 +92,7 @@ class Offered:
         kind = default_coordinator(self.version)
         return {
             profile_for(f"{line}.{patch}", kind)
-            for line in PROFILE_LINES[kind]
+            for line in RELEASE_LINES[kind]
             if self.first <= _numbers(line) <= self.last
             for patch in (0, MOST_PATCHES)
         }
@@ -236,7 +235,7 @@ def _release(given: str | None, offers: Offered, assumptions: Assumptions) -> st
     if given is not None:
         line_of(given)
         return given
-    if offers.first < min(line.first for line in LINES):
+    if offers.first < min(line.first for line in SUPPORTED_LINES):
         raise UsageError(
             f"the brokers offer what Kafka {offers.version} does, which is too old; if that is"
             " wrong, give --kafka"

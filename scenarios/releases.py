@@ -33,7 +33,7 @@ class Line:
     coordinators: tuple[Coordinator, ...]
 
 
-LINES = (
+SUPPORTED_LINES = (
     Line("2.4-2.7", (2, 4), (2, 8), ("scala",)),
     Line("2.8-3.2", (2, 8), (3, 3), ("scala",)),
     # 3.7 has the Java coordinator too, but an early one that never unloads a group.
@@ -51,9 +51,9 @@ def line_of(version: str) -> Line:
     if not re.fullmatch(VERSION, version):
         raise ValueError(f"{shown(version)} is not allowed; write a whole release, such as 4.3.0")
     minor = number(version)[:2]
-    line = next((line for line in LINES if line.first <= minor < line.end), None)
+    line = next((line for line in SUPPORTED_LINES if line.first <= minor < line.end), None)
     if line is None:
-        *others, last = (line.name for line in LINES)
+        *others, last = (line.name for line in SUPPORTED_LINES)
         known = f"{', '.join(others)} or {last}"
         raise ValueError(f"Kafka {version} is not supported; use {known}")
     return line

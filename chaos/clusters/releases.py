@@ -87,7 +87,7 @@ _RELEASES: Mapping[str, Release] = {
         logging_property="log4j2.configurationFile",
     ),
 }
-"""By the names of `scenarios.releases.LINES`."""
+"""By the names of `scenarios.releases.SUPPORTED_LINES`."""
 
 
 def release_of(version: str, coordinator: str | None = None) -> Release:

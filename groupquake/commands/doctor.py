@@ -25,7 +25,7 @@ from groupquake.external import PROTOCOLS, coordinator_of, settings_of
 from kafka_protocol.releases import number
 from kafka_protocol.request_log import LOGGER
 from scenarios.client_properties import KEYS, read_checked
-from scenarios.releases import LINES
+from scenarios.releases import SUPPORTED_LINES
 
 COORDINATOR_LOGGERS = {
     "java": "org.apache.kafka.coordinator.group",
@@ -155,7 +155,7 @@ def snippet(kafka: str) -> str:
     It is what our own brokers of that release have, without what these write to `server.log`.
     Raises UnsupportedError for a release that is too old.
     """
-    newest = LINES[-1].first  # later ones are taken for it
+    newest = SUPPORTED_LINES[-1].first  # later ones are taken for it
     major, minor = min(number(kafka)[:2], newest)
     template = release_of(f"{major}.{minor}.0").logging
     made = (_log4j_2 if (major, minor) == newest else _log4j_1)(template.read_text())

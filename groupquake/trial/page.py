@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from groupquake.trial.cells import link
-from reports.judgement.clients.client_rules.findings import RULES
+from reports.judgement.clients.client_rules.findings import CLIENT_RULES
 from reports.page.environment import environment_of, page_of
 
 Json = dict[str, Any]
@@ -70,7 +70,7 @@ def _render(name: str, trial: Json) -> str:
     environment.globals |= {
         "link": link,
         "marks": MARKS,
-        "rules": RULES,
+        "rules": CLIENT_RULES,
         "broken": _broken(trial),
     }
     return page_of(environment, name, **trial)
@@ -84,4 +84,4 @@ def _broken(trial: Json) -> Sequence[str]:
         for cell in client["cells"]
         for rule in cell["rules"]
     }
-    return [rule for rule in RULES if rule in found]
+    return [rule for rule in CLIENT_RULES if rule in found]

@@ -100,20 +100,20 @@ JAVA: tuple[Change, ...] = (
 """`org.apache.kafka.coordinator.group`: optional from 3.7, the default from 4.0 on."""
 
 CHANGES = {"scala": SCALA, "java": JAVA}
-LINES = {
+RELEASE_LINES = {
     "scala": [*(f"2.{n}" for n in range(4, 9)), *(f"3.{n}" for n in range(10)), "4.0"],
     "java": ["3.7", "3.8", "3.9", *(f"4.{n}" for n in range(5))],
 }
 """Which release lines have which coordinator."""
-LATEST = f"{LINES['java'][-1]}.0"
+LATEST = f"{RELEASE_LINES['java'][-1]}.0"
 """The first release of the newest line."""
-BOTH = set(LINES["scala"]) & set(LINES["java"])
+BOTH = set(RELEASE_LINES["scala"]) & set(RELEASE_LINES["java"])
 
 
 def _profiles(coordinator: str) -> dict[Release, Profile]:
     """Build a coordinator's profiles, by the first release that has each, in order of time."""
     changes, found = CHANGES[coordinator], {}
-    for line in LINES[coordinator]:
+    for line in RELEASE_LINES[coordinator]:
         changing = {c.release for c in changes if c.release.startswith(f"{line}.")}
         releases = sorted({f"{line}.0", *changing}, key=number)
         for release in releases:
@@ -127,7 +127,7 @@ def _profiles(coordinator: str) -> dict[Release, Profile]:
     return found
 
 
-_BY_RELEASE = {coordinator: _profiles(coordinator) for coordinator in LINES}
+_BY_RELEASE = {coordinator: _profiles(coordinator) for coordinator in RELEASE_LINES}
 
 _PROMISE = "kip-345"
 
@@ -175,7 +175,7 @@ PROFILES = {
 """All of them by name, in order of time."""
 
 PROFILE_NAMES = tuple(PROFILES)
-NEWEST = PROFILES[LINES["java"][-1]]
+NEWEST = PROFILES[RELEASE_LINES["java"][-1]]
 
 _VERSION = r"(?P<version>(?P<line>\d+\.\d+)(\.\d+)?)"
 
@@ -186,7 +186,7 @@ def profile_for(version: str, coordinator: str) -> Profile | None:
     None where the oracle has none. A line such as `4.3` counts as its first release.
     """
     release = re.fullmatch(_VERSION, version)
-    if release is None or release["line"] not in LINES.get(coordinator, ()):
+    if release is None or release["line"] not in RELEASE_LINES.get(coordinator, ()):
         return None
     known = _BY_RELEASE[coordinator].items()
     return [profile for first, profile in known if first <= number(version)][-1]

@@ -13,7 +13,7 @@ from typing import Any
 from reports.judgement.breaches import Breach
 from reports.judgement.log.log_places import LogPlaces
 from reports.judgement.run.disturbance import Disturbance
-from reports.judgement.timelines.member_lines import DOUBTFUL, OF_LOADS, time_of
+from reports.judgement.timelines.member_lines import DOUBTFUL_LINE, OF_LOADS, time_of
 from reports.timing import SAME_MOMENT_MS, TIMER_SLACK_MS
 
 Row = Mapping[str, Any]
@@ -166,7 +166,7 @@ def _from_line(row: Row) -> Finding:
         *_said_of_line(row),
         since_ms=min(times),
         seen_ms=max(times) + TIMER_SLACK_MS * (row["at_ms"] is None),
-        proven=row["outcome"] != DOUBTFUL,
+        proven=row["outcome"] != DOUBTFUL_LINE,
         about=row["kind"],
     )
 
@@ -240,7 +240,7 @@ def _rooted(found: list[Finding]) -> list[Finding]:
         root = next((root for root, reach_ms in before if finding.from_ms <= reach_ms), place)
         if root != place:
             finding = replace(finding, root=root)  # noqa: PLW2901
-        elif finding.kind == DOUBTFUL or finding.about in OF_LOADS:
+        elif finding.kind == DOUBTFUL_LINE or finding.about in OF_LOADS:
             linked.append(finding)
             continue
         linked.append(finding)

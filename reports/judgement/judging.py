@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from reference_coordinator.classic.profiles import Profile
-from reports.judgement.coordinators.coordinator_epochs import LINES, coordinator_epochs
+from reports.judgement.coordinators.coordinator_epochs import EPOCH_TEMPLATES, coordinator_epochs
 from reports.judgement.digest import Digester
 from reports.judgement.log.log_places import Level
 from reports.judgement.log.merging import Merged
@@ -35,7 +35,7 @@ def context_of(
     run: RunFolder, rules: Rules, merged: Merged, deliveries: Deliveries, tap: Tap | None = None
 ) -> RunContext:
     """Return the context of a run."""
-    of_brokers = [row for row in merged.of_all_groups if row["template"] in LINES]
+    of_brokers = [row for row in merged.of_all_groups if row["template"] in EPOCH_TEMPLATES]
     fenced = (row for row in merged.of_all_groups if row["template"] == FENCED)
     named = (one["partition"] for one in merged.processes if one["partition"] is not None)
     most = max(named, default=None)

@@ -11,9 +11,9 @@ from reference_coordinator.classic.step import Step
 from selftest.broken_rules import members, rebalances
 from selftest.broken_rules.form import Rule
 
-RULES: Mapping[str, Rule] = {**members.RULES, **rebalances.RULES}
+BROKEN_RULES: Mapping[str, Rule] = {**members.BROKEN_RULES, **rebalances.BROKEN_RULES}
 """All rules, by what a coordinator without it does wrong."""
-MUTANTS: Mapping[str, Step] = {name: rule.broken for name, rule in RULES.items()}
+MUTANTS: Mapping[str, Step] = {name: rule.broken for name, rule in BROKEN_RULES.items()}
 """The coordinators without them."""
 
-__all__ = ["MUTANTS", "RULES", "Rule", "Step"]
+__all__ = ["BROKEN_RULES", "MUTANTS", "Rule", "Step"]

@@ -208,7 +208,7 @@ def removes_no_sooner_than_sessions_end(group: Group, event: Event, profile: Pro
 
 CORNERS = "protocol-corners"
 KIP_345 = "KIP-345"
-RULES: Mapping[str, Rule] = {
+BROKEN_RULES: Mapping[str, Rule] = {
     **caught("duplicate-instance-id", "static", {
         "rebalances_on_static_replacement": (KIP_345, rebalances_on_static_replacement),
         "takes_returning_static_for_new": (KIP_345, as_if(returns, _without_instance)),

@@ -271,7 +271,7 @@ def _end_of_unsynced(_group: Group, event: Event) -> bool:
 
 CORNERS = "protocol-corners"
 KIP_62, KIP_134, KIP_345, KIP_389, KIP_394 = "KIP-62", "KIP-134", "KIP-345", "KIP-389", "KIP-394"
-RULES: Mapping[str, Rule] = {
+BROKEN_RULES: Mapping[str, Rule] = {
     **caught("duplicate-instance-id", "static", {
         "has_no_initial_delay": (KIP_134, going_by(_set(initial_rebalance_delay_ms=0))),
         "tells_leader_of_itself_alone": (CLASSIC, answering(_alone)),

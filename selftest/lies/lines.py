@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
-from reports.judgement.timelines.member_lines import DOUBTFUL, FENCED
+from reports.judgement.timelines.member_lines import DOUBTFUL_LINE, FENCED
 from selftest.lies.group_lines import (
     DUPLICATES,
     FAULTY,
@@ -161,7 +161,7 @@ def fenced_lines() -> Iterator[Lie]:
         "with_another_holder": _says("holder", lambda says: says["member"]),
     }
     for name, tell in lies.items():
-        doubts = (DOUBTFUL,) if name == "with_another_holder" else ()
+        doubts = (DOUBTFUL_LINE,) if name == "with_another_holder" else ()
         yield Lie(f"fenced_line_{name}", "lines", *DUPLICATES, tell, doubts)
 
 

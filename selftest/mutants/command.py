@@ -8,7 +8,7 @@ import click
 from groupquake.console import Console, json_lines
 from groupquake.exits import Exit
 from reports.judgement.log.log_places import Level
-from selftest.broken_rules import RULES
+from selftest.broken_rules import BROKEN_RULES
 from selftest.mutants.evidence import KEPT, runs_in, sequences_in
 from selftest.mutants.table import Table, make_table
 
@@ -62,6 +62,6 @@ def mutants(evidence: Path, traces: Path, level: str, *, as_json: bool) -> Exit:
 def _lines(table: Table, level: Level) -> list[str]:
     if level is Level.WIRE:
         return [WIRE_HEAD, *(row.line for row in table.rows), "", table.summary]
-    rules = [row.line for row in table.rows if row.name in RULES]
-    lies = [row.line for row in table.rows if row.name not in RULES]
+    rules = [row.line for row in table.rows if row.name in BROKEN_RULES]
+    lies = [row.line for row in table.rows if row.name not in BROKEN_RULES]
     return [MUTANTS_HEAD, *rules, "", LIES_HEAD, *lies, "", table.summary]

@@ -16,7 +16,7 @@ from reference_coordinator.classic.step import Step, step
 from reference_coordinator.event_files.reading import EventSequence
 from reports.judgement.log.log_places import Level
 from reports.judgement.recording import Recording
-from selftest.broken_rules import MUTANTS, RULES
+from selftest.broken_rules import BROKEN_RULES, MUTANTS
 from selftest.lies import LIES, GroupLines
 from selftest.lies.answers import IN_AN_OUTAGE, WRITES
 from selftest.mutants.evidence import Runs
@@ -152,8 +152,8 @@ class Table:
     @property
     def summary(self) -> str:
         """How many are found."""
-        rules = sum(row.name in RULES for row in self.rows)
-        is_found = Counter(row.name in RULES for row in self.rows if row.is_found)
+        rules = sum(row.name in BROKEN_RULES for row in self.rows)
+        is_found = Counter(row.name in BROKEN_RULES for row in self.rows if row.is_found)
         explained = sum(row.is_explained and not row.is_found for row in self.rows)
         idle = sum(not row.is_exercised for row in self.rows)
         silent = sum(row.untraced == row.runs > 0 for row in self.rows)
@@ -168,7 +168,7 @@ class Table:
 
 def where(name: str) -> tuple[str, str]:
     """Return the experiment and the group that have a place for a broken rule or a lie."""
-    about = RULES.get(name) or LIES[name]
+    about = BROKEN_RULES.get(name) or LIES[name]
     return about.experiment, about.group
 
 
@@ -183,11 +183,11 @@ def row(
     experiment, group = where(name)
     altered = filter(None, (_altered(name, run, group) for run in runs))
     of = Counter(_outcome(name, *pair, group, level) for pair in altered)
-    basis, elsewhere = LIES[name].freedom if name in LIES else RULES[name].source, ""
-    if name in RULES and level is Level.WIRE:
+    basis, elsewhere = LIES[name].freedom if name in LIES else BROKEN_RULES[name].source, ""
+    if name in BROKEN_RULES and level is Level.WIRE:
         failing = sum(_fails_on_wire(MUTANTS[name], recording) for recording in recordings)
         elsewhere = f"{failing} of {len(recordings)}"
-    elif name in RULES:
+    elif name in BROKEN_RULES:
         elsewhere = _as_oracle(MUTANTS[name], group, runs, sequences, recordings)
     counts = of.total(), of[FAIL], of[UNKNOWN], of[UNTRACED]
     return Row(level, name, basis, experiment, len(runs), *counts, elsewhere)
@@ -199,7 +199,7 @@ Plain = Callable[[], Recording]
 
 def _altered(name: str, run: Recording, group: str) -> tuple[Recording, Plain] | None:
     """Alter a run; None if it has no place for that."""
-    if name in RULES:
+    if name in BROKEN_RULES:
         if group not in run.groups:
             return None
         broken = synthesized_run_of(MUTANTS[name], run, group)
@@ -227,7 +227,7 @@ def _outcome(name: str, altered: Recording, plain: Plain, group: str, level: Lev
         return BELIEVED
     truth: Recording = WireRun(altered.folder, plain()) if on_wire else plain()
     own = seen - doubts(truth, group)
-    if own and (name in RULES or own.keys() & LIES[name].doubts):
+    if own and (name in BROKEN_RULES or own.keys() & LIES[name].doubts):
         return UNKNOWN
     return UNTRACED if on_wire and _answers(judged) == _answers(truth) else BELIEVED
 
@@ -313,7 +313,7 @@ def make_table(
             pool.apply_async(
                 _row, (name, level, folders.get(where(name)[0], []), sequences, others)
             )
-            for name in (*RULES, *LIES)
+            for name in (*BROKEN_RULES, *LIES)
         ]
         clean = pool.starmap_async(_findings, [(folder, level) for folder in unaltered], 1)
         contradicted = pool.map_async(_is_contradicted, sequences, chunksize=1)

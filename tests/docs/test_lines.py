@@ -17,7 +17,7 @@ READ = {
     *timeline.HINTS,
     *FIELDS,
     *member_lines.FAILED,
-    *coordinator_epochs.LINES,
+    *coordinator_epochs.EPOCH_TEMPLATES,
     *(grammar.last_template for grammar in ALL_GRAMMARS),
 }
 """The templates of the lines that the judgement reads."""

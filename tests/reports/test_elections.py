@@ -10,7 +10,7 @@ import pytest
 from reference_coordinator.replay import Parting, Stall
 from reference_coordinator.timing import RECONNECTS_MS
 from reports.judgement.coordinators.coordinator_epochs import (
-    LINES,
+    EPOCH_TEMPLATES,
     CoordinatorEpochs,
     coordinator_epochs,
 )
@@ -64,7 +64,7 @@ class Group:
 
     def epochs(self, *added: Row, partings: tuple[Parting, ...] = ()) -> CoordinatorEpochs:
         """Return the coordinator epochs with some loads added."""
-        lines = [line.row for line in self.recording.lines if line.template in LINES]
+        lines = [line.row for line in self.recording.lines if line.template in EPOCH_TEMPLATES]
         processes = self.recording.logs.merged.processes
         partitions = self.recording.context.epochs.partitions
         in_order = sorted(added, key=lambda row: row["at_ms"])

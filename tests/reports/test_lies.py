@@ -13,7 +13,7 @@ import pytest
 
 from reference_coordinator.classic.step import step
 from reports.judgement.recording import Recording
-from reports.judgement.timelines.member_lines import DOUBTFUL
+from reports.judgement.timelines.member_lines import DOUBTFUL_LINE
 from selftest.broken_rules import MUTANTS
 from selftest.mutants.log_synthesis import LogSynthesis, SynthesizedLine
 from tests.recorded.logs import RECORDINGS
@@ -156,7 +156,7 @@ class Judged:
         """Return the first root of a lie that no load of the group explains."""
         found = (f for f in self.verdict["findings"] if f["group"] == lie and f["root"])
         explained = lambda root: root.get("may_be", "").startswith("fault broker.kill")
-        roots = (root for root in found if root["kind"] != DOUBTFUL and not explained(root))
+        roots = (root for root in found if root["kind"] != DOUBTFUL_LINE and not explained(root))
         return min(roots, key=lambda root: root["at_ms"])
 
     def line(self, finding: dict[str, Any]) -> str:

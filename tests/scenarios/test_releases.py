@@ -7,7 +7,7 @@ import pytest
 
 from scenarios import ScenarioError, named
 from scenarios.releases import (
-    LINES,
+    SUPPORTED_LINES,
     default_coordinator,
     line_of,
     require_coordinator,
@@ -54,8 +54,8 @@ def test_a_release_has_three_numbers(version: str) -> None:
 
 
 def test_lines_do_not_overlap() -> None:
-    assert all(line.first < line.end for line in LINES)
-    ordered = sorted(LINES, key=lambda line: line.first)
+    assert all(line.first < line.end for line in SUPPORTED_LINES)
+    ordered = sorted(SUPPORTED_LINES, key=lambda line: line.first)
     assert all(a.end <= b.first for a, b in pairwise(ordered))
 
 

@@ -33,7 +33,7 @@ FAILED_WRITES = ("write_failed", "batch_too_large", "commit_failed", "metadata_f
 """Templates of lines about a record that could not be written: of a partition, or of a group."""
 OF_LOADS = (*EPOCH_EVENTS, "load_scheduled", "load_ignored")
 """Templates of lines about a broker that loads or unloads a partition."""
-LINES = (*OF_LOADS, "starting", "shutting_down", *FAILED_WRITES)
+EPOCH_TEMPLATES = (*OF_LOADS, "starting", "shutting_down", *FAILED_WRITES)
 """Templates of all lines that coordinator epochs are derived from."""
 
 
@@ -126,7 +126,7 @@ def coordinator_epochs(
     before: Mapping[int, tuple[str, float]] = {},
     partings: tuple[Parting, ...] = (),
 ) -> CoordinatorEpochs:
-    """Derive coordinator epochs from lines of the templates `LINES`.
+    """Derive coordinator epochs from lines of the templates `EPOCH_TEMPLATES`.
 
     A broker process ends when it begins to shut down, or with its last line of any kind, whose time
     `processes` give (`last_ms`). `requests_enabled` says when brokers (ids) were seen to answer

@@ -17,7 +17,7 @@ from typing import Any
 from kafka_protocol import tap_lines
 from kafka_protocol.request_log import COMPLETED
 from kafka_protocol.request_log import LOGGER as REQUEST_LOGGER
-from reports.judgement.coordinators.coordinator_epochs import LINES
+from reports.judgement.coordinators.coordinator_epochs import EPOCH_TEMPLATES
 from reports.judgement.log.parsing import (
     INT,
     LoggedRequest,
@@ -53,7 +53,7 @@ COPIED = f"{tap_lines.COPY}}}}}"
 first one."""
 _COPIED = f"{COPIED} ({REQUEST_LOGGER})".encode()
 TEXT_SHOWN = 300  # how many characters of a line the table `coverage` keeps
-OF_ALL_GROUPS = frozenset((*LINES, FENCED, *ENDS_OF_GROUPS, *ENDS_OF_OFFSETS))
+OF_ALL_GROUPS = frozenset((*EPOCH_TEMPLATES, FENCED, *ENDS_OF_GROUPS, *ENDS_OF_OFFSETS))
 """The templates of lines that a summary holds, since every group is judged by them."""
 
 

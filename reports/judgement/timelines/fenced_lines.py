@@ -20,7 +20,7 @@ from reference_coordinator.replay import EpochEvent, ExpectedLine, ObservedReque
 from reference_coordinator.timing import SEEMS_AFTER_LINE_MS
 from reports.judgement.timelines.member_lines import (
     ALIKE,
-    DOUBTFUL,
+    DOUBTFUL_LINE,
     FENCED,
     FINE,
     PLACE,
@@ -137,7 +137,7 @@ class Fencings:
                 return FINE if _ended(line, brokers) else (UNEXPECTED, "")
             holders = {"", *self._held[line["instance"]] - {line["member"]}}
             is_known = line["holder"] in holders
-            return FINE if is_known else (DOUBTFUL, f"holder '{line['holder']}'")
+            return FINE if is_known else (DOUBTFUL_LINE, f"holder '{line['holder']}'")
 
         yield from differing(observed, expected, outcome, fits)
 

@@ -145,7 +145,7 @@ ENTERED = {
     "assignment": str(State.STABLE), "empty": str(State.EMPTY),
 }  # fmt: skip
 """The states that a group enters with a line, about: that of `assignment` when it is stored."""
-UNEXPECTED, DOUBTFUL = "unexpected_line", "doubtful_line"
+UNEXPECTED, DOUBTFUL_LINE = "unexpected_line", "doubtful_line"
 """The outcomes of a line that is not due, and of one that is a finding and proves nothing."""
 _PLACEHOLDER = re.compile(r"-\?[^-]*$")
 """Placeholders of member ids that no response names; their lines cannot be paired by subject."""
@@ -177,7 +177,7 @@ def compare(
         if line is None or due is None:
             if kind == BEGUN or (due is not None and may_be_missing(due)):
                 return FINE
-            return "missing_line" if due else DOUBTFUL if kind in FAILED else UNEXPECTED, ""
+            return "missing_line" if due else DOUBTFUL_LINE if kind in FAILED else UNEXPECTED, ""
         return _outcome(kind, line, due, grammar)
 
     found = list(differing(observed, expected, outcome))

@@ -17,7 +17,7 @@ from chaos.clusters.releases import (
     server_properties,
     with_zookeeper,
 )
-from scenarios.releases import LINES
+from scenarios.releases import SUPPORTED_LINES
 
 IDENTITY = kraft(2, {1: "a:9101", 2: "b:9102"})
 NETWORK = {"listeners": "PLAINTEXT://b:9002,CONTROLLER://b:9102"}
@@ -25,7 +25,7 @@ DATA = Path("/data")
 
 
 def test_every_line_of_releases_can_be_started() -> None:
-    for line in LINES:
+    for line in SUPPORTED_LINES:
         release = release_of(".".join(map(str, (*line.first, 0))))
         assert release.logging.is_file()
         assert release.zookeeper is (line.first < (3, 3))

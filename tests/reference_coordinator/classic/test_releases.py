@@ -10,11 +10,11 @@ from reference_coordinator.classic.releases import (
     CHANGES,
     JAVA,
     KIP_345,
-    LINES,
     NEWEST,
     PROFILE_NAMES,
     PROFILES,
     PROMISES,
+    RELEASE_LINES,
     SCALA,
     nearest_to,
     origin_of,
@@ -190,7 +190,7 @@ def test_the_table_lists_each_change_once():
             last = replace(last, **{change.rule: change.value})
         releases = [tuple(map(int, change.release.split("."))) for change in changes]
         assert releases == sorted(releases)
-        assert {f"{major}.{minor}" for major, minor, _ in releases} <= {*LINES[coordinator]}
+        assert {f"{major}.{minor}" for major, minor, _ in releases} <= {*RELEASE_LINES[coordinator]}
 
 
 def test_errors_of_writes_that_failed():

@@ -10,7 +10,7 @@ from reports.judgement.findings import (
 )
 from reports.judgement.group import check_rows
 from reports.judgement.timelines.compare import BOTH
-from reports.judgement.timelines.member_lines import DOUBTFUL
+from reports.judgement.timelines.member_lines import DOUBTFUL_LINE
 from reports.timing import TIMER_SLACK_MS
 from tests.recorded.logs import RECORDINGS
 
@@ -72,12 +72,12 @@ def test_a_search_that_was_given_up_proves_nothing():
 
 def test_nothing_follows_from_a_doubtful_line():
     doubt = {
-        "kind": "group_loaded", "subject": "", "nth": 1, "outcome": DOUBTFUL, "at_ms": 900.0,
+        "kind": "group_loaded", "subject": "", "nth": 1, "outcome": DOUBTFUL_LINE, "at_ms": 900.0,
         "due_ms": 900.0, "group": "g", "broker": "1", "line": 1,
     }  # fmt: skip
     found = collect([violation(1_000, 1_000)], [], [doubt])
     assert [(one.kind, one.root, one.proven) for one in found] == [
-        (DOUBTFUL, None, False),
+        (DOUBTFUL_LINE, None, False),
         ("wrong_answer", None, True),
     ]
 

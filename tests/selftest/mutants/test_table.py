@@ -13,7 +13,7 @@ from reference_coordinator.classic.step import step
 from reports.judgement.log.log_places import Level
 from reports.judgement.recording import Recording
 from scenarios import named
-from selftest.broken_rules import MUTANTS, RULES
+from selftest.broken_rules import BROKEN_RULES, MUTANTS
 from selftest.lies import LIES
 from selftest.mutants import judging, table
 from selftest.mutants.evidence import KEPT, Runs, sequences_in
@@ -41,11 +41,11 @@ def in_docs(name: str) -> str:
 
 
 def test_every_rule_and_lie_is_in_the_docs_and_has_its_experiment() -> None:
-    assert len(RULES) >= 58
+    assert len(BROKEN_RULES) >= 58
     assert len(LIES) >= 91
-    for name in (*RULES, *LIES):
+    for name in (*BROKEN_RULES, *LIES):
         experiment, group = where(name)
-        basis = RULES[name].source if name in RULES else LIES[name].freedom
+        basis = BROKEN_RULES[name].source if name in BROKEN_RULES else LIES[name].freedom
         assert f"| {basis} | `{experiment}` " in in_docs(name)
         workload = named(experiment).workload
         assert group in {one.name for one in workload.groups} | set(workload.wire_scripts)
@@ -56,24 +56,26 @@ def test_the_docs_have_the_results_of_all_mutants_on_all_seeds(process: Command)
     done = process("mutants", timeout_s=900)
     assert done.code == 0, done.err
     rows = [line for line in done.out.splitlines() if line.startswith("| `")]
-    assert rows == [in_docs(name) for name in (*RULES, *LIES)]
+    assert rows == [in_docs(name) for name in (*BROKEN_RULES, *LIES)]
 
 
 def test_the_docs_have_the_results_of_the_evidence(runs: Runs) -> None:
     sequences = sequences_in(KEPT / "traces")
     for name in SAMPLE:
-        worked_out = row(name, LOGS, runs[RULES[name].experiment], sequences)
+        worked_out = row(name, LOGS, runs[BROKEN_RULES[name].experiment], sequences)
         assert worked_out.line == in_docs(name)
         assert worked_out.is_found
 
 
-@pytest.mark.parametrize("experiment", sorted({rule.experiment for rule in RULES.values()}))
+@pytest.mark.parametrize("experiment", sorted({rule.experiment for rule in BROKEN_RULES.values()}))
 def test_a_mutant_of_each_experiment_is_found_and_nothing_where_no_rule_is_broken(
     experiment: str, runs: Runs
 ) -> None:
     run = runs[experiment][0]
     assert [found for group in run.groups for found in judging.found(run, group)] == []
-    name, rule = next((n, rule) for n, rule in RULES.items() if rule.experiment == experiment)
+    name, rule = next(
+        (n, rule) for n, rule in BROKEN_RULES.items() if rule.experiment == experiment
+    )
     result = row(name, LOGS, [run])
     assert (result.runs, result.fails) == (1, 1)
     kept = judging.synthesized_run_of(step, run, rule.group)

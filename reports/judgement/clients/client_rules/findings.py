@@ -48,7 +48,7 @@ COMMITS_ON = Rule(
     "the consumer protocol: an owner fetches the committed offset and goes on from it",
 )  # a rule about what clients commit, which `judgement.clients.offsets` judges
 _OF_BREACH = {Breach.OWNED_TWICE: OWNS_ALONE, Breach.OFFSET_WENT_BACK: COMMITS_ON}
-RULES: Mapping[str, Rule] = {
+CLIENT_RULES: Mapping[str, Rule] = {
     one.name: one
     for one in (*vars(rules).values(), OWNS_ALONE, COMMITS_ON)
     if isinstance(one, Rule)
@@ -101,7 +101,7 @@ class ClientRules:
             for process in client.processes(
                 self._excused(name), self.context.heartbeat_ms.get(name)
             ):
-                for rule in RULES.values():
+                for rule in CLIENT_RULES.values():
                     for one in rule.breaks(process):
                         yield {
                             "client_id": name,
@@ -159,7 +159,7 @@ def about_clients(
 
 def _described(row: Json, places: LogPlaces, busy: Sequence[Disturbance]) -> Json:
     """Return a row as a verdict has it: with what its rule demands, its source, and places."""
-    rule = RULES[row["rule"]]
+    rule = CLIENT_RULES[row["rule"]]
     shown = (one.rpartition(":") for one in row["requests"].split(","))
     log = [places.place(broker, int(line)) for broker, _, line in shown]
     return {

@@ -5,7 +5,7 @@ from typing import Any
 
 from kafka_protocol.coordinator_lines import JAVA
 from reports.judgement.coordinators.coordinator_epochs import (
-    LINES,
+    EPOCH_TEMPLATES,
     CoordinatorEpochs,
     coordinator_epochs,
 )
@@ -68,7 +68,7 @@ def read(**brokers: list[LogLine]) -> tuple[CoordinatorEpochs, dict[str, list[Ro
         if row["group"] is not None:
             groups.setdefault(row["group"], []).append(row)
     return coordinator_epochs(
-        [row for row in rows if row["template"] in LINES], processes, most + 1
+        [row for row in rows if row["template"] in EPOCH_TEMPLATES], processes, most + 1
     ), groups
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from kafka_protocol.errors import Error
 from reference_coordinator.replay import Outage
-from reports.judgement.clients.client_rules.findings import RULES
+from reports.judgement.clients.client_rules.findings import CLIENT_RULES
 from reports.judgement.run.deliveries import COPY
 from reports.judgement.run.disturbance import Absence
 from reports.judgement.run.machine_log import busy
@@ -110,7 +110,7 @@ def test_which_rules_a_client_breaks(scenario, broken):
 
 
 def test_every_rule_says_what_it_demands_and_why():
-    assert all(rule.demands and rule.source for rule in RULES.values())
+    assert all(rule.demands and rule.source for rule in CLIENT_RULES.values())
 
 
 @pytest.mark.parametrize("instance", [None, "i"])
