@@ -6,6 +6,7 @@ The findings are those of `groupquake report`: the same functions judge the grou
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from groupquake.fuzz.judge import Verdict, replayed, verdict_of
@@ -44,7 +45,7 @@ def doubts(recording: Recording, group: str) -> Counter[str]:
     Findings that are not proven count, and what was bound from observation that is doubtful.
     """
     with collector_paused():
-        tables = _tables(recording.context, recording, group)
+        tables = _all_tables(recording, group)
         differences = _differences(recording, tables)
     bound_kinds = {row["name"]: row["count"] for row in tables["bound"] if row["name"] in DOUBTFUL}
     return Counter(one.kind for one in differences if one.root is None) + Counter(bound_kinds)
@@ -52,12 +53,12 @@ def doubts(recording: Recording, group: str) -> Counter[str]:
 
 def found(recording: Recording, group: str) -> list[Finding]:
     """Return every difference between the observed and the expected events of a group."""
-    return _differences(recording, _tables(recording.context, recording, group))
+    return _differences(recording, _all_tables(recording, group))
 
 
 def bound(recording: Recording, group: str) -> Mapping[str, int]:
     """Return what was bound from observation, by kind."""
-    rows = _tables(recording.context, recording, group)["bound"]
+    rows = _all_tables(recording, group)["bound"]
     return {row["name"]: row["count"] for row in rows if row["count"]}
 
 
@@ -79,6 +80,12 @@ def _first_wrong(recording: Recording, group: str) -> list[Finding]:
         if (difference.broker, difference.line) in wrong:
             return [difference]
     return []
+
+
+@lru_cache(maxsize=8)
+def _all_tables(recording: Recording, group: str) -> Tables:
+    """Return the tables of a group; the last ones are kept for the next question about it."""
+    return _tables(recording.context, recording, group)
 
 
 def _tables(context: RunContext, recording: Recording, group: str) -> Tables:

@@ -8,7 +8,7 @@ import multiprocessing
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from groupquake.fuzz.judge import Verdict
@@ -16,7 +16,7 @@ from reference_coordinator.classic.step import Step, step
 from reference_coordinator.event_files.reading import EventSequence
 from reports.judgement.log.log_places import Level
 from reports.judgement.recording import Recording
-from selftest.broken_rules import BROKEN_RULES, MUTANTS
+from selftest.broken_rules import MUTANTS, BROKEN_RULES
 from selftest.lies import LIES, GroupLines
 from selftest.lies.answers import IN_AN_OUTAGE, WRITES
 from selftest.mutants.evidence import Runs
@@ -29,6 +29,7 @@ from selftest.mutants.judging import (
     found,
     synthesized_run_of,
 )
+from selftest.mutants.log_synthesis import SynthesizedLine
 from selftest.mutants.synthesized_run import SynthesizedRun
 from selftest.mutants.wire_run import WireRun
 
@@ -181,8 +182,8 @@ def row(
 ) -> Row:
     """Break a rule, or tell a lie, in all runs that have a place for it."""
     experiment, group = where(name)
-    altered = filter(None, (_altered(name, run, group) for run in runs))
-    of = Counter(_outcome(name, *pair, group, level) for pair in altered)
+    altered = ((run, _altered(name, run, group)) for run in runs)
+    of = Counter(_outcome(name, run, lie, group, level) for run, lie in altered if lie is not None)
     basis, elsewhere = LIES[name].freedom if name in LIES else BROKEN_RULES[name].source, ""
     if name in BROKEN_RULES and level is Level.WIRE:
         failing = sum(_fails_on_wire(MUTANTS[name], recording) for recording in recordings)
@@ -193,26 +194,28 @@ def row(
     return Row(level, name, basis, experiment, len(runs), *counts, elsewhere)
 
 
-Plain = Callable[[], Recording]
-"""Makes the same run with nothing altered in it: of a coordinator that keeps the rules."""
-
-
-def _altered(name: str, run: Recording, group: str) -> tuple[Recording, Plain] | None:
+def _altered(name: str, run: Recording, group: str) -> Recording | None:
     """Alter a run; None if it has no place for that."""
     if name in BROKEN_RULES:
-        if group not in run.groups:
-            return None
-        broken = synthesized_run_of(MUTANTS[name], run, group)
-        return broken, lambda: synthesized_run_of(step, run, group)
+        return synthesized_run_of(MUTANTS[name], run, group) if group in run.groups else None
     log = GroupLines(run, group)
     lines = LIES[name].tell(log)
-    if lines is None:
-        return None
-    lie = SynthesizedRun(run.folder, run, group, tuple(lines), log.fenced)
-    return lie, lambda: SynthesizedRun(run.folder, run, group, tuple(log.lines), log.fenced)
+    return None if lines is None else _with_lines(log, lines)
 
 
-def _outcome(name: str, altered: Recording, plain: Plain, group: str, level: Level) -> str:
+@lru_cache(maxsize=4)
+def _unaltered(run: Recording, group: str, level: Level, *, written_anew: bool) -> Recording:
+    """Make the same run with nothing altered in it, as its log is or is written anew."""
+    log = GroupLines(run, group)
+    plain = synthesized_run_of(step, run, group) if written_anew else _with_lines(log, log.lines)
+    return WireRun(run.folder, plain) if level is Level.WIRE else plain
+
+
+def _with_lines(log: GroupLines, lines: Iterable[SynthesizedLine]) -> SynthesizedRun:
+    return SynthesizedRun(log.recording.folder, log.recording, log.group, tuple(lines), log.fenced)
+
+
+def _outcome(name: str, run: Recording, altered: Recording, group: str, level: Level) -> str:
     """Return what becomes of an altered run.
 
     It is unknown only because of what is altered: by a doubt that the plain run does not have, and
@@ -225,7 +228,7 @@ def _outcome(name: str, altered: Recording, plain: Plain, group: str, level: Lev
     seen = doubts(judged, group)
     if not seen and not on_wire:
         return BELIEVED
-    truth: Recording = WireRun(altered.folder, plain()) if on_wire else plain()
+    truth = _unaltered(run, group, level, written_anew=name in BROKEN_RULES)
     own = seen - doubts(truth, group)
     if own and (name in BROKEN_RULES or own.keys() & LIES[name].doubts):
         return UNKNOWN

@@ -45,46 +45,37 @@ def test_rows_stand_in_any_order_and_columns_have_new_names(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("verdict", "expected"),
+    ("changed", "expected"),
     [
-        (VERDICT | {"verdict": "fail"}, "verdict.json: verdict: pass, now fail"),
-        (VERDICT | {"more": 1}, "verdict.json: keys"),
-        (dict(reversed(VERDICT.items())), "verdict.json: keys"),
-        (VERDICT | {"groups": {"g": {"bound": {"order": 1.0}}}}, "groups: g: bound: order: 1, now"),
-        (VERDICT | {"findings": []}, "verdict.json: findings: 1 items, now 0"),
-        (VERDICT | {"findings": [{"number": 2}]}, "findings[0]: number: 1, now 2"),
+        ({"verdict": VERDICT | {"verdict": "fail"}}, "verdict.json: verdict: pass, now fail"),
+        ({"verdict": VERDICT | {"more": 1}}, "verdict.json: keys"),
+        ({"verdict": dict(reversed(VERDICT.items()))}, "verdict.json: keys"),
+        ({"verdict": VERDICT | {"groups": {"g": {"bound": {"order": 1.0}}}}},
+         "verdict.json: groups: g: bound: order: 1, now"),
+        ({"verdict": VERDICT | {"findings": []}}, "verdict.json: findings: 1 items, now 0"),
+        ({"verdict": VERDICT | {"findings": [{"number": 2}]}}, "findings[0]: number: 1, now 2"),
+        ({"lines": LINES | {"count": [1, 1, 1]}},
+         "row (count=2, line=3); column count: 2, now 1"),
+        ({"lines": LINES | {"text": ["a", "b", ""]}}, "column text: None, now ''"),
+        ({"lines": {name: rows[:2] for name, rows in LINES.items()}},
+         "table coverage: 1 of 3 rows differ, 0 are new"),
+        ({"lines": {name: [*rows, rows[0]] for name, rows in LINES.items()}},
+         "table coverage: 0 of 3 rows differ, 1 are new"),
+        ({"lines": LINES | {"line": [1.0, 2.0, 3.0]}},
+         "table coverage: columns [('line', 'int64')], now [('line', 'double')"),
+        ({"lines": LINES | {"more": [1, 2, 3]}},
+         "table coverage: columns [], now [('more', 'int64')]"),
+        ({"replay": {"group": ["g"], "payload": ['{"request": "1:5", "explained": false}']}},
+         "table replay: 1 of 1 rows differ"),
+        ({"replay": {"group": ["g"], "payload": ['{"request": "1:5", "explained": false}']}},
+         "column payload.explained: True, now False"),
     ],
-)
-def test_a_verdict_that_differs_is_found(
-    tmp_path: Path, verdict: dict[str, Any], expected: str
+)  # fmt: skip
+def test_what_differs_is_found_and_named(
+    tmp_path: Path, changed: dict[str, Any], expected: str
 ) -> None:
-    (difference,) = found(tmp_path, judged(tmp_path / "new", verdict))
+    (difference,) = found(tmp_path, judged(tmp_path / "new", **changed))
     assert expected in difference
-
-
-@pytest.mark.parametrize(
-    ("lines", "expected"),
-    [
-        (LINES | {"count": [1, 1, 1]}, "row (count=2, line=3); column count: 2, now 1"),
-        (LINES | {"text": ["a", "b", ""]}, "column text: None, now ''"),
-        ({name: rows[:2] for name, rows in LINES.items()}, "1 of 3 rows differ, 0 are new"),
-        ({name: [*rows, rows[0]] for name, rows in LINES.items()}, "0 of 3 rows differ, 1 are new"),
-        (LINES | {"line": [1.0, 2.0, 3.0]}, "columns [('line', 'int64')], now [('line', 'double')"),
-        (LINES | {"more": [1, 2, 3]}, "columns [], now [('more', 'int64')]"),
-    ],
-)
-def test_a_table_that_differs_is_found(
-    tmp_path: Path, lines: dict[str, list[Any]], expected: str
-) -> None:
-    (difference,) = found(tmp_path, judged(tmp_path / "new", lines=lines))
-    assert difference.startswith("table coverage: ")
-    assert expected in difference
-
-
-def test_json_in_a_column_is_compared_by_its_keys(tmp_path: Path) -> None:
-    replay = {"group": ["g"], "payload": [json.dumps({"request": "1:5", "explained": False})]}
-    (difference,) = found(tmp_path, judged(tmp_path / "new", replay=replay))
-    assert "column payload.explained: True, now False" in difference
 
 
 @pytest.mark.parametrize(

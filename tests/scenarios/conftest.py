@@ -31,16 +31,13 @@ phases: {impact: 20s, recovery: 0s}
 expect:
   - {group: payments, phase: impact, rebalances: 0}
 """
+"""A small valid experiment."""
+Load = Callable[[str], Experiment]
+Problems = Callable[[str], list[str]]
 
 
 @pytest.fixture
-def small() -> str:
-    """A small valid experiment, as text."""
-    return SMALL
-
-
-@pytest.fixture
-def load_text(tmp_path: Path) -> Callable[[str], Experiment]:
+def load_text(tmp_path: Path) -> Load:
     def load_text(text: str) -> Experiment:
         path = tmp_path / "x.yaml"
         path.write_text(text, "utf-8")
@@ -50,7 +47,7 @@ def load_text(tmp_path: Path) -> Callable[[str], Experiment]:
 
 
 @pytest.fixture
-def problems(tmp_path: Path, load_text: Callable[[str], Experiment]) -> Callable[[str], list[str]]:
+def problems(tmp_path: Path, load_text: Load) -> Problems:
     """Load text that must be refused; return the lines, each without the file's name."""
 
     def problems(text: str) -> list[str]:

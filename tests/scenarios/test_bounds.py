@@ -1,18 +1,16 @@
 """Each number, list and plan has a largest size, and what is larger costs one line and no time."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from chaos.plan import make_plan
 from groupquake.nightly.suite import Suite
-from scenarios import Experiment, ScenarioError, json_schema, named
+from scenarios import ScenarioError, json_schema, named
 from scenarios.document import MOST_VALUES
 from scenarios.fields import MOST, MOST_ITEMS
-
-Problems = Callable[[str], list[str]]
-Load = Callable[[str], Experiment]
+from tests.scenarios.conftest import SMALL, Load, Problems
 
 BOUNCE = "{fault: group.bounce, target: all, group: payments, at: 1s, down_for: 2s, every: 5s}"
 RESTART = "{fault: member.restart, target: {names: [teller-1]}, at: 1s, down_for: 2s}"
@@ -62,11 +60,9 @@ def test_no_number_and_no_list_of_a_file_is_without_bound(schema: dict[str, Any]
         ("phases:", f"tags: [{'x,' * 250_000}]\nphases:", f"more than {MOST_VALUES} values"),
     ],
 )
-def test_what_is_too_large(
-    small: str, problems: Problems, good: str, bad: str, message: str
-) -> None:
-    assert good in small
-    lines = problems(small.replace(good, bad, 1))
+def test_what_is_too_large(problems: Problems, good: str, bad: str, message: str) -> None:
+    assert good in SMALL
+    lines = problems(SMALL.replace(good, bad, 1))
     assert message in lines[0]
     assert len(lines) <= 21
 
@@ -81,22 +77,22 @@ def test_what_is_too_large(
     ],
 )
 def test_twenty_problems_are_shown_and_the_others_counted(
-    small: str, load_text: Load, good: str, bad: str, count: int
+    load_text: Load, good: str, bad: str, count: int
 ) -> None:
     with pytest.raises(ScenarioError) as caught:
-        load_text(small.replace(good, bad, 1))
+        load_text(SMALL.replace(good, bad, 1))
     *shown, last = str(caught.value).splitlines()
     assert len(shown) == 20
     assert last == f"and {count - 20:,} more"
 
 
-def test_what_aliases_repeat_counts_each_time(small: str, problems: Problems) -> None:
+def test_what_aliases_repeat_counts_each_time(problems: Problems) -> None:
     for bomb in (
         "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
         + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 30)),
         f"a: &a [*a, {'x, ' * 900}]\nb: [{'*a, ' * 900}]\n",
     ):
-        [line] = problems(small + bomb)
+        [line] = problems(SMALL + bomb)
         assert f"more than {MOST_VALUES} values" in line
 
 
@@ -115,22 +111,18 @@ def test_what_aliases_repeat_counts_each_time(small: str, problems: Problems) ->
     ],
 )  # fmt: skip
 def test_a_plan_that_is_too_long_is_refused_before_it_is_made(
-    small: str, problems: Problems, fault: str, changed: str, steps: int
+    problems: Problems, fault: str, changed: str, steps: int
 ) -> None:
-    text = small.replace(BOUNCE, fault.replace("at: 1s", changed)).replace(
-        "impact: 20s", "impact: 596h"
-    )
-    [line] = problems(text)
+    text = SMALL.replace(BOUNCE, fault.replace("at: 1s", changed))
+    [line] = problems(text.replace("impact: 20s", "impact: 596h"))
     name = fault.partition("fault: ")[2].partition(",")[0]
     total = steps + 1
     assert line.startswith(f"20: faults.0: {name} makes {steps} of {total} steps of the plan")
     assert f"{MOST} is the most; let it fire less often" in line
 
 
-def test_the_longest_plan_and_the_most_members(
-    small: str, load_text: Load, problems: Problems
-) -> None:
-    one = small.replace(f"  - {BOUNCE}\n", "")
+def test_the_longest_plan_and_the_most_members(load_text: Load, problems: Problems) -> None:
+    one = SMALL.replace(f"  - {BOUNCE}\n", "")
     longest = load_text(one.replace("at: 1s,", f"at: 1s, every: 1ms, repeat: {MOST},"))
     assert len(make_plan(longest, 0).steps) == MOST
     most = load_text(
@@ -138,17 +130,17 @@ def test_the_longest_plan_and_the_most_members(
     )
     assert len(most.members()) == MOST
     assert make_plan(most, 0).steps
-    more = small.replace("members:\n", f"members:\n        - {{kind: dynamic, count: {MOST}}}\n")
+    more = SMALL.replace("members:\n", f"members:\n        - {{kind: dynamic, count: {MOST}}}\n")
     assert problems(more) == [f"8: workload.groups: have {MOST + 2} members; {MOST} is the most"]
 
 
-def test_a_setting_that_is_too_large(small: str, load_text: Load) -> None:
+def test_a_setting_that_is_too_large(load_text: Load) -> None:
     with pytest.raises(
         ScenarioError, match=f"--set .*: 9+\\.\\.\\. is too large; write {MOST} or less"
     ):
-        load_text(small).override([f"workload.groups.0.members.0.count={'9' * 90}"])
+        load_text(SMALL).override([f"workload.groups.0.members.0.count={'9' * 90}"])
     with pytest.raises(ScenarioError, match=f"more than {MOST_VALUES} values"):
-        load_text(small).override([f"tags=[{'x,' * 200_000}]"])
+        load_text(SMALL).override([f"tags=[{'x,' * 200_000}]"])
 
 
 def test_experiments_stay_equal_when_members_were_asked_for() -> None:

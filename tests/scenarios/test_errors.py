@@ -1,27 +1,25 @@
 """What a user reads who made a mistake: table by table, word by word."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
 
-from scenarios import Experiment, ScenarioError, load, named
+from scenarios import ScenarioError, load, named
 from scenarios.document import Document
-
-Problems = Callable[[str], list[str]]
+from tests.scenarios.conftest import SMALL, Load, Problems
 
 MISTAKES = yaml.safe_load((Path(__file__).parent / "mistakes.yaml").read_text("utf-8"))
 
 
-def test_one_mistake(small: str, problems: Problems) -> None:
+def test_one_mistake(problems: Problems) -> None:
     assert len(MISTAKES) > 90
     for good, bad, message in MISTAKES:
-        assert good in small
-        assert message in problems(small.replace(good, bad, 1))
+        assert good in SMALL
+        assert message in problems(SMALL.replace(good, bad, 1))
 
 
-def test_names_are_unique_over_all_groups(small: str, problems: Problems) -> None:
+def test_names_are_unique_over_all_groups(problems: Problems) -> None:
     second = """\
     - name: audit
       topics: [orders]
@@ -36,7 +34,7 @@ def test_names_are_unique_over_all_groups(small: str, problems: Problems) -> Non
       members: [{kind: static, count: 1, instance_id: x}]
 """
     clash = "is already the name of a member"
-    away = small.replace("down_for: 2s", "down_for: 6s")
+    away = SMALL.replace("down_for: 2s", "down_for: 6s")
     lines = problems(away.replace("steady_state:", f"{second}steady_state:"))
     assert [line.partition(" of group")[0] for line in lines] == [
         f"20: workload.groups.1.members.1.instance_id: 'teller-0' {clash}",
@@ -45,45 +43,37 @@ def test_names_are_unique_over_all_groups(small: str, problems: Problems) -> Non
     ]
 
 
-def test_all_problems_of_shape_are_reported_in_the_files_order(
-    small: str, problems: Problems
-) -> None:
-    text = small.replace("name: small", "nam: small").replace("rate: 5", "rate: x")
+def test_all_problems_of_shape_are_reported_in_the_files_order(problems: Problems) -> None:
+    text = SMALL.replace("name: small", "nam: small").replace("rate: 5", "rate: x")
     lines = problems(text.replace("20s", "20") + "name2: x\ncluster: {}\n")
     assert [line.partition(": ")[0] for line in lines] == ["1", "1", "7", "22", "25", "26"]
 
 
-def test_all_problems_between_parts_are_reported_at_once(small: str, problems: Problems) -> None:
-    text = small.replace("brokers: 3", "brokers: 1").replace("rebalances: 0", "rebalances: {}")
+def test_all_problems_between_parts_are_reported_at_once(problems: Problems) -> None:
+    text = SMALL.replace("brokers: 3", "brokers: 1").replace("rebalances: 0", "rebalances: {}")
     assert len(problems(text.replace("[teller-1]", "[x, y]"))) == 4
 
 
-def test_broken_items_do_not_make_their_list_empty(small: str, problems: Problems) -> None:
-    assert len(problems(small.replace("count: 2", "count: 0"))) == 1
+def test_broken_items_do_not_make_their_list_empty(problems: Problems) -> None:
+    assert len(problems(SMALL.replace("count: 2", "count: 0"))) == 1
 
 
-def test_a_long_value_is_cut_and_a_key_stays_on_one_line(small: str, problems: Problems) -> None:
-    [line] = problems(small.replace("name: small", f"name: {'x' * 300}"))
+def test_a_long_value_is_cut_and_a_key_stays_on_one_line(problems: Problems) -> None:
+    [line] = problems(SMALL.replace("name: small", f"name: {'x' * 300}"))
     assert len(line) < 150
-    assert len(problems(f'{small}"a\\nb": 1\n')) == 1
+    assert len(problems(f'{SMALL}"a\\nb": 1\n')) == 1
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (
-            "",
-            "1: empty; start from one in the library: absent-member, batch-removal, ",
-        ),
+        ("", "1: empty; start from one in the library: absent-member, batch-removal, "),
         ("# nothing yet\n", "1: empty; start from one in the library: "),
         ("- a\n", "1: a list is not a mapping; write keys with values"),
         ("\njust text", "1: 'just text' is not a mapping; write keys with values"),
         ("name: x\nworkload: [", "2: not valid YAML (while parsing a flow node, expected the node"),
         ("name: x\n\tb: 1", "2: not valid YAML (while scanning for the next token, found char"),
-        (
-            "name: a: b",
-            "1: not valid YAML (mapping values are not allowed here); correct",
-        ),
+        ("name: a: b", "1: not valid YAML (mapping values are not allowed here); correct"),
         ("name: x\n---\nname: y", "2: not valid YAML (expected a single document in the stream"),
         ("name: x\ny: a\0b", "2: not valid YAML (a character YAML forbids (code 0))"),
         ("name: x\ny: *z", "2: not valid YAML (found undefined alias 'z')"),
@@ -125,10 +115,8 @@ def test_an_unknown_name_of_the_library() -> None:
     )
 
 
-def test_anchors_and_merges_are_fine_and_found_again(
-    small: str, load_text: Callable[[str], Experiment], problems: Problems
-) -> None:
-    text = small.replace("- {fault: group", "- &first {fault: group")
+def test_anchors_and_merges_are_fine_and_found_again(load_text: Load, problems: Problems) -> None:
+    text = SMALL.replace("- {fault: group", "- &first {fault: group")
     again = "  - {<<: *first, at: 30s}\nphases:"
     experiment = load_text(text.replace("phases:", again))
     assert [fault.at_ms for fault in experiment.faults] == [1_000, 1_000, 30_000]
@@ -137,16 +125,16 @@ def test_anchors_and_merges_are_fine_and_found_again(
     ]
 
 
-def test_evidence_and_settings_that_a_release_lacks(small: str, problems: Problems) -> None:
-    old = small.replace("cluster: {", "cluster: {version: 2.4.1, ")
+def test_evidence_and_settings_that_a_release_lacks(problems: Problems) -> None:
+    old = SMALL.replace("cluster: {", "cluster: {version: 2.4.1, ")
     [line] = problems(old.replace("{kind: static", "{client: java, kind: static"))
     assert "members.0.client: java needs Kafka 2.5.0 or later" in line
     [line] = problems(old.replace("expect:\n", "expect:\n  - {group: payments, unowned: 0}\n"))
     assert "expect.0.unowned: brokers log assignments from Kafka 2.8.0 on" in line
 
 
-def test_java_members_read_one_topic(small: str, problems: Problems) -> None:
-    text = small.replace("{kind: static", "{client: java, kind: static")
+def test_java_members_read_one_topic(problems: Problems) -> None:
+    text = SMALL.replace("{kind: static", "{client: java, kind: static")
     more = text.replace("  producers:", "    - {name: more}\n  producers:")
     (line,) = problems(more.replace("topics: [orders]", "topics: [orders, more]"))
     assert line == (

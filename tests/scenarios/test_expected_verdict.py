@@ -1,6 +1,5 @@
 """The verdict that an experiment expects, by release and coordinator, and its reason."""
 
-from collections.abc import Callable
 from typing import get_args
 
 import pytest
@@ -9,13 +8,14 @@ from reference_coordinator.classic.releases import PROMISES
 from scenarios import Experiment
 from scenarios.checks import OF_NO_RULE
 from scenarios.model import Promise
+from tests.scenarios.conftest import SMALL, Load, Problems
 
 FAIL = "verdict: fail, because: return_is_stored, group: payments"
 
 
-def judged(small: str, *verdicts: str, judge: str = "kip-345") -> str:
+def judged(*verdicts: str, judge: str = "kip-345") -> str:
     lines = "".join(f"  - {{{entry}}}\n" for entry in verdicts)
-    return f"{small}judge: {judge}\nverdicts:\n{lines}"
+    return f"{SMALL}judge: {judge}\nverdicts:\n{lines}"
 
 
 def test_every_promise_may_be_named() -> None:
@@ -23,65 +23,46 @@ def test_every_promise_may_be_named() -> None:
 
 
 def test_the_last_entry_counts_that_is_about_the_release_and_its_coordinator(
-    load_text: Callable[[str], Experiment], small: str
+    load_text: Load,
 ) -> None:
-    experiment = load_text(
-        judged(
-            small,
-            "since: 2.8.0, verdict: pass",
-            f"since: 3.7.0, coordinator: scala, {FAIL}",
-            "since: 3.7.0, coordinator: java, verdict: pass",
-        )
+    text = judged(
+        "since: 2.8.0, verdict: pass",
+        f"since: 3.7.0, coordinator: scala, {FAIL}",
+        "since: 3.7.0, coordinator: java, verdict: pass",
     )
-
-    def verdict_for(version: str, coordinator: str) -> str | None:
+    for version, coordinator, verdict in (
+        ("3.6.2", "scala", "pass"),
+        ("3.9.1", "scala", "fail"),
+        ("3.9.1", "java", "pass"),
+    ):
         chosen = [f"cluster.version={version}", f"cluster.coordinator={coordinator}"]
-        expected = experiment.override(chosen).expected_verdict
-        return expected and expected.verdict
-
-    assert verdict_for("3.6.2", "scala") == "pass"
-    assert verdict_for("3.9.1", "scala") == "fail"
-    assert verdict_for("3.9.1", "java") == "pass"
-    assert load_text(judged(small, f"since: 4.4.0, {FAIL}")).expected_verdict is None
+        expected = load_text(text).override(chosen).expected_verdict
+        assert expected is not None
+        assert expected.verdict == verdict
+    assert load_text(judged(f"since: 4.4.0, {FAIL}")).expected_verdict is None
 
 
 @pytest.mark.parametrize(
-    ("verdict", "trouble"),
+    ("verdicts", "judge", "trouble"),
     [
-        ("since: 2.8.0, verdict: fail", "because: missing; name the promise"),
-        (
-            "since: 2.8.0, verdict: fail, because: return_is_stored",
-            "group: missing; name the group in which it is broken",
-        ),
-        (
-            "since: 2.8.0, verdict: fail, because: returns_are_stored, group: payments",
-            "'returns_are_stored' is not known; did you mean 'return_is_stored'?",
-        ),
-        (
-            "since: 2.8.0, verdict: fail, because: return_is_stored, group: payment",
-            "there is no group 'payment'; did you mean 'payments'?",
-        ),
-        ("since: 2.8.0, verdict: pass, group: payments", "only applies to a fail; remove it"),
-        ("since: 2.8.0, verdict: fail, because: unowned", "expect: has no `unowned`"),
+        (["verdict: fail"], "kip-345", "because: missing; name the promise"),
+        (["verdict: fail, because: return_is_stored"], "kip-345",
+         "group: missing; name the group in which it is broken"),
+        (["verdict: fail, because: returns_are_stored, group: payments"], "kip-345",
+         "'returns_are_stored' is not known; did you mean 'return_is_stored'?"),
+        (["verdict: fail, because: return_is_stored, group: payment"], "kip-345",
+         "there is no group 'payment'; did you mean 'payments'?"),
+        (["verdict: pass, group: payments"], "kip-345", "only applies to a fail; remove it"),
+        (["verdict: fail, because: unowned"], "kip-345", "expect: has no `unowned`"),
+        ([FAIL], "release", "write judge: kip-345"),
+        ([FAIL, "verdict: pass"], "kip-345", "verdicts.1.since: is not after 2.8.0"),
     ],
-)
-def test_a_fail_says_why(
-    problems: Callable[[str], list[str]], small: str, verdict: str, trouble: str
+)  # fmt: skip
+def test_a_fail_says_why_and_entries_are_in_order(
+    problems: Problems, verdicts: list[str], judge: str, trouble: str
 ) -> None:
-    [line] = problems(judged(small, verdict))
+    [line] = problems(judged(*(f"since: 2.8.0, {entry}" for entry in verdicts), judge=judge))
     assert trouble in line
-
-
-def test_a_promise_needs_the_judge_kip_345(
-    problems: Callable[[str], list[str]], small: str
-) -> None:
-    [line] = problems(judged(small, f"since: 2.8.0, {FAIL}", judge="release"))
-    assert "write judge: kip-345" in line
-
-
-def test_entries_are_in_order(problems: Callable[[str], list[str]], small: str) -> None:
-    [line] = problems(judged(small, f"since: 3.0.0, {FAIL}", "since: 2.8.0, verdict: pass"))
-    assert "verdicts.1.since: is not after 3.0.0" in line
 
 
 def test_experiments_judged_by_kip_345_expect_a_verdict(library: dict[str, Experiment]) -> None:

@@ -1,5 +1,3 @@
-from collections.abc import Callable
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,12 +8,11 @@ from scenarios.document import Document
 from scenarios.faults.group import GroupBounce
 from scenarios.model import LONG
 from scenarios.targets import Names
+from tests.scenarios.conftest import SMALL, Load
 
-Load = Callable[[str], Experiment]
 
-
-def test_units_and_shapes_in_python(small: str, load_text: Load) -> None:
-    experiment = load_text(small)
+def test_units_and_shapes_in_python(load_text: Load) -> None:
+    experiment = load_text(SMALL)
     group = experiment.workload.groups[0]
     assert (group.session_timeout_ms, group.heartbeat_interval_ms) == (10_000, 1_000)
     bounce, restart = experiment.faults
@@ -30,8 +27,8 @@ def test_units_and_shapes_in_python(small: str, load_text: Load) -> None:
         experiment.faults[0].at_ms = 1
 
 
-def test_defaults(small: str, load_text: Load) -> None:
-    lines = [line for line in small.splitlines() if "_timeout" not in line]
+def test_defaults(load_text: Load) -> None:
+    lines = [line for line in SMALL.splitlines() if "_timeout" not in line]
     lines = [line for line in lines if "_interval" not in line and "cluster" not in line]
     experiment = load_text("\n".join(lines).replace("down_for: 2s", "down_for: 6s"))
     group = experiment.workload.groups[0]
@@ -49,7 +46,7 @@ PROBES = """\
 
 
 def test_by_default_each_group_of_members_is_whole_and_stable_before_the_first_fault(
-    small: str, load_text: Load
+    load_text: Load,
 ) -> None:
     more = """\
     - name: audit
@@ -57,7 +54,7 @@ def test_by_default_each_group_of_members_is_whole_and_stable_before_the_first_f
       members: [{kind: dynamic, count: 1, client: {command: [./audit]}}]
   wire_scripts: [stale_sync]
 """
-    experiment = load_text(small.replace("steady_state:\n" + PROBES, more))
+    experiment = load_text(SMALL.replace("steady_state:\n" + PROBES, more))
     expected = [
         ("payments", "group.members", "all"),
         ("payments", "group.state", "Stable"),
@@ -73,20 +70,20 @@ def test_by_default_each_group_of_members_is_whole_and_stable_before_the_first_f
     "listed",
     ["probes: []", "probes: [{name: x, probe: group.members, group: payments, tolerance: 1}]"],
 )
-def test_a_list_of_probes_is_all_that_must_hold(listed: str, small: str, load_text: Load) -> None:
+def test_a_list_of_probes_is_all_that_must_hold(listed: str, load_text: Load) -> None:
     """Also in run folders of older versions, which always have the list."""
-    experiment = load_text(small.replace(PROBES, f"  {listed}\n"))
+    experiment = load_text(SMALL.replace(PROBES, f"  {listed}\n"))
     assert experiment.probes == experiment.steady_state.probes
     assert load_text(experiment.dump()) == experiment
 
 
-def test_members_are_named_by_id_or_by_group_and_number(small: str, load_text: Load) -> None:
+def test_members_are_named_by_id_or_by_group_and_number(load_text: Load) -> None:
     more = """\
         - {kind: dynamic, count: 1}
         - {kind: static, count: 1, instance_id: boss}
         - {kind: dynamic, count: 2}
 steady_state:"""
-    assert load_text(small.replace("steady_state:", more)).members() == (
+    assert load_text(SMALL.replace("steady_state:", more)).members() == (
         MemberSpec("teller-0", "payments", "static", "teller-0"),
         MemberSpec("teller-1", "payments", "static", "teller-1"),
         MemberSpec("payments-dynamic-0", "payments", "dynamic", None),
@@ -96,19 +93,19 @@ steady_state:"""
     )
 
 
-def test_the_shortest_timings_that_brokers_and_clients_take(small: str, load_text: Load) -> None:
-    group = load_text(small.replace("10s", "6s").replace("30s", "6s")).workload.groups[0]
+def test_the_shortest_timings_that_brokers_and_clients_take(load_text: Load) -> None:
+    group = load_text(SMALL.replace("10s", "6s").replace("30s", "6s")).workload.groups[0]
     assert (group.session_timeout_ms, group.max_poll_interval_ms) == (6_000, 6_000)
 
 
-def test_a_shorter_session_once_the_brokers_allow_it(small: str, load_text: Load) -> None:
-    text = small.replace("session_timeout: 10s", "session_timeout: 3s")
+def test_a_shorter_session_once_the_brokers_allow_it(load_text: Load) -> None:
+    text = SMALL.replace("session_timeout: 10s", "session_timeout: 3s")
     text = text.replace("num.partitions: 6", "num.partitions: 6, group.min.session.timeout.ms: 500")
     assert load_text(text).workload.groups[0].session_timeout_ms == 3_000
 
 
-def test_dumped_and_loaded_again(small: str, load_text: Load) -> None:
-    experiment = load_text(small)
+def test_dumped_and_loaded_again(load_text: Load) -> None:
+    experiment = load_text(SMALL)
     dumped = experiment.dump()
     assert load_text(dumped) == experiment
     assert load_text(dumped).dump() == dumped

@@ -1,9 +1,11 @@
 """Steady runs and remembered decisions change nothing about the result."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
+from kafka_protocol.errors import Error
 from reference_coordinator.classic.events import SESSION_TIMER, Timer
 from reference_coordinator.replay import Checked, Tolerance, fast_path, replay
 from reference_coordinator.replay.candidates import Candidate, Due
@@ -39,12 +41,21 @@ def test_the_result_is_that_of_one_stretch_and_one_decision_after_the_other(
         assert result == replay(evidence, profile, TOLERANCE)
 
 
-def taken(until: int, overtaken: bool = False, **pending: Any) -> tuple[int, Hypothesis, Scenario]:
-    """Take a run of heartbeats that a and b send in turn; return how many stretches it has."""
+def taken(
+    until: int, altered: Mapping[str, Any] | None = None, overtaken: bool = False, **pending: Any
+) -> tuple[int, Hypothesis, Scenario]:
+    """Take a run of heartbeats that a and b send in turn; return how many stretches it has.
+
+    If the fourth is altered, it shares its stretch with the third, and the second with the first.
+    """
     scenario, hypothesis = Scenario(), in_generation_1()
     for number, at in enumerate(range(1_500, until, 250)):
         scenario.heartbeat("ab"[number % 2], at)
     scenario.alter_last(latest_ms=scenario.requests[-1].at_ms + 3)
+    if altered is not None:
+        first, second, third, fourth, *_ = scenario.requests
+        scenario.alter(second.id, earliest_ms=first.earliest_ms + 1)
+        scenario.alter(fourth.id, earliest_ms=third.earliest_ms + 1, **altered)
     if overtaken:
         hypothesis.timers.overtaken = {Timer(SESSION_TIMER, IDS["a"]): Due(0, 0, 0)}
     if pending:
@@ -79,6 +90,24 @@ def test_a_run_ends_before_a_timer_may_expire() -> None:
     count, _, scenario = taken(9_000)
     assert 0 < count < len(scenario.requests)
     assert scenario.requests[count].earliest_ms < START + 1_010 + SESSION_MS
+
+
+@pytest.mark.parametrize(
+    "altered",
+    [
+        {"response": {"errorCode": Error.REBALANCE_IN_PROGRESS}},
+        {"response": None},
+        {"answered_ms": START + 2_251 + TOLERANCE.reply + 1},
+        {"api": "DESCRIBE_GROUPS"},
+    ],
+    ids=["an error", "no answer", "too late", "another API"],
+)
+def test_what_differs_ends_a_run_before_its_stretch(altered: Mapping[str, Any]) -> None:
+    count, hypothesis, scenario = taken(3_000, altered)
+    assert count == 1
+    first, second, *_ = scenario.requests
+    assert hypothesis.output.checked[-2:] == [Checked(seen.id, True) for seen in (first, second)]
+    assert hypothesis.clock.now_ms == second.at_ms
 
 
 def test_no_run_is_taken_while_a_response_waits_or_a_session_may_end_that_was_restarted() -> None:
