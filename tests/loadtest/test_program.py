@@ -527,9 +527,9 @@ def fenced_and_started(programs):
 
 def test_a_program_that_says_that_it_is_fenced_stays_down_until_it_is_started(play):
     seen = play(fenced_and_started)
-    told = [(line["event"], line.get("partitions")) for line in seen.lines]
-    told = [one for one in told if one[0] in ("created", "fenced", "killed")]
-    assert told[:4] == [
+    lives = [(line["event"], line.get("partitions")) for line in seen.lines]
+    lives = [one for one in lives if one[0] in ("created", "fenced", "killed")]
+    assert lives[:4] == [
         ("created", None), ("fenced", ["t-0"]), ("killed", []), ("created", None)
     ]  # fmt: skip
 

@@ -113,6 +113,19 @@ def test_a_page_that_others_reach_answers_who_has_the_token_that_is_printed(
         assert ask(guard, path=f"/?token={token}", Cookie=cookie, **foreign)[0] == 403
 
 
+@pytest.mark.parametrize(
+    ("options", "origin"),
+    [
+        ({"web_port": 80}, "http://127.0.0.1"),
+        ({"web_port": 443, "tls_cert": "cert", "tls_key": "key"}, "https://127.0.0.1"),
+    ],
+    ids=["http", "https"],
+)
+def test_browsers_leave_out_the_usual_port(options, origin):
+    guard = Guard(page, Namespace(**{**PLAIN, **options}))
+    assert ask(guard, Host="127.0.0.1", Origin=origin)[0] == 200
+
+
 def test_a_login_without_accounts_is_refused():
     with pytest.raises(LoadtestError, match="--web-login needs accounts"):
         Guard(page, Namespace(**{**PLAIN, "web_login": True}))
