@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from chaos.waiting import until
 from scenarios.faults import FAULTS
-from tests.chaos.fakes import until
 from tests.groupquake.conftest import running
 from tests.groupquake.heal_walk import (
     BATCHES,
@@ -45,7 +45,7 @@ def test_a_runner_that_is_killed_before_it_notes_what_it_broke(tmp_path: Path) -
     """Nothing outlives it, and healing finds what its journal leaves open."""
     faults, step = BATCHES["members"], "before-injected"
     run = killed_run(tmp_path / "walk", "process", faults, step, 1, ())
-    until(lambda: not running(str(tmp_path)), 30)
+    assert until(lambda: not running(str(tmp_path)), 30)
     assert healed_twice(run, len(faults), step, lambda: left_over(run)) == []
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos.fakes import until
+from chaos.waiting import until
 from tests.groupquake.conftest import Command, arguments, running
 
 Session = Callable[..., "subprocess.Popen[bytes]"]
@@ -58,7 +58,7 @@ def session(small: Path, tmp_path: Path, port: int) -> Iterator[Session]:
             sessions.enter_context(process)
             sessions.callback(process.kill)  # if the test did not end it
             url = f"http://127.0.0.1:{port}"
-            until(lambda: process.poll() is not None or answers(url), within_s=240)
+            assert until(lambda: process.poll() is not None or answers(url), within_s=240)
             assert process.poll() is None, Path(output.name).read_text()
             return process
 
@@ -93,11 +93,11 @@ def test_nothing_outlives_the_page(
     journal = tmp_path / "runs" / "latest" / "journal.jsonl"
     process = session()
     start(f"http://127.0.0.1:{port}")
-    until(lambda: journal.exists() and '"injected"' in journal.read_text(), within_s=120)
+    assert until(lambda: journal.exists() and '"injected"' in journal.read_text(), within_s=120)
     assert any(line.startswith("tail ") for line in running(str(followed)))
     process.send_signal(number)
     code = process.wait(timeout=120)
-    until(lambda: not running(str(tmp_path)), within_s=60)
+    assert until(lambda: not running(str(tmp_path)), within_s=60)
     content = [json.loads(line) for line in journal.read_text().splitlines()]
     events = {entry["event"] for entry in content}
     if number == signal.SIGKILL:  # the end of the session or that of its members is seen first
@@ -120,7 +120,7 @@ def await_state(port: int, *states: str) -> None:
         with urllib.request.urlopen(f"{url}/groupquake/state") as reply:
             return any(run["state"] in states for run in json.load(reply)["runs"])
 
-    until(reached, within_s=240)
+    assert until(reached, within_s=240)
 
 
 def test_a_page_from_which_nothing_was_run_ends_well(session: Session, port: int) -> None:

@@ -12,8 +12,8 @@ import psutil
 import pytest
 
 from chaos.journal import open_faults, read
+from chaos.waiting import until
 from groupquake.nightly.night import judged
-from tests.chaos.fakes import until
 from tests.groupquake.conftest import Command, arguments, running
 from tests.groupquake.nightly.conftest import Write
 from tests.groupquake.test_whole_run import require_healed
@@ -139,7 +139,7 @@ def test_a_night_killed_in_the_middle_can_be_read_and_its_run_heals(
     record = last_night(tmp_path)
     assert (record["state"], record["verdict"]) == ("running", "not run")
     assert [run["state"] for run in record["runs"]] == ["running", "waiting"]
-    until(lambda: not running(str(tmp_path)), 60)
+    assert until(lambda: not running(str(tmp_path)), 60)
     require_healed(journal.parent)
     assert "SIGTERM: healing and stopping" in output_of(record, 0, tmp_path)
     again = groupquake("nightly", suite("tiny", more="max_duration: 1ms"))
@@ -199,5 +199,5 @@ def await_event(
         journals = runs.glob(f"{run}/journal.jsonl")
         return [file for file in journals if f'"event": "{event}"' in file.read_text()]
 
-    until(reached, 120)
+    assert until(reached, 120)
     return reached()[0].resolve()
