@@ -13,7 +13,6 @@ from math import inf
 from typing import Any
 
 from reports.judgement.breaches import Breach, breach
-from reports.judgement.clients.ownership import DUPLICATE
 from reports.judgement.digest import Digest
 from reports.judgement.disturbances import Disturbances
 from reports.judgement.log.log_places import Level
@@ -22,11 +21,10 @@ from reports.judgement.run.run_folder import RunFolder
 from reports.timing import PARTITIONS_NOTICED_MS
 from scenarios import Experiment
 from scenarios.model import ExpectedVerdict, Range
-from scenarios.setup import members_of
+from scenarios.setup import DUPLICATE, members_of
 
 Json = dict[str, Any]
 
-FENCES = "member.duplicate-instance"  # for its targets a fence is fatal (KIP-345): they may end
 SHOWN = 5  # how many members a finding names
 UNOWNED = "partitions without owner"  # what is counted where an experiment expects owners
 HELD_UP = (Source.PRESSURE, Source.STANDSTILL, Source.ELECTION)
@@ -310,5 +308,5 @@ def _is_fenced(run: RunFolder, member: str, at_ms: float) -> bool:
     return any(
         fault["meant_at_ms"] <= at_ms <= (fault["healed_at_ms"] or inf)
         for fault in run.faults
-        if (fault["name"], fault["target"]) == (FENCES, member.removesuffix(DUPLICATE))
+        if "duplicate" in fault["args"] and fault["target"] == member.removesuffix(DUPLICATE)
     )

@@ -3,7 +3,6 @@
 from typing import NamedTuple
 
 from reference_coordinator.classic.profiles import Profile
-from reports.judgement.clients.ownership import DUPLICATE
 from reports.judgement.coordinators.coordinator_epochs import LINES, coordinator_epochs
 from reports.judgement.digest import Digester
 from reports.judgement.log.log_places import Level
@@ -17,6 +16,7 @@ from reports.judgement.timelines.fenced_lines import fenced_lines
 from reports.judgement.timelines.member_lines import FENCED
 from reports.judgement.witnesses import Tap
 from scenarios.clients import kind_of
+from scenarios.setup import DUPLICATE
 from scenarios.wire_scripts import NEEDS
 
 

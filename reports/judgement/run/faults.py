@@ -21,14 +21,6 @@ EVIDENCE = ("*.json*", "*.yaml", "*/*/group.log*", "*/*/jvm-*.log")
 OF_A_RUN = ("environment.json", "experiment.yaml", "plan.json", "journal.jsonl")
 LARGEST = 256 << 20  # how many bytes a file of a run may have that is read as a whole
 JOURNAL = "journal.jsonl"
-ON_WIRE = "net."  # what the names of faults on the wire begin with
-CLOCK_SKEW = "clock.skew"
-DOWN = ("member.restart", "member.kill", "member.pause", "members.scale")
-"""The faults that take a member down or freeze it, for `down_for_ms`."""
-DELAY, HOLD = "net.delay", "net.hold"
-"""The faults on the wire by which a request reaches a broker late."""
-DUPLICATE = "member.duplicate-instance"
-"""The fault that starts a second client, `duplicate`, and ends it."""
 
 
 def faults_of(journal: Iterable[Entry]) -> tuple[Fault, ...]:
@@ -63,7 +55,7 @@ def _meant(intent: Entry) -> Fault:
         "target": intent["target"],
         "group": intent.get("group"),
         "broker": None if broker is None else str(broker),
-        "clock_by_ms": args.get("by_ms") if intent["fault"] == CLOCK_SKEW else None,
+        "clock_by_ms": args.get("by_ms") if _needs(intent["fault"]) == "clock" else None,
         "meant_at_ms": intent["at_ms"],
         "injected_at_ms": None,
         "log_lines": None,
@@ -218,13 +210,19 @@ class RunFaults:
                 yield fault
 
 
+def _needs(name: str) -> str | None:
+    """Return what a fault works on (`Fault.needs`); None also for one that is not known."""
+    known = FAULTS.get(name)
+    return known.needs if known else None
+
+
 def outage_of(fault: Fault) -> Outage | None:
     """Return when a fault had a broker down or paused, or leaderships moved; None if it did not.
 
     A wall clock that is set off makes no write fail: Kafka's timers go by the other clock.
     """
     known, meant_ms = FAULTS.get(fault["name"]), fault["meant_at_ms"]
-    if fault["name"] == CLOCK_SKEW:
+    if fault["clock_by_ms"] is not None:
         return None
     if fault["broker"] is not None:
         return Outage(meant_ms, _caught_up_ms(fault))
@@ -251,7 +249,7 @@ def parting_of(fault: Fault) -> Parting | None:
 
 def broken_wire_of(fault: Fault) -> BrokenWire | None:
     """Return when a fault broke the wire of a member; one that was not healed did to the end."""
-    if not (fault["name"].startswith(ON_WIRE) and fault["group"]):
+    if _needs(fault["name"]) != "tap" or not fault["group"]:
         return None
     return BrokenWire(fault["group"], fault["target"], fault["meant_at_ms"], healed_ms(fault))
 
@@ -269,8 +267,8 @@ def _caught_up_ms(fault: Fault) -> float:
 
 def _done_to_network(fault: Fault) -> str | None:
     """Return what a fault does to the network of its broker (`Fault.needs`), if it does."""
-    known = FAULTS.get(fault["name"])
-    return known.needs if known and known.needs in NETWORKS else None
+    needs = _needs(fault["name"])
+    return needs if needs in NETWORKS else None
 
 
 def absences(faults: Iterable[Fault]) -> tuple[Absence, ...]:
@@ -287,12 +285,13 @@ def absences(faults: Iterable[Fault]) -> tuple[Absence, ...]:
             continue
         group, args, ended_ms = fault["group"], fault["args"], healed_ms(fault)
         what = f"fault {fault['id']} ({fault['name']})"
-        if fault["name"] in DOWN and type(down_for_ms := args.get("down_for_ms")) is int:
+        of_member = getattr(FAULTS.get(fault["name"]), "hits", None) == "member"
+        if of_member and type(down_for_ms := args.get("down_for_ms")) is int:
             until_ms = from_ms + down_for_ms - UP_MS
             if ended_ms >= until_ms:
                 down = f"{what} had it down from {from_ms} on"
                 found.append(Absence(group, fault["target"], from_ms, until_ms, down))
-        elif fault["name"] == DUPLICATE and isinstance(client := args.get("duplicate"), str):
+        elif isinstance(client := args.get("duplicate"), str):
             meant_ms = fault["meant_at_ms"]
             first = Absence(group, client, -inf, inf, f"{what} starts it at {meant_ms}")
             before = duplicates.get((group, client), first)
@@ -309,9 +308,10 @@ def _held_ms(down: Absence, faults: Iterable[Fault]) -> float:
     for fault in faults:
         over_ms, most_ms = healed_ms(fault), inf
         mine = (fault["group"], fault["target"]) == (down.group, down.client)
-        if fault["name"] not in (DELAY, HOLD) or not mine or fault["meant_at_ms"] > down.from_ms:
+        action = getattr(FAULTS.get(fault["name"]), "action", None)  # of those on the wire
+        if action not in ("delay", "hold") or not mine or fault["meant_at_ms"] > down.from_ms:
             continue
-        if fault["name"] == DELAY:
+        if action == "delay":
             times = (fault["args"].get("latency_ms"), fault["args"].get("jitter_ms"))
             most_ms = sum(one for one in times if type(one) is int)
             over_ms += most_ms

@@ -8,10 +8,9 @@ import pytest
 
 from reports.judgement.digest import Digest, Digester
 from reports.judgement.errors import EvidenceError
-from reports.judgement.expectations import FENCES
 from reports.judgement.group import check_rows
 from reports.judgement.run.history import event_of, said_in
-from scenarios.faults import FAULTS
+from scenarios.faults.member import DuplicateInstance
 from tests.recorded.logs import HISTORIES
 from tests.reports.page_run import IMPACT_MS, ZERO_MS, MadeUpRun
 
@@ -65,11 +64,11 @@ def test_a_number_of_rebalances_proves_nothing_without_a_member(made):
     ],
 )
 def test_a_fence_that_a_fault_planned_ends_a_member(made, member, target, healed_ms, excused):
-    assert FENCES in FAULTS
     ended(made, member)
     made.journal[3:3] = [
-        {"at_ms": SEEN_MS - 5, "event": "intent", "fault_id": "f", "fault": FENCES,
-         "target": target, "group": "static", "args": {}},
+        {"at_ms": SEEN_MS - 5, "event": "intent", "fault_id": "f", "target": target,
+         "fault": DuplicateInstance.name(), "group": "static",
+         "args": {"duplicate": f"{target}.duplicate"}},
         *([{"at_ms": healed_ms, "event": "healed", "fault_id": "f", "healed": True}]
           if healed_ms else []),
     ]  # fmt: skip

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from math import inf
 
 import pandas as pd
+import psutil
 import pytest
 
 from selftest.soak.growth import BOUNDS, Sampler, allowed, name_of, slope_of, without
@@ -96,8 +97,16 @@ LEAKS = {
     "descriptors": "kept.append(socket.socket())",
     "memory MB": "kept.append(bytearray(1_000_000))",
 }
+BROKER = """
+import socket
+listener = socket.create_server(("127.0.0.1", 0))
+print(listener.getsockname()[1], flush=True)
+kept = [listener.accept() for _ in iter(int, 1)]
+"""
 PROGRAM = """
-import socket, sys, threading, time
+import socket, subprocess, sys, threading, time
+broker = subprocess.Popen([sys.executable, "-c", sys.argv[2]], stdout=subprocess.PIPE)
+address = ("127.0.0.1", int(broker.stdout.readline()))
 kept = []
 print("up", flush=True)
 while True:
@@ -109,18 +118,24 @@ while True:
 @contextmanager
 def process(leak: str) -> Iterator[subprocess.Popen[bytes]]:
     """Run a program that is called as the load is, and does one thing again and again."""
-    command = [sys.executable, "-c", PROGRAM.format(leak=leak), "locust"]
+    command = [sys.executable, "-c", PROGRAM.format(leak=leak), "locust", BROKER]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as started:
         assert started.stdout is not None
         started.stdout.readline()
-        yield started
-        started.kill()
+        try:
+            yield started
+        finally:
+            for ends in (*psutil.Process(started.pid).children(), started):
+                ends.kill()
 
 
-@pytest.mark.parametrize("leak", ["pass", *LEAKS.values()])
+TO_A_BROKER = "kept.append(socket.create_connection(address))"
+
+
+@pytest.mark.parametrize("leak", ["pass", TO_A_BROKER, *LEAKS.values()])
 def test_a_planted_leak_is_found_by_its_kind_alone(leak: str) -> None:
     with process(leak) as started, Sampler(started.pid, every_s=0.02) as sampler:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 240
         while len(sampler.rows) < SAMPLES * len(BOUNDS):
             assert time.monotonic() < deadline
             time.sleep(0.02)
