@@ -213,8 +213,9 @@ def test_members_that_pass_the_tap_by_are_counted(tmp_path: Path) -> None:
     assert "unseen_member" not in bound(run, "dynamic")
     counts = {"static": bound(run, "static"), "dynamic": bound(run, "dynamic")}
     assert foreign_groups(run.run, counts) == set()  # the brokers are the run's own
-    shared: Any = SimpleNamespace(cluster=SimpleNamespace(kind="external"))
-    assert foreign_groups(SimpleNamespace(experiment=shared), counts) == {"static"}  # type: ignore[arg-type]
+    external = SimpleNamespace(cluster=SimpleNamespace(kind="external"))
+    of_a_user: Any = SimpleNamespace(experiment=external)
+    assert foreign_groups(of_a_user, counts) == {"static"}
 
 
 @pytest.mark.parametrize("api", ["HEARTBEAT", "JOIN_GROUP", "SYNC_GROUP"])
