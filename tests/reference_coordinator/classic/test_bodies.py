@@ -26,35 +26,28 @@ def made(
     return replace(scenario.requests[0], api_version=version)
 
 
+def joined(*, members: str = "") -> ObservedRequest:
+    scenario = Scenario()
+    scenario.join("a", 0, 900, members=members)
+    return scenario.requests[0]
+
+
 def test_a_join_is_read_with_its_timeouts() -> None:
-    scenario = Scenario()
-    scenario.join("a", 0, 900, members="ab")
-    (seen,) = scenario.requests
-    event = CLASSIC.event_of(seen, 7.0, NO_CHOICES)
-    assert isinstance(event, JoinReceived)
-    assert (event.at_ms, event.group_instance_id) == (7.0, "a")
-    assert (event.session_timeout_ms, event.rebalance_timeout_ms) == (SESSION_MS, REBALANCE_MS)
-    answer = CLASSIC.response_of(seen)
-    assert isinstance(answer, JoinResponse)
-    assert {member_id for member_id, *_ in answer.members} == {IDS["a"], IDS["b"]}
-
-
-def test_join_v0_has_the_sessions_timeout_for_the_rebalance() -> None:
-    scenario = Scenario()
-    scenario.join("a", 0, 900)
-    (seen,) = scenario.requests
-    request = {key: value for key, value in seen.request.items() if key != "rebalanceTimeoutMs"}
-    event = CLASSIC.event_of(replace(seen, request=request), 0, NO_CHOICES)
-    assert isinstance(event, JoinReceived)
-    assert event.rebalance_timeout_ms == SESSION_MS
+    """JoinGroup v0 has the session's timeout for the rebalance."""
+    seen = joined(members="ab")
+    old = {key: value for key, value in seen.request.items() if key != "rebalanceTimeoutMs"}
+    for one, rebalance_ms in ((seen, REBALANCE_MS), (replace(seen, request=old), SESSION_MS)):
+        event = CLASSIC.event_of(one, 7.0, NO_CHOICES)
+        assert isinstance(event, JoinReceived)
+        assert (event.at_ms, event.group_instance_id) == (7.0, "a")
+        assert (event.session_timeout_ms, event.rebalance_timeout_ms) == (SESSION_MS, rebalance_ms)
 
 
 def test_a_member_listed_twice_in_the_leaders_response_is_counted() -> None:
-    scenario = Scenario()
-    scenario.join("a", 0, 900, members="bb")
-    answer = CLASSIC.response_of(scenario.requests[0])
-    assert isinstance(answer, JoinResponse)
-    assert [member_id for member_id, *_ in answer.members] == [f"{IDS['b']} (2 times)"]
+    for members, listed in (("ab", {IDS["a"], IDS["b"]}), ("bb", {f"{IDS['b']} (2 times)"})):
+        answer = CLASSIC.response_of(joined(members=members))
+        assert isinstance(answer, JoinResponse)
+        assert {member_id for member_id, *_ in answer.members} == listed
 
 
 @pytest.mark.parametrize(("version", "members"), [(2, ((IDS["a"], None),)), (3, (("", "x"),))])
