@@ -16,7 +16,7 @@ from reference_coordinator.classic.step import Step, step
 from reference_coordinator.event_files.reading import EventSequence
 from reports.judgement.log.log_places import Level
 from reports.judgement.recording import Recording
-from selftest.broken_rules import MUTANTS, BROKEN_RULES
+from selftest.broken_rules import BROKEN_RULES, MUTANTS
 from selftest.lies import LIES, GroupLines
 from selftest.lies.answers import IN_AN_OUTAGE, WRITES
 from selftest.mutants.evidence import Runs
