@@ -19,7 +19,7 @@ def test_each_place_that_shares_is_there(start: str) -> None:
     [
         ("tests/chaos/clusters/test_process.py::test_a[kill]", "three brokers"),
         ("tests/loadtest/test_member.py::test_a[x::y]", "one broker"),
-        ("tests/reports/page/test_charts.py::test_a", "Spark"),
+        ("tests/reports/ingest/test_reading.py::test_a", "Spark"),
         ("tests/scenarios/test_errors.py::test_a", "tests/scenarios/test_errors.py"),
         ("tests/groupquake/test_x.py::TestHalf::test_a[b]", "tests/groupquake/test_x.py::TestHalf"),
     ],

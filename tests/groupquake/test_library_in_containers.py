@@ -27,9 +27,10 @@ ON_BROKERS = tuple(
     name for name in NAMES if any(f.fault.startswith(OF_BROKERS) for f in named(name).faults)
 )
 REST = tuple(name for name in NAMES if name not in ON_BROKERS)
-"""Containers differ from processes in their faults of brokers; the others are exhaustive tests.
+"""Containers differ from processes in their faults of brokers: half of those that have some are
+long tests, and all others exhaustive.
 
-Two workers of pytest-xdist take a half each. Three runs at once, with anything beside them, are
+Two workers of pytest-xdist take a half of those each. Three runs at once, with anything beside them, are
 too many for two cores: a request that its broker logs 90 ms late may look like one that came too
 late."""
 
@@ -83,7 +84,7 @@ class TestFirstHalfOnBrokers(Half):
     names = ON_BROKERS[::2]
 
 
-@pytest.mark.long
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ON_BROKERS[1::2])
 class TestSecondHalfOnBrokers(Half):
     names = ON_BROKERS[1::2]
