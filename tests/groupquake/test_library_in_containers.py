@@ -30,9 +30,9 @@ REST = tuple(name for name in NAMES if name not in ON_BROKERS)
 """Containers differ from processes in their faults of brokers: half of those that have some are
 long tests, and all others exhaustive.
 
-Two workers of pytest-xdist take a half of those each. Three runs at once, with anything beside them, are
-too many for two cores: a request that its broker logs 90 ms late may look like one that came too
-late."""
+Two workers of pytest-xdist take a half of those each. Three runs at once, with anything beside
+them, are too many for two cores: a request that its broker logs 90 ms late may look like one that
+came too late."""
 
 
 @pytest.fixture(scope="class")
