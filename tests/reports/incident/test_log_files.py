@@ -54,9 +54,9 @@ NOTICES: dict[str, tuple[dict[str, str], dict[str, list[str]]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("story", NOTICES)
-def test_what_is_doubtful(story: str) -> None:
-    files, expected = NOTICES[story]
+@pytest.mark.parametrize("name", NOTICES)
+def test_what_is_doubtful(name: str) -> None:
+    files, expected = NOTICES[name]
     found: dict[str, list[str]] = {}
     for notice in incident_of({name: text.encode() for name, text in files.items()})["notices"]:
         found.setdefault(notice["file"], []).append(notice["what"])

@@ -84,9 +84,9 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("story", CHANGES)
-def test_who_came_and_went(story: str) -> None:
-    lines, clients = CHANGES[story]
+@pytest.mark.parametrize("name", CHANGES)
+def test_who_came_and_went(name: str) -> None:
+    lines, clients = CHANGES[name]
     [one] = taken([*lines, *done(10)]).found
     assert [change.client for change in one.changes] == clients
 
@@ -152,10 +152,10 @@ ESTIMATES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("story", ESTIMATES)
-def test_what_static_members_are_spared(story: str) -> None:
+@pytest.mark.parametrize("name", ESTIMATES)
+def test_what_static_members_are_spared(name: str) -> None:
     """They ran with sessions of 10 s."""
-    lines, session_s, expected = ESTIMATES[story]
+    lines, session_s, expected = ESTIMATES[name]
     found = taken(lines)
     free = spared(found.found, absences(found.changes, 10 * SECOND, session_s * SECOND))
     assert len(free) == expected

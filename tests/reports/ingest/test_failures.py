@@ -135,7 +135,7 @@ def working(work: Callable[[Batches], Batches]) -> Action:
 
 
 ZERO = "Spark failed (ZeroDivisionError: division by zero); its log says more"
-STORIES: dict[str, Action] = {
+ACTIONS: dict[str, Action] = {
     "file:{folder}: exists already; delete it, or give another output": existing,
     "file:/results: cannot be written; check the folder": below_a_file,
     "file://{folder}/group.log.gz: a worker of Spark cannot read it": no_gzip,
@@ -146,10 +146,10 @@ STORIES: dict[str, Action] = {
 }
 
 
-@pytest.mark.parametrize("words", STORIES)
+@pytest.mark.parametrize("words", ACTIONS)
 def test_what_fails_in_spark(words: str, rows: DataFrame, tmp_path: Path) -> None:
     kind = ExecutionError if ZERO in words else EvidenceError
-    line = fails(kind, lambda: STORIES[words](rows, tmp_path))
+    line = fails(kind, lambda: ACTIONS[words](rows, tmp_path))
     assert words.format(folder=tmp_path) in line
 
 

@@ -47,9 +47,9 @@ PERIODS = {
 }
 
 
-@pytest.mark.parametrize("story", PERIODS)
-def test_rebalances_and_generations(story):
-    rows, expected = PERIODS[story]
+@pytest.mark.parametrize("name", PERIODS)
+def test_rebalances_and_generations(name):
+    rows, expected = PERIODS[name]
     assert [
         (one.rebalancing, one.generation, (one.start_ms - ZERO) / 1000, (one.end_ms - ZERO) / 1000)
         for one in periods(rows, "observed", SPAN.end_ms)

@@ -34,7 +34,7 @@ def has_no_witness(made):
 WRONG = "wrong_answer at 1790000019000 (brokers/2/group.log:777): expected "
 RARE = "impact: expected 12..18 rebalances, observed 4"
 UNSEEN = "member.restart on static-3: never carried out"
-STORIES = {
+SCENARIOS = {
     "as it has to be": ([], "pass", {}),
     "a finding": ([answers_wrong], "fail", {"comparison dynamic": ("failure", WRONG)}),
     "a finding that missing evidence may explain": (
@@ -60,9 +60,9 @@ def suite_of(made):
     return verdict["verdict"], ET.fromstring(junit.render(verdict))
 
 
-@pytest.mark.parametrize("story", STORIES)
-def test_what_is_marked(story, made):
-    changes, verdict, expected = STORIES[story]
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_what_is_marked(name, made):
+    changes, verdict, expected = SCENARIOS[name]
     for change in changes:
         change(made)
     found, suite = suite_of(made)

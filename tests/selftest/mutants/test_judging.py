@@ -1,4 +1,4 @@
-"""A recording, and the same written anew, have no findings; mutants: `tests/reports/test_lies.py`."""
+"""A recording and its copy have no findings; mutants: `tests/reports/test_lies.py`."""
 
 import pytest
 
