@@ -7,12 +7,13 @@ bars would be too short, and noise would count as a leak.
 
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from math import sqrt
 from pathlib import Path
 from statistics import NormalDist, fmean
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -39,10 +40,10 @@ class Sampler(Background):
     """Samples a process and all that it started, in a thread, inside a `with` block.
 
     Processes of one name are added up. `rows` are (UTC epoch seconds, process, kind, value).
-    Connections to brokers, or to the tap before them, are no descriptors here: how many a client
-    keeps depends on who leads its partitions. 40 librdkafka clients of three brokers had 165 at
-    first, and 130 to 160 after each of twelve pauses. A client that is left over has threads or
-    other descriptors too.
+    Open connections of clients to brokers, directly or by the tap, are no descriptors here: how
+    many a client keeps depends on who leads its partitions. 40 librdkafka clients of three brokers
+    had 165 at first, and 130 to 160 after each of twelve pauses. A client that is left over has
+    threads or other descriptors too.
     """
 
     thread_name = "sampler"
@@ -77,12 +78,22 @@ class Sampler(Background):
         for name, process in named:
             with suppress(psutil.Error), process.oneshot():
                 descriptors = process.num_fds()  # before: what comes meanwhile is no growth
-                sockets = process.net_connections("tcp")
-                others = descriptors - sum(s.raddr.port in served for s in sockets if s.raddr)
+                others = descriptors - _of_clients(name, process.net_connections("tcp"), served)
                 seen = (process.num_threads(), others, process.memory_info().rss / 1e6)
                 for kind, value in zip(BOUNDS, seen, strict=True):
                     sums[name, kind] += value
         self.rows += [(now_s, *key, value) for key, value in sums.items()]
+
+
+def _of_clients(name: str, sockets: Sequence[Any], served: Collection[int]) -> int:
+    """Return how many sockets of a process are open connections of clients; ports are `served`.
+
+    For each that a client has to the tap, the tap has one to a broker.
+    """
+    is_open = [s for s in sockets if s.status == psutil.CONN_ESTABLISHED]
+    if name == "tap":
+        return 2 * sum(s.laddr.port in served for s in is_open)
+    return sum(s.raddr.port in served for s in is_open) if name == "Locust" else 0
 
 
 def name_of(command: Sequence[str]) -> str | None:

@@ -211,7 +211,7 @@ class RunFaults:
 
 
 def _needs(name: str) -> str | None:
-    """Return what a fault works on (`Fault.needs`); None also for one that is not known."""
+    """Return what a fault works on (`Fault.needs`); None also for a fault of a later version."""
     known = FAULTS.get(name)
     return known.needs if known else None
 
@@ -222,7 +222,7 @@ def outage_of(fault: Fault) -> Outage | None:
     A wall clock that is set off makes no write fail: Kafka's timers go by the other clock.
     """
     known, meant_ms = FAULTS.get(fault["name"]), fault["meant_at_ms"]
-    if fault["clock_by_ms"] is not None:
+    if _needs(fault["name"]) == "clock":
         return None
     if fault["broker"] is not None:
         return Outage(meant_ms, _caught_up_ms(fault))

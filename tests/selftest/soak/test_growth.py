@@ -13,7 +13,7 @@ import pandas as pd
 import psutil
 import pytest
 
-from selftest.soak.growth import BOUNDS, Sampler, Slope, allowed, name_of, slope_of, without
+from selftest.soak.growth import BOUNDS, OURS, Sampler, Slope, allowed, name_of, slope_of, without
 from selftest.timing import HOUR_S, SAMPLED_EVERY_S
 
 HALF_HOUR = range(0, 1_800, int(SAMPLED_EVERY_S))
@@ -108,9 +108,9 @@ while True:
 
 
 @contextmanager
-def process(leak: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a program that is called as the load is, and does one thing again and again."""
-    command = [sys.executable, "-c", PROGRAM.format(leak=leak), "locust", BROKER]
+def process(leak: str, word: str = "locust") -> Iterator[subprocess.Popen[bytes]]:
+    """Run a program that is called as one of ours is, and does one thing again and again."""
+    command = [sys.executable, "-c", PROGRAM.format(leak=leak), word, BROKER]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as started:
         assert started.stdout is not None
         started.stdout.readline()
@@ -121,18 +121,15 @@ def process(leak: str) -> Iterator[subprocess.Popen[bytes]]:
                 ends.kill()
 
 
-TO_A_BROKER = "kept.append(socket.create_connection(address))"
-
-
-@pytest.mark.parametrize("leak", ["pass", TO_A_BROKER, *LEAKS.values()])
-def test_a_planted_leak_is_found_by_its_kind_alone(leak: str) -> None:
-    with process(leak) as started, Sampler(started.pid, every_s=0.02) as sampler:
+def grown(leak: str, word: str = "locust") -> set[str]:
+    """Return what grows in a program of ours with a leak."""
+    with process(leak, word) as started, Sampler(started.pid, every_s=0.02) as sampler:
         deadline = time.monotonic() + 240
         while len(sampler.rows) < SAMPLES * len(BOUNDS):
             assert time.monotonic() < deadline
             time.sleep(0.02)
     samples = sampler.samples[10 * len(BOUNDS) :]
-    assert set(samples["process"]) == {"Locust"}
+    assert set(samples["process"]) == {OURS[word]}
     lasts_s = samples["at_s"].iloc[-1] - samples["at_s"].iloc[0]
     grows = set()
     for kind, mine in samples.groupby("of"):
@@ -141,7 +138,21 @@ def test_a_planted_leak_is_found_by_its_kind_alone(leak: str) -> None:
             assert slope is not None
             if not slope.is_flat(allowed(kind, lasts_s)):
                 grows.add(kind)
-    assert grows == {kind for kind, planted in LEAKS.items() if planted == leak}
+    return grows
+
+
+@pytest.mark.parametrize("leak", ["pass", *LEAKS.values()])
+def test_a_planted_leak_is_found_by_its_kind_alone(leak: str) -> None:
+    assert grown(leak) == {kind for kind, planted in LEAKS.items() if planted == leak}
+
+
+@pytest.mark.parametrize(
+    ("word", "grows"),
+    [("locust", set()), ("chaos.tap", {"descriptors"}), ("groupquake", {"descriptors"})],
+)
+def test_only_clients_may_keep_connections_to_brokers(word: str, grows: set[str]) -> None:
+    """The tap has one for each that a client has to it, and the runner is no client."""
+    assert grown("kept.append(socket.create_connection(address))", word) == grows
 
 
 @pytest.mark.parametrize(
