@@ -2,6 +2,7 @@ import os
 import subprocess
 import sys
 import time
+from math import ceil
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ def _soon(monkeypatch):
 
 
 def line(number: int, at_ms: int | None = None) -> str:
-    now = round(time.time() * 1000) if at_ms is None else at_ms
+    now = ceil(time.time() * 1000) if at_ms is None else at_ms  # no time before the collection
     return f"{number} {now} 1 main INFO body (logger)\n"
 
 
