@@ -191,8 +191,9 @@ class CommandSource(_Source):
             finally:
                 os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
                 with self._lock:  # a process that was waited for must not be signalled
-                    self._code = process.wait()
-                    self._process = None
+                    code, self._process = process.wait(), None
+                    if not self._over.is_set():  # it was not killed by `end`
+                        self._code = code
             self._over.wait(began_s + LOG_COMMAND_AGAIN_S - time.monotonic())
         if not self._written and (why := self._nothing()):
             self._write(f"groupquake: {why}\n".encode())

@@ -90,8 +90,10 @@ def test_a_command_that_begins_in_the_middle_gives_each_line_once(tmp_path: Path
 
 def test_a_command_that_fails_makes_a_gap(tmp_path: Path) -> None:
     copy = tmp_path / "brokers" / "1" / "group.log"
-    source = collect(Logs(command="echo no such pod >&2; exit 3"), 1, copy.parent)
-    until(lambda: source._code == 3)
+    again = tmp_path / "again"  # the second time it is killed as the collection ends
+    command = f"[ -e {again} ] && exec sleep 60; touch {again}; echo no such pod >&2; exit 3"
+    source = collect(Logs(command=command), 1, copy.parent)
+    until(lambda: source._code == 3 and source._process)
     source.end()
     assert "the log command fails with code 3; see logs-command.err" in copy.read_text()
     assert "no such pod" in (copy.parent / "logs-command.err").read_text()
