@@ -83,7 +83,7 @@ def test_a_short_time_allows_for_what_fills_once() -> None:
     assert allowed("memory MB", 360) == BOUNDS["memory MB"] + 200
 
 
-SAMPLES = 100
+SAMPLES = 40
 LEAKS = {
     "threads": "threading.Thread(target=threading.Event().wait, daemon=True).start()",
     "descriptors": "kept.append(socket.socket())",
