@@ -146,9 +146,11 @@ def test_who_does_not_sync_is_removed_at_the_rebalance_timeout(
     play.after(REBALANCE_MS - 1, alive=everyone)
     assert (play.state, play.rebalances) == (before, [Reason.NEW_MEMBER])
     assert [play.heartbeat(m) for m in everyone] == [Error.NONE] * 3
+    assert [sync.pending for sync in syncs] == [True] * len(syncs)
     play.after(1)
     if static and spares_statics:
         assert (play.state, play.member_ids) == (before, set(everyone))
+        assert [sync.pending for sync in syncs] == [True] * len(syncs)
         return
     assert play.rebalances == [Reason.NEW_MEMBER, Reason.PENDING_SYNC]
     assert play.member_ids == set(everyone) - set(late)
