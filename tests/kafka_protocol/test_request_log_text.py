@@ -37,6 +37,20 @@ JOIN = line(
 )
 """The first JoinGroup of a dynamic member (KIP-394), as a real client sends it."""
 
+LED = line(
+    "apiKey=JOIN_GROUP, apiVersion=7, clientId=replaced-a, correlationId=3",
+    f"{{group_id=replaced,session_timeout_ms=10000,rebalance_timeout_ms=3000,member_id={A},"
+    "group_instance_id=a,protocol_type=consumer,"
+    f"protocols=[{{name=range,metadata={bytes_of(18)},_tagged_fields={{}}}}],_tagged_fields={{}}}}",
+    "{throttle_time_ms=0,error_code=0,generation_id=2,protocol_type=consumer,protocol_name=range,"
+    f"leader={A},member_id={A},"
+    f"members=[{{member_id={A},group_instance_id=a,metadata={bytes_of(18)},_tagged_fields={{}}}},"
+    f"{{member_id={B},group_instance_id=b,metadata={bytes_of(18)},_tagged_fields={{}}}}],"
+    "_tagged_fields={}}",
+    f"{TOOK},clientInformation:ClientInformation(softwareName=unknown, softwareVersion=unknown)",
+)
+"""A leader's JoinGroup response. Version 7 and KIP-511's client information came with 2.5."""
+
 GIVEN_NOTHING = line(
     "apiKey=SYNC_GROUP, apiVersion=4, clientId=replaced-b, correlationId=3",
     f"{{group_id=replaced,generation_id=1,member_id={B},group_instance_id=b,assignments=[],"
@@ -65,22 +79,35 @@ REMOVED = line(
 
 def test_a_line_has_the_bodies_that_json_would_have() -> None:
     """By KAFKA-10525, but for the bytes; `test_request_log` has all other fields."""
-    request = content(GIVEN_NOTHING)
-    named = {"memberId": B, "groupInstanceId": "b"}
-    assert request["request"] == {
-        "groupId": "replaced", "generationId": 1, **named, "assignments": [],
+    size = "(18 bytes)"
+    a, b = ({"memberId": m, "groupInstanceId": m[0]} for m in (A, B))
+    bodies = {
+        LED: (
+            {"groupId": "replaced", "sessionTimeoutMs": 10_000, "rebalanceTimeoutMs": 3_000, **a,
+             "protocolType": "consumer", "protocols": [{"name": "range", "metadata": size}]},
+            {"throttleTimeMs": 0, "errorCode": 0, "generationId": 2, "protocolType": "consumer",
+             "protocolName": "range", "leader": A, "memberId": A,
+             "members": [{**a, "metadata": size}, {**b, "metadata": size}]},
+        ),
+        GIVEN_NOTHING: (
+            {"groupId": "replaced", "generationId": 1, **b, "assignments": []},
+            {"throttleTimeMs": 0, "errorCode": 0, "assignment": ""},
+        ),
     }  # fmt: skip
-    assert request["response"] == {"throttleTimeMs": 0, "errorCode": 0, "assignment": ""}
+    for text, expected in bodies.items():
+        request = content(text)
+        assert (request["request"], request["response"]) == expected
+        assert parse_request(COMPLETED + text).readable
 
 
 def test_the_rest_of_a_line() -> None:
-    """KIP-511's client information came with 2.5."""
-    client = "ClientInformation(softwareName=unknown, softwareVersion=unknown)"
-    for text in (JOIN, f"{JOIN},clientInformation:{client}"):
+    for text, about, sender in (
+        (JOIN, ("JOIN_GROUP", 5, "dynamic"), ("dynamic-dynamic-0", 3)),
+        (LED, ("JOIN_GROUP", 7, "replaced"), ("replaced-a", 3)),
+    ):
         request = parse_request(COMPLETED + text)
-        assert request.readable
-        assert (request.api, request.api_version, request.group) == ("JOIN_GROUP", 5, "dynamic")
-        assert (request.client_id, request.correlation_id) == ("dynamic-dynamic-0", 3)
+        assert (request.api, request.api_version, request.group) == about
+        assert (request.client_id, request.correlation_id) == sender
         assert request.connection == "127.0.0.1:25763-127.0.0.1:39002-9"
 
 

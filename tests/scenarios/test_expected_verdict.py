@@ -45,23 +45,28 @@ def test_the_last_entry_counts_that_is_about_the_release_and_its_coordinator(
 @pytest.mark.parametrize(
     ("verdicts", "judge", "trouble"),
     [
-        (["verdict: fail"], "kip-345", "because: missing; name the promise"),
-        (["verdict: fail, because: return_is_stored"], "kip-345",
+        (["since: 2.8.0, verdict: fail"], "kip-345", "because: missing; name the promise"),
+        (["since: 2.8.0, verdict: fail, because: return_is_stored"], "kip-345",
          "group: missing; name the group in which it is broken"),
-        (["verdict: fail, because: returns_are_stored, group: payments"], "kip-345",
+        (["since: 2.8.0, verdict: fail, because: returns_are_stored, group: payments"], "kip-345",
          "'returns_are_stored' is not known; did you mean 'return_is_stored'?"),
-        (["verdict: fail, because: return_is_stored, group: payment"], "kip-345",
+        (["since: 2.8.0, verdict: fail, because: return_is_stored, group: payment"], "kip-345",
          "there is no group 'payment'; did you mean 'payments'?"),
-        (["verdict: pass, group: payments"], "kip-345", "only applies to a fail; remove it"),
-        (["verdict: fail, because: unowned"], "kip-345", "expect: has no `unowned`"),
-        ([FAIL], "release", "write judge: kip-345"),
-        ([FAIL, "verdict: pass"], "kip-345", "verdicts.1.since: is not after 2.8.0"),
+        (["since: 2.8.0, verdict: pass, group: payments"], "kip-345",
+         "only applies to a fail; remove it"),
+        (["since: 2.8.0, verdict: fail, because: unowned"], "kip-345",
+         "expect: has no `unowned`"),
+        ([f"since: 2.8.0, {FAIL}"], "release", "write judge: kip-345"),
+        ([f"since: 2.8.0, {FAIL}", "since: 2.8.0, verdict: pass"], "kip-345",
+         "verdicts.1.since: is not after 2.8.0"),
+        ([f"since: 3.0.0, {FAIL}", "since: 2.8.0, verdict: pass"], "kip-345",
+         "verdicts.1.since: is not after 3.0.0"),
     ],
 )  # fmt: skip
 def test_a_fail_says_why_and_entries_are_in_order(
     problems: Problems, verdicts: list[str], judge: str, trouble: str
 ) -> None:
-    [line] = problems(judged(*(f"since: 2.8.0, {entry}" for entry in verdicts), judge=judge))
+    [line] = problems(judged(*verdicts, judge=judge))
     assert trouble in line
 
 

@@ -146,9 +146,11 @@ def test_who_does_not_sync_is_removed_at_the_rebalance_timeout(
     play.after(REBALANCE_MS - 1, alive=everyone)
     assert (play.state, play.rebalances) == (before, [Reason.NEW_MEMBER])
     assert [play.heartbeat(m) for m in everyone] == [Error.NONE] * 3
+    assert [sync.pending for sync in syncs] == [True] * len(syncs)
     play.after(1)
     if static and spares_statics:
         assert (play.state, play.member_ids) == (before, set(everyone))
+        assert [sync.pending for sync in syncs] == [True] * len(syncs)
         return
     assert play.rebalances == [Reason.NEW_MEMBER, Reason.PENDING_SYNC]
     assert play.member_ids == set(everyone) - set(late)
@@ -157,6 +159,23 @@ def test_who_does_not_sync_is_removed_at_the_rebalance_timeout(
         assert play.heartbeat(member_id) is gone
     assert (play.state is State.EMPTY) == (late == everyone)
     assert [sync.error for sync in syncs] == [Error.REBALANCE_IN_PROGRESS] * len(syncs)
+
+
+@by_rule(
+    "sync_timer_spares_statics",
+    "left",
+    {True: {"L-1", "S-1"}, False: {"L-1"}},
+    among=lambda profile: profile.pending_sync_timer,
+)
+def test_who_spares_static_members_removes_a_dynamic_one_beside_them(play, left):
+    for instance in "LS":
+        play.join(instance=instance)
+    dynamic = play.join_dynamic("d")
+    play.after(2 * INITIAL_DELAY_MS)
+    play.sync("L-1")
+    play.after(REBALANCE_MS, alive=["L-1", "S-1", dynamic.answer.member_id])
+    assert play.rebalances[1:] == [Reason.PENDING_SYNC]
+    assert play.member_ids == left
 
 
 @pytest.mark.parametrize("static", [False, True], ids=["dynamic", "static"])

@@ -54,6 +54,13 @@ spans = st.sampled_from(
 class WatchedPlay(Playbook):
     """A play that looks at every effect; the base class sees to it that answers come once."""
 
+    sync_timer_fired = False
+    """Whether the pending-sync timer of this generation has run out."""
+
+    def fire(self, timer: Timer) -> None:
+        self.sync_timer_fired |= timer.kind is TimerKind.SYNC
+        super().fire(timer)
+
     def take(self, event: Event) -> tuple[Effect, ...]:
         before, looked = self.group, repr(self.group)
         first, again = (step(before, event, self.profile) for _ in range(2))
@@ -71,6 +78,7 @@ class WatchedPlay(Playbook):
 
     def _look_at_transition(self, moved: Transition) -> None:
         self.then = moved.after, moved.generation
+        self.sync_timer_fired &= moved.after is not State.COMPLETING_REBALANCE
         assert (moved.before, moved.after) in LEGAL
         assert (moved.reason is not None) == (moved.after is State.PREPARING_REBALANCE)
 
@@ -92,15 +100,23 @@ class WatchedPlay(Playbook):
 class Coordinator(RuleBasedStateMachine):
     """Rules: what clients, brokers and time may do. Invariants: see each."""
 
-    @initialize(max_size=st.sampled_from([2, 100]), hold=st.booleans(), formed=st.booleans())
-    def begin(self, max_size, hold, formed):
+    @initialize(
+        max_size=st.sampled_from([2, 100]),
+        hold=st.booleans(),
+        state=st.sampled_from(
+            [State.PREPARING_REBALANCE, State.COMPLETING_REBALANCE, State.STABLE]
+        ),
+    )
+    def begin(self, max_size, hold, state):
         self.play = WatchedPlay(max_size=max_size)
         self.play.hold_writes = hold
         self.generation = 0
         self.seen = 0
         for instance in ("I1", "I2"):
             self.play.join(instance=instance)
-        if formed:
+        if state is State.COMPLETING_REBALANCE:
+            self.play.after(2 * INITIAL_DELAY_MS)
+        elif state is State.STABLE:
             self.settle()
 
     @rule()
@@ -113,7 +129,7 @@ class Coordinator(RuleBasedStateMachine):
         while play.state is State.PREPARING_REBALANCE:
             self.all_rejoin(("range", "roundrobin"), "orders")
             play.after(INITIAL_DELAY_MS)
-        self.all_sync()
+        self.all_sync(None)
         play.hold_writes = held
         assert play.state in {State.STABLE, State.EMPTY}
 
@@ -151,11 +167,14 @@ class Coordinator(RuleBasedStateMachine):
                 subscription=subscription,
             )
 
-    @rule()
-    def all_sync(self):
-        work = dict.fromkeys(self.play.group.members, "work")
-        for member_id in work:
-            self.play.sync(member_id, **work)
+    @rule(absent=no_or_some_instance)
+    def all_sync(self, absent):
+        """Let all members sync but maybe one."""
+        members = tuple(self.play.group.members.values())
+        work = {member.member_id: "work" for member in members}
+        for member in members:
+            if absent is None or member.group_instance_id != absent:
+                self.play.sync(member.member_id, **work)
 
     @rule(pick=any_id, instance=no_or_some_instance, older=generations)
     def sync(self, pick, instance, older):
@@ -255,11 +274,13 @@ class Coordinator(RuleBasedStateMachine):
             return
         preparing = group.state is State.PREPARING_REBALANCE
         assert (play.armed(TimerKind.JOIN) is not None) == preparing
-        awaited = play.armed(TimerKind.SYNC) is not None
-        assert awaited == bool(group.pending_syncs) or (
-            # it ran out, and left static members to their sessions
-            play.profile.sync_timer_spares_statics and not awaited
+        spared = (
+            play.profile.sync_timer_spares_statics
+            and play.sync_timer_fired
+            and group.pending_syncs <= {*group.static_ids.values()}
         )
+        awaited = bool(group.pending_syncs) and not spared
+        assert (play.armed(TimerKind.SYNC) is not None) == awaited
         for member in group.members.values():
             if play.profile.new_members_have_sessions:
                 assert (

@@ -262,20 +262,21 @@ def test_leaders_assignment_answers_who_waits_for_it(play):
 
     A member that the leader leaves out gets an empty assignment.
     """
-    play.completing("L", "F", "G")
-    waiting = play.sync("F-1")
-    assert waiting.pending
-    play.sync("L-1", **{"L-1": "a", "G-1": "c", "unknown": "more"})
-    assert waiting.answer == SyncResponse(Error.NONE, "consumer", "range", "")
-    assert [m.sync for m in play.group.members.values()] == [None] * 3
+    play.completing("L", "F", "G", "H")
+    left_out, waiting = play.sync("F-1"), play.sync("H-1")
+    assert (left_out.pending, waiting.pending) == (True, True)
+    play.sync("L-1", **{"L-1": "a", "G-1": "c", "H-1": "d", "unknown": "more"})
+    assert left_out.answer == SyncResponse(Error.NONE, "consumer", "range", "")
+    assert waiting.answer == SyncResponse(Error.NONE, "consumer", "range", "d")
+    assert [m.sync for m in play.group.members.values()] == [None] * 4
     assert play.sync("G-1").answer.assignment == "c"
     stored = {m.member_id: m.assignment for m in play.records[-1].members}
-    assert stored == {"L-1": "a", "F-1": "", "G-1": "c"}
-    assert (play.assignments[-1].leader, play.assignments[-1].static_members) == ("L-1", 3)
-    play.rejoin("L-1", "F-1", "G-1")
+    assert stored == {"L-1": "a", "F-1": "", "G-1": "c", "H-1": "d"}
+    assert (play.assignments[-1].leader, play.assignments[-1].static_members) == ("L-1", 4)
+    play.rejoin("L-1", "F-1", "G-1", "H-1")
     play.hold_writes = True
-    all_of_them = [play.sync(f"{name}-1") for name in ("F", "G", "L")]
-    assert [call.pending for call in all_of_them] == [True] * 3
+    all_of_them = [play.sync(f"{name}-1") for name in ("F", "G", "H", "L")]
+    assert [call.pending for call in all_of_them] == [True] * 4
     play.join(instance="N")
-    assert [call.answer for call in all_of_them] == [SyncResponse(Error.REBALANCE_IN_PROGRESS)] * 3
-    assert [m.sync for m in play.group.members.values()] == [None] * 4
+    assert [call.answer for call in all_of_them] == [SyncResponse(Error.REBALANCE_IN_PROGRESS)] * 4
+    assert [m.sync for m in play.group.members.values()] == [None] * 5

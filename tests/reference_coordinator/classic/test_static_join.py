@@ -1,5 +1,7 @@
 """Static members join, and fence each other."""
 
+import pytest
+
 from kafka_protocol.errors import Error
 from reference_coordinator.classic.effects import JoinResponse, Reason, SyncResponse
 from reference_coordinator.classic.state import State
@@ -111,22 +113,28 @@ def test_duplicate_fences_a_pending_sync(play, generation, leader):
         assert play.sync("F-2").answer.assignment == ""
 
 
+@pytest.mark.parametrize("followers", [[], ["F"]], ids=["alone", "with a follower"])
 @case(
     "testReplaceStaticMemberInCompletingRebalanceStateTriggersRebalance",
     generation={"2.4": 1, "2.5": 2},
 )
-def test_leader_returns_in_completing_rebalance(play, generation):
-    """Alone in its group it starts the next generation at once, since 2.5.
+def test_leader_returns_in_completing_rebalance(play, generation, followers):
+    """Since 2.5 it starts the next generation, once its followers have joined again.
 
     On 2.4 its response names its old id as the leader, and nobody sends the assignment.
     """
-    play.completing("I1")
-    back = play.join(instance="I1", version=5)
-    leader, *members = ("I1-1",) if generation == 1 else ("I1-2", "I1-2")
-    assert back.answer == accepted("I1-2", generation, leader, *members)
-    assert play.rebalances[1:] == [Reason.STATIC_REPLACED] * (generation - 1)
-    assert (play.state, play.leader) == (State.COMPLETING_REBALANCE, "I1-2")
-    assert play.member_ids == {"I1-2"}
+    _, *others = play.completing("L", *followers)
+    back = play.join(instance="L", version=5)
+    starts_over = generation == 2
+    assert back.pending == (starts_over and others != [])
+    assert play.rebalances[1:] == [Reason.STATIC_REPLACED] * starts_over
+    if back.pending:
+        assert play.state is State.PREPARING_REBALANCE
+        play.rejoin(*others)
+    leader, *members = ("L-2", "L-2", *others) if starts_over else ("L-1",)
+    assert back.answer == accepted("L-2", generation, leader, *members)
+    assert (play.state, play.leader) == (State.COMPLETING_REBALANCE, "L-2")
+    assert play.member_ids == {"L-2", *others}
 
 
 @by_rule(

@@ -123,6 +123,8 @@ LOGGED_TIMES = {
         (put({"group.max.size": -1}, "config", at=0), 1, "config: a setting of a group"),
         (put(True, "sequence", at=0), 1, "Expected `int`, got `bool` - at `$.sequence`"),
         (drop("at_ms"), 2, "required field `at_ms`"),
+        (drop("client_host"), 2, "required field `client_host`"),
+        (drop("connection"), 2, "required field `connection`"),
         (drop("request"), 2, "required field `request`"),
         (put("12", "at_ms"), 2, "Expected `float`, got `str` - at `$.at_ms`"),
         (put(-0.5, "at_ms"), 2, "Expected `float` >= 0.0 - at `$.at_ms`"),
@@ -130,6 +132,7 @@ LOGGED_TIMES = {
         (put(5_000, "at_ms"), 2, "answered at 1001 ms, before it was sent at 5000 ms"),
         (put(7.0, "at_ms", at=SYNC), 4, "sent at 7 ms, before the request above it"),
         (put(2_000, "api_version"), 2, "Expected `int` <= 999 - at `$.api_version`"),
+        (put(-1, "api_version"), 2, "Expected `int` >= 0 - at `$.api_version`"),
         (put(5.0, "api_version"), 2, "Expected `int`, got `float` - at `$.api_version`"),
         (put("SHARE_GROUP", "api"), 2, "the api 'SHARE_GROUP' is none of JOIN_GROUP"),
         (drop("answered_at_ms"), 2, "response stands there, but no answered_at_ms"),
@@ -195,6 +198,11 @@ def test_a_malformed_line_is_an_error(
 )  # fmt: skip
 def test_what_may_stand_there(change: Change, lines: list[str]) -> None:
     assert replay(one(altered(lines, change)).evidence, PROFILE).violations == ()
+
+
+def test_a_line_may_say_only_how_many_bytes_there_were(lines: list[str]) -> None:
+    first = one(altered(lines, put("(39 bytes)", *METADATA))).requests[0]
+    assert first.request["protocols"][0]["metadata"] == "(39 bytes)"
 
 
 def test_a_field_is_needed_in_its_versions_alone(lines: list[str]) -> None:

@@ -41,14 +41,14 @@ def test_the_result_is_that_of_one_stretch_and_one_decision_after_the_other(
         assert result == replay(evidence, profile, TOLERANCE)
 
 
-def taken(
-    until: int, altered: Mapping[str, Any] | None = None, overtaken: bool = False, **pending: Any
-) -> tuple[int, Hypothesis, Scenario]:
-    """Take a run of heartbeats that a and b send in turn; return how many stretches it has.
+def in_turn(
+    until: int, altered: Mapping[str, Any] | None = None
+) -> tuple[Hypothesis, Stretches, Scenario]:
+    """Let a and b send heartbeats in turn, once they are in generation 1.
 
     If the fourth is altered, it shares its stretch with the third, and the second with the first.
     """
-    scenario, hypothesis = Scenario(), in_generation_1()
+    scenario = Scenario()
     for number, at in enumerate(range(1_500, until, 250)):
         scenario.heartbeat("ab"[number % 2], at)
     scenario.alter_last(latest_ms=scenario.requests[-1].at_ms + 3)
@@ -56,23 +56,20 @@ def taken(
         first, second, third, fourth, *_ = scenario.requests
         scenario.alter(second.id, earliest_ms=first.earliest_ms + 1)
         scenario.alter(fourth.id, earliest_ms=third.earliest_ms + 1, **altered)
-    if overtaken:
-        hypothesis.timers.overtaken = {Timer(SESSION_TIMER, IDS["a"]): Due(0, 0, 0)}
-    if pending:
-        waiting = Scenario()
-        waiting.join(**pending)
-        hypothesis.pending_requests.add(waiting.requests[0])
     end_ms = START + until + 50
-    parts = Stretches.of(
-        scenario.requests, (), TOLERANCE, end=Candidate(end_ms, end_ms, end_ms, None)
-    )
-    count = take_steady_run(hypothesis, parts, 0, len(parts) - 1)
-    return count, hypothesis, scenario
+    end = Candidate(end_ms, end_ms, end_ms, None)
+    parts = Stretches.of(scenario.requests, (), TOLERANCE, end=end)
+    return in_generation_1(), parts, scenario
+
+
+def taken(hypothesis: Hypothesis, parts: Stretches) -> int:
+    """Take the first run; return how many stretches it has."""
+    return take_steady_run(hypothesis, parts, 0, len(parts) - 1)
 
 
 def test_a_timer_has_the_window_of_the_last_request_that_restarts_it() -> None:
-    count, hypothesis, scenario = taken(2_500)
-    assert count == 4
+    hypothesis, parts, scenario = in_turn(2_500)
+    assert taken(hypothesis, parts) == 4
     for who, (earliest, likely, latest) in {
         "a": (1_995, 2_000, 2_001),
         "b": (2_245, 2_250, 2_253),
@@ -85,11 +82,20 @@ def test_a_timer_has_the_window_of_the_last_request_that_restarts_it() -> None:
     assert hypothesis.output.checked[-4:] == [Checked(seen.id, True) for seen in scenario.requests]
 
 
-def test_a_run_ends_before_a_timer_may_expire() -> None:
+@pytest.mark.parametrize("running", [True, False], ids=["one that runs", "one that it starts"])
+def test_a_run_ends_before_a_timer_may_expire(running: bool) -> None:
     """The sessions begin anew with each heartbeat, but a run looks at their first ends alone."""
-    count, _, scenario = taken(9_000)
-    assert 0 < count < len(scenario.requests)
-    assert scenario.requests[count].earliest_ms < START + 1_010 + SESSION_MS
+    hypothesis, parts, _ = in_turn(9_000)
+    timers, expires_ms = hypothesis.timers, hypothesis.clock.earliest_ms + SESSION_MS
+    if running:
+        expires_ms = timers.first_ms
+        assert expires_ms <= min(due.earliest_ms for due in timers.running.values())
+    else:
+        timers.running.clear()
+        timers.first_ms = float("inf")
+    count = taken(hypothesis, parts)
+    limit_ms = expires_ms - TOLERANCE.early - 1
+    assert parts.begins_ms[count] < limit_ms <= parts.begins_ms[count + 1]
 
 
 @pytest.mark.parametrize(
@@ -103,13 +109,22 @@ def test_a_run_ends_before_a_timer_may_expire() -> None:
     ids=["an error", "no answer", "too late", "another API"],
 )
 def test_what_differs_ends_a_run_before_its_stretch(altered: Mapping[str, Any]) -> None:
-    count, hypothesis, scenario = taken(3_000, altered)
-    assert count == 1
+    hypothesis, parts, scenario = in_turn(3_000, altered)
+    assert taken(hypothesis, parts) == 1
     first, second, *_ = scenario.requests
     assert hypothesis.output.checked[-2:] == [Checked(seen.id, True) for seen in (first, second)]
     assert hypothesis.clock.now_ms == second.at_ms
 
 
-def test_no_run_is_taken_while_a_response_waits_or_a_session_may_end_that_was_restarted() -> None:
-    assert taken(3_000, who="b", at=1_400, answered=5_000)[0] == 0
-    assert taken(3_000, overtaken=True)[0] == 0
+def test_no_run_is_taken_while_a_response_waits() -> None:
+    hypothesis, parts, _ = in_turn(3_000)
+    waiting = Scenario()
+    waiting.join("b", 1_400, 5_000)
+    hypothesis.pending_requests.add(waiting.requests[0])
+    assert taken(hypothesis, parts) == 0
+
+
+def test_no_run_is_taken_while_a_session_may_end_that_was_restarted() -> None:
+    hypothesis, parts, _ = in_turn(3_000)
+    hypothesis.timers.overtaken = {Timer(SESSION_TIMER, IDS["a"]): Due(0, 0, 0)}
+    assert taken(hypothesis, parts) == 0

@@ -21,14 +21,14 @@ HALF_HOUR = range(0, 1_800, int(SAMPLED_EVERY_S))
 
 def rising(per_hour: float, strays: Iterable[float], base: float = 200.0) -> Slope:
     """Return the slope of half an hour of samples that rise, and stray."""
-    pairs = zip(HALF_HOUR, strays, strict=False)
+    pairs = zip(HALF_HOUR, strays, strict=True)
     found = slope_of([(at_s, base + stray + per_hour * at_s / HOUR_S) for at_s, stray in pairs])
     assert found is not None
     return found
 
 
 def test_a_line_has_its_slope_and_no_error_and_few_samples_have_none() -> None:
-    found = rising(10.0, repeat(0.0))
+    found = rising(10.0, repeat(0.0, len(HALF_HOUR)))
     assert found.per_hour == pytest.approx(10.0)
     assert found.error == pytest.approx(0.0, abs=1e-6)
     assert found.is_flat(10.1)
