@@ -138,6 +138,7 @@ def test_a_broker_that_has_to_find_its_zookeeper_again_learns_later(
     group: Group, before_ms: float, *, answers_on: bool
 ) -> None:
     epochs = group.epochs(group.other_load(group.last_ms - before_ms, 1))
+    assert group.findings(epochs) != []
     found = group.findings(replace(epochs, reconnects_ms=RECONNECTS_MS))
     assert (found == []) == answers_on
 

@@ -267,6 +267,16 @@ def with_another_answer(log: Path) -> int:
     return place + 1
 
 
+def same_request(tap_log: Path, line: int) -> int:
+    """Return the line of the broker's log about the request of a line of the tap's."""
+    text = tap_log.read_text().splitlines()[line - 1]
+    request = text.partition(COMPLETED)[2].partition(',"response":')[0]
+    log = tap_log.parents[2] / "brokers" / tap_log.parent.name / tap_log.name
+    logged = log.read_text().splitlines()
+    (found,) = [number for number, text in enumerate(logged, 1) if request in text]
+    return found
+
+
 def behind_a_nat(folder: Path) -> None:
     """Let the brokers log addresses that the tap does not know, as brokers in containers do."""
     hidden = re.compile(r'"connection":"[^"]*:(\d+)-[^"]*:(\d+)-')
@@ -300,8 +310,10 @@ def test_an_answer_that_the_tap_has_otherwise_is_found(
     (finding,) = verdict["findings"]
     assert (verdict["verdict"], verdict["evidence_level"]) == ("fail", "requests")
     assert finding["kind"] == "broker_and_wire_disagree"
-    assert finding["observed"].endswith(f"errorCode=25 in tap/{log.parent.name}/group.log:{line}")
-    assert finding["log"]["file"] == f"brokers/{log.parent.name}/group.log"
+    broker = log.parent.name
+    assert finding["observed"].endswith(f"errorCode=25 in tap/{broker}/group.log:{line}")
+    assert finding["log"]["file"] == f"brokers/{broker}/group.log"
+    assert finding["log"]["line"] == same_request(log, line)
     tap_lines = sum(log.read_bytes().count(b"\n") for log in folder.glob("tap/*/group.log"))
     assert verdict["witnesses"] == {compared: tap_lines - LAST_LINES, "tap_lines": tap_lines}
 

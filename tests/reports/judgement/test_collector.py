@@ -11,6 +11,9 @@ from reports.judgement.collector import collector_paused, collector_spared
 def test_the_collector_is_left_as_it_was_after_an_error_too(was_on):
     try:
         (gc.enable if was_on else gc.disable)()
+        with collector_paused():
+            assert not gc.isenabled()
+        assert gc.isenabled() is was_on
         with pytest.raises(ZeroDivisionError), collector_paused():
             1 / gc.isenabled()
         assert gc.isenabled() is was_on

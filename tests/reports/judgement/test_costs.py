@@ -97,7 +97,8 @@ def test_percentiles_are_the_nearest_rank():
 
 def test_same_evidence_same_bytes(made):
     first = verdict.to_json(made.finish()[1])
-    made.stops.reverse()
+    for rows in (made.stops, made.joins, made.holdings, made.handovers):
+        rows.reverse()
     assert verdict.to_json(made.finish()[1]) == first
 
 

@@ -1,5 +1,6 @@
 """A run that failed leaves the counterexample of its first wrong answer in its folder."""
 
+import shutil
 import subprocess
 import sys
 from dataclasses import replace as altered
@@ -110,9 +111,9 @@ def test_a_wrong_answer_is_reduced_and_written_down(failed):
     assert outcome.violations[0].searched
 
 
-def test_the_files_of_a_run_are_red_by_themselves(failed, monkeypatch):
+def test_the_files_of_a_run_are_red_by_themselves(failed, tmp_path, monkeypatch):
     """The test that was written fails until the answer is right; the event file is replayed."""
-    folder = failed.run.path
+    folder = shutil.copytree(failed.run.path, tmp_path / "run")
     case, events = folder / FILES[2], folder / FILES[1]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", case.name]
     tested = lambda: subprocess.run(

@@ -10,7 +10,7 @@ from reports.judgement.digest import Digest, Digester
 from reports.judgement.errors import EvidenceError
 from reports.judgement.group import check_rows
 from reports.judgement.run.history import event_of, said_in
-from scenarios.faults.member import DuplicateInstance
+from scenarios.faults.member import DuplicateInstance, MemberPause
 from tests.recorded.logs import HISTORIES
 from tests.reports.page_run import IMPACT_MS, ZERO_MS, MadeUpRun
 
@@ -55,24 +55,29 @@ def test_a_number_of_rebalances_proves_nothing_without_a_member(made):
 
 @pytest.mark.parametrize("member", ["static-1", "static-1.duplicate"])
 @pytest.mark.parametrize(
-    ("target", "healed_ms", "excused"),
+    ("fault", "target", "healed_ms", "excused"),
     [
-        ("static-1", SEEN_MS + 1, True),
-        ("static-1", None, True),
-        ("static-1", SEEN_MS - 1, False),
-        ("static-2", SEEN_MS + 1, False),
+        (DuplicateInstance, "static-1", SEEN_MS + 1, True),
+        (DuplicateInstance, "static-1", None, True),
+        (DuplicateInstance, "static-1", SEEN_MS - 1, False),
+        (DuplicateInstance, "static-2", SEEN_MS + 1, False),
+        (MemberPause, "static-1", SEEN_MS + 1, False),
     ],
+    ids=["meanwhile", "not healed", "afterwards", "of another", "another fault"],
 )
-def test_a_fence_that_a_fault_planned_ends_a_member(made, member, target, healed_ms, excused):
+def test_a_fence_that_a_fault_planned_ends_a_member(
+    made, member, fault, target, healed_ms, excused
+):
+    args = {"duplicate": f"{target}.duplicate"} if fault is DuplicateInstance else {}
     ended(made, member)
     made.journal[3:3] = [
         {"at_ms": SEEN_MS - 5, "event": "intent", "fault_id": "f", "target": target,
-         "fault": DuplicateInstance.name(), "group": "static",
-         "args": {"duplicate": f"{target}.duplicate"}},
+         "fault": fault.name(), "group": "static", "args": args},
         *([{"at_ms": healed_ms, "event": "healed", "fault_id": "f", "healed": True}]
           if healed_ms else []),
     ]  # fmt: skip
-    assert (verdict_of(made)["findings"] == []) is excused
+    kinds = [one["kind"] for one in verdict_of(made)["findings"]]
+    assert kinds == ([] if excused else ["member_ended"])
 
 
 @pytest.mark.parametrize("field", ["member", "group", "error", "seen_at_ms"])

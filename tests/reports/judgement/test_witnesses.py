@@ -63,6 +63,7 @@ PAST = request(1, 500.0, connection="127.0.0.1:9092-127.0.0.1:5555-3")
 ALIEN = [request(1, 1.0, readable=False), request(2, 2.0, api="FIND_COORDINATOR")]
 TWICE = [request(5, 10.0), request(5, 20.0, code=int(Error.REBALANCE_IN_PROGRESS))]
 LOST = request(5, 10.0, code=None, connection=f"{HERE}-3")
+OF_ANOTHER = request(5, 10.0, client_id="another", connection=f"{HERE}-3")
 
 
 @CUT
@@ -77,13 +78,16 @@ LOST = request(5, 10.0, code=None, connection=f"{HERE}-3")
         (TWICE, TWICE, OPEN, {"compared": 2}, []),
         # the tap saw a request of an earlier connection without an answer
         (TWICE[:1], [LOST, TWICE[0]], OPEN, {"compared": 1, "tap_alone": 1}, []),
+        # two clients had the same addresses one after the other
+        ([OF_ANOTHER], TWICE[:1], OPEN, {"broker_alone": 1, "tap_alone": 1},
+         ["a line of the tap", "a line of broker 1"]),
         (NATTED_BEATS, BEATS, BEHIND_NAT, {"compared_by_number": 8}, []),
         # where it is not known that there is a NAT
         (NATTED_BEATS, BEATS, OPEN, {"not_through_tap": 8, "tap_alone": 8},
          ["a line of broker 1"] * 8),
     ],
     ids=["alike", "the broker's alone", "the tap's alone", "past the tap", "not compared",
-         "sent twice", "an answer lost", "behind a NAT", "an unknown NAT"],
+         "sent twice", "an answer lost", "two clients", "behind a NAT", "an unknown NAT"],
 )  # fmt: skip
 def test_what_is_paired(logged, seen, tap, counts, missing, cut):
     found, rows = paired(logged, seen, tap, cut)
@@ -125,6 +129,21 @@ def test_a_number_that_comes_again_proves_nothing(logged, seen, tap, doubt, cut)
     (row,) = paired(logged, seen, tap, cut)[1]
     assert not row["proven"]
     assert doubt in row["expected"]
+
+
+LOST_OF_ANOTHER = request(5, 10.0, code=None, client_id="another", connection=f"{HERE}-3")
+
+
+@CUT
+@pytest.mark.parametrize(
+    ("logged", "seen"),
+    [([OF_ANOTHER], OF_ANOTHER), ([], LOST_OF_ANOTHER)],
+    ids=["both had it", "the tap had it"],
+)
+def test_a_number_of_an_earlier_client_with_the_same_addresses_is_no_doubt(logged, seen, cut):
+    (row,) = paired([*logged, request(5, 20.0)], [seen, OTHER], cut=cut)[1]
+    assert row["proven"]
+    assert row["observed"].startswith("response errorCode=25 ")
 
 
 def test_a_broker_is_behind_a_nat_where_no_address_of_the_tap_stands_in_its_log():

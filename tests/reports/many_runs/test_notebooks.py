@@ -26,7 +26,9 @@ def test_every_cell_runs(
     analyse(spark, folder)
     run_tables.append(spark, *run_tables.of_run(spark, folder), tmp_path / "tables")
     monkeypatch.setenv("RUN_TABLES", str(tmp_path / "tables"))
-    for notebook in NOTEBOOKS.glob("*.ipynb"):
+    notebooks = sorted(NOTEBOOKS.glob("*.ipynb"))
+    assert notebooks
+    for notebook in notebooks:
         names: dict[str, Any] = {}
         for cell in json.loads(notebook.read_text())["cells"]:
             if cell["cell_type"] == "code":

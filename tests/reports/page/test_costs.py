@@ -107,6 +107,19 @@ def test_faults_of_a_broker_lie_over_every_group_and_one_request_has_nothing_to_
     assert "<b>not healed</b>" not in str(shown.figures)
 
 
+def test_rows_in_another_order_give_the_same_page(made):
+    made.expulsions = [
+        expulsion("static", IMPACT_MS + at, f"static-{at}", api)
+        for at in (500, 600)
+        for api in ("", "HEARTBEAT")
+    ]
+    first = read(made).source
+    for rows in (made.joins, made.stops, made.expulsions, made.holdings, made.handovers):
+        assert len(rows) > 1
+        rows.reverse()
+    assert read(made).source == first
+
+
 @pytest.fixture
 def mixed(made):
     """Return the costs of a group with one static and one dynamic member."""

@@ -15,6 +15,7 @@ from selftest.mutants.synthesized_run import SynthesizedRun
 from selftest.synth.folder import make
 from selftest.synth.spec import MIXES
 from tests.recorded.logs import RECORDINGS
+from tests.reports.judged_here import judged_here
 from tests.selftest.synth.shape import Shape, read, spec
 
 RECORDED = RECORDINGS["kafka-4.3.0"].folder
@@ -109,6 +110,16 @@ def test_every_line_is_used_and_the_oracle_explains_every_response(made: Path) -
         assert not result.violations
 
 
+def test_a_simulated_run_passes(made: Path) -> None:
+    verdict = judged_here(made)
+    assert verdict["findings"] == []
+    assert verdict["unknown_because"] == []
+    assert verdict["verdict"] == "pass"
+    lines = sum(map(len, logs_of(made).values()))
+    coverage = verdict["coverage"]
+    assert coverage["lines_read"] == coverage["used"] == lines
+
+
 def test_a_lie_in_a_simulated_log_is_found(made: Path) -> None:
     recording = Recording(made)
     for name in ("stabilized_one_more", "later_generation", "preparing_line_twice"):
@@ -134,8 +145,9 @@ def test_members_are_deployed_one_after_the_other(
 ) -> None:
     monkeypatch.setitem(MIXES, "steady", replace(MIXES["steady"], deploy_every_ms=600_000))
     written = make(spec("steady", 2, 1_800), tmp_path / "run", lambda _: None)
-    on_disk = sum(log.stat().st_size for log in tmp_path.glob("run/brokers/*/group.log"))
-    assert on_disk == written.bytes
+    logs = [log.read_bytes() for log in tmp_path.glob("run/brokers/*/group.log")]
+    assert sum(map(len, logs)) == written.bytes
+    assert sum(log.count(b"\n") for log in logs) == written.lines
     recording = Recording(tmp_path / "run")
     assert recording.run.experiment.phases.impact_ms == 1_800_000
     replaced = [line for line in recording.lines if line.template == "static_replaced"]

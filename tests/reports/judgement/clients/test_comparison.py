@@ -218,6 +218,17 @@ def test_a_fenced_client_was_answered_so():
     assert found == [PROVEN]
 
 
+def test_a_client_that_goes_on_though_it_was_fenced():
+    """Its history has no end of it: as if the duplicate's events were its own."""
+    events = events_of(DUPLICATE)
+    fenced = events[place(events, "fenced")]
+    ends = ("fenced", "closing", "closed", "created")
+    after = lambda one: one.client == fenced.client and one.at_ms >= fenced.at_ms
+    kept = [one for one in events if not (after(one) and one.event in ends)]
+    found, _ = clients(DUPLICATE, kept)
+    assert PROVEN in found
+
+
 @ALL
 def test_an_answer_that_was_altered(recording):
     """The broker's log is the liar: it has another assignment than the client got."""

@@ -37,8 +37,8 @@ ALL = pytest.mark.parametrize(
     "recording", [*RECORDINGS.values(), *FETCHES.values()], ids=[*RECORDINGS, *FETCHES]
 )
 UNSTABLE_OFFSET_COMMIT = 88
-OLDER, LAST, NEWER, NONE = -1, 0, 1, 2
-"""Offsets beside the one that was committed last, and no offset."""
+OLDER, LAST, UNCOMMITTED, ABSENT = "older", "last", "uncommitted", "absent"
+"""Which offset is fetched: one before the last that was committed, that one, one after it, none."""
 NOTHING: list[tuple[str, bool]] = []
 PROVEN, UNPROVEN = [(Breach.FETCHED_DIFFERS, True)], [(Breach.FETCHED_DIFFERS, False)]
 
@@ -182,22 +182,22 @@ def test_over_a_failover_clocks_need_not_agree(recording, by_ms):
     [
         (0.1, LAST, {}, NOTHING),
         (0.1, OLDER, {}, PROVEN),
-        (0.1, NEWER, {}, UNPROVEN),
+        (0.1, UNCOMMITTED, {}, UNPROVEN),
         (-0.1, LAST, {}, NOTHING),
         (-0.1, OLDER, {}, NOTHING),
-        (-0.1, NEWER, {}, UNPROVEN),
+        (-0.1, UNCOMMITTED, {}, UNPROVEN),
         # offsets are deleted at the earliest a minute after the group is empty
-        (1.0, NONE, {}, PROVEN),
-        (RETENTION_MS - 1, NONE, {}, PROVEN),
-        (RETENTION_MS + 1, NONE, {}, UNPROVEN),
+        (1.0, ABSENT, {}, PROVEN),
+        (RETENTION_MS - 1, ABSENT, {}, PROVEN),
+        (RETENTION_MS + 1, ABSENT, {}, UNPROVEN),
         # a transaction that is open has UNSTABLE_OFFSET_COMMIT (KIP-447)
-        (0.1, NONE, {"group": Error.COORDINATOR_LOAD_IN_PROGRESS}, NOTHING),
-        (0.1, NONE, {"partition": UNSTABLE_OFFSET_COMMIT}, NOTHING),
+        (0.1, ABSENT, {"group": Error.COORDINATOR_LOAD_IN_PROGRESS}, NOTHING),
+        (0.1, ABSENT, {"partition": UNSTABLE_OFFSET_COMMIT}, NOTHING),
     ],
 )
 def test_a_fetch_beside_the_last_commit(recording, after_ms, which, errors, found):
     commit, name, before, last = last_commit(recording)
-    offset = {OLDER: before, LAST: last, NEWER: 1_000_000, NONE: NO_OFFSET}[which]
+    offset = {OLDER: before, LAST: last, UNCOMMITTED: 1_000_000, ABSENT: NO_OFFSET}[which]
     asked = answered(fetch(commit, name, offset, after_ms), **errors)
     seen = [one for one in requests(recording) if one.answered_ms <= commit.answered_ms]
     assert judged(recording, [asked], seen) == found
@@ -329,17 +329,17 @@ def test_a_fetch_of_several_groups_is_of_none_and_one_that_is_not_whole_is_not_r
 @pytest.mark.parametrize(
     ("meant_ms", "after_ms", "which", "found"),
     [
-        (10.0, 8.0, NONE, PROVEN),
+        (10.0, 8.0, ABSENT, PROVEN),
         (10.0, 8.0, LAST, NOTHING),
-        (10.0, 11.0, NONE, NOTHING),
+        (10.0, 11.0, ABSENT, NOTHING),
         (10.0, 11.0, LAST, NOTHING),
-        (10.0, 11.0, NEWER, UNPROVEN),
+        (10.0, 11.0, UNCOMMITTED, UNPROVEN),
         (10.0, 1_100.0, LAST, NOTHING),
         (10.0, 1_120.0, LAST, UNPROVEN),
-        (10.0, 1_120.0, NONE, NOTHING),
+        (10.0, 1_120.0, ABSENT, NOTHING),
         # a topic that is made again has the offsets committed since
         (-5_000.0, 10.0, LAST, NOTHING),
-        (-5_000.0, 10.0, NONE, PROVEN),
+        (-5_000.0, 10.0, ABSENT, PROVEN),
     ],
 )
 def test_the_offsets_of_a_topic_go_with_it(recording, meant_ms, after_ms, which, found):
@@ -348,14 +348,19 @@ def test_the_offsets_of_a_topic_go_with_it(recording, meant_ms, after_ms, which,
     times = {"meant_at_ms": commit.answered_ms + meant_ms}
     times["injected_at_ms"] = times["meant_at_ms"] + 100.0
     fault = {"name": "topic.delete", "target": name.rpartition("-")[0], **times}
-    offset = {LAST: stored, NEWER: stored + 1, NONE: NO_OFFSET}[which]
+    offset = {LAST: stored, UNCOMMITTED: stored + 1, ABSENT: NO_OFFSET}[which]
     asked = fetch(commit, name, offset, after_ms)
     before = [s for s in requests(recording) if s.answered_ms <= commit.answered_ms]
     epochs = recording.context.epochs
-    for topic, expected in (("", found), ("-other", NOTHING if which == LAST else None)):
-        deleted = deletions([fault | {"target": fault["target"] + topic}])
+
+    def breaches(fault: dict[str, Any]) -> list[tuple[str, bool]]:
+        deleted = deletions([fault])
         rows = compared(epochs, before, [asked], epochs.partition_of(GROUP), deleted=deleted)
-        breaches = [(row["kind"], row["proven"]) for row in rows]
-        assert breaches == expected if expected is not None else breaches, (
-            "as if it were still there"
-        )
+        return [(row["kind"], row["proven"]) for row in rows]
+
+    assert breaches(fault) == found
+    of_another_topic = breaches(fault | {"target": f"{fault['target']}-other"})
+    if which == LAST:
+        assert of_another_topic == NOTHING
+    else:
+        assert of_another_topic, "as if it were still there"

@@ -46,9 +46,9 @@ def test_a_timer_need_not_expire_before_its_coordinator_goes(
     loads, broker, kind, at_ms, incarnation, excused
 ):
     left = Unsure.of(of_partition(loads, EpochEvent(at_ms, broker, kind)), 0)
-    due = ExpectedLine("left", "a", DUE_MS, DUE_MS, LATEST_MS, incarnation=incarnation)
+    due = ExpectedLine("session_expired", "a", DUE_MS, DUE_MS, LATEST_MS, incarnation=incarnation)
     assert left.may_be_missing(due) == excused
-    row = ExpectedRebalance(incarnation, 3, DUE_MS, DUE_MS, LATEST_MS, "left", "a")
+    row = ExpectedRebalance(incarnation, 3, DUE_MS, DUE_MS, LATEST_MS, "session_expired", "a")
     missing = {"incarnation": incarnation, "expected_old_generation": 3,
                "expected_started_ms": DUE_MS, "outcome": "missing"}  # fmt: skip
     assert [*left.without([row], [missing])] == ([] if excused else [missing])
