@@ -18,10 +18,14 @@ from tests.groupquake.heal_walk import (
     walk,
 )
 
-AS_OTHERS = ("broker.stop", "broker.restart", "broker.pause", "broker.slow-network", "disk.slow")
+EXHAUSTIVE_IN_CONTAINERS = ("broker.stop", "broker.restart", "broker.slow-network", "disk.slow")
 """Healed as the kill, the parting and the full disk of a broker are: every step is exhaustive."""
 IN_CONTAINERS = [
-    pytest.param(batch, step, marks=pytest.mark.exhaustive if batch in AS_OTHERS else marked(step))
+    pytest.param(
+        batch,
+        step,
+        marks=pytest.mark.exhaustive if batch in EXHAUSTIVE_IN_CONTAINERS else marked(step),
+    )
     for batch in BATCHES
     for step in STEPS
     if batch.startswith("broker.") or batch in IN_CONTAINERS_ALONE or step == "after-injected"

@@ -2,6 +2,7 @@
 
 import socket
 from contextlib import contextmanager
+from dataclasses import replace
 from ipaddress import IPv6Address
 from pathlib import Path
 
@@ -140,7 +141,10 @@ def frozen(request, aim):
 
 def test_a_member_is_silent_and_then_beats_again(load, frozen):
     frozen.inject()
+    evidence = frozen._evidence
+    frozen._evidence = replace(evidence, heartbeat_interval_ms=60_000)
     assert not frozen.verify().holds, "too soon to tell"
+    frozen._evidence = evidence
     shown(frozen)
     assert frozen.heal() == frozen.heal() == "resumed over the control channel"
     back = frozen.verify_healed()
