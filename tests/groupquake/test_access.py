@@ -84,6 +84,15 @@ def test_a_user_that_is_not_let_in_is_named(wrong: str, secured: Secured, tmp_pa
 
 
 @pytest.mark.cluster
+def test_a_token_lets_a_user_in(secured: Secured, tmp_path: Path) -> None:
+    """The clients that look at the cluster make it themselves, unlike those of librdkafka."""
+    login, at = read_checked(written(secured, "OAUTHBEARER", tmp_path)), secured.at("OAUTH")
+    require_answer(at, login)
+    with connected(at, login) as client:
+        assert client.list_topics() == []
+
+
+@pytest.mark.cluster
 @pytest.mark.usefixtures("small")
 def test_each_command_says_who_was_not_let_in_or_that_nobody_answers(
     groupquake: Command, secured: Secured, tmp_path: Path

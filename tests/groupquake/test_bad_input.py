@@ -123,6 +123,16 @@ def test_a_broker_that_does_not_start(groupquake: Command, small: Path, tmp_path
     assert running(str(tmp_path)) == []
 
 
+@pytest.mark.cluster
+def test_a_steady_state_that_never_comes(groupquake: Command, small: Path, tmp_path: Path) -> None:
+    text = small.read_text().replace("within: 30s", "within: 1s")
+    small.write_text(text.replace("tolerance: Stable", "tolerance: CompletingRebalance"))
+    line = error_line(groupquake("run", small), 3)
+    assert "steady state not met" in line
+    assert "not CompletingRebalance" in line
+    assert running(str(tmp_path)) == []
+
+
 def test_a_run_folder_that_cannot_be_read(groupquake: Command, tmp_path: Path, small: Path) -> None:
     missing = error_line(groupquake("report", tmp_path / "nowhere"), 64)
     assert "no such run folder" in missing

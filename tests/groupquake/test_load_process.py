@@ -3,10 +3,12 @@
 import json
 import os
 import shlex
+import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from unittest.mock import create_autospec
 
 import psutil
 import pytest
@@ -14,8 +16,10 @@ import pytest
 from chaos.clusters.ports import HOST, free_ports
 from chaos.members import Members
 from groupquake import load_process
+from groupquake.attached import _attached
 from groupquake.exits import NotSteadyError
 from groupquake.load_workers import WorkerOptions
+from loadtest.members.settings import RUN_FOLDER
 from scenarios import load, named
 from tests.groupquake.conftest import SMALL
 from tests.process_family import below
@@ -41,6 +45,23 @@ def test_what_members_started_ends_with_the_load(
         (child,) = below(os.getpid(), "--control-file")
         (sleeper,) = child.children()
     assert psutil.wait_procs([sleeper], timeout=10)[1] == []
+
+
+def test_what_members_started_ends_with_its_run_while_the_page_goes_on(tmp_path: Path) -> None:
+    def start(folder: Path) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(["sleep", "600"], env={**os.environ, RUN_FOLDER: str(folder)})
+
+    page = create_autospec(Members, instance=True)
+    with start(tmp_path.resolve()) as own, start(tmp_path.resolve() / "next") as next_run:
+        try:
+            with _attached(page, tmp_path, "127.0.0.1:1", named("demo"), {}):
+                assert own.poll() is None
+            assert own.wait(10) == -signal.SIGKILL
+            assert next_run.poll() is None
+        finally:
+            own.kill()
+            next_run.kill()
+    page.quit.assert_not_called()
 
 
 def test_other_processes_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

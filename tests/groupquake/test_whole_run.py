@@ -1,6 +1,7 @@
 """How a run ends that does not come to its verdict: healed, and nothing of it goes on.
 
-`test_night` has runs that get SIGINT, SIGTERM and SIGKILL; `test_heal_walk` has what is left then.
+`test_night` has a run that gets SIGTERM during a fault, one that gets SIGINT before its first, and
+one that gets SIGKILL; `test_heal_walk` has what is left then.
 """
 
 import os
@@ -28,6 +29,22 @@ def require_healed(run: Path) -> None:
     assert healed == {e["fault_id"] for e in journal if e["event"] == "intent"}
     assert (journal[-1]["event"], journal[-1]["phase"]) == ("phase", "end")
     assert open_runs.own_journals() == ()
+
+
+def test_a_signal_during_a_fault(small: Path, tmp_path: Path) -> None:
+    small.write_text(small.read_text().replace("down_for: 1s}", "down_for: 1m}"))
+    with subprocess.Popen(
+        arguments("run", small), cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        await_event(tmp_path, "injected", process)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 4, err.decode()
+    assert b"SIGINT: healing and stopping" in err
+    assert b"member.restart" in err
+    assert out == b""
+    require_healed(tmp_path / "runs" / "latest")
+    assert running(str(tmp_path)) == []
 
 
 def test_a_terminal_that_is_closed_during_a_fault(small: Path, tmp_path: Path) -> None:
@@ -66,7 +83,7 @@ def test_a_signal_during_the_analysis(tmp_path: Path) -> None:
 def await_event(folder: Path, event: str, process: subprocess.Popen[bytes]) -> None:
     """Wait until the journal of the only run has an event."""
     journal = folder / "runs" / "latest" / "journal.jsonl"
-    deadline = time.monotonic() + 90
+    deadline = time.monotonic() + 240
     while not journal.exists() or f'"event": "{event}"' not in journal.read_text():
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < deadline

@@ -10,6 +10,7 @@ from chaos import tap
 from chaos.errors import ChaosError
 from kafka_protocol.errors import Error
 from kafka_protocol.request_log import COMPLETED
+from scenarios.client_properties import without_tls
 from tests.chaos.fakes import until
 from tests.chaos.tap.certificates import Authority
 from tests.secured import PREFIX
@@ -50,26 +51,27 @@ def texts_in(folder):
     return [file.read_bytes() for file in folder.rglob("*") if file.is_file()]
 
 
-@pytest.fixture(scope="module")
-def running(secured, tmp_path_factory):
-    """A tap that speaks TLS with a broker to which clients log in."""
-    folder = tmp_path_factory.mktemp("tls") / "tap"
-    settings = tap.TapSettings({1: secured.at("SASL_SSL")}, folder, tls(secured.authority.ca))
-    with tap.running(settings) as running:
-        yield running
+def tapped(secured, listener, folder):
+    """Return a tap that speaks TLS with a listener at which clients log in."""
+    settings = tap.TapSettings({1: secured.at(listener)}, folder, tls(secured.authority.ca))
+    return tap.running(settings)
 
 
-def test_tls_to_the_brokers_and_sasl_through(secured, orders, running):
-    """PLAIN, which tells the password. Other mechanisms go through whole runs."""
-    user, password = "alice", secured.password
-    login = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN",
-             "sasl.username": user, "sasl.password": password}  # fmt: skip
-    consume(running.bootstrap, orders, "plain", login)
-    assert log_of(running.folder).count(COMPLETED) > 4
-    assert '"securityProtocol":"SASL_SSL"' in log_of(running.folder)
-    for text in texts_in(running.folder):
-        assert password.encode() not in text
-        assert user.encode() not in text
+@pytest.mark.parametrize(
+    ("mechanism", "listener"), [("PLAIN", "SASL_SSL"), ("OAUTHBEARER", "OAUTH")]
+)
+def test_tls_to_the_brokers_and_sasl_through(mechanism, listener, secured, orders, tmp_path):
+    """They tell a password and a token. SCRAM, which tells neither, goes through whole runs."""
+    login = without_tls(secured.properties(mechanism))
+    if mechanism == "PLAIN":
+        login["sasl.password"] = secured.password
+    with tapped(secured, listener, tmp_path) as running:
+        consume(running.bootstrap, orders, mechanism, login)
+    assert log_of(tmp_path).count(COMPLETED) > 4
+    assert '"securityProtocol":"SASL_SSL"' in log_of(tmp_path)
+    for text in texts_in(tmp_path):
+        for told in (secured.password, "Bearer", "alice"):
+            assert told.encode() not in text
 
 
 def test_a_certificate_for_the_brokers(secured, orders, tmp_path):
@@ -104,11 +106,14 @@ def test_files_that_are_no_certificates(tmp_path):
         pass
 
 
-def test_handshake_v0_is_refused_clearly(running):
+def test_handshake_v0_is_refused_clearly(secured, tmp_path):
     """After v0, tokens come without headers: the tap could not tell them from requests."""
-    with connected_to(running) as connection:
+    with (
+        tapped(secured, "SASL_SSL", tmp_path) as running,
+        connected_to(running) as connection,
+    ):
         body = struct.pack(">hhih", 17, 0, 5, -1) + struct.pack(">h", 5) + b"PLAIN"
         connection.sendall(struct.pack(">i", len(body)) + body)
         size, correlation_id, error = struct.unpack(">iih", connection.recv(10))
     assert (size, correlation_id, error) == (10, 5, Error.UNSUPPORTED_VERSION)
-    assert "SaslHandshake v0 is not supported" in (running.folder / "tap.log").read_text()
+    assert "SaslHandshake v0 is not supported" in (tmp_path / "tap.log").read_text()

@@ -197,15 +197,15 @@ def test_brokers_too_old_for_it(
     members: Members, cluster: Secured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The client asks no more than what Kafka 2.3 understands; the tuples came with 2.4."""
-    old = partial(KafkaAdminClient, api_version=(2, 3))
-    monkeypatch.setattr(kafka_client, "KafkaAdminClient", old)
     before = len(members.rebalances())
-    answer = removal.remove_members(cluster.bootstrap, members.group, ["a"], client_id="old")
+    with monkeypatch.context() as old:  # the end of the members asks for more
+        client = partial(KafkaAdminClient, api_version=(2, 3))
+        old.setattr(kafka_client, "KafkaAdminClient", client)
+        answer = removal.remove_members(cluster.bootstrap, members.group, ["a"], client_id="old")
+        with pytest.raises(removal.GroupError, match="UNSUPPORTED_VERSION"):
+            removal.static_members(cluster.bootstrap, members.group)
     assert answer == removal.Removal(Error.UNSUPPORTED_VERSION, ())
-    with pytest.raises(removal.GroupError, match="UNSUPPORTED_VERSION"):
-        removal.static_members(cluster.bootstrap, members.group)
     assert len(members.rebalances()) == before
-    monkeypatch.undo()  # the end of the members asks for more
 
 
 BAD_USAGE: tuple[tuple[list[str], str], ...] = (

@@ -189,6 +189,7 @@ def test_logs_and_runs_are_reported_one_after_another(tmp_path: Path, groupquake
 def test_a_real_broker(
     version: str, coordinator: str, tmp_path: Path, spark: SparkSession, groupquake: Command
 ) -> None:
+    """What 3.9.1 with scala logs, `tests/chaos/clusters/test_lives.py` asks whenever tests run."""
     with stock.start(tmp_path / "cluster", version, coordinator) as cluster:
         stock.play(cluster)
     files = stock.pack(stock.parts(tmp_path / "cluster"))

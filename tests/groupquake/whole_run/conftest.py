@@ -3,6 +3,7 @@
 import json
 import signal
 import subprocess
+import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,6 +21,8 @@ from tests.groupquake.whole_run.collector import Collector
 from tests.other_thread import signal_other_thread
 
 Json = dict[str, Any]
+TOO_LONG_S = 600
+"""After that the run is killed, and what waits for it ends."""
 
 SHOP: Json = {
     "name": "shop",
@@ -60,7 +63,9 @@ class WholeRun:
     command: Sequence[str]
     libs: Path
     folder: Path
+    code: int
     out: str
+    err: str
     brokers_left: Sequence[str]
     """The brokers that ran when the analysis began: the cluster was kept, and a signal came."""
     collector: Collector
@@ -104,17 +109,21 @@ def whole_run(tmp_path_factory: pytest.TempPathFactory) -> WholeRun:
             text=True,
         ) as process,
     ):
-        assert process.stdout is not None
         assert process.stderr is not None
-        read_until("the cluster keeps running", process.stderr)
-        signal_other_thread(process.pid, signal.SIGINT)
-        read_until("starting Spark", process.stderr)
-        left = [line for line in running(str(folder)) if "kafka.Kafka" in line]
-        out, err = process.communicate(timeout=240)
-    assert process.returncode == 0, err + out
+        too_long = threading.Timer(TOO_LONG_S, process.kill)
+        too_long.start()
+        try:
+            read_until("the cluster keeps running", process.stderr)
+            signal_other_thread(process.pid, signal.SIGINT)
+            read_until("starting Spark", process.stderr)
+            left = [line for line in running(str(folder)) if "kafka.Kafka" in line]
+            out, err = process.communicate()
+        finally:
+            too_long.cancel()
+            process.kill()
     assert running(str(folder)) == []
     run = (folder / "runs" / "latest").resolve()
-    return WholeRun(words, libs, run, out, left, collector)
+    return WholeRun(words, libs, run, process.returncode, out, err, left, collector)
 
 
 def read_until(text: str, output: Iterable[str]) -> None:

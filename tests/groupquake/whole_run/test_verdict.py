@@ -10,6 +10,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 
 
 def test_it_passes_and_every_answer_that_grep_finds_is_explained(whole_run: WholeRun) -> None:
+    assert whole_run.code == 0, whole_run.err + whole_run.out
     assert "verdict: pass" in whole_run.out
     verdict = whole_run.verdict
     assert (verdict["seed"], verdict["findings"]) == (5, [])
@@ -38,7 +39,7 @@ def test_its_evidence_gives_the_same_verdict_again(
     whole_run: WholeRun, groupquake: Command
 ) -> None:
     first = (whole_run.folder / "verdict.json").read_bytes()
-    assert groupquake("report", whole_run.folder.parent / "latest").code == 0
+    assert groupquake("report", whole_run.folder.parent / "latest").code == whole_run.code
     assert (whole_run.folder / "verdict.json").read_bytes() == first
 
 
