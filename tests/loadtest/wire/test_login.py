@@ -69,19 +69,20 @@ def heard_of(bootstrap, group, properties):
     return heard
 
 
-def properties(secured, password):
+def properties(secured, password, mechanism="PLAIN"):
     return {
         "security.protocol": "SASL_SSL",
         "ssl.ca.location": secured.authority.ca,
-        "sasl.mechanism": "PLAIN",
+        "sasl.mechanism": mechanism,
         "sasl.username": "alice",
         "sasl.password": password,
     }
 
 
-def test_members_log_in(secured):
-    """By PLAIN; a whole run does by SCRAM, in tests/groupquake/test_secured.py."""
-    heard = heard_of(secured.at("SASL_SSL"), "plain", properties(secured, secured.password))
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-512"])
+def test_members_log_in(secured, mechanism):
+    login = properties(secured, secured.password, mechanism)
+    heard = heard_of(secured.at("SASL_SSL"), f"{mechanism}-group", login)
     assert heard.partitions == {(f"{PREFIX}orders", 0)}, heard.errors
 
 

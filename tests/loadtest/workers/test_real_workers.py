@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from chaos.clusters.ports import HOST, free_ports
@@ -110,20 +111,32 @@ def test_members_stay_where_they_are_whichever_workers_come_and_go(load: Load) -
     assert load.master.process.wait(timeout=20) == 0, load.master.output
 
 
-def test_no_member_of_a_forked_worker_has_the_token_of_the_load(
+def test_forked_workers_hide_the_token_of_the_load_and_one_may_be_killed(
     locust: Callable[..., Locust], tmp_path: Path
 ) -> None:
     experiment = tmp_path / "experiment.yaml"
     experiment.write_text(EXPERIMENT.replace("count: 2,", "count: 2, client: librdkafka-process,"))
     port, nobody = free_ports(2)
     master = locust(
-        *("--headless", "--processes", "1", "--experiment", str(experiment)),
+        *("--headless", "--processes", "2", "--experiment", str(experiment)),
         *("--master-bind-host", HOST, "--master-bind-port", str(port)),
         *("--master-host", HOST, "--master-port", str(port)),
         *("--bootstrap", f"{HOST}:{nobody}"),
     )
-    run = {"static-0", "static-1"}
-    master.wait_for(lambda: {master.members()[name]["state"] for name in run} == {"starting"})
+    of = lambda event: [line for line in master.history() if line["event"] == event]
+    states = lambda: {name: row["state"] for name, row in master.members().items()}
+    master.wait_for(lambda: {*states().values()} == {"starting"})
+    master.wait_for(lambda: {line["member"] for line in of("created")} >= states().keys())
     programs = below(master.process.pid, "confluent-kafka/member.py")
     assert len(programs) == 2
     assert [one.environ().get(TOKEN) for one in programs] == [None, None]
+
+    killed, _ = psutil.Process(master.process.pid).children()
+    killed.kill()
+    [lost] = master.wait_for(lambda: of("worker_lost"))
+    gone = {name for name, state in states().items() if state == "killed"}
+    assert gone == {*lost["members"]} - {"producer-0"}
+    assert 0 < len(gone) < 3
+    master.send("quit")
+    assert master.process.wait(timeout=60) == 0, master.output
+    assert "Traceback" not in master.output
