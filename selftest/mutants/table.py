@@ -203,9 +203,12 @@ def _altered(name: str, run: Recording, group: str) -> Recording | None:
     return None if lines is None else _with_lines(log, lines)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=1)
 def _unaltered(run: Recording, group: str, level: Level, *, written_anew: bool) -> Recording:
-    """Make the same run with nothing altered in it, as its log is or is written anew."""
+    """Make the same run with nothing altered in it, as its log is or is written anew.
+
+    The last one is kept, for who alters one run in many ways: the rows of a table take turns.
+    """
     log = GroupLines(run, group)
     plain = synthesized_run_of(step, run, group) if written_anew else _with_lines(log, log.lines)
     return WireRun(run.folder, plain) if level is Level.WIRE else plain
