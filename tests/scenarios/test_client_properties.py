@@ -1,4 +1,4 @@
-"""What clients are told who reach a listener on the loopback that adds TLS itself."""
+"""The properties of clients on a listener on the loopback that adds TLS itself."""
 
 from scenarios.client_properties import without_tls
 

@@ -70,8 +70,8 @@ def test_tls_to_the_brokers_and_sasl_through(mechanism, listener, secured, order
     assert log_of(tmp_path).count(COMPLETED) > 4
     assert '"securityProtocol":"SASL_SSL"' in log_of(tmp_path)
     for text in texts_in(tmp_path):
-        for told in (secured.password, "Bearer", "alice"):
-            assert told.encode() not in text
+        for secret in (secured.password, "Bearer", "alice"):
+            assert secret.encode() not in text
 
 
 def test_a_certificate_for_the_brokers(secured, orders, tmp_path):
