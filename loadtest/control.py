@@ -9,6 +9,7 @@ import hmac
 import json
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from errno import EISDIR
 from functools import partial
 from pathlib import Path
@@ -69,12 +70,12 @@ class ControlServer:
                 gevent.spawn(self._reply, connection, whole_lines, line)
 
     def _reply(self, connection: socket.socket, whole_lines: BoundedSemaphore, line: bytes) -> None:
-        reply = answer(line, self._commands)
-        with whole_lines:
-            try:
+        try:
+            reply = answer(line, self._commands)
+            with whole_lines, suppress(OSError):  # a client may go; its command is carried out
                 connection.sendall(reply)
-            except OSError:
-                return  # the client has gone; the command is carried out all the same
+        except KeyboardInterrupt as interrupt:  # for the main greenlet; gevent would print it too
+            gevent.get_hub().handle_system_error(KeyboardInterrupt, interrupt)
 
 
 def has_token(line: bytes, token: str) -> bool:

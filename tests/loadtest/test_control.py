@@ -6,6 +6,7 @@ import socket
 import threading
 from pathlib import Path
 
+import gevent
 import pytest
 from gevent.event import Event
 
@@ -49,7 +50,7 @@ def port(tmp_path_factory):
         announced.set()
         ended.wait()
 
-    server = threading.Thread(target=serve)
+    server = threading.Thread(target=serve, daemon=True)
     server.start()
     assert announced.wait(10)
     port = json.loads(file.read_text())["port"]
@@ -96,6 +97,19 @@ def test_it_listens_on_the_loopback_alone(port):
         if line.split()[3] == "0A" and line.split()[1].endswith(f":{port:04X}")
     }
     assert listening == {f"0100007F:{port:04X}"}
+
+
+def interrupt(_):
+    raise KeyboardInterrupt
+
+
+def test_ctrl_c_while_it_answers_ends_the_main_greenlet_and_is_not_printed(capsys):
+    server = ControlServer("s3cret", {"interrupt": interrupt})
+    with contextlib.closing(Client(server.port)) as client:
+        client.send({"id": 1, "do": "interrupt"})
+        with pytest.raises(KeyboardInterrupt):
+            gevent.sleep(10)
+    assert capsys.readouterr().err == ""
 
 
 def test_a_place_that_cannot_be_written_is_an_error_of_ours():

@@ -100,7 +100,7 @@ def test_the_end_waits_for_a_close_that_is_under_way(locust, arguments, group, k
     assert "Traceback" not in child.output
 
 
-def test_the_web_interface_brings_identities_back(locust, arguments, group, port):
+def test_the_web_interface_brings_identities_back(locust, arguments, group, kafka, port):
     child = locust(*arguments, "--web-port", str(port))
     assert {row["state"] for row in child.ask("members")} == {"stopped"}
 
@@ -125,7 +125,7 @@ def test_the_web_interface_brings_identities_back(locust, arguments, group, port
     swarm(4)
     after = child.wait_joined()
     assert after.keys() == before.keys()
-    child.ask("quit")
-    assert child.process.wait(timeout=60) == 0, child.output
+    assert child.end(signal.SIGTERM) == 0, child.output
+    assert members_left(kafka, group) == [f"{group}-static-0", f"{group}-static-1"]
     created = [line["instance_id"] for line in child.history() if line["event"] == "created"]
     assert {name for name in created if name} == {f"{group}-static-0", f"{group}-static-1"}

@@ -1,6 +1,7 @@
 """Static rejoins whose write times out because replicas stand still: findings on three brokers."""
 
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
@@ -116,7 +117,9 @@ def test_an_id_that_a_member_was_told_is_taken_back(cluster, group):
             waiting.submit(follower.leave)
             assert joining.result() == 0
             assert (new.generation, new.is_leader) == (2, True)
+        deadline = time.monotonic() + 60
         while new.heartbeat() == Error.NONE:  # until the write times out
+            assert time.monotonic() < deadline
             threading.Event().wait(0.1)
     assert new.heartbeat() == Error.FENCED_INSTANCE_ID
     leader.generation = new.generation
