@@ -1,5 +1,6 @@
 """Brokers with TLS, SASL and ACLs, of an authority of the test's own."""
 
+import os
 import secrets
 import time
 from collections.abc import Iterator
@@ -77,8 +78,8 @@ class Secured(ProcessCluster):
             **more,
         }  # fmt: skip
         super().__init__(
-            f"secured-{folder.name}", folder / "brokers", brokers=brokers, version=version,
-            config=config,
+            f"secured-{os.getpid()}-{folder.name}", folder / "brokers", brokers=brokers,
+            version=version, config=config,
         )  # fmt: skip
 
     def _properties(self, info: BrokerInfo) -> str:
