@@ -71,7 +71,8 @@ def _log4j_2(text: str) -> str:
     for logger in (root, *loggers["Logger"]):
         if logger.get("name") == "kafka.request.logger":
             continue  # Kafka's files send it elsewhere, at WARN
-        to = logger["AppenderRef"]
+        if (to := logger.get("AppenderRef")) is None:
+            continue  # it has what its parent has
         stock = {"ref": "stock", "level": "INFO"}  # a dict each: Jackson reads no aliases
         logger["AppenderRef"] = [*(to if isinstance(to, list) else [to]), stock]
     return yaml.safe_dump(file)
