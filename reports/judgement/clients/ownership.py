@@ -25,10 +25,10 @@ from reports.judgement.clients.client_answers import in_words
 from reports.judgement.clients.offsets import stored
 from reports.judgement.run.history import ClientEvent
 from reports.timing import OWNED_TWICE_MS, OWNED_TWICE_PROVEN_MS
-from scenarios.setup import DUPLICATE
 
 Json = dict[str, Any]
 
+DUPLICATE = ".duplicate"  # `scenarios.setup.DUPLICATE`; executors have no `scenarios`
 
 OWNERSHIP = """
     group STRING, partition STRING, member STRING, kind STRING, from_ms DOUBLE, until_ms DOUBLE,

@@ -8,6 +8,7 @@ import pytest
 
 from reports.judgement.clients import ownership
 from reports.judgement.run.history import EVENTS, ClientEvent
+from scenarios.setup import DUPLICATE
 from tests.reports.judgement.contexts import compared
 
 Row = dict[str, Any]
@@ -213,3 +214,7 @@ def test_partitions_are_handed_over_at_one_instant():
     assert columns(tables["handovers"], "at moved unowned_ms") == [
         (1.0, 0, 0.0), (5.5, 1, 400.0 + 400.0 + 200.0), (5.6, 2, 300.0 + 600.0 + 600.0),
     ]  # fmt: skip
+
+
+def test_a_duplicate_is_called_as_the_load_calls_it():
+    assert ownership.DUPLICATE == DUPLICATE
