@@ -55,7 +55,7 @@ def _meant(intent: Entry) -> Fault:
         "target": intent["target"],
         "group": intent.get("group"),
         "broker": None if broker is None else str(broker),
-        "clock_by_ms": args.get("by_ms") if _needs(intent["fault"]) == "clock" else None,
+        "clock_by_ms": args.get("by_ms") if _trait(intent["fault"], "needs") == "clock" else None,
         "meant_at_ms": intent["at_ms"],
         "injected_at_ms": None,
         "log_lines": None,
@@ -205,15 +205,13 @@ class RunFaults:
     def _done(self, *what: str) -> Iterator[Fault]:
         """Yield the faults that did one of these to the process of a broker (`Fault.process`)."""
         for fault in self.faults:
-            known = FAULTS.get(fault["name"])
-            if known is not None and known.process in what:
+            if _trait(fault["name"], "process") in what:
                 yield fault
 
 
-def _needs(name: str) -> str | None:
-    """Return what a fault works on (`Fault.needs`); None also for a fault of a later version."""
-    known = FAULTS.get(name)
-    return known.needs if known else None
+def _trait(name: str, attribute: str) -> Any:
+    """Return what the class of a fault says; None if it says nothing, or a later version has it."""
+    return getattr(FAULTS.get(name), attribute, None)
 
 
 def outage_of(fault: Fault) -> Outage | None:
@@ -221,15 +219,14 @@ def outage_of(fault: Fault) -> Outage | None:
 
     A wall clock that is set off makes no write fail: Kafka's timers go by the other clock.
     """
-    known, meant_ms = FAULTS.get(fault["name"]), fault["meant_at_ms"]
-    if _needs(fault["name"]) == "clock":
+    name, meant_ms = fault["name"], fault["meant_at_ms"]
+    if _trait(name, "needs") == "clock":
         return None
     if fault["broker"] is not None:
         return Outage(meant_ms, _caught_up_ms(fault))
-    moves = known is not None and known.moves_leaders
-    return (
-        Outage(meant_ms, (fault["injected_at_ms"] or meant_ms) + CATCHING_UP_MS) if moves else None
-    )
+    if not _trait(name, "moves_leaders"):
+        return None
+    return Outage(meant_ms, (fault["injected_at_ms"] or meant_ms) + CATCHING_UP_MS)
 
 
 def parting_of(fault: Fault) -> Parting | None:
@@ -249,7 +246,7 @@ def parting_of(fault: Fault) -> Parting | None:
 
 def broken_wire_of(fault: Fault) -> BrokenWire | None:
     """Return when a fault broke the wire of a member; one that was not healed did to the end."""
-    if _needs(fault["name"]) != "tap" or not fault["group"]:
+    if _trait(fault["name"], "needs") != "tap" or not fault["group"]:
         return None
     return BrokenWire(fault["group"], fault["target"], fault["meant_at_ms"], healed_ms(fault))
 
@@ -267,7 +264,7 @@ def _caught_up_ms(fault: Fault) -> float:
 
 def _done_to_network(fault: Fault) -> str | None:
     """Return what a fault does to the network of its broker (`Fault.needs`), if it does."""
-    needs = _needs(fault["name"])
+    needs: str | None = _trait(fault["name"], "needs")
     return needs if needs in NETWORKS else None
 
 
@@ -285,7 +282,7 @@ def absences(faults: Iterable[Fault]) -> tuple[Absence, ...]:
             continue
         group, args, ended_ms = fault["group"], fault["args"], healed_ms(fault)
         what = f"fault {fault['id']} ({fault['name']})"
-        of_member = getattr(FAULTS.get(fault["name"]), "hits", None) == "member"
+        of_member = _trait(fault["name"], "hits") == "member"
         if of_member and type(down_for_ms := args.get("down_for_ms")) is int:
             until_ms = from_ms + down_for_ms - UP_MS
             if ended_ms >= until_ms:
@@ -308,7 +305,7 @@ def _held_ms(down: Absence, faults: Iterable[Fault]) -> float:
     for fault in faults:
         over_ms, most_ms = healed_ms(fault), inf
         mine = (fault["group"], fault["target"]) == (down.group, down.client)
-        action = getattr(FAULTS.get(fault["name"]), "action", None)  # of those on the wire
+        action = _trait(fault["name"], "action")  # those on the wire have one
         if action not in ("delay", "hold") or not mine or fault["meant_at_ms"] > down.from_ms:
             continue
         if action == "delay":
