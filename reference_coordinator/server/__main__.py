@@ -1,6 +1,6 @@
 """A served cluster as a process: its stdin is a socket for commands; it ends when that does.
 
-The first line holds `settings`, each other one a verb and a broker; each is answered by a line.
+The first command has the `settings`, each other one says what to `do` to a `broker`.
 """
 
 import asyncio
@@ -12,8 +12,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from kafka_protocol.frames import KEYS, load_readers
 from reference_coordinator.classic.releases import profile_named
 from reference_coordinator.server import ServedCluster, ServerSettings
+from reference_coordinator.server.apis import HANDLERS
 
 
 def settings_of(given: Mapping[str, Any]) -> ServerSettings:
@@ -26,6 +28,7 @@ def settings_of(given: Mapping[str, Any]) -> ServerSettings:
 
 async def _run() -> None:
     connection = socket.socket(fileno=sys.stdin.fileno())
+    load_readers(KEYS[api] for api in HANDLERS)  # clients may not wait long for their first answer
     commands, answers = await asyncio.open_connection(sock=connection)
 
     def answer(error: str | None) -> None:
@@ -40,7 +43,6 @@ async def _run() -> None:
                 try:
                     if cluster is None:
                         cluster = ServedCluster(settings_of(command["settings"]))
-                        await cluster.start()
                     else:
                         await cluster.act(command["do"], command["broker"])
                     answer(None)

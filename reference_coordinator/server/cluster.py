@@ -67,12 +67,8 @@ class ServedCluster:
 
     async def start(self) -> None:
         """Start all brokers. Raises OSError if one cannot listen."""
-        for broker in self.brokers.values():
-            await broker.start()
-            broker.registered = True
-        self.create(OFFSETS_TOPIC, self.offsets_partitions, min(3, len(self.brokers)))
-        for broker in self.brokers.values():
-            broker.opened()
+        for number in self.brokers:
+            await self.act("start", number)
 
     async def act(self, verb: str, number: int) -> None:
         """Start, stop, kill, pause or resume a broker. Raises KeyError, OSError."""
@@ -88,6 +84,7 @@ class ServedCluster:
             self._join(broker)
             broker.go_on()
         elif verb == "stop":
+            broker.agenda.frozen = False
             self._lose(broker)
             broker.end(killed=False)
         else:
@@ -102,8 +99,6 @@ class ServedCluster:
         """Shut down all brokers that run."""
         for broker in self.brokers.values():
             if broker.runs:
-                broker.agenda.frozen = False
-                self._lose(broker)
                 broker.end(killed=False)
 
     def _miss(self, broker: Broker, starts: int) -> None:
@@ -195,7 +190,12 @@ class ServedCluster:
     # Groups.
 
     def coordinator(self, group: str) -> Broker | None:
-        """Return the broker that leads a group's partition of the offsets topic, if one does."""
+        """Return the broker that leads a group's partition of the offsets topic, if one does.
+
+        The topic is created when it is first asked for, as by Kafka's `AutoTopicCreationManager`.
+        """
+        if OFFSETS_TOPIC not in self.topics and self.registered:
+            self.create(OFFSETS_TOPIC, self.offsets_partitions, min(3, len(self.brokers)))
         partition = self.partition(OFFSETS_TOPIC, partition_of(group, self.offsets_partitions))
         return self.brokers.get(partition.leader or 0) if partition is not None else None
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import sys
 import time
 from collections import deque
 from collections.abc import Mapping
@@ -26,6 +27,7 @@ from kafka_protocol.frames import (
     response_frame,
 )
 from kafka_protocol.kio_bodies import to_body, to_entity
+from kafka_protocol.printable import printable
 from reference_coordinator.server.apis import HANDLERS, VERSIONS, api_versions
 from reference_coordinator.server.timing import DECODED
 
@@ -41,7 +43,7 @@ _numbers = itertools.count(1)
 @lru_cache(maxsize=DECODED)
 def _decoded(before: bytes, behind: bytes, api_key: int, version: int) -> Json:
     """Decode a request without its correlation id; nobody changes what comes out."""
-    return to_body(request_of(before + bytes(4) + behind, api_key, version))
+    return to_body(request_of(before + bytes(4) + behind, api_key, version, exact=False))
 
 
 class Request:
@@ -107,8 +109,8 @@ class Connection(asyncio.Protocol):
         """Take what is complete; it waits for the response to the request before."""
         try:
             self._unread += self._buffer.feed(data)
-        except FrameError:
-            self.transport.abort()
+        except FrameError as error:
+            self._abort(error)
         self.go_on()
 
     def go_on(self) -> None:
@@ -126,8 +128,8 @@ class Connection(asyncio.Protocol):
                 return
             cut = frame[: _CORRELATION.start], frame[_CORRELATION.stop :]
             body = _decoded(*cut, head.api_key, head.version)
-        except (FrameError, BodyError):
-            self.transport.abort()
+        except (FrameError, BodyError) as error:
+            self._abort(error)
             return
         request = Request(self, head, body, received_ns)
         self._busy = True
@@ -138,10 +140,15 @@ class Connection(asyncio.Protocol):
         if answered is not None:
             request.answer(answered)
 
+    def _abort(self, why: object) -> None:
+        """End a connection over a request that cannot be answered."""
+        print(printable(f"{self.name}: {why}"), file=sys.stderr, flush=True)
+        self.transport.abort()
+
     def _refuse(self, head: Head) -> None:
         """Answer a version of ApiVersions that is not known in version 0 (KIP-511); else end."""
         if head.api_key != KEYS["API_VERSIONS"]:
-            self.transport.abort()
+            self._abort(f"{NAMES.get(head.api_key)} v{head.version} is not served")
             return
         body = {**api_versions(), "errorCode": int(ErrorCode.unsupported_version)}
         self._send(Head(head.api_key, 0, head.correlation_id, None), body)
