@@ -60,8 +60,8 @@ class OracleBroker(LocalBroker):
 class OracleCluster(LocalCluster):
     """A `LocalCluster` of the reference coordinator, which serves the rules of a profile.
 
-    It ends when this process does. `profile` is a name as `groupquake oracle` takes it; by default
-    the rules are those of the version.
+    It ends when this process does. `profile` is a name as `groupquake oracle serve` takes it; by
+    default the rules are those of the version.
     """
 
     kind = "oracle"

@@ -13,8 +13,8 @@ from chaos.clusters.oracle import OracleCluster
 from chaos.external.cluster import ExternalCluster
 from groupquake.commands.options import resolve
 from groupquake.load_workers import WorkerOptions
-from kafka_protocol.log_line import is_numbered
 from reference_coordinator.classic.releases import KIP_345
+from reference_coordinator.server.profiles import served
 from scenarios import Experiment
 from scenarios.faults import IN_CONTAINERS
 
@@ -102,8 +102,6 @@ class RunOptions:
             raise click.UsageError(
                 "cluster.bootstrap: missing; write HOST:PORT of some brokers, or give --bootstrap"
             )
-        if kind == OracleCluster.kind:
-            self._check_oracle(experiment)
         if in_containers and kind == OWN[0]:
             raise click.UsageError(
                 f"{in_containers[0]} needs brokers with a network and a clock of their own,"
@@ -122,7 +120,11 @@ class RunOptions:
             if getattr(self, name) and kind != its_kind:
                 option = name.replace("_", "-")
                 raise click.UsageError(f"--{option} is for --cluster {its_kind}")
-        return Place(kind, self.kafka_home, self.image, ports, self._served(experiment))
+        profile = None
+        if kind == OracleCluster.kind:
+            self._check_oracle(experiment)
+            profile = self._served(experiment)
+        return Place(kind, self.kafka_home, self.image, ports, profile)
 
     @staticmethod
     def _check_oracle(experiment: Experiment) -> None:
@@ -133,18 +135,17 @@ class RunOptions:
                 f"{lacking[0]} needs brokers with a disk, a network or a clock of their own, which"
                 " the oracle lacks; use --cluster docker or process, or leave the fault out"
             )
-        cluster = experiment.cluster
-        if not is_numbered(cluster.version) or experiment.coordinator != "java":
-            raise click.UsageError(
-                "the oracle is served as releases from 4.0 on with the java coordinator, and not"
-                f" as Kafka {cluster.version} ({experiment.coordinator}); choose such a --kafka"
-            )
 
-    def _served(self, experiment: Experiment) -> str | None:
-        """Return the rules that the oracle serves, by name; None for those of the release."""
-        if self.profile == KIP_345.name:  # what is promised of the release
-            return f"{KIP_345.name}-{experiment.cluster.version}"
-        return self.profile
+    def _served(self, experiment: Experiment) -> str:
+        """Return the rules that the oracle serves, by name: by default those of the release."""
+        release = f"{experiment.cluster.version}-{experiment.coordinator}"
+        promised = f"{KIP_345.name}-{release}" if self.profile == KIP_345.name else None
+        name = promised or self.profile or release
+        try:
+            served(name)
+        except ValueError as error:
+            raise click.UsageError(str(error)) from error
+        return name
 
     def has_tap(self, experiment: Experiment) -> bool:
         """Whether members use the tap: if it is asked for, or if there is no other way.

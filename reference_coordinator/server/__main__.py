@@ -13,16 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from kafka_protocol.frames import KEYS, load_readers
-from reference_coordinator.classic.releases import profile_named
 from reference_coordinator.server import ServedCluster, ServerSettings
 from reference_coordinator.server.apis import HANDLERS
+from reference_coordinator.server.profiles import served
 
 
 def settings_of(given: Mapping[str, Any]) -> ServerSettings:
-    """Return settings from their JSON. Raises KeyError for a profile that is none."""
-    profile = profile_named(given["profile"])
-    if profile is None:
-        raise KeyError(given["profile"])
+    """Return settings from their JSON. Raises ValueError for a profile that is not served."""
+    profile = served(given["profile"])
     return ServerSettings(tuple(given["ports"]), profile, given["config"], Path(given["folder"]))
 
 
@@ -46,7 +44,7 @@ async def _run() -> None:
                     else:
                         await cluster.act(command["do"], command["broker"])
                     answer(None)
-                except (KeyError, OSError) as error:
+                except (KeyError, ValueError, OSError) as error:
                     answer(f"{type(error).__name__}: {error}")
     finally:
         if cluster is not None:

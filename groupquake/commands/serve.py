@@ -1,0 +1,59 @@
+"""`groupquake oracle serve`: the reference coordinator as brokers that clients connect to."""
+
+import asyncio
+from pathlib import Path
+
+import click
+
+from chaos.clusters.ports import HOST, require_free
+from groupquake.console import Console
+from groupquake.exits import AbortedError, Exit
+from reference_coordinator.server import ServedCluster, ServerSettings
+from reference_coordinator.server.profiles import SERVED, served
+
+
+@click.command()
+@click.option(
+    "--profile",
+    metavar="P",
+    default="4.3",
+    show_default=True,
+    help=f"The rules: a release such as 4.3.0, or one of {', '.join(SERVED)}.",
+)
+@click.option("--port", type=click.IntRange(1, 65_531), default=9092, show_default=True,
+              help="Port of the first broker on 127.0.0.1; the others follow.")  # fmt: skip
+@click.option("--brokers", type=click.IntRange(1, 5), default=3, show_default=True,
+              help="Number of brokers.")  # fmt: skip
+@click.option("--log", "folder", type=click.Path(file_okay=False, path_type=Path), metavar="FOLDER",
+              help="Folder for the brokers' logs, <id>/group.log.  [none are written]")  # fmt: skip
+def serve(profile: str, port: int, brokers: int, folder: Path | None) -> Exit:
+    """Serve the reference coordinator to Kafka clients, until Ctrl-C: no Java, no disk.
+
+    Any client joins groups, commits and reads; topics and records are in memory alone.
+    """
+    try:
+        rules = served(profile)
+    except ValueError as error:
+        raise click.UsageError(f"--profile: {error}") from error
+    ports = tuple(range(port, port + brokers))
+    require_free(ports)
+    console = Console()
+    settings = ServerSettings(ports, rules, folder=folder, host=HOST)
+    try:
+        asyncio.run(_served(settings, console))
+    except AbortedError as error:
+        console.progress(f"{error.signal}: ended")
+    except OSError as error:
+        raise click.UsageError(f"{error.filename or folder}: {error.strerror}") from error
+    return Exit.PASS
+
+
+async def _served(settings: ServerSettings, console: Console) -> None:
+    cluster = ServedCluster(settings)
+    try:
+        await cluster.start()
+        bootstrap = ",".join(f"{settings.host}:{port}" for port in settings.ports)
+        console.progress(f"{settings.profile.name} is served at {bootstrap}; end it with Ctrl-C")
+        await asyncio.Event().wait()
+    finally:
+        cluster.end()
