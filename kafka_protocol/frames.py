@@ -108,16 +108,14 @@ def _readers(api_key: int, version: int, *, response: bool) -> tuple[Any, Any]:
     return entity_reader(schema.__header_schema__), entity_reader(schema)
 
 
-def _read(
-    frame: bytes, api_key: int, version: int, *, response: bool, exact: bool = True
-) -> tuple[Any, Any]:
+def _read(frame: bytes, api_key: int, version: int, *, response: bool) -> tuple[Any, Any]:
     try:
         read_header, read_body = _readers(api_key, version, response=response)
         header, size = read_header(frame, 4)
         body, used = read_body(frame, 4 + size)
     except Exception as error:
         raise BodyError(f"{_called(api_key, version, response=response)}: {error}") from error
-    if (left := len(frame) - 4 - size - used) != 0 and exact:
+    if (left := len(frame) - 4 - size - used) != 0:
         raise BodyError(f"{_called(api_key, version, response=response)}: {left} bytes too many")
     return header, body
 
@@ -135,13 +133,9 @@ def load_readers(api_keys: Iterable[int]) -> None:
                 _readers(api_key, version, response=response)
 
 
-def request_of(frame: bytes, api_key: int, version: int, *, exact: bool = True) -> Any:
-    """Read the body of a request's frame as kio's entity. Raises BodyError.
-
-    Not `exact`, it may have more bytes at its end, as brokers allow: librdkafka 2.16 sends three
-    with Metadata v13.
-    """
-    return _read(frame, api_key, version, response=False, exact=exact)[1]
+def request_of(frame: bytes, api_key: int, version: int) -> Any:
+    """Read the body of a request's frame as kio's entity. Raises BodyError."""
+    return _read(frame, api_key, version, response=False)[1]
 
 
 def response_of(frame: bytes, api_key: int, version: int) -> tuple[Any, Any]:

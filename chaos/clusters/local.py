@@ -322,7 +322,7 @@ class LocalCluster(Cluster):
             known = ", ".join(str(node) for node in self._brokers)
             raise ClusterError(f"there is no broker {broker_id}; brokers are {known}") from None
 
-    def _make_folders(self) -> None:
+    def _write_files(self) -> None:
         for broker in self._brokers.values():
             try:
                 broker.folder.mkdir(parents=True)
@@ -330,10 +330,6 @@ class LocalCluster(Cluster):
                 raise ClusterError(
                     f"{broker.folder} is there already; give every cluster a folder of its own"
                 ) from None
-
-    def _write_files(self) -> None:
-        self._make_folders()
-        for broker in self._brokers.values():
             if self._has_volumes:
                 Volume(broker.folder).make()
             shutil.copy(self._release.logging, broker.folder)

@@ -48,6 +48,10 @@ class OracleBroker(LocalBroker):
         self.server.do(verb, self.info.id)
         self._status = {"kill": -9, "stop": 0}.get(verb)
 
+    def is_ready(self) -> bool:
+        """Return True: it takes requests once it is launched."""
+        return True
+
     def ended_within(self, _: float) -> bool:
         """Return whether it has ended: nothing is under way."""
         return not self.runs
@@ -75,7 +79,7 @@ class OracleCluster(LocalCluster):
         self._brokers: dict[int, OracleBroker] = self._each(OracleBroker)
 
     def _set_up(self) -> None:
-        self._make_folders()
+        self._write_files()
         self._server = Server(*launch("reference_coordinator.server", self._folder / "oracle.log"))
         ports = [info.port for info in self.brokers]
         given = {"profile": self._profile, "ports": ports, "config": self._config}

@@ -14,7 +14,7 @@ from chaos.external.cluster import ExternalCluster
 from groupquake.commands.options import resolve
 from groupquake.load_workers import WorkerOptions
 from reference_coordinator.classic.releases import KIP_345
-from reference_coordinator.server.profiles import served
+from reference_coordinator.server import served
 from scenarios import Experiment
 from scenarios.faults import IN_CONTAINERS
 

@@ -8,8 +8,7 @@ import click
 from chaos.clusters.ports import HOST, require_free
 from groupquake.console import Console
 from groupquake.exits import AbortedError, Exit
-from reference_coordinator.server import ServedCluster, ServerSettings
-from reference_coordinator.server.profiles import SERVED, served
+from reference_coordinator.server import ServedCluster, ServerSettings, served
 
 
 @click.command()
@@ -18,7 +17,7 @@ from reference_coordinator.server.profiles import SERVED, served
     metavar="P",
     default="4.3",
     show_default=True,
-    help=f"The rules: a release such as 4.3.0, or one of {', '.join(SERVED)}.",
+    help="The rules: a release from 4.0 on, kip-345, or another proposal.",
 )
 @click.option("--port", type=click.IntRange(1, 65_531), default=9092, show_default=True,
               help="Port of the first broker on 127.0.0.1; the others follow.")  # fmt: skip

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from kafka_protocol.frames import KEYS, load_readers
-from reference_coordinator.server import ServedCluster, ServerSettings
+from reference_coordinator.server import ServedCluster, ServerSettings, served
 from reference_coordinator.server.apis import HANDLERS
-from reference_coordinator.server.profiles import served
 
 
 def settings_of(given: Mapping[str, Any]) -> ServerSettings:

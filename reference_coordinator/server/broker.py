@@ -2,8 +2,9 @@
 
 import asyncio
 import time
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
+
+from kio.schema.errors import ErrorCode
 
 from kafka_protocol.log_file import NumberedLog
 from kafka_protocol.offsets_topic import partition_of
@@ -18,6 +19,7 @@ from reference_coordinator.server.timing import BACKLOG
 
 if TYPE_CHECKING:
     from reference_coordinator.server.cluster import ServedCluster
+    from reference_coordinator.server.topics import Partition
 
 
 class Broker:
@@ -29,7 +31,8 @@ class Broker:
 
     def __init__(self, cluster: "ServedCluster", number: int, port: int) -> None:
         self.cluster, self.id = cluster, number
-        self.address: dict[str, Any] = {"nodeId": number, "host": cluster.host, "port": port}
+        host = cluster.settings.host
+        self.address: dict[str, Any] = {"nodeId": number, "host": host, "port": port}
         self.registered = False
         self.starts = 0
         self.connections: set[Connection] = set()
@@ -56,21 +59,10 @@ class Broker:
             lambda: Connection(self), self.address["host"], self.address["port"],
             reuse_address=True, backlog=BACKLOG,
         )  # fmt: skip
-        if self.cluster.folder is not None:
-            log = self.cluster.folder / str(self.id) / "group.log"
-            self._log = NumberedLog(log, loop.call_soon)
+        if (folder := self.cluster.settings.folder) is not None:
+            self._log = NumberedLog(folder / str(self.id) / "group.log", loop.call_soon)
         self._say("starting", self._loader)
         self._say("started", self._loader)
-
-    def opened(self) -> None:
-        """Say in `server.log` that it takes requests."""
-        if self.cluster.folder is not None:
-            text = (
-                f"[{datetime.now(UTC):%Y-%m-%d %H:%M:%S}] INFO [SocketServer listenerType=BROKER,"
-                f" nodeId={self.id}] Enabling request processing. (kafka.network.SocketServer)\n"
-            )
-            with (self.cluster.folder / str(self.id) / "server.log").open("a") as log:
-                log.write(text)
 
     def end(self, *, killed: bool) -> None:
         """End its process; one that is killed says nothing."""
@@ -89,10 +81,6 @@ class Broker:
             self._log.close()
             self._log = None
 
-    def freeze(self) -> None:
-        """Do nothing more; sockets stay open."""
-        self.agenda.frozen = True
-
     def go_on(self) -> None:
         """Do what was due meanwhile."""
         self.agenda.go_on()
@@ -104,6 +92,15 @@ class Broker:
         self.connections.add(connection)
         self._connected += 1
         return self._connected
+
+    def led(self, topic: str, number: int) -> "tuple[Partition | None, int]":
+        """Return a partition that the broker leads, or None and why it does not."""
+        partition = self.cluster.partition(topic, number)
+        if partition is None:
+            return None, int(ErrorCode.unknown_topic_or_partition)
+        if partition.leader != self.id:
+            return None, int(ErrorCode.not_leader_or_follower)
+        return partition, 0
 
     # Its coordinator.
 

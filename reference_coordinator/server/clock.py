@@ -1,4 +1,4 @@
-"""The time of a served cluster, and what a broker's process does when."""
+"""The time of a broker's process, and what it does when."""
 
 import asyncio
 import time
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 
 class LoopAgenda:
-    """An agenda of a broker whose time is the event loop's, as UTC epoch ms.
+    """An agenda whose time is the event loop's, as UTC epoch ms.
 
     While it is frozen nothing happens; what was due then happens when it goes on.
     """
@@ -24,17 +24,8 @@ class LoopAgenda:
 
     def at(self, at_ms: float, act: Callable[[], object]) -> None:
         """Let something happen at a time."""
-        self._loop.call_at((at_ms - self._zero_ms) / 1000, self._act, act)
-
-    def after(self, ms: float, act: Callable[[], object]) -> None:
-        """Let something happen after a time."""
-        self.at(self.now_ms + ms, act)
-
-    def _act(self, act: Callable[[], object]) -> None:
-        if self.frozen:
-            self._held.append(act)
-        else:
-            act()
+        due = lambda: self._held.append(act) if self.frozen else act()
+        self._loop.call_at((at_ms - self._zero_ms) / 1000, due)
 
     def go_on(self) -> None:
         """Let happen what was due while it was frozen."""

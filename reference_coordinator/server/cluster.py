@@ -1,19 +1,23 @@
 """A served cluster: brokers in one process, and a controller that sees which of them are there."""
 
 import asyncio
+import base64
+import uuid
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kafka_protocol.coordinator_lines import JAVA
+from kafka_protocol.log_line import is_numbered
 from kafka_protocol.offsets_topic import OFFSETS_TOPIC, partition_of
 from reference_coordinator.classic.profiles import Profile, Settings
+from reference_coordinator.classic.releases import KIP_345, PROFILE_NAMES, origin_of, profile_named
 from reference_coordinator.classic.step import Step, step
 from reference_coordinator.driving.wording import Wording
 from reference_coordinator.server.broker import Broker
 from reference_coordinator.server.timing import SESSION_MS
-from reference_coordinator.server.topics import Partition, Topic, new_id
+from reference_coordinator.server.topics import Partition
 
 if TYPE_CHECKING:
     from reference_coordinator.server.group import ServedGroup
@@ -23,13 +27,27 @@ OFFSETS_PARTITIONS = "offsets.topic.num.partitions"
 SESSION = "broker.session.timeout.ms"
 
 
+def served(name: str) -> Profile:
+    """Return the profile of a name. Raises ValueError, in one line, if it is not served.
+
+    Those are whose coordinator words its lines as from 4.0 on.
+    """
+    profile = profile_named(name)
+    base = profile_named(name.removeprefix(f"{KIP_345.name}-"))
+    release, coordinator = (base and origin_of(base)) or ("4.0.0", "java")
+    if profile is None or coordinator != "java" or not is_numbered(release):
+        known = [one for one in PROFILE_NAMES if one[:2] not in ("2.", "3.") and "scala" not in one]
+        raise ValueError(f"no profile {name!r} is served; choose one of {', '.join(known)}")
+    return profile
+
+
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
     """What is served: `ports` of the brokers 1, 2, … at `host`, and the rules of their coordinator.
 
     `config` are broker properties, by Kafka's names: those of the coordinator count, the number of
     partitions of the offsets topic, and how soon a broker is missed. `folder` gets a folder with
-    the logs of each broker, None for no logs.
+    the log of each broker, None for no logs.
     """
 
     ports: tuple[int, ...]
@@ -42,24 +60,22 @@ class ServerSettings:
 class ServedCluster:
     """The brokers and what all of them know. All its methods run in the event loop.
 
-    `coordinated` are the groups as the last of their coordinators has them; `offsets` are those
-    committed, by group, topic and partition.
+    `topics` are their partitions, by number; `coordinated` are the groups as the last of their
+    coordinators has them; `offsets` those committed, by group, topic and partition.
     """
 
     def __init__(self, settings: ServerSettings, coordinator_step: Step = step) -> None:
-        self.settings = settings
-        self.host, self.folder = settings.host, settings.folder
-        self.profile = settings.profile.with_settings(
-            Settings.from_properties(dict(settings.config))
-        )
-        self.coordinator_step = coordinator_step
+        self.settings, self.coordinator_step = settings, coordinator_step
+        of_coordinator = Settings.from_properties(dict(settings.config))
+        self.profile = settings.profile.with_settings(of_coordinator)
         self.wording = Wording(JAVA)
-        self.id = new_id()
+        self.id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        self.offsets_partitions = int(settings.config.get(OFFSETS_PARTITIONS, 50))
+        self.session_s = int(settings.config.get(SESSION, SESSION_MS)) / 1000
         self.brokers = {
             number: Broker(self, number, port) for number, port in enumerate(settings.ports, 1)
         }
-        self.topics: dict[str, Topic] = {}
-        self.offsets_partitions = int(settings.config.get(OFFSETS_PARTITIONS, 50))
+        self.topics: dict[str, list[Partition]] = {}
         self.coordinated: dict[str, ServedGroup] = {}
         self.offsets: dict[str, dict[tuple[str, int], Json]] = {}
 
@@ -77,7 +93,6 @@ class ServedCluster:
             self._lose(broker)
             await broker.start()
             self._join(broker)
-            broker.opened()
         elif verb == "resume":
             for partition in [n for n in broker.partitions if self._leads_anew(broker, n)]:
                 broker.unload(partition)
@@ -91,9 +106,9 @@ class ServedCluster:
             if verb == "kill":
                 broker.end(killed=True)
             else:
-                broker.freeze()
-            session_s = int(self.settings.config.get(SESSION, SESSION_MS)) / 1000
-            asyncio.get_running_loop().call_later(session_s, self._miss, broker, broker.starts)
+                broker.agenda.frozen = True
+            loop = asyncio.get_running_loop()
+            loop.call_later(self.session_s, self._miss, broker, broker.starts)
 
     def end(self) -> None:
         """Shut down all brokers that run."""
@@ -125,7 +140,7 @@ class ServedCluster:
 
     def _leads_anew(self, broker: Broker, number: int) -> bool:
         """Tell whether a broker that was frozen has lost a partition that it loaded."""
-        partition = self.topics[OFFSETS_TOPIC].partitions[number]
+        partition = self.topics[OFFSETS_TOPIC][number]
         return (partition.leader, partition.epoch) != (broker.id, broker.partitions[number])
 
     @property
@@ -141,51 +156,37 @@ class ServedCluster:
     # Topics.
 
     def _partitions(self) -> Iterator[Partition]:
-        for topic in self.topics.values():
-            yield from topic.partitions
+        for partitions in self.topics.values():
+            yield from partitions
 
-    def topic(self, name: str | None, topic_id: str | None = None) -> Topic | None:
-        """Return a topic by its name, or else by its id as Kafka prints it."""
-        if name is not None:
-            return self.topics.get(name)
-        return next((one for one in self.topics.values() if one.printed_id == topic_id), None)
-
-    def partition(self, name: str, number: int) -> Partition | None:
+    def partition(self, topic: str, number: int) -> Partition | None:
         """Return a partition, None if there is none."""
-        topic = self.topics.get(name)
-        there = topic is not None and 0 <= number < len(topic.partitions)
-        return topic.partitions[number] if topic is not None and there else None
+        partitions = self.topics.get(topic, ())
+        return partitions[number] if 0 <= number < len(partitions) else None
 
-    def create(self, name: str, partitions: int, copies: int) -> None:
-        """Create a topic."""
-        self.topics[name] = Topic(name)
-        self.grow(self.topics[name], partitions, copies)
-
-    def grow(self, topic: Topic, partitions: int, copies: int = 0) -> None:
-        """Give a topic so many partitions, in turn on the brokers that are there."""
+    def grow(self, topic: str, count: int, copies: int) -> None:
+        """Give a topic so many partitions, each on so many brokers, in turn; make it if need be."""
         ids = [broker.id for broker in self.registered]
-        copies = copies or len(topic.partitions[0].replicas)
-        for number in range(len(topic.partitions), partitions):
+        partitions = self.topics.setdefault(topic, [])
+        for number in range(len(partitions), count):
             replicas = tuple(ids[(number + k) % len(ids)] for k in range(min(copies, len(ids))))
-            topic.partitions.append(Partition(replicas, replicas))
+            partitions.append(Partition(replicas, replicas))
         self.elect()
 
     def elect(self, preferred: Collection[tuple[str, int]] = ()) -> None:
         """Elect a leader where none is there, and the preferred one of the partitions named."""
         alive = [broker.id for broker in self.registered]
-        for name, topic in self.topics.items():
-            for number, partition in enumerate(topic.partitions):
+        for name, partitions in self.topics.items():
+            for number, partition in enumerate(partitions):
                 if partition.leader in alive and (name, number) not in preferred:
                     continue
                 before = self.brokers.get(partition.leader or 0)
-                if partition.elect(alive) and name == OFFSETS_TOPIC:
-                    self._move(number, before, self.brokers.get(partition.leader or 0))
-
-    def _move(self, number: int, before: Broker | None, after: Broker | None) -> None:
-        if before is not None and number in before.partitions and not before.agenda.frozen:
-            before.unload(number)
-        if after is not None:
-            after.load(number, self.topics[OFFSETS_TOPIC].partitions[number].epoch)
+                if not partition.elect(alive) or name != OFFSETS_TOPIC:
+                    continue
+                if before is not None and number in before.partitions and not before.agenda.frozen:
+                    before.unload(number)
+                if partition.leader is not None:
+                    self.brokers[partition.leader].load(number, partition.epoch)
 
     # Groups.
 
@@ -195,22 +196,16 @@ class ServedCluster:
         The topic is created when it is first asked for, as by Kafka's `AutoTopicCreationManager`.
         """
         if OFFSETS_TOPIC not in self.topics and self.registered:
-            self.create(OFFSETS_TOPIC, self.offsets_partitions, min(3, len(self.brokers)))
+            self.grow(OFFSETS_TOPIC, self.offsets_partitions, min(3, len(self.brokers)))
         partition = self.partition(OFFSETS_TOPIC, partition_of(group, self.offsets_partitions))
         return self.brokers.get(partition.leader or 0) if partition is not None else None
-
-    def name_of(self, topic: Json) -> str:
-        """Return the name of a topic that a request names, or tells the id of."""
-        known = self.topic(topic.get("name"), topic.get("topicId"))
-        return known.name if known is not None else topic.get("name") or ""
 
     def commit(self, request: Json) -> None:
         """Store the offsets of an OffsetCommit."""
         stored = self.offsets.setdefault(request["groupId"], {})
         for topic in request["topics"]:
-            name = self.name_of(topic)
             for part in topic["partitions"]:
-                stored[name, part["partitionIndex"]] = {
+                stored[topic["name"], part["partitionIndex"]] = {
                     "committedOffset": part["committedOffset"],
                     "committedLeaderEpoch": part.get("committedLeaderEpoch", -1),
                     "metadata": part["committedMetadata"],

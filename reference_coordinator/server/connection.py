@@ -43,7 +43,7 @@ _numbers = itertools.count(1)
 @lru_cache(maxsize=DECODED)
 def _decoded(before: bytes, behind: bytes, api_key: int, version: int) -> Json:
     """Decode a request without its correlation id; nobody changes what comes out."""
-    return to_body(request_of(before + bytes(4) + behind, api_key, version, exact=False))
+    return to_body(request_of(before + bytes(4) + behind, api_key, version))
 
 
 class Request:
@@ -73,10 +73,6 @@ class Request:
     def answer(self, body: Json) -> None:
         """Send the response, and write the request's line."""
         self.connection.answer(self, body)
-
-    def end(self) -> None:
-        """End it without a response."""
-        self.connection.done()
 
 
 class Connection(asyncio.Protocol):

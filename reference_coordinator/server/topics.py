@@ -1,27 +1,21 @@
-"""Topics of a served cluster: who leads their partitions, and the records, in memory.
+"""Partitions of topics: who leads them, and their records, in memory.
 
 Records are bytes that a producer sent, whole batches of format 2; no broker looks into them.
 """
 
-import base64
 import struct
-import uuid
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from reference_coordinator.server.timing import KEPT_BATCHES
 
-_BASE_OFFSET = struct.Struct(">q")
-_LEADER_EPOCH = struct.Struct(">i")
-_EPOCH_AT, _LAST_DELTA_AT = 12, 23
-"""Where a batch has the epoch of its leader, and the offset of its last record less the first."""
-
-
-def new_id() -> str:
-    """Return an id of 16 random bytes, as Kafka prints it."""
-    return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+_HEAD = struct.Struct(">qii")
+"""How a batch begins: the offset of its first record, its length, the epoch of its leader."""
+_LAST = struct.Struct(">i")
+_LAST_AT = 23
+"""Where it has the offset of its last record, counted from the first."""
 
 
 class Batch(NamedTuple):
@@ -34,16 +28,13 @@ class Batch(NamedTuple):
 
 @dataclass(eq=False)
 class Partition:
-    """A partition; all replicas are one. `leader` is None while none of `isr` runs."""
+    """A partition; all replicas are one. `leader` is None while none of `isr` is there."""
 
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
     leader: int | None = None
     epoch: int = -1
-    """Which election the leader is from."""
     batches: deque[Batch] = field(default_factory=lambda: deque(maxlen=KEPT_BATCHES))
-    waiting: set[Callable[[], None]] = field(default_factory=set)
-    """What is called when records come."""
 
     @property
     def start(self) -> int:
@@ -57,14 +48,11 @@ class Partition:
 
     def append(self, content: bytes) -> int:
         """Store a batch; return the offset of its first record."""
-        first = self.end
-        (last_delta,) = _LEADER_EPOCH.unpack_from(content, _LAST_DELTA_AT)
-        stored = bytearray(content)
-        _BASE_OFFSET.pack_into(stored, 0, first)
-        _LEADER_EPOCH.pack_into(stored, _EPOCH_AT, self.epoch)
-        self.batches.append(Batch(first, first + last_delta + 1, bytes(stored)))
-        for call in tuple(self.waiting):
-            call()
+        first, stored = self.end, bytearray(content)
+        _, length, _ = _HEAD.unpack_from(stored)
+        _HEAD.pack_into(stored, 0, first, length, self.epoch)
+        (last,) = _LAST.unpack_from(stored, _LAST_AT)
+        self.batches.append(Batch(first, first + last + 1, bytes(stored)))
         return first
 
     def read(self, offset: int, most_bytes: int) -> bytes:
@@ -78,19 +66,9 @@ class Partition:
                 found.append(batch.content)
         return b"".join(found)
 
-    def elect(self, alive: Sequence[int]) -> bool:
+    def elect(self, alive: Collection[int]) -> bool:
         """Let the first replica lead that is in sync and alive; tell whether the leader changed."""
         leader = next((one for one in self.replicas if one in self.isr and one in alive), None)
         changed = leader != self.leader
         self.leader, self.epoch = leader, self.epoch + changed
         return changed
-
-
-@dataclass(eq=False)
-class Topic:
-    """A topic; its partitions by number."""
-
-    name: str
-    partitions: list[Partition] = field(default_factory=list)
-    printed_id: str = field(default_factory=new_id)
-    """Its id, as Kafka prints it."""

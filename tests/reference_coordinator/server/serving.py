@@ -6,8 +6,7 @@ from contextlib import contextmanager
 
 from chaos.clusters.ports import free_ports
 from reference_coordinator.classic.step import step
-from reference_coordinator.server import ServedCluster, ServerSettings
-from reference_coordinator.server.profiles import served
+from reference_coordinator.server import ServedCluster, ServerSettings, served
 
 
 class Serving:

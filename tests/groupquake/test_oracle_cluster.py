@@ -1,0 +1,104 @@
+"""Runs on the served oracle: clients of four kinds, and what it refuses before anything starts."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from reports.judgement.recording import Recording
+from tests.groupquake.conftest import Command
+
+KINDS = ("librdkafka", "kafka-python", "aiokafka", "java")
+TIMINGS = {
+    "session_timeout": "30s", "heartbeat_interval": "500ms", "max_poll_interval": "60s",
+    "commit_interval": "500ms",
+}  # fmt: skip
+
+
+def written(folder: Path, **parts: object) -> Path:
+    """Write an experiment: of each kind a group of two static members and a dynamic one."""
+    groups = [
+        {
+            "name": kind, "topics": ["orders"], **TIMINGS,
+            "members": [
+                {"kind": "static", "count": 2, "instance_id": f"{kind}-{{n}}", "client": kind},
+                {"kind": "dynamic", "count": 1, "client": kind},
+            ],
+        }
+        for kind in KINDS
+    ]  # fmt: skip
+    twice = [f"{kind}-0" for kind in KINDS]
+    leaving = [f"{kind}-dynamic-0" for kind in KINDS]
+    content = {
+        "name": "four-kinds",
+        "description": "A duplicate of a static member of each kind, and a dynamic one restarts.",
+        "cluster": {"config": {"group.initial.rebalance.delay.ms": 1000}},
+        "workload": {
+            "topics": [{"name": "orders", "partitions": 6, "replication_factor": 3}],
+            "producers": [{"topic": "orders", "rate": 50}],
+            "groups": groups,
+        },
+        "steady_state": {"within": "240s"},
+        "faults": [
+            {"fault": "member.duplicate-instance", "target": {"names": twice}, "at": "1s",
+             "lasts": "20s"},
+            {"fault": "member.restart", "target": {"names": leaving}, "at": "25s",
+             "down_for": "3s"},
+        ],
+        "phases": {"impact": "45s", "recovery": "5s"},
+        "expect": [],
+        **parts,
+    }  # fmt: skip
+    file = folder / "four-kinds.yaml"
+    file.write_text(yaml.safe_dump(content))
+    return file
+
+
+@pytest.mark.spark
+def test_clients_of_four_kinds_join_commit_are_fenced_and_leave(process: Command, tmp_path: Path):
+    done = process(
+        "run", str(written(tmp_path)), "--cluster=oracle", "--seed=1", f"--runs={tmp_path}"
+    )
+    assert "verdict: pass" in done.out, done.out + done.err
+    (run,) = (
+        path for path in tmp_path.glob("*four-kinds*") if path.is_dir() and path.name[0] == "2"
+    )
+    lines = [line for line in Recording(run).lines if line.request]
+    for kind in KINDS:
+        of_group = [line.request for line in lines if line.group == kind]
+        seen = {
+            (one["requestHeader"]["requestApiKeyName"], one["response"].get("errorCode", 0))
+            for one in of_group
+        }
+        assert {("JOIN_GROUP", 0), ("SYNC_GROUP", 0), ("HEARTBEAT", 0), ("LEAVE_GROUP", 0)} <= seen
+        assert 82 in {error for _, error in seen}, f"{kind} is not fenced"
+        commits = [one for one in of_group if one["request"].get("topics")]
+        stored = [part["errorCode"] for one in commits for topic in one["response"]["topics"]
+                  for part in topic["partitions"]]  # fmt: skip
+        assert 0 in stored, f"{kind} commits nothing"
+
+
+REFUSED = {
+    "broker.partition needs": ("partitioned-coordinator",),
+    "no profile '3.9.1-scala' is served": ("demo", "--kafka=3.9.1"),
+    "no profile '9.9' is served": ("demo", "--profile=9.9"),
+    "--kafka-home is for --cluster process": ("demo", "--kafka-home=."),
+}
+
+
+@pytest.mark.parametrize("why", REFUSED)
+def test_what_it_lacks_is_refused_before_anything_starts(
+    groupquake: Command, tmp_path: Path, why: str
+):
+    done = groupquake("run", *REFUSED[why], "--cluster=oracle", f"--runs={tmp_path / 'runs'}")
+    assert done.code == 64
+    *_, last = done.err.strip().splitlines()
+    assert last.startswith(f"Error: {why}")
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("profile", ["9.9", "3.9-scala", "kip-345-2.4"])
+def test_a_profile_that_is_not_served_is_refused(groupquake: Command, profile: str):
+    done = groupquake("oracle", "serve", f"--profile={profile}")
+    assert done.code == 64
+    assert done.err.strip().splitlines()[-1].startswith("Error: --profile: no profile")
