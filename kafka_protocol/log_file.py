@@ -17,12 +17,14 @@ class NumberedLog:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         self._later = later
         self._unwritten: list[str] = []
+        # the two clocks of a line are read as one, however long the process waits between readings
+        self._apart_ns = max(time.time_ns() - time.monotonic_ns() for _ in range(5))
         self.lines = 0
 
     def write(self, text: str, at_ns: int) -> None:
         """Write what stands behind the times of a line; `at_ns` is of the monotonic clock."""
         self.lines += 1
-        line = f"{self.lines} {time.time_ns() // 1_000_000} {at_ns} {text}"
+        line = f"{self.lines} {(self._apart_ns + at_ns) // 1_000_000} {at_ns} {text}"
         if not self._unwritten:
             self._later(self.flush)
         self._unwritten.append(line + "\n")

@@ -57,8 +57,9 @@ def written(folder: Path, **parts: object) -> Path:
 @pytest.mark.spark
 def test_clients_of_four_kinds_join_commit_are_fenced_and_leave(process: Command, tmp_path: Path):
     done = process(
-        "run", str(written(tmp_path)), "--cluster=oracle", "--seed=1", f"--runs={tmp_path}"
-    )
+        "run", str(written(tmp_path)), "--cluster=oracle", "--seed=1", f"--runs={tmp_path}",
+        timeout_s=900,
+    )  # fmt: skip
     assert "verdict: pass" in done.out, done.out + done.err
     (run,) = (
         path for path in tmp_path.glob("*four-kinds*") if path.is_dir() and path.name[0] == "2"
