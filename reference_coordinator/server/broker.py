@@ -135,7 +135,7 @@ class Broker:
         self._say("loaded", thread, values | {"rest": f"0ms where {LOADED}"})
 
     def unload(self, partition: int) -> None:
-        """Give a partition of the offsets topic up; who waits is told."""
+        """Give a partition of the offsets topic up; who waits is answered."""
         epoch = f"OptionalInt[{self.partitions.pop(partition)}]"
         values = {"partition": partition, "rest": epoch}
         self._say("unload_scheduled", self._loader, values)
