@@ -39,19 +39,21 @@ class Child:
     """Commands to a process, which are carried out in the order in which they were given.
 
     It may be used from any thread. `name` and `log` are for people; `gone` is what is raised once
-    the process has ended, or has been killed since it did not answer in time.
+    the process has ended, or has been killed since it did not answer in time, and `refused` where
+    it answers with an error.
     """
 
     name: ClassVar[str]
     log: ClassVar[str]
     gone: ClassVar[type[ChaosError]]
+    refused: ClassVar[type[ChaosError]] = ChaosError
 
     def __init__(self, process: subprocess.Popen[bytes], connection: socket.socket) -> None:
         self._process, self._connection = process, connection
         self._one_at_a_time = threading.Lock()
 
     def ask(self, within_s: float, **request: Any) -> Any:
-        """Return the result. Raises `gone`, and ChaosError if the process refuses."""
+        """Return the result. Raises `gone` and `refused`."""
         deadline = time.monotonic() + within_s
         try:
             reply = self._reply(request, deadline)
@@ -63,7 +65,7 @@ class Child:
         except OSError as error:
             raise self.gone(f"{self.name} has ended ({error}); see {self.log}") from error
         if not reply["ok"]:
-            raise ChaosError(f"{self.name} refused {request['do']}: {reply['error']}")
+            raise self.refused(f"{self.name} refused {request['do']}: {reply['error']}")
         return reply["result"]
 
     def _reply(self, request: Mapping[str, Any], deadline: float) -> Any:

@@ -7,7 +7,7 @@ from chaos.child import Child, launch
 from chaos.clusters.interface import BrokerInfo
 from chaos.clusters.local import LocalBroker, LocalCluster, Settings
 from chaos.clusters.releases import as_properties
-from chaos.errors import ChaosError, ClusterError
+from chaos.errors import ClusterError
 from chaos.timing import ORACLE_ANSWER_S, ORACLE_START_S, STOP_S
 from scenarios.external import Verb
 
@@ -15,14 +15,8 @@ from scenarios.external import Verb
 class Server(Child):
     """The process of all brokers."""
 
-    name, log, gone = "the oracle", "brokers/oracle.log", ClusterError
-
-    def do(self, verb: str, broker: int) -> None:
-        """Change a broker. Raises ClusterError."""
-        try:
-            self.ask(ORACLE_ANSWER_S, do=verb, broker=broker)
-        except ChaosError as error:
-            raise ClusterError(str(error)) from error
+    name, log = "the oracle", "brokers/oracle.log"
+    gone = refused = ClusterError
 
 
 class OracleBroker(LocalBroker):
@@ -45,7 +39,7 @@ class OracleBroker(LocalBroker):
         """Change it; it has ended, or is frozen, when this returns."""
         if not self.runs:
             raise self._not_running()
-        self.server.do(verb, self.info.id)
+        self.server.ask(ORACLE_ANSWER_S, do=verb, broker=self.info.id)
         self._status = {"kill": -9, "stop": 0}.get(verb)
 
     def is_ready(self) -> bool:
@@ -57,7 +51,7 @@ class OracleBroker(LocalBroker):
         return not self.runs
 
     def _launch(self) -> None:
-        self.server.do("start", self.info.id)
+        self.server.ask(ORACLE_ANSWER_S, do="start", broker=self.info.id)
         self._status = None
 
 
@@ -82,13 +76,8 @@ class OracleCluster(LocalCluster):
         self._write_files()
         self._server = Server(*launch("reference_coordinator.server", self._folder / "oracle.log"))
         ports = [info.port for info in self.brokers]
-        given = {"profile": self._profile, "ports": ports, "config": self._config}
-        try:
-            self._server.ask(
-                ORACLE_START_S, do="serve", settings={**given, "folder": str(self._folder)}
-            )
-        except ChaosError as error:
-            raise ClusterError(str(error)) from error
+        given = {"profile": self._profile, "config": self._config, "folder": str(self._folder)}
+        self._server.ask(ORACLE_START_S, do="serve", settings={**given, "ports": ports})
         for broker in self._brokers.values():
             broker.server = self._server
 

@@ -1,14 +1,17 @@
 """`groupquake oracle serve`: the reference coordinator as brokers that clients connect to."""
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from chaos.clusters.ports import HOST, require_free
 from groupquake.console import Console
-from groupquake.exits import AbortedError, Exit
-from reference_coordinator.server import ServedCluster, ServerSettings, served
+from groupquake.exits import Exit
+from groupquake.signals import SIGNALS
+from reference_coordinator.classic.profiles import Profile
+from reference_coordinator.server import ServedCluster, served
 
 
 @click.command()
@@ -37,22 +40,27 @@ def serve(profile: str, port: int, brokers: int, folder: Path | None) -> Exit:
     ports = tuple(range(port, port + brokers))
     require_free(ports)
     console = Console()
-    settings = ServerSettings(ports, rules, folder=folder, host=HOST)
     try:
-        asyncio.run(_served(settings, console))
-    except AbortedError as error:
-        console.progress(f"{error.signal}: ended")
+        asyncio.run(_served(ports, rules, folder, console))
     except OSError as error:
         raise click.UsageError(f"{error.filename or folder}: {error.strerror}") from error
     return Exit.PASS
 
 
-async def _served(settings: ServerSettings, console: Console) -> None:
-    cluster = ServedCluster(settings)
+async def _served(
+    ports: Sequence[int], rules: Profile, folder: Path | None, console: Console
+) -> None:
+    cluster, over = ServedCluster(ports, rules, folder=folder), asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def interrupt(_: str) -> None:  # an exception in a callback of the loop would be lost
+        loop.call_soon_threadsafe(over.set)
+
     try:
         await cluster.start()
-        bootstrap = ",".join(f"{settings.host}:{port}" for port in settings.ports)
-        console.progress(f"{settings.profile.name} is served at {bootstrap}; end it with Ctrl-C")
-        await asyncio.Event().wait()
+        bootstrap = ",".join(f"{HOST}:{port}" for port in ports)
+        console.progress(f"{rules.name} is served at {bootstrap}; end it with Ctrl-C")
+        with SIGNALS.handling(interrupt):
+            await over.wait()
     finally:
         cluster.end()

@@ -5,6 +5,6 @@ own grammar. It is a process of its own, the one part of the oracle with clock, 
 it knows the rest of the oracle and `kafka_protocol`.
 """
 
-from reference_coordinator.server.cluster import ServedCluster, ServerSettings, served
+from reference_coordinator.server.cluster import ServedCluster, served
 
-__all__ = ["ServedCluster", "ServerSettings", "served"]
+__all__ = ["ServedCluster", "served"]

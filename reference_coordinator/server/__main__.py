@@ -7,20 +7,12 @@ import asyncio
 import json
 import socket
 import sys
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from kafka_protocol.frames import KEYS, load_readers
-from reference_coordinator.server import ServedCluster, ServerSettings, served
+from reference_coordinator.server import ServedCluster, served
 from reference_coordinator.server.apis import HANDLERS
-
-
-def settings_of(given: Mapping[str, Any]) -> ServerSettings:
-    """Return settings from their JSON. Raises ValueError for a profile that is not served."""
-    profile = served(given["profile"])
-    return ServerSettings(tuple(given["ports"]), profile, given["config"], Path(given["folder"]))
 
 
 async def _run() -> None:
@@ -39,7 +31,9 @@ async def _run() -> None:
                 command = json.loads(line)
                 try:
                     if cluster is None:
-                        cluster = ServedCluster(settings_of(command["settings"]))
+                        of = command["settings"]
+                        rules, folder = served(of["profile"]), Path(of["folder"])
+                        cluster = ServedCluster(of["ports"], rules, of["config"], folder)
                     else:
                         await cluster.act(command["do"], command["broker"])
                     answer(None)

@@ -17,6 +17,8 @@ from reference_coordinator.server.connection import Connection
 from reference_coordinator.server.group import ServedGroup
 from reference_coordinator.server.timing import BACKLOG
 
+HOST = "127.0.0.1"
+
 if TYPE_CHECKING:
     from reference_coordinator.server.cluster import ServedCluster
     from reference_coordinator.server.topics import Partition
@@ -31,8 +33,7 @@ class Broker:
 
     def __init__(self, cluster: "ServedCluster", number: int, port: int) -> None:
         self.cluster, self.id = cluster, number
-        host = cluster.settings.host
-        self.address: dict[str, Any] = {"nodeId": number, "host": host, "port": port}
+        self.address: dict[str, Any] = {"nodeId": number, "host": HOST, "port": port}
         self.registered = False
         self.starts = 0
         self.connections: set[Connection] = set()
@@ -59,7 +60,7 @@ class Broker:
             lambda: Connection(self), self.address["host"], self.address["port"],
             reuse_address=True, backlog=BACKLOG,
         )  # fmt: skip
-        if (folder := self.cluster.settings.folder) is not None:
+        if (folder := self.cluster.folder) is not None:
             self._log = NumberedLog(folder / str(self.id) / "group.log", loop.call_soon)
         self._say("starting", self._loader)
         self._say("started", self._loader)

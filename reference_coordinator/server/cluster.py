@@ -3,8 +3,7 @@
 import asyncio
 import base64
 import uuid
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,40 +40,27 @@ def served(name: str) -> Profile:
     return profile
 
 
-@dataclass(frozen=True, slots=True)
-class ServerSettings:
-    """What is served: `ports` of the brokers 1, 2, … at `host`, and the rules of their coordinator.
-
-    `config` are broker properties, by Kafka's names: those of the coordinator count, the number of
-    partitions of the offsets topic, and how soon a broker is missed. `folder` gets a folder with
-    the log of each broker, None for no logs.
-    """
-
-    ports: tuple[int, ...]
-    profile: Profile
-    config: Mapping[str, str | int | bool] = field(default_factory=dict)
-    folder: Path | None = None
-    host: str = "127.0.0.1"
-
-
 class ServedCluster:
     """The brokers and what all of them know. All its methods run in the event loop.
 
+    It serves at the `ports` of the brokers 1, 2, …, by the rules of a profile. `config` are broker
+    properties: those of the coordinator count, the number of partitions of the offsets topic, and
+    how soon a broker is missed. `folder` gets a folder with the log of each broker, None for none.
     `topics` are their partitions, by number; `coordinated` are the groups as the last of their
     coordinators has them; `offsets` those committed, by group, topic and partition.
     """
 
-    def __init__(self, settings: ServerSettings, coordinator_step: Step = step) -> None:
-        self.settings, self.coordinator_step = settings, coordinator_step
-        of_coordinator = Settings.from_properties(dict(settings.config))
-        self.profile = settings.profile.with_settings(of_coordinator)
+    def __init__(
+        self, ports: Sequence[int], profile: Profile, config: Mapping[str, Any] = {},
+        folder: Path | None = None, coordinator: Step = step,
+    ) -> None:  # fmt: skip
+        self.profile = profile.with_settings(Settings.from_properties(dict(config)))
+        self.folder, self.coordinator_step = folder, coordinator
         self.wording = Wording(JAVA)
         self.id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        self.offsets_partitions = int(settings.config.get(OFFSETS_PARTITIONS, 50))
-        self.session_s = int(settings.config.get(SESSION, SESSION_MS)) / 1000
-        self.brokers = {
-            number: Broker(self, number, port) for number, port in enumerate(settings.ports, 1)
-        }
+        self.offsets_partitions = int(config.get(OFFSETS_PARTITIONS, 50))
+        self.session_s = int(config.get(SESSION, SESSION_MS)) / 1000
+        self.brokers = {number: Broker(self, number, port) for number, port in enumerate(ports, 1)}
         self.topics: dict[str, list[Partition]] = {}
         self.coordinated: dict[str, ServedGroup] = {}
         self.offsets: dict[str, dict[tuple[str, int], Json]] = {}

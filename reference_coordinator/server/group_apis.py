@@ -47,7 +47,7 @@ def list_groups(broker: "Broker", request: "Request") -> Json:
         {"groupId": name, "protocolType": one.group.protocol_type or "",
          "groupState": str(one.group.state), "groupType": "classic"}
         for name, one in broker.groups.items()
-        if not states or one.group.state in states
+        if one.group.exists and (not states or one.group.state in states)
     ]  # fmt: skip
     return {"errorCode": 0, "groups": groups}
 

@@ -6,15 +6,14 @@ from contextlib import contextmanager
 
 from chaos.clusters.ports import free_ports
 from reference_coordinator.classic.step import step
-from reference_coordinator.server import ServedCluster, ServerSettings, served
+from reference_coordinator.server import ServedCluster, served
 
 
 class Serving:
     """The cluster, its ports, and what is done in its loop."""
 
-    def __init__(self, loop, cluster):
-        self.loop, self.cluster = loop, cluster
-        self.ports = cluster.settings.ports
+    def __init__(self, loop, cluster, ports):
+        self.loop, self.cluster, self.ports = loop, cluster, ports
         self.bootstrap = ",".join(f"127.0.0.1:{port}" for port in self.ports)
 
     def do(self, coroutine):
@@ -36,15 +35,15 @@ def serving(folder=None, *, brokers=3, profile="4.3", config=None, coordinator=s
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
-    settings = ServerSettings(free_ports(brokers), served(profile), config or {}, folder)
+    ports = free_ports(brokers)
 
     async def made():
-        cluster = ServedCluster(settings, coordinator)
+        cluster = ServedCluster(ports, served(profile), config or {}, folder, coordinator)
         await cluster.start()
         return cluster
 
     cluster = asyncio.run_coroutine_threadsafe(made(), loop).result(60)
-    running = Serving(loop, cluster)
+    running = Serving(loop, cluster, ports)
     try:
         yield running
     finally:
