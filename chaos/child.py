@@ -52,6 +52,11 @@ class Child:
         self._process, self._connection = process, connection
         self._one_at_a_time = threading.Lock()
 
+    @property
+    def exit_status(self) -> int | None:
+        """What it ended with; None while it runs."""
+        return self._process.poll()
+
     def ask(self, within_s: float, **request: Any) -> Any:
         """Return the result. Raises `gone` and `refused`."""
         deadline = time.monotonic() + within_s

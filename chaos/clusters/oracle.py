@@ -27,8 +27,8 @@ class OracleBroker(LocalBroker):
 
     @property
     def exit_status(self) -> int | None:
-        """What a process of its own would have ended with."""
-        return self._status
+        """What a process of its own would have ended with; that of all may end early."""
+        return self.server.exit_status if self._status is None else self._status
 
     @property
     def process_id(self) -> int | None:
