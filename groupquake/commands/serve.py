@@ -15,13 +15,8 @@ from reference_coordinator.server import ServedCluster, served
 
 
 @click.command()
-@click.option(
-    "--profile",
-    metavar="P",
-    default="4.3",
-    show_default=True,
-    help="The rules: a release from 4.0 on, kip-345, or another proposal.",
-)
+@click.option("--profile", metavar="P", default="4.3", show_default=True,
+              help="The rules: a release from 4.0 on, kip-345, or another proposal.")  # fmt: skip
 @click.option("--port", type=click.IntRange(1, 65_531), default=9092, show_default=True,
               help="Port of the first broker on 127.0.0.1; the others follow.")  # fmt: skip
 @click.option("--brokers", type=click.IntRange(1, 5), default=3, show_default=True,

@@ -174,21 +174,15 @@ class Connection(asyncio.Protocol):
 
     def _log(self, request: Request, response: Json, answered_ns: int) -> None:
         sent_ns, head = time.monotonic_ns(), request.head
+        received_ns, begun_ns = request.received_ns, request.begun_ns
         handed_ns = min(request.handed_ns or answered_ns, answered_ns)
-        times = (
-            request.received_ns,
-            request.begun_ns,
-            handed_ns,
-            answered_ns,
-            answered_ns,
-            sent_ns,
-        )
-        parts_ms = [(end - begin) / 1e6 for begin, end in itertools.pairwise(times)]
+        waited_ns = answered_ns - handed_ns
+        parts = (begun_ns - received_ns, handed_ns - begun_ns, waited_ns, 0, sent_ns - answered_ns)
+        total, *parts_ms = (round(ns / 1e6, 3) for ns in (sent_ns - received_ns, *parts))
         header = request_log.header(request.api, head.version, head.correlation_id, head.client_id)
         content = request_log.completed(
-            header, request.request, response, self.name,
-            round((sent_ns - request.received_ns) / 1e6, 3), [round(ms, 3) for ms in parts_ms],
-        ) | request_log.sender(*self.software)  # fmt: skip
+            header, request.request, response, self.name, total, parts_ms
+        ) | request_log.sender(*self.software)
         self.broker.print_request(self.thread, request_log.printed(content), sent_ns)
 
 

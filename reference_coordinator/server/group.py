@@ -1,6 +1,5 @@
 """A group of a served broker: a driver whose timers are the event loop's."""
 
-import uuid
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -26,11 +25,6 @@ class ServedGroup(LoggedDriver):
         self.broker, self.wording = str(served_by.id), cluster.wording
         self.thread = partition % 4
         self.open: dict[str, tuple[Observed, Reply]] = {}
-
-    @staticmethod
-    def new_id(owner: str) -> str:
-        """Return a member id that nobody has."""
-        return f"{owner}-{uuid.uuid4()}"
 
     def receive(self, request: Observed, event: Event, reply: Reply) -> None:
         """Act on a request; `reply` is called with the response, now or later."""

@@ -1,5 +1,6 @@
 """What a served broker answers about groups: `step` decides, but for offsets that are asked for."""
 
+import uuid
 from typing import TYPE_CHECKING, Any
 
 from kafka_protocol.errors import Error
@@ -20,7 +21,7 @@ def of_member(broker: "Broker", request: "Request") -> None:
     """Let the coordinator of a group act on a member's request, and answer when it does."""
     group = broker.group(request.request["groupId"])
     owner = request.request.get("groupInstanceId") or request.client_id
-    event = CLASSIC.event_of(request, broker.agenda.now_ms, Choices(group.new_id(owner)))
+    event = CLASSIC.event_of(request, broker.agenda.now_ms, Choices(f"{owner}-{uuid.uuid4()}"))
 
     def answered(response: Any) -> None:
         if request.api == "OFFSET_COMMIT" and response.error == Error.NONE:

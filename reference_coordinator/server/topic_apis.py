@@ -107,31 +107,31 @@ def create_topics(broker: "Broker", request: "Request") -> Json:
             cluster.grow(asked["name"], count, copies)
         return ErrorCode.none
 
-    return {"topics": [{**asked, "configs": [], **_outcome(created(asked))}
-                       for asked in request.request["topics"]]}  # fmt: skip
+    topics = request.request["topics"]
+    return {"topics": [{**one, "configs": [], **_outcome(created(one))} for one in topics]}
 
 
 def create_partitions(broker: "Broker", request: "Request") -> Json:
     """Answer CreatePartitions."""
-    topics = broker.cluster.topics
+    known = broker.cluster.topics
 
     def grown(name: str, count: int) -> ErrorCode:
-        if name not in topics:
+        if name not in known:
             return _UNKNOWN
-        if count <= len(topics[name]):
+        if count <= len(known[name]):
             return ErrorCode.invalid_partitions
-        broker.cluster.grow(name, count, len(topics[name][0].replicas))
+        broker.cluster.grow(name, count, len(known[name][0].replicas))
         return ErrorCode.none
 
-    return {"results": [{"name": one["name"], **_outcome(grown(one["name"], one["count"]))}
-                        for one in request.request["topics"]]}  # fmt: skip
+    topics = request.request["topics"]
+    return {"results": [{**one, **_outcome(grown(one["name"], one["count"]))} for one in topics]}
 
 
 def delete_topics(broker: "Broker", request: "Request") -> Json:
     """Answer DeleteTopics."""
     gone = {name: broker.cluster.topics.pop(name, None) for name in request.request["topicNames"]}
-    return {"responses": [{"name": name, **_outcome(ErrorCode.none if partitions else _UNKNOWN)}
-                          for name, partitions in gone.items()]}  # fmt: skip
+    outcomes = {name: ErrorCode.none if found else _UNKNOWN for name, found in gone.items()}
+    return {"responses": [{"name": name, **_outcome(error)} for name, error in outcomes.items()]}
 
 
 def reassign(broker: "Broker", request: "Request") -> Json:
@@ -147,7 +147,7 @@ def reassign(broker: "Broker", request: "Request") -> Json:
             error = ErrorCode.invalid_replica_assignment
         else:
             partition.replicas = partition.isr = tuple(asked["replicas"])
-        return {"partitionIndex": asked["partitionIndex"], **_outcome(error)}
+        return {**asked, **_outcome(error)}
 
     responses = _each(request.request["topics"], "name", "partitions", done)
     return {**_outcome(), "allowReplicationFactorChange": True, "responses": responses}
