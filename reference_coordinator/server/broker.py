@@ -56,14 +56,14 @@ class Broker:
         loop = asyncio.get_running_loop()
         self.starts += 1
         self.agenda, self._connected = LoopAgenda(), 0
-        self._listener = await loop.create_server(
-            lambda: Connection(self), self.address["host"], self.address["port"],
-            reuse_address=True, backlog=BACKLOG,
-        )  # fmt: skip
         if (folder := self.cluster.folder) is not None:
             self._log = NumberedLog(folder / str(self.id) / "group.log", loop.call_soon)
         self._say("starting", self._loader)
         self._say("started", self._loader)
+        self._listener = await loop.create_server(
+            lambda: Connection(self), self.address["host"], self.address["port"],
+            reuse_address=True, backlog=BACKLOG,
+        )  # fmt: skip
 
     def end(self, *, killed: bool) -> None:
         """End its process; one that is killed says nothing."""
