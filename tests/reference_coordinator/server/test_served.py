@@ -112,6 +112,23 @@ def test_what_was_stored_outlives_a_killed_coordinator(at):
     assert ClusterView(at.bootstrap).coordinator(GROUP) == new, "it leads nothing of what it led"
 
 
+def test_a_coordinator_that_is_back_before_it_is_missed_leads_nothing_either():
+    with serving(config=CONFIG | {"broker.session.timeout.ms": 600_000}) as at:
+        joined, broker = formed(at)
+        at.act("kill", broker)
+        at.act("start", broker)
+        assert another(at, broker, joined)[1] == Error.NONE
+
+
+def test_a_single_broker_loads_its_groups_again():
+    with serving(config=CONFIG, brokers=1) as at:
+        joined, broker = formed(at)
+        at.act("stop", broker)
+        at.act("start", broker)
+        with connected(at, broker) as member:
+            assert member.ask("HEARTBEAT", 4, heartbeat(joined))["errorCode"] == Error.NONE
+
+
 def test_what_was_not_stored_is_lost_with_a_killed_coordinator(at):
     broker = coordinator(at)
     with connected(at, broker) as member:
