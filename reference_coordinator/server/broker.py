@@ -160,8 +160,7 @@ class Broker:
     def print(self, text: str) -> None:
         """Write a line of the coordinator."""
         if self._log is not None:
-            escaped = text.replace("\r", "\\r").replace("\n", "\\n")  # as log4j 2 does
-            self._log.write(escaped, time.monotonic_ns())
+            self._log.write(text, time.monotonic_ns())
 
     def print_request(self, thread: int, body: str, at_ns: int) -> None:
         """Write the line of a request."""

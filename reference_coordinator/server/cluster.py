@@ -83,6 +83,7 @@ class ServedCluster:
             for partition in [n for n in broker.partitions if self._leads_anew(broker, n)]:
                 broker.unload(partition)
             self._join(broker)
+            broker.starts += 1  # what it missed before is over
             broker.go_on()
         elif verb == "stop":
             broker.agenda.frozen = False

@@ -224,6 +224,19 @@ def test_records_come_back_in_order_and_commits_are_remembered(at):
         assert [one.offset for one in consumer.committed(consumer.assignment())] == [7]
 
 
+def test_names_with_line_ends_begin_no_line(at, tmp_path):
+    group, broker = "a\nb", next(iter(at.cluster.brokers))
+    with connected(at, coordinator(at), "c\r\nd") as member:
+        found = member.ask("FIND_COORDINATOR", 3, {"key": group, "keyType": 0})
+        broker = found["nodeId"]
+    with connected(at, broker, "c\r\nd") as member:
+        joined = member.ask("JOIN_GROUP", 3, join(groupId=group))
+    assert joined["errorCode"] == Error.NONE
+    lines = (tmp_path / str(broker) / "group.log").read_text().splitlines()
+    assert sum(r"group a\nb" in line for line in lines) >= 2
+    assert all(re.match(NUMBERED, line) for line in lines)
+
+
 def test_every_line_of_a_log_is_one_that_brokers_write(at, tmp_path):
     joined, broker = formed(at)
     at.act("kill", broker)
