@@ -28,7 +28,7 @@ TIMINGS = {
 }  # fmt: skip
 
 
-def written(folder: Path, **parts: object) -> Path:
+def written(folder: Path) -> Path:
     """Write an experiment: of each kind a group of two static members and a dynamic one."""
     groups = [
         {
@@ -60,7 +60,6 @@ def written(folder: Path, **parts: object) -> Path:
         ],
         "phases": {"impact": "30s", "recovery": "3s"},
         "expect": [],
-        **parts,
     }  # fmt: skip
     file = folder / "four-kinds.yaml"
     file.write_text(yaml.safe_dump(content))

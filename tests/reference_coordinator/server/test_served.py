@@ -142,7 +142,6 @@ def test_one_that_stops_tells_who_waits_and_says_goodbye(at, tmp_path):
     _, broker = formed(at)
     with connected(at, broker) as other:
         waits = other.send("JOIN_GROUP", 9, join("j"))
-        at.ask(lambda: None)
         at.act("stop", broker)
         assert other.wait(waits)["errorCode"] == Error.NOT_COORDINATOR
     *_, last = (tmp_path / str(broker) / "group.log").read_text().splitlines()
@@ -167,14 +166,6 @@ def test_a_coordinator_moves_to_its_preferred_broker(at):
     to = broker % 3 + 1
     assert ClusterView(at.bootstrap).move_coordinator(GROUP, to) == to
     assert another(at, broker, joined) == (to, Error.NONE)
-
-
-def test_a_session_ends_by_the_clock(at):
-    with connected(at, coordinator(at)) as member:
-        joined = member.ask("JOIN_GROUP", 9, join(session_ms=200))
-        member.ask("SYNC_GROUP", 5, sync(joined, joined["memberId"]))
-        while member.ask("HEARTBEAT", 4, heartbeat(joined))["errorCode"] == Error.NONE:
-            member.receive(0.3)
 
 
 class Asked:
@@ -225,10 +216,9 @@ def test_records_come_back_in_order_and_commits_are_remembered(at):
 
 
 def test_names_with_line_ends_begin_no_line(at, tmp_path):
-    group, broker = "a\nb", next(iter(at.cluster.brokers))
+    group = "a\nb"
     with connected(at, coordinator(at), "c\r\nd") as member:
-        found = member.ask("FIND_COORDINATOR", 3, {"key": group, "keyType": 0})
-        broker = found["nodeId"]
+        broker = member.ask("FIND_COORDINATOR", 3, {"key": group, "keyType": 0})["nodeId"]
     with connected(at, broker, "c\r\nd") as member:
         joined = member.ask("JOIN_GROUP", 3, join(groupId=group))
     assert joined["errorCode"] == Error.NONE
