@@ -89,6 +89,13 @@ TAP_ANSWER_S = 30.0
 SAME_START_MS = 1_000
 """Two readings of when one process started differ by less."""
 
+# The oracle as a cluster
+
+ORACLE_START_S = 60.0
+"""From the launch of the oracle's process until it has read its settings; 1 s where it is alone."""
+ORACLE_ANSWER_S = 30.0
+"""For a broker of it that starts, stops or pauses, on a busy machine too."""
+
 # Clusters of the user's
 
 COMMAND_ENDS_S = 10.0

@@ -8,11 +8,12 @@
 | the version of an API at which a field or rule begins, with its KIP | `versions` |
 | the fields of requests and responses, by version | `bodies` |
 | those bodies from and to kio's entities | `kio_bodies` |
+| frames on the wire, and the requests and responses in them | `frames` |
 | the release at which logs or the default coordinator changed | `releases` |
 | the offsets partition of a group | `offsets_topic` |
 | hashes and orders that coordinators inherit from the JVM | `jvm` |
 | what members and leaders write: subscriptions, assignments | `consumer_protocol` |
-| the form of every line in `group.log` | `log_line` |
+| the form of every line in `group.log`, and writing one | `log_line`, `log_file` |
 | lines about completed requests, JSON (from 2.8) and text (before) | `request_log` |
 | the coordinators' lines, by coordinator and release | `coordinator_lines` |
 | how names are shown, which may hold any character | `printable` |

@@ -1,4 +1,4 @@
-"""Clusters of real brokers, as processes or containers.
+"""Clusters of real brokers, as processes or containers, and of the served oracle.
 
 In: a run's mark and folder, a Kafka release, the number of brokers and their properties.
 Out: a `Cluster` whose brokers can be killed, stopped, started, paused and resumed one by one, and

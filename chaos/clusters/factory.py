@@ -10,11 +10,12 @@ from chaos.clusters.docker_engine import remove_marked
 from chaos.clusters.guard import kill_marked
 from chaos.clusters.interface import Cluster
 from chaos.clusters.local import Settings
+from chaos.clusters.oracle import OracleCluster
 from chaos.clusters.process import ProcessCluster
 from chaos.clusters.volume import remove_all, thaw_all
 from chaos.external.cluster import ExternalCluster, Target
 
-OWN = (ProcessCluster.kind, DockerCluster.kind)
+OWN = (ProcessCluster.kind, DockerCluster.kind, OracleCluster.kind)
 """The kinds that groupquake starts."""
 KINDS = (*OWN, ExternalCluster.kind)
 
@@ -23,14 +24,16 @@ KINDS = (*OWN, ExternalCluster.kind)
 class Place:
     """The kind of a cluster, one of `KINDS`, and the settings of that kind.
 
-    `kafka_home` is an unpacked Kafka for processes, `image` one for containers; `ports` are the
-    client ports. `external` is a cluster that exists. None is a default.
+    `kafka_home` is an unpacked Kafka for processes, `image` one for containers, `profile` the rules
+    that the oracle serves; `ports` are the client ports. `external` is a cluster that exists. None
+    is a default.
     """
 
     kind: str = ProcessCluster.kind
     kafka_home: Path | None = None
     image: str | None = None
     ports: tuple[int, ...] | None = None
+    profile: str | None = None
     external: Target | None = None
 
 
@@ -41,6 +44,8 @@ def make(place: Place, run_id: str, folder: Path, **settings: Unpack[Settings]) 
     settings["ports"] = place.ports
     if place.kind == DockerCluster.kind:
         return DockerCluster(run_id, folder, image=place.image, **settings)
+    if place.kind == OracleCluster.kind:
+        return OracleCluster(run_id, folder, profile=place.profile, **settings)
     return ProcessCluster(run_id, folder, kafka_home=place.kafka_home, **settings)
 
 

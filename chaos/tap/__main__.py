@@ -13,10 +13,10 @@ import msgspec
 
 from chaos.errors import ChaosError
 from chaos.tap.answers import DECODED
-from chaos.tap.messages import load_readers
 from chaos.tap.process import TapSettings
 from chaos.tap.rules import Rule
 from chaos.tap.server import Tap
+from kafka_protocol.frames import load_readers
 
 _LONGEST_LINE = 1 << 20
 

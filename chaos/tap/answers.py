@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 from kio.index import load_response_schema
 from kio.schema.errors import ErrorCode
 
-from chaos.tap.messages import (
+from kafka_protocol.apis import LOGGED_APIS, ApiKey
+from kafka_protocol.frames import (
     KEYS,
     BodyError,
     Head,
@@ -22,7 +23,6 @@ from chaos.tap.messages import (
     response_frame,
     response_of,
 )
-from kafka_protocol.apis import LOGGED_APIS, ApiKey
 
 
 class Address(NamedTuple):

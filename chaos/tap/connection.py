@@ -10,12 +10,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
 from chaos.tap.answers import Address, is_rewritten, rewritten, unsupported_handshake
+from chaos.tap.exchange import Exchange
 from chaos.tap.group_log import GroupLog, Sender
 from chaos.tap.lane import Lane
-from chaos.tap.messages import (
+from kafka_protocol.apis import LOGGED_APIS, ApiKey
+from kafka_protocol.frames import (
     KEYS,
     BodyError,
-    Exchange,
     FrameBuffer,
     FrameError,
     Head,
@@ -23,7 +24,6 @@ from chaos.tap.messages import (
     head_of,
     request_of,
 )
-from kafka_protocol.apis import LOGGED_APIS, ApiKey
 from kafka_protocol.printable import printable
 
 if TYPE_CHECKING:

@@ -10,16 +10,15 @@ Requests without an answer, and those that kio cannot read, have lines of their 
 says that the tap ended: a log without it is cut off.
 """
 
-import os
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from chaos.tap.messages import BodyError, Exchange, request_of, response_of
-from kafka_protocol import log_line, request_log
+from chaos.tap.exchange import Exchange
+from kafka_protocol import request_log
+from kafka_protocol.frames import BodyError, request_of, response_of
 from kafka_protocol.kio_bodies import to_body
+from kafka_protocol.log_file import NumberedLog
 from kafka_protocol.tap_lines import ENDED, LOGGER, UNANSWERED, UNREADABLE
 
 Json = dict[str, Any]
@@ -39,26 +38,13 @@ class Sender:
     @property
     def described(self) -> Json:
         """The last keys of a line; who a client logs in as is nothing that the tap may know."""
-        name, version = self.software
         nameless = self.is_anonymous and "SASL" not in self.security
-        known = {"principal": "User:ANONYMOUS"} if nameless else {}
-        return {
-            "securityProtocol": self.security,
-            **known,
-            "listener": self.security,
-            "clientInformation": {"softwareName": name, "softwareVersion": version},
-        }
+        principal = request_log.ANONYMOUS if nameless else None
+        return request_log.sender(*self.software, self.security, principal)
 
 
-class GroupLog:
-    """Writes the lines of one broker. `later` calls a function soon, after what is going on."""
-
-    def __init__(self, path: Path, later: Callable[[Callable[[], None]], object]) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
-        self._later = later
-        self._unwritten: list[str] = []
-        self.lines = 0
+class GroupLog(NumberedLog):
+    """Writes the lines of one broker."""
 
     def completed(
         self, exchange: Exchange, answer: bytes, connection: str, sender: Sender, why: str | None
@@ -74,22 +60,13 @@ class GroupLog:
         assert exchange.forwarded_ns is not None
         assert exchange.answered_ns is not None
         undelivered = {} if why is None else {"delivered": False, "why": why}
-        content = {
-            "isForwarded": False,
-            "requestHeader": _header(exchange),
-            "request": request,
-            "response": response,
-            "connection": connection,
-            "totalTimeMs": _ms(done_ns - exchange.forwarded_ns),
-            "requestQueueTimeMs": 0.0,
-            "localTimeMs": 0.0,
-            "remoteTimeMs": _ms(exchange.answered_ns - exchange.forwarded_ns),
-            "throttleTimeMs": 0,
-            "responseQueueTimeMs": _ms(done_ns - exchange.answered_ns),
-            "sendTimeMs": 0.0,
-            **sender.described,
-            **_tap(exchange, undelivered),
-        }
+        at_broker = _ms(exchange.answered_ns - exchange.forwarded_ns)
+        parts_ms = (0.0, 0.0, at_broker, _ms(done_ns - exchange.answered_ns), 0.0)
+        total_ms = _ms(done_ns - exchange.forwarded_ns)
+        content = request_log.completed(
+            _header(exchange), request, response, connection, total_ms, parts_ms
+        )
+        content |= sender.described | _tap(exchange, undelivered)
         self._write(request_log.LOGGER, request_log.printed(content), done_ns)
 
     def unanswered(self, exchange: Exchange, connection: str, sender: Sender, why: str) -> None:
@@ -123,36 +100,17 @@ class GroupLog:
         self._write(LOGGER, UNREADABLE + request_log.as_json(content), time.monotonic_ns())
 
     def _write(self, logger: str, body: str, at_ns: int) -> None:
-        self.lines += 1
-        event = log_line.Event("tap", "DEBUG", body, logger)
-        line = log_line.numbered(self.lines, time.time_ns() // 1_000_000, at_ns, event)
-        if not self._unwritten:
-            self._later(self.flush)
-        self._unwritten.append(line + "\n")
-
-    def flush(self) -> None:
-        """Write what is not in the file yet."""
-        text, self._unwritten = "".join(self._unwritten), []
-        left = memoryview(text.encode())
-        while left:
-            left = left[os.write(self._file, left) :]
+        self.write(f"tap DEBUG {body} ({logger})", at_ns)
 
     def close(self) -> None:
         """Write the rest and the last line, and close the file."""
         self._write(LOGGER, ENDED, time.monotonic_ns())
-        self.flush()
-        os.close(self._file)
+        super().close()
 
 
 def _header(exchange: Exchange) -> Json:
     head = exchange.head
-    return {
-        "requestApiKey": head.api_key,
-        "requestApiVersion": head.version,
-        "correlationId": head.correlation_id,
-        "clientId": head.client_id,
-        "requestApiKeyName": exchange.api,
-    }
+    return request_log.header(exchange.api, head.version, head.correlation_id, head.client_id)
 
 
 def _tap(exchange: Exchange, more: Json) -> Json:

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
-from chaos.tap.messages import Exchange
+from chaos.tap.exchange import Exchange
 from chaos.tap.rules import RuleTable, Way
 
 FULL_BYTES = 8 << 20

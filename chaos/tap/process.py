@@ -1,23 +1,17 @@
 """The tap as a child process: what it is started with, and the commands that it is given."""
 
 import itertools
-import json
-import os
-import socket
 import ssl
 import subprocess
-import sys
-import threading
-import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import psutil
 
+from chaos.child import Child, launch
 from chaos.clusters.ports import HOST
 from chaos.errors import ChaosError, GoneError
 from chaos.tap.rules import Rule
@@ -76,72 +70,14 @@ class TapSettings:
         return context
 
 
-class Commands:
-    """Commands to the tap's process and its answers, a JSON line each on the socket of its stdin.
+class Commands(Child):
+    """The commands to the tap; raises as `RunningTap`."""
 
-    They are carried out in the order in which they were given, from any thread.
-    """
+    name, log, gone = "the tap", LOG, TapGoneError
 
-    def __init__(self, process: subprocess.Popen[bytes], connection: socket.socket) -> None:
-        self._process, self._connection = process, connection
-        self._one_at_a_time = threading.Lock()
-
-    def ask(self, within_s: float, **request: Any) -> Any:
-        """Return what the tap answers; raises as `RunningTap`."""
-        deadline = time.monotonic() + within_s
-        try:
-            reply = self._reply(request, deadline)
-        except TimeoutError as error:
-            self._kill()  # else its rules could act on after the journal says that they ended
-            raise TapGoneError(
-                f"the tap did not answer within {within_s:g} s and was killed; see {LOG}"
-            ) from error
-        except OSError as error:
-            raise TapGoneError(f"the tap has ended ({error}); see {LOG}") from error
-        if not reply["ok"]:
-            raise ChaosError(f"the tap refused {request['do']}: {reply['error']}")
-        return reply["result"]
-
-    def _reply(self, request: Mapping[str, Any], deadline: float) -> Any:
-        if not self._one_at_a_time.acquire(timeout=_left_s(deadline)):
-            raise TimeoutError
-        try:
-            self._connection.settimeout(_left_s(deadline))
-            self._connection.sendall(json.dumps(request).encode() + b"\n")
-            line = b""
-            while not line.endswith(b"\n"):
-                self._connection.settimeout(_left_s(deadline))
-                if not (read := self._connection.recv(1 << 16)):
-                    raise ConnectionError("it closed its connection")
-                line += read
-        finally:
-            self._one_at_a_time.release()
-        return json.loads(line)
-
-    def end(self) -> None:
+    def end(self, within_s: float | None = None) -> None:
         """End the process by the end of its input, which it also sees if this process is killed."""
-        with suppress(OSError):  # it has ended
-            self._connection.shutdown(socket.SHUT_WR)
-        try:
-            self._process.wait(TAP_END_S)
-        except subprocess.TimeoutExpired:
-            self._kill()
-        with (
-            self._one_at_a_time
-        ):  # a thread that waits for an answer learns that the process has ended
-            self._connection.close()
-
-    def _kill(self) -> None:
-        self._process.kill()
-        self._process.wait()
-
-
-def _left_s(deadline: float) -> float:
-    """Return how long it is until a deadline. Raises TimeoutError if it is over."""
-    left_s = deadline - time.monotonic()
-    if left_s <= 0:
-        raise TimeoutError
-    return left_s
+        super().end(TAP_END_S if within_s is None else within_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,17 +146,7 @@ def running(settings: TapSettings) -> Iterator[RunningTap]:
     """Run the tap inside the block. Raises ChaosError if it does not start, or ended early."""
     settings.folder.mkdir(parents=True, exist_ok=True)
     log = settings.folder / LOG
-    ours, its = socket.socketpair()
-    with log.open("ab") as output, its:
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "chaos.tap"],
-            # it can import what we can
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-            stdin=its.fileno(),
-            stdout=output,
-            stderr=output,
-            start_new_session=True,  # a signal to the runner's process group must not end it
-        )
+    process, ours = launch("chaos.tap", log)
     commands = Commands(process, ours)
     try:
         tap = _started(process, commands, settings, log)

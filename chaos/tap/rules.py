@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from chaos.tap.messages import Exchange
+from chaos.tap.exchange import Exchange
 
 Way = Literal["to-broker", "to-client"]
 

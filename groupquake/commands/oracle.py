@@ -1,4 +1,4 @@
-"""`groupquake oracle`: replays event files with the reference coordinator."""
+"""`groupquake oracle`: replays event files with the reference coordinator, and serves it."""
 
 import time
 from collections import Counter
@@ -10,6 +10,7 @@ from typing import IO, Any
 import click
 
 from groupquake import folders
+from groupquake.commands.serve import serve
 from groupquake.console import Console, json_lines
 from groupquake.exits import Exit
 from groupquake.timing import REDUCTION_S, REPLAY_SHOWN_S
@@ -74,7 +75,10 @@ class Judged:
 
 @click.group()
 def oracle() -> None:
-    """Replay event files with the reference coordinator."""
+    """Replay event files with the reference coordinator, or serve it to clients."""
+
+
+oracle.add_command(serve)
 
 
 @oracle.command(

@@ -58,8 +58,9 @@ def _ports(_: click.Context, __: click.Parameter, text: str | None) -> str | Non
 @master_option
 @click.option(
     "--cluster", type=click.Choice(KINDS),
-    help="Brokers as local processes, as containers of a Docker engine, or a cluster that"
-    " exists (external).  [default: process, or as the experiment says]",
+    help="Brokers as local processes, as containers of a Docker engine, the reference coordinator"
+    " in their place (oracle), or a cluster that exists (external).  [default: process, or as the"
+    " experiment says]",
 )  # fmt: skip
 @click.option(
     "--bootstrap", metavar="HOST:PORT,…", callback=servers, help="Servers of an external cluster."
@@ -96,7 +97,7 @@ def _ports(_: click.Context, __: click.Parameter, text: str | None) -> str | Non
 @click.option(
     "--profile", metavar="NAME",
     help="Judge by these rules: a release such as 4.3 or 3.9-java, or kip-345. Needed for a build"
-    " of your own (--kafka-home, --image). [those of the release]",
+    " of your own (--kafka-home, --image). The oracle serves them, too. [those of the release]",
 )  # fmt: skip
 @click.option("--keep", is_flag=True, help="Keep the cluster running at the end, until Ctrl-C.")
 @click.option(

@@ -9,9 +9,12 @@ import click
 
 from chaos.clusters.docker import DockerCluster
 from chaos.clusters.factory import OWN, Place
+from chaos.clusters.oracle import OracleCluster
 from chaos.external.cluster import ExternalCluster
 from groupquake.commands.options import resolve
 from groupquake.load_workers import WorkerOptions
+from reference_coordinator.classic.releases import KIP_345
+from reference_coordinator.server import served
 from scenarios import Experiment
 from scenarios.faults import IN_CONTAINERS
 
@@ -117,7 +120,32 @@ class RunOptions:
             if getattr(self, name) and kind != its_kind:
                 option = name.replace("_", "-")
                 raise click.UsageError(f"--{option} is for --cluster {its_kind}")
-        return Place(kind, self.kafka_home, self.image, ports)
+        profile = None
+        if kind == OracleCluster.kind:
+            self._check_oracle(experiment)
+            profile = self._served(experiment)
+        return Place(kind, self.kafka_home, self.image, ports, profile)
+
+    @staticmethod
+    def _check_oracle(experiment: Experiment) -> None:
+        """Raise UsageError for what the served oracle does not have."""
+        lacking = [one.fault for one in experiment.faults if one.needs not in (None, "tap")]
+        if lacking:
+            raise click.UsageError(
+                f"{lacking[0]} needs brokers with a disk, a network or a clock of their own, which"
+                " the oracle lacks; use --cluster docker or process, or leave the fault out"
+            )
+
+    def _served(self, experiment: Experiment) -> str:
+        """Return the rules that the oracle serves, by name: by default those of the release."""
+        release = f"{experiment.cluster.version}-{experiment.coordinator}"
+        promised = f"{KIP_345.name}-{release}" if self.profile == KIP_345.name else None
+        name = promised or self.profile or release
+        try:
+            served(name)
+        except ValueError as error:
+            raise click.UsageError(str(error)) from error
+        return name
 
     def has_tap(self, experiment: Experiment) -> bool:
         """Whether members use the tap: if it is asked for, or if there is no other way.

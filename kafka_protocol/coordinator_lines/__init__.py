@@ -19,6 +19,17 @@ _SCALA_BEFORE_3 = {
 """By how a release begins; the first counts."""
 
 
+OPERATIONS = {
+    "JOIN_GROUP": ("join-group",),
+    "SYNC_GROUP": ("sync-group",),
+    "HEARTBEAT": ("heartbeat",),
+    "LEAVE_GROUP": ("leave-group",),
+    # Scala until 2.6 and later; Java calls every commit so
+    "OFFSET_COMMIT": ("commit-offsets", "offset-commit", "txn-offset-commit"),
+}
+"""What lines call the APIs; seen on 2.6.0, 3.9.1 and 4.3.0."""
+
+
 def grammar_of(version: str, coordinator: str) -> Grammar:
     """Return the grammar of a release such as `3.9.1`; KeyError without such a coordinator."""
     newest = GRAMMARS[coordinator]
@@ -42,6 +53,6 @@ def finder_of(*names: str) -> LineFinder:
 
 
 __all__ = [
-    "ALL_GRAMMARS", "GRAMMARS", "JAVA", "SCALA", "Grammar", "LineFinder", "LineParser",
-    "Reason", "Template", "finder_of", "grammar_of",
+    "ALL_GRAMMARS", "GRAMMARS", "JAVA", "OPERATIONS", "SCALA", "Grammar", "LineFinder",
+    "LineParser", "Reason", "Template", "finder_of", "grammar_of",
 ]  # fmt: skip

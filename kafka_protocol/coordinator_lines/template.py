@@ -87,6 +87,8 @@ def fields_of(text: str) -> tuple[str, ...]:
 def printed(text: str, values: Mapping[str, object]) -> str:
     """Fill in a template's text; a choice that is not given is printed as its first.
 
+    Line ends in values are escaped, as log4j 2 does (`%enc{CRLF}`).
+
     Raises KeyError for a field that is not given, ValueError for a value that is not of its kind.
     """
     parts, end = parts_of(text)
@@ -96,7 +98,7 @@ def printed(text: str, values: Mapping[str, object]) -> str:
 def _value(part: Part, values: Mapping[str, object]) -> str:
     if part.name not in values and part.choices and "…" not in part.choices[0]:
         return part.choices[0]
-    value = str(values[part.name])
+    value = str(values[part.name]).replace("\r", "\\r").replace("\n", "\\n")
     if re.fullmatch(part.pattern, value, re.ASCII) is None:
         raise ValueError(f"{part.name} cannot be {value!r}")
     return value

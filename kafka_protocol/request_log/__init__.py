@@ -6,9 +6,10 @@ Kafka writes as JSON is decoded faster by `typed`.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kafka_protocol.apis import ApiKey
 from kafka_protocol.request_log import text
 from kafka_protocol.request_log.typed import Typed, typed
 
@@ -36,6 +37,49 @@ def printed(content: Mapping[str, Any]) -> str:
     return COMPLETED + as_json(content)
 
 
+ANONYMOUS = "User:ANONYMOUS"
+"""The principal of a client that does not log in."""
+
+
+def header(api: str, version: int, correlation_id: int, client_id: str | None) -> dict[str, Any]:
+    """Return the header of a request as a line has it."""
+    return {
+        "requestApiKey": int(ApiKey[api]),
+        "requestApiVersion": version,
+        "correlationId": correlation_id,
+        "clientId": client_id,
+        "requestApiKeyName": api,
+    }
+
+
+def completed(
+    header: Mapping[str, Any],
+    request: Mapping[str, Any],
+    response: Mapping[str, Any],
+    connection: str,
+    total_ms: float,
+    parts_ms: Sequence[float],
+) -> dict[str, Any]:
+    """Return what a line says of a request, but for its `sender`; `parts_ms` as `PARTS_MS`."""
+    queue, local, remote, *back = parts_ms
+    times = {"totalTimeMs": total_ms, **dict(zip(PARTS_MS, (queue, local, remote), strict=False))}
+    times |= {"throttleTimeMs": 0, **dict(zip(PARTS_MS[3:], back, strict=True))}
+    content = {"isForwarded": False, "requestHeader": header, "request": request}
+    return content | {"response": response, "connection": connection} | times
+
+
+def sender(
+    name: str, version: str, security: str = "PLAINTEXT", principal: str | None = ANONYMOUS
+) -> dict[str, Any]:
+    """Return the end of a line: what a client is, and how it is connected."""
+    known = {} if principal is None else {"principal": principal}
+    information = {"softwareName": name, "softwareVersion": version}
+    return {
+        "securityProtocol": security, **known, "listener": security,
+        "clientInformation": information,
+    }  # fmt: skip
+
+
 def as_json(content: Mapping[str, Any]) -> str:
     """Print an object as Kafka's JSON writer does."""
     return json.dumps(content, separators=(",", ":"), ensure_ascii=False)
@@ -48,5 +92,7 @@ def typed_of(body: str) -> Typed | None:
     return typed(body[len(COMPLETED) :].encode(errors="surrogatepass"))
 
 
-__all__ = ["COMPLETED", "LOGGER", "PARTS_MS", "Typed", "as_json", "parsed", "printed", "typed",
-           "typed_of"]  # fmt: skip
+__all__ = [
+    "ANONYMOUS", "COMPLETED", "LOGGER", "PARTS_MS", "Typed", "as_json", "completed", "header",
+    "parsed", "printed", "sender", "typed", "typed_of",
+]  # fmt: skip

@@ -3,8 +3,10 @@
 from typing import Any
 
 from kafka_protocol.bodies import BODIES, of_version
+from kafka_protocol.errors import Error
 from reference_coordinator.classic.effects import (
     CommitResponse,
+    DescribeResponse,
     JoinResponse,
     LeaveResponse,
     Response,
@@ -57,6 +59,27 @@ def _values(response: Response, seen: Observed) -> Json:
             return {"topics": [_topic(topic, error) for topic in seen.request["topics"]]}
         case _:
             return {"errorCode": error}
+
+
+def described_group(name: str, response: DescribeResponse) -> Json:
+    """Return what DescribeGroups says of a group, of any version."""
+    members = [
+        {
+            "memberId": member.member_id,
+            "groupInstanceId": member.group_instance_id,
+            "clientId": member.client_id,
+            "clientHost": member.client_host,
+            "memberMetadata": member.metadata,
+            "memberAssignment": member.assignment,
+        }
+        for member in response.members
+    ]
+    error = Error(response.error)
+    return {
+        "errorCode": int(error), "errorMessage": error.name if error else None, "groupId": name,
+        "groupState": str(response.state), "protocolType": response.protocol_type,
+        "protocolData": response.protocol, "members": members,
+    }  # fmt: skip
 
 
 def _topic(topic: Json, error: int) -> Json:

@@ -3,6 +3,7 @@
 import heapq
 from collections.abc import Callable
 from itertools import count
+from typing import Protocol
 
 from kafka_protocol.errors import Error
 from reference_coordinator.classic.effects import Arm, Disarm, Effect, Persist
@@ -47,6 +48,17 @@ class Agenda:
             self.now_ms = until_ms
 
 
+class Schedule(Protocol):
+    """What an `Agenda` is to a driver; its time may be real."""
+
+    @property
+    def now_ms(self) -> float:
+        """What time it is."""
+
+    def at(self, at_ms: float, act: Callable[[], object]) -> None:
+        """Let something happen at a time."""
+
+
 @frozen_dataclass(frozen=True)
 class Write:
     """A write of a record (None: a tombstone); `request` is the one that waits for its outcome."""
@@ -65,7 +77,7 @@ class Driver:
 
     def __init__(
         self, group: Group, profile: Profile, coordinator: Step = step,
-        agenda: Agenda | None = None,
+        agenda: Schedule | None = None,
     ) -> None:  # fmt: skip
         self.group, self.profile, self.coordinator = group, profile, coordinator
         self.agenda = agenda

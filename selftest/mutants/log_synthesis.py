@@ -19,13 +19,13 @@ from reference_coordinator.classic.state import Group, Service
 from reference_coordinator.classic.step import Step
 from reference_coordinator.driving.bodies import response_body
 from reference_coordinator.driving.driver import Agenda, Write
+from reference_coordinator.driving.logged_driver import LoggedDriver
+from reference_coordinator.driving.wording import Wording
 from reference_coordinator.protocol import Observed
 from reference_coordinator.replay import EpochEvent, ObservedRequest
 from reference_coordinator.replay.hints import Hints, hinted
 from reports.judgement.recording import Line, Recording
 from reports.timing import ARRIVAL_ERROR_MS
-from selftest.logged_driver import LoggedDriver
-from selftest.mutants.wordings import Wording
 from selftest.timing import SENT_MS, WRITE_MS
 
 

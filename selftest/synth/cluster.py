@@ -5,17 +5,12 @@ Times are ms since the first broker started.
 
 from collections.abc import Iterator, Mapping
 
-from kafka_protocol.coordinator_lines import Grammar
+from reference_coordinator.driving.wording import LOADED, SHUTDOWN, Wording
 from selftest.timing import ELECTED_MS, LOADING_MS
 
 BROKERS = ("1", "2", "3")
 PARTITIONS = 6
 """Of the offsets topic, as `chaos.clusters` sets it up."""
-SHUTDOWN = {"shutting_down": 0.0, "runtime_closing": 0.1, "events_closing": 1.0,
-            "events_closed": 2.1, "runtime_closed": 3.0, "shut_down": 3.6}  # fmt: skip
-"""The lines of a broker that shuts down, and when it writes them, in ms."""
-LOADED = "0ms was spent in the scheduler. Loaded 0 records which total to 0 bytes."
-
 Line = tuple[str, float, str]
 """The broker, the time, and what stands behind time and number."""
 
@@ -31,21 +26,21 @@ def loads_ms(partition: int) -> tuple[float, float]:
     return loading_ms, loading_ms + LOADING_MS
 
 
-def lines(grammar: Grammar, end_ms: float) -> Iterator[Line]:
+def lines(wording: Wording, end_ms: float) -> Iterator[Line]:
     """Yield all lines about no group, in no order, of brokers that are stopped at `end_ms`."""
     for place, broker in enumerate(BROKERS):
         for step, name in enumerate(("starting", "started")):
-            yield _line(grammar, broker, 35.0 * place + step, name, _loader(broker))
+            yield _line(wording, broker, 35.0 * place + step, name, _loader(broker))
         for name, after_ms in SHUTDOWN.items():
             at_ms = end_ms + after_ms + 17 * int(broker)
-            yield _line(grammar, broker, at_ms, name, "kafka-shutdown-hook")
+            yield _line(wording, broker, at_ms, name, "kafka-shutdown-hook")
     for partition in range(PARTITIONS):
         broker, (loading_ms, loaded_ms) = coordinator_of(partition), loads_ms(partition)
         values: dict[str, object] = {"partition": partition, "epoch": 0}
-        yield _line(grammar, broker, loading_ms, "loading", _loader(broker), values)
+        yield _line(wording, broker, loading_ms, "loading", _loader(broker), values)
         thread = f"group-coordinator-event-processor-{partition % 4}"
         values |= {"rest": f"{int(loaded_ms - loading_ms)}ms where {LOADED}"}
-        yield _line(grammar, broker, loaded_ms, "loaded", thread, values)
+        yield _line(wording, broker, loaded_ms, "loaded", thread, values)
 
 
 def _loader(broker: str) -> str:
@@ -53,14 +48,7 @@ def _loader(broker: str) -> str:
 
 
 def _line(
-    grammar: Grammar, broker: str, at_ms: float, name: str, thread: str,
+    wording: Wording, broker: str, at_ms: float, name: str, thread: str,
     values: Mapping[str, object] | None = None,
 ) -> Line:  # fmt: skip
-    template = grammar.template(name)
-    logger = template.loggers[0]
-    if name in ("starting", "started", "shutting_down", "shut_down"):
-        logger = next(one for one in template.loggers if one.endswith("Service"))
-    elif name in ("events_closing", "events_closed"):
-        logger = next(one for one in template.loggers if one.endswith("Processor"))
-    body = f"[GroupCoordinator id={broker}] {template.printed(values or {})}"
-    return broker, at_ms, f"{thread} INFO {body} ({logger})"
+    return broker, at_ms, wording.broker_line(broker, name, thread, values)

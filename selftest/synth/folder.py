@@ -82,7 +82,7 @@ def make(spec: Spec, folder: Path, progress: Callable[[str], None]) -> Made:
     folder.mkdir(parents=True)
     with tempfile.TemporaryDirectory(prefix=".synth-", dir=folder) as scratch:
         files = LogFiles(Path(scratch))
-        for line in cluster.lines(spec.wording.grammar, spec.end_ms):
+        for line in cluster.lines(spec.wording, spec.end_ms):
             files.add(*line)
         for number in range(spec.groups):
             if number and number % 10_000 == 0:

@@ -19,9 +19,9 @@ from reference_coordinator.classic.effects import Effect, Response
 from reference_coordinator.classic.events import Event, Loaded, LoadStarted
 from reference_coordinator.classic.state import Group, Service
 from reference_coordinator.driving.client import ENDED, IN, Client
+from reference_coordinator.driving.logged_driver import LoggedDriver
 from reference_coordinator.driving.simulation import Exchange, Process, Simulation
 from reference_coordinator.protocol import Observed
-from selftest.logged_driver import LoggedDriver
 from selftest.synth.cluster import PARTITIONS, Line, coordinator_of, loads_ms
 from selftest.synth.printing import Served, Software, answered
 from selftest.timing import FORMATION_MS, LINE_US, READY_MS, RETRY_MS

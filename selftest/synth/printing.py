@@ -1,10 +1,9 @@
 """How a synthesized group's requests read in `group.log`."""
 
 import random
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from kafka_protocol.apis import ApiKey
-from kafka_protocol.request_log import LOGGER, printed
+from kafka_protocol import request_log
 from reference_coordinator.classic.effects import Response
 from reference_coordinator.driving.bodies import response_body
 from reference_coordinator.driving.simulation import Exchange
@@ -83,33 +82,18 @@ def answered(
     took, client = served.took, served.software
     remote = max(0, int((at_ms - served.handed_ms) * 1_000))
     total = took.queue + took.local + remote + took.response_queue + took.send
-    content: dict[str, Any] = {
-        "isForwarded": False,
-        "requestHeader": {
-            "requestApiKey": int(ApiKey[exchange.api]),
-            "requestApiVersion": exchange.api_version,
-            "correlationId": exchange.serial,
-            "clientId": exchange.client_id,
-            "requestApiKeyName": exchange.api,
-        },
-        "request": exchange.request,
-        "response": response_body(response, exchange),
-        "connection": served.connection,
-        "totalTimeMs": (total + more_us) / 1_000,
-        "requestQueueTimeMs": took.queue / 1_000,
-        "localTimeMs": took.local / 1_000,
-        "remoteTimeMs": remote / 1_000,
-        "throttleTimeMs": 0,
-        "responseQueueTimeMs": took.response_queue / 1_000,
-        "sendTimeMs": took.send / 1_000,
-        "securityProtocol": "PLAINTEXT",
-        "principal": "User:ANONYMOUS",
-        "listener": "PLAINTEXT",
-        "clientInformation": {"softwareName": client.name, "softwareVersion": client.version},
-    }
+    parts_us = (took.queue, took.local, remote, took.response_queue, took.send)
+    content = request_log.completed(
+        request_log.header(exchange.api, exchange.api_version, exchange.serial, exchange.client_id),
+        exchange.request,
+        response_body(response, exchange),
+        served.connection,
+        (total + more_us) / 1_000,
+        [us / 1_000 for us in parts_us],
+    ) | request_log.sender(client.name, client.version)
     thread = (
         f"data-plane-kafka-network-thread-{served.broker}-PLAINTEXT-PLAINTEXT"
         f"-{served.network_thread}"
     )
     written_ms = served.read_ms + (total + more_us + 8) / 1_000
-    return written_ms, f"{thread} DEBUG {printed(content)} ({LOGGER})"
+    return written_ms, f"{thread} DEBUG {request_log.printed(content)} ({request_log.LOGGER})"

@@ -9,7 +9,7 @@ from typing import Any
 from kafka_protocol.coordinator_lines import grammar_of
 from reference_coordinator.classic.profiles import Profile, Settings
 from reference_coordinator.driving.client import IN
-from selftest.mutants.wordings import Wording
+from reference_coordinator.driving.wording import Wording
 from selftest.synth.cluster import Line
 from selftest.synth.group import Fault, GroupSimulation, MemberProcess
 from selftest.synth.printing import LIBRDKAFKA, UNNAMED, Delays, delays

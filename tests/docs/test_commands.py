@@ -40,6 +40,7 @@ RUN_BY = {
     "groupquake doctor": "tests/groupquake/commands/test_doctor.py",
     "groupquake group remove-members": "tests/groupquake/commands/test_group.py",
     "groupquake oracle replay": "tests/groupquake/commands/test_oracle.py",
+    "groupquake oracle serve": "tests/groupquake/test_oracle_cluster.py",
     "groupquake clients list": "tests/groupquake/test_trial.py",
     "groupquake clients build": "tests/groupquake/test_trial_run.py",
     "groupquake trial": "tests/groupquake/test_trial_run.py",

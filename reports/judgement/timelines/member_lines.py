@@ -13,7 +13,7 @@ from operator import eq
 from typing import Any
 
 from kafka_protocol.append_errors import AppendError, append_error
-from kafka_protocol.coordinator_lines import Grammar
+from kafka_protocol.coordinator_lines import OPERATIONS, Grammar
 from reference_coordinator.classic.state import State
 from reference_coordinator.replay import ExpectedLine, Outage, Says, Stall
 from reference_coordinator.replay.failed_writes import TIMED_OUT
@@ -28,14 +28,6 @@ NOT_GIVEN = ("", "null", "None", "Some(null)", "not provided")
 HOST = re.compile(", clientHost=[^,]*,")
 ELEMENTS = re.compile(r"^\w*[\[(]|[\])]$")
 """What Java and Scala write around the elements of a set."""
-OPERATIONS = {
-    "JOIN_GROUP": ("join-group",),
-    "SYNC_GROUP": ("sync-group",),
-    "HEARTBEAT": ("heartbeat",),
-    "LEAVE_GROUP": ("leave-group",),
-    # Scala until 2.6 and later; Java calls every commit so
-    "OFFSET_COMMIT": ("commit-offsets", "offset-commit", "txn-offset-commit"),
-}  # what lines call the APIs; seen on 2.6.0, 3.9.1 and 4.3.0
 
 
 def _given(due: str, observed: str) -> bool:

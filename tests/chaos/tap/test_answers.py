@@ -9,8 +9,8 @@ from kio.schema.errors import ErrorCode
 from kio.serial import entity_writer
 
 from chaos.tap.answers import DECODED, Address, is_rewritten, rewritten
-from chaos.tap.messages import KEYS, BodyError, known_versions, response_of
 from kafka_protocol.errors import Error
+from kafka_protocol.frames import KEYS, BodyError, known_versions, response_of
 from kafka_protocol.kio_bodies import to_body, to_entity
 
 HERE = Address("127.0.0.1", 50_000)

@@ -8,17 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chaos.tap.exchange import Exchange
 from chaos.tap.lane import Lane
-from chaos.tap.messages import (
-    Exchange,
-    FrameBuffer,
-    FrameError,
-    Head,
-    correlation_id_of,
-    head_of,
-)
 from chaos.tap.rules import Rule, RuleTable
 from kafka_protocol.apis import ApiKey
+from kafka_protocol.frames import FrameBuffer, FrameError, Head, correlation_id_of, head_of
 
 
 def framed(payload: bytes) -> bytes:

@@ -1,6 +1,6 @@
-"""What a coordinator prints in a synthesized log."""
+"""How a coordinator words its lines, from the templates that parse them."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -25,6 +25,16 @@ THREADS = {
 }
 DEBUG_LINES = ("join_incomplete", "member_loaded", "unsynced_removed")
 """Templates of lines at level DEBUG."""
+SERVICE_LINES = {
+    **dict.fromkeys(("starting", "started", "shutting_down", "shut_down"), "Service"),
+    **dict.fromkeys(("events_closing", "events_closed"), "Processor"),
+}
+"""Templates of lines about no group that others of the loggers write than the runtime."""
+SHUTDOWN = {"shutting_down": 0.0, "runtime_closing": 0.1, "events_closing": 1.0,
+            "events_closed": 2.1, "runtime_closed": 3.0, "shut_down": 3.6}  # fmt: skip
+"""The lines of a broker that shuts down, and when it writes them, in ms."""
+LOADED = "0ms was spent in the scheduler. Loaded 0 records which total to 0 bytes."
+"""How the line ends of a load, whatever the records: nothing is read of it."""
 OTHER_LOGGER = {"fenced": -2}
 """Templates whose lines another of their loggers writes than the first, by its place."""
 
@@ -50,6 +60,16 @@ class Wording:
         level = "DEBUG" if name in DEBUG_LINES else "INFO"
         body = self.grammar.printed(name, broker, filled)
         return f"{THREADS[self.grammar.coordinator]}-{thread} {level} {body} ({logger})"
+
+    def broker_line(
+        self, broker: str, name: str, thread: str, values: Mapping[str, object] | None = None
+    ) -> str:
+        """Print a line of the Java coordinator about no group, by a thread of that name."""
+        template = self.grammar.template(name)
+        kind = SERVICE_LINES.get(name, "CoordinatorRuntime")
+        logger = next(one for one in template.loggers if one.endswith(kind))
+        body = f"[GroupCoordinator id={broker}] {template.printed(values or {})}"
+        return f"{thread} INFO {body} ({logger})"
 
     def about(self, due: DueLine) -> dict[str, str]:
         """Return the values of the fields of a line."""

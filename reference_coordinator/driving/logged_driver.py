@@ -1,5 +1,6 @@
 """A driver whose coordinator writes lines about its group, as brokers do."""
 
+from kafka_protocol.coordinator_lines import OPERATIONS
 from kafka_protocol.errors import Error
 from reference_coordinator.classic.effects import (
     Answer,
@@ -12,10 +13,9 @@ from reference_coordinator.classic.effects import (
 from reference_coordinator.classic.events import Event, TimerFired
 from reference_coordinator.classic.state import Group, State
 from reference_coordinator.driving.driver import Driver
+from reference_coordinator.driving.wording import Wording
 from reference_coordinator.protocol import Observed
 from reference_coordinator.replay.expected_lines import DueLine, expected_lines
-from reports.judgement.timelines.member_lines import OPERATIONS
-from selftest.mutants.wordings import Wording
 
 OF_STATES = {
     State.PREPARING_REBALANCE: "preparing",

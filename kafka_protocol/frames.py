@@ -1,4 +1,4 @@
-"""Messages of the Kafka protocol: frames, the requests and responses in them, and their exchange.
+"""Frames of the Kafka protocol, and the requests and responses in them.
 
 A frame is a length of four bytes, then a request or a response. A request begins with its API,
 version, correlation id and client id (request header v1; v2 has the same beginning, KIP-482), a
@@ -7,9 +7,7 @@ response with the correlation id of its request. kio reads and writes bodies.
 
 import io
 import struct
-import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -151,35 +149,3 @@ def response_frame(header: Any, body: Any) -> bytes:
     entity_writer(type(header))(buffer, header)
     entity_writer(type(body))(buffer, body)
     return _INT.pack(buffer.tell()) + buffer.getvalue()
-
-
-@dataclass(slots=True, eq=False)
-class Exchange:
-    """A request of a connection to a broker, and what has become of it and its answer so far.
-
-    Times are of the monotonic clock. `request` is its frame where that is evidence, else None.
-    `instances` are the instance ids that the connection's JoinGroups named. `decided` says which
-    rules hit it. A `copy` is the second of a request that a rule doubled: no client gets its
-    answer. It `waited` if a rule held it up, or what was before it on the connection.
-    """
-
-    head: Head
-    broker: int
-    instances: frozenset[str]
-    request: bytes | None = None
-    received_ns: int = field(default_factory=time.monotonic_ns)
-    forwarded_ns: int | None = None
-    answered_ns: int | None = None
-    decided: dict[str, bool] = field(default_factory=dict)
-    copy: bool = False
-    waited: bool = False
-
-    @property
-    def rules(self) -> list[str]:
-        """The ids of the rules that hit it."""
-        return [rule for rule, hit in self.decided.items() if hit]
-
-    @property
-    def api(self) -> str:
-        """The API's name."""
-        return NAMES.get(self.head.api_key, str(self.head.api_key))

@@ -1,0 +1,59 @@
+"""What a served broker answers, by API: the handler of each, and its versions."""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from kafka_protocol.apis import GROUP_APIS
+from kafka_protocol.frames import KEYS, known_versions
+from reference_coordinator.server import group_apis, topic_apis
+
+if TYPE_CHECKING:
+    from reference_coordinator.server.broker import Broker
+    from reference_coordinator.server.connection import Request
+
+Json = dict[str, Any]
+Handler = Callable[["Broker", "Request"], Json | None]
+"""Returns the body of the response, or None if that comes later."""
+
+
+def api_versions(_broker: object = None, _request: object = None) -> Json:
+    """Answer ApiVersions."""
+    offered = [
+        {"apiKey": KEYS[api], "minVersion": versions.start, "maxVersion": versions.stop - 1}
+        for api, versions in VERSIONS.items()
+    ]
+    return {"errorCode": 0, "apiKeys": offered}
+
+
+HANDLERS: Mapping[str, Handler] = {
+    "API_VERSIONS": api_versions,
+    "METADATA": topic_apis.metadata,
+    "FIND_COORDINATOR": topic_apis.find_coordinator,
+    "DESCRIBE_CLUSTER": topic_apis.describe_cluster,
+    "DESCRIBE_QUORUM": topic_apis.describe_quorum,
+    "CREATE_TOPICS": topic_apis.create_topics,
+    "CREATE_PARTITIONS": topic_apis.create_partitions,
+    "DELETE_TOPICS": topic_apis.delete_topics,
+    "ALTER_PARTITION_REASSIGNMENTS": topic_apis.reassign,
+    "ELECT_LEADERS": topic_apis.elect_leaders,
+    "PRODUCE": topic_apis.produce,
+    "LIST_OFFSETS": topic_apis.list_offsets,
+    "FETCH": topic_apis.fetch,
+    **dict.fromkeys(GROUP_APIS, group_apis.of_member),
+    "DESCRIBE_GROUPS": group_apis.describe,
+    "LIST_GROUPS": group_apis.list_groups,
+    "OFFSET_FETCH": group_apis.fetch_offsets,
+}
+_NEWEST = {
+    "METADATA": 8, "CREATE_TOPICS": 6, "DELETE_TOPICS": 5, "PRODUCE": 12, "FETCH": 12,
+    "OFFSET_COMMIT": 9, "OFFSET_FETCH": 7, "FIND_COORDINATOR": 3,
+}  # fmt: skip
+"""The last version before topics have ids (KIP-516, KIP-848), and requests name several groups
+(KIP-699, KIP-709). librdkafka 2.16 garbles a flexible Metadata request for all topics, which kio
+does not read; its last version before is 8."""
+VERSIONS: Mapping[str, range] = {
+    api: range(known.start, min(known.stop, _NEWEST.get(api, known.stop) + 1))
+    for api in HANDLERS
+    for known in [known_versions(KEYS[api])]
+}
+"""The versions of each API: all others are those of kio, which has every one of Kafka 4."""

@@ -1,0 +1,133 @@
+"""Runs on the served oracle: clients of four kinds, and what it refuses before anything starts."""
+
+import signal
+import subprocess
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import yaml
+
+from chaos.clusters.ports import free_ports
+from kafka_protocol.coordinator_lines import JAVA
+from kafka_protocol.errors import Error
+from loadtest.wire import Connection, negotiate
+from reports.judgement.recording import Recording
+from selftest.mutants.judging import fails
+from tests.groupquake.conftest import Command, arguments
+
+KINDS = ("librdkafka", "kafka-python", "aiokafka", "java")
+FENCED = {
+    **{kind: {Error.FENCED_INSTANCE_ID} for kind in KINDS},
+    # aiokafka 0.14 names no instance id when it beats and commits: it is unknown then
+    "aiokafka": {Error.FENCED_INSTANCE_ID, Error.UNKNOWN_MEMBER_ID},
+}
+TIMINGS = {
+    "session_timeout": "30s", "heartbeat_interval": "500ms", "max_poll_interval": "60s",
+    "commit_interval": "500ms",
+}  # fmt: skip
+
+
+def written(folder: Path) -> Path:
+    """Write an experiment: of each kind a group of two static members and a dynamic one."""
+    groups = [
+        {
+            "name": kind, "topics": ["orders"], **TIMINGS,
+            "members": [
+                {"kind": "static", "count": 2, "instance_id": f"{kind}-{{n}}", "client": kind},
+                {"kind": "dynamic", "count": 1, "client": kind},
+            ],
+        }
+        for kind in KINDS
+    ]  # fmt: skip
+    twice = [f"{kind}-0" for kind in KINDS]
+    leaving = [f"{kind}-dynamic-0" for kind in KINDS]
+    content = {
+        "name": "four-kinds",
+        "description": "A duplicate of a static member of each kind, and a dynamic one restarts.",
+        "cluster": {"config": {"group.initial.rebalance.delay.ms": 1000}},
+        "workload": {
+            "topics": [{"name": "orders", "partitions": 6, "replication_factor": 3}],
+            "producers": [{"topic": "orders", "rate": 50}],
+            "groups": groups,
+        },
+        "steady_state": {"within": "240s"},
+        "faults": [
+            {"fault": "member.duplicate-instance", "target": {"names": twice}, "at": "1s",
+             "lasts": "12s"},
+            {"fault": "member.restart", "target": {"names": leaving}, "at": "16s",
+             "down_for": "3s"},
+        ],
+        "phases": {"impact": "30s", "recovery": "3s"},
+        "expect": [],
+    }  # fmt: skip
+    file = folder / "four-kinds.yaml"
+    file.write_text(yaml.safe_dump(content))
+    return file
+
+
+@pytest.mark.cluster
+def test_clients_of_four_kinds_join_commit_are_fenced_and_leave(process: Command, tmp_path: Path):
+    words = f"run {written(tmp_path)} --cluster=oracle --seed=1 --no-report --runs={tmp_path}"
+    done = process(*words.split(), timeout_s=600)
+    assert done.code == 0, done.err
+    (run,) = tmp_path.glob("2*-four-kinds-*")
+    recording = Recording(run)
+    for kind in KINDS:
+        assert not fails(recording, kind)
+        of_group = [line.request for line in recording.lines if line.group == kind and line.request]
+        seen = {
+            (one["requestHeader"]["requestApiKeyName"], one["response"].get("errorCode", 0))
+            for one in of_group
+        }
+        assert {("JOIN_GROUP", 0), ("SYNC_GROUP", 0), ("HEARTBEAT", 0), ("LEAVE_GROUP", 0)} <= seen
+        commits = [one for one in of_group if one["request"].get("topics")]
+        stored = [part["errorCode"] for one in commits for topic in one["response"]["topics"]
+                  for part in topic["partitions"]]  # fmt: skip
+        assert 0 in stored, f"{kind} commits nothing"
+        answered = {error for _, error in seen} | set(stored)
+        assert FENCED[kind] & answered, f"{kind} is not fenced"
+
+
+def test_it_is_served_until_it_is_interrupted(tmp_path: Path):
+    (port,) = free_ports(1)
+    words = f"oracle serve --port={port} --brokers=1 --log={tmp_path}"
+    command = arguments(*words.split())
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as serving:
+        try:
+            assert serving.stderr is not None
+            assert f"4.3 is served at 127.0.0.1:{port}" in serving.stderr.readline()
+            with closing(Connection("127.0.0.1", port, "c")) as client:
+                assert "JOIN_GROUP" in negotiate(client)
+            serving.send_signal(signal.SIGINT)
+            assert serving.wait(60) == 0
+        finally:
+            serving.kill()
+    *_, last = (tmp_path / "1" / "group.log").read_text().splitlines()
+    assert last.endswith(JAVA.last_line_end)
+
+
+REFUSED = {
+    "broker.partition needs": ("partitioned-coordinator",),
+    "no profile '3.9.1-scala' is served": ("demo", "--kafka=3.9.1"),
+    "no profile '9.9' is served": ("demo", "--profile=9.9"),
+    "--kafka-home is for --cluster process": ("demo", "--kafka-home=."),
+}
+
+
+@pytest.mark.parametrize("why", REFUSED)
+def test_what_it_lacks_is_refused_before_anything_starts(
+    groupquake: Command, tmp_path: Path, why: str
+):
+    done = groupquake("run", *REFUSED[why], "--cluster=oracle", f"--runs={tmp_path / 'runs'}")
+    assert done.code == 64
+    *_, last = done.err.strip().splitlines()
+    assert last.startswith(f"Error: {why}")
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("profile", ["9.9", "3.9-scala", "kip-345-2.4"])
+def test_a_profile_that_is_not_served_is_refused(groupquake: Command, profile: str):
+    done = groupquake("oracle", "serve", f"--profile={profile}")
+    assert done.code == 64
+    assert done.err.strip().splitlines()[-1].startswith("Error: --profile: no profile")
