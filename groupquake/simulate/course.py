@@ -10,6 +10,7 @@ from functools import partial
 from operator import attrgetter
 from typing import Any
 
+from chaos.clusters.releases import release_of
 from chaos.errors import ChaosError
 from chaos.fault_runner import held_by
 from chaos.plan import Plan, Step
@@ -23,7 +24,16 @@ from groupquake.simulate.context import (
 )
 from groupquake.simulate.group import SimulatedGroup
 from groupquake.simulate.tally import Tally
-from groupquake.simulate.timing import BACK_MS, COMES_MS, ENDS_MS, LATE_MS, LOOKS_MS, SEEN_MS
+from groupquake.simulate.timing import (
+    BACK_MS,
+    COMES_MS,
+    ENDS_MS,
+    ENDS_WITH_ZOOKEEPER_MS,
+    FOUND_MS,
+    LATE_MS,
+    LOOKS_MS,
+    SEEN_MS,
+)
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.state import STABLE
 from reference_coordinator.driving.client import IN
@@ -38,7 +48,7 @@ Work = Iterator[float]
 
 
 class Course:
-    """One course of events; `notes` says what of it is not foreseen, and why."""
+    """One course of events."""
 
     def __init__(
         self, experiment: Experiment, plan: Plan, profile: Profile, chance: Chance
@@ -62,7 +72,8 @@ class Course:
         self.context = SimulatedContext(
             experiment, self.members, self.brokers, view, self.groups
         )
-        self.notes: list[str] = []
+        self.not_foreseen: dict[Fault, str] = {}
+        """The faults of which virtual time does not have all, and why."""
         self._held: set[str] = set()
         self._running = 0
 
@@ -86,6 +97,7 @@ class Course:
         phases = self.experiment.phases
         self._enter("formation")
         self.brokers.start()
+        yield FOUND_MS
         for group in self.groups.values():
             *others, last = group.specs
             for name in others:
@@ -93,8 +105,7 @@ class Course:
             late_ms = self.chance.between(LATE_MS) if others else 0.0
             group.start(last, self.chance.between(COMES_MS) + late_ms)
         yield from self._until(self._is_steady, self.experiment.steady_state.within_ms)
-        if not self._is_steady():
-            self.notes.append("the steady state is not met in time")
+        if not self._is_steady():  # a run ends here
             self.agenda.end()
             return
         yield self.chance.between(SEEN_MS)
@@ -113,7 +124,8 @@ class Course:
         self._enter("teardown")
         for group in self.groups.values():
             group.close()
-        yield self.chance.between(ENDS_MS)
+        keeper = release_of(self.experiment.cluster.version).zookeeper
+        yield self.chance.between(ENDS_WITH_ZOOKEEPER_MS if keeper else ENDS_MS)
         self.agenda.end()
 
     def _enter(self, phase: Phase) -> None:
@@ -142,7 +154,7 @@ class Course:
             try:
                 yield from self._fire(step)
             except (NotForeseenError, ChaosError) as error:
-                self.notes.append(f"{step.id} {step.fault}: {error}")
+                self.not_foreseen[step.what] = str(error)
         self._running -= 1
 
     def _fire(self, step: Step) -> Work:
@@ -185,7 +197,7 @@ class Course:
             yield fault.lasting_ms
             fault.heal()
         except (NotForeseenError, ChaosError) as error:
-            self.notes.append(f"{fault.fault} {fault.hit.target}: {error}")
+            self.not_foreseen[fault] = str(error)
             return
         yield from self._until(partial(self._is_back, fault), BACK_MS)
 

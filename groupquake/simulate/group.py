@@ -99,6 +99,7 @@ class SimulatedGroup(GroupOfMembers[SimulatedMember]):
         """Counts its coordinators: what was sent to an earlier one is lost."""
         self.owners: Counter[TopicPartition] = Counter()
         self.looked_ms = 0.0
+        self.is_closing = False
 
     @property
     def is_eager(self) -> bool:
@@ -187,7 +188,8 @@ class SimulatedGroup(GroupOfMembers[SimulatedMember]):
             hear()
 
     def close(self) -> None:
-        """Close all members, as a load does in the end."""
+        """Close all members, as a load does in the end; none joins again meanwhile."""
+        self.is_closing = True
         for name in list(self.called):
             self.agenda.after(self.chance.between(CLOSES_MS), partial(self.stop, name))
 
@@ -236,6 +238,8 @@ class SimulatedGroup(GroupOfMembers[SimulatedMember]):
         if not api:
             self._gives_up(process)
         if not api or self.group.service is not ACTIVE:
+            return
+        if self.is_closing and api != "LEAVE_GROUP":
             return
         more: dict[str, Any] = {"protocolName": self.of.assignor}
         if api == "JOIN_GROUP":
@@ -392,14 +396,18 @@ class SimulatedGroup(GroupOfMembers[SimulatedMember]):
                 self.own(process, ())
 
     def notice(self) -> None:
-        """Let a leader notice that its topics have other partitions, once its metadata is old."""
-        age_ms = self.of.metadata_max_age_ms
-        self.agenda.after(self.chance.between((0.0, age_ms)), self._look_at_topics)
+        """Let members notice that their topics have other partitions, once their metadata is old.
 
-    def _look_at_topics(self) -> None:
+        A follower of librdkafka joins again as well, which makes no rebalance.
+        """
         for process in self.processes:
-            if process.listed and not process.is_silent and process.counts != self.counts:
-                self.rejoin(process)
+            age_ms = self.chance.between((0.0, self.of.metadata_max_age_ms))
+            self.agenda.after(age_ms, partial(self._look_at_topics, process))
+
+    def _look_at_topics(self, process: SimulatedMember) -> None:
+        watches = process.listed or process.versions is LIBRDKAFKA
+        if process in self.processes and watches and process.counts != self.counts:
+            self.rejoin(process)
 
     def own(self, process: SimulatedMember, partitions: Sequence[TopicPartition]) -> None:
         """Let a process own other partitions, and add up for how long some had no owner."""

@@ -49,9 +49,12 @@ SESSION_MS = 9_000
 
 SEEN_MS: Span = (200.0, 4_000.0)
 """From the steady state until it is seen, and the first phase begins."""
-ENDS_MS: Span = (900.0, 18_000.0)
-"""From the closing of the members until the last broker has ended: 1 to 5 s of most runs, 18 s
-where a broker of 2.8 waits for its controller. Sessions may end meanwhile."""
+FOUND_MS = 1_000.0
+"""From the start of the brokers until members come: every group has been loaded by then."""
+ENDS_MS: Span = (900.0, 5_000.0)
+"""From the closing of the members until the last broker has ended. Sessions may end meanwhile."""
+ENDS_WITH_ZOOKEEPER_MS: Span = (4_000.0, 20_000.0)
+"""The same with ZooKeeper, whose brokers of 2.x await their controller as they shut down."""
 LOOKS_MS = 50.0
 """How often the simulated plan looks whether something that it waits for is there."""
 BACK_MS = 60_000.0
