@@ -22,7 +22,7 @@ from groupquake.simulate.context import (
     SimulatedMembers,
     SimulatedTopics,
 )
-from groupquake.simulate.group import SimulatedGroup
+from groupquake.simulate.group import SimulatedGroup, SimulatedMember
 from groupquake.simulate.tally import Tally
 from groupquake.simulate.timing import (
     BACK_MS,
@@ -36,7 +36,7 @@ from groupquake.simulate.timing import (
 )
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.state import STABLE
-from reference_coordinator.driving.client import IN
+from reference_coordinator.driving.client import ENDED, IN
 from reference_coordinator.driving.driver import Agenda
 from scenarios import Experiment
 from scenarios.faults import Fault
@@ -69,9 +69,7 @@ class Course:
         self.brokers = SimulatedBrokers(experiment, self.groups, self.agenda, chance)
         self.members = SimulatedMembers(experiment, self.groups)
         view = SimulatedTopics(counts, self.groups, self.brokers)
-        self.context = SimulatedContext(
-            experiment, self.members, self.brokers, view, self.groups
-        )
+        self.context = SimulatedContext(experiment, self.members, self.brokers, view, self.groups)
         self.not_foreseen: dict[Fault, str] = {}
         """The faults of which virtual time does not have all, and why."""
         self._held: set[str] = set()
@@ -184,6 +182,7 @@ class Course:
 
         for fault in faults:
             self._spawn(carry_out(fault))
+        yield step.what.lasting_ms
         while under_way:
             yield LOOKS_MS
 
@@ -199,17 +198,13 @@ class Course:
         except (NotForeseenError, ChaosError) as error:
             self.not_foreseen[fault] = str(error)
             return
-        yield from self._until(partial(self._is_back, fault), BACK_MS)
-
-    def _is_back(self, fault: Fault) -> bool:
-        """Whether what a fault held works again."""
         if fault.hits == "broker":
-            return fault.hit.details["broker"] in self.brokers.up
-        return all(
-            (process := self.members.of(name).called.get(name)) is None
-            or process.client.phase is IN
-            for name in held_by(fault)
-        )
+            broker = fault.hit.details["broker"]
+            yield from self._until(lambda: broker in self.brokers.up, BACK_MS)
+            return
+        for name in held_by(fault):
+            if process := self.members.of(name).called.get(name):
+                yield from self._until(partial(_is_in, process), BACK_MS)
 
     def _meets(self, when: When) -> bool:
         group = self.groups.get(when.group)
@@ -218,3 +213,8 @@ class Course:
         if when.state is not None:
             return str(group.group.state) == when.state
         return len(group.group.members) == when.members
+
+
+def _is_in(process: SimulatedMember) -> bool:
+    """Whether a process has its assignment, or was refused for good."""
+    return process.client.phase in (IN, ENDED)

@@ -13,13 +13,16 @@ from groupquake.simulate.chance import Chance
 from groupquake.simulate.course import Course
 from groupquake.simulate.tally import Tally
 from reference_coordinator.classic.profiles import Profile, Settings
-from scenarios import Experiment
+from reference_coordinator.classic.releases import PROFILE_NAMES, profile_for, profile_named
+from scenarios import Experiment, ScenarioError
 from scenarios.durations import format_ms
 from scenarios.faults import Fault
 from scenarios.model import Expectation, Phase
 
 COURSES = 8
 """How many courses are drawn beside the two extreme ones."""
+QUICK_MEMBERS = 500
+"""With more members than this `plan` and `validate` foresee nothing: they answer at once."""
 MANY_MEMBERS = 2_000
 """With more members than this one course is drawn: they even out."""
 PHASES: tuple[Phase, ...] = get_args(Phase)
@@ -68,7 +71,9 @@ class GroupForecast:
 
     def reasons(self, phase: Phase) -> list[str]:
         """Return the reasons for which it rebalances in a phase, in any course."""
-        return sorted({why for one in self.tallies for when, why in one.rebalances if when == phase})
+        return sorted(
+            {why for one in self.tallies for when, why in one.rebalances if when == phase}
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Return what JSON can hold; an interval as two numbers, the second may be null."""
@@ -175,7 +180,11 @@ def groups_hit(fault: Fault, experiment: Experiment) -> set[str]:
 
 def forecast(experiment: Experiment, plan: Plan, profile: Profile) -> Forecast:
     """Foresee an experiment with a plan, under the rules of a release."""
-    rules = profile.with_settings(Settings.from_properties(dict(experiment.cluster.config)))
+    try:
+        settings = Settings.from_properties(dict(experiment.cluster.config))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ScenarioError(f"cluster.config: {error}") from error
+    rules = profile.with_settings(settings)
     drawn = COURSES if len(experiment.members()) <= MANY_MEMBERS else 1
     shares = (0.0, 1.0, *(None for _ in range(drawn)))
     notes: dict[str, None] = {}
@@ -201,3 +210,44 @@ def forecast(experiment: Experiment, plan: Plan, profile: Profile) -> Forecast:
         for name, of in tallies.items()
     }
     return Forecast(experiment, groups, len(shares), tuple(notes))
+
+
+def warnings(experiment: Experiment, plan: Plan) -> list[str]:
+    """Return a line for what cannot come out as the file has it, as far as that shows quickly.
+
+    Nothing is said of a file that expects its brokers to fail.
+    """
+    found = [
+        f"faults: {fault.fault}: every {format_ms(fault.every_ms)}, but it lasts"
+        f" {format_ms(fault.lasting_ms)}: each waits for the one before"
+        for fault in experiment.faults
+        if fault.every_ms is not None and fault.every_ms < fault.lasting_ms
+    ]
+    expected = experiment.expected_verdict
+    fails = expected is not None and expected.verdict == "fail"
+    is_quick = len(experiment.members()) <= QUICK_MEMBERS
+    is_known = profile_for(experiment.cluster.version, experiment.coordinator) is not None
+    is_ours = experiment.cluster.kind is None
+    if experiment.bounds and is_ours and is_quick and is_known and not fails:
+        found += foresee(experiment, plan).impossible()
+    return found
+
+
+def foresee(experiment: Experiment, plan: Plan, rules: str | None = None) -> Forecast:
+    """Foresee an experiment by the rules of its release, or by those of a name.
+
+    Raises ScenarioError for a name without rules, and for a cluster that exists elsewhere.
+    """
+    cluster = experiment.cluster
+    if cluster.kind is not None:
+        raise ScenarioError(
+            f"{experiment.name} is for an external cluster, which is not known before it is used;"
+            " leave cluster.kind out to foresee it on brokers of groupquake's"
+        )
+    profile = (
+        profile_named(rules) if rules else profile_for(cluster.version, experiment.coordinator)
+    )
+    if profile is None:
+        what = f"--profile {rules}" if rules else f"Kafka {cluster.version}"
+        raise ScenarioError(f"{what}: no such rules; choose from {', '.join(PROFILE_NAMES)}")
+    return forecast(experiment, plan, profile)

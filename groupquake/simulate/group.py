@@ -67,7 +67,7 @@ class SimulatedMember(MemberProcess):
     """A time of its heartbeats' grid."""
     owned: tuple[TopicPartition, ...] = ()
     listed: frozenset[tuple[str, str | None, str]] = frozenset()
-    """The members that its last JoinGroup was told: id, instance id, metadata; none if it follows."""
+    """The members that its last JoinGroup was told (id, instance id, metadata), if it leads."""
     counts: Mapping[str, int] = field(default_factory=dict)
     """The partitions by topic that it assigned, if it leads."""
     is_silent: bool = False
@@ -172,7 +172,9 @@ class SimulatedGroup(GroupOfMembers[SimulatedMember]):
     def stop_polling(self, name: str) -> None:
         """Let the application of a member poll no more: it gives up after its max.poll.interval."""
         if process := self.called.get(name):
-            self.plan(process, "", self.of.max_poll_interval_ms + self.chance.between(NOTICES_POLL_MS))
+            self.plan(
+                process, "", self.of.max_poll_interval_ms + self.chance.between(NOTICES_POLL_MS)
+            )
 
     def resume(self, name: str) -> None:
         """Let a member go on that was frozen or did not poll."""
@@ -412,8 +414,12 @@ class SimulatedGroup(GroupOfMembers[SimulatedMember]):
     def own(self, process: SimulatedMember, partitions: Sequence[TopicPartition]) -> None:
         """Let a process own other partitions, and add up for how long some had no owner."""
         self.look()
-        self.owners.subtract(process.owned)
-        self.owners += Counter(partitions)  # which drops those without an owner
+        for one in process.owned:
+            self.owners[one] -= 1
+            if not self.owners[one]:
+                del self.owners[one]
+        for one in partitions:
+            self.owners[one] += 1
         process.owned = tuple(partitions)
 
     def look(self) -> None:
