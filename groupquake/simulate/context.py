@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 from chaos.errors import TargetError
-from chaos.fault_context import brokers, resolve
 from chaos.members import Order
+from chaos.targets import brokers, resolve
 from groupquake.simulate.brokers import SimulatedBrokers
 from groupquake.simulate.group import SimulatedGroup
 from scenarios import Experiment

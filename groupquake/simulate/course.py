@@ -12,7 +12,6 @@ from typing import Any
 
 from chaos.clusters.releases import release_of
 from chaos.errors import ChaosError
-from chaos.fault_runner import held_by
 from chaos.plan import Plan, Step
 from groupquake.simulate.brokers import SimulatedBrokers
 from groupquake.simulate.chance import Chance
@@ -165,7 +164,7 @@ class Course:
                 raise NotForeseenError(f"{when} is not met in {when.within_ms} ms")
         while True:
             faults = step.what.aimed(self.context)  # type: ignore[arg-type]
-            held = {one for fault in faults for one in held_by(fault)}
+            held = {one for fault in faults for one in fault.held}
             if not self._held & held:
                 break
             yield LOOKS_MS
@@ -177,7 +176,7 @@ class Course:
             try:
                 yield from self._carry_out(fault)
             finally:
-                self._held.difference_update(held_by(fault))
+                self._held.difference_update(fault.held)
                 under_way -= 1
 
         for fault in faults:
@@ -202,7 +201,7 @@ class Course:
             broker = fault.hit.details["broker"]
             yield from self._until(lambda: broker in self.brokers.up, BACK_MS)
             return
-        for name in held_by(fault):
+        for name in fault.held:
             if process := self.members.of(name).called.get(name):
                 yield from self._until(partial(_is_in, process), BACK_MS)
 

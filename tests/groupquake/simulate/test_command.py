@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-import yaml
 
+from tests.groupquake.conftest import Command
 from tests.groupquake.simulate.test_forecast import bounce, expecting
 
 WRONG = "but 6 are due: each member is away 10s, its session ends after 6s"
@@ -19,15 +19,17 @@ def wrong(tmp_path: Path) -> str:
     return str(file)
 
 
-def test_simulate_shows_a_table(groupquake, wrong: str) -> None:
+def test_simulate_shows_a_table(groupquake: Command, wrong: str) -> None:
     """Rebalances by group, phase and reason; what cannot come out."""
     done = groupquake("simulate", wrong)
     assert done.code == 0
-    assert ["shop", "impact", "session_expired", "3"] in [line.split() for line in done.out.splitlines()]
+    assert ["shop", "impact", "session_expired", "3"] in [
+        line.split() for line in done.out.splitlines()
+    ]
     assert WRONG in done.out
 
 
-def test_simulate_as_json(groupquake, wrong: str) -> None:
+def test_simulate_as_json(groupquake: Command, wrong: str) -> None:
     """Intervals are pairs."""
     told = json.loads(groupquake("simulate", wrong, "--json", "--seed", "3").out)
     assert told["groups"]["shop"]["rebalances"]["impact"]["total"] == [6, 6]
@@ -35,7 +37,7 @@ def test_simulate_as_json(groupquake, wrong: str) -> None:
 
 
 @pytest.mark.parametrize("command", ["validate", "plan"])
-def test_a_wrong_expectation_is_a_warning(groupquake, wrong: str, command: str) -> None:
+def test_a_wrong_expectation_is_a_warning(groupquake: Command, wrong: str, command: str) -> None:
     """The file is valid all the same."""
     done = groupquake(command, wrong)
     assert done.code == 0
@@ -51,7 +53,7 @@ def test_a_wrong_expectation_is_a_warning(groupquake, wrong: str, command: str) 
         (["--set", "cluster.kind=external", "--set", "cluster.bootstrap=localhost:1"], "external"),
     ],
 )
-def test_bad_input_is_one_line(groupquake, options: list[str], says: str) -> None:
+def test_bad_input_is_one_line(groupquake: Command, options: list[str], says: str) -> None:
     """With exit code 64."""
     done = groupquake("simulate", "demo", *options)
     assert done.code == 64
