@@ -2,7 +2,8 @@
 
 import random
 
-from groupquake.simulate.timing import Span
+Span = tuple[float, float]
+"""From least to most."""
 
 
 class Chance:

@@ -225,12 +225,19 @@ def warnings(experiment: Experiment, plan: Plan) -> list[str]:
     ]
     expected = experiment.expected_verdict
     fails = expected is not None and expected.verdict == "fail"
-    is_quick = len(experiment.members()) <= QUICK_MEMBERS
-    is_known = profile_for(experiment.cluster.version, experiment.coordinator) is not None
-    is_ours = experiment.cluster.kind is None
-    if experiment.bounds and is_ours and is_quick and is_known and not fails:
+    if experiment.bounds and not fails and is_foreseen(experiment):
         found += foresee(experiment, plan).impossible()
     return found
+
+
+def is_foreseen(experiment: Experiment) -> bool:
+    """Whether a command that does something else can foresee an experiment beforehand, quickly."""
+    cluster = experiment.cluster
+    return (
+        cluster.kind is None
+        and len(experiment.members()) <= QUICK_MEMBERS
+        and profile_for(cluster.version, experiment.coordinator) is not None
+    )
 
 
 def foresee(experiment: Experiment, plan: Plan, rules: str | None = None) -> Forecast:
