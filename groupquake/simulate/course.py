@@ -21,7 +21,8 @@ from groupquake.simulate.context import (
     SimulatedMembers,
     SimulatedTopics,
 )
-from groupquake.simulate.group import SimulatedGroup, SimulatedMember
+from groupquake.simulate.group import SimulatedGroup
+from groupquake.simulate.member import SimulatedMember
 from groupquake.simulate.tally import Tally
 from groupquake.simulate.timing import (
     BACK_MS,

@@ -7,14 +7,13 @@ A member learns of a rebalance with the next heartbeat of its grid.
 
 import math
 from base64 import b64decode, b64encode
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from groupquake.simulate.chance import Chance
-from groupquake.simulate.tally import Tally
+from groupquake.simulate.member import SimulatedMember
+from groupquake.simulate.tally import COUNTED, Tally
 from groupquake.simulate.timing import (
     CLOSES_MS,
     COMES_MS,
@@ -48,34 +47,12 @@ from reference_coordinator.classic.state import ABSENT, ACTIVE, PREPARING_REBALA
 from reference_coordinator.classic.state import Group as Coordinated
 from reference_coordinator.driving.client import IN, JOINED, OUT, WAITING, Client
 from reference_coordinator.driving.driver import Agenda
-from reference_coordinator.driving.members import LIBRDKAFKA, NEWEST, GroupOfMembers, MemberProcess
+from reference_coordinator.driving.members import LIBRDKAFKA, NEWEST, GroupOfMembers
 from reference_coordinator.driving.simulation import Exchange, Process
 from reference_coordinator.frozen import replace_fields
 from scenarios.clients import IN_LOAD
 from scenarios.model import Group, Phase
 from scenarios.setup import DUPLICATE, MemberSpec
-
-PHASES_COUNTED: tuple[Phase, ...] = ("impact", "recovery")
-"""The phases in which what a rebalance costs is added up."""
-
-
-@dataclass(eq=False)
-class SimulatedMember(MemberProcess):
-    """One process of a member."""
-
-    beats_from_ms: float = 0.0
-    """A time of its heartbeats' grid."""
-    owned: tuple[TopicPartition, ...] = ()
-    listed: frozenset[tuple[str, str | None, str]] = frozenset()
-    """The members that its last JoinGroup was told (id, instance id, metadata), if it leads."""
-    counts: Mapping[str, int] = field(default_factory=dict)
-    """The partitions by topic that it assigned, if it leads."""
-    is_silent: bool = False
-    """Whether it sends nothing, as it is frozen or its application does not poll."""
-    unheard: list[Callable[[], None]] = field(default_factory=list)
-    """What came for it meanwhile."""
-    stopped_ms: float | None = None
-    """Since when it has been without its partitions because of a rebalance."""
 
 
 class SimulatedGroup(GroupOfMembers[SimulatedMember]):
@@ -97,8 +74,6 @@ class SimulatedGroup(GroupOfMembers[SimulatedMember]):
         self.tally = Tally()
         self.term = 0
         """Counts its coordinators: what was sent to an earlier one is lost."""
-        self.owners: Counter[TopicPartition] = Counter()
-        self.looked_ms = 0.0
         self.is_closing = False
 
     @property
@@ -381,7 +356,7 @@ class SimulatedGroup(GroupOfMembers[SimulatedMember]):
         blob = b64decode(share)
         now = Assignment.decode(blob).partitions if blob else ()
         lost = set(process.owned) - set(now)
-        if process.stopped_ms is not None and self.phase in PHASES_COUNTED and self.is_eager:
+        if process.stopped_ms is not None and self.phase in COUNTED and self.is_eager:
             self.tally.stopped_ms += self.agenda.now_ms - process.stopped_ms
         process.stopped_ms = None
         self.own(process, now)
@@ -414,17 +389,10 @@ class SimulatedGroup(GroupOfMembers[SimulatedMember]):
     def own(self, process: SimulatedMember, partitions: Sequence[TopicPartition]) -> None:
         """Let a process own other partitions, and add up for how long some had no owner."""
         self.look()
-        for one in process.owned:
-            self.owners[one] -= 1
-            if not self.owners[one]:
-                del self.owners[one]
-        for one in partitions:
-            self.owners[one] += 1
+        self.tally.own(process.owned, partitions)
         process.owned = tuple(partitions)
 
     def look(self) -> None:
         """Add up for how long partitions have had no owner since the last look."""
-        past_ms, self.looked_ms = self.agenda.now_ms - self.looked_ms, self.agenda.now_ms
-        if past_ms and self.phase in PHASES_COUNTED:
-            there = sum(self.counts.get(topic, 0) for topic in self.of.topics)
-            self.tally.unowned_s += max(0, there - len(self.owners)) * past_ms / 1_000
+        there = sum(self.counts.get(topic, 0) for topic in self.of.topics)
+        self.tally.look(self.agenda.now_ms, there, self.phase)
