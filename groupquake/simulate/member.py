@@ -15,7 +15,7 @@ class SimulatedMember(MemberProcess):
     """A time of its heartbeats' grid."""
     owned: tuple[TopicPartition, ...] = ()
     listed: frozenset[tuple[str, str | None, str]] = frozenset()
-    """The members that its last JoinGroup was told (id, instance id, metadata), if it leads."""
+    """The members in the last JoinGroup response (id, instance id, metadata), if it leads."""
     counts: Mapping[str, int] = field(default_factory=dict)
     """The partitions by topic that it assigned, if it leads."""
     is_silent: bool = False

@@ -49,7 +49,7 @@ SEEN_MS = (200.0, 4_000.0)
 """From the steady state until it is seen, and the first phase begins."""
 FOUND_MS = 1_000.0
 """From the start of the brokers until members come: every group has been loaded by then."""
-ENDS_MS = (900.0, 5_000.0)
+ENDS_MS = (900.0, 12_000.0)
 """From the closing of the members until the last broker has ended. Sessions may end meanwhile."""
 ENDS_WITH_ZOOKEEPER_MS = (4_000.0, 20_000.0)
 """The same with ZooKeeper, whose brokers of 2.x await their controller as they shut down."""

@@ -31,9 +31,9 @@ def test_simulate_shows_a_table(groupquake: Command, wrong: str) -> None:
 
 def test_simulate_as_json(groupquake: Command, wrong: str) -> None:
     """Intervals are pairs."""
-    told = json.loads(groupquake("simulate", wrong, "--json", "--seed", "3").out)
-    assert told["groups"]["shop"]["rebalances"]["impact"]["total"] == [6, 6]
-    assert len(told["impossible"]) == 1
+    shown = json.loads(groupquake("simulate", wrong, "--json", "--seed", "3").out)
+    assert shown["groups"]["shop"]["rebalances"]["impact"]["total"] == [6, 6]
+    assert len(shown["impossible"]) == 1
 
 
 @pytest.mark.parametrize("command", ["validate", "plan"])
