@@ -12,6 +12,7 @@ from groupquake.commands.options import (
 )
 from groupquake.console import Console, json_lines
 from groupquake.exits import Exit
+from groupquake.simulate.forecast import warnings
 from scenarios import Experiment, find, json_schema, named, names
 from scenarios.fields import BIG_SEED
 
@@ -66,8 +67,5 @@ def validate(given: tuple[str, ...], *, schema: bool) -> Exit:
 
 def _warn(experiment: Experiment, plan: Plan) -> None:
     """Say what cannot come out as the file has it."""
-    if experiment.bounds:
-        from groupquake.simulate.forecast import warnings  # noqa: PLC0415 (loads Kafka's clients)
-
-        for line in warnings(experiment, plan):
-            Console.error(f"{experiment.name}: warning: {line}")
+    for line in warnings(experiment, plan):
+        Console.error(f"{experiment.name}: warning: {line}")

@@ -72,6 +72,8 @@ class Course:
         self.context = SimulatedContext(experiment, self.members, self.brokers, view, self.groups)
         self.not_foreseen: dict[Fault, str] = {}
         """The faults of which virtual time does not have all, and why."""
+        self.is_steady = False
+        """Whether the steady state was met in time; where it is not, no fault is injected."""
         self._held: set[str] = set()
         self._running = 0
 
@@ -103,7 +105,8 @@ class Course:
             late_ms = self.chance.between(LATE_MS) if others else 0.0
             group.start(last, self.chance.between(COMES_MS) + late_ms)
         yield from self._until(self._is_steady, self.experiment.steady_state.within_ms)
-        if not self._is_steady():  # a run ends here
+        self.is_steady = self._is_steady()
+        if not self.is_steady:  # a run ends here
             self.agenda.end()
             return
         yield self.chance.between(SEEN_MS)

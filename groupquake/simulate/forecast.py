@@ -201,6 +201,8 @@ def forecast(experiment: Experiment, plan: Plan, profile: Profile) -> Forecast:
         course = Course(experiment, plan, rules, Chance(f"{plan.seed}-{number}", share))
         for name, tally in course.run().items():
             tallies.setdefault(name, []).append(tally)
+        if not course.is_steady:
+            notes["the faults: the steady state may not be met in time, and a run ends then"] = None
         for fault, why in course.not_foreseen.items():
             notes[f"{fault.fault}: {why}"] = None
             for name in groups_hit(fault, experiment):

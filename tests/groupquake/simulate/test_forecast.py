@@ -146,6 +146,13 @@ def test_the_rules_decide() -> None:
         foreseen(experiment(bounce()), "1.0")
 
 
+def test_a_steady_state_that_is_not_met_is_named() -> None:
+    """No fault is injected in such a run."""
+    hasty = experiment(bounce(), kind="dynamic").override(["steady_state.within=1ms"])
+    [note] = foreseen(hasty).notes
+    assert "steady state may not be met" in note
+
+
 def expecting(rebalances: object, *faults: Mapping[str, Any]) -> Experiment:
     """Return an experiment that expects so many rebalances in its impact phase."""
     document = yaml.safe_load(experiment(*faults).dump())
