@@ -19,22 +19,13 @@ from chaos.member_evidence import MemberEvidence, is_open
 from chaos.members import Members
 from chaos.removal import remove_members, static_members
 from chaos.tap import Rule, RunningTap
+from chaos.targets import brokers, resolve
 from chaos.timing import ENDED_ANSWER_S, REMOTE_POLL_S, ROLE_S
 from chaos.wire_rules import WireRule
 from chaos.witness import Witness
 from scenarios.faults.base import Finding, await_finding
-from scenarios.setup import DUPLICATE, MemberSpec, Setup
-from scenarios.targets import (
-    Brokers,
-    BrokerTarget,
-    CoordinatorOf,
-    LeaderMemberOf,
-    MemberTarget,
-    Names,
-    PartitionLeader,
-    in_words,
-    selected,
-)
+from scenarios.setup import MemberSpec, Setup
+from scenarios.targets import BrokerTarget, MemberTarget
 
 Answer = TypeVar("Answer")
 
@@ -203,60 +194,3 @@ class FaultContext:
         )
         logs = {info.id: info.group_log for info in self.cluster.brokers}
         return WireRule(self.tap_for(action), rule, logs)
-
-
-def resolve(
-    target: MemberTarget,
-    group: str | None,
-    experiment: Setup,
-    leader_of: Callable[[str], str | None],
-    *,
-    allow_empty: bool,
-) -> tuple[MemberSpec, ...]:
-    """Return the members that a target selects, in the file's order.
-
-    `leader_of` returns the client.id of the leader of a group now, or None. Raises TargetError,
-    which lists the members, if a name is unknown, or if no member is selected without
-    `allow_empty`.
-    """
-    if isinstance(target, LeaderMemberOf):
-        # a duplicate may lead; it belongs to its member
-        leader = (leader_of(target.group) or "").removesuffix(DUPLICATE)
-        found = tuple(one for one in _members(experiment, target.group) if one.name == leader)
-    else:
-        if isinstance(target, Names):
-            known = experiment.member_called
-            if missing := [name for name in target.names if name not in known]:
-                raise TargetError(
-                    f"no member is called {', '.join(missing)}; there are {', '.join(known)}"
-                )
-        found = selected(target, group, experiment)
-    if not found and not allow_empty:
-        raise TargetError(f"{_nobody(target, group, experiment)}, or set allow_empty: true")
-    return found
-
-
-def brokers(target: BrokerTarget, view: ClusterView) -> tuple[int, ...]:
-    """Return the ids of the brokers that a target selects now; raises what `view` raises."""
-    match target:
-        case CoordinatorOf(group=group):
-            return (view.coordinator(group),)
-        case PartitionLeader(partition=partition):
-            topic, _, number = partition.rpartition("/")
-            return (view.leader(topic, int(number)),)
-        case Brokers(brokers=ids):
-            return tuple(dict.fromkeys(ids))
-        case _:
-            return (view.controller(),)
-
-
-def _members(experiment: Setup, group: str | None) -> tuple[MemberSpec, ...]:
-    return tuple(member for member in experiment.members() if member.group == group)
-
-
-def _nobody(target: MemberTarget, group: str | None, experiment: Setup) -> str:
-    where = target.group if isinstance(target, LeaderMemberOf) else group
-    here = ", ".join(member.name for member in _members(experiment, where)) or "nobody"
-    why = " (the brokers' logs show no leader now)" if isinstance(target, LeaderMemberOf) else ""
-    words = in_words(target, group)
-    return f"target {words} matches no member{why}; group {where} has {here}: choose from these"

@@ -46,11 +46,11 @@ class FaultRunner:
         """
         with self._claiming:
             for fault in faults.values():
-                for one in _held_by(fault):
+                for one in fault.held:
                     if holder := self._away.get(one):
                         return f"{one} is not back from {holder}"
             for fault_id, fault in faults.items():
-                self._away.update(dict.fromkeys(_held_by(fault), fault_id))
+                self._away.update(dict.fromkeys(fault.held, fault_id))
         return None
 
     def give_up(self, step: Step, why: str) -> None:
@@ -64,7 +64,7 @@ class FaultRunner:
 
         It fails if its member is gone with a worker of the load; others are carried out.
         """
-        held = _held_by(fault)
+        held = fault.held
         try:
             self._carry_out(step, fault_id, fault)
         except WorkerGoneError as error:
@@ -138,13 +138,6 @@ class FaultRunner:
         self._journal.write("healed", fault_id=fault_id, healed=True, how=how)
         self._progress(f"{what}: healed: {how}")
         return how
-
-
-def _held_by(fault: Fault) -> tuple[str, ...]:
-    """Return the broker or the members that a fault has until it is healed."""
-    if fault.one_shot:
-        return ()
-    return tuple(fault.hit.details.get("members", (fault.hit.target,)))
 
 
 def _seen(fault: Fault) -> Finding:

@@ -78,6 +78,8 @@ for name, place, line in (
     ("report", "commands.report:report",
      "Judge stored runs again, from their run folders; or report what brokers' own logs tell."),
     ("run", "commands.run:run", "Run an experiment on a real cluster of brokers and judge it."),
+    ("simulate", "commands.simulate:simulate",
+     "Foresee an experiment in virtual time, without a broker."),
     ("trial", "trial.command:trial",
      "Try clients on a real cluster: did they keep the protocol, and did its brokers."),
     ("validate", "commands.experiments:validate", "Check experiments without running them."),

@@ -4,6 +4,7 @@ import click
 
 from groupquake.cli import main
 from selftest.explore.command import explore
+from selftest.foresight import foresight
 from selftest.mutants.command import mutants
 from selftest.soak.command import soak
 from selftest.synth.command import synth
@@ -16,7 +17,7 @@ def selftest() -> None:
     """Test groupquake itself."""
 
 
-for command in (explore, mutants, soak, synth):
+for command in (explore, foresight, mutants, soak, synth):
     selftest.add_command(command)
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 import click
 
-from chaos.plan import make_plan
+from chaos.plan import Plan, make_plan
 from groupquake.commands.options import (
     coordinator_option,
     experiment_argument,
@@ -12,7 +12,8 @@ from groupquake.commands.options import (
 )
 from groupquake.console import Console, json_lines
 from groupquake.exits import Exit
-from scenarios import find, json_schema, named, names
+from groupquake.simulate.forecast import warnings
+from scenarios import Experiment, find, json_schema, named, names
 from scenarios.fields import BIG_SEED
 
 
@@ -39,8 +40,10 @@ def plan(
     *, as_json: bool,
 ) -> Exit:  # fmt: skip
     """Print the fault schedule of an experiment and a seed; starts nothing."""
-    made = make_plan(resolve(name, kafka, coordinator, set_), seed)
+    experiment = resolve(name, kafka, coordinator, set_)
+    made = make_plan(experiment, seed)
     Console.result(*json_lines(made.as_dict()) if as_json else made.describe())
+    _warn(experiment, made)
     return Exit.PASS
 
 
@@ -55,7 +58,14 @@ def validate(given: tuple[str, ...], *, schema: bool) -> Exit:
         raise click.UsageError("name an experiment or a file, or ask for --schema")
     for name in given:
         experiment = find(name)
-        faults = len(make_plan(experiment, 0).steps)
+        made = make_plan(experiment, 0)
         members = len(experiment.members())
-        Console.result(f"{name}: valid ({members} members, {faults} faults)")
+        Console.result(f"{name}: valid ({members} members, {len(made.steps)} faults)")
+        _warn(experiment, made)
     return Exit.PASS
+
+
+def _warn(experiment: Experiment, plan: Plan) -> None:
+    """Say what cannot come out as the file has it."""
+    for line in warnings(experiment, plan):
+        Console.error(f"{experiment.name}: warning: {line}")

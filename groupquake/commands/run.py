@@ -32,6 +32,9 @@ from groupquake.load_workers import listen_address
 from groupquake.recovery import recover_all
 from groupquake.runner import Runner
 from groupquake.signals import SIGNALS
+from groupquake.simulate import surprises
+from groupquake.simulate.forecast import foresee, is_foreseen
+from groupquake.simulate.table import lines
 from reports import EvidenceError, ExecutionError
 from reports.ingest.spark import SparkOptions, prepare, reach
 from reports.judgement.run.run_folder import logs_bytes
@@ -187,8 +190,13 @@ def _runner(
     seed = secrets.randbelow(BIG_SEED) if options.seed is None else options.seed
     plan = make_plan(experiment, seed)
     console.progress(*plan.describe())
+    forecast = foresee(experiment, plan, options.profile) if is_foreseen(experiment) else None
+    if forecast is not None:
+        console.progress(*lines(forecast))
     command = folders.command_of(options.name, seed, options.given((*RELEASE, *REPEATED)))
     folder = folders.create(options.runs, experiment, plan, place.kind, command, outside)
+    if forecast is not None:
+        surprises.write(forecast, folder)
     console.progress(f"run folder {folder}")
     workers = options.workers.start(
         console.progress, brokers_elsewhere=place.kind == EXTERNAL and not tap, otel=options.otel

@@ -39,6 +39,10 @@ class Agenda:
         """Let something happen after a time."""
         self.at(self.now_ms + ms, act)
 
+    def end(self) -> None:
+        """Let nothing more happen."""
+        self._due.clear()
+
     def run(self, until_ms: float = float("inf")) -> None:
         """Let all happen that is due before a time, which it then is; without, all there is."""
         while self._due and self._due[0][0] < until_ms:

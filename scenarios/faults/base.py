@@ -256,6 +256,13 @@ class Fault(Part):
         """The target of this copy."""
         return self._hit
 
+    @property
+    def held(self) -> tuple[str, ...]:
+        """The broker or the members that it has until it is healed: no other fault hits them."""
+        if self.one_shot:
+            return ()
+        return tuple(self.hit.details.get("members", (self.hit.target,)))
+
     def inject(self) -> None:
         """Break the target. Raises ChaosError; it may or may not be broken then."""
         raise NotImplementedError

@@ -1,7 +1,6 @@
 """Faults of a broker's process: kill, stop, restart, pause, and a rolling restart of all."""
 
 import random
-import time
 from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import TYPE_CHECKING, Any, Literal
@@ -164,7 +163,7 @@ class BrokerPause(BrokerAway):
     def inject(self) -> None:
         """Freeze the broker and send it a request: the kernel accepts the connection."""
         self._context.cluster.act("pause", self._broker)
-        time.sleep(timing.FROZEN_S)
+        self._context.stop.wait(timing.FROZEN_S)
         self._question = self._probe.ask()
 
     def verify(self) -> Finding:

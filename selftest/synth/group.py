@@ -18,9 +18,10 @@ from kafka_protocol.offsets_topic import partition_of
 from reference_coordinator.classic.effects import Effect, Response
 from reference_coordinator.classic.events import Event, Loaded, LoadStarted
 from reference_coordinator.classic.state import Group, Service
-from reference_coordinator.driving.client import ENDED, IN, Client
+from reference_coordinator.driving.client import IN, Client
 from reference_coordinator.driving.logged_driver import LoggedDriver
-from reference_coordinator.driving.simulation import Exchange, Process, Simulation
+from reference_coordinator.driving.members import GroupOfMembers, MemberProcess
+from reference_coordinator.driving.simulation import Exchange
 from reference_coordinator.protocol import Observed
 from selftest.synth.cluster import PARTITIONS, Line, coordinator_of, loads_ms
 from selftest.synth.printing import Served, Software, answered
@@ -56,15 +57,13 @@ def shares(members: Iterable[str]) -> list[dict[str, str]]:
 
 
 @dataclass(eq=False)
-class MemberProcess(Process):
+class LoggedProcess(MemberProcess):
     """One process of a member; `due_ms` by API."""
 
     connection: str = ""
     network_thread: int = 0
     committed: int = 0
     due_ms: dict[str, float] | None = None
-    plans: int = 0
-    """Counts what it planned to do next: only the last counts."""
 
     @property
     def owns(self) -> int | None:
@@ -77,7 +76,7 @@ Fault = Callable[["GroupSimulation"], None]
 """Befalls a group."""
 
 
-class GroupSimulation(LoggedDriver, Simulation):
+class GroupSimulation(LoggedDriver, GroupOfMembers[LoggedProcess]):
     """Simulates the group `name` with so many members."""
 
     def __init__(
@@ -89,7 +88,6 @@ class GroupSimulation(LoggedDriver, Simulation):
         self.software, self.dice = software, dice
         self.connections = connections
         """How many connections the brokers had before."""
-        self.processes: list[MemberProcess] = []
         self.lines: list[Line] = []
         self.wording = spec.wording
         self.partition = partition_of(name, PARTITIONS)
@@ -106,7 +104,7 @@ class GroupSimulation(LoggedDriver, Simulation):
             client = Client(
                 name, name if self.static else None, session_ms, 2 * session_ms, SUBSCRIPTION
             )
-            process = MemberProcess(client, self.software.versions)
+            process = LoggedProcess(client, self.software.versions)
             starts_ms = READY_MS + self.dice.uniform(0, FORMATION_MS)
             self.agenda.at(starts_ms, partial(self._start, process))
         for at_ms, fault in faults:
@@ -116,50 +114,34 @@ class GroupSimulation(LoggedDriver, Simulation):
 
     # Processes.
 
-    def start(self, process: MemberProcess, after_ms: float) -> None:
+    def start(self, process: LoggedProcess, after_ms: float) -> None:
         """Start another process of a member after a time."""
         at_ms = self.agenda.now_ms + after_ms
         if at_ms < self.spec.settled_ms:
             client = process.client.restarted()
-            again = MemberProcess(client, process.versions, committed=process.committed)
+            again = LoggedProcess(client, process.versions, committed=process.committed)
             self.agenda.at(at_ms, partial(self._start, again))
 
-    def _start(self, process: MemberProcess) -> None:
+    def _start(self, process: LoggedProcess) -> None:
         self.processes.append(process)
         self.connections += 1
         count, listens = self.connections, 20_000 + 7 * int(self.broker)
         port, process.network_thread = self.dice.randrange(32_768, 61_000), count % 2
         address = f"127.0.0.1:{listens}-127.0.0.1:{port}"
         process.connection = f"{address}-{process.network_thread}-{count}"
-        self._plan(process, "JOIN_GROUP", 0.0)
+        self.plan(process, "JOIN_GROUP", 0.0)
 
-    def stop(self, process: MemberProcess) -> None:
+    def stop(self, process: LoggedProcess) -> None:
         """End a member's process, which leaves the group if it is dynamic."""
         client = process.client
         if client.instance is None and client.phase is IN and not client.request:
-            self._send(process, "LEAVE_GROUP")
+            self.ask(process, "LEAVE_GROUP")
         self.kill(process)
-
-    def kill(self, process: MemberProcess) -> None:
-        """End a member's process without a word."""
-        process.plans += 1
-        if process in self.processes:
-            self.processes.remove(process)
 
     # Requests.
 
-    def _plan(self, process: MemberProcess, api: str, after_ms: float) -> None:
-        """Let a process send a request after a time, unless it plans anything else by then."""
-        process.plans += 1
-        plan = process.plans
-
-        def act() -> None:
-            if process.plans == plan:
-                self._send(process, api)
-
-        self.agenda.after(after_ms, act)
-
-    def _send(self, process: MemberProcess, api: str) -> None:
+    def ask(self, process: LoggedProcess, api: str) -> None:
+        """Let a process send a request over its connection."""
         more: dict[str, object] = {}
         if api == "OFFSET_COMMIT":
             process.committed += 1 + int(self.dice.random() * 90)
@@ -201,26 +183,17 @@ class GroupSimulation(LoggedDriver, Simulation):
             return
         self.lines.append((self.broker, logged_ms, text))
         process = exchange.process
-        if isinstance(process, MemberProcess) and process in self.processes:
-            self.agenda.at(logged_ms, partial(self._hear, process, exchange, response))
+        if isinstance(process, LoggedProcess) and process in self.processes:
+            self.agenda.at(logged_ms, partial(self.hear, process, exchange, response))
 
-    def _hear(self, process: MemberProcess, exchange: Exchange, response: Response) -> None:
-        """Let a process make something of a response, and plan what it does next."""
-        if process.client.request != exchange.id:
-            return
-        client = process.client = process.client.hearing(response)
-        if client.phase is ENDED:
-            self.kill(process)
-        elif client.phase is IN:
-            self._plan_next(process, exchange.api)
-        else:
-            process.due_ms = None
-            elsewhere = response.error and exchange.api != "HEARTBEAT"
-            wait_ms = RETRY_MS if elsewhere else 0.2
-            self._plan(process, client.next_api, wait_ms * (0.5 + self.dice.random()))
+    def pause_ms(self, *, failed: bool) -> float:
+        """Wait longer after an error of the coordinator."""
+        return (RETRY_MS if failed else 0.2) * (0.5 + self.dice.random())
 
-    def _plan_next(self, process: MemberProcess, api: str = "") -> None:
+    def settled(self, process: LoggedProcess, api: str) -> None:
         """Plan the next heartbeat or commit of a process that has its assignment."""
+        if api == "SYNC_GROUP":
+            process.due_ms = None
         now_ms, dice = self.agenda.now_ms, self.dice
         every_ms = {"HEARTBEAT": self.spec.mix.heartbeat_ms}
         if process.owns is not None:
@@ -232,7 +205,7 @@ class GroupSimulation(LoggedDriver, Simulation):
         elif api in process.due_ms:
             process.due_ms[api] += every_ms[api] * (0.985 + 0.03 * dice.random())
         following = min(process.due_ms, key=process.due_ms.__getitem__)
-        self._plan(process, following, max(0.3, process.due_ms[following] - now_ms))
+        self.plan(process, following, max(0.3, process.due_ms[following] - now_ms))
 
     # The coordinator.
 

@@ -1,10 +1,12 @@
 """How a synthesized group's requests read in `group.log`."""
 
 import random
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from kafka_protocol import request_log
 from reference_coordinator.classic.effects import Response
+from reference_coordinator.driving import members
 from reference_coordinator.driving.bodies import response_body
 from reference_coordinator.driving.simulation import Exchange
 
@@ -12,7 +14,7 @@ from reference_coordinator.driving.simulation import Exchange
 class Software(NamedTuple):
     """A client library: the versions of its requests, and how it names itself."""
 
-    versions: dict[str, int]
+    versions: Mapping[str, int]
     name: str
     version: str
     leave_reason: str = "not provided"
@@ -20,12 +22,10 @@ class Software(NamedTuple):
 
 
 LIBRDKAFKA = Software(
-    {"JOIN_GROUP": 5, "SYNC_GROUP": 3, "HEARTBEAT": 3, "LEAVE_GROUP": 1, "OFFSET_COMMIT": 9},
-    "confluent-kafka-python", "2.16.1-rdkafka-2.16.0",
+    members.LIBRDKAFKA, "confluent-kafka-python", "2.16.1-rdkafka-2.16.0",
 )  # fmt: skip
 UNNAMED = Software(
-    {"JOIN_GROUP": 9, "SYNC_GROUP": 5, "HEARTBEAT": 4, "LEAVE_GROUP": 5, "OFFSET_COMMIT": 9},
-    "unknown", "unknown", "the consumer stops",
+    members.NEWEST, "unknown", "unknown", "the consumer stops",
 )  # fmt: skip
 """A client of newer versions that does not say what it is, as the tests' own."""
 

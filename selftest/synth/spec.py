@@ -11,7 +11,7 @@ from reference_coordinator.classic.profiles import Profile, Settings
 from reference_coordinator.driving.client import IN
 from reference_coordinator.driving.wording import Wording
 from selftest.synth.cluster import Line
-from selftest.synth.group import Fault, GroupSimulation, MemberProcess
+from selftest.synth.group import Fault, GroupSimulation, LoggedProcess
 from selftest.synth.printing import LIBRDKAFKA, UNNAMED, Delays, delays
 from selftest.timing import FORMATION_MS, READY_MS, STOPS_AFTER_MS
 
@@ -160,7 +160,7 @@ def deploy(group: GroupSimulation) -> None:
         after_ms += group.dice.uniform(9_000, 25_000)
 
 
-def _deploying(group: GroupSimulation, process: MemberProcess) -> Callable[[], None]:
+def _deploying(group: GroupSimulation, process: LoggedProcess) -> Callable[[], None]:
     def again() -> None:
         if process in group.processes:
             group.stop(process)

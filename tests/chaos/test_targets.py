@@ -1,7 +1,7 @@
 import pytest
 
 from chaos.errors import TargetError
-from chaos.fault_context import brokers, resolve
+from chaos.targets import brokers, resolve
 from scenarios.targets import (
     Brokers,
     CoordinatorOf,

@@ -20,7 +20,7 @@ from reports.judgement.log.parsing import Parser
 from reports.judgement.log.split_rows import How
 
 pytestmark = pytest.mark.spark
-# Workers import from the folder in which the JVM was started: an earlier test may have left this one.
+# Workers import from the folder in which the JVM was started, which need not be this one.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 PLACE = "file:/results"
 Batches = Iterator[pa.RecordBatch]

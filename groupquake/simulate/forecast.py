@@ -1,0 +1,262 @@
+"""The forecast of an experiment: many courses, and between what bounds they lie.
+
+What Kafka leaves open (when heartbeats are due, who joins first, how long a request takes) is drawn
+anew in each course; two more take always the least and always the most.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, get_args
+
+from chaos.plan import Plan
+from groupquake.simulate.chance import Chance
+from groupquake.simulate.course import Course
+from groupquake.simulate.tally import Tally
+from reference_coordinator.classic.profiles import Profile, Settings
+from reference_coordinator.classic.releases import PROFILE_NAMES, profile_for, profile_named
+from scenarios import Experiment, ScenarioError
+from scenarios.durations import format_ms
+from scenarios.faults import Fault
+from scenarios.model import Expectation, Phase
+
+COURSES = 8
+"""How many courses are drawn beside the two extreme ones."""
+QUICK_MEMBERS = 500
+"""With more members than this `plan` and `validate` foresee nothing: they answer at once."""
+MANY_MEMBERS = 2_000
+"""With more members than this one course is drawn: they even out."""
+PHASES: tuple[Phase, ...] = get_args(Phase)
+
+
+class Interval(NamedTuple):
+    """From least to most, both included; `most` is None where nothing bounds it."""
+
+    least: float
+    most: float | None
+
+    def __str__(self) -> str:
+        """Return it as people read it: `2`, `1..3`, `0..`."""
+        if self.least == self.most:
+            return f"{self.least:g}"
+        return f"{self.least:g}..{'' if self.most is None else f'{self.most:g}'}"
+
+    def holds(self, value: float) -> bool:
+        """Whether a value lies in it."""
+        return value >= self.least and (self.most is None or value <= self.most)
+
+
+@dataclass(frozen=True)
+class GroupForecast:
+    """What is expected of one group; `open_because` names what is not foreseen of it."""
+
+    tallies: Sequence[Tally]
+    open_because: tuple[str, ...]
+
+    def rebalances(self, phase: Phase | None, reason: str | None = None) -> Interval:
+        """Return how many rebalances are expected in a phase, for a reason; None is any."""
+        if self.open_because and phase != "formation":
+            formed = self._over(lambda one: one.count("formation", reason))
+            return Interval(formed.least if phase is None else 0, None)
+        return self._over(lambda one: one.count(phase, reason))
+
+    @property
+    def stopped_ms(self) -> Interval:
+        """How long members stop in rebalances, added up, from impact to recovery."""
+        return self._cost(lambda one: round(one.stopped_ms))
+
+    @property
+    def unowned_s(self) -> Interval:
+        """For how many partition-seconds nobody consumes, from impact to recovery."""
+        return self._cost(lambda one: round(one.unowned_s, 1))
+
+    def reasons(self, phase: Phase) -> list[str]:
+        """Return the reasons for which it rebalances in a phase, in any course."""
+        return sorted(
+            {why for one in self.tallies for when, why in one.rebalances if when == phase}
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what JSON can hold; an interval as two numbers, the second may be null."""
+        return {
+            "rebalances": {
+                phase: {
+                    "total": self.rebalances(phase),
+                    **{why: self.rebalances(phase, why) for why in self.reasons(phase)},
+                }
+                for phase in PHASES
+            },
+            "stopped_ms": self.stopped_ms,
+            "unowned_partition_s": self.unowned_s,
+            "open_because": list(self.open_because),
+        }
+
+    def _cost(self, of: Callable[[Tally], float]) -> Interval:
+        return Interval(0, None) if self.open_because else self._over(of)
+
+    def _over(self, of: Callable[[Tally], float]) -> Interval:
+        values = [of(one) for one in self.tallies]
+        return Interval(min(values), max(values))
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What is expected of an experiment, group by group; `notes` says what is not foreseen."""
+
+    experiment: Experiment
+    groups: Mapping[str, GroupForecast]
+    courses: int
+    notes: tuple[str, ...]
+
+    def of(self, expected: Expectation) -> Interval | None:
+        """Return what is foreseen of an expectation; None for a group of a wire script."""
+        group = self.groups.get(expected.group)
+        return group.rebalances(expected.phase, expected.reason) if group else None
+
+    def impossible(self) -> Iterator[str]:
+        """Yield a line for each expectation that cannot come out."""
+        for one in self.experiment.bounds:
+            due, wanted = self.of(one), one.rebalances
+            if due is None:
+                continue
+            too_many = wanted.max is not None and due.least > wanted.max
+            too_few = due.most is not None and due.most < wanted.min
+            if too_many or too_few:
+                yield f"expect: {described(one)}, but {due} {_are(due)} due{self._why(one)}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what JSON can hold."""
+        return {
+            "experiment": self.experiment.name,
+            "courses": self.courses,
+            "groups": {name: group.as_dict() for name, group in self.groups.items()},
+            "impossible": list(self.impossible()),
+            "not_foreseen": list(self.notes),
+        }
+
+    def _why(self, one: Expectation) -> str:
+        """Return the commonest cause, if it shows in the file."""
+        group = next(group for group in self.experiment.workload.groups if group.name == one.group)
+        kinds = {entry.kind for entry in group.members}
+        away_ms = [
+            fault.lasting_ms
+            for fault in self.experiment.faults
+            if fault.hits == "member" and one.group in groups_hit(fault, self.experiment)
+        ]
+        if away_ms and max(away_ms) > group.session_timeout_ms and "static" in kinds:
+            away, session = format_ms(max(away_ms)), format_ms(group.session_timeout_ms)
+            return f": each member is away {away}, its session ends after {session}"
+        if away_ms and "dynamic" in kinds:
+            return ": a dynamic member leaves as it closes, and is new when it is back"
+        return ""
+
+
+def described(one: Expectation) -> str:
+    """Return an expectation as people read it: `0 rebalances (session_expired) of G in impact`."""
+    least, most = one.rebalances.min, one.rebalances.max
+    wanted = Interval(least, most)
+    reason = f" ({one.reason})" if one.reason else ""
+    phase = f" in {one.phase}" if one.phase else ""
+    noun = "rebalance" if wanted == (1, 1) else "rebalances"
+    return f"{wanted} {noun}{reason} of {one.group}{phase}"
+
+
+def _are(due: Interval) -> str:
+    return "is" if due == (1, 1) else "are"
+
+
+def groups_hit(fault: Fault, experiment: Experiment) -> set[str]:
+    """Return the groups whose members a fault may hit; all groups for one that hits no member."""
+    found = getattr(fault, "groups_hit", None)
+    if found is not None:
+        return {name for name in found(experiment) if name}
+    group = getattr(fault, "group", None)
+    if group is not None:
+        return {group}
+    names = getattr(fault, "members", ())
+    if names:
+        return {experiment.member_called[name].group for name in names}
+    return {one.name for one in experiment.workload.groups}
+
+
+def forecast(experiment: Experiment, plan: Plan, profile: Profile) -> Forecast:
+    """Foresee an experiment with a plan, under the rules of a release."""
+    try:
+        settings = Settings.from_properties(dict(experiment.cluster.config))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ScenarioError(f"cluster.config: {error}") from error
+    rules = profile.with_settings(settings)
+    drawn = COURSES if len(experiment.members()) <= MANY_MEMBERS else 1
+    shares = (0.0, 1.0, *(None for _ in range(drawn)))
+    notes: dict[str, None] = {}
+    open_because: dict[str, list[str]] = {}
+    for fault in experiment.faults:
+        if fault.needs is not None:
+            notes[f"{fault.fault}: virtual time has no {fault.needs}"] = None
+            for name in groups_hit(fault, experiment):
+                open_because.setdefault(name, []).append(fault.fault)
+    for name in experiment.workload.wire_scripts:
+        notes[f"{name}: the group of a wire script"] = None
+    tallies: dict[str, list[Tally]] = {}
+    for number, share in enumerate(shares):
+        course = Course(experiment, plan, rules, Chance(f"{plan.seed}-{number}", share))
+        for name, tally in course.run().items():
+            tallies.setdefault(name, []).append(tally)
+        if not course.is_steady:
+            notes["the faults: the steady state may not be met in time, and a run ends then"] = None
+        for fault, why in course.not_foreseen.items():
+            notes[f"{fault.fault}: {why}"] = None
+            for name in groups_hit(fault, experiment):
+                open_because.setdefault(name, []).append(fault.fault)
+    groups = {
+        name: GroupForecast(of, tuple(dict.fromkeys(open_because.get(name, ()))))
+        for name, of in tallies.items()
+    }
+    return Forecast(experiment, groups, len(shares), tuple(notes))
+
+
+def warnings(experiment: Experiment, plan: Plan) -> list[str]:
+    """Return a line for what cannot come out as the file has it, as far as that shows quickly.
+
+    Nothing is said of a file that expects its brokers to fail.
+    """
+    found = [
+        f"faults: {fault.fault}: every {format_ms(fault.every_ms)}, but it lasts"
+        f" {format_ms(fault.lasting_ms)}: each waits for the one before"
+        for fault in experiment.faults
+        if fault.every_ms is not None and fault.every_ms < fault.lasting_ms
+    ]
+    expected = experiment.expected_verdict
+    fails = expected is not None and expected.verdict == "fail"
+    if experiment.bounds and not fails and is_foreseen(experiment):
+        found += foresee(experiment, plan).impossible()
+    return found
+
+
+def is_foreseen(experiment: Experiment) -> bool:
+    """Whether a command that does something else can foresee an experiment beforehand, quickly."""
+    cluster = experiment.cluster
+    return (
+        cluster.kind is None
+        and len(experiment.members()) <= QUICK_MEMBERS
+        and profile_for(cluster.version, experiment.coordinator) is not None
+    )
+
+
+def foresee(experiment: Experiment, plan: Plan, rules: str | None = None) -> Forecast:
+    """Foresee an experiment by the rules of its release, or by those of a name.
+
+    Raises ScenarioError for a name without rules, and for a cluster that exists elsewhere.
+    """
+    cluster = experiment.cluster
+    if cluster.kind is not None:
+        raise ScenarioError(
+            f"{experiment.name} is for an external cluster, which is not known before it is used;"
+            " leave cluster.kind out to foresee it on brokers of groupquake's"
+        )
+    profile = (
+        profile_named(rules) if rules else profile_for(cluster.version, experiment.coordinator)
+    )
+    if profile is None:
+        what = f"--profile {rules}" if rules else f"Kafka {cluster.version}"
+        raise ScenarioError(f"{what}: no such rules; choose from {', '.join(PROFILE_NAMES)}")
+    return forecast(experiment, plan, profile)

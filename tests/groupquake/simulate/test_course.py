@@ -1,0 +1,26 @@
+"""A course of events, as far as it is more than its counts."""
+
+from chaos.plan import make_plan
+from groupquake.simulate.chance import Chance
+from groupquake.simulate.course import Course
+from reference_coordinator.classic.releases import NEWEST
+from tests.groupquake.simulate.test_forecast import experiment
+
+
+def test_a_member_that_is_replaced_hears_of_it_with_its_next_heartbeat() -> None:
+    """It is fenced and ends, and its duplicate goes on (KIP-345)."""
+    fault = {"fault": "member.duplicate-instance", "at": "1s", "lasts": "9s",
+             "target": {"names": ["shop-1"]}}  # fmt: skip
+    given = experiment(fault)
+    course = Course(given, make_plan(given, 1), NEWEST, Chance("1"))
+    group = course.groups["shop"]
+    seen: list[set[str]] = []
+
+    def look() -> None:
+        seen.append(set(group.called))
+        if group.phase != "teardown":
+            course.agenda.after(100, look)
+
+    course.agenda.after(0, look)
+    course.run()
+    assert {"shop-0", "shop-1.duplicate", "shop-2"} in seen
