@@ -3,11 +3,13 @@
 import os
 import re
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 
 from kafka_protocol.coordinator_lines import JAVA
@@ -18,6 +20,8 @@ from reports.judgement.log.parsing import Parser
 from reports.judgement.log.split_rows import How
 
 pytestmark = pytest.mark.spark
+# Workers import from the folder in which the JVM was started, which need not be this one.
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
 PLACE = "file:/results"
 Batches = Iterator[pa.RecordBatch]
 Action = Callable[[DataFrame, Path], object]
