@@ -5,7 +5,6 @@ Records are bytes that a producer sent, whole batches of format 2; no broker loo
 
 import struct
 from collections import deque
-from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -28,11 +27,10 @@ class Batch(NamedTuple):
 
 @dataclass(eq=False)
 class Partition:
-    """A partition; all replicas are one. `leader` is None while none of `isr` is there."""
+    """A partition; all replicas are one, so that any of them may lead. None does at first."""
 
     replicas: tuple[int, ...]
-    isr: tuple[int, ...]
-    leader: int | None = None
+    leader: int = -1
     epoch: int = -1
     batches: deque[Batch] = field(default_factory=lambda: deque(maxlen=KEPT_BATCHES))
 
@@ -65,10 +63,3 @@ class Partition:
                     break
                 found.append(batch.content)
         return b"".join(found)
-
-    def elect(self, alive: Collection[int]) -> bool:
-        """Let the first replica lead that is in sync and alive; tell whether the leader changed."""
-        leader = next((one for one in self.replicas if one in self.isr and one in alive), None)
-        changed = leader != self.leader
-        self.leader, self.epoch = leader, self.epoch + changed
-        return changed
