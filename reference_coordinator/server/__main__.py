@@ -10,14 +10,13 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from kafka_protocol.frames import KEYS, load_readers
 from reference_coordinator.server import ServedCluster, served
-from reference_coordinator.server.apis import HANDLERS
+from reference_coordinator.server.apis import load
 
 
 async def _run() -> None:
     connection = socket.socket(fileno=sys.stdin.fileno())
-    load_readers(KEYS[api] for api in HANDLERS)  # clients may not wait long for their first answer
+    load()
     commands, answers = await asyncio.open_connection(sock=connection)
 
     def answer(error: str | None) -> None:

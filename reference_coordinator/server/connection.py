@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -28,21 +27,12 @@ from kafka_protocol.frames import (
 from kafka_protocol.kio_bodies import to_body, to_entity
 from kafka_protocol.printable import printable
 from reference_coordinator.server.apis import HANDLERS, VERSIONS, api_versions
-from reference_coordinator.server.timing import DECODED
 
 if TYPE_CHECKING:
     from reference_coordinator.server.broker import Broker
 
 Json = Mapping[str, Any]
-_CORRELATION = slice(8, 12)
-"""Where the correlation id stands in a request: behind its length, API key and version."""
 _numbers = itertools.count(1)
-
-
-@lru_cache(maxsize=DECODED)
-def _decoded(before: bytes, behind: bytes, api_key: int, version: int) -> Json:
-    """Decode a request without its correlation id; nobody changes what comes out."""
-    return to_body(request_of(before + bytes(4) + behind, api_key, version))
 
 
 @dataclass(eq=False)
@@ -100,8 +90,7 @@ class Connection:
             refused = {**await api_versions(), "errorCode": ErrorCode.unsupported_version.value}
             self._send(head._replace(version=0), refused)  # KIP-511
             return
-        before, behind = frame[: _CORRELATION.start], frame[_CORRELATION.stop :]
-        body = _decoded(before, behind, head.api_key, head.version)
+        body = to_body(request_of(frame, head.api_key, head.version))
         request = Request(head, body, self._host, received_ns)
         if "clientSoftwareName" in body:
             self._software = body["clientSoftwareName"], body["clientSoftwareVersion"]

@@ -83,37 +83,29 @@ async def describe_quorum(broker: "Broker", request: "Request") -> Json:
 
 
 async def create_topics(broker: "Broker", request: "Request") -> Json:
-    """Answer CreateTopics."""
-    cluster = broker.cluster
+    """Answer CreateTopics; a topic has no more replicas than there are brokers."""
 
     def created(asked: Json) -> Json:
-        copies = max(asked["replicationFactor"], 1)
-        if asked["name"] in cluster.topics:
+        if asked["name"] in broker.cluster.topics:
             return _failed(ErrorCode.topic_already_exists)
-        if copies > len(cluster.registered):
-            return _failed(ErrorCode.invalid_replication_factor)
-        if not request.request["validateOnly"]:
-            cluster.grow(asked["name"], max(asked["numPartitions"], 1), copies)
+        count, copies = max(asked["numPartitions"], 1), max(asked["replicationFactor"], 1)
+        broker.cluster.grow(asked["name"], count, copies)
         return _DONE
 
     return {"topics": [one | {"configs": []} | created(one) for one in request.request["topics"]]}
 
 
 async def create_partitions(broker: "Broker", request: "Request") -> Json:
-    """Answer CreatePartitions."""
+    """Answer CreatePartitions; no partition is taken away."""
 
     def grown(name: str, count: int) -> Json:
-        known = broker.cluster.topics.get(name)
-        if known is None:
+        if (known := broker.cluster.topics.get(name)) is None:
             return _failed(_UNKNOWN)
-        if count <= len(known):
-            return _failed(ErrorCode.invalid_partitions)
         broker.cluster.grow(name, count, len(known[0].replicas))
         return _DONE
 
-    return {
-        "results": [one | grown(one["name"], one["count"]) for one in request.request["topics"]]
-    }
+    asked = request.request["topics"]
+    return {"results": [one | grown(one["name"], one["count"]) for one in asked]}
 
 
 async def delete_topics(broker: "Broker", request: "Request") -> Json:
@@ -125,15 +117,11 @@ async def delete_topics(broker: "Broker", request: "Request") -> Json:
 
 async def reassign(broker: "Broker", request: "Request") -> Json:
     """Answer AlterPartitionReassignments: replicas in another order, or others."""
-    cluster = broker.cluster
 
     def done(topic: str, asked: Json) -> Json:
-        partition, replicas = cluster.partition(topic, asked["partitionIndex"]), asked["replicas"]
-        if partition is None:
+        if (partition := broker.cluster.partition(topic, asked["partitionIndex"])) is None:
             return asked | _failed(_UNKNOWN)
-        if not replicas or not cluster.registered.keys() >= {*replicas}:
-            return asked | _failed(ErrorCode.invalid_replica_assignment)
-        partition.replicas = tuple(replicas)
+        partition.replicas = tuple(asked["replicas"] or partition.replicas)
         return asked | _DONE
 
     responses = _each(request.request["topics"], "name", "partitions", done)
@@ -142,16 +130,10 @@ async def reassign(broker: "Broker", request: "Request") -> Json:
 
 async def elect_leaders(broker: "Broker", request: "Request") -> Json:
     """Answer ElectLeaders: the preferred replica leads (KIP-460)."""
-    named: list[tuple[str, int]] = []
-
-    def elected(topic: str, number: int) -> Json:
-        named.append((topic, number))
-        known = broker.cluster.partition(topic, number)
-        return {"partitionId": number, **(_DONE if known else _failed(_UNKNOWN))}
-
     asked = request.request["topicPartitions"] or ()
-    results = _each(asked, "topic", "partitions", elected, "partitionResult")
-    broker.cluster.elect(named)
+    broker.cluster.elect({(one["topic"], n) for one in asked for n in one["partitions"]})
+    done: Callable[[str, int], Json] = lambda _, number: {"partitionId": number, **_DONE}
+    results = _each(asked, "topic", "partitions", done, "partitionResult")
     return {"errorCode": 0, "replicaElectionResults": results}
 
 
@@ -177,7 +159,7 @@ async def list_offsets(broker: "Broker", request: "Request") -> Json:
 
     def found(topic: str, part: Json) -> Json:
         led, error = broker.led(topic, part["partitionIndex"])
-        known = {_EARLIEST: led.start, _LATEST: led.end} if led else {}
+        known = {_EARLIEST: led.offsets.start, _LATEST: led.offsets.stop} if led else {}
         return {"partitionIndex": part["partitionIndex"], "errorCode": error, "timestamp": -1,
                 "offset": known.get(part["timestamp"], -1),
                 "leaderEpoch": led.epoch if led else -1}  # fmt: skip
@@ -192,14 +174,15 @@ async def fetch(broker: "Broker", request: "Request") -> Json:
     def read(topic: str, part: Json) -> Json:
         nonlocal waits
         led, error = broker.led(topic, part["partition"])
-        start, end = (led.start, led.end) if led else (-1, -1)
-        if led and not start <= part["fetchOffset"] <= end:
-            led, error = None, ErrorCode.offset_out_of_range.value
-        records = led.read(part["fetchOffset"], part["partitionMaxBytes"]) if led else b""
+        offset, known, records = part["fetchOffset"], led.offsets if led else range(0), b""
+        if led and known.start <= offset <= known.stop:
+            records = led.read(offset, part["partitionMaxBytes"])
+        elif led:
+            error = ErrorCode.offset_out_of_range.value
         waits &= not (records or error)
-        return {"partitionIndex": part["partition"], "errorCode": error, "highWatermark": end,
-                "lastStableOffset": end, "logStartOffset": start, "abortedTransactions": [],
-                "records": records}  # fmt: skip
+        return {"partitionIndex": part["partition"], "errorCode": error, "records": records,
+                "highWatermark": known.stop, "lastStableOffset": known.stop,
+                "logStartOffset": known.start, "abortedTransactions": []}  # fmt: skip
 
     responses = _each(request.request["topics"], "topic", "partitions", read)
     if waits:
