@@ -18,16 +18,11 @@ async def _run() -> None:
     connection = socket.socket(fileno=sys.stdin.fileno())
     load()
     commands, answers = await asyncio.open_connection(sock=connection)
-
-    def answer(error: str | None) -> None:
-        reply = {"ok": error is None, "error": error, "result": None}
-        answers.write(json.dumps(reply).encode() + b"\n")
-
     cluster: ServedCluster | None = None
     try:
         with suppress(ConnectionError):  # the runner was killed, and had an answer unread
             while line := await commands.readline():
-                command = json.loads(line)
+                command, wrong = json.loads(line), None
                 try:
                     if cluster is None:
                         of = command["settings"]
@@ -35,9 +30,10 @@ async def _run() -> None:
                         cluster = ServedCluster(of["ports"], rules, of["config"], folder)
                     else:
                         await cluster.act(command["do"], command["broker"])
-                    answer(None)
                 except (KeyError, ValueError, OSError) as error:
-                    answer(f"{type(error).__name__}: {error}")
+                    wrong = f"{type(error).__name__}: {error}"
+                reply = {"ok": wrong is None, "error": wrong, "result": None}
+                answers.write(json.dumps(reply).encode() + b"\n")
     finally:
         if cluster is not None:
             cluster.end()

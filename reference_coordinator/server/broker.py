@@ -9,7 +9,6 @@ from kio.schema.errors import ErrorCode
 
 from kafka_protocol.log_file import NumberedLog
 from kafka_protocol.offsets_topic import partition_of
-from kafka_protocol.request_log import LOGGER
 from reference_coordinator.classic.events import Loaded, LoadStarted, Unloaded
 from reference_coordinator.classic.state import ABSENT, Group
 from reference_coordinator.driving.wording import LOADED, SHUTDOWN
@@ -150,8 +149,3 @@ class Broker:
         """Write a line; by default it is one of the coordinator, of now."""
         if self._log is not None:
             self._log.write(text, time.monotonic_ns() if at_ns is None else at_ns)
-
-    def print_request(self, thread: int, body: str, at_ns: int) -> None:
-        """Write the line of a request."""
-        name = f"data-plane-kafka-network-thread-{self.id}-PLAINTEXT-PLAINTEXT-{thread}"
-        self.print(f"{name} DEBUG {body} ({LOGGER})", at_ns)

@@ -1,7 +1,6 @@
 """A served cluster: brokers in one process, and a controller that sees which of them are there."""
 
 import asyncio
-import base64
 import uuid
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -56,7 +55,7 @@ class ServedCluster:
         self.profile = profile.with_settings(Settings.from_properties(dict(config)))
         self.folder, self.coordinator_step = folder, coordinator
         self.wording = Wording(JAVA)
-        self.id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        self.id = uuid.uuid4().hex
         self.offsets_partitions = int(config.get(OFFSETS_PARTITIONS, 50))
         self.session_s = int(config.get(SESSION, SESSION_MS)) / 1000
         self.brokers = {number: Broker(self, number, port) for number, port in enumerate(ports, 1)}

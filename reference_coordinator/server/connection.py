@@ -62,8 +62,9 @@ class Connection:
     def __init__(self, broker: "Broker", number: int, writer: asyncio.StreamWriter) -> None:
         self.broker, self._writer = broker, writer
         (host, port), theirs = map(writer.get_extra_info, ("sockname", "peername"))
-        self._thread, self._host = number % 2, f"/{theirs[0]}"
-        self._name = f"{host}:{port}-{theirs[0]}:{theirs[1]}-{self._thread}-{number}"
+        thread, self._host = number % 2, f"/{theirs[0]}"
+        self._thread = f"data-plane-kafka-network-thread-{broker.id}-PLAINTEXT-PLAINTEXT-{thread}"
+        self._name = f"{host}:{port}-{theirs[0]}:{theirs[1]}-{thread}-{number}"
         self._software = ("unknown", "unknown")
 
     async def run(self, reader: asyncio.StreamReader) -> None:
@@ -123,4 +124,5 @@ class Connection:
         content = request_log.completed(
             header, request.request, response, self._name, total, parts_ms
         ) | request_log.sender(*self._software)
-        self.broker.print_request(self._thread, request_log.printed(content), sent_ns)
+        line = f"{self._thread} DEBUG {request_log.printed(content)} ({request_log.LOGGER})"
+        self.broker.print(line, sent_ns)
