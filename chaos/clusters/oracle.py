@@ -37,7 +37,7 @@ class OracleBroker(LocalBroker):
 
     def send(self, verb: Verb) -> None:
         """Change it; it has ended, or is frozen, when this returns."""
-        if not self.runs:
+        if self._status is not None:
             raise self._not_running()
         self.server.ask(ORACLE_ANSWER_S, do=verb, broker=self.info.id)
         self._status = {"kill": -9, "stop": 0}.get(verb)

@@ -12,6 +12,7 @@ from groupquake.exits import Exit
 from groupquake.signals import SIGNALS
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.server import ServedCluster, served
+from reference_coordinator.server.apis import load
 
 
 @click.command()
@@ -32,19 +33,17 @@ def serve(profile: str, port: int, brokers: int, folder: Path | None) -> Exit:
         rules = served(profile)
     except ValueError as error:
         raise click.UsageError(f"--profile: {error}") from error
-    ports = tuple(range(port, port + brokers))
+    ports = range(port, port + brokers)
     require_free(ports)
-    console = Console()
+    load()
     try:
-        asyncio.run(_served(ports, rules, folder, console))
+        asyncio.run(_served(ports, rules, folder))
     except OSError as error:
         raise click.UsageError(f"{error.filename or folder}: {error.strerror}") from error
     return Exit.PASS
 
 
-async def _served(
-    ports: Sequence[int], rules: Profile, folder: Path | None, console: Console
-) -> None:
+async def _served(ports: Sequence[int], rules: Profile, folder: Path | None) -> None:
     cluster, over = ServedCluster(ports, rules, folder=folder), asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -54,7 +53,7 @@ async def _served(
     try:
         await cluster.start()
         bootstrap = ",".join(f"{HOST}:{port}" for port in ports)
-        console.progress(f"{rules.name} is served at {bootstrap}; end it with Ctrl-C")
+        Console().progress(f"{rules.name} is served at {bootstrap}; end it with Ctrl-C")
         with SIGNALS.handling(interrupt):
             await over.wait()
     finally:

@@ -145,6 +145,8 @@ class Driver:
 
     def _fire_at(self, timer: Timer, expires_ms: float) -> None:
         if self.timers.get(timer) == expires_ms:
+            assert self.agenda is not None
+            self.now_ms = max(self.now_ms, self.agenda.now_ms)  # a loop may be late
             self.fire(timer)
 
     def fire(self, timer: Timer) -> None:

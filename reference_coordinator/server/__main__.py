@@ -10,25 +10,19 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from kafka_protocol.frames import KEYS, load_readers
 from reference_coordinator.server import ServedCluster, served
-from reference_coordinator.server.apis import HANDLERS
+from reference_coordinator.server.apis import load
 
 
 async def _run() -> None:
     connection = socket.socket(fileno=sys.stdin.fileno())
-    load_readers(KEYS[api] for api in HANDLERS)  # clients may not wait long for their first answer
+    load()
     commands, answers = await asyncio.open_connection(sock=connection)
-
-    def answer(error: str | None) -> None:
-        reply = {"ok": error is None, "error": error, "result": None}
-        answers.write(json.dumps(reply).encode() + b"\n")
-
     cluster: ServedCluster | None = None
     try:
         with suppress(ConnectionError):  # the runner was killed, and had an answer unread
             while line := await commands.readline():
-                command = json.loads(line)
+                command, wrong = json.loads(line), None
                 try:
                     if cluster is None:
                         of = command["settings"]
@@ -36,9 +30,10 @@ async def _run() -> None:
                         cluster = ServedCluster(of["ports"], rules, of["config"], folder)
                     else:
                         await cluster.act(command["do"], command["broker"])
-                    answer(None)
                 except (KeyError, ValueError, OSError) as error:
-                    answer(f"{type(error).__name__}: {error}")
+                    wrong = f"{type(error).__name__}: {error}"
+                reply = {"ok": wrong is None, "error": wrong, "result": None}
+                answers.write(json.dumps(reply).encode() + b"\n")
     finally:
         if cluster is not None:
             cluster.end()

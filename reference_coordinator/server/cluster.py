@@ -1,9 +1,8 @@
 """A served cluster: brokers in one process, and a controller that sees which of them are there."""
 
 import asyncio
-import base64
 import uuid
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,6 @@ from reference_coordinator.server.topics import Partition
 if TYPE_CHECKING:
     from reference_coordinator.server.group import ServedGroup
 
-Json = Mapping[str, Any]
 OFFSETS_PARTITIONS = "offsets.topic.num.partitions"
 SESSION = "broker.session.timeout.ms"
 
@@ -57,13 +55,13 @@ class ServedCluster:
         self.profile = profile.with_settings(Settings.from_properties(dict(config)))
         self.folder, self.coordinator_step = folder, coordinator
         self.wording = Wording(JAVA)
-        self.id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        self.id = uuid.uuid4().hex
         self.offsets_partitions = int(config.get(OFFSETS_PARTITIONS, 50))
         self.session_s = int(config.get(SESSION, SESSION_MS)) / 1000
         self.brokers = {number: Broker(self, number, port) for number, port in enumerate(ports, 1)}
         self.topics: dict[str, list[Partition]] = {}
         self.coordinated: dict[str, ServedGroup] = {}
-        self.offsets: dict[str, dict[tuple[str, int], Json]] = {}
+        self.offsets: dict[str, dict[tuple[str, int], dict[str, Any]]] = {}
 
     # Brokers.
 
@@ -75,27 +73,30 @@ class ServedCluster:
     async def act(self, verb: str, number: int) -> None:
         """Start, stop, kill, pause or resume a broker. Raises KeyError, OSError."""
         broker = self.brokers[number]
-        if verb == "start":  # as a new one it leads nothing of what it led
-            self._lose(broker)
-            await broker.start()
-            self._join(broker)
-        elif verb == "resume":
-            for partition in [n for n in broker.partitions if self._leads_anew(broker, n)]:
-                broker.unload(partition)
-            self._join(broker)
-            broker.starts += 1  # what it missed before is over
-            broker.go_on()
-        elif verb == "stop":
-            broker.agenda.frozen = False
-            self._lose(broker)
-            broker.end(killed=False)
-        else:
+        if broker.missed is not None:
+            broker.missed.cancel()
+        if verb in ("kill", "pause"):
             if verb == "kill":
                 broker.end(killed=True)
             else:
-                broker.agenda.frozen = True
-            loop = asyncio.get_running_loop()
-            loop.call_later(self.session_s, self._miss, broker, broker.starts)
+                broker.agenda.going.clear()
+            later = asyncio.get_running_loop().call_later
+            broker.missed = later(self.session_s, self._count_on, broker, False)
+        elif verb == "resume":
+            for one, epoch in [*broker.partitions.items()]:
+                if self.topics[OFFSETS_TOPIC][one].epoch != epoch:
+                    broker.unload(one)
+            self._count_on(broker)
+            broker.agenda.go_on()
+        else:  # one that starts leads nothing of what it led before
+            broker.agenda.going.set()
+            self._count_on(broker, False)
+            if verb == "start":
+                await broker.start()
+                self._count_on(broker)
+            else:
+                await asyncio.sleep(0)  # who waited is answered
+                broker.end(killed=False)
 
     def end(self) -> None:
         """Shut down all brokers that run."""
@@ -103,48 +104,22 @@ class ServedCluster:
             if broker.runs:
                 broker.end(killed=False)
 
-    def _miss(self, broker: Broker, starts: int) -> None:
-        """Give up a broker that has been silent, unless it is back."""
-        silent = not broker.runs or broker.agenda.frozen
-        if silent and broker.starts == starts:
-            self._lose(broker)
-
-    def _lose(self, broker: Broker) -> None:
-        """Do without a broker: others lead, if there are any in sync."""
-        broker.registered = False
-        for partition in self._partitions():
-            others = tuple(one for one in partition.isr if one != broker.id)
-            partition.isr = others or partition.isr
+    def _count_on(self, broker: Broker, registered: bool = True) -> None:
+        """Count on a broker, or do without it: then others lead, if there are any."""
+        broker.registered = registered
         self.elect()
-
-    def _join(self, broker: Broker) -> None:
-        """Count on a broker again; it has caught up, and leads what nobody leads."""
-        broker.registered = True
-        for partition in self._partitions():
-            if broker.id in partition.replicas and broker.id not in partition.isr:
-                partition.isr = (*partition.isr, broker.id)
-        self.elect()
-
-    def _leads_anew(self, broker: Broker, number: int) -> bool:
-        """Tell whether a broker that was frozen has lost a partition that it loaded."""
-        partition = self.topics[OFFSETS_TOPIC][number]
-        return (partition.leader, partition.epoch) != (broker.id, broker.partitions[number])
 
     @property
-    def registered(self) -> list[Broker]:
+    def registered(self) -> dict[int, Broker]:
         """The brokers that the controller counts on, by id."""
-        return [broker for broker in self.brokers.values() if broker.registered]
+        return {number: broker for number, broker in self.brokers.items() if broker.registered}
 
     @property
     def controller(self) -> int:
         """The id of the active controller: the first broker that runs."""
-        return next((broker.id for broker in self.registered if broker.runs), -1)
+        return next((number for number, broker in self.registered.items() if broker.runs), -1)
 
     # Topics.
-
-    def _partitions(self) -> Iterator[Partition]:
-        for partitions in self.topics.values():
-            yield from partitions
 
     def partition(self, topic: str, number: int) -> Partition | None:
         """Return a partition, None if there is none."""
@@ -153,29 +128,29 @@ class ServedCluster:
 
     def grow(self, topic: str, count: int, copies: int) -> None:
         """Give a topic so many partitions, each on so many brokers, in turn; make it if need be."""
-        ids = [broker.id for broker in self.registered]
+        ids = [*self.registered]
         partitions = self.topics.setdefault(topic, [])
         for number in range(len(partitions), count):
             replicas = tuple(ids[(number + k) % len(ids)] for k in range(min(copies, len(ids))))
-            partitions.append(Partition(replicas, replicas))
+            partitions.append(Partition(replicas))
         self.elect()
 
     def elect(self, preferred: Collection[tuple[str, int]] = ()) -> None:
         """Elect a leader where none is there, and the preferred one of the partitions named."""
-        alive = [broker.id for broker in self.registered]
+        alive = self.registered
         for name, partitions in self.topics.items():
             for number, partition in enumerate(partitions):
-                if partition.leader in alive and (name, number) not in preferred:
+                old = partition.leader
+                new = next((one for one in partition.replicas if one in alive), -1)
+                if old == new or (old in alive and (name, number) not in preferred):
                     continue
-                before = self.brokers.get(partition.leader or 0)
-                if not partition.elect(alive) or name != OFFSETS_TOPIC:
-                    continue
-                if before is not None and number in before.partitions and not before.agenda.frozen:
-                    before.unload(number)
-                if partition.leader is not None:
-                    self.brokers[partition.leader].load(number, partition.epoch)
-
-    # Groups.
+                partition.leader, partition.epoch = new, partition.epoch + 1
+                if name == OFFSETS_TOPIC:
+                    before = self.brokers.get(old)
+                    if before and number in before.partitions and before.agenda.going.is_set():
+                        before.unload(number)
+                    if new in alive:
+                        alive[new].load(number, partition.epoch)
 
     def coordinator(self, group: str) -> Broker | None:
         """Return the broker that leads a group's partition of the offsets topic, if one does.
@@ -185,15 +160,4 @@ class ServedCluster:
         if OFFSETS_TOPIC not in self.topics and self.registered:
             self.grow(OFFSETS_TOPIC, self.offsets_partitions, min(3, len(self.brokers)))
         partition = self.partition(OFFSETS_TOPIC, partition_of(group, self.offsets_partitions))
-        return self.brokers.get(partition.leader or 0) if partition is not None else None
-
-    def commit(self, request: Json) -> None:
-        """Store the offsets of an OffsetCommit."""
-        stored = self.offsets.setdefault(request["groupId"], {})
-        for topic in request["topics"]:
-            for part in topic["partitions"]:
-                stored[topic["name"], part["partitionIndex"]] = {
-                    "committedOffset": part["committedOffset"],
-                    "committedLeaderEpoch": part.get("committedLeaderEpoch", -1),
-                    "metadata": part["committedMetadata"],
-                }
+        return self.brokers.get(partition.leader) if partition is not None else None

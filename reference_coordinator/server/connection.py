@@ -4,11 +4,10 @@ import asyncio
 import itertools
 import sys
 import time
-from collections import deque
 from collections.abc import Mapping
-from functools import lru_cache
+from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from kio.index import load_response_schema
 from kio.schema.errors import ErrorCode
@@ -16,7 +15,6 @@ from kio.schema.errors import ErrorCode
 from kafka_protocol import request_log
 from kafka_protocol.apis import LOGGED_APIS
 from kafka_protocol.frames import (
-    KEYS,
     NAMES,
     BodyError,
     FrameBuffer,
@@ -29,161 +27,102 @@ from kafka_protocol.frames import (
 from kafka_protocol.kio_bodies import to_body, to_entity
 from kafka_protocol.printable import printable
 from reference_coordinator.server.apis import HANDLERS, VERSIONS, api_versions
-from reference_coordinator.server.timing import DECODED
 
 if TYPE_CHECKING:
     from reference_coordinator.server.broker import Broker
 
 Json = Mapping[str, Any]
-_CORRELATION = slice(8, 12)
-"""Where the correlation id stands in a request: behind its length, API key and version."""
 _numbers = itertools.count(1)
 
 
-@lru_cache(maxsize=DECODED)
-def _decoded(before: bytes, behind: bytes, api_key: int, version: int) -> Json:
-    """Decode a request without its correlation id; nobody changes what comes out."""
-    return to_body(request_of(before + bytes(4) + behind, api_key, version))
-
-
+@dataclass(eq=False)
 class Request:
-    """A request, as the oracle reads it; `answer` ends it."""
+    """A request, as the oracle reads it. It is `handed_ns` on when only its answer is waited for.
 
-    response_fields: Json = MappingProxyType({})
+    Times are of the monotonic clock.
+    """
 
-    def __init__(self, connection: "Connection", head: Head, body: Json, received_ns: int) -> None:
-        self.id = str(next(_numbers))
-        self.api, self.api_version = NAMES[head.api_key], head.version
-        self.head, self.request = head, body
-        self.connection, self.received_ns = connection, received_ns
-        self.begun_ns = time.monotonic_ns()
-        self.handed_ns = 0
-        """When its handler had ended; 0 before that."""
+    head: Head
+    request: Json
+    client_host: str
+    received_ns: int
+    begun_ns: int = field(default_factory=time.monotonic_ns)
+    handed_ns: int | None = None
+    id: str = field(default_factory=lambda: str(next(_numbers)))
+    response_fields: ClassVar[Json] = MappingProxyType({})
 
-    @property
-    def client_id(self) -> str:
-        """The client id of the header."""
-        return self.head.client_id or ""
-
-    @property
-    def client_host(self) -> str:
-        """The host that it came from."""
-        return self.connection.host
-
-    def answer(self, body: Json) -> None:
-        """Send the response, and write the request's line."""
-        self.connection.answer(self, body)
+    def __post_init__(self) -> None:
+        self.api, self.api_version = NAMES[self.head.api_key], self.head.version
+        self.client_id = self.head.client_id or ""
 
 
-class Connection(asyncio.Protocol):
+class Connection:
     """Takes the requests of a client one after the other."""
 
-    transport: asyncio.Transport
+    def __init__(self, broker: "Broker", number: int, writer: asyncio.StreamWriter) -> None:
+        self.broker, self._writer = broker, writer
+        (host, port), theirs = map(writer.get_extra_info, ("sockname", "peername"))
+        thread, self._host = number % 2, f"/{theirs[0]}"
+        self._thread = f"data-plane-kafka-network-thread-{broker.id}-PLAINTEXT-PLAINTEXT-{thread}"
+        self._name = f"{host}:{port}-{theirs[0]}:{theirs[1]}-{thread}-{number}"
+        self._software = ("unknown", "unknown")
 
-    def __init__(self, broker: "Broker") -> None:
-        self.broker = broker
-        self.software = ("unknown", "unknown")
-        self._buffer = FrameBuffer()
-        self._unread: deque[bytes] = deque()
-        self._busy = False
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take a number, as brokers name connections."""
-        self.transport = cast(asyncio.Transport, transport)
-        ours, theirs = (transport.get_extra_info(name) for name in ("sockname", "peername"))
-        number = self.broker.connected(self)
-        self.thread = number % 2
-        self.host = f"/{theirs[0]}"
-        self.name = f"{ours[0]}:{ours[1]}-{theirs[0]}:{theirs[1]}-{self.thread}-{number}"
-
-    def connection_lost(self, _: Exception | None) -> None:
-        """Forget it; a request that waits is answered and logged all the same."""
-        self.broker.connections.discard(self)
-        self._unread.clear()
-
-    def data_received(self, data: bytes) -> None:
-        """Take what is complete; it waits for the response to the request before."""
+    async def run(self, reader: asyncio.StreamReader) -> None:
+        """Answer until either side ends it, or a request cannot be read."""
+        buffer = FrameBuffer()
         try:
-            self._unread += self._buffer.feed(data)
-        except FrameError as error:
-            self._abort(error)
-        self.go_on()
-
-    def go_on(self) -> None:
-        """Act on the next request, unless one waits, or the broker is frozen."""
-        while self._unread and not self._busy and not self.broker.agenda.frozen:
-            self._begin(self._unread.popleft())
-
-    def _begin(self, frame: bytes) -> None:
-        received_ns = time.monotonic_ns()
-        try:
-            head = head_of(frame)
-            api = NAMES.get(head.api_key, "")
-            if head.version not in VERSIONS.get(api, ()):
-                self._refuse(head)
-                return
-            cut = frame[: _CORRELATION.start], frame[_CORRELATION.stop :]
-            body = _decoded(*cut, head.api_key, head.version)
+            while data := await reader.read(1 << 16):
+                for frame in buffer.feed(data):
+                    await self._take(frame, time.monotonic_ns())
         except (FrameError, BodyError) as error:
-            self._abort(error)
-            return
-        request = Request(self, head, body, received_ns)
-        self._busy = True
-        if api == "API_VERSIONS" and "clientSoftwareName" in body:
-            self.software = body["clientSoftwareName"], body["clientSoftwareVersion"]
-        answered = HANDLERS[api](self.broker, request)
-        request.handed_ns = time.monotonic_ns()
-        if answered is not None:
-            request.answer(answered)
+            print(printable(f"{self._name}: {error}"), file=sys.stderr, flush=True)
+        except ConnectionError:
+            pass  # the client has ended it
+        finally:
+            self._writer.transport.abort()
 
-    def _abort(self, why: object) -> None:
-        """End a connection over a request that cannot be answered."""
-        print(printable(f"{self.name}: {why}"), file=sys.stderr, flush=True)
-        self.transport.abort()
-
-    def _refuse(self, head: Head) -> None:
-        """Answer a version of ApiVersions that is not known in version 0 (KIP-511); else end."""
-        if head.api_key != KEYS["API_VERSIONS"]:
-            self._abort(f"{NAMES.get(head.api_key)} v{head.version} is not served")
+    async def _take(self, frame: bytes, received_ns: int) -> None:
+        await self.broker.agenda.going.wait()
+        head = head_of(frame)
+        api = NAMES.get(head.api_key, "")
+        if head.version not in VERSIONS.get(api, ()):
+            if api != "API_VERSIONS":
+                raise FrameError(f"{api or head.api_key} v{head.version} is not served")
+            refused = {**await api_versions(), "errorCode": ErrorCode.unsupported_version.value}
+            self._send(head._replace(version=0), refused)  # KIP-511
             return
-        body = {**api_versions(), "errorCode": int(ErrorCode.unsupported_version)}
-        self._send(Head(head.api_key, 0, head.correlation_id, None), body)
+        body = to_body(request_of(frame, head.api_key, head.version))
+        request = Request(head, body, self._host, received_ns)
+        if "clientSoftwareName" in body:
+            self._software = body["clientSoftwareName"], body["clientSoftwareVersion"]
+        answer = await HANDLERS[api](self.broker, request)
+        if answer is None:
+            return
+        await self.broker.agenda.going.wait()
+        answered_ns = time.monotonic_ns()
+        entity = self._send(head, answer)
+        if api in LOGGED_APIS:
+            self._log(request, to_body(entity), answered_ns)
 
     def _send(self, head: Head, body: Json) -> Any:
         schema: Any = load_response_schema(head.api_key, head.version)
         entity = to_entity(schema, {"throttleTimeMs": 0, **body})
         header = schema.__header_schema__(correlation_id=head.correlation_id)
         frame = response_frame(header, entity)
-        if not self.transport.is_closing():
-            self.transport.write(frame)
+        if not self._writer.is_closing():
+            self._writer.write(frame)
         return entity
-
-    def answer(self, request: Request, body: Json) -> None:
-        """Answer the request that is under way, and go on with the next one."""
-        answered_ns = time.monotonic_ns()
-        entity = self._send(request.head, body)
-        if request.api in LOGGED_APIS:
-            self._log(request, to_body(entity), answered_ns)
-        self.done()
-
-    def done(self) -> None:
-        """Go on with the next request."""
-        self._busy = False
-        if self._unread:  # soon: the coordinator may be in the midst of a step
-            asyncio.get_running_loop().call_soon(self.go_on)
 
     def _log(self, request: Request, response: Json, answered_ns: int) -> None:
         sent_ns, head = time.monotonic_ns(), request.head
         received_ns, begun_ns = request.received_ns, request.begun_ns
-        handed_ns = min(request.handed_ns or answered_ns, answered_ns)
+        handed_ns = request.handed_ns or answered_ns
         waited_ns = answered_ns - handed_ns
         parts = (begun_ns - received_ns, handed_ns - begun_ns, waited_ns, 0, sent_ns - answered_ns)
         total, *parts_ms = (round(ns / 1e6, 3) for ns in (sent_ns - received_ns, *parts))
         header = request_log.header(request.api, head.version, head.correlation_id, head.client_id)
         content = request_log.completed(
-            header, request.request, response, self.name, total, parts_ms
-        ) | request_log.sender(*self.software)
-        self.broker.print_request(self.thread, request_log.printed(content), sent_ns)
-
-
-__all__ = ["Connection", "Request"]
+            header, request.request, response, self._name, total, parts_ms
+        ) | request_log.sender(*self._software)
+        line = f"{self._thread} DEBUG {request_log.printed(content)} ({request_log.LOGGER})"
+        self.broker.print(line, sent_ns)

@@ -6,5 +6,3 @@ SESSION_MS = 9_000
 """After so long without a broker its controller gives it up (`broker.session.timeout.ms`)."""
 BACKLOG = 4_096
 """How many connections wait to be taken: all members may come at once."""
-DECODED = 4_096
-"""How many different requests are kept decoded: most heartbeats and fetches are those before."""

@@ -307,8 +307,9 @@ def archive_place() -> Path | None:
     java = shutil.which(Path(home) / "bin" / "java" if home else "java")
     if java is None:
         return None
-    jdk = Path(java).resolve().parent.parent
-    files = [jdk / "release", jdk / "lib" / "modules", *sorted((spark_home() / "jars").iterdir())]
+    program, jars = Path(java).resolve(), sorted((spark_home() / "jars").iterdir())
+    jdk = program.parent.parent
+    files = [program, jdk / "release", jdk / "lib" / "modules", *jars]
     key = sha256()
     for file in filter(Path.is_file, files):
         state = file.stat()

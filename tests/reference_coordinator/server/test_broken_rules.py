@@ -11,7 +11,7 @@ from loadtest.wire_scripts.__main__ import run_scripts
 from reference_coordinator.classic.step import step
 from reports.judgement.recording import Recording
 from scenarios import find
-from selftest.broken_rules import RULES
+from selftest.broken_rules import BROKEN_RULES
 from selftest.mutants.judging import fails
 from tests.reference_coordinator.server.serving import serving
 
@@ -41,7 +41,7 @@ def judged(folder, group, coordinator):
     return fails(recording, group), errors
 
 
-@pytest.mark.parametrize("group", sorted({RULES[name].group for name in BROKEN}))
+@pytest.mark.parametrize("group", sorted({BROKEN_RULES[name].group for name in BROKEN}))
 def test_kafka_s_own_rules_are_not_found_wrong(group, tmp_path):
     wrong, errors = judged(tmp_path, group, step)
     assert not errors
@@ -50,6 +50,6 @@ def test_kafka_s_own_rules_are_not_found_wrong(group, tmp_path):
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_broken_rule_is_found(name, tmp_path):
-    assert RULES[name].experiment == EXPERIMENT
-    wrong, _ = judged(tmp_path, RULES[name].group, RULES[name].broken)
+    assert BROKEN_RULES[name].experiment == EXPERIMENT
+    wrong, _ = judged(tmp_path, BROKEN_RULES[name].group, BROKEN_RULES[name].broken)
     assert wrong

@@ -2,8 +2,8 @@
 
 import re
 import time
-from concurrent.futures import Future
 from contextlib import closing
+from types import SimpleNamespace
 
 import pytest
 from confluent_kafka import Consumer, Producer
@@ -170,27 +170,18 @@ def test_a_coordinator_moves_to_its_preferred_broker(at):
     assert another(at, broker, joined) == (to, Error.NONE)
 
 
-class Asked:
-    """A request that is answered later."""
-
-    def __init__(self, **body):
-        self.request, self.answered = body, Future()
-
-    def answer(self, body):
-        self.answered.set_result((time.monotonic(), body))
-
-
 def test_an_empty_fetch_waits_as_long_as_it_is_told(at):
     with kafka_python(at.bootstrap, {}, "t") as admin:
         admin.create_topics({"t": {"num_partitions": 1}})
-    broker = at.cluster.brokers[ClusterView(at.bootstrap).leader("t", 0)]
     part = {"partition": 0, "fetchOffset": 0, "partitionMaxBytes": 1}
-    asked = Asked(topics=[{"topic": "t", "partitions": [part]}], maxWaitMs=250)
+    asked = SimpleNamespace(request={
+        "topics": [{"topic": "t", "partitions": [part]}], "maxWaitMs": 250,
+    })  # fmt: skip
+    broker = at.cluster.brokers[ClusterView(at.bootstrap).leader("t", 0)]
     begun_s = time.monotonic()
-    assert at.ask(lambda: fetch(broker, asked)) is None
-    answered_s, found = asked.answered.result(WITHIN_S)
+    found = at.do(fetch(broker, asked))
+    assert time.monotonic() - begun_s >= 0.25
     assert found["responses"][0]["partitions"][0]["records"] == b""
-    assert answered_s - begun_s >= 0.25
 
 
 def test_records_come_back_in_order_and_commits_are_remembered(at):
