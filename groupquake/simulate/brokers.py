@@ -51,6 +51,10 @@ class SimulatedBrokers:
         """Return the active controller."""
         return self.ids[self.chance.below(len(self.ids))]
 
+    def is_up(self, broker: int) -> bool:
+        """Whether a broker takes requests."""
+        return broker in self.up
+
     def coordinator(self, group: str) -> int:
         """Return the coordinator of a group. Raises ChaosError if it has none now."""
         partition = partition_of(group, self.offsets)

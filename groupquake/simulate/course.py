@@ -42,8 +42,7 @@ class Course:
         self.experiment, self.plan, self.chance = experiment, plan, chance
         self.agenda = Agenda()
         counts = {topic.name: topic.partitions for topic in experiment.workload.topics}
-        specs = itertools.groupby(experiment.members(), attrgetter("group"))
-        members = {name: list(of_group) for name, of_group in specs}
+        members = experiment.members_by_group
         self.groups = {
             of.name: SimulatedGroup(of, members[of.name], counts, profile, self.agenda, chance)
             for of in experiment.workload.groups
@@ -158,6 +157,7 @@ class Course:
         yield from self._until(lambda: not self._held & held)
 
     def _carry_out(self, fault: Fault) -> Work:
+        held = fault.held
         try:
             fault.inject()
             if not fault.one_shot:
@@ -165,16 +165,17 @@ class Course:
                     yield self.chance.between(timing.STOPS_MS)
                 yield fault.lasting_ms
                 fault.heal()
-                yield from self._until(partial(self._is_back, fault), timing.BACK_MS)
+                is_back = partial(self._are_back, held)
+                if fault.hits == "broker":
+                    is_back = partial(self.brokers.is_up, fault.hit.details["broker"])
+                yield from self._until(is_back, timing.BACK_MS)
         except (NotForeseenError, ChaosError) as error:
             self.not_foreseen[fault] = str(error)
-        self._held.difference_update(fault.held)
+        self._held.difference_update(held)
 
-    def _is_back(self, fault: Fault) -> bool:
-        """Whether what a fault hit works again: each member has its share, or was refused."""
-        if fault.hits == "broker":
-            return fault.hit.details["broker"] in self.brokers.up
-        called = (self.context.group_of(name).called.get(name) for name in fault.held)
+    def _are_back(self, members: Sequence[str]) -> bool:
+        """Whether each has its share, or was refused for good."""
+        called = (self.context.group_of(name).called.get(name) for name in members)
         return all(one is None or one.client.phase in (IN, ENDED) for one in called)
 
     def _meets(self, when: When) -> bool:

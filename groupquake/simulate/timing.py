@@ -55,7 +55,7 @@ to 2.6 s in 44 recorded runs of KRaft, at loads up to 17 on two cores. Sessions 
 """
 ENDS_WITH_ZOOKEEPER_MS = (4_000.0, 20_000.0)
 """The same with ZooKeeper, whose brokers of 2.x await their controller as they shut down."""
-LOOKS_MS = 50.0
+LOOKS_MS = 200.0
 """How often the simulated plan looks whether something that it waits for is there."""
 BACK_MS = 60_000.0
 """How long it waits for a member or a broker to be back, as a run does."""

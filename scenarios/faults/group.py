@@ -105,7 +105,7 @@ class MembersScale(OneMember):
         yield from unknown("group", self.group, groups, (*path, "group"))
         if self.group not in groups:
             return
-        size = sum(member.group == self.group for member in experiment.members())
+        size = len(experiment.members_by_group[self.group])
         if self.to >= size:
             yield Problem(
                 (*path, "to"),
@@ -125,7 +125,7 @@ class MembersScale(OneMember):
 
     def hits_now(self, context: "FaultContext") -> Iterable[Hit]:
         """Return the members that go as the group is scaled down."""
-        group = [one for one in context.experiment.members() if one.group == self.group]
+        group = context.experiment.members_by_group[self.group]
         return map(self.hit_of, group[self.to :])
 
 
