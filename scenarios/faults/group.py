@@ -55,7 +55,8 @@ class GroupBounce(MemberAway):
 
     def size(self, experiment: Setup) -> int:
         """Return how many steps it makes, at most."""
-        return (self.repeat or 1) * max(1, len(self.known_targets(experiment)))
+        waves = -(-len(self.known_targets(experiment)) // (self.at_once or 1))
+        return (self.repeat or 1) * max(1, waves)
 
     def steps(self, experiment: Setup, chance: random.Random) -> Iterator[Fault]:
         """Yield the restarts, round after round, each in an order of its own."""
