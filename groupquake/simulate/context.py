@@ -169,14 +169,18 @@ class SimulatedContext:
     # Topics.
 
     def add_partitions(self, topic: str, to: int) -> None:
-        """Give a topic more partitions; leaders see it when their metadata is old."""
+        """Give a topic more partitions; members see it when their metadata is old."""
+        self._change(topic, {topic: to})
+
+    def delete_topic(self, topic: str) -> None:
+        """Delete a topic; members see it when their metadata is old."""
+        self._change(topic, {})
+
+    def _change(self, topic: str, counts: Mapping[str, int]) -> None:
         for group in self.groups.values():
             group.look()
-        self.counts[topic] = to
+        del self.counts[topic]
+        self.counts.update(counts)
         for group in self.groups.values():
             if topic in group.of.topics:
                 group.notice()
-
-    def delete_topic(self, topic: str) -> None:
-        """Refuse: what clients make of it is theirs alone."""
-        raise NotForeseenError(f"what the clients make of a deleted topic, here {topic}")

@@ -36,6 +36,10 @@ Work = Iterator[float]
 class Course:
     """One course of events."""
 
+    of_group: type[SimulatedGroup] = SimulatedGroup
+    """What its groups are."""
+    groups: Mapping[str, SimulatedGroup]
+
     def __init__(
         self, experiment: Experiment, plan: Plan, profile: Profile, chance: Chance
     ) -> None:
@@ -44,7 +48,7 @@ class Course:
         counts = {topic.name: topic.partitions for topic in experiment.workload.topics}
         members = experiment.members_by_group
         self.groups = {
-            of.name: SimulatedGroup(of, members[of.name], counts, profile, self.agenda, chance)
+            of.name: self.of_group(of, members[of.name], counts, profile, self.agenda, chance)
             for of in experiment.workload.groups
         }
         self.brokers = SimulatedBrokers(experiment, self.groups, self.agenda, chance)
@@ -159,12 +163,14 @@ class Course:
     def _carry_out(self, fault: Fault) -> Work:
         held = fault.held
         try:
+            self.noted(fault, "injected")
             fault.inject()
             if not fault.one_shot:
                 if fault.process == "stopped":
                     yield self.chance.between(timing.STOPS_MS)
                 yield fault.lasting_ms
                 fault.heal()
+                self.noted(fault, "healed")
                 is_back = partial(self._are_back, held)
                 if fault.hits == "broker":
                     is_back = partial(self.brokers.is_up, fault.hit.details["broker"])
@@ -172,6 +178,9 @@ class Course:
         except (NotForeseenError, ChaosError) as error:
             self.not_foreseen[fault] = str(error)
         self._held.difference_update(held)
+
+    def noted(self, fault: Fault, event: str) -> None:
+        """See that a fault is `injected` now, or was `healed`."""
 
     def _are_back(self, members: Sequence[str]) -> bool:
         """Whether each has its share, or was refused for good."""

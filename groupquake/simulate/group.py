@@ -81,6 +81,7 @@ class SimulatedGroup(GroupOfMembers[SimulatedMember]):
         client = Client(name, instance, of.session_timeout_ms, of.max_poll_interval_ms)
         is_rdkafka = str(kind).startswith(("librdkafka", "confluent"))
         process = SimulatedMember(client, LIBRDKAFKA if is_rdkafka else NEWEST)
+        process.see(self.of.topics, self.counts)
         self.called[name] = process
         self.processes.append(process)
         is_program = kind not in IN_LOAD or name != member
@@ -202,7 +203,7 @@ class SimulatedGroup(GroupOfMembers[SimulatedMember]):
             return
         more: dict[str, Any] = {"protocolName": self.of.assignor}
         if api == "JOIN_GROUP":
-            metadata = process.subscription(self.of.topics, is_eager=self.is_eager)
+            metadata = process.subscription(is_eager=self.is_eager)
             more["protocols"] = [{"name": self.of.assignor, "metadata": metadata}]
         elif api == "SYNC_GROUP":
             more["assignments"] = process.assignments(self.of.assignor, self.counts)
@@ -366,9 +367,10 @@ class SimulatedGroup(GroupOfMembers[SimulatedMember]):
                 self.own(process, ())
 
     def notice(self) -> None:
-        """Let members notice that their topics have other partitions, once their metadata is old.
+        """Let members notice that their topics have changed, once their metadata is old.
 
-        A follower of librdkafka joins again as well, which makes no rebalance.
+        A follower of librdkafka joins again as well. That makes a rebalance if a topic is gone: of
+        its topics its JoinGroup names those that there are.
         """
         for process in self.processes:
             age_ms = self.chance.between((0.0, self.of.metadata_max_age_ms))
@@ -377,7 +379,12 @@ class SimulatedGroup(GroupOfMembers[SimulatedMember]):
     def _look_at_topics(self, process: SimulatedMember) -> None:
         watches = process.listed or process.versions is LIBRDKAFKA
         if process in self.processes and watches and process.counts != self.counts:
-            self.rejoin(process)
+            process.see(self.of.topics, self.counts)
+            if process.client.phase is IN and not process.client.request:
+                self.rejoin(process)
+            else:  # it joins with what it knew
+                retry_ms = self.chance.between(timing.RETRY_MS)
+                self.agenda.after(retry_ms, partial(self._look_at_topics, process))
 
     def own(self, process: SimulatedMember, partitions: Sequence[TopicPartition]) -> None:
         """Let a process own other partitions, and add up for how long some had no owner."""

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from kafka_protocol.consumer_protocol import Subscription, TopicPartition
 from loadtest.wire.leader import Member, shares
-from reference_coordinator.driving.members import MemberProcess
+from reference_coordinator.driving.members import LIBRDKAFKA, MemberProcess
 
 KEPT = 4_096
 """How many subscriptions are kept, encoded and decoded: most members have the same one."""
@@ -19,6 +19,8 @@ class SimulatedMember(MemberProcess):
 
     beats_from_ms: float = 0.0
     """A time of its heartbeats' grid."""
+    topics: tuple[str, ...] = ()
+    """What it subscribes to."""
     owned: tuple[TopicPartition, ...] = ()
     listed: frozenset[tuple[str, str | None, str]] = frozenset()
     """The members in the last JoinGroup response (id, instance id, metadata), if it leads."""
@@ -31,9 +33,15 @@ class SimulatedMember(MemberProcess):
     stopped_ms: float | None = None
     """Since when it has been without its partitions because of a rebalance."""
 
-    def subscription(self, topics: tuple[str, ...], *, is_eager: bool) -> str:
+    def see(self, topics: tuple[str, ...], counts: Mapping[str, int]) -> None:
+        """Subscribe to topics; librdkafka names in its JoinGroup only those that there are."""
+        sees_all = self.versions is not LIBRDKAFKA
+        self.topics = tuple(topic for topic in topics if sees_all or topic in counts)
+
+    def subscription(self, *, is_eager: bool) -> str:
         """Return what its JoinGroup says of it, as base64: an eager one has nothing then."""
-        return _encoded(topics, *(((), -1) if is_eager else (self.owned, self.client.generation)))
+        owned, generation = ((), -1) if is_eager else (self.owned, self.client.generation)
+        return _encoded(self.topics, owned, generation)
 
     def assignments(self, assignor: str, counts: Mapping[str, int]) -> list[dict[str, str]]:
         """Return the assignments that it makes, if it leads; `counts` are partitions by topic."""

@@ -29,7 +29,10 @@ def experiment(
         "name": "deploy",
         "cluster": {"brokers": brokers, "config": {"broker.session.timeout.ms": 3_000}},
         "workload": {
-            "topics": [{"name": "orders", "partitions": 6, "replication_factor": brokers}],
+            "topics": [
+                {"name": name, "partitions": 6, "replication_factor": brokers}
+                for name in changes.get("topics", ["orders"])
+            ],
             "groups": [group | changes],
         },
         "faults": list(faults),
@@ -179,6 +182,18 @@ def test_a_lost_join_answer_leaves_an_id_behind() -> None:
     lost = net("drop-answers", 20, apis=["JOIN_GROUP"], count=1)
     forecast = foreseen(experiment(restart, lost, kind="dynamic"))
     assert impact(forecast) == (2, 2)
+
+
+@pytest.mark.parametrize("kind", ["static", "dynamic"])
+def test_each_member_may_see_at_its_own_time_that_a_topic_is_gone(kind: str) -> None:
+    """The one that sees it first causes a rebalance, and others if they do not see it by then."""
+    fault = {"fault": "topic.delete", "at": "2s", "topic": "orders"}
+    forecast = foreseen(experiment(fault, kind=kind, topics=["orders", "audit"]))
+    due = impact(forecast)
+    assert due.least == 1
+    assert due.most is not None
+    assert due.most <= SIZE
+    assert forecast.groups["shop"].rebalances("recovery") == (0, 0)
 
 
 @pytest.mark.parametrize("client", ["wire", "java"])
