@@ -19,19 +19,19 @@ Json = dict[str, Any]
 
 
 class Case(NamedTuple):
-    """Groups of so many members of a kind, restarted in waves, at these hours of a virtual run."""
+    """Groups of so many members of a kind, restarted in waves, each time of `at`."""
 
     groups: int
     size: int
     kind: str
     at_once: int
-    hours: tuple[str, ...] = ("1s",)
+    at: tuple[str, ...] = ("1s",)
     lasts: str = "15m"
 
     @property
     def rebalances(self) -> int:
         """How many are due: its formation, two for each wave of dynamic members, and its end."""
-        waves = len(self.hours) * -(-self.size // self.at_once)
+        waves = len(self.at) * -(-self.size // self.at_once)
         return self.groups * (1 if self.kind == "static" else 2 + 2 * waves)
 
 
@@ -79,7 +79,7 @@ def _document(case: Case) -> Json:
         "faults": [
             {"fault": "group.bounce", "at": at, "every": "20s", "target": "all", "group": name,
              "down_for": "6s", "at_once": case.at_once}
-            for at in case.hours for name in names
+            for at in case.at for name in names
         ],
         "steady_state": {"within": "5m"},
         "phases": {"impact": case.lasts, "recovery": "5s"},

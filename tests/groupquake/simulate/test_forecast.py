@@ -188,7 +188,9 @@ def test_a_lost_join_answer_leaves_an_id_behind() -> None:
 def test_each_member_may_see_at_its_own_time_that_a_topic_is_gone(kind: str) -> None:
     """The one that sees it first causes a rebalance, and others if they do not see it by then."""
     fault = {"fault": "topic.delete", "at": "2s", "topic": "orders"}
-    forecast = foreseen(experiment(fault, kind=kind, topics=["orders", "audit"]))
+    forecast = foreseen(
+        experiment(fault, kind=kind, topics=["orders", "audit"], metadata_max_age="2s")
+    )
     due = impact(forecast)
     assert due.least == 1
     assert due.most is not None
