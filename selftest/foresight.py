@@ -65,8 +65,8 @@ def counts(run: Path) -> Iterator[Count]:
                 yield Count(*at, reason, seen.get(reason, 0), group.rebalances(phase, reason))
 
 
-def table(found: Sequence[Count]) -> Iterator[str]:
-    """Yield a table of Markdown with a row for each experiment and release, and one for all."""
+def table(found: Sequence[Count], runs: int) -> Iterator[str]:
+    """Yield a table of Markdown: a row for each experiment and release, and one for all runs."""
     yield _row(*HEAD)
     yield _row("---", "---", "---", "--:", "--:", "--:", "---")
     in_order = sorted(found, key=lambda one: (one.experiment, one.release, one.seed))
@@ -78,7 +78,6 @@ def table(found: Sequence[Count]) -> Iterator[str]:
         seeds = ", ".join(map(str, dict.fromkeys(one.seed for one in of)))
         said = "; ".join(f"{group} {_foreseen(few)}" for group, few in by_group.items())
         yield _row(f"`{name}`", release, seeds, *_shares(of), said)
-    runs = len({(one.experiment, one.release, one.seed) for one in found})
     yield _row(f"all, {runs} runs", "", "", *_shares(found), "")
 
 
@@ -111,5 +110,5 @@ def foresight(runs: tuple[Path, ...]) -> Exit:
     """
     found = [one for run in runs for one in counts(run)]
     outside = [one for one in found if not one.is_inside]
-    Console.result(*table(found), *map(str, outside))
+    Console.result(*table(found, len(runs)), *map(str, outside))
     return Exit.FAIL if outside else Exit.PASS
