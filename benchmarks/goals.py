@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from benchmarks import latency, members, oracle, runs
+from benchmarks import foresight, latency, members, oracle, runs
 from benchmarks.table import HEAD, Line, as_text, markdown, table
 from chaos.clusters.oracle import OracleCluster
 from chaos.clusters.process import ProcessCluster
@@ -32,6 +32,7 @@ SECONDS = 30.0
 HUB_SECONDS = {"librdkafka": 100.0}
 """How long instead, so that one second of a hundred is not the p99 of its longest delays."""
 ORACLE_GOALS = {"steady 5": 250_000, "steady 500": 150_000, "storm": 20_000}
+FORESIGHT_GOALS_S = dict(zip(foresight.CASES, (5, 10, 120), strict=True))
 EACH = 4_000
 """Members of a Locust process, where there are several."""
 
@@ -139,6 +140,11 @@ def _of_oracle(found: Json) -> Iterator[Line]:
         yield Line(f"oracle: {name}", "", found[name], "requests/s", goal, more=True)
 
 
+def _of_foresight(found: Json) -> Iterator[Line]:
+    for name, goal in FORESIGHT_GOALS_S.items():
+        yield Line(f"foresight: {name}", "", found[name], "s", goal)
+
+
 def _of_verdict(found: Json) -> Iterator[Line]:
     stages = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in found["stages_s"].items())
     yield Line(f"{runs.EXPERIMENT} to its verdict : its plan and the cluster's start", stages,
@@ -162,6 +168,7 @@ ROWS: Mapping[str, Row] = {
     "chaos": Row(lambda folder, _: runs.chaos(folder, 100), _of_chaos),
     "tap": Row(lambda folder, _: latency.of_tap(folder, latency.RATE, 20.0), _of_tap),
     "oracle": Row(lambda *_: oracle.measure(), _of_oracle),
+    "foresight": Row(lambda *_: foresight.measure(), _of_foresight),
     "verdict": Row(lambda folder, _: runs.verdict(folder), _of_verdict),
 }
 

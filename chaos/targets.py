@@ -41,7 +41,9 @@ def resolve(
     if isinstance(target, LeaderMemberOf):
         # a duplicate may lead; it belongs to its member
         leader = (leader_of(target.group) or "").removesuffix(DUPLICATE)
-        found = tuple(one for one in _members(experiment, target.group) if one.name == leader)
+        found = tuple(
+            one for one in experiment.members_by_group[target.group] if one.name == leader
+        )
     else:
         if isinstance(target, Names):
             known = experiment.member_called
@@ -69,13 +71,11 @@ def brokers(target: BrokerTarget, view: "ClusterView") -> tuple[int, ...]:
             return (view.controller(),)
 
 
-def _members(experiment: Setup, group: str | None) -> tuple[MemberSpec, ...]:
-    return tuple(member for member in experiment.members() if member.group == group)
-
-
 def _nobody(target: MemberTarget, group: str | None, experiment: Setup) -> str:
     where = target.group if isinstance(target, LeaderMemberOf) else group
-    here = ", ".join(member.name for member in _members(experiment, where)) or "nobody"
+    here = (
+        ", ".join(one.name for one in experiment.members_by_group.get(where or "", ())) or "nobody"
+    )
     why = " (the brokers' logs show no leader now)" if isinstance(target, LeaderMemberOf) else ""
     words = in_words(target, group)
     return f"target {words} matches no member{why}; group {where} has {here}: choose from these"

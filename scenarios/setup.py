@@ -141,5 +141,9 @@ class Setup(Part):
     @cached_property
     def member_called(self) -> dict[str, MemberSpec]:
         """Every member by its name, in the file's order; each fault of a file asks for them."""
-        groups = self.workload.groups
-        return {spec.name: spec for group in groups for spec in members_of(group)}
+        return {spec.name: spec for of_group in self.members_by_group.values() for spec in of_group}
+
+    @cached_property
+    def members_by_group(self) -> dict[str, tuple[MemberSpec, ...]]:
+        """The members of each group, in the file's order."""
+        return {group.name: tuple(members_of(group)) for group in self.workload.groups}

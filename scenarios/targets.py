@@ -128,11 +128,16 @@ def selected(target: MemberTarget, group: str | None, experiment: Setup) -> tupl
     """Return the members that a target selects, as far as the file tells, in its order."""
     if isinstance(target, LeaderMemberOf):
         return ()
-    wanted = set(target.names) if isinstance(target, Names) else ()
+    wanted, groups = set[str](), {group}
+    if isinstance(target, Names):
+        wanted, called = set(target.names), experiment.member_called
+        groups = {called[name].group for name in wanted if name in called}
     return tuple(
         member
-        for member in experiment.members()
-        if member.name in wanted or (member.group == group and target in ("all", member.kind))
+        for name, members in experiment.members_by_group.items()
+        if name in groups
+        for member in members
+        if member.name in wanted or target in ("all", member.kind)
     )
 
 

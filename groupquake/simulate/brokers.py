@@ -9,9 +9,9 @@ from functools import partial
 from typing import Any
 
 from chaos.errors import ChaosError
+from groupquake.simulate import timing
 from groupquake.simulate.chance import Chance
 from groupquake.simulate.group import SimulatedGroup
-from groupquake.simulate.timing import ELECTED_MS, MOVES_MS, SESSION_MS, STARTS_MS, STOPS_MS
 from kafka_protocol.offsets_topic import partition_of
 from reference_coordinator.driving.driver import Agenda
 from scenarios import Experiment
@@ -29,7 +29,7 @@ class SimulatedBrokers:
         self.ids = cluster.ids or ()
         self.groups, self.agenda, self.chance = groups, agenda, chance
         self.up = set(self.ids)
-        self.session_ms = int(cluster.config.get("broker.session.timeout.ms", SESSION_MS))
+        self.session_ms = int(cluster.config.get("broker.session.timeout.ms", timing.SESSION_MS))
         self.offsets = int(cluster.config.get("offsets.topic.num.partitions", 6))
         self.first = {
             name: chance.below(len(self.ids))
@@ -51,6 +51,10 @@ class SimulatedBrokers:
         """Return the active controller."""
         return self.ids[self.chance.below(len(self.ids))]
 
+    def is_up(self, broker: int) -> bool:
+        """Whether a broker takes requests."""
+        return broker in self.up
+
     def coordinator(self, group: str) -> int:
         """Return the coordinator of a group. Raises ChaosError if it has none now."""
         partition = partition_of(group, self.offsets)
@@ -67,20 +71,16 @@ class SimulatedBrokers:
     def act(self, verb: Verb, broker: int) -> None:
         """Change a broker. One that is paused is lost to its groups like one that was killed."""
         if verb in ("start", "resume"):
-            after_ms = self.chance.between(STARTS_MS) if verb == "start" else 0.0
+            after_ms = self.chance.between(timing.STARTS_MS) if verb == "start" else 0.0
             self.agenda.after(after_ms, partial(self._is_back, broker))
             return
         self.up.discard(broker)
         lost = [number for number, leader in self.led.items() if leader == broker]
         self._give_up(lost, answers=verb == "stop")
-        gone_ms = self.chance.between(MOVES_MS)
+        gone_ms = self.chance.between(timing.MOVES_MS)
         if verb != "stop":
-            gone_ms = self.session_ms + self.chance.between(ELECTED_MS)
+            gone_ms = self.session_ms + self.chance.between(timing.ELECTED_MS)
         self.agenda.after(gone_ms, partial(self._elect, lost))
-
-    def stopping_ms(self, verb: Verb) -> float:
-        """Return how long it takes until a broker has ended."""
-        return self.chance.between(STOPS_MS) if verb == "stop" else 0.0
 
     def move_coordinator(self, group: str, to: int | None) -> int:
         """Let another broker coordinate a group, and what shares its partition; return which."""
@@ -90,7 +90,7 @@ class SimulatedBrokers:
             raise ChaosError(f"the coordinator of {group} has nowhere to move")
         new = self.led[partition] = to or others[0]
         self._give_up([partition], answers=True)
-        self.agenda.after(self.chance.between(MOVES_MS), partial(self._load, partition))
+        self.agenda.after(self.chance.between(timing.MOVES_MS), partial(self._load, partition))
         return new
 
     def start(self) -> None:
@@ -125,4 +125,4 @@ class SimulatedBrokers:
         self.unserved.discard(partition)
         for name, group in self.groups.items():
             if partition_of(name, self.offsets) == partition:
-                group.load()
+                group.load(self.led[partition])

@@ -8,16 +8,23 @@ from typing import Any, Self
 
 from chaos.errors import TargetError
 from chaos.members import Order
+from chaos.tap import Rule
 from chaos.targets import brokers, resolve
 from groupquake.simulate.brokers import SimulatedBrokers
 from groupquake.simulate.group import SimulatedGroup
 from scenarios import Experiment
+from scenarios.faults import Fault
 from scenarios.setup import DUPLICATE, SAME, Identity, MemberSpec
 from scenarios.targets import BrokerTarget, MemberTarget
 
 
 class NotForeseenError(Exception):
     """A fault does what virtual time does not have; the text says what."""
+
+
+def missing(fault: Fault) -> str:
+    """Return what a fault needs of a cluster that virtual time does not have; often nothing."""
+    return f"virtual time has no {fault.needs}" if fault.needs not in (None, "tap") else ""
 
 
 class Unseen:
@@ -35,23 +42,81 @@ class Unseen:
         return False
 
 
-class SimulatedMembers:
-    """The members of all groups, controlled as a load's are."""
+class SimulatedRule:
+    """A rule of the tap for what a member sends and gets; see `chaos.wire_rules.WireRule`."""
 
-    def __init__(self, experiment: Experiment, groups: Mapping[str, SimulatedGroup]) -> None:
-        self._of = {name: groups[one.group] for name, one in experiment.member_called.items()}
+    probed = ()
 
-    def of(self, member: str) -> SimulatedGroup:
+    def __init__(self, group: SimulatedGroup, rule: Rule) -> None:
+        self._group, self._rule = group, rule
+
+    def put(self) -> str:
+        """Put the rule in force; return its id."""
+        self._group.tap(str(id(self)), self._rule)
+        return str(id(self))
+
+    def remove(self) -> str:
+        """Remove the rule; what it held passes."""
+        self._group.wire.end(str(id(self)))
+        return ""
+
+
+class SimulatedContext:
+    """What `chaos.fault_context.FaultContext` is to faults, as far as they act.
+
+    It is also the members that it controls and the view of the cluster. `counts` are the partitions
+    of each topic now.
+    """
+
+    def __init__(
+        self, experiment: Experiment, groups: Mapping[str, SimulatedGroup],
+        brokers: SimulatedBrokers, counts: dict[str, int],
+    ) -> None:  # fmt: skip
+        self.experiment, self.groups = experiment, groups
+        self.cluster, self.counts = brokers, counts
+        self.members = self.view = self
+        self.coordinator, self.leader = brokers.coordinator, brokers.leader
+        self.controller, self.move_coordinator = brokers.controller, brokers.move_coordinator
+        self.witness = self.stop = self.fault_id = Unseen()
+
+    def evidence(self, _: object) -> Unseen:
+        """Return nothing."""
+        return Unseen()
+
+    probe = is_open = end_broker = tap_for = evidence
+
+    def unless_stopped(self, ask: Callable[[], Any]) -> Any:
+        """Ask."""
+        return ask()
+
+    # Targets.
+
+    def targets_of(
+        self, target: MemberTarget, group: str | None, *, allow_empty: bool
+    ) -> tuple[MemberSpec, ...]:
+        """Return the members that a target selects now."""
+
+        def leader(name: str) -> str | None:
+            return self.groups[name].leader
+
+        return resolve(target, group, self.experiment, leader, allow_empty=allow_empty)
+
+    def brokers_at(self, target: BrokerTarget) -> tuple[int, ...]:
+        """Return the brokers that a target selects now."""
+        return brokers(target, self)  # type: ignore[arg-type]
+
+    # Members.
+
+    def group_of(self, member: str) -> SimulatedGroup:
         """Return the group of a member."""
-        return self._of[member]
+        return self.groups[self.experiment.member_called[member].group]
 
     def order(self, order: Order, member: str, identity: Identity = SAME) -> None:
         """Let something happen to a member; see `chaos.members.Members.order`."""
-        group, duplicate = self._of[member], member + DUPLICATE
+        group, duplicate = self.group_of(member), member + DUPLICATE
         match order:
             case "start":
-                group.instances[member] = identity.get("instance_id", group.instances[member])
-                group.start(member)
+                group.start(member, identity)
             case "stop":
                 group.stop(member)
             case "kill" if member in group.called:
@@ -75,68 +140,6 @@ class SimulatedMembers:
             self.order("start", member, {"instance_id": instance_id})
         return ()
 
-
-class SimulatedTopics:
-    """What a view of the cluster changes and tells."""
-
-    def __init__(
-        self, counts: dict[str, int], groups: Mapping[str, SimulatedGroup],
-        brokers: SimulatedBrokers,
-    ) -> None:  # fmt: skip
-        self._counts, self._groups = counts, groups
-        self.coordinator, self.leader = brokers.coordinator, brokers.leader
-        self.controller, self.move_coordinator = brokers.controller, brokers.move_coordinator
-
-    def add_partitions(self, topic: str, to: int) -> None:
-        """Give a topic more partitions; leaders see it when their metadata is old."""
-        for group in self._groups.values():
-            group.look()
-        self._counts[topic] = to
-        for group in self._groups.values():
-            if topic in group.of.topics:
-                group.notice()
-
-    def delete_topic(self, topic: str) -> None:
-        """Refuse: what clients make of it is theirs alone."""
-        raise NotForeseenError(f"what the clients make of a deleted topic, here {topic}")
-
-
-class SimulatedContext:
-    """What `chaos.fault_context.FaultContext` is to faults, as far as they act."""
-
-    def __init__(
-        self, experiment: Experiment, members: SimulatedMembers, cluster: SimulatedBrokers,
-        view: SimulatedTopics, groups: Mapping[str, SimulatedGroup],
-    ) -> None:  # fmt: skip
-        self.experiment, self.members, self.cluster = experiment, members, cluster
-        self.view, self.groups = view, groups
-        self.witness = self.stop = Unseen()
-        self.fault_id = ""
-
-    def evidence(self, _: str) -> Unseen:
-        """Return nothing."""
-        return Unseen()
-
-    probe = is_open = end_broker = evidence
-
-    def unless_stopped(self, ask: Callable[[], Any]) -> Any:
-        """Ask."""
-        return ask()
-
-    def targets_of(
-        self, target: MemberTarget, group: str | None, *, allow_empty: bool
-    ) -> tuple[MemberSpec, ...]:
-        """Return the members that a target selects now."""
-
-        def leader(name: str) -> str | None:
-            return self.groups[name].leader
-
-        return resolve(target, group, self.experiment, leader, allow_empty=allow_empty)
-
-    def brokers_at(self, target: BrokerTarget) -> tuple[int, ...]:
-        """Return the brokers that a target selects now."""
-        return brokers(target, self.view)  # type: ignore[arg-type]
-
     def static_members(self, group: str) -> tuple[str, ...]:
         """Return the instance ids of a group. Raises TargetError if it has none now."""
         if found := tuple(self.groups[group].group.static_ids):
@@ -147,3 +150,37 @@ class SimulatedContext:
         """Remove static members with one request; return the error of the answer."""
         _ = client_id
         return self.groups[group].remove(instances)
+
+    def wire_rule(
+        self, action: Any, member: str, nodes: tuple[int, ...] | None, keys: Mapping[str, Any]
+    ) -> SimulatedRule:
+        """Return a rule for what a member sends to brokers, all without `nodes`.
+
+        Raises NotForeseenError where it is the client's own matter how long it waits in vain.
+        """
+        if (client := self.experiment.member_called[member].client) != "librdkafka":
+            raise NotForeseenError(f"when {client} gives a request up")
+        if keys.get("then") == "silence":
+            raise NotForeseenError("when a client gives a request up whose connection is open")
+        instances = tuple(filter(None, [self.experiment.member_called[member].instance_id]))
+        rule = Rule(action, (member,), instances, nodes, **keys)
+        return SimulatedRule(self.group_of(member), rule)
+
+    # Topics.
+
+    def add_partitions(self, topic: str, to: int) -> None:
+        """Give a topic more partitions; members see it when their metadata is old."""
+        self._change(topic, {topic: to})
+
+    def delete_topic(self, topic: str) -> None:
+        """Delete a topic; members see it when their metadata is old."""
+        self._change(topic, {})
+
+    def _change(self, topic: str, counts: Mapping[str, int]) -> None:
+        for group in self.groups.values():
+            group.look()
+        del self.counts[topic]
+        self.counts.update(counts)
+        for group in self.groups.values():
+            if topic in group.of.topics:
+                group.notice()

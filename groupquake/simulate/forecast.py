@@ -189,11 +189,6 @@ def forecast(experiment: Experiment, plan: Plan, profile: Profile) -> Forecast:
     shares = (0.0, 1.0, *(None for _ in range(drawn)))
     notes: dict[str, None] = {}
     open_because: dict[str, list[str]] = {}
-    for fault in experiment.faults:
-        if fault.needs is not None:
-            notes[f"{fault.fault}: virtual time has no {fault.needs}"] = None
-            for name in groups_hit(fault, experiment):
-                open_because.setdefault(name, []).append(fault.fault)
     for name in experiment.workload.wire_scripts:
         notes[f"{name}: the group of a wire script"] = None
     tallies: dict[str, list[Tally]] = {}

@@ -2,32 +2,26 @@
 
 Heartbeats are folded. In Stable they do nothing but restart sessions, so none is sent: the session
 of a member that sends them is not timed, and begins with its last one when the member falls silent.
-A member learns of a rebalance with the next heartbeat of its grid.
+A member learns of a rebalance with the next heartbeat of its grid. While a rule of the tap is in
+force, all are sent.
 """
 
 import math
-from base64 import b64decode, b64encode
+from base64 import b64decode
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from chaos.tap import Rule
+from groupquake.simulate import timing
 from groupquake.simulate.chance import Chance
 from groupquake.simulate.member import SimulatedMember
 from groupquake.simulate.tally import COUNTED, Tally
-from groupquake.simulate.timing import (
-    CLOSES_MS,
-    COMES_MS,
-    LOADS_MS,
-    NEXT_MS,
-    NOTICES_POLL_MS,
-    PROGRAM_COMES_MS,
-    RECONNECTS_MS,
-    REQUEST_MS,
-    RETRY_MS,
-)
-from kafka_protocol.consumer_protocol import Assignment, Subscription, TopicPartition
+from groupquake.simulate.wire import Wire
+from kafka_protocol.consumer_protocol import Assignment, TopicPartition
 from kafka_protocol.errors import Error
-from loadtest.wire.leader import members_of, shares
+from reference_coordinator.classic import events
 from reference_coordinator.classic.effects import (
     Effect,
     JoinResponse,
@@ -35,15 +29,8 @@ from reference_coordinator.classic.effects import (
     SyncResponse,
     Transition,
 )
-from reference_coordinator.classic.events import (
-    SESSION_TIMER,
-    Loaded,
-    LoadStarted,
-    Timer,
-    Unloaded,
-)
 from reference_coordinator.classic.profiles import Profile
-from reference_coordinator.classic.state import ABSENT, ACTIVE, PREPARING_REBALANCE, STABLE
+from reference_coordinator.classic.state import ABSENT, ACTIVE, LOADING, PREPARING_REBALANCE, STABLE
 from reference_coordinator.classic.state import Group as Coordinated
 from reference_coordinator.driving.client import IN, JOINED, OUT, WAITING, Client
 from reference_coordinator.driving.driver import Agenda
@@ -52,7 +39,7 @@ from reference_coordinator.driving.simulation import Exchange, Process
 from reference_coordinator.frozen import replace_fields
 from scenarios.clients import IN_LOAD
 from scenarios.model import Group, Phase
-from scenarios.setup import DUPLICATE, MemberSpec
+from scenarios.setup import DUPLICATE, SAME, Identity, MemberSpec
 
 
 class SimulatedGroup(GroupOfMembers[SimulatedMember]):
@@ -70,16 +57,11 @@ class SimulatedGroup(GroupOfMembers[SimulatedMember]):
         self.called: dict[str, SimulatedMember] = {}
         """The process that runs of each member, and of its duplicate."""
         self.by_id: dict[str, SimulatedMember] = {}
+        self.wire = Wire(agenda, chance)
         self.phase: Phase | None = None
         self.tally = Tally()
-        self.term = 0
-        """Counts its coordinators: what was sent to an earlier one is lost."""
-        self.is_closing = False
-
-    @property
-    def is_eager(self) -> bool:
-        """Whether its members give all partitions up before they join again (KIP-429)."""
-        return self.of.assignor != "cooperative-sticky"
+        # Eager members give all partitions up before they join again (KIP-429).
+        self.is_eager = group.assignor != "cooperative-sticky"
 
     @property
     def leader(self) -> str | None:
@@ -89,32 +71,29 @@ class SimulatedGroup(GroupOfMembers[SimulatedMember]):
 
     # What faults do to members. Each takes the name of a member, or of a duplicate.
 
-    def start(self, name: str, after_ms: float | None = None) -> None:
-        """Start a process, unless there is one; it joins after a time."""
+    def start(self, name: str, identity: Identity = SAME, late_ms: float = 0.0) -> None:
+        """Start a process, unless there is one; it joins after a time, and so much later."""
+        member, of = name.removesuffix(DUPLICATE), self.of
+        instance = self.instances[member] = identity.get("instance_id", self.instances[member])
         if name in self.called:
             return
-        member = name.removesuffix(DUPLICATE)
-        kind, of = self.specs[member].client, self.of
-        client = Client(
-            name, self.instances[member], of.session_timeout_ms, of.max_poll_interval_ms
-        )
+        kind = self.specs[member].client
+        client = Client(name, instance, of.session_timeout_ms, of.max_poll_interval_ms)
         is_rdkafka = str(kind).startswith(("librdkafka", "confluent"))
         process = SimulatedMember(client, LIBRDKAFKA if is_rdkafka else NEWEST)
+        process.see(self.of.topics, self.counts)
         self.called[name] = process
         self.processes.append(process)
-        if after_ms is None:
-            is_program = kind not in IN_LOAD or name != member
-            after_ms = self.chance.between(PROGRAM_COMES_MS if is_program else COMES_MS)
-        self.plan(process, "JOIN_GROUP", after_ms)
+        is_program = kind not in IN_LOAD or name != member
+        comes = timing.PROGRAM_COMES_MS if is_program else timing.COMES_MS
+        self.plan(process, "JOIN_GROUP", self.chance.between(comes) + late_ms)
 
     def stop(self, name: str) -> None:
         """Close a consumer: a dynamic member leaves, a static one does not (KIP-345)."""
-        process = self.called.get(name)
-        if process is None:
-            return
-        if process.client.instance is None and process.client.member_id:
-            self.ask(process, "LEAVE_GROUP")
-        self.kill(process)
+        if process := self.called.get(name):
+            if process.client.instance is None and process.client.member_id:
+                self.ask(process, "LEAVE_GROUP")
+            self.kill(process)
 
     def kill(self, process: SimulatedMember) -> None:
         """End a process without a word."""
@@ -126,17 +105,9 @@ class SimulatedGroup(GroupOfMembers[SimulatedMember]):
     def silence(self, process: SimulatedMember) -> None:
         """Let a process send nothing more: its session ends after its last heartbeat."""
         self.own(process, ())
-        if process.is_silent:
-            return
-        process.is_silent = True
-        process.stopped_ms = None
-        timer = Timer(SESSION_TIMER, process.client.member_id)
-        if timer in self.timers:
-            last_ms = self.agenda.now_ms
-            if process.client.phase is IN:
-                last_ms = min(last_ms, self._beat_ms(process) - self.of.heartbeat_interval_ms)
-            session_ms = process.client.session_ms
-            self._arm(timer, max(self.timers[timer], last_ms + session_ms))
+        if not process.is_silent:
+            process.is_silent, process.stopped_ms = True, None
+            self._time_session(process)
 
     def freeze(self, name: str) -> None:
         """Let no thread of a member run."""
@@ -147,28 +118,28 @@ class SimulatedGroup(GroupOfMembers[SimulatedMember]):
     def stop_polling(self, name: str) -> None:
         """Let the application of a member poll no more: it gives up after its max.poll.interval."""
         if process := self.called.get(name):
-            self.plan(
-                process, "", self.of.max_poll_interval_ms + self.chance.between(NOTICES_POLL_MS)
-            )
+            notices_ms = self.chance.between(timing.NOTICES_POLL_MS)
+            self.plan(process, "", self.of.max_poll_interval_ms + notices_ms)
 
     def resume(self, name: str) -> None:
         """Let a member go on that was frozen or did not poll."""
         process = self.called.get(name)
-        if process is None or not process.is_silent:
-            if process is not None and process.client.phase is IN:
-                self._beat_soon(process)
+        if process is None:
+            return
+        if not process.is_silent:
+            self._beat_soon(process)
             return
         process.is_silent = False
         heard, process.unheard = process.unheard, []
-        self.plan(process, process.client.next_api or "HEARTBEAT", self.chance.between(REQUEST_MS))
+        api = process.client.next_api or "HEARTBEAT"
+        self.plan(process, api, self.chance.between(timing.REQUEST_MS))
         for hear in heard:
             hear()
 
     def close(self) -> None:
-        """Close all members, as a load does in the end; none joins again meanwhile."""
-        self.is_closing = True
-        for name in list(self.called):
-            self.agenda.after(self.chance.between(CLOSES_MS), partial(self.stop, name))
+        """Close all members, as a load does in the end."""
+        for name in self.called:
+            self.agenda.after(self.chance.between(timing.CLOSES_MS), partial(self.stop, name))
 
     def remove(self, instances: Sequence[str]) -> int:
         """Let an admin remove static members (KIP-345); return the error of the whole answer."""
@@ -177,72 +148,92 @@ class SimulatedGroup(GroupOfMembers[SimulatedMember]):
         self.receive(self.send(admin, "LEAVE_GROUP", members=named))
         return int(Error.NONE if self.group.service is ACTIVE else Error.NOT_COORDINATOR)
 
+    def tap(self, name: str, rule: Rule) -> None:
+        """Put a rule of the tap in force; heartbeats are sent one by one until it ends."""
+        self.wire.rules.add(name, rule)
+        for process in self.processes:
+            self._time_session(process)
+            self._beat_soon(process)
+
     # What happens to its coordinator.
 
     def give_up(self, *, answers: bool) -> None:
         """Lose the coordinator, which answers those that wait or does not."""
         if answers and self.group.service is ACTIVE:
-            self.take(Unloaded(self.agenda.now_ms))
-        self.term += 1
+            self.take(events.Unloaded(self.agenda.now_ms))
         self.open.clear()
         self.die()
         self.group = Coordinated(self.group.group_id, service=ABSENT)
         for process in self.processes:
-            client, process.plans = process.client, process.plans + 1
-            is_out = client.phase in (*WAITING, JOINED)
-            phase = OUT if is_out else client.phase
-            process.client = replace_fields(client, request="", phase=phase)
+            process.plans += 1
+            self._asks_anew(process)
 
-    def load(self) -> None:
+    def _asks_anew(self, process: SimulatedMember) -> None:
+        """Let a process wait for no answer any more, and join again if it was not done with it."""
+        is_out = process.client.phase in (*WAITING, JOINED)
+        phase = OUT if is_out else process.client.phase
+        process.client = replace_fields(process.client, request="", phase=phase)
+
+    def load(self, broker: int) -> None:
         """Load it on a broker; its members find that one."""
-        now_ms, term = self.agenda.now_ms, self.term
-        self.take(LoadStarted(now_ms))
-        self.agenda.after(self.chance.between(LOADS_MS), partial(self._loaded, term))
+        self.wire.broker = broker
+        self.take(events.LoadStarted(self.agenda.now_ms))
+        self.agenda.after(self.chance.between(timing.LOADS_MS), self._loaded)
 
-    def _loaded(self, term: int) -> None:
-        if term != self.term:
-            return
-        self.take(Loaded(self.agenda.now_ms, self.stored_record))
-        for process in self.processes:
-            if not process.is_silent and process.client.next_api:
-                found_ms = self.chance.between(RECONNECTS_MS)
-                self.plan(process, process.client.next_api, found_ms)
+    def _loaded(self) -> None:
+        if self.group.service is LOADING:  # it may have been lost again meanwhile
+            self.take(events.Loaded(self.agenda.now_ms, self.stored_record))
+            for process in self.processes:
+                self._reconnects(process)
+
+    def _reconnects(self, process: SimulatedMember) -> None:
+        """Let a process go on once it has a connection."""
+        if not process.is_silent and process.client.next_api:
+            found_ms = self.chance.between(timing.RECONNECTS_MS)
+            self.plan(process, process.client.next_api, found_ms)
 
     # Requests and responses.
 
     def ask(self, process: SimulatedMember, api: str) -> None:
-        """Let a process send a request, if it finds a coordinator."""
+        """Let a process send a request, if it finds a coordinator; none joins again in the end."""
         if not api:
             self._gives_up(process)
-        if not api or self.group.service is not ACTIVE:
-            return
-        if self.is_closing and api != "LEAVE_GROUP":
+        is_due = api == "LEAVE_GROUP" or (api and self.phase != "teardown")
+        if not is_due or self.group.service is not ACTIVE:
             return
         more: dict[str, Any] = {"protocolName": self.of.assignor}
         if api == "JOIN_GROUP":
-            owned = () if self.is_eager else process.owned
-            generation = -1 if self.is_eager else process.client.generation
-            wanted = Subscription(tuple(self.of.topics), owned=owned, generation=generation)
-            metadata = b64encode(wanted.encode()).decode()
+            metadata = process.subscription(is_eager=self.is_eager)
             more["protocols"] = [{"name": self.of.assignor, "metadata": metadata}]
         elif api == "SYNC_GROUP":
-            more["assignments"] = self._assigned(process)
+            more["assignments"] = process.assignments(self.of.assignor, self.counts)
         exchange = self.send(process, api, **more)
-        way_ms = self.chance.between(REQUEST_MS)
-        self.agenda.after(way_ms, partial(self._arrive, exchange, self.term))
 
-    def _arrive(self, exchange: Exchange, term: int) -> None:
-        if term == self.term:
-            self.receive(exchange)
+        def arrive() -> None:
+            # what nobody waits for any more was lost with its coordinator
+            if api == "LEAVE_GROUP" or process.client.request == exchange.id:
+                self.receive(exchange)
+
+        self.wire.carry(exchange, "to-broker", arrive)
+        if self.wire.rules and api == "HEARTBEAT":
+            session, interval_ms = self.of.session_timeout_ms, self.of.heartbeat_interval_ms
+            misses_ms = self.chance.between((session - interval_ms, session + timing.RETRY_MS[1]))
+            self.agenda.after(misses_ms, partial(self._misses, process, exchange))
+
+    def _misses(self, process: SimulatedMember, exchange: Exchange) -> None:
+        """Let a process begin anew whose heartbeat has had no answer for a session."""
+        if process.client.request == exchange.id and not process.is_silent:
+            self.own(process, ())
+            process.client = process.client.restarted()
+            self.ask(process, "JOIN_GROUP")
 
     def receive(self, exchange: Exchange) -> None:
         """Let the coordinator act on a request; who is replaced hears of it with a heartbeat."""
         instance = exchange.process.client.instance if exchange.api == "JOIN_GROUP" else None
         before = self.group.static_ids.get(instance or "")
         super().receive(exchange)
-        replaced = self.by_id.get(before or "")
-        if replaced is not None and before not in self.group.members:
-            self._beat_soon(replaced)
+        if before and before in self.by_id and before not in self.group.members:
+            self._beat_soon(self.by_id[before])
 
     def answered(self, exchange: Exchange, response: Response) -> None:
         """Let the response go its way."""
@@ -251,8 +242,15 @@ class SimulatedGroup(GroupOfMembers[SimulatedMember]):
             return
         if isinstance(response, JoinResponse) and response.member_id:
             self.by_id[response.member_id] = process
-        way_ms = self.chance.between(REQUEST_MS)
-        self.agenda.after(way_ms, partial(self.hear, process, exchange, response))
+        if self.wire.doubles(exchange):  # a broker reads on when it has answered
+            copy = replace(exchange, id=str(next(self._numbers)), process=Process(exchange.client))
+            self.agenda.after(0.0, partial(self.receive, copy))
+        if not self.wire.drops(exchange):
+            hear = partial(self.hear, process, exchange, response)
+            self.wire.carry(exchange, "to-client", hear)
+        elif process.client.request == exchange.id:
+            self._asks_anew(process)
+            self._reconnects(process)
 
     def hear(self, process: SimulatedMember, exchange: Exchange, response: Response) -> None:
         """Let a process make something of a response, once it runs."""
@@ -263,7 +261,7 @@ class SimulatedGroup(GroupOfMembers[SimulatedMember]):
             return
         if response.error == Error.GROUP_MAX_SIZE_REACHED:  # librdkafka tries again
             process.client = replace_fields(process.client, request="", phase=OUT)
-            self.plan(process, "JOIN_GROUP", self.chance.between(RETRY_MS))
+            self.plan(process, "JOIN_GROUP", self.pause_ms(failed=True))
             return
         was_in = process.client.phase is IN
         if isinstance(response, JoinResponse) and not response.error:
@@ -283,14 +281,14 @@ class SimulatedGroup(GroupOfMembers[SimulatedMember]):
         if api == "SYNC_GROUP":
             interval_ms = self.of.heartbeat_interval_ms
             process.beats_from_ms = self.agenda.now_ms + self.chance.between((0.0, interval_ms))
-        if self.group.state is not STABLE:
+        if self.group.state is not STABLE or self.wire.rules:
             self._beat_soon(process)
 
     def pause_ms(self, *, failed: bool) -> float:
         """Wait longer after an error of the coordinator."""
-        return self.chance.between(RETRY_MS if failed else NEXT_MS)
+        return self.chance.between(timing.RETRY_MS if failed else timing.NEXT_MS)
 
-    # Heartbeats.
+    # Heartbeats and sessions.
 
     def _beat_ms(self, process: SimulatedMember) -> float:
         """Return the time of the next heartbeat of its grid."""
@@ -312,19 +310,30 @@ class SimulatedGroup(GroupOfMembers[SimulatedMember]):
                 self._beat_soon(process)
         super().absorb(effect)
 
-    def _arm(self, timer: Timer, deadline_ms: float) -> None:
-        if self._beats(timer):
+    def _time_session(self, process: SimulatedMember) -> None:
+        """Let a session that the coordinator times end after the last heartbeat."""
+        timer = events.Timer(events.SESSION_TIMER, process.client.member_id)
+        if timer in self.timers:
+            last_ms = self.agenda.now_ms
+            if process.client.phase is IN:
+                last_ms = min(last_ms, self._beat_ms(process) - self.of.heartbeat_interval_ms)
+            self._arm(timer, max(self.timers[timer], last_ms + process.client.session_ms))
+
+    def _arm(self, timer: events.Timer, deadline_ms: float) -> None:
+        if self._is_folded(timer):
             self.timers[timer] = deadline_ms
         else:
             super()._arm(timer, deadline_ms)
 
-    def fire(self, timer: Timer) -> None:
-        """Let a timer expire, but for the session of a member that sends heartbeats."""
-        if not self._beats(timer):
+    def fire(self, timer: events.Timer) -> None:
+        """Let a timer expire, but for the session of a member whose heartbeats are folded."""
+        if not self._is_folded(timer):
             super().fire(timer)
 
-    def _beats(self, timer: Timer) -> bool:
-        process = self.by_id.get(timer.member_id) if timer.kind is SESSION_TIMER else None
+    def _is_folded(self, timer: events.Timer) -> bool:
+        if timer.kind is not events.SESSION_TIMER or self.wire.rules:
+            return False
+        process = self.by_id.get(timer.member_id)
         return process is not None and not process.is_silent
 
     def _gives_up(self, process: SimulatedMember) -> None:
@@ -335,21 +344,6 @@ class SimulatedGroup(GroupOfMembers[SimulatedMember]):
         process.client = process.client.restarted()
 
     # Partitions.
-
-    def _assigned(self, process: SimulatedMember) -> list[dict[str, str]]:
-        """Return the assignments of a leader, none of a follower."""
-        if not process.client.leads:
-            return []
-        process.counts = dict(self.counts)
-        listed = [
-            {"memberId": one, "groupInstanceId": instance, "metadata": metadata}
-            for one, instance, metadata in process.listed
-        ]
-        given = shares(self.of.assignor, members_of(listed), process.counts)
-        return [
-            {"memberId": one, "assignment": b64encode(share).decode()}
-            for one, share in given.items()
-        ]
 
     def _assign(self, process: SimulatedMember, share: str) -> None:
         """Give a process what it was assigned; what it loses by that makes it join again."""
@@ -367,15 +361,16 @@ class SimulatedGroup(GroupOfMembers[SimulatedMember]):
         """Let a member join again by itself."""
         if process.client.phase is IN and not process.client.request:
             process.client = replace_fields(process.client, phase=OUT)
-            self.plan(process, "JOIN_GROUP", self.chance.between(NEXT_MS))
+            self.plan(process, "JOIN_GROUP", self.pause_ms(failed=False))
             if self.is_eager:
                 process.stopped_ms = self.agenda.now_ms
                 self.own(process, ())
 
     def notice(self) -> None:
-        """Let members notice that their topics have other partitions, once their metadata is old.
+        """Let members notice that their topics have changed, once their metadata is old.
 
-        A follower of librdkafka joins again as well, which makes no rebalance.
+        A follower of librdkafka joins again as well. That makes a rebalance if a topic is gone: of
+        its topics its JoinGroup names those that there are.
         """
         for process in self.processes:
             age_ms = self.chance.between((0.0, self.of.metadata_max_age_ms))
@@ -384,7 +379,12 @@ class SimulatedGroup(GroupOfMembers[SimulatedMember]):
     def _look_at_topics(self, process: SimulatedMember) -> None:
         watches = process.listed or process.versions is LIBRDKAFKA
         if process in self.processes and watches and process.counts != self.counts:
-            self.rejoin(process)
+            process.see(self.of.topics, self.counts)
+            if process.client.phase is IN and not process.client.request:
+                self.rejoin(process)
+            else:  # it joins with what it knew
+                retry_ms = self.chance.between(timing.RETRY_MS)
+                self.agenda.after(retry_ms, partial(self._look_at_topics, process))
 
     def own(self, process: SimulatedMember, partitions: Sequence[TopicPartition]) -> None:
         """Let a process own other partitions, and add up for how long some had no owner."""

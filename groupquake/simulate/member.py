@@ -1,10 +1,16 @@
 """One process of a member in virtual time."""
 
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
-from kafka_protocol.consumer_protocol import TopicPartition
-from reference_coordinator.driving.members import MemberProcess
+from kafka_protocol.consumer_protocol import Subscription, TopicPartition
+from loadtest.wire.leader import Member, shares
+from reference_coordinator.driving.members import LIBRDKAFKA, MemberProcess
+
+KEPT = 4_096
+"""How many subscriptions are kept, encoded and decoded: most members have the same one."""
 
 
 @dataclass(eq=False)
@@ -13,6 +19,8 @@ class SimulatedMember(MemberProcess):
 
     beats_from_ms: float = 0.0
     """A time of its heartbeats' grid."""
+    topics: tuple[str, ...] = ()
+    """What it subscribes to."""
     owned: tuple[TopicPartition, ...] = ()
     listed: frozenset[tuple[str, str | None, str]] = frozenset()
     """The members in the last JoinGroup response (id, instance id, metadata), if it leads."""
@@ -24,3 +32,34 @@ class SimulatedMember(MemberProcess):
     """What came for it meanwhile."""
     stopped_ms: float | None = None
     """Since when it has been without its partitions because of a rebalance."""
+
+    def see(self, topics: tuple[str, ...], counts: Mapping[str, int]) -> None:
+        """Subscribe to topics; librdkafka names in its JoinGroup only those that there are."""
+        sees_all = self.versions is not LIBRDKAFKA
+        self.topics = tuple(topic for topic in topics if sees_all or topic in counts)
+
+    def subscription(self, *, is_eager: bool) -> str:
+        """Return what its JoinGroup says of it, as base64: an eager one has nothing then."""
+        owned, generation = ((), -1) if is_eager else (self.owned, self.client.generation)
+        return _encoded(self.topics, owned, generation)
+
+    def assignments(self, assignor: str, counts: Mapping[str, int]) -> list[dict[str, str]]:
+        """Return the assignments that it makes, if it leads; `counts` are partitions by topic."""
+        if not self.client.leads:
+            return []
+        self.counts = dict(counts)
+        members = [Member(one, _decoded(text), instance) for one, instance, text in self.listed]
+        return [
+            {"memberId": one, "assignment": b64encode(share).decode()}
+            for one, share in shares(assignor, members, counts).items()
+        ]
+
+
+@lru_cache(maxsize=KEPT)
+def _encoded(topics: tuple[str, ...], owned: tuple[TopicPartition, ...], generation: int) -> str:
+    return b64encode(Subscription(topics, owned=owned, generation=generation).encode()).decode()
+
+
+@lru_cache(maxsize=KEPT)
+def _decoded(metadata: str) -> Subscription:
+    return Subscription.decode(b64decode(metadata))

@@ -55,7 +55,8 @@ class GroupBounce(MemberAway):
 
     def size(self, experiment: Setup) -> int:
         """Return how many steps it makes, at most."""
-        return (self.repeat or 1) * max(1, len(self.known_targets(experiment)))
+        waves = -(-len(self.known_targets(experiment)) // (self.at_once or 1))
+        return (self.repeat or 1) * max(1, waves)
 
     def steps(self, experiment: Setup, chance: random.Random) -> Iterator[Fault]:
         """Yield the restarts, round after round, each in an order of its own."""
@@ -105,7 +106,7 @@ class MembersScale(OneMember):
         yield from unknown("group", self.group, groups, (*path, "group"))
         if self.group not in groups:
             return
-        size = sum(member.group == self.group for member in experiment.members())
+        size = len(experiment.members_by_group[self.group])
         if self.to >= size:
             yield Problem(
                 (*path, "to"),
@@ -125,7 +126,7 @@ class MembersScale(OneMember):
 
     def hits_now(self, context: "FaultContext") -> Iterable[Hit]:
         """Return the members that go as the group is scaled down."""
-        group = [one for one in context.experiment.members() if one.group == self.group]
+        group = context.experiment.members_by_group[self.group]
         return map(self.hit_of, group[self.to :])
 
 

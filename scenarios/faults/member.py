@@ -62,7 +62,7 @@ class MemberRestart(MemberAway):
             case None:
                 return SAME
             case Static(instance_id=pattern):
-                group = [m.name for m in experiment.members() if m.group == member.group]
+                group = [m.name for m in experiment.members_by_group[member.group]]
                 return {"instance_id": pattern.replace("{n}", str(group.index(member.name)))}
             case "dynamic":
                 return {"instance_id": None}

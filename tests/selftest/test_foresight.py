@@ -11,20 +11,42 @@ from selftest.foresight import foresight
 from tests.groupquake.simulate.test_forecast import bounce, experiment
 
 
-@pytest.mark.parametrize(("expired", "how"), [(3, "exact"), (2, "OUTSIDE")])
-def test_a_row_says_how_a_count_lies_to_its_interval(
-    tmp_path: Path, expired: int, how: str
-) -> None:
-    """Each of three static members is away longer than its session."""
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """Return a run in which each of three static members is away longer than its session."""
     (tmp_path / "experiment.yaml").write_text(experiment(bounce(down_for="10s")).dump())
     counts = {
         "formation": {"new_member": 1},
-        "impact": {"session_expired": expired, "new_member": 3},
+        "impact": {"session_expired": 3, "new_member": 3},
     }
-    verdict = {"seed": 1, "groups": {"shop": {"by_cause": counts}}}
+    verdict = {"seed": 7, "groups": {"shop": {"by_cause": counts}}}
     (tmp_path / "verdict.json").write_text(json.dumps(verdict))
-    done = CliRunner().invoke(foresight, [str(tmp_path)], standalone_mode=False)
-    rows = [line.split() for line in done.output.splitlines()]
-    [row] = [row for row in rows if "session_expired" in row and "impact" in row]
-    assert row[-1] == how
-    assert done.return_value == (Exit.PASS if how == "exact" else Exit.FAIL)
+    return tmp_path
+
+
+def compared(run: Path) -> tuple[Exit, list[str]]:
+    """Return what the command comes to, and what it prints."""
+    done = CliRunner().invoke(foresight, [str(run)], standalone_mode=False)
+    return done.return_value, done.output.splitlines()
+
+
+def test_a_row_says_what_was_foreseen_and_seen(run: Path) -> None:
+    """There are seven counts, all of them exact: the default initial delay is long enough."""
+    code, lines = compared(run)
+    assert code == Exit.PASS
+    [row] = [line for line in lines if line.startswith("| `deploy`")]
+    cells = [cell.strip() for cell in row.strip("|").split("|")]
+    assert cells[2:] == ["7", "7 of 7", "100%", "100%", "shop 6 (6)"]
+
+
+def test_a_count_outside_is_named_and_fails(run: Path) -> None:
+    """By group, phase and reason."""
+    verdict = json.loads((run / "verdict.json").read_text())
+    verdict["groups"]["shop"]["by_cause"]["impact"] = {"session_expired": 2, "new_member": 4}
+    (run / "verdict.json").write_text(json.dumps(verdict))
+    code, lines = compared(run)
+    assert code == Exit.FAIL
+    assert [line.partition(": ")[2] for line in lines[-2:]] == [
+        "shop, impact, new_member: 4 rebalances, 3 foreseen",
+        "shop, impact, session_expired: 2 rebalances, 3 foreseen",
+    ]

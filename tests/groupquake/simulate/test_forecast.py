@@ -29,7 +29,10 @@ def experiment(
         "name": "deploy",
         "cluster": {"brokers": brokers, "config": {"broker.session.timeout.ms": 3_000}},
         "workload": {
-            "topics": [{"name": "orders", "partitions": 6, "replication_factor": brokers}],
+            "topics": [
+                {"name": name, "partitions": 6, "replication_factor": brokers}
+                for name in changes.get("topics", ["orders"])
+            ],
             "groups": [group | changes],
         },
         "faults": list(faults),
@@ -130,13 +133,89 @@ def test_partitions_lie_idle_while_static_members_are_away() -> None:
     assert unowned.least >= SIZE * 2 * 2
 
 
+def net(fault: str, seconds: int, **keys: Any) -> dict[str, Any]:
+    """Return a fault on the wire of one member."""
+    member = {"target": {"names": ["shop-dynamic-1"]}}
+    return {"fault": f"net.{fault}", "at": "1s", "for": f"{seconds}s", **member, **keys}
+
+
+def test_a_member_that_is_cut_off_past_its_session_is_removed_and_returns() -> None:
+    """Its heartbeats do not arrive; when it can join again, it is new."""
+    cut_off = foreseen(experiment(net("isolate", 14), kind="dynamic"))
+    assert impact(cut_off, "session_expired") == (1, 1)
+    assert impact(cut_off, "new_member") == (1, 1)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        net("isolate", 3),
+        net("isolate", 3, way="to-client"),
+        net("delay", 9, latency="300ms"),
+        net("duplicate", 9, apis=["HEARTBEAT"]),
+        net("hold", 3, apis=["HEARTBEAT"]),
+        net("drop-answers", 9, apis=["HEARTBEAT"], count=1),
+    ],
+    ids=lambda fault: fault["fault"],
+)
+def test_what_is_shorter_than_a_session_on_the_wire_costs_nothing(fault: Mapping[str, Any]) -> None:
+    """The member is heard of in time."""
+    assert impact(foreseen(experiment(fault, kind="dynamic"))) == (0, 0)
+
+
+def test_a_sync_group_that_is_held_holds_its_leader_up() -> None:
+    """The group completes its rebalance when the leader's assignments arrive."""
+    kill = {"fault": "member.kill", "at": "2s", "down_for": "9s",
+            "target": {"names": ["shop-dynamic-0"]}}  # fmt: skip
+    hold = net("hold", 20, apis=["SYNC_GROUP"])
+    free, held = (
+        foreseen(experiment(*faults, kind="dynamic")).groups["shop"].stopped_ms
+        for faults in ([kill], [kill, hold])
+    )
+    assert held.least > (free.most or 0)
+
+
+def test_a_lost_join_answer_leaves_an_id_behind() -> None:
+    """KIP-394: the dynamic member asks again, and the group waits for the first id."""
+    restart = {"fault": "member.restart", "at": "2s", "down_for": "3s",
+               "target": {"names": ["shop-dynamic-1"]}}  # fmt: skip
+    lost = net("drop-answers", 20, apis=["JOIN_GROUP"], count=1)
+    forecast = foreseen(experiment(restart, lost, kind="dynamic"))
+    assert impact(forecast) == (2, 2)
+
+
+@pytest.mark.parametrize("kind", ["static", "dynamic"])
+def test_each_member_may_see_at_its_own_time_that_a_topic_is_gone(kind: str) -> None:
+    """The one that sees it first causes a rebalance, and others if they do not see it by then."""
+    fault = {"fault": "topic.delete", "at": "2s", "topic": "orders"}
+    forecast = foreseen(
+        experiment(fault, kind=kind, topics=["orders", "audit"], metadata_max_age="2s")
+    )
+    due = impact(forecast)
+    assert due.least == 1
+    assert due.most is not None
+    assert due.most <= SIZE
+    assert forecast.groups["shop"].rebalances("recovery") == (0, 0)
+
+
+@pytest.mark.parametrize("client", ["wire", "java"])
+def test_how_another_client_gives_up_is_not_foreseen(client: str) -> None:
+    """The group is left open upwards, and the fault is named."""
+    given = experiment(
+        net("delay", 9, latency="300ms"),
+        members=[{"kind": "dynamic", "count": SIZE, "client": client}],
+    )
+    forecast = foreseen(given)
+    assert impact(forecast) == (0, None)
+    assert forecast.notes == (f"net.delay: when {client} gives a request up",)
+
+
 def test_what_virtual_time_does_not_have_leaves_the_group_open() -> None:
-    """A fault on the wire is not foreseen, and is named."""
-    fault = {"fault": "net.delay", "at": "1s", "for": "9s", "latency": "300ms", "target": "all",
-             "group": "shop"}  # fmt: skip
+    """A fault of the disk is not foreseen, and is named."""
+    fault = {"fault": "disk.full", "at": "1s", "down_for": "9s", "target": "controller"}
     forecast = foreseen(experiment(fault))
     assert impact(forecast) == (0, None)
-    assert "net.delay" in forecast.notes[0]
+    assert forecast.notes == ("disk.full: virtual time has no volume",)
 
 
 def test_the_rules_decide() -> None:
