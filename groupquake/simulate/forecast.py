@@ -6,7 +6,7 @@ anew in each course; two more take always the least and always the most.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, get_args
+from typing import Any, get_args
 
 from chaos.plan import Plan
 from groupquake.simulate.chance import Chance
@@ -14,6 +14,7 @@ from groupquake.simulate.course import Course
 from groupquake.simulate.tally import Tally
 from reference_coordinator.classic.profiles import Profile, Settings
 from reference_coordinator.classic.releases import PROFILE_NAMES, profile_for, profile_named
+from reports.judgement.run.forecast import Interval
 from scenarios import Experiment, ScenarioError
 from scenarios.durations import format_ms
 from scenarios.faults import Fault
@@ -26,23 +27,6 @@ QUICK_MEMBERS = 500
 MANY_MEMBERS = 2_000
 """With more members than this one course is drawn: they even out."""
 PHASES: tuple[Phase, ...] = get_args(Phase)
-
-
-class Interval(NamedTuple):
-    """From least to most, both included; `most` is None where nothing bounds it."""
-
-    least: float
-    most: float | None
-
-    def __str__(self) -> str:
-        """Return it as people read it: `2`, `1..3`, `0..`."""
-        if self.least == self.most:
-            return f"{self.least:g}"
-        return f"{self.least:g}..{'' if self.most is None else f'{self.most:g}'}"
-
-    def holds(self, value: float) -> bool:
-        """Whether a value lies in it."""
-        return value >= self.least and (self.most is None or value <= self.most)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from reports.judgement import expectations
 from reports.judgement.costs import TopicGrowth, topic_growths
 from reports.judgement.findings import began_ms
 from reports.judgement.results import Results
+from reports.judgement.run import forecast
 from reports.judgement.run.journal import PHASES
 from reports.judgement.run.run_folder import RunFolder
 from reports.judgement.verdict import in_kib, members_in_words
@@ -66,6 +67,7 @@ def render(run: RunFolder, verdict: Json, data: Results, drawn: Sequence[str], r
         cost_charts=cost_charts,
         plotly=Markup(get_plotlyjs()),  # noqa: S704 (the library's own text)
         wording=wording,
+        beyond=forecast.outside(verdict),
         expectations=expectations,
         in_kib=in_kib,
         faults=faults,

@@ -18,7 +18,7 @@ from reference_coordinator.timing import RECONNECTS_MS
 from reports.judgement.errors import EvidenceError
 from reports.judgement.log.log_places import LOG, Level, log_of
 from reports.judgement.log.parsing import Parser
-from reports.judgement.run import history, machine_log
+from reports.judgement.run import forecast, history, machine_log
 from reports.judgement.run.disturbance import (
     Deletions,
     Disturbance,
@@ -132,6 +132,16 @@ class RunFolder(RunFaults):
         if named not in [*Level]:
             raise self._altered(f"a run has no evidence level {named!r}, only {', '.join(Level)}")
         return Level(named)
+
+    @cached_property
+    def foreseen(self) -> forecast.Foreseen | None:
+        """What was foreseen of the run; None where nothing was, as in older ones."""
+        if self._size(forecast.FILE) is None:
+            return None
+        try:
+            return forecast.read(self._bytes(forecast.FILE))
+        except ValueError as error:
+            raise self._altered(str(error), forecast.FILE) from error
 
     @property
     def grammar(self) -> Grammar:
