@@ -50,6 +50,10 @@ Work = Iterator[float]
 class Course:
     """One course of events."""
 
+    of_group: type[SimulatedGroup] = SimulatedGroup
+    """What its groups are."""
+    groups: Mapping[str, SimulatedGroup]
+
     def __init__(
         self, experiment: Experiment, plan: Plan, profile: Profile, chance: Chance
     ) -> None:
@@ -61,7 +65,7 @@ class Course:
             for name, members in itertools.groupby(experiment.members(), attrgetter("group"))
         }
         self.groups = {
-            group.name: SimulatedGroup(
+            group.name: self.of_group(
                 group, specs[group.name], counts, profile, self.agenda, chance
             )
             for group in experiment.workload.groups
@@ -191,6 +195,7 @@ class Course:
 
     def _carry_out(self, fault: Fault) -> Work:
         try:
+            self.noted(fault, "injected")
             fault.inject()
             if fault.one_shot:
                 return
@@ -198,6 +203,7 @@ class Course:
                 yield self.brokers.stopping_ms("stop")
             yield fault.lasting_ms
             fault.heal()
+            self.noted(fault, "healed")
         except (NotForeseenError, ChaosError) as error:
             self.not_foreseen[fault] = str(error)
             return
@@ -208,6 +214,9 @@ class Course:
         for name in fault.held:
             if process := self.members.of(name).called.get(name):
                 yield from self._until(partial(_is_in, process), BACK_MS)
+
+    def noted(self, fault: Fault, event: str) -> None:
+        """See that a fault is `injected` now, or was `healed`."""
 
     def _meets(self, when: When) -> bool:
         group = self.groups.get(when.group)

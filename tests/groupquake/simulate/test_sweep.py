@@ -1,0 +1,178 @@
+"""A sweep says what session timeout keeps a deploy quiet, what that costs, and for whom."""
+
+import pytest
+
+from groupquake.simulate.sweep import KINDS, Sweep, idle_s, of_kind, places, sweep
+from reports.judgement.run.forecast import Interval
+from scenarios import Experiment, ScenarioError
+from tests.groupquake.simulate.test_forecast import SIZE, bounce, experiment
+
+STATIC, DYNAMIC = "static, eager", "dynamic, eager"
+COOPERATIVE = "static, cooperative"
+HEARTBEAT_S, REBALANCE_S = 1.0, 3.0
+"""Of `experiment`; a rebalance of three live members waits for their heartbeats, and is short."""
+
+
+def swept(of: Experiment, *given: str) -> Sweep:
+    """Foresee a sweep."""
+    return sweep(of, given, 1, None, lambda _: None)
+
+
+def rebalances(found: Sweep, kind: str, **values: str) -> Interval:
+    """Return how many rebalances a row of a sweep has."""
+    frame = found.frame[found.frame["kind"] == kind]
+    for key, value in values.items():
+        frame = frame[frame[key] == value]
+    [one] = frame["rebalances"]
+    assert isinstance(one, Interval)
+    return one
+
+
+@pytest.fixture(scope="module")
+def deploy() -> Sweep:
+    """Return a sweep of a rolling restart in which members are away for 2 s, or for 15 s."""
+    of = experiment(bounce(every="40s"), max_poll_interval="60s")
+    return swept(of, "session_timeout=45s,6s,20s", "down_for=2s,15s")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind_has_a_row_for_each_combination(deploy: Sweep, kind: str) -> None:
+    """The same schedule for all four."""
+    mine = deploy.frame[deploy.frame["kind"] == kind]
+    assert len(mine) == 3 * 2
+    assert [*mine.columns] == [
+        "kind", "session_timeout", "down_for", "rebalances", "unowned_partition_s",
+    ]  # fmt: skip
+
+
+def test_who_is_away_within_the_session_costs_nothing(deploy: Sweep) -> None:
+    """KIP-345; beyond it each static member costs two, as each dynamic one does always."""
+    twice = (2 * SIZE, 2 * SIZE)
+    assert rebalances(deploy, STATIC, session_timeout="6s", down_for="2s") == (0, 0)
+    assert rebalances(deploy, STATIC, session_timeout="6s", down_for="15s") == twice
+    assert rebalances(deploy, STATIC, session_timeout="20s", down_for="15s") == (0, 0)
+    assert rebalances(deploy, DYNAMIC, session_timeout="45s", down_for="2s") == twice
+
+
+@pytest.mark.parametrize("kind", [STATIC, COOPERATIVE])
+@pytest.mark.parametrize(("away", "session_s"), [("2s", 6), ("15s", 20)])
+def test_the_smallest_quiet_session_timeout_is_named_with_its_price(
+    deploy: Sweep, kind: str, away: str, session_s: int
+) -> None:
+    """Not the first value of the line; a crash lasts a session, and a rebalance follows."""
+    [line] = [line for line in deploy.quiet if line.startswith(f"{kind}, down_for={away}: ")]
+    assert f": {session_s}s is the smallest session timeout" in line
+    least, _, most = line.rpartition(" for ")[2].removesuffix(" s").partition("..")
+    assert session_s - HEARTBEAT_S <= float(least) <= float(most) <= session_s + REBALANCE_S
+
+
+def test_dynamic_members_are_never_quiet(deploy: Sweep) -> None:
+    """In one line for all times away."""
+    lines = [line for line in deploy.quiet if line.startswith("dynamic")]
+    assert [line.partition(": ")[0] for line in lines] == [DYNAMIC, "dynamic, cooperative"]
+    assert all(
+        "no session timeout of 45s, 6s, 20s is sure to keep it quiet" in one for one in lines
+    )
+
+
+def test_a_time_away_that_no_session_outlasts_is_named() -> None:
+    """Beside one that is outlasted."""
+    found = swept(experiment(bounce()), "session_timeout=6s,10s", "down_for=2s,11s")
+    about = f"{STATIC}, down_for=11s: no session timeout of 6s, 10s is sure to keep it quiet"
+    assert about in found.quiet
+
+
+def test_what_the_formation_leaves_to_do_is_not_the_deploys() -> None:
+    """Cooperative members join once more after their steady state (KIP-429)."""
+    of = experiment(bounce(), assignor="cooperative-sticky")
+    found = swept(of, "session_timeout=10s")
+    assert rebalances(found, COOPERATIVE) == (0, 0)
+
+
+def test_what_is_not_foreseen_is_not_quiet() -> None:
+    """A run whose steady state is not met injects nothing, and would have no rebalance."""
+    hasty = experiment(bounce()).override(["steady_state.within=1ms"])
+    found = swept(hasty, "session_timeout=10s,20s")
+    assert any("steady state" in note for note in found.notes)
+    assert all("is sure to keep it quiet" in line for line in found.quiet)
+    fault = {"fault": "net.delay", "at": "1s", "for": "9s", "latency": "300ms", "target": "all",
+             "group": "shop"}  # fmt: skip
+    wire = swept(experiment(fault), "session_timeout=10s")
+    assert rebalances(wire, STATIC) == (0, None)
+    assert all("no session timeout" in line for line in wire.quiet)
+
+
+def test_without_a_session_timeout_nothing_is_said_of_it() -> None:
+    """The table stands alone."""
+    assert not swept(experiment(bounce()), "down_for=2s").quiet
+
+
+def test_partitions_lie_idle_until_others_have_them() -> None:
+    """The crash of a member of three, from its kill until its session has ended."""
+    least, most = idle_s(experiment(bounce()), 1, None)
+    assert most is not None
+    assert 6 - HEARTBEAT_S <= least <= most <= 6 + REBALANCE_S
+
+
+def test_members_that_a_fault_names_are_the_same_ones() -> None:
+    """By their new names; those of the other kind alone become a list."""
+    kill = {"fault": "member.kill", "at": "1s", "down_for": "9s", "target": {"names": ["shop-1"]}}
+    dynamic = of_kind(experiment(kill, bounce()), "dynamic", is_eager=True)
+    assert dynamic.faults[0].target.names == ("shop-dynamic-1",)  # type: ignore[attr-defined]
+    only = {"fault": "member.kill", "at": "1s", "down_for": "9s", "target": "static",
+            "group": "shop"}  # fmt: skip
+    dynamic = of_kind(experiment(only), "dynamic", is_eager=False)
+    assert len(dynamic.faults[0].target.names) == SIZE  # type: ignore[attr-defined]
+    assert {group.assignor for group in dynamic.workload.groups} == {"cooperative-sticky"}
+
+
+def test_a_kind_that_a_fault_is_not_for_is_left_out_and_named() -> None:
+    """Only static members have duplicates."""
+    fault = {"fault": "member.duplicate-instance", "at": "1s", "lasts": "9s",
+             "target": {"names": ["shop-1"]}}  # fmt: skip
+    found = swept(experiment(fault), "session_timeout=6s")
+    assert {*found.frame["kind"]} == {STATIC, COOPERATIVE}
+    assert sum("no instance id to duplicate" in note for note in found.notes) == 2
+
+
+def test_a_bare_key_is_every_key_of_that_name() -> None:
+    """A path is itself, and a property of the brokers has dots in its name."""
+    of = experiment(bounce(), bounce())
+    assert places(of, "down_for") == ["faults.0.down_for", "faults.1.down_for"]
+    assert places(of, "faults.1.down_for") == ["faults.1.down_for"]
+    assert places(of, "session_timeout") == ["workload.groups.0.session_timeout"]
+    property_ = "broker.session.timeout.ms"
+    assert places(of, property_) == [f"cluster.config.{property_}"]
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (["sesion_timeout=6s"], "did you mean 'session_timeout'?"),
+        (["session_timeout=6s,soon"], "--sweep session_timeout=soon: "),
+        (["session_timeout=1s"], "heartbeat_interval"),
+        (["session_timeout=6s", "session_timeout=7s"], "twice"),
+        (["session_timeout"], "not KEY=VALUE"),
+        (["session_timeout=6s,,7s"], "not KEY=VALUE"),
+        (["faults.0.nix=1"], "unknown key"),
+        (["assignor=range"], "every sweep changes it"),
+    ],
+)
+def test_a_key_or_a_value_that_is_none_is_one_line(given: list[str], says: str) -> None:
+    """Before anything is foreseen."""
+    with pytest.raises(ScenarioError) as caught:
+        swept(experiment(bounce()), *given)
+    [line] = str(caught.value).splitlines()
+    assert says in line
+
+
+def test_heat_is_a_part_of_the_most(deploy: Sweep) -> None:
+    """In rows of the first key; what costs nothing is cold."""
+    maps = deploy.heat("rebalances")
+    assert list(maps) == list(KINDS)
+    assert list(maps[STATIC]) == ["45s", "6s", "20s"]
+    (_, within), (shown, beyond) = maps[STATIC]["6s"]
+    assert within == 0
+    assert shown == (2 * SIZE, 2 * SIZE)
+    assert 0 < beyond <= 1
+    assert max(part for rows in maps.values() for row in rows.values() for _, part in row) == 1
