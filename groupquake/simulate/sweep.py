@@ -168,10 +168,10 @@ def _read(text: str) -> tuple[str, Values]:
 
 
 def places(experiment: Experiment, key: str) -> list[str]:
-    """Return where a key stands in a file, as `--set` spells it: a path, or a name of any depth."""
+    """Return where a name stands in a file, as `--set` spells it; a path stands for itself."""
     document = experiment.model_dump(mode="json", by_alias=True, exclude_none=True)
     paths = list(_paths(document))
-    found = [".".join(path) for path in paths if key in (path[-1], ".".join(path))]
+    found = [".".join(path) for path in paths if path[-1] == key]
     if key.rpartition(".")[2] in OF_KIND:
         raise ScenarioError(f"--sweep {key}: every sweep changes it by itself; name another key")
     if not found and "." not in key:

@@ -2,7 +2,18 @@
 
 import pytest
 
-from groupquake.simulate.sweep import KINDS, Sweep, idle_s, of_kind, places, sweep
+from chaos.plan import make_plan
+from groupquake.simulate.chance import Chance
+from groupquake.simulate.forecast import profile_of
+from groupquake.simulate.sweep import (
+    KINDS,
+    FromFirstFault,
+    Sweep,
+    idle_s,
+    of_kind,
+    places,
+    sweep,
+)
 from reports.judgement.run.forecast import Interval
 from scenarios import Experiment, ScenarioError
 from tests.groupquake.simulate.test_forecast import SIZE, bounce, experiment
@@ -82,11 +93,23 @@ def test_a_time_away_that_no_session_outlasts_is_named() -> None:
     assert about in found.quiet
 
 
-def test_what_the_formation_leaves_to_do_is_not_the_deploys() -> None:
-    """Cooperative members join once more after their steady state (KIP-429)."""
-    of = experiment(bounce(), assignor="cooperative-sticky")
-    found = swept(of, "session_timeout=10s")
-    assert rebalances(found, COOPERATIVE) == (0, 0)
+def test_a_timeout_that_is_quiet_in_some_courses_is_not_named() -> None:
+    """A member that is away for 5.5 s is back in time, or not: its last heartbeat decides."""
+    found = swept(experiment(bounce(down_for="5500ms")), "session_timeout=6s,10s")
+    least, most = rebalances(found, STATIC, session_timeout="6s")
+    assert least == 0 < (most or 0)
+    assert found.quiet[0].startswith(f"{STATIC}: 10s is the smallest session timeout")
+
+
+@pytest.mark.parametrize(("kind", "due"), [("static", 0), ("dynamic", 2 * SIZE)])
+def test_what_the_formation_leaves_to_do_is_not_the_deploys(kind: str, due: int) -> None:
+    """Cooperative members may join once more after their steady state (KIP-429)."""
+    of = experiment(bounce(), kind=kind)
+    course = FromFirstFault(of, make_plan(of, 1), profile_of(of), Chance("1"))
+    tally = course.groups["shop"].tally
+    tally.rebalances["impact", "leader_rejoin"] = 1
+    course.run()
+    assert tally.count("impact", None) == due
 
 
 def test_what_is_not_foreseen_is_not_quiet() -> None:
@@ -95,11 +118,10 @@ def test_what_is_not_foreseen_is_not_quiet() -> None:
     found = swept(hasty, "session_timeout=10s,20s")
     assert any("steady state" in note for note in found.notes)
     assert all("is sure to keep it quiet" in line for line in found.quiet)
-    fault = {"fault": "net.delay", "at": "1s", "for": "9s", "latency": "300ms", "target": "all",
-             "group": "shop"}  # fmt: skip
-    wire = swept(experiment(fault), "session_timeout=10s")
-    assert rebalances(wire, STATIC) == (0, None)
-    assert all("no session timeout" in line for line in wire.quiet)
+    deleted = swept(experiment({"fault": "topic.delete", "topic": "orders", "at": "1s"}),
+                    "session_timeout=10s")  # fmt: skip
+    assert rebalances(deleted, STATIC) == (0, None)
+    assert all("no session timeout" in line for line in deleted.quiet)
 
 
 def test_without_a_session_timeout_nothing_is_said_of_it() -> None:
