@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from chaos.plan import make_plan
+from groupquake.simulate.chance import Chance
 from groupquake.simulate.forecast import courses, profile_of
 from groupquake.simulate.recorded import RecordedCourse
 from tests.groupquake.conftest import Command
@@ -78,3 +79,31 @@ def test_a_course_is_drawn_as_it_happened() -> None:
         assert (times["until_ms"].iloc[:-1].values <= times["from_ms"].iloc[1:].values).all()
     begun = course.groups["shop"].tally.count(None, None)
     assert sum(period.rebalancing for period in drawn.periods) == begun
+    first_ms = min(fault["injected_at_ms"] for fault in course.faults)
+    assert any(not one.rebalancing and one.start_ms < first_ms for one in drawn.periods)
+
+
+def test_the_longest_time_between_two_owners_counts_from_a_time_on() -> None:
+    """Of each partition by itself; one that is left to nobody has no next owner."""
+    of = experiment(bounce())
+    group = RecordedCourse(of, make_plan(of, 1), profile_of(of), Chance("1")).groups["shop"]
+    group.holdings += [
+        {"partition": partition, "from_ms": from_ms, "until_ms": until_ms}
+        for partition, from_ms, until_ms in (
+            ("orders-0", 0.0, 10.0), ("orders-1", 5.0, 70.0), ("orders-0", 50.0, 60.0),
+            ("orders-0", 75.0, 80.0), ("orders-1", 71.0, 72.0),
+        )
+    ]  # fmt: skip
+    assert group.idle_ms(since_ms=20) == 15
+    assert group.idle_ms(since_ms=0) == 40
+    assert group.idle_ms(since_ms=61) == 1
+
+
+def test_a_frozen_member_is_drawn_with_a_gap() -> None:
+    """It is in again as it goes on within its session, in the same generation."""
+    fault = {"fault": "member.pause", "at": "1s", "down_for": "4s", "target": {"names": ["shop-1"]}}
+    of = experiment(fault)
+    course = next(courses(of, make_plan(of, 1), profile_of(of), RecordedCourse))
+    mine = [one for one in course.groups["shop"].memberships if one.client == "shop-1"]
+    assert [one.generation for one in mine[-2:]] == [mine[-1].generation] * 2
+    assert mine[-1].start_ms - mine[-2].end_ms == 4_000
