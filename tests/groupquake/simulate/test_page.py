@@ -102,7 +102,9 @@ def test_the_longest_time_between_two_owners_counts_from_a_time_on() -> None:
 def test_a_frozen_member_is_drawn_with_a_gap() -> None:
     """It is in again as it goes on within its session, in the same generation."""
     fault = {"fault": "member.pause", "at": "1s", "down_for": "4s", "target": {"names": ["shop-1"]}}
-    of = experiment(fault)
+    alone = {"kind": "static", "count": SIZE, "instance_id": "shop-{n}",
+             "client": "librdkafka-process"}  # fmt: skip
+    of = experiment(fault, members=[alone])
     course = next(courses(of, make_plan(of, 1), profile_of(of), RecordedCourse))
     mine = [one for one in course.groups["shop"].memberships if one.client == "shop-1"]
     assert [one.generation for one in mine[-2:]] == [mine[-1].generation] * 2
