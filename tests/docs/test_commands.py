@@ -33,6 +33,7 @@ RUN_BY = {
     "groupquake plan": "tests/docs/test_commands.py",
     "groupquake validate": "tests/docs/test_commands.py",
     "groupquake run": "tests/groupquake/whole_run/test_verdict.py",
+    "groupquake simulate": "tests/groupquake/simulate/test_command.py",
     "groupquake compare": "tests/groupquake/commands/test_many_runs.py",
     "groupquake report": "tests/groupquake/whole_run/test_verdict.py",
     "groupquake nightly": "tests/groupquake/nightly/test_night.py",
