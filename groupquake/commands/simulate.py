@@ -69,7 +69,11 @@ def simulate(
                 f"--page {page}: cannot be written ({error.strerror}); give another file"
             ) from error
         console.progress(f"page {page}")
-    result = forecast.as_dict() if found is None else found.as_dict()
-    text = lines(forecast) if found is None else found.lines()
-    Console.result(*json_lines(result) if as_json else text)
+    if found is None:
+        Console.result(*json_lines(forecast.as_dict()) if as_json else lines(forecast))
+    elif as_json:
+        rows = found.frame.to_dict("records")
+        Console.result(*json_lines({"rows": rows, "said": found.said}))
+    else:
+        Console.result(*found.frame.map(str).to_string(index=False).split("\n"), *found.said)
     return Exit.PASS

@@ -26,7 +26,7 @@ QUICK_MEMBERS = 500
 """With more members than this `plan` and `validate` foresee nothing: they answer at once."""
 MANY_MEMBERS = 2_000
 """With more members than this one course is drawn: they even out."""
-Kind = TypeVar("Kind", bound=Course)
+Made = TypeVar("Made", bound=Course)
 PHASES: tuple[Phase, ...] = get_args(Phase)
 
 
@@ -163,7 +163,9 @@ def groups_hit(fault: Fault, experiment: Experiment) -> set[str]:
     return {one.name for one in experiment.workload.groups}
 
 
-def courses(experiment: Experiment, plan: Plan, profile: Profile, of: type[Kind]) -> Iterator[Kind]:
+def courses(
+    experiment: Experiment, plan: Plan, profile: Profile, of: Callable[..., Made]
+) -> Iterator[Made]:
     """Let course after course happen, the two extreme ones first, under the rules of a release."""
     try:
         settings = Settings.from_properties(dict(experiment.cluster.config))
@@ -178,9 +180,9 @@ def courses(experiment: Experiment, plan: Plan, profile: Profile, of: type[Kind]
 
 
 def forecast(
-    experiment: Experiment, plan: Plan, profile: Profile, of: type[Course] = Course
+    experiment: Experiment, plan: Plan, profile: Profile, of: Callable[..., Course] = Course
 ) -> Forecast:
-    """Foresee an experiment with a plan, under the rules of a release, by courses of a class."""
+    """Foresee an experiment with a plan, under the rules of a release; `of` makes courses."""
     notes: dict[str, None] = {}
     open_because: dict[str, list[str]] = {}
     for fault in experiment.faults:

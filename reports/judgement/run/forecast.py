@@ -32,7 +32,7 @@ class Interval(NamedTuple):
 
 
 class OfGroup(msgspec.Struct):
-    """What was foreseen of a group: rebalances by phase and reason, where `total` is any."""
+    """Rebalances of a group by phase and reason, where `total` is any."""
 
     rebalances: dict[str, dict[str, Interval]]
     open_because: list[str]
@@ -42,14 +42,6 @@ class Foreseen(msgspec.Struct):
     """What was foreseen of a run, by group."""
 
     groups: dict[str, OfGroup]
-
-
-def read(content: bytes) -> Foreseen:
-    """Read a forecast. Raises ValueError for what is none."""
-    try:
-        return msgspec.json.decode(content, type=Foreseen)
-    except RecursionError as error:
-        raise ValueError("nested too deeply") from error
 
 
 def beside(foreseen: Foreseen, groups: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

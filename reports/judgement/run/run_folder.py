@@ -9,6 +9,8 @@ from math import inf
 from pathlib import Path
 from typing import Any, Self
 
+import msgspec
+
 from kafka_protocol.coordinator_lines import GRAMMARS, Grammar, grammar_of
 from kafka_protocol.log_line import is_numbered
 from kafka_protocol.releases import FIRST_WITHOUT_ZOOKEEPER, RELEASE, number
@@ -139,8 +141,8 @@ class RunFolder(RunFaults):
         if self._size(forecast.FILE) is None:
             return None
         try:
-            return forecast.read(self._bytes(forecast.FILE))
-        except ValueError as error:
+            return msgspec.json.decode(self._bytes(forecast.FILE), type=forecast.Foreseen)
+        except (ValueError, RecursionError) as error:
             raise self._altered(str(error), forecast.FILE) from error
 
     @property

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from chaos.plan import make_plan
-from groupquake.simulate.chance import Chance
 from groupquake.simulate.forecast import courses, profile_of
 from groupquake.simulate.recorded import RecordedCourse
+from groupquake.simulate.tally import Tally
+from kafka_protocol.consumer_protocol import TopicPartition
 from tests.groupquake.conftest import Command
 from tests.groupquake.simulate.test_forecast import SIZE, bounce, expecting, experiment
 from tests.reports.reading import Page
@@ -33,7 +34,7 @@ def test_the_page_is_marked_and_says_what_is_expected(
     assert "expect: 0 rebalances of shop in impact, but 6 are due" in page.text
     assert "static, eager: 20s is the smallest session timeout" in page.text
     assert "static, eager session_timeout 6s 6 20s 0" in page.text
-    assert sorted(page.figures) == ["owners-1", "timeline"]
+    assert list(page.figures) == ["timeline"]
     assert {*page.figures} <= {*page.ids}
     names = page.figure["layout"]["yaxis"]["ticktext"]
     assert list(names) == ["<b>expected</b>", "shop-0", "shop-1", "shop-2"]
@@ -64,7 +65,7 @@ def test_a_course_is_drawn_as_it_happened() -> None:
     plan = make_plan(of, 1)
     course = next(courses(of, plan, profile_of(of), RecordedCourse))
     assert len(course.faults) == SIZE
-    drawn = course.drawn("shop", "")
+    drawn = course.drawn("shop")
     assert [lane for lane in drawn.lanes if lane.startswith("shop-")] == drawn.lanes
     for fault in course.faults:
         assert fault["healed_at_ms"] - fault["injected_at_ms"] == 2_000
@@ -73,10 +74,6 @@ def test_a_course_is_drawn_as_it_happened() -> None:
         assert last.end_ms == fault["injected_at_ms"]
         assert first.start_ms > fault["healed_at_ms"]
         assert last.generation == first.generation
-    held = drawn.ownership
-    for _, mine in held.groupby("partition"):
-        times = mine.sort_values("from_ms")
-        assert (times["until_ms"].iloc[:-1].values <= times["from_ms"].iloc[1:].values).all()
     begun = course.groups["shop"].tally.count(None, None)
     assert sum(period.rebalancing for period in drawn.periods) == begun
     first_ms = min(fault["injected_at_ms"] for fault in course.faults)
@@ -85,18 +82,16 @@ def test_a_course_is_drawn_as_it_happened() -> None:
 
 def test_the_longest_time_between_two_owners_counts_from_a_time_on() -> None:
     """Of each partition by itself; one that is left to nobody has no next owner."""
-    of = experiment(bounce())
-    group = RecordedCourse(of, make_plan(of, 1), profile_of(of), Chance("1")).groups["shop"]
-    group.holdings += [
-        {"partition": partition, "from_ms": from_ms, "until_ms": until_ms}
-        for partition, from_ms, until_ms in (
-            ("orders-0", 0.0, 10.0), ("orders-1", 5.0, 70.0), ("orders-0", 50.0, 60.0),
-            ("orders-0", 75.0, 80.0), ("orders-1", 71.0, 72.0),
-        )
-    ]  # fmt: skip
-    assert group.idle_ms(since_ms=20) == 15
-    assert group.idle_ms(since_ms=0) == 40
-    assert group.idle_ms(since_ms=61) == 1
+    first, second = (TopicPartition("orders", number) for number in range(2))
+    tally = Tally()
+    tally.own((), (first, second), 0)
+    tally.own((first,), (), 10)
+    tally.own((), (first,), 50)
+    assert tally.idle_ms == 40
+    tally.forget()
+    tally.own((first, second), (), 60)
+    tally.own((), (first,), 75)
+    assert tally.idle_ms == 15
 
 
 def test_a_frozen_member_is_drawn_with_a_gap() -> None:

@@ -4,11 +4,12 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 import pytest
 
 from reports import EvidenceError
 from reports.judgement.run import forecast
-from reports.judgement.run.forecast import Interval
+from reports.judgement.run.forecast import Foreseen, Interval
 from reports.judgement.run.run_folder import RunFolder
 from tests.reports.page_run import made_up
 from tests.reports.reading import read
@@ -25,7 +26,7 @@ def foreseen(impact: Mapping[str, Any] = DUE, open_because: tuple[str, ...] = ()
 def verdict(content: bytes, **impact: int) -> dict[str, Any]:
     """Return of a verdict what counts here."""
     groups = {"shop": {"by_cause": {"impact": impact}}}
-    return {"forecast": [*forecast.beside(forecast.read(content), groups)]}
+    return {"forecast": [*forecast.beside(msgspec.json.decode(content, type=Foreseen), groups)]}
 
 
 def test_what_was_foreseen_is_not_outside() -> None:
