@@ -84,13 +84,17 @@ def test_the_longest_time_between_two_owners_counts_from_a_time_on() -> None:
     """Of each partition by itself; one that is left to nobody has no next owner."""
     first, second = (TopicPartition("orders", number) for number in range(2))
     tally = Tally()
-    tally.own((), (first, second), 0)
+    tally.own((), (first, second), 5)
+    assert tally.idle_ms == 0
     tally.own((first,), (), 10)
     tally.own((), (first,), 50)
+    tally.own((first, second), (), 60)
+    tally.own((), (first,), 61)
     assert tally.idle_ms == 40
     tally.forget()
-    tally.own((first, second), (), 60)
-    tally.own((), (first,), 75)
+    tally.own((), (second,), 90)
+    tally.own((first,), (), 91)
+    tally.own((), (first,), 106)
     assert tally.idle_ms == 15
 
 
