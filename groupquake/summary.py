@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from reports.judgement.expectations import described
+from reports.judgement.run import forecast
 
 SHOWN = 5
 
@@ -52,6 +53,7 @@ def summary(verdict: dict[str, Any], place: str | Path) -> list[str]:
         f"observed {item['observed']}" + (f": {item['because']}" if "because" in item else "")
         for item in verdict["expectations_unmet"]
     ]
+    lines += [f"  outside the forecast: {line}" for line in forecast.outside(verdict)]
     lines += [f"  not certain: {what}" for what in verdict.get("unsure", ())]
     lines += list(_about_clients(verdict))
     lines += [f"  unknown because {reason}" for reason in verdict["unknown_because"][:SHOWN]]

@@ -12,6 +12,7 @@ from reports.ingest import places, tables
 from reports.ingest.failures import explained
 from reports.judgement import costs, counterexample, verdict
 from reports.judgement.judging import Rules
+from reports.judgement.run import forecast
 from reports.judgement.run.run_folder import RunFolder
 from reports.page import junit, report
 from reports.page.cost_charts import PARTITIONS
@@ -58,6 +59,8 @@ def analyse(
             ):
                 judged["counterexample"], texts = shortest
         costs.add(judged, costs.hub_gaps(computed.read.late_ms), data.digests)
+        if run.foreseen is not None and run.completed and not run.stopped:
+            judged["forecast"] = [*forecast.beside(run.foreseen, judged["groups"])]
         progress("drawing the report")
         texts |= {
             "verdict.json": verdict.to_json(judged),
@@ -85,3 +88,4 @@ def require_readable(run: RunFolder, target: str) -> None:
         places.remove(target, FILES)
     run.require_regular()
     _ = (run.environment, run.settings, run.experiment, run.faults, run.never_began, run.grammar)
+    _ = run.foreseen

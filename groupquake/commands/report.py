@@ -14,7 +14,6 @@ from groupquake.commands.options import duration, spark_options
 from groupquake.console import Console
 from groupquake.exits import OF_VERDICT, Exit
 from groupquake.signals import SIGNALS
-from groupquake.simulate import surprises
 from groupquake.summary import summary
 from reports import EvidenceError, ExecutionError, analyse
 from reports.ingest import cache
@@ -144,8 +143,6 @@ def _judging(
                     found = run_tables.of_run(opened, output or run)
                     run_tables.append(opened, *found, tables, table_format)
             console.result(*summary(verdict, output or run))
-            for line in surprises.of_run(Path(run), verdict):
-                console.result(f"outside the forecast: {line}")
             return OF_VERDICT[verdict["verdict"]]
 
         yield judge_one

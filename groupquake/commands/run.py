@@ -26,17 +26,17 @@ from groupquake.commands.options import (
 )
 from groupquake.commands.report import judge
 from groupquake.commands.run_options import EXTERNAL, RELEASE, REPEATED, RunOptions
-from groupquake.console import Console
+from groupquake.console import Console, json_lines
 from groupquake.exits import AbortedError, Exit, NotHealedError
 from groupquake.load_workers import listen_address
 from groupquake.recovery import recover_all
 from groupquake.runner import Runner
 from groupquake.signals import SIGNALS
-from groupquake.simulate import surprises
 from groupquake.simulate.forecast import foresee, is_foreseen
 from groupquake.simulate.table import lines
 from reports import EvidenceError, ExecutionError
 from reports.ingest.spark import SparkOptions, prepare, reach
+from reports.judgement.run.forecast import FILE as FORECAST
 from reports.judgement.run.run_folder import logs_bytes
 from scenarios import Experiment
 from scenarios.client_properties import without_tls
@@ -196,7 +196,8 @@ def _runner(
     command = folders.command_of(options.name, seed, options.given((*RELEASE, *REPEATED)))
     folder = folders.create(options.runs, experiment, plan, place.kind, command, outside)
     if forecast is not None:
-        surprises.write(forecast, folder)
+        text = "\n".join((*json_lines(forecast.as_dict()), ""))
+        (folder / FORECAST).write_text(text, encoding="utf-8")
     console.progress(f"run folder {folder}")
     workers = options.workers.start(
         console.progress, brokers_elsewhere=place.kind == EXTERNAL and not tap, otel=options.otel

@@ -1,5 +1,7 @@
 """`groupquake simulate`: what an experiment will come to, before anything is started."""
 
+from pathlib import Path
+
 import click
 
 from chaos.plan import make_plan
@@ -27,17 +29,51 @@ from scenarios.fields import BIG_SEED
     "[default: those of the release]",
 )  # fmt: skip
 @click.option("--seed", type=click.IntRange(0, BIG_SEED), default=0, show_default=True)
+@click.option(
+    "--sweep", "swept", multiple=True, metavar="KEY=VALUE,VALUE,…",
+    help="Foresee each of several values of a key, for static and dynamic members, eager and"
+    " cooperative. A name without dots stands for all keys of that name. Repeatable: each"
+    " combination is foreseen.",
+)  # fmt: skip
+@click.option(
+    "--page", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+    help="Write a page: the timeline of one course as a report draws it, and the sweep.",
+)  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def simulate(
     name: str, kafka: str | None, coordinator: str | None, set_: tuple[str, ...],
-    profile: str | None, seed: int, *, as_json: bool,
+    profile: str | None, seed: int, swept: tuple[str, ...], page: Path | None, *, as_json: bool,
 ) -> Exit:  # fmt: skip
     """Foresee an experiment in virtual time, without a broker.
 
     Prints how often each group rebalances in each phase and why, from least to most, what that
-    costs, and which `expect` of the file cannot come out.
+    costs, and which `expect` of the file cannot come out. Of a sweep it prints the rebalances and
+    partition-seconds without owner of each combination, the smallest session timeout that keeps
+    the schedule quiet, and its price.
     """
-    experiment = resolve(name, kafka, coordinator, set_)
-    forecast = foresee(experiment, make_plan(experiment, seed), profile)
-    Console.result(*json_lines(forecast.as_dict()) if as_json else lines(forecast))
+    experiment, console = resolve(name, kafka, coordinator, set_), Console()
+    plan = make_plan(experiment, seed)
+    found = None
+    if swept:
+        from groupquake.simulate.sweep import sweep  # noqa: PLC0415 (pandas loads slowly)
+
+        found = sweep(experiment, swept, seed, profile, console.progress)
+    forecast = foresee(experiment, plan, profile)
+    if page is not None:
+        from groupquake.simulate.page import render  # noqa: PLC0415 (plotly loads slowly)
+
+        try:
+            page.write_text(render(forecast, plan, profile, found), encoding="utf-8")
+        except OSError as error:
+            raise click.UsageError(
+                f"--page {page}: cannot be written ({error.strerror}); give another file"
+            ) from error
+        console.progress(f"page {page}")
+    if found is None:
+        Console.result(*json_lines(forecast.as_dict()) if as_json else lines(forecast))
+    elif as_json:
+        rows = found.frame.to_dict("records")
+        Console.result(*json_lines({"rows": rows, "said": found.said}))
+    else:
+        Console.result(*found.frame.map(str).to_string(index=False).split("\n"), *found.said)
     return Exit.PASS

@@ -6,7 +6,7 @@ anew in each course; two more take always the least and always the most.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, get_args
+from typing import Any, TypeVar, get_args
 
 from chaos.plan import Plan
 from groupquake.simulate.chance import Chance
@@ -14,6 +14,7 @@ from groupquake.simulate.course import Course
 from groupquake.simulate.tally import Tally
 from reference_coordinator.classic.profiles import Profile, Settings
 from reference_coordinator.classic.releases import PROFILE_NAMES, profile_for, profile_named
+from reports.judgement.run.forecast import Interval
 from scenarios import Experiment, ScenarioError
 from scenarios.durations import format_ms
 from scenarios.faults import Fault
@@ -25,24 +26,8 @@ QUICK_MEMBERS = 500
 """With more members than this `plan` and `validate` foresee nothing: they answer at once."""
 MANY_MEMBERS = 2_000
 """With more members than this one course is drawn: they even out."""
+Made = TypeVar("Made", bound=Course)
 PHASES: tuple[Phase, ...] = get_args(Phase)
-
-
-class Interval(NamedTuple):
-    """From least to most, both included; `most` is None where nothing bounds it."""
-
-    least: float
-    most: float | None
-
-    def __str__(self) -> str:
-        """Return it as people read it: `2`, `1..3`, `0..`."""
-        if self.least == self.most:
-            return f"{self.least:g}"
-        return f"{self.least:g}..{'' if self.most is None else f'{self.most:g}'}"
-
-    def holds(self, value: float) -> bool:
-        """Whether a value lies in it."""
-        return value >= self.least and (self.most is None or value <= self.most)
 
 
 @dataclass(frozen=True)
@@ -178,24 +163,34 @@ def groups_hit(fault: Fault, experiment: Experiment) -> set[str]:
     return {one.name for one in experiment.workload.groups}
 
 
-def forecast(experiment: Experiment, plan: Plan, profile: Profile) -> Forecast:
-    """Foresee an experiment with a plan, under the rules of a release."""
+def courses(
+    experiment: Experiment, plan: Plan, profile: Profile, of: Callable[..., Made]
+) -> Iterator[Made]:
+    """Let course after course happen, the two extreme ones first, under the rules of a release."""
     try:
         settings = Settings.from_properties(dict(experiment.cluster.config))
     except (TypeError, ValueError, OverflowError) as error:
         raise ScenarioError(f"cluster.config: {error}") from error
     rules = profile.with_settings(settings)
     drawn = COURSES if len(experiment.members()) <= MANY_MEMBERS else 1
-    shares = (0.0, 1.0, *(None for _ in range(drawn)))
+    for number, share in enumerate((0.0, 1.0, *(None for _ in range(drawn)))):
+        course = of(experiment, plan, rules, Chance(f"{plan.seed}-{number}", share))
+        course.run()
+        yield course
+
+
+def forecast(
+    experiment: Experiment, plan: Plan, profile: Profile, of: Callable[..., Course] = Course
+) -> Forecast:
+    """Foresee an experiment with a plan, under the rules of a release; `of` makes courses."""
     notes: dict[str, None] = {}
     open_because: dict[str, list[str]] = {}
     for name in experiment.workload.wire_scripts:
         notes[f"{name}: the group of a wire script"] = None
     tallies: dict[str, list[Tally]] = {}
-    for number, share in enumerate(shares):
-        course = Course(experiment, plan, rules, Chance(f"{plan.seed}-{number}", share))
-        for name, tally in course.run().items():
-            tallies.setdefault(name, []).append(tally)
+    for course in courses(experiment, plan, profile, of):
+        for name, group in course.groups.items():
+            tallies.setdefault(name, []).append(group.tally)
         if not course.is_steady:
             notes["the faults: the steady state may not be met in time, and a run ends then"] = None
         for fault, why in course.not_foreseen.items():
@@ -203,10 +198,10 @@ def forecast(experiment: Experiment, plan: Plan, profile: Profile) -> Forecast:
             for name in groups_hit(fault, experiment):
                 open_because.setdefault(name, []).append(fault.fault)
     groups = {
-        name: GroupForecast(of, tuple(dict.fromkeys(open_because.get(name, ()))))
-        for name, of in tallies.items()
+        name: GroupForecast(each, tuple(dict.fromkeys(open_because.get(name, ()))))
+        for name, each in tallies.items()
     }
-    return Forecast(experiment, groups, len(shares), tuple(notes))
+    return Forecast(experiment, groups, len(next(iter(tallies.values()))), tuple(notes))
 
 
 def warnings(experiment: Experiment, plan: Plan) -> list[str]:
@@ -240,6 +235,14 @@ def is_foreseen(experiment: Experiment) -> bool:
 def foresee(experiment: Experiment, plan: Plan, rules: str | None = None) -> Forecast:
     """Foresee an experiment by the rules of its release, or by those of a name.
 
+    Raises ScenarioError as `profile_of`.
+    """
+    return forecast(experiment, plan, profile_of(experiment, rules))
+
+
+def profile_of(experiment: Experiment, rules: str | None = None) -> Profile:
+    """Return the rules of an experiment's release, or those of a name.
+
     Raises ScenarioError for a name without rules, and for a cluster that exists elsewhere.
     """
     cluster = experiment.cluster
@@ -254,4 +257,4 @@ def foresee(experiment: Experiment, plan: Plan, rules: str | None = None) -> For
     if profile is None:
         what = f"--profile {rules}" if rules else f"Kafka {cluster.version}"
         raise ScenarioError(f"{what}: no such rules; choose from {', '.join(PROFILE_NAMES)}")
-    return forecast(experiment, plan, profile)
+    return profile

@@ -389,7 +389,7 @@ class SimulatedGroup(GroupOfMembers[SimulatedMember]):
     def own(self, process: SimulatedMember, partitions: Sequence[TopicPartition]) -> None:
         """Let a process own other partitions, and add up for how long some had no owner."""
         self.look()
-        self.tally.own(process.owned, partitions)
+        self.tally.own(process.owned, partitions, self.agenda.now_ms)
         process.owned = tuple(partitions)
 
     def look(self) -> None:

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from groupquake.simulate.forecast import PHASES, Forecast, Interval, described
+from groupquake.simulate.forecast import PHASES, Forecast, described
+from reports.judgement.run.forecast import Interval
 from scenarios.model import Range
 
 ROW = "{:24} {:10} {:18} {:>12}"

@@ -1,7 +1,7 @@
 """What one course of events came to, group by group."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from kafka_protocol.consumer_protocol import TopicPartition
@@ -23,16 +23,30 @@ class Tally:
     rebalances: Counter[tuple[Phase, str]] = field(default_factory=Counter)
     stopped_ms: float = 0.0
     unowned_s: float = 0.0
+    idle_ms: float = 0.0
+    """The longest time for which a partition was between two owners."""
+    _left_ms: dict[TopicPartition, float] = field(default_factory=dict)
     _owners: Counter[TopicPartition] = field(default_factory=Counter)
     _looked_ms: float = 0.0
 
-    def own(self, before: Iterable[TopicPartition], after: Iterable[TopicPartition]) -> None:
-        """Note that a process owns other partitions than before."""
+    def forget(self) -> None:
+        """Count from now on."""
+        self.rebalances.clear()
+        self._left_ms.clear()
+        self.stopped_ms = self.unowned_s = self.idle_ms = 0.0
+
+    def own(
+        self, before: Iterable[TopicPartition], after: Sequence[TopicPartition], now_ms: float
+    ) -> None:
+        """Note that a process owns other partitions than before, from a time on."""
         for one in before:
             self._owners[one] -= 1
             if not self._owners[one]:
                 del self._owners[one]
+                self._left_ms[one] = now_ms
         self._owners.update(after)
+        for one in after:
+            self.idle_ms = max(self.idle_ms, now_ms - self._left_ms.pop(one, now_ms))
 
     def look(self, now_ms: float, partitions: int, phase: Phase | None) -> None:
         """Add up for how long some of so many partitions have had no owner since the last look."""

@@ -20,10 +20,12 @@ from pyspark.sql import functions as F
 from reports.ingest.log_files import literal
 from reports.judgement.errors import EvidenceError
 from reports.judgement.log.log_places import LOG
+from reports.judgement.run.faults import OF_A_RUN
+from reports.judgement.run.forecast import FILE as FORECAST
 from reports.judgement.run.run_folder import HISTORY, RunFolder
 from scenarios.regular_files import replace_file
 
-SMALL_FILES = "{environment.json,experiment.yaml,plan.json,journal.jsonl,machine.jsonl,jvm-*.log}"
+SMALL_FILES = f"{{{','.join(OF_A_RUN)},{FORECAST},machine.jsonl,jvm-*.log}}"
 """What `RunFolder` reads of a run folder, as a glob of file names."""
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 

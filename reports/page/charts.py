@@ -45,7 +45,7 @@ def timeline(groups: Sequence[DrawnGroup], span: Span) -> Json:
         named |= {at: shortened(name) for name, at in lanes.items()}
         layout[f"yaxis{number}"] = drawing.row_axis(named, (-0.6, bottom + 0.1), domain)
         traces += _traces(one, head, lanes, span, axis)
-        shapes += drawing.bands(one.observed, span, axis, first_lane - 0.5, bottom)
+        shapes += drawing.bands(one.periods, span, axis, first_lane - 0.5, bottom)
         shapes += [
             drawing.shape("line", (at, at), (0, bottom), axis, "above", line=FINDING_EDGE)
             for at in (span.at(found["at_ms"]) for found in one.findings if found["root"])
@@ -57,7 +57,7 @@ def timeline(groups: Sequence[DrawnGroup], span: Span) -> Json:
 
 def _heads(one: DrawnGroup) -> Rows:
     """Place the rows above the lanes."""
-    names = [*(["findings"] if one.findings else []), "observed", "expected"]
+    names = [*(["findings"] if one.findings else []), *one.timelines]
     return {name: number * HEAD_ROWS for number, name in enumerate(names)}
 
 
@@ -69,8 +69,7 @@ def _traces(one: DrawnGroup, head: Rows, lanes: Rows, span: Span, axis: str) -> 
     of_lane = lambda fault: lanes[lane(fault)]
     return [
         _members(one, lanes, span, axis),
-        _strip(one, "observed", one.observed, head, span, axis),
-        _strip(one, "expected", one.expected, head, span, axis),
+        *(_strip(one, side, head, span, axis) for side in one.timelines),
         drawing.fault_bars(_in_lanes(one), of_lane, span, axis, width=0.9),
         *(_findings(one, root, span, axis) for root in (False, True) if one.findings),
     ]
@@ -96,9 +95,7 @@ def _members(one: DrawnGroup, lanes: Rows, span: Span, axis: str) -> Json:
     return bars(axis, drawn, width=0.68)
 
 
-def _strip(
-    one: DrawnGroup, side: str, periods: Sequence[Period], head: Rows, span: Span, axis: str
-) -> Json:
+def _strip(one: DrawnGroup, side: str, head: Rows, span: Span, axis: str) -> Json:
     """Draw a group's generations, with the number in each that is wide enough."""
     drawn = [
         {
@@ -108,7 +105,7 @@ def _strip(
             "text": "" if period.rebalancing else f"{period.generation}",
             "hover": _hover(one, side, period, span),
         }
-        for period in periods
+        for period in one.timelines[side]
     ]
     edge = {"line": {"width": 0.5, "color": REBALANCING}}
     return bars(axis, drawn, width=1.05, marker=edge)

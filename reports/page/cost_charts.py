@@ -57,7 +57,7 @@ def owners(one: DrawnGroup, span: Span, bars_left: int = BARS) -> Json:
     names = {0.0: "<b>faults</b>"} | {row: shortened(name) for name, row in at.items()}
     shapes, notes = drawing.phases(span)
     shapes += drawing.broker_bands(one.faults, span)
-    shapes += drawing.bands(one.observed, span, "y", head - 0.5, bottom)
+    shapes += drawing.bands(one.periods, span, "y", head - 0.5, bottom)
     axis = drawing.row_axis(names, rows, [0, 1]) | {"tickfont": {"size": 9 if low else 11}}
     layout = drawing.time_layout(span, (rows[1] - rows[0]) * row_px, lowest="y") | {"yaxis": axis}
     held = [holding for holding in one.ownership.itertuples() if holding.partition in at]

@@ -37,6 +37,8 @@ class Span:
     zero_ms: float
     end_ms: float
     phases: Sequence[tuple[str, float]] = ()
+    is_virtual: bool = False
+    """Whether no time of day belongs to it."""
 
     @property
     def lasts_ms(self) -> float:
@@ -49,7 +51,8 @@ class Span:
 
     def when(self, at_ms: float) -> str:
         """Write a time for a hover text."""
-        return f"{offset(at_ms, self.zero_ms)} s · {utc(at_ms)}"
+        of_day = "" if self.is_virtual else f" · {utc(at_ms)}"
+        return f"{offset(at_ms, self.zero_ms)} s{of_day}"
 
 
 def shape(

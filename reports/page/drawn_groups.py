@@ -53,16 +53,15 @@ class DrawnGroup:
     """What figures show of one group; faults and findings have the form of the verdict.
 
     `planned` are the members of the experiment, `title` says in words how many they are, `total`
-    counts its partitions. `ownership` and `stops`, those of the impact phase, are empty without a
-    client history.
+    counts its partitions. Of its `timelines` the first also shows as bands. `ownership` and
+    `stops`, those of the impact phase, are empty without a client history.
     """
 
     group: str
     title: str = ""
     planned: Sequence[str] = ()
     memberships: Sequence[Membership] = ()
-    observed: Sequence[Period] = ()
-    expected: Sequence[Period] = ()
+    timelines: Mapping[str, Sequence[Period]] = field(default_factory=dict)
     faults: Sequence[Fault] = ()
     findings: Sequence[Mapping[str, Any]] = ()
     clients: Mapping[str, str] = field(default_factory=dict)
@@ -71,6 +70,11 @@ class DrawnGroup:
     total: int = 0
     ownership: pd.DataFrame = field(default_factory=pd.DataFrame)
     stops: pd.DataFrame = field(default_factory=pd.DataFrame)
+
+    @property
+    def periods(self) -> Sequence[Period]:
+        """The first of its timelines."""
+        return next(iter(self.timelines.values()), ())
 
     @cached_property
     def everyone(self) -> list[str]:

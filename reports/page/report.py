@@ -16,6 +16,7 @@ from reports.judgement import expectations
 from reports.judgement.costs import TopicGrowth, topic_growths
 from reports.judgement.findings import began_ms
 from reports.judgement.results import Results
+from reports.judgement.run import forecast
 from reports.judgement.run.journal import PHASES
 from reports.judgement.run.run_folder import RunFolder
 from reports.judgement.verdict import in_kib, members_in_words
@@ -30,6 +31,7 @@ Json = dict[str, Any]
 Rows = Mapping[str, Sequence[Json]]
 
 
+SIDES = ("observed", "expected")
 CELLS = ("started", "reason", "generation", "members", "leader", "took")
 TIMES = ("started", "took")
 """Cells that may differ by some milliseconds without being a difference."""
@@ -66,6 +68,7 @@ def render(run: RunFolder, verdict: Json, data: Results, drawn: Sequence[str], r
         cost_charts=cost_charts,
         plotly=Markup(get_plotlyjs()),  # noqa: S704 (the library's own text)
         wording=wording,
+        beyond=forecast.outside(verdict),
         expectations=expectations,
         in_kib=in_kib,
         faults=faults,
@@ -145,8 +148,7 @@ class _Page:
             title=self.members(group),
             planned=[one.name for one in self.run.experiment.members() if one.group == group],
             memberships=memberships(costs.of("joins", group), self.rows.get("heard", ())),
-            observed=periods(compared, "observed", self.span.end_ms),
-            expected=periods(compared, "expected", self.span.end_ms),
+            timelines={side: periods(compared, side, self.span.end_ms) for side in SIDES},
             faults=faults.concerning(group, self.verdict["faults"]),
             findings=[one for one in self.verdict["findings"] if one["group"] == group],
             clients=costs.clients,
@@ -196,7 +198,7 @@ def comparison_rows(
     kept = sorted(range(len(mine)), key=lambda at: mine[at]["outcome"] == "match")[:ROWS_SHOWN]
     rows: dict[str, list[Json]] = {group: [] for group in groups}
     for row in (mine[at] for at in sorted(kept)):
-        sides = [_side(row, side, clients, zero_ms) for side in ("observed", "expected")]
+        sides = [_side(row, side, clients, zero_ms) for side in SIDES]
         shown = {"sides": sides, "differing": _differing(row, *sides)}
         rows[row["group"]].append({**row, **shown})
     return rows

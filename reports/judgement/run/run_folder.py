@@ -9,6 +9,8 @@ from math import inf
 from pathlib import Path
 from typing import Any, Self
 
+import msgspec
+
 from kafka_protocol.coordinator_lines import GRAMMARS, Grammar, grammar_of
 from kafka_protocol.log_line import is_numbered
 from kafka_protocol.releases import FIRST_WITHOUT_ZOOKEEPER, RELEASE, number
@@ -18,7 +20,7 @@ from reference_coordinator.timing import RECONNECTS_MS
 from reports.judgement.errors import EvidenceError
 from reports.judgement.log.log_places import LOG, Level, log_of
 from reports.judgement.log.parsing import Parser
-from reports.judgement.run import history, machine_log
+from reports.judgement.run import forecast, history, machine_log
 from reports.judgement.run.disturbance import (
     Deletions,
     Disturbance,
@@ -132,6 +134,16 @@ class RunFolder(RunFaults):
         if named not in [*Level]:
             raise self._altered(f"a run has no evidence level {named!r}, only {', '.join(Level)}")
         return Level(named)
+
+    @cached_property
+    def foreseen(self) -> forecast.Foreseen | None:
+        """What was foreseen of the run; None where nothing was, as in older ones."""
+        if self._size(forecast.FILE) is None:
+            return None
+        try:
+            return msgspec.json.decode(self._bytes(forecast.FILE), type=forecast.Foreseen)
+        except (ValueError, RecursionError) as error:
+            raise self._altered(str(error), forecast.FILE) from error
 
     @property
     def grammar(self) -> Grammar:

@@ -70,8 +70,10 @@ def block():
             Membership("a", "a-1", 1, ZERO + 6_000, ZERO + 20_000),
             Membership("b", "b-1", 2, ZERO + 21_000, ZERO + 60_000),
         ],
-        observed=periods([row(5, 0), row(20, 1)], "observed", SPAN.end_ms),
-        expected=[Period(False, 1, ZERO + 6_000, SPAN.end_ms, row(5, 0, side="expected"))],
+        timelines={
+            "observed": periods([row(5, 0), row(20, 1)], "observed", SPAN.end_ms),
+            "expected": [Period(False, 1, ZERO + 6_000, SPAN.end_ms, row(5, 0, side="expected"))],
+        },
         faults=[fault, {**fault, "target": "b", "healed_at_ms": None, "verified": False}],
         findings=[
             {"number": 1, "root": True, "kind": "late", "at_ms": ZERO + 20_000},

@@ -37,10 +37,10 @@ def owned():
             held(1, "m-1", 21, 60, ended_as="open"),
             held(10, "m-1.duplicate", 18, 30, overlap_s=2, overlaps="m-1"),
         ]),
-        observed=[
+        timelines={"observed": [
             Period(True, 1, ZERO + 20_000, ZERO + 21_000, {}),
             Period(False, 1, ZERO + 21_000, ZERO + 60_000, {}),
-        ],
+        ]},
         faults=[fault],
     )  # fmt: skip
 

@@ -233,3 +233,16 @@ def test_times_count_from_the_start_of_formation(passed):
     assert passed.figure["layout"]["xaxis"]["range"] == [0, 59.0]
     begun = [shape["x0"] for shape in passed.figure["layout"]["shapes"] if shape["type"] == "line"]
     assert begun == [0.0, 10.0, 53.0, 58.0]
+
+
+def test_what_lies_outside_the_forecast_is_marked_and_named(made):
+    rows = [
+        {"group": "static", "phase": "impact", "reason": "leave", "expected": "1..2",
+         "observed": count, "outside": count > 2}
+        for count in (2, 3)
+    ]  # fmt: skip
+    page = read(made, forecast=rows)
+    assert "1 number outside the forecast static, impact, leave: 3 rebalances" in page.text
+    assert "static impact leave 1..2 2 impact leave 1..2 3 outside" in page.text
+    assert sum("wrong" in (more.get("class") or "") for tag, more in page.elements) == 2
+    assert "Nothing happened outside of it" in read(made, forecast=rows[:1]).text
