@@ -157,6 +157,20 @@ def promised_by(profile: Profile) -> Profile:
     return replace(profile, name=f"{_PROMISE}-{profile.name}", **PROMISES)  # type: ignore[arg-type]
 
 
+def with_one_broken(promised: Profile) -> dict[str, Profile]:
+    """Return what keeps all promises but one, which is as in its release: by that one's name.
+
+    Empty for the rules of a release, which promises nothing.
+    """
+    own = PROFILES.get(promised.name.removeprefix(_PROMISE).removeprefix("-"), NEWEST)
+    values = {name: getattr(own, name) for name in PROMISES}
+    return {
+        name: replace(promised, **{name: value})  # type: ignore[arg-type]
+        for name, value in values.items()
+        if promised.name.startswith(_PROMISE) and getattr(promised, name) != value
+    }
+
+
 KIP_345 = replace(promised_by(Profile("newest")), name=_PROMISE)
 """What the proposal of static membership promises: the newest rules, without Kafka's departures."""
 

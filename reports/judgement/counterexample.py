@@ -74,6 +74,7 @@ def reduced(
         "requests": len(found.evidence.requests),
         "left_out": found.left_out,
         "minimal": found.minimal,
+        "broken": list(found.broken),
         "files": list(FILES),
     }
     return entry, dict(account.files())
