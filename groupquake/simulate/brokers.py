@@ -82,7 +82,7 @@ class SimulatedBrokers:
         """Return how long it takes until a broker has ended."""
         return self.chance.between(STOPS_MS) if verb == "stop" else 0.0
 
-    def move_coordinator(self, group: str, to: int | None) -> int:
+    def move_coordinator(self, group: str, to: int | None, **_: bool) -> int:
         """Let another broker coordinate a group, and what shares its partition; return which."""
         partition = partition_of(group, self.offsets)
         others = [one for one in self._in_line(partition) if one in self.up]

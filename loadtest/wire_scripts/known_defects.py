@@ -4,14 +4,16 @@ Each restarts or removes a static member (KIP-345) in a way that some releases h
 """
 
 import time
+from concurrent.futures import Future
 from contextlib import suppress
+from typing import Any
 
 from kafka_protocol.errors import Error
 from loadtest.history import now_ms
 from loadtest.timing import HEARTBEAT_S, IN_ORDER_S, KILL_WITHIN_S, UNANSWERED_S
 from loadtest.wire import WireError
 from loadtest.wire.member import UnexpectedResponse
-from loadtest.wire_scripts import READY_FOR_KILL
+from loadtest.wire_scripts import READY
 from loadtest.wire_scripts.members import (
     NONE_OR_REBALANCE,
     Group,
@@ -126,7 +128,7 @@ def locked_out(group: Group) -> None:
 
 def await_kill(*members: ScriptedMember) -> None:
     """Print that the script is ready for the kill; send heartbeats until the broker is gone."""
-    print(f"{members[0].group}: {READY_FOR_KILL}", flush=True)
+    print(f"{members[0].group}: {READY}", flush=True)
     deadline = time.monotonic() + KILL_WITHIN_S
     while time.monotonic() < deadline:
         # before 2.6.1 heartbeats are refused while the leader's SyncGroup is awaited (KAFKA-10134)
@@ -184,6 +186,41 @@ def removed_in_sync(group: Group) -> None:
     leader.remove_members({("", follower.instance_id): Error.NONE})
     rejoin_all(leader)
     keep_alive(UNANSWERED_S, leader)
+    _end_waiting(group, follower, syncing, sent_ms)
+
+
+def given_up(group: Group) -> None:
+    """Its coordinator gives the group up while a SyncGroup waits, and a batch of records is open.
+
+    Others keep the batch open: members of another group in this partition commit all the time.
+    """
+    group.session_ms = group.rebalance_ms = 60_000
+    a, b = group.static("a"), group.static("b")
+    gather(start(a.join), start(b.join))
+    leader, follower = leader_first(a, b)
+    sent_ms = now_ms()
+    syncing = start(follower.sync, Error.NOT_COORDINATOR)
+    # an answer of the leader comes after what the SyncGroup waits for in the log, if for anything
+    keep_alive(HEARTBEAT_S, leader)
+    print(f"{group.name}: {READY}", flush=True)
+    deadline = time.monotonic() + KILL_WITHIN_S
+    while leader.heartbeat(Error.NONE, Error.NOT_COORDINATOR) == Error.NONE:
+        if time.monotonic() > deadline:
+            raise UnexpectedResponse(f"{group.name}: its coordinator was not moved")
+        time.sleep(HEARTBEAT_S)
+    until = time.monotonic() + UNANSWERED_S
+    while time.monotonic() < until:
+        leader.heartbeat(Error.NOT_COORDINATOR)
+        time.sleep(HEARTBEAT_S)
+    _end_waiting(group, follower, syncing, sent_ms)
+    group.find()
+    form_group(group.static("a"), group.static("b"), alive_s=1)
+
+
+def _end_waiting(
+    group: Group, follower: ScriptedMember, syncing: Future[Any], sent_ms: float
+) -> None:
+    """Write down that a SyncGroup had no response, if it had none, and end its process."""
     if not syncing.done():
         group.history.write(
             "unanswered",
@@ -201,5 +238,5 @@ def removed_in_sync(group: Group) -> None:
 
 
 KNOWN_DEFECTS = (
-    stale_sync, resubscribed, retimed, replaced, missed, unstored, locked_out, removed_in_sync,
+    stale_sync, resubscribed, retimed, replaced, missed, unstored, locked_out, removed_in_sync, given_up,
 )  # fmt: skip
