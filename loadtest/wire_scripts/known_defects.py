@@ -238,5 +238,6 @@ def _end_waiting(
 
 
 KNOWN_DEFECTS = (
-    stale_sync, resubscribed, retimed, replaced, missed, unstored, locked_out, removed_in_sync, given_up,
+    stale_sync, resubscribed, retimed, replaced, missed, unstored, locked_out, removed_in_sync,
+    given_up,
 )  # fmt: skip

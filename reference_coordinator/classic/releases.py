@@ -165,7 +165,7 @@ def with_one_broken(promised: Profile) -> dict[str, Profile]:
     own = PROFILES.get(promised.name.removeprefix(_PROMISE).removeprefix("-"), NEWEST)
     values = {name: getattr(own, name) for name in PROMISES}
     return {
-        name: replace(promised, **{name: value})  # type: ignore[arg-type]
+        name: replace(promised, **{name: value})
         for name, value in values.items()
         if promised.name.startswith(_PROMISE) and getattr(promised, name) != value
     }
