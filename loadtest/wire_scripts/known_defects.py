@@ -96,7 +96,7 @@ def unstored(group: Group) -> None:
     b = group.static(b.name)
     first = start(a.join, ahead_s=IN_ORDER_S)
     complete_rebalance([first, start(b.join)], c)
-    await_kill(a, b, c)  # the leader sends no SyncGroup
+    await_fault(a, b, c)  # the leader sends no SyncGroup
     await_restart(group)
     for member in (a, b, c):
         member.disconnect()
@@ -116,7 +116,7 @@ def locked_out(group: Group) -> None:
     group.session_ms = 6_000
     a, b = group.static("a"), group.static("b")
     form_group(a, b)
-    await_kill(a, b)
+    await_fault(a, b)
     for member in (a, b):
         member.disconnect()
     await_restart(group)
@@ -126,20 +126,21 @@ def locked_out(group: Group) -> None:
         form_group(a, b, alive_s=1)
 
 
-def await_kill(*members: ScriptedMember) -> None:
-    """Print that the script is ready for the kill; send heartbeats until the broker is gone."""
+def await_fault(*members: ScriptedMember) -> None:
+    """Print that the script is ready; send heartbeats until the broker is gone, or was moved."""
     print(f"{members[0].group}: {READY}", flush=True)
     deadline = time.monotonic() + KILL_WITHIN_S
     while time.monotonic() < deadline:
         # before 2.6.1 heartbeats are refused while the leader's SyncGroup is awaited (KAFKA-10134)
-        asked = [start(member.heartbeat, *NONE_OR_REBALANCE, ahead_s=0) for member in members]
+        fine = (*NONE_OR_REBALANCE, Error.NOT_COORDINATOR)
+        asked = [start(member.heartbeat, *fine, ahead_s=0) for member in members]
         if any(isinstance(one.exception(), WireError) for one in asked):
             return
         gather(*asked)
+        if Error.NOT_COORDINATOR in (one.result() for one in asked):
+            return
         time.sleep(HEARTBEAT_S)
-    raise UnexpectedResponse(
-        f"{members[0].group}: its coordinator was not killed; add a broker.kill fault"
-    )
+    raise UnexpectedResponse(f"{members[0].group}: no fault came to its coordinator; add one")
 
 
 def await_restart(group: Group) -> None:
@@ -202,12 +203,7 @@ def given_up(group: Group) -> None:
     syncing = start(follower.sync, Error.NOT_COORDINATOR)
     # an answer of the leader comes after what the SyncGroup waits for in the log, if for anything
     keep_alive(HEARTBEAT_S, leader)
-    print(f"{group.name}: {READY}", flush=True)
-    deadline = time.monotonic() + KILL_WITHIN_S
-    while leader.heartbeat(Error.NONE, Error.NOT_COORDINATOR) == Error.NONE:
-        if time.monotonic() > deadline:
-            raise UnexpectedResponse(f"{group.name}: its coordinator was not moved")
-        time.sleep(HEARTBEAT_S)
+    await_fault(leader)
     until = time.monotonic() + UNANSWERED_S
     while time.monotonic() < until:
         leader.heartbeat(Error.NOT_COORDINATOR)

@@ -9,25 +9,25 @@ from typing import Any
 
 import click
 
+from groupquake import folders
 from groupquake.console import Console, json_lines
 from groupquake.exits import Exit
-from groupquake.fuzz.judge import judge
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import (
+    LATEST,
     NEWEST,
     PROFILE_NAMES,
     PROFILES,
     default_coordinator,
-    profile_for,
     profile_named,
 )
 from reports.judgement.collector import collector_paused
 from selftest.explore.invariants import INVARIANTS
-from selftest.explore.itf import itf
 from selftest.explore.known import explanation
-from selftest.explore.play import Player, TraceError, brokers, steps_of
+from selftest.explore.play import Player, brokers_for, can_be_played
 from selftest.explore.scopes import MIXES, Found, Scope, scopes
 from selftest.explore.search import Broken
+from selftest.explore.trace import Trace
 
 Json = dict[str, Any]
 ALL = "all"
@@ -36,7 +36,7 @@ ALL = "all"
 @click.command(
     epilog=f"Exit codes: 0 what breaks is known; {Exit.FAIL:d} something breaks that neither a rule"
     f" nor a page explains; {Exit.UNKNOWN:d} time ran out before that depth; {Exit.USAGE:d} bad"
-    " usage. With --play: 0 the broker does what the trace has; 1 it does something else.",
+    f" usage. With --play: 0 the broker does what the trace has; {Exit.FAIL:d} it does otherwise.",
 )
 @click.option("--profile", "names", metavar="NAME", multiple=True, default=[NEWEST.name],
               show_default=True,
@@ -51,19 +51,14 @@ ALL = "all"
 @click.option("--budget", type=click.FloatRange(0, 86_400, min_open=True), default=60.0,
               show_default=True, help="Seconds of processor time for a profile.")  # fmt: skip
 @click.option("--traces", "folder", metavar="DIR", type=click.Path(file_okay=False, path_type=Path),
-              help="Write what breaks as traces, in the Informal Trace Format.")  # fmt: skip
-@click.option("--play", "played", metavar="TRACE",
-              type=click.Path(exists=True, dir_okay=False, path_type=Path),
-              help="Explore nothing: play such a trace on a real broker.")  # fmt: skip
-@click.option("--kafka", default=f"{NEWEST.name}.0", show_default=True,
-              help="The broker's release.")  # fmt: skip
-@click.option("--coordinator", type=click.Choice(["java", "scala"]),
-              help="The broker's coordinator. [the release's default]")  # fmt: skip
+              help="Write what breaks into files, in the Informal Trace Format.")  # fmt: skip
+@click.option("--play", "breaks", metavar="WHAT",
+              help="Play what breaks, such as static_stays, on real brokers.")  # fmt: skip
+@click.option("--kafka", default=LATEST, show_default=True, help="Their release.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def explore(
     names: tuple[str, ...], depth: int, members: str, faults: int, budget: float,
-    folder: Path | None, played: Path | None, kafka: str, coordinator: str | None,
-    *, as_json: bool,
+    folder: Path | None, breaks: str | None, kafka: str, *, as_json: bool,
 ) -> Exit:  # fmt: skip
     """Explore a small group exhaustively, by the rules of releases alone, without brokers.
 
@@ -72,8 +67,6 @@ def explore(
     the protocol and of KIP-345 are checked. What breaks is printed as a trace, with the rule of the
     release that is behind it.
     """
-    if played is not None:
-        return _play(played, kafka, coordinator)
     profiles = [_profile(name) for name in (PROFILE_NAMES if ALL in names else names)]
     console = Console()
     results = []
@@ -81,17 +74,46 @@ def explore(
         console.progress(f"exploring {profile.name} to depth {depth}")
         with collector_paused():
             found = _explore(profile, depth, int(members), faults, budget)
+        for number, (what, (scope, broken)) in enumerate(_first(found).items(), 1):
+            trace = scope.with_heartbeats(broken)
+            if folder is not None:
+                folder.mkdir(parents=True, exist_ok=True)
+                name = f"{profile.name}-{number}-{what.partition(':')[0]}.itf.json"
+                (folder / name).write_text(json.dumps(trace.itf(what), indent=1) + "\n")
+            if breaks and what.startswith(breaks) and can_be_played(trace.steps):
+                console.result(f"{what}, by the rules of {profile.name}")
+                return _play(trace, kafka, console)
         results.append(_as_json(profile, found))
-        if folder is not None:
-            _write(folder, profile, found)
         if not as_json:
             Console.result(*_lines(results[-1]))
+    if breaks:
+        raise click.UsageError(f"nothing that breaks there, and can be played, begins {breaks!r}")
     if as_json:
         Console.result(*json_lines(results))
     if any(each["explained_by"] is None for result in results for each in result["breaks"]):
         return Exit.FAIL
     in_time = all(scope["in_time"] for result in results for scope in result["scopes"])
     return Exit.PASS if in_time else Exit.UNKNOWN
+
+
+def _play(trace: Trace, kafka: str, console: Console) -> Exit:
+    """Play a trace on brokers of a release; write an event file of what they did."""
+    try:
+        coordinator = default_coordinator(kafka)
+    except ValueError as error:
+        raise click.UsageError(f"{kafka!r} is no release of Kafka, such as {LATEST}") from error
+    with (
+        tempfile.TemporaryDirectory() as place,
+        brokers_for(trace.steps, kafka, coordinator, Path(place)) as cluster,
+    ):
+        player = Player(cluster, kafka, coordinator)
+        for line in player.play(trace.steps):
+            console.result(line)
+    file = folders.unused(Path(), f"played-{kafka}") / "events.jsonl"
+    file.write_text(player.events())
+    did = "otherwise than" if player.differs else "what"
+    console.result(f"Kafka {kafka} did {did} the trace has; `groupquake oracle replay {file}`")
+    return Exit.FAIL if player.differs else Exit.PASS
 
 
 def _profile(name: str) -> Profile:
@@ -122,48 +144,6 @@ def _first(found: Iterable[Found]) -> dict[str, tuple[Scope, Broken]]:
         for what, broken in explored.broken.items():
             first.setdefault(what, (scope, broken))
     return first
-
-
-def _write(folder: Path, profile: Profile, found: list[Found]) -> None:
-    """Write each break with its shortest course as a trace."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for number, (what, (scope, broken)) in enumerate(_first(found).items(), 1):
-        file = folder / f"{profile.name}-{number}-{what.partition(':')[0]}.itf.json"
-        file.write_text(json.dumps(itf(scope.told(broken), what), indent=1) + "\n")
-
-
-def _play(file: Path, kafka: str, coordinator: str | None) -> Exit:
-    """Play a trace on a broker of a release; say what it did, and what the oracle says to that."""
-    try:
-        document = json.loads(file.read_text())
-        steps = steps_of(document)
-        coordinator = coordinator or default_coordinator(kafka)
-    except (TraceError, ValueError) as error:
-        raise click.UsageError(f"{file} cannot be played on Kafka {kafka}: {error}") from error
-    if (rules := profile_for(kafka, coordinator)) is None:
-        raise click.UsageError(f"the oracle has no profile for Kafka {kafka}, {coordinator}")
-    console = Console()
-    seconds = int(steps[-1]["now_ms"]["#bigint"]) / 1000
-    console.progress(f"playing {file.name} on Kafka {kafka}: {seconds:.0f} s, and the broker's own")
-    loads = [step["event"]["value"] for step in steps if step["event"]["tag"] == "Loaded"]
-    count = 3 if loads and not any(each["requests_disabled"] for each in loads) else 1
-    with (
-        tempfile.TemporaryDirectory() as place,
-        brokers(kafka, coordinator, Path(place), count) as cluster,
-    ):
-        player = Player(cluster, kafka, coordinator)
-        for line in player.play(steps):
-            console.progress(line)
-    events = file.with_suffix(f".{kafka}.jsonl")
-    events.write_text(player.events())
-    did = "did otherwise than" if player.differs else "did what"
-    # what brokers loaded is not in an event file of clients
-    by_rules = "" if loads else f"; by its own rules it is {judge(player.events(), rules).verdict}"
-    Console.result(
-        f"{document['#meta']['description']} ({document['#meta']['source']})",
-        f"Kafka {kafka} {did} the trace has{by_rules}: {events}",
-    )
-    return Exit.FAIL if player.differs else Exit.PASS
 
 
 def _as_json(profile: Profile, found: list[Found]) -> Json:

@@ -49,7 +49,7 @@ class Scope(NamedTuple):
         """Tell what broke, from the group's beginning on."""
         return Trace.of(self.empty, (*self.prelude, *broken.course))
 
-    def told(self, broken: Broken) -> Trace:
+    def with_heartbeats(self, broken: Broken) -> Trace:
         """Tell what broke, and what each process hears of it by its next heartbeat."""
         last = self.trace(broken).steps[-1].after
         opens = (Action("opens"),) if last.is_closed else ()

@@ -1,7 +1,11 @@
-"""What broke, as a trace: a numbered list of requests and answers, timers, writes and failovers."""
+"""What broke, as a trace: a numbered list of requests and answers, timers, writes and failovers.
 
-from collections.abc import Iterator, Mapping, Sequence
+Also in the Informal Trace Format of Apalache (ADR 015) and Quint, one state after each step.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from kafka_protocol.errors import Error, name_of
 from reference_coordinator.classic.effects import (
@@ -26,9 +30,12 @@ from reference_coordinator.classic.events import (
     Unloaded,
 )
 from reference_coordinator.driving.client import Asked
-from selftest.explore.actions import after
+from selftest.explore.actions import after, text_of
 from selftest.explore.invariants import broken
-from selftest.explore.scene import Action, Scene, Stepped
+from selftest.explore.scene import Action, Scene, Stepped, error_of
+
+VARS = ("now_ms", "event", "answers", "group", "breaks")
+"""What each state of a document in ITF has; an event is a variant of Quint."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +75,55 @@ class Trace:
             at_s = each.event.at_ms / 1000
             yield f"{number:3}. {at_s:7.3f} s  {_event(each)}" + (f": {then}" if then else "")
             yield from (f"     ! {what}" for what in breaks)
+
+    def itf(self, what: str) -> dict[str, Any]:
+        """Return a document in ITF; `what` breaks in it."""
+        first = self.steps[0].before
+        about = "https://apalache-mc.org/docs/adr/015adr-trace.html"
+        meta = {"format": "ITF", "format-description": about, "source": first.profile.name}
+        states = [_state(first, {"tag": "Init", "value": {}}), *map(_state_after, self.steps)]
+        return {
+            "#meta": {**meta, "description": what},
+            "vars": [*VARS],
+            "states": [{"#meta": {"index": n}, **state} for n, state in enumerate(states)],
+        }
+
+
+def _state_after(each: Stepped) -> dict[str, Any]:
+    tag, value = type(each.event).__name__, dict[str, Any]()
+    if (asked := each.asked) is not None:
+        value = {"request": asked.id, "client": asked.client_id, "api": asked.api}
+        value |= {"member_id": asked.client.member_id, "generation": _int(asked.client.generation)}
+    elif isinstance(each.event, TimerFired):
+        value = {"timer": text_of(each.event.timer)}
+    elif isinstance(each.event, RecordWritten):
+        value = {"error": each.event.error.name}
+    answers = [(e.request, error_of(e.response)) for e in each.effects if isinstance(e, Answer)]
+    return _state(each.after, {"tag": tag, "value": value}, answers, broken(each))
+
+
+def _state(
+    scene: Scene,
+    event: Mapping[str, Any],
+    answers: Iterable[tuple[str, str]] = (),
+    breaks: Iterable[str] = (),
+) -> dict[str, Any]:
+    group = scene.group
+    known = {
+        "state": str(group.state),
+        "generation": _int(group.generation),
+        "leader": group.leader or "",
+        "members": {"#set": sorted(group.members)},
+        "instances": {"#map": [[i, m] for i, m in sorted(group.static_ids.items())]},
+    }
+    answered = [{"request": request, "error": error} for request, error in answers]
+    values = (_int(scene.now_ms), event, answered, known, list(dict.fromkeys(breaks)))
+    return dict(zip(VARS, values, strict=True))
+
+
+def _int(number: float) -> dict[str, str]:
+    """Write a whole number as Quint does."""
+    return {"#bigint": str(round(number))}
 
 
 def _is_dull(each: Stepped) -> bool:

@@ -247,7 +247,9 @@ def test_each_finding_with_a_broken_promise_is_recorded() -> None:
 
 
 @pytest.mark.parametrize("file", DEFECTS, ids=lambda file: file.stem)
-def test_the_smallest_story_is_explained_by_its_own_promise_and_by_no_other(file: Path) -> None:
+def test_the_smallest_counterexample_is_explained_by_its_own_promise_and_by_no_other(
+    file: Path,
+) -> None:
     """Of real brokers. Its file is replayed by its own rules, and a request fewer tells less."""
     (whole,) = read(file.read_text(encoding="utf-8").splitlines(), file.name)
     rules = profile_for(whole.kafka, whole.coordinator)
@@ -258,17 +260,17 @@ def test_the_smallest_story_is_explained_by_its_own_promise_and_by_no_other(file
     assert (found.broken, found.minimal) == ((file.stem.partition("-")[0],), True)
     account = Account(found, whole, promised, file.name, dict.fromkeys(whole.places, file.name))
     files = account.files()
-    (story,) = read(files[EVENTS].splitlines(), EVENTS)
-    own = profile_named(story.profile)
+    (smallest,) = read(files[EVENTS].splitlines(), EVENTS)
+    own = profile_named(smallest.profile)
     assert own is not None
-    intact = own.with_settings(story.settings)
+    intact = own.with_settings(smallest.settings)
     assert intact == promised
-    explained_by = lambda rules: not replay(story.evidence, rules).violations
+    explained_by = lambda rules: not replay(smallest.evidence, rules).violations
     assert not explained_by(intact)
-    assert explained_by(rules.with_settings(story.settings)), "as the release is"
+    assert explained_by(rules.with_settings(smallest.settings)), "as the release is"
     broken = with_one_broken(intact)
     assert {name for name in broken if explained_by(broken[name])} == {*found.broken}
-    again = counterexample(story.evidence, intact)
+    again = counterexample(smallest.evidence, intact)
     assert again is not None
     assert (again.evidence.requests, again.broken) == (found.evidence.requests, found.broken)
     assert f"explained if this promise is broken: {found.broken[0]}\n" in files[PAGE]
