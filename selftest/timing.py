@@ -22,8 +22,6 @@ ANSWERED_MS = 3_000.0
 """Within what time an answer comes that a trace has: a busy machine holds up a broker."""
 EXPIRES_MS = 1_000.0
 """How late a timer of the broker may expire: its wheel ticks every 200 ms, on a busy machine."""
-UNANSWERED_MS = 10_000.0
-"""How long a request has no answer that is never answered: more than a sweep of all timers."""
 
 # Soak. In s.
 SAMPLED_EVERY_S = 2.0

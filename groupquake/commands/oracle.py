@@ -192,8 +192,11 @@ def _judge(sequence: EventSequence, rules: Profile | None, name: str) -> Judged:
 
     The rules of KIP-345 are applied to that release, if the oracle knows it.
     """
-    named = sequence.profile
-    if rules is None and named and (rules := CLASSIC.profile_named(named)) is None:
+    if (
+        rules is None
+        and (named := sequence.profile)
+        and not (rules := CLASSIC.profile_named(named))
+    ):
         raise EvidenceError(f"{name}:{sequence.line}: there is no profile {named!r}: {NAMES}")
     own = CLASSIC.profile_for(sequence.kafka, sequence.coordinator)
     if rules is KIP_345 and own is not None:

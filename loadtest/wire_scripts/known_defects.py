@@ -187,7 +187,7 @@ def removed_in_sync(group: Group) -> None:
     leader.remove_members({("", follower.instance_id): Error.NONE})
     rejoin_all(leader)
     keep_alive(UNANSWERED_S, leader)
-    _end_waiting(group, follower, syncing, sent_ms)
+    _end(group, follower, syncing, sent_ms)
 
 
 def given_up(group: Group) -> None:
@@ -201,21 +201,16 @@ def given_up(group: Group) -> None:
     leader, follower = leader_first(a, b)
     sent_ms = now_ms()
     syncing = start(follower.sync, Error.NOT_COORDINATOR)
-    # an answer of the leader comes after what the SyncGroup waits for in the log, if for anything
-    keep_alive(HEARTBEAT_S, leader)
     await_fault(leader)
-    until = time.monotonic() + UNANSWERED_S
-    while time.monotonic() < until:
+    for _ in range(round(UNANSWERED_S / HEARTBEAT_S)):
         leader.heartbeat(Error.NOT_COORDINATOR)
         time.sleep(HEARTBEAT_S)
-    _end_waiting(group, follower, syncing, sent_ms)
+    _end(group, follower, syncing, sent_ms)
     group.find()
     form_group(group.static("a"), group.static("b"), alive_s=1)
 
 
-def _end_waiting(
-    group: Group, follower: ScriptedMember, syncing: Future[Any], sent_ms: float
-) -> None:
+def _end(group: Group, follower: ScriptedMember, syncing: Future[Any], sent_ms: float) -> None:
     """Write down that a SyncGroup had no response, if it had none, and end its process."""
     if not syncing.done():
         group.history.write(

@@ -163,12 +163,10 @@ def with_one_broken(promised: Profile) -> dict[str, Profile]:
     Empty for the rules of a release, which promises nothing.
     """
     own = PROFILES.get(promised.name.removeprefix(_PROMISE).removeprefix("-"), NEWEST)
-    values = {name: getattr(own, name) for name in PROMISES}
-    return {
-        name: replace(promised, **{name: value})
-        for name, value in values.items()
-        if promised.name.startswith(_PROMISE) and getattr(promised, name) != value
-    }
+    names = PROMISES if promised.name.startswith(_PROMISE) else ()
+    values = {name: getattr(own, name) for name in names}
+    differ = {name: value for name, value in values.items() if getattr(promised, name) != value}
+    return {name: replace(promised, **{name: value}) for name, value in differ.items()}
 
 
 KIP_345 = replace(promised_by(Profile("newest")), name=_PROMISE)

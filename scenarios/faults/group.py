@@ -259,8 +259,7 @@ class CoordinatorMove(Fault):
         """Elect the new leader; the controller has elected it when this returns."""
         view = self._context.view
         before = view.coordinator(self.group)
-        keeps = self.keeps_replica
-        move = lambda: view.move_coordinator(self.group, self.to, keeps_replica=keeps)
+        move = lambda: view.move_coordinator(self.group, self.to, keeps_replica=self.keeps_replica)
         new = self._context.unless_stopped(move)
         self._moved_ms = now_ms()
         self._hit.details.update(moved_from=before, moved_to=new)

@@ -1,7 +1,6 @@
 """`selftest explore`: every course of events of a small group, by the rules of a release."""
 
 import json
-import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ import click
 from groupquake import folders
 from groupquake.console import Console, json_lines
 from groupquake.exits import Exit
+from kafka_protocol.releases import RELEASE
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import (
     LATEST,
@@ -97,20 +97,15 @@ def explore(
 
 
 def _play(trace: Trace, kafka: str, console: Console) -> Exit:
-    """Play a trace on brokers of a release; write an event file of what they did."""
-    try:
-        coordinator = default_coordinator(kafka)
-    except ValueError as error:
-        raise click.UsageError(f"{kafka!r} is no release of Kafka, such as {LATEST}") from error
-    with (
-        tempfile.TemporaryDirectory() as place,
-        brokers_for(trace.steps, kafka, coordinator, Path(place)) as cluster,
-    ):
+    """Play a trace on brokers of a release; leave their logs and an event file."""
+    if not RELEASE.fullmatch(kafka):
+        raise click.UsageError(f"{kafka!r} is no release of Kafka, such as {LATEST}")
+    folder, coordinator = folders.unused(Path(), f"played-{kafka}"), default_coordinator(kafka)
+    with brokers_for(trace.steps, kafka, coordinator, folder / "brokers") as cluster:
         player = Player(cluster, kafka, coordinator)
         for line in player.play(trace.steps):
             console.result(line)
-    file = folders.unused(Path(), f"played-{kafka}") / "events.jsonl"
-    file.write_text(player.events())
+    (file := folder / "events.jsonl").write_text(player.events())
     did = "otherwise than" if player.differs else "what"
     console.result(f"Kafka {kafka} did {did} the trace has; `groupquake oracle replay {file}`")
     return Exit.FAIL if player.differs else Exit.PASS

@@ -18,15 +18,14 @@ from groupquake.fuzz.campaign import Played, event_file
 from groupquake.fuzz.connections import BrokerConnections
 from groupquake.fuzz.target import ready
 from kafka_protocol.errors import Error, codes_in, name_of
-from loadtest.timing import ARRIVES_S
+from loadtest.timing import ARRIVES_S, UNANSWERED_S
 from loadtest.wire_scripts.known_defects import await_restart
 from loadtest.wire_scripts.members import HOST, Group
 from reference_coordinator.classic.effects import Answer, JoinResponse
 from reference_coordinator.classic.events import Loaded, RecordWritten, TimerFired, Unloaded
-from reference_coordinator.classic.profiles import Settings
 from reference_coordinator.driving.client import Asked
 from selftest.explore.scene import GROUP, Stepped, error_of
-from selftest.timing import ANSWERED_MS, EXPIRES_MS, UNANSWERED_MS
+from selftest.timing import ANSWERED_MS, EXPIRES_MS
 
 if TYPE_CHECKING:
     from loadtest.wire import Exchange
@@ -41,15 +40,12 @@ def can_be_played(steps: Sequence[Stepped]) -> bool:
 def brokers_for(
     steps: Sequence[Stepped], kafka: str, coordinator: str, folder: Path
 ) -> ProcessCluster:
-    """Return brokers with the settings of the scenes: one, or three if another one takes over."""
-    config = {"offsets.topic.num.partitions": 1}
-    names = (name for name in Settings.NAMES if name.startswith("group."))
-    config |= {name: getattr(Settings(), Settings.NAMES[name]) for name in names}
+    """Return brokers, whose settings are Kafka's own: one, or three if another takes over."""
     loads = [step.event for step in steps if isinstance(step.event, Loaded)]
     size = 3 if loads and not any(event.requests_disabled for event in loads) else 1
     return ProcessCluster(
         f"explore-{time.time():.0f}", folder, version=kafka, coordinator=coordinator, brokers=size,
-        config=config,
+        config={"offsets.topic.num.partitions": 1},
     )  # fmt: skip
 
 
@@ -70,7 +66,7 @@ class Player:
 
     def play(self, steps: Sequence[Stepped]) -> Iterator[str]:
         """Play it; yield a line for each answer of the trace, and for what never has one."""
-        now, late_ms, asked = lambda: self._connections.now_ms, 0.0, dict[str, Asked]()
+        now, late_ms, asked = lambda: self._connections.now_ms, 0.0, dict[str, str]()
         due = {step.event.at_ms for step in steps if isinstance(step.event, TimerFired)}
         for step in steps:
             at_ms = step.event.at_ms
@@ -78,7 +74,7 @@ class Player:
             self._connections.receive_until(at_ms + late_ms)
             answers = [effect for effect in step.effects if isinstance(effect, Answer)]
             if step.asked is not None:
-                asked[step.asked.id] = step.asked
+                asked[step.asked.id] = f"{step.asked.client_id}'s {step.asked.api}"
                 self._send(step.asked)
                 if not answers:  # the next one is to come after it
                     self._connections.receive_until(now() + ARRIVES_S * 1000)
@@ -91,14 +87,14 @@ class Player:
                 self._load(moved=isinstance(steps[steps.index(step) - 1].event, Unloaded),
                            restarts=step.event.requests_disabled)  # fmt: skip
             for answer in answers:
-                yield self._compared(answer, asked[answer.request])
+                yield f"{asked[answer.request]}: {self._compared(answer)}"
             # so no timer is awaited sooner after what armed it than the trace has it
             late_ms = max(late_ms, now() - at_ms)
-        self._connections.finish(UNANSWERED_MS)
+        self._connections.finish(UNANSWERED_S * 1000)
         for request, exchange in self._sent.items():
             late = exchange.response is not None
             self.differs |= late
-            yield f"{_said(asked[request])}: {'was answered' if late else 'no answer, as foreseen'}"
+            yield f"{asked[request]}: {'was answered' if late else 'no answer, as foreseen'}"
 
     def events(self) -> str:
         """Return all exchanges as an event file."""
@@ -117,9 +113,9 @@ class Player:
         )
         self._sent[asked.id] = log.exchanges[-1]
 
-    def _compared(self, foreseen: Answer, asked: Asked) -> str:
+    def _compared(self, foreseen: Answer) -> str:
         """Await the answer that the trace has now, and take the member id in it."""
-        exchange, expected = self._sent.pop(asked.id), error_of(foreseen.response)
+        exchange, expected = self._sent.pop(foreseen.request), error_of(foreseen.response)
         until_ms = self._connections.now_ms + ANSWERED_MS
         self._connections.receive_until(until_ms, lambda: exchange.response is not None)
         observed = "no answer"
@@ -128,8 +124,7 @@ class Player:
             if isinstance(foreseen.response, JoinResponse) and foreseen.response.member_id:
                 self._ids[foreseen.response.member_id] = exchange.response["memberId"]
         self.differs |= observed != expected
-        rest = "" if observed == expected else f"; the trace has {expected}"
-        return f"{_said(asked)}: {observed}{rest}"
+        return observed if observed == expected else f"{observed}; the trace has {expected}"
 
     def _load(self, *, moved: bool, restarts: bool) -> None:
         """Let a broker load the group; requests that waited at the one before get no answer."""
@@ -149,7 +144,3 @@ class Player:
         await_restart(scout)
         scout.close()
         return scout.coordinator
-
-
-def _said(asked: Asked) -> str:
-    return f"{asked.client_id}'s {asked.api}"

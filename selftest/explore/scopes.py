@@ -52,9 +52,9 @@ class Scope(NamedTuple):
     def with_heartbeats(self, broken: Broken) -> Trace:
         """Tell what broke, and what each process hears of it by its next heartbeat."""
         last = self.trace(broken).steps[-1].after
-        opens = (Action("opens"),) if last.is_closed else ()
-        beats = [Action("beat", place) for place, p in enumerate(last.processes) if p.beats]
-        return Trace.of(self.empty, (*self.prelude, *broken.course, *opens, *beats))
+        then = [Action("beat", place) for place, p in enumerate(last.processes) if p.beats]
+        then[:0] = [Action("opens")] * last.is_closed
+        return Trace.of(self.empty, (*self.prelude, *broken.course, *then))
 
 
 class Found(NamedTuple):

@@ -7,12 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kafka_protocol.errors import Error, name_of
+from kafka_protocol.errors import Error
 from reference_coordinator.classic.effects import (
     Answer,
     Effect,
     JoinResponse,
-    LeaveResponse,
     Persist,
     Transition,
 )
@@ -34,6 +33,7 @@ from selftest.explore.actions import after, text_of
 from selftest.explore.invariants import broken
 from selftest.explore.scene import Action, Scene, Stepped, error_of
 
+Json = dict[str, Any]
 VARS = ("now_ms", "event", "answers", "group", "breaks")
 """What each state of a document in ITF has; an event is a variant of Quint."""
 
@@ -76,21 +76,22 @@ class Trace:
             yield f"{number:3}. {at_s:7.3f} s  {_event(each)}" + (f": {then}" if then else "")
             yield from (f"     ! {what}" for what in breaks)
 
-    def itf(self, what: str) -> dict[str, Any]:
+    def itf(self, what: str) -> Json:
         """Return a document in ITF; `what` breaks in it."""
         first = self.steps[0].before
-        about = "https://apalache-mc.org/docs/adr/015adr-trace.html"
-        meta = {"format": "ITF", "format-description": about, "source": first.profile.name}
-        states = [_state(first, {"tag": "Init", "value": {}}), *map(_state_after, self.steps)]
+        states = [
+            _state(first, {"tag": "Init", "value": {}}, [], []),
+            *map(_state_after, self.steps),
+        ]
         return {
-            "#meta": {**meta, "description": what},
+            "#meta": {"format": "ITF", "source": first.profile.name, "description": what},
             "vars": [*VARS],
             "states": [{"#meta": {"index": n}, **state} for n, state in enumerate(states)],
         }
 
 
-def _state_after(each: Stepped) -> dict[str, Any]:
-    tag, value = type(each.event).__name__, dict[str, Any]()
+def _state_after(each: Stepped) -> Json:
+    value: Json = {}
     if (asked := each.asked) is not None:
         value = {"request": asked.id, "client": asked.client_id, "api": asked.api}
         value |= {"member_id": asked.client.member_id, "generation": _int(asked.client.generation)}
@@ -98,16 +99,16 @@ def _state_after(each: Stepped) -> dict[str, Any]:
         value = {"timer": text_of(each.event.timer)}
     elif isinstance(each.event, RecordWritten):
         value = {"error": each.event.error.name}
-    answers = [(e.request, error_of(e.response)) for e in each.effects if isinstance(e, Answer)]
-    return _state(each.after, {"tag": tag, "value": value}, answers, broken(each))
+    answers = [
+        {"request": effect.request, "error": error_of(effect.response)}
+        for effect in each.effects
+        if isinstance(effect, Answer)
+    ]
+    event = {"tag": type(each.event).__name__, "value": value}
+    return _state(each.after, event, answers, broken(each))
 
 
-def _state(
-    scene: Scene,
-    event: Mapping[str, Any],
-    answers: Iterable[tuple[str, str]] = (),
-    breaks: Iterable[str] = (),
-) -> dict[str, Any]:
+def _state(scene: Scene, event: Json, answers: list[Json], breaks: Iterable[str]) -> Json:
     group = scene.group
     known = {
         "state": str(group.state),
@@ -116,13 +117,11 @@ def _state(
         "members": {"#set": sorted(group.members)},
         "instances": {"#map": [[i, m] for i, m in sorted(group.static_ids.items())]},
     }
-    answered = [{"request": request, "error": error} for request, error in answers]
-    values = (_int(scene.now_ms), event, answered, known, list(dict.fromkeys(breaks)))
+    values = (_int(scene.now_ms), event, answers, known, list(dict.fromkeys(breaks)))
     return dict(zip(VARS, values, strict=True))
 
 
-def _int(number: float) -> dict[str, str]:
-    """Write a whole number as Quint does."""
+def _int(number: float) -> Json:
     return {"#bigint": str(round(number))}
 
 
@@ -141,14 +140,12 @@ def _api_of(asked: Asked) -> str:
 def _effect(effect: Effect, senders: Mapping[str, str]) -> str:
     match effect:
         case Answer(request, response):
-            text = f"{senders.get(request, request)} is answered {name_of(int(response.error))}"
+            text = f"{senders.get(request, request)} is answered {error_of(response)}"
             if isinstance(response, JoinResponse) and response.error == Error.NONE:
                 text += f", generation {response.generation} as {response.member_id}"
                 text += f", leader {response.leader}"
             elif isinstance(response, JoinResponse) and response.member_id:
                 text += f" ({response.member_id})"
-            elif isinstance(response, LeaveResponse) and response.members:
-                text += f" ({name_of(int(response.members[0][2]))})"
             return text
         case Transition():
             why = f" ({effect.reason})" if effect.reason else ""
