@@ -81,11 +81,11 @@ class ClusterView:
         metadata = self._metadata(address)
         return _leader(metadata, OFFSETS_TOPIC, _offsets_partition(metadata, group))
 
-    def move_coordinator(self, group: str, to: int | None) -> int:
+    def move_coordinator(self, group: str, to: int | None, *, keeps_replica: bool = True) -> int:
         """Elect another coordinator for a group, `to` or the next replica in sync; return its id.
 
         The partition keeps its replicas, the new leader as the first (KIP-455), and the preferred
-        leader is elected (KIP-460).
+        leader is elected (KIP-460). Unless the former leader `keeps_replica`, it has none any more.
         """
         metadata = self._metadata()
         number = _offsets_partition(metadata, group)
@@ -98,7 +98,8 @@ class ClusterView:
             )
         new = to or others[0]
         place = TopicPartition(OFFSETS_TOPIC, number)
-        replicas = [new, *(broker for broker in known.replicas if broker != new)]
+        gone = {new} if keeps_replica else {new, known.leader}
+        replicas = [new, *(broker for broker in known.replicas if broker not in gone)]
         matter = f"{OFFSETS_TOPIC}/{number} could not be moved to broker {new}"
         with self._client(matter, CHANGE_S) as client:
             if error := client.alter_partition_reassignments({place: replicas}).get(place):

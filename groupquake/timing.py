@@ -16,7 +16,7 @@ HISTORIES_S = 40.0
 SCRIPTS_START_S = 60.0
 """Until the process of the wire scripts has printed its first line."""
 SCRIPTS_READY_S = 120.0
-"""Until they are ready for the kill of their coordinator."""
+"""Until they are ready for the fault at their coordinator."""
 SCRIPTS_END_S = 180.0
 """Until they have ended after the last phase."""
 WAITING_SHOWN_S = 5.0

@@ -11,7 +11,7 @@ from chaos.journal import Journal
 from chaos.timing import INTERRUPTIBLE_S
 from groupquake.load_process import child
 from groupquake.timing import SCRIPTS_END_S, SCRIPTS_READY_S, SCRIPTS_START_S, WAITING_SHOWN_S
-from loadtest.wire_scripts import FINISHED, READY_FOR_KILL
+from loadtest.wire_scripts import FINISHED, READY
 from scenarios import Experiment
 from scenarios.wire_scripts import NEEDS, WireScript
 
@@ -35,10 +35,10 @@ class WireScripts:
     stopped: bool = False
 
     def await_ready(self) -> None:
-        """Wait for the start, then until every script that needs a kill is ready for it."""
+        """Wait for the start, then until every script that waits for a fault is ready for it."""
         self._wait(lambda: [] if self._printed() else ["their start"], SCRIPTS_START_S)
-        killed = [name for name in self.names if NEEDS[name].killed]
-        self._wait(lambda: self._not_yet(READY_FOR_KILL, killed), SCRIPTS_READY_S)
+        waiting = [name for name in self.names if NEEDS[name].awaits]
+        self._wait(lambda: self._not_yet(READY, waiting), SCRIPTS_READY_S)
 
     def finish(self) -> None:
         """Wait for the end of all scripts, unless they are stopped."""
@@ -98,7 +98,7 @@ def running(
 ) -> Iterator[WireScripts]:
     """Run the experiment's wire scripts, if it has some, beside the block.
 
-    All scripts that need a kill of their coordinator are ready for it when the block begins.
+    All scripts that wait for a fault at their coordinator are ready for it when the block begins.
     """
     names = experiment.workload.wire_scripts
     log = folder.resolve() / "wire_scripts.log"

@@ -252,8 +252,8 @@ def _wire_scripts(experiment: Setup) -> Iterator[Problem]:
                 yield _lack(path, script, f"{name}: {least} or more")
         if settings[SHORTEST] > needs.session_ms:
             yield _lack(path, script, f"{SHORTEST}: {needs.session_ms} or less")
-        if needs.killed and script not in _killed(experiment):
-            yield _lack(path, script, f"a fault broker.kill of {{coordinator-of: {script}}}")
+        if needs.awaits and (needs.awaits, script) not in _at_coordinators(experiment):
+            yield _lack(path, script, f"a fault {needs.awaits} at the coordinator of {script}")
 
 
 def _grows(experiment: Setup) -> bool:
@@ -272,12 +272,13 @@ def _lack(path: Path, script: str, what: str) -> Problem:
     return Problem(path, f"'{script}' needs {what}; add it, or leave the wire script out")
 
 
-def _killed(experiment: Setup) -> set[str]:
-    return {
-        fault.target.group
-        for fault in experiment.faults
-        if fault.fault == "broker.kill" and isinstance(fault.target, CoordinatorOf)
-    }
+def _at_coordinators(experiment: Setup) -> Iterator[tuple[str, str]]:
+    """Yield the faults at coordinators that scripts may wait for, each with the group."""
+    for fault in experiment.faults:
+        if fault.fault == "coordinator.move":
+            yield fault.fault, fault.group
+        elif fault.fault == "broker.kill" and isinstance(fault.target, CoordinatorOf):
+            yield fault.fault, fault.target.group
 
 
 def _expectations(experiment: Setup) -> Iterator[Problem]:

@@ -200,8 +200,8 @@ class Workload(Part):
     """The consumer groups."""
     wire_scripts: Items[WireScript] = ()
     """Scripts of requests that real clients rarely send (`loadtest.wire_scripts`). Each has a group
-    of its own, with the script's name. All start at the steady state. If a script waits for its
-    coordinator to be killed, the plan starts when it waits. Run folders of older versions spell
+    of its own, with the script's name. All start at the steady state. If a script waits for a fault
+    at its coordinator, the plan starts when it waits. Run folders of older versions spell
     this key `stories`."""
 
     @model_validator(mode="before")

@@ -22,15 +22,16 @@ class Needs:
     """What a wire script needs of its experiment.
 
     `session_ms` is the shortest session timeout that its members ask for, `brokers` the least
-    number of brokers, `settings` the exact values of broker settings. `killed` asks for a fault
-    that kills the coordinator of its group, `grows` for one that adds partitions to `TOPIC`.
+    number of brokers, `settings` the exact values of broker settings. `awaits` is the fault that
+    it waits for at the coordinator of its group; `grows` asks for one that adds partitions to
+    `TOPIC`.
     Brokers before the release `since` cannot run it to its end.
     """
 
     session_ms: int = 3_000
     brokers: int = 1
     settings: Mapping[str, int] = field(default_factory=dict)
-    killed: bool = False
+    awaits: Literal["", "broker.kill", "coordinator.move"] = ""
     grows: bool = False
     since: str = "2.4.0"
 
@@ -57,8 +58,9 @@ NEEDS: Mapping[str, Needs] = {
     "retimed": Needs(session_ms=2_000),
     "replaced": Needs(session_ms=10_000),
     "missed": Needs(session_ms=20_000),
-    "unstored": Needs(session_ms=60_000, killed=True),
-    "locked_out": Needs(session_ms=6_000, killed=True),
+    "unstored": Needs(session_ms=60_000, awaits="broker.kill"),
+    "locked_out": Needs(session_ms=6_000, awaits="broker.kill"),
+    "given_up": Needs(session_ms=60_000, awaits="coordinator.move", since="4.0.0"),
     "removed_in_sync": Needs(session_ms=20_000),
     "leader_returns": Needs(session_ms=120_000, grows=True),
     "leader_misses": Needs(session_ms=120_000, grows=True),

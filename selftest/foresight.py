@@ -12,7 +12,7 @@ import click
 from chaos.plan import make_plan
 from groupquake.console import Console
 from groupquake.exits import Exit
-from groupquake.simulate.forecast import PHASES, Interval, foresee
+from groupquake.simulate.forecast import PHASES, foresee
 from groupquake.simulate.tally import COUNTED
 from scenarios import find
 from scenarios.model import Phase

@@ -17,6 +17,12 @@ SOON_MS = 1_000.0
 """How soon a commit follows another that overtakes it, and how long after the begin of an outage
 its effects are there."""
 
+# Traces that are played on a broker. In ms.
+ANSWERED_MS = 3_000.0
+"""Within what time an answer comes that a trace has: a busy machine holds up a broker."""
+EXPIRES_MS = 1_000.0
+"""How late a timer of the broker may expire: its wheel ticks every 200 ms, on a busy machine."""
+
 # Soak. In s.
 SAMPLED_EVERY_S = 2.0
 """How often processes are sampled: a fault of 8 s shows in four samples."""

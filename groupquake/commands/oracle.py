@@ -89,7 +89,7 @@ oracle.add_command(serve)
 @click.option(
     "--profile", metavar="P",
     help="The rules: a release such as 4.3.0 or 3.9.1-scala, or kip-345, the release as KIP-345"
-    " promises it. [the file's release]",
+    " promises it. [the file's profile, or its release]",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.option(
@@ -188,10 +188,16 @@ def _judge_all(
 
 
 def _judge(sequence: EventSequence, rules: Profile | None, name: str) -> Judged:
-    """Replay a sequence under `rules`, by default those of the release in its header.
+    """Replay a sequence under `rules`, by default those of the profile or release in its header.
 
     The rules of KIP-345 are applied to that release, if the oracle knows it.
     """
+    if (
+        rules is None
+        and (named := sequence.profile)
+        and not (rules := CLASSIC.profile_named(named))
+    ):
+        raise EvidenceError(f"{name}:{sequence.line}: there is no profile {named!r}: {NAMES}")
     own = CLASSIC.profile_for(sequence.kafka, sequence.coordinator)
     if rules is KIP_345 and own is not None:
         rules = promised_by(own)
@@ -265,6 +271,7 @@ def _as_dict(judged: Judged, account: Account) -> dict[str, Any]:
         "lines": [sequence.places[seen.id] for seen in found.evidence.requests],
         "left_out": found.left_out,
         "minimal": found.minimal,
+        "broken": list(found.broken),
     }
 
 

@@ -133,7 +133,7 @@ def ready(host: str, port: int, kafka: str, coordinator: str) -> Target:
         queries = _BrokerQueries(connection, {api: highest for api, (_, highest) in served.items()})
         topic_id = queries.topic()
         queries.wait_for_coordinator()
-        properties = queries.config()
+        properties = queries.config(port)
         return Target(
             host,
             port,
@@ -197,10 +197,11 @@ class _BrokerQueries:
         serves = lambda response: response["errorCode"] == Error.UNKNOWN_MEMBER_ID
         self.until(serves, "HEARTBEAT", unknown, 0)
 
-    def config(self) -> dict[str, int]:
-        """Return the broker properties that the protocol depends on."""
+    def config(self, port: int) -> dict[str, int]:
+        """Return the properties of the broker at a port that the protocol depends on."""
         names = [name for name in CONFIG if name not in NOT_RULES]
-        node = str(self.ask("METADATA", {"topics": []}, 1)["brokers"][0]["nodeId"])
+        brokers = self.ask("METADATA", {"topics": []}, 1)["brokers"]
+        node = str(min(brokers, key=lambda broker: broker["port"] != port)["nodeId"])
         about = {"resourceType": BROKER, "resourceName": node, "configurationKeys": names}
         asked = {"resources": [about], "includeSynonyms": False, "includeDocumentation": False}
         found = self.ask("DESCRIBE_CONFIGS", asked)["results"][0]["configs"]

@@ -82,7 +82,7 @@ class SimulatedBrokers:
             gone_ms = self.session_ms + self.chance.between(timing.ELECTED_MS)
         self.agenda.after(gone_ms, partial(self._elect, lost))
 
-    def move_coordinator(self, group: str, to: int | None) -> int:
+    def move_coordinator(self, group: str, to: int | None, **_: bool) -> int:
         """Let another broker coordinate a group, and what shares its partition; return which."""
         partition = partition_of(group, self.offsets)
         others = [one for one in self._in_line(partition) if one in self.up]

@@ -5,5 +5,5 @@ an error if a broker's response is not the one it is written for.
 It is a program (`python -m loadtest.wire_scripts`) of threads, without gevent.
 """
 
-FINISHED, READY_FOR_KILL = "finished", "ready for the kill"
+FINISHED, READY = "finished", "ready for the fault"
 """What the program prints of a script, as `NAME: STATE`. The runner waits for these lines."""

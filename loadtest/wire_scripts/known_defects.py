@@ -4,14 +4,16 @@ Each restarts or removes a static member (KIP-345) in a way that some releases h
 """
 
 import time
+from concurrent.futures import Future
 from contextlib import suppress
+from typing import Any
 
 from kafka_protocol.errors import Error
 from loadtest.history import now_ms
 from loadtest.timing import HEARTBEAT_S, IN_ORDER_S, KILL_WITHIN_S, UNANSWERED_S
 from loadtest.wire import WireError
 from loadtest.wire.member import UnexpectedResponse
-from loadtest.wire_scripts import READY_FOR_KILL
+from loadtest.wire_scripts import READY
 from loadtest.wire_scripts.members import (
     NONE_OR_REBALANCE,
     Group,
@@ -94,7 +96,7 @@ def unstored(group: Group) -> None:
     b = group.static(b.name)
     first = start(a.join, ahead_s=IN_ORDER_S)
     complete_rebalance([first, start(b.join)], c)
-    await_kill(a, b, c)  # the leader sends no SyncGroup
+    await_fault(a, b, c)  # the leader sends no SyncGroup
     await_restart(group)
     for member in (a, b, c):
         member.disconnect()
@@ -114,7 +116,7 @@ def locked_out(group: Group) -> None:
     group.session_ms = 6_000
     a, b = group.static("a"), group.static("b")
     form_group(a, b)
-    await_kill(a, b)
+    await_fault(a, b)
     for member in (a, b):
         member.disconnect()
     await_restart(group)
@@ -124,20 +126,21 @@ def locked_out(group: Group) -> None:
         form_group(a, b, alive_s=1)
 
 
-def await_kill(*members: ScriptedMember) -> None:
-    """Print that the script is ready for the kill; send heartbeats until the broker is gone."""
-    print(f"{members[0].group}: {READY_FOR_KILL}", flush=True)
+def await_fault(*members: ScriptedMember) -> None:
+    """Print that the script is ready; send heartbeats until the broker is gone, or was moved."""
+    print(f"{members[0].group}: {READY}", flush=True)
     deadline = time.monotonic() + KILL_WITHIN_S
     while time.monotonic() < deadline:
         # before 2.6.1 heartbeats are refused while the leader's SyncGroup is awaited (KAFKA-10134)
-        asked = [start(member.heartbeat, *NONE_OR_REBALANCE, ahead_s=0) for member in members]
+        fine = (*NONE_OR_REBALANCE, Error.NOT_COORDINATOR)
+        asked = [start(member.heartbeat, *fine, ahead_s=0) for member in members]
         if any(isinstance(one.exception(), WireError) for one in asked):
             return
         gather(*asked)
+        if Error.NOT_COORDINATOR in (one.result() for one in asked):
+            return
         time.sleep(HEARTBEAT_S)
-    raise UnexpectedResponse(
-        f"{members[0].group}: its coordinator was not killed; add a broker.kill fault"
-    )
+    raise UnexpectedResponse(f"{members[0].group}: no fault came to its coordinator; add one")
 
 
 def await_restart(group: Group) -> None:
@@ -184,6 +187,31 @@ def removed_in_sync(group: Group) -> None:
     leader.remove_members({("", follower.instance_id): Error.NONE})
     rejoin_all(leader)
     keep_alive(UNANSWERED_S, leader)
+    _end(group, follower, syncing, sent_ms)
+
+
+def given_up(group: Group) -> None:
+    """Its coordinator gives the group up while a SyncGroup waits, and a batch of records is open.
+
+    Others keep the batch open: members of another group in this partition commit all the time.
+    """
+    group.session_ms = group.rebalance_ms = 60_000
+    a, b = group.static("a"), group.static("b")
+    gather(start(a.join), start(b.join))
+    leader, follower = leader_first(a, b)
+    sent_ms = now_ms()
+    syncing = start(follower.sync, Error.NOT_COORDINATOR)
+    await_fault(leader)
+    for _ in range(round(UNANSWERED_S / HEARTBEAT_S)):
+        leader.heartbeat(Error.NOT_COORDINATOR)
+        time.sleep(HEARTBEAT_S)
+    _end(group, follower, syncing, sent_ms)
+    group.find()
+    form_group(group.static("a"), group.static("b"), alive_s=1)
+
+
+def _end(group: Group, follower: ScriptedMember, syncing: Future[Any], sent_ms: float) -> None:
+    """Write down that a SyncGroup had no response, if it had none, and end its process."""
     if not syncing.done():
         group.history.write(
             "unanswered",
@@ -202,4 +230,5 @@ def removed_in_sync(group: Group) -> None:
 
 KNOWN_DEFECTS = (
     stale_sync, resubscribed, retimed, replaced, missed, unstored, locked_out, removed_in_sync,
+    given_up,
 )  # fmt: skip

@@ -157,6 +157,18 @@ def promised_by(profile: Profile) -> Profile:
     return replace(profile, name=f"{_PROMISE}-{profile.name}", **PROMISES)  # type: ignore[arg-type]
 
 
+def with_one_broken(promised: Profile) -> dict[str, Profile]:
+    """Return what keeps all promises but one, which is as in its release: by that one's name.
+
+    Empty for the rules of a release, which promises nothing.
+    """
+    own = PROFILES.get(promised.name.removeprefix(_PROMISE).removeprefix("-"), NEWEST)
+    names = PROMISES if promised.name.startswith(_PROMISE) else ()
+    values = {name: getattr(own, name) for name in names}
+    differ = {name: value for name, value in values.items() if getattr(promised, name) != value}
+    return {name: replace(promised, **{name: value}) for name, value in differ.items()}
+
+
 KIP_345 = replace(promised_by(Profile("newest")), name=_PROMISE)
 """What the proposal of static membership promises: the newest rules, without Kafka's departures."""
 

@@ -1,7 +1,8 @@
 """The counterexample of a violation: the few requests that show it; the last response is wrong.
 
 First everything after the wrong answer is left out, and what brokers logged in addition; then the
-requests of whole members, and then single requests, as long as the first violation stays the same.
+requests of whole members, and then single requests, as long as the first violation stays the same,
+and the same broken promise explains what is left: what shows one defect would else show another.
 """
 
 from collections import Counter
@@ -11,6 +12,7 @@ from typing import Any
 
 from reference_coordinator.classic import CLASSIC, ClassicProtocol
 from reference_coordinator.classic.profiles import Profile
+from reference_coordinator.classic.releases import with_one_broken
 from reference_coordinator.replay.evidence import Evidence, ObservedRequest
 from reference_coordinator.replay.group_replay import replay
 from reference_coordinator.replay.result import Replay, Violation
@@ -26,12 +28,14 @@ class Counterexample:
     """The longest explained prefix, minimised, with the request that no order explains.
 
     `left_out` counts the requests that it does without; `minimal` says that none more could go.
+    `broken` are the promises of KIP-345 of which any one, broken as in the release, explains it.
     """
 
     evidence: Evidence
     violation: Violation
     left_out: int
     minimal: bool
+    broken: tuple[str, ...] = ()
 
 
 def counterexample(
@@ -53,6 +57,7 @@ def counterexample(
     rest.leave_out(
         "requests", [[seen for seen in evidence.requests if seen.earliest_ms > wrong.at_ms]]
     )
+    rest.broken = rest.explaining(rest.evidence)
     for part in LOGGED:
         rest.leave_out(part, [getattr(evidence, part)])
     rest.leave_out("requests", _members(rest.evidence.requests, wrong.request))
@@ -64,6 +69,7 @@ def counterexample(
         rest.violation,
         len(evidence.requests) - len(rest.evidence.requests),
         rest.steps > 0,
+        rest.broken or (),
     )
 
 
@@ -77,6 +83,17 @@ class _Rest:
     steps: int
     protocol: ClassicProtocol
     is_over: Callable[[], bool]
+    broken: tuple[str, ...] | None = None
+    """The promises that explain it, if they are known yet."""
+
+    def explaining(self, evidence: Evidence) -> tuple[str, ...]:
+        """Name the promises of which any one, broken, explains evidence."""
+        replayed = {
+            name: replay(evidence, rules, first_alone=True, protocol=self.protocol)
+            for name, rules in with_one_broken(self.profile).items()
+        }
+        self.steps -= sum(each.steps + len(evidence.requests) for each in replayed.values())
+        return tuple(name for name, each in replayed.items() if not each.violations)
 
     @property
     def violation(self) -> Violation:
@@ -100,7 +117,9 @@ class _Rest:
             less = replace(self.evidence, **{part: fewer})  # type: ignore[arg-type]
             outcome = replay(less, self.profile, first_alone=True, protocol=self.protocol)
             self.steps -= outcome.steps + len(less.requests)
-            if _shows(outcome, self.outcome):
+            if _shows(outcome, self.outcome) and (
+                self.broken is None or self.explaining(less) == self.broken
+            ):
                 self.evidence, self.outcome = less, outcome
 
     def thin(self, part: str) -> None:

@@ -69,6 +69,7 @@ class Header(Struct, frozen=True):
     sequence: int
     outages: tuple[tuple[Ms, Ms], ...] = ()
     logged: Logged = NOTHING
+    profile: str = ""
 
 
 class LoggedRequest(Struct, frozen=True):
@@ -119,6 +120,7 @@ class EventSequence:
     """One sequence, as far as it was read. `line` is that of its header.
 
     `places` are the line numbers of its requests by their ids, `texts` all its lines as they stand.
+    A counterexample names the `profile` that does not explain it.
     """
 
     line: int
@@ -129,6 +131,7 @@ class EventSequence:
     settings: Settings
     outages: tuple[Outage, ...] = ()
     logged: Logged = NOTHING
+    profile: str = ""
     requests: list[ObservedRequest] = field(default_factory=list)
     places: dict[str, int] = field(default_factory=dict)
     texts: list[str] = field(default_factory=list)
@@ -250,6 +253,7 @@ def _begun(text: str, number: int, before: EventSequence | None) -> EventSequenc
         settings=settings,
         outages=tuple(Outage(*pair) for pair in header.outages),
         logged=header.logged,
+        profile=header.profile,
     )
 
 

@@ -107,6 +107,8 @@ class Account:
         yield f"  {violation.expected:{WIDTH}} {violation.observed}"
         for other in violation.otherwise:
             yield f"  or {other}"
+        if broken := self.found.broken:
+            yield f"explained if this promise is broken: {', or '.join(broken)}"
 
     def _raw(self) -> Iterator[str]:
         for seen in self.found.evidence.requests:
@@ -114,11 +116,12 @@ class Account:
 
     def _events(self) -> list[str]:
         """Take the lines that are left out of the sequence, with its header and its end."""
-        header = self.sequence.texts[0]
-        if "logged" in (header_fields := json.loads(header)):
-            header = _text(header_fields | _broker_evidence(self.found.evidence))
+        header = json.loads(self.sequence.texts[0])
+        if "logged" in header:
+            header |= _broker_evidence(self.found.evidence)
+        header |= {"profile": self.profile.name, "broken": self.found.broken}
         left = (self.sequence.text(seen.id) for seen in self.found.evidence.requests)
-        return [header, *left, self.sequence.texts[-1]]
+        return [_text(header), *left, self.sequence.texts[-1]]
 
 
 def event_lines(header: Mapping[str, Any], evidence: Evidence) -> Iterator[str]:

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from reference_coordinator.classic.profiles import Profile
-from reference_coordinator.classic.releases import origin_of
 from reference_coordinator.event_files.counterexample import counterexample
 from reference_coordinator.event_files.reading import EventFileError, read
 from reference_coordinator.event_files.writing import CASE, EVENTS, PAGE, Account, event_lines
@@ -30,13 +29,6 @@ def group_of(verdict: Json, violations: Sequence[Json]) -> str | None:
     return min(wrong, key=lambda row: row["at_ms"])["group"] if wrong else None
 
 
-def _release(run: RunFolder) -> str:
-    """Return the release whose rules explain the evidence."""
-    named = run.profile if "profile" in run.environment else None
-    origin = origin_of(named) if named else None
-    return origin[0] if origin else str(run.environment["kafka_version"])
-
-
 def reduced(
     run: RunFolder, evidence: Evidence, profile: Profile, places: LogPlaces
 ) -> tuple[dict[str, Any], dict[str, str]] | None:
@@ -47,7 +39,7 @@ def reduced(
     """
     environment = run.environment
     header = {
-        "kafka": _release(run),
+        "kafka": environment["kafka_version"],
         "coordinator": environment["coordinator"],
         "config": environment["broker_config"],
     }
@@ -74,6 +66,7 @@ def reduced(
         "requests": len(found.evidence.requests),
         "left_out": found.left_out,
         "minimal": found.minimal,
+        "broken": list(found.broken),
         "files": list(FILES),
     }
     return entry, dict(account.files())

@@ -233,6 +233,8 @@ class CoordinatorMove(Fault):
     """The group whose coordinator moves."""
     to: BrokerId | None = None
     """The id of the new coordinator; by default the next replica in sync."""
+    keeps_replica: bool = True
+    """Whether the former coordinator keeps its replica of the partition, as a follower."""
 
     _moved_ms: int = 0
 
@@ -258,7 +260,8 @@ class CoordinatorMove(Fault):
         """Elect the new leader; the controller has elected it when this returns."""
         view = self._context.view
         before = view.coordinator(self.group)
-        new = self._context.unless_stopped(lambda: view.move_coordinator(self.group, self.to))
+        move = lambda: view.move_coordinator(self.group, self.to, keeps_replica=self.keeps_replica)
+        new = self._context.unless_stopped(move)
         self._moved_ms = now_ms()
         self._hit.details.update(moved_from=before, moved_to=new)
 

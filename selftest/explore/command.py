@@ -1,20 +1,33 @@
 """`selftest explore`: every course of events of a small group, by the rules of a release."""
 
+import json
 import time
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import click
 
+from groupquake import folders
 from groupquake.console import Console, json_lines
 from groupquake.exits import Exit
+from kafka_protocol.releases import RELEASE
 from reference_coordinator.classic.profiles import Profile
-from reference_coordinator.classic.releases import NEWEST, PROFILE_NAMES, PROFILES, profile_named
+from reference_coordinator.classic.releases import (
+    LATEST,
+    NEWEST,
+    PROFILE_NAMES,
+    PROFILES,
+    default_coordinator,
+    profile_named,
+)
 from reports.judgement.collector import collector_paused
 from selftest.explore.invariants import INVARIANTS
 from selftest.explore.known import explanation
+from selftest.explore.play import Player, brokers_for, can_be_played
 from selftest.explore.scopes import MIXES, Found, Scope, scopes
 from selftest.explore.search import Broken
+from selftest.explore.trace import Trace
 
 Json = dict[str, Any]
 ALL = "all"
@@ -23,7 +36,7 @@ ALL = "all"
 @click.command(
     epilog=f"Exit codes: 0 what breaks is known; {Exit.FAIL:d} something breaks that neither a rule"
     f" nor a page explains; {Exit.UNKNOWN:d} time ran out before that depth; {Exit.USAGE:d} bad"
-    " usage.",
+    f" usage. With --play: 0 the broker does what the trace has; {Exit.FAIL:d} it does otherwise.",
 )
 @click.option("--profile", "names", metavar="NAME", multiple=True, default=[NEWEST.name],
               show_default=True,
@@ -37,10 +50,16 @@ ALL = "all"
               help="Number of crashes, failovers, failed writes, removals in a row.")  # fmt: skip
 @click.option("--budget", type=click.FloatRange(0, 86_400, min_open=True), default=60.0,
               show_default=True, help="Seconds of processor time for a profile.")  # fmt: skip
+@click.option("--traces", "folder", metavar="DIR", type=click.Path(file_okay=False, path_type=Path),
+              help="Write what breaks into files, in the Informal Trace Format.")  # fmt: skip
+@click.option("--play", "breaks", metavar="WHAT",
+              help="Play what breaks, such as static_stays, on real brokers.")  # fmt: skip
+@click.option("--kafka", default=LATEST, show_default=True, help="Their release.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def explore(
-    names: tuple[str, ...], depth: int, members: str, faults: int, budget: float, *, as_json: bool
-) -> Exit:
+    names: tuple[str, ...], depth: int, members: str, faults: int, budget: float,
+    folder: Path | None, breaks: str | None, kafka: str, *, as_json: bool,
+) -> Exit:  # fmt: skip
     """Explore a small group exhaustively, by the rules of releases alone, without brokers.
 
     Processes join, sync, commit, fall silent, crash; timers expire in every order that their times
@@ -55,15 +74,41 @@ def explore(
         console.progress(f"exploring {profile.name} to depth {depth}")
         with collector_paused():
             found = _explore(profile, depth, int(members), faults, budget)
+        for number, (what, (scope, broken)) in enumerate(_first(found).items(), 1):
+            trace = scope.with_heartbeats(broken)
+            if folder is not None:
+                folder.mkdir(parents=True, exist_ok=True)
+                name = f"{profile.name}-{number}-{what.partition(':')[0]}.itf.json"
+                (folder / name).write_text(json.dumps(trace.itf(what), indent=1) + "\n")
+            if breaks and what.startswith(breaks) and can_be_played(trace.steps):
+                console.result(f"{what}, by the rules of {profile.name}")
+                return _play(trace, kafka, console)
         results.append(_as_json(profile, found))
         if not as_json:
             Console.result(*_lines(results[-1]))
+    if breaks:
+        raise click.UsageError(f"nothing that breaks there, and can be played, begins {breaks!r}")
     if as_json:
         Console.result(*json_lines(results))
     if any(each["explained_by"] is None for result in results for each in result["breaks"]):
         return Exit.FAIL
     in_time = all(scope["in_time"] for result in results for scope in result["scopes"])
     return Exit.PASS if in_time else Exit.UNKNOWN
+
+
+def _play(trace: Trace, kafka: str, console: Console) -> Exit:
+    """Play a trace on brokers of a release; leave their logs and an event file."""
+    if not RELEASE.fullmatch(kafka):
+        raise click.UsageError(f"{kafka!r} is no release of Kafka, such as {LATEST}")
+    folder, coordinator = folders.unused(Path(), f"played-{kafka}"), default_coordinator(kafka)
+    with brokers_for(trace.steps, kafka, coordinator, folder / "brokers") as cluster:
+        player = Player(cluster, kafka, coordinator)
+        for line in player.play(trace.steps):
+            console.result(line)
+    (file := folder / "events.jsonl").write_text(player.events())
+    did = "otherwise than" if player.differs else "what"
+    console.result(f"Kafka {kafka} did {did} the trace has; `groupquake oracle replay {file}`")
+    return Exit.FAIL if player.differs else Exit.PASS
 
 
 def _profile(name: str) -> Profile:

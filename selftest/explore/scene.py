@@ -257,6 +257,12 @@ class Scene(Driver):
         return until_ms, [timer for timer in left if left[timer] == until_ms]
 
 
+def error_of(response: Response) -> str:
+    """Name the error of an answer, or that of the first member in it."""
+    members = response.members if isinstance(response, LeaveResponse) else ()
+    return Error(response.error or (members[0][2] if members else 0)).name
+
+
 def serial_of(write: Write | None) -> int:
     """Return the serial number of a record's generation; 0 if there is no record."""
     return write.serial if isinstance(write, Append) else 0

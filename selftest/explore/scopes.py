@@ -49,6 +49,13 @@ class Scope(NamedTuple):
         """Tell what broke, from the group's beginning on."""
         return Trace.of(self.empty, (*self.prelude, *broken.course))
 
+    def with_heartbeats(self, broken: Broken) -> Trace:
+        """Tell what broke, and what each process hears of it by its next heartbeat."""
+        last = self.trace(broken).steps[-1].after
+        then = [Action("beat", place) for place, p in enumerate(last.processes) if p.beats]
+        then[:0] = [Action("opens")] * last.is_closed
+        return Trace.of(self.empty, (*self.prelude, *broken.course, *then))
+
 
 class Found(NamedTuple):
     """What was explored of a scope."""

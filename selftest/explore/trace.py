@@ -1,14 +1,17 @@
-"""What broke, as a trace: a numbered list of requests and answers, timers, writes and failovers."""
+"""What broke, as a trace: a numbered list of requests and answers, timers, writes and failovers.
 
-from collections.abc import Iterator, Mapping, Sequence
+Also in the Informal Trace Format of Apalache (ADR 015) and Quint, one state after each step.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from kafka_protocol.errors import Error, name_of
+from kafka_protocol.errors import Error
 from reference_coordinator.classic.effects import (
     Answer,
     Effect,
     JoinResponse,
-    LeaveResponse,
     Persist,
     Transition,
 )
@@ -26,9 +29,13 @@ from reference_coordinator.classic.events import (
     Unloaded,
 )
 from reference_coordinator.driving.client import Asked
-from selftest.explore.actions import after
+from selftest.explore.actions import after, text_of
 from selftest.explore.invariants import broken
-from selftest.explore.scene import Action, Scene, Stepped
+from selftest.explore.scene import Action, Scene, Stepped, error_of
+
+Json = dict[str, Any]
+VARS = ("now_ms", "event", "answers", "group", "breaks")
+"""What each state of a document in ITF has; an event is a variant of Quint."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +76,54 @@ class Trace:
             yield f"{number:3}. {at_s:7.3f} s  {_event(each)}" + (f": {then}" if then else "")
             yield from (f"     ! {what}" for what in breaks)
 
+    def itf(self, what: str) -> Json:
+        """Return a document in ITF; `what` breaks in it."""
+        first = self.steps[0].before
+        states = [
+            _state(first, {"tag": "Init", "value": {}}, [], []),
+            *map(_state_after, self.steps),
+        ]
+        return {
+            "#meta": {"format": "ITF", "source": first.profile.name, "description": what},
+            "vars": [*VARS],
+            "states": [{"#meta": {"index": n}, **state} for n, state in enumerate(states)],
+        }
+
+
+def _state_after(each: Stepped) -> Json:
+    value: Json = {}
+    if (asked := each.asked) is not None:
+        value = {"request": asked.id, "client": asked.client_id, "api": asked.api}
+        value |= {"member_id": asked.client.member_id, "generation": _int(asked.client.generation)}
+    elif isinstance(each.event, TimerFired):
+        value = {"timer": text_of(each.event.timer)}
+    elif isinstance(each.event, RecordWritten):
+        value = {"error": each.event.error.name}
+    answers = [
+        {"request": effect.request, "error": error_of(effect.response)}
+        for effect in each.effects
+        if isinstance(effect, Answer)
+    ]
+    event = {"tag": type(each.event).__name__, "value": value}
+    return _state(each.after, event, answers, broken(each))
+
+
+def _state(scene: Scene, event: Json, answers: list[Json], breaks: Iterable[str]) -> Json:
+    group = scene.group
+    known = {
+        "state": str(group.state),
+        "generation": _int(group.generation),
+        "leader": group.leader or "",
+        "members": {"#set": sorted(group.members)},
+        "instances": {"#map": [[i, m] for i, m in sorted(group.static_ids.items())]},
+    }
+    values = (_int(scene.now_ms), event, answers, known, list(dict.fromkeys(breaks)))
+    return dict(zip(VARS, values, strict=True))
+
+
+def _int(number: float) -> Json:
+    return {"#bigint": str(round(number))}
+
 
 def _is_dull(each: Stepped) -> bool:
     return isinstance(each.event, HeartbeatReceived | CommitReceived) and all(
@@ -85,14 +140,12 @@ def _api_of(asked: Asked) -> str:
 def _effect(effect: Effect, senders: Mapping[str, str]) -> str:
     match effect:
         case Answer(request, response):
-            text = f"{senders.get(request, request)} is answered {name_of(int(response.error))}"
+            text = f"{senders.get(request, request)} is answered {error_of(response)}"
             if isinstance(response, JoinResponse) and response.error == Error.NONE:
                 text += f", generation {response.generation} as {response.member_id}"
                 text += f", leader {response.leader}"
             elif isinstance(response, JoinResponse) and response.member_id:
                 text += f" ({response.member_id})"
-            elif isinstance(response, LeaveResponse) and response.members:
-                text += f" ({name_of(int(response.members[0][2]))})"
             return text
         case Transition():
             why = f" ({effect.reason})" if effect.reason else ""

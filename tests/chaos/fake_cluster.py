@@ -147,7 +147,7 @@ class FakeCluster:
             self._asked(address)
         return self.coordinates.get(group, 1)
 
-    def move_coordinator(self, group: str, to: int | None) -> int:
+    def move_coordinator(self, group: str, to: int | None, *, keeps_replica: bool = True) -> int:
         self.coordinates[group] = to or self.coordinator(group) % len(self._by_id) + 1
         return self.coordinates[group]
 

@@ -110,7 +110,7 @@ def test_it_waits_until_scripts_that_need_a_kill_are_ready_for_it(
     scripts_that_print: Callable[..., WireScripts],
 ) -> None:
     wire_scripts = scripts_that_print(
-        "missed: finished", "unstored: ready for the kill", "unstored: finished"
+        "missed: finished", "unstored: ready for the fault", "unstored: finished"
     )
     wire_scripts.await_ready()
     assert wire_scripts.process.lines == ["unstored: finished"]  # type: ignore[attr-defined]

@@ -1,6 +1,6 @@
 """Answers of brokers that a client may tell of, and its events that tell of one, or of none."""
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
@@ -8,6 +8,7 @@ from math import inf
 from typing import Any, NamedTuple
 
 from kafka_protocol.consumer_protocol import Assignment
+from kafka_protocol.errors import Error
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.breaches import Breach, breach
 from reports.judgement.clients.assignments import listed, named, read
@@ -209,23 +210,32 @@ class Client:
 
 @dataclass(slots=True)
 class Unanswered:
-    """Requests that a broker never answered, though LeaveGroup removed their member.
+    """Requests that a broker never answered, though their member was removed or the group given up.
 
     A request that waits in a group is answered once its member is removed: a JoinGroup is, with
-    UNKNOWN_MEMBER_ID. A broker logs a request with its response, so that one without is in no log:
+    UNKNOWN_MEMBER_ID; and with NOT_COORDINATOR once its broker does not coordinate the group any
+    more (KAFKA-20115). A broker logs a request with its response, so that one without is in no log:
     only the client can tell of it (`unanswered` in its history). That a coordinator answers others
     in that time shows that it did not stand still.
     """
 
     _removals: dict[str, ObservedRequest] = field(default_factory=dict)
-    """The latest LeaveGroup by the member id that it removed, or else by its instance id."""
+    """The latest LeaveGroup by the member id that it removed, or else by its instance id; and by
+    member ids the request whose answer shows that their broker gave the group up."""
+    _members: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """The members that joined at a broker since it coordinates the group."""
     _seconds: set[int] = field(default_factory=set)
     """The seconds in which the coordinator answered."""
 
     def add(self, seen: ObservedRequest) -> None:
         """Take a request."""
         self._seconds.add(int(seen.answered_ms // 1000))
-        if seen.api == "LEAVE_GROUP" and not seen.response_fields.get("errorCode"):
+        error = seen.response_fields.get("errorCode")
+        if seen.api == "JOIN_GROUP" and not error:
+            self._members[seen.broker].add(seen.response_fields["memberId"])
+        if error == Error.NOT_COORDINATOR:
+            self._removals |= dict.fromkeys(self._members.pop(seen.broker, ()), seen)
+        if seen.api == "LEAVE_GROUP" and not error:
             for name in _removed(seen):
                 self._removals[name] = seen
 
@@ -239,10 +249,12 @@ class Unanswered:
         worked_s = len(self._seconds.intersection(after))
         if worked_s > AT_ONCE_S:
             waited_s = (event.at_ms - left.answered_ms) / 1000
+            removed = left.api == "LEAVE_GROUP"
+            once = "its member is removed" if removed else "its broker gives the group up"
             yield breach(
                 Breach.NEVER_ANSWERED,
                 event.at_ms,
-                f"{event.api} of {event.client} is answered once its member is removed",
+                f"{event.api} of {event.client} is answered once {once}",
                 f"no answer {waited_s:.1f} s later",
                 shown_by=left,
                 history=event.place,

@@ -290,3 +290,27 @@ def test_a_name_cannot_write_to_the_terminal(groupquake: Command, write: Write) 
     done = groupquake("oracle", "replay", file)
     assert done.code == 0, done.err
     assert "group g\\n\\x1b[31m, 4.3" in done.out
+
+
+def test_a_counterexample_is_replayed_by_the_rules_that_it_names(
+    groupquake: Command, tmp_path: Path
+) -> None:
+    """Without --profile: what a promise contradicts, and the release explains."""
+    recorded = Path(__file__).parents[2] / "recorded" / "defects"
+    file = recorded / "replaced_id_stays_pending_sync-4.4.0-java.jsonl"
+    first = groupquake("oracle", "replay", file, "--profile", "kip-345")
+    own = groupquake("oracle", "replay", tmp_path / "counterexample" / FILES[1], "--json")
+    assert (first.code, own.code) == (1, 1)
+    document = json.loads(own.out)
+    assert document["sequences"][0]["profile"] == "kip-345-4.4"
+    shown = document["counterexample"]
+    assert (shown["left_out"], shown["broken"]) == (0, ["replaced_id_stays_pending_sync"])
+    assert "5 requests of 28" in first.out
+    released = groupquake("oracle", "replay", file, "--profile", "4.4")
+    assert released.code == 0
+
+
+def test_an_unknown_profile_in_a_file_is_named(groupquake: Command, write: Write) -> None:
+    done = groupquake("oracle", "replay", write("explained", profile="4.9"))
+    assert done.code == 64
+    assert "events.jsonl:1: there is no profile '4.9': " in done.err

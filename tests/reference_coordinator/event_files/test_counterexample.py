@@ -8,10 +8,16 @@ from pathlib import Path
 import pytest
 
 from kafka_protocol.errors import Error
-from reference_coordinator.classic.releases import NEWEST
+from reference_coordinator.classic.releases import (
+    NEWEST,
+    profile_for,
+    profile_named,
+    promised_by,
+    with_one_broken,
+)
 from reference_coordinator.event_files.counterexample import Counterexample, counterexample
-from reference_coordinator.event_files.reading import EventSequence
-from reference_coordinator.event_files.writing import CASE, PAGE, Account
+from reference_coordinator.event_files.reading import EventSequence, read
+from reference_coordinator.event_files.writing import CASE, EVENTS, PAGE, Account
 from reference_coordinator.replay import Parting, replay
 from reports.judgement.recording import Recording
 from tests.recorded.logs import RECORDINGS
@@ -19,6 +25,14 @@ from tests.reference_coordinator.event_files.event_lines import from_log, of_sce
 from tests.reference_coordinator.replay.conftest import Scenario, rejoin, stable
 
 GOLDEN = Path(__file__).parent / "golden" / "counterexample.txt"
+DEFECTS = sorted((Path(__file__).parents[2] / "recorded" / "defects").glob("*.jsonl"))
+PROMISES_OF_FINDINGS = {
+    "changed_subscription_rebalances", "every_return_is_stored", "instance_keeps_its_place",
+    "joins_update_timeouts", "replaced_id_stays_pending_sync", "return_is_stored",
+    "return_makes_completing_group_rebalance", "sessions_wait_for_clients",
+    "sync_timer_spares_statics",
+}  # fmt: skip
+"""What docs/findings.md names as the promise that is broken; the others break no answer."""
 
 
 def fenced_without_reason() -> Scenario:
@@ -224,3 +238,43 @@ def test_a_lie_in_a_recording_is_reduced_to_a_few_requests() -> None:
     assert len(found.evidence.requests) < 20
     alone = replay(found.evidence, recording.profile, first_alone=True)
     assert alone.violations == (found.violation,)
+
+
+def test_each_finding_with_a_broken_promise_is_recorded() -> None:
+    assert {file.stem.partition("-")[0] for file in DEFECTS} == PROMISES_OF_FINDINGS
+    page = (Path(__file__).parents[3] / "docs" / "findings.md").read_text(encoding="utf-8")
+    assert all(f"`{name}`" in page for name in PROMISES_OF_FINDINGS)
+
+
+@pytest.mark.parametrize("file", DEFECTS, ids=lambda file: file.stem)
+def test_the_smallest_counterexample_is_explained_by_its_own_promise_and_by_no_other(
+    file: Path,
+) -> None:
+    """Of real brokers. Its file is replayed by its own rules, and a request fewer tells less."""
+    (whole,) = read(file.read_text(encoding="utf-8").splitlines(), file.name)
+    rules = profile_for(whole.kafka, whole.coordinator)
+    assert rules is not None
+    promised = promised_by(rules).with_settings(whole.settings)
+    found = counterexample(whole.evidence, promised)
+    assert found is not None
+    assert (found.broken, found.minimal) == ((file.stem.partition("-")[0],), True)
+    account = Account(found, whole, promised, file.name, dict.fromkeys(whole.places, file.name))
+    files = account.files()
+    (smallest,) = read(files[EVENTS].splitlines(), EVENTS)
+    own = profile_named(smallest.profile)
+    assert own is not None
+    intact = own.with_settings(smallest.settings)
+    assert intact == promised
+    explained_by = lambda rules: not replay(smallest.evidence, rules).violations
+    assert not explained_by(intact)
+    assert explained_by(rules.with_settings(smallest.settings)), "as the release is"
+    broken = with_one_broken(intact)
+    assert {name for name in broken if explained_by(broken[name])} == {*found.broken}
+    again = counterexample(smallest.evidence, intact)
+    assert again is not None
+    assert (again.evidence.requests, again.broken) == (found.evidence.requests, found.broken)
+    assert f"explained if this promise is broken: {found.broken[0]}\n" in files[PAGE]
+
+
+def test_the_rules_of_a_release_promise_nothing() -> None:
+    assert with_one_broken(NEWEST) == {}

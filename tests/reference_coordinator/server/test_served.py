@@ -10,6 +10,7 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from chaos.cluster_view import ClusterView
+from chaos.errors import ChaosError
 from chaos.kafka_client import kafka_python
 from chaos.waiting import until
 from kafka_protocol.coordinator_lines import JAVA, LineParser
@@ -168,6 +169,15 @@ def test_a_coordinator_moves_to_its_preferred_broker(at):
     to = broker % 3 + 1
     assert ClusterView(at.bootstrap).move_coordinator(GROUP, to) == to
     assert another(at, broker, joined) == (to, Error.NONE)
+
+
+def test_a_coordinator_that_moves_may_lose_its_replica(at):
+    _, broker = formed(at)
+    view = ClusterView(at.bootstrap)
+    to = view.move_coordinator(GROUP, None, keeps_replica=False)
+    assert to != broker
+    with pytest.raises(ChaosError, match="cannot move to"):
+        view.move_coordinator(GROUP, broker)
 
 
 def test_an_empty_fetch_waits_as_long_as_it_is_told(at):

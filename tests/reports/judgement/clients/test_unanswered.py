@@ -1,12 +1,17 @@
-"""Requests that clients say were never answered though LeaveGroup removed their member."""
+"""Requests that clients say were never answered, though they had to be.
+
+LeaveGroup removed their member, or their broker gave the group up.
+"""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import inf
 from typing import Any
 
 import pytest
 
 from reports.judgement.breaches import Breach
+from reports.judgement.clients.client_answers import Unanswered
 from reports.judgement.findings import Finding, unanswered
 from reports.judgement.logged import Chunk, LoggedRow, Requests
 from reports.judgement.recording import Recording
@@ -89,6 +94,41 @@ def test_an_operator_names_the_instance(recording, instance, proven):
         recording, rows, at_ms=last_ms, sent_at_ms=batch - 500, member_id="x", instance_id=instance
     )
     assert found == ([] if proven is None else [(Breach.NEVER_ANSWERED, proven)])
+
+
+@pytest.mark.parametrize(
+    ("other", "proven"),
+    [
+        ({}, True),
+        ({"member_id": "another"}, None),  # it never joined there
+        ({"sent_after_ms": 1}, None),
+        ({"until_ms": 1_000}, None),
+    ],
+    ids=str,
+)
+def test_a_broker_that_gives_the_group_up_answers_what_waits(recording, other, proven):
+    """KAFKA-20115: a member's broker answers NOT_COORDINATOR from a time on."""
+    rows = recording.rows_by_group[GROUP]
+    seen = Requests.of(Chunk.of(rows)).observed
+    joined = next(s for s in seen if s.api == "JOIN_GROUP" and not s.response_fields["errorCode"])
+    beats = [s for s in seen if s.api == "HEARTBEAT" and s.at_ms > joined.answered_ms + 2_000]
+    refused = [
+        replace(s, broker=joined.broker, response={**s.response_fields, "errorCode": 16})
+        for s in beats
+        if s.broker == joined.broker
+    ]
+    watched = Unanswered()
+    for each in (joined, *refused):
+        watched.add(each)
+    gone_ms = refused[0].answered_ms
+    event = ClientEvent(
+        gone_ms + other.get("until_ms", 12_000), NEVER, "waits", api="SYNC_GROUP",
+        member_id=other.get("member_id", joined.response_fields["memberId"]),
+        sent_at_ms=gone_ms + other.get("sent_after_ms", -500),
+    )  # fmt: skip
+    found = [(row["kind"], row["proven"], row["expected"]) for row in watched.reported(event)]
+    expected = "SYNC_GROUP of waits is answered once its broker gives the group up"
+    assert found == ([] if proven is None else [(Breach.NEVER_ANSWERED, proven, expected)])
 
 
 def test_a_line_of_the_history():
