@@ -6,14 +6,20 @@ so a change of one leaves the others alone.
 """
 
 import random
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from scenarios import Experiment
-from scenarios.faults import Fault
+from scenarios.faults import FAULTS, AnyFault, Fault
 from scenarios.faults.base import Planned
-from scenarios.fields import Part
+from scenarios.fields import Part, Seed
+from scenarios.loading import read
+from scenarios.problems import Problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +31,7 @@ class Step:
     """
 
     id: str
-    what: Fault
+    what: AnyFault
     cause: str | None = None
 
     @property
@@ -110,4 +116,53 @@ def make_plan(experiment: Experiment, seed: int) -> Plan:
         for number, fault in enumerate(experiment.faults, 1)
         for i, step in enumerate(fault.steps(experiment, random.Random(f"{seed}:{number}")), 1)
     ]
-    return Plan(experiment.name, seed, tuple(sorted(steps, key=attrgetter("at_ms"))))
+    return Plan(experiment.name, seed, _in_order(steps))
+
+
+def _in_order(steps: Iterable[Step]) -> tuple[Step, ...]:
+    return tuple(sorted(steps, key=attrgetter("at_ms")))
+
+
+def _unpacked(row: Any) -> Any:
+    """Return a step as it is made of what `Step.as_dict` has."""
+    if not isinstance(row, dict):
+        return row
+    kind = FAULTS.get(str(row.get("fault")), Fault)
+    return {key: row[key] for key in ("id", "cause") if key in row} | {"what": kind.written(row)}
+
+
+class _Stored(BaseModel):
+    """A file that holds what `Plan.as_dict` has."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    experiment: str
+    seed: Seed
+    steps: tuple[Annotated[Step, BeforeValidator(_unpacked)], ...]
+
+
+def read_plan(path: Path, experiment: Experiment) -> Plan:
+    """Return a stored plan of an experiment: a run's `plan.json`, or of `groupquake plan --json`.
+
+    Raises ScenarioError, one line per problem, also for a plan of something else.
+    """
+    hint = "store what `groupquake plan --json` prints"
+    stored = read(path, _Stored, hint, lambda found: _misfits(found, experiment))
+    return Plan(stored.experiment, stored.seed, _in_order(stored.steps))
+
+
+def _misfits(stored: _Stored, experiment: Experiment) -> Iterator[Problem]:
+    """Yield what shows that a plan is not one of an experiment."""
+    if stored.experiment != experiment.name:
+        what = f"this is a plan of {stored.experiment}, not of {experiment.name}; give its own"
+        yield Problem(("experiment",), what)
+        return
+    kinds = {f"f{number}": fault.fault for number, fault in enumerate(experiment.faults, 1)}
+    ids = [step.id for step in stored.steps]
+    planned = experiment.model_copy(update={"faults": tuple(step.what for step in stored.steps)})
+    for i, step in enumerate(stored.steps):
+        if kinds.get(step.origin) != (step.cause or step.fault) or step.id in ids[:i]:
+            what = f"{step.id} is no {step.cause or step.fault} of the experiment, or stands twice"
+            yield Problem(("steps", i, "id"), f"{what}; give the experiment's own plan")
+        yield from step.what.checks(planned, ("steps", i))
+        yield from step.what.schedule_checks(planned, ("steps", i))

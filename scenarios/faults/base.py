@@ -17,11 +17,8 @@ from scenarios.fields import Part, PositiveCount
 from scenarios.problems import Path, Problem, unknown
 from scenarios.setup import Setup
 from scenarios.targets import (
-    Brokers,
     BrokerTarget,
-    CoordinatorOf,
     MemberTarget,
-    PartitionLeader,
     When,
     in_words,
 )
@@ -222,6 +219,18 @@ class Fault(Part):
         target: Any = getattr(self, "target", None)
         return in_words(target, getattr(self, "group", None))
 
+    @classmethod
+    def written(cls, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what a file says of a fault that stands in a plan: the opposite of `planned`."""
+        apart = ("id", "cause", "args", "undo")
+        own = row.get("args")
+        keys = {**row, **(own if isinstance(own, dict) else {})}
+        return {
+            name.removesuffix("_ms"): f"{value}ms" if name.endswith("_ms") else value
+            for name, value in keys.items()
+            if name not in apart and value not in (None, False)
+        }
+
     def _args(self) -> dict[str, Any]:
         """Return its own keys, but for those that have a place of their own in the plan."""
         apart = {*Fault.model_fields, *Planned._fields}
@@ -284,12 +293,10 @@ class Fault(Part):
 
 
 def _plain(value: Any) -> Any:
-    """Return a value of the file as JSON holds it; brokers in words."""
+    """Return a value of the file as JSON holds it."""
     match value:
         case tuple():
             return list(value)
-        case CoordinatorOf() | PartitionLeader() | Brokers():
-            return in_words(value, None)
         case Part():
-            return value.model_dump()
+            return value.model_dump(mode="json", by_alias=True)
     return value

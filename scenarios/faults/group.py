@@ -1,9 +1,9 @@
 """Faults of a group: bounce, remove-members, scaling, and the move of its coordinator."""
 
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -75,7 +75,7 @@ class GroupBounce(MemberAway):
             fault="member.restart",
             at_ms=self.at_ms + number * self.every_ms,
             target=target,
-            group=self.group,
+            group=self.group if isinstance(target, str) else None,
             allow_empty=self.allow_empty,
             down_for_ms=self.down_for_ms,
             becomes=self.becomes,
@@ -118,6 +118,12 @@ class MembersScale(OneMember):
     def planned(self) -> Planned:
         """Return its row of the plan; the journal has the time under the name of an absence."""
         return super().planned()._replace(args={"to": self.to, "down_for_ms": self.lasts_ms})
+
+    @classmethod
+    def written(cls, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what a file says of it, with the time under its own name."""
+        keys = super().written(row)
+        return {"lasts" if key == "down_for" else key: value for key, value in keys.items()}
 
     def hits_in_words(self) -> str:
         """Return what it hits, as the plan shows it."""

@@ -5,7 +5,7 @@ member.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from kafka_protocol.errors import Error
 from scenarios.durations import PositiveMs, format_ms, now_ms
@@ -316,6 +316,13 @@ class SwapInstance(Fault):
         """Return its row of the plan."""
         args = {"lasts_ms": self.lasts_ms}
         return super().planned()._replace(args=args, target=Names(names=self.members))
+
+    @classmethod
+    def written(cls, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what a file says of it: the members are its target in a plan."""
+        target = row.get("target")
+        names = target.get("names") if isinstance(target, dict) else target
+        return super().written({**row, "target": None, "members": names})
 
     def hits_in_words(self) -> str:
         """Return what it hits, as the plan shows it."""
