@@ -156,10 +156,20 @@ def _bytes_of(run: str) -> int:
     return logs_bytes(Path(run)) if Path(run).is_dir() else LARGE
 
 
-def judge(folder: Path, master: str, console: Console) -> Exit:
-    """Analyse a run folder, print the summary, and return the exit code of the verdict."""
+def judge(
+    folder: Path, master: str, console: Console, leaving: Callable[[], None] = lambda: None
+) -> Exit:
+    """Analyse a run folder, print the summary, and return the exit code of the verdict.
+
+    `leaving` is called before a signal ends the process.
+    """
+
+    def leave(name: str) -> None:
+        leaving()
+        _leave_at_once(name)
+
     judging = _judging(SparkOptions(master), [str(folder)], console)
-    with SIGNALS.handling(_leave_at_once), judging as judge_one:
+    with SIGNALS.handling(leave), judging as judge_one:
         return judge_one(str(folder))
 
 

@@ -2,7 +2,9 @@
 
 import secrets
 import shlex
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,6 @@ import click
 
 from chaos.clusters.factory import KINDS, Place
 from chaos.clusters.java import find_java
-from chaos.plan import make_plan
 from groupquake import external, folders, load_process, own_builds
 from groupquake.attached import run_attached
 from groupquake.clients import programs
@@ -30,6 +31,7 @@ from groupquake.console import Console
 from groupquake.exits import AbortedError, Exit, NotHealedError
 from groupquake.load_workers import listen_address
 from groupquake.recovery import recover_all
+from groupquake.repeated import Series
 from groupquake.runner import Runner
 from groupquake.signals import SIGNALS
 from groupquake.simulate import surprises
@@ -58,6 +60,14 @@ def _ports(_: click.Context, __: click.Parameter, text: str | None) -> str | Non
 @click.option(
     "--seed", type=click.IntRange(0, BIG_SEED), help="Decides the order of faults. [random]"
 )
+@click.option(
+    "--plan", type=click.Path(dir_okay=False, resolve_path=True, path_type=Path), metavar="FILE",
+    help="Work this plan: plan.json of a run, or what `groupquake plan --json` printed.",
+)  # fmt: skip
+@click.option(
+    "--repeat", type=click.IntRange(1, 1_000), default=1, metavar="N",
+    help="Run the same plan N times, and end with a table of the verdicts.",
+)  # fmt: skip
 @master_option
 @click.option(
     "--cluster", type=click.Choice(KINDS),
@@ -137,7 +147,36 @@ def run(**given: Any) -> Exit:
 
     Prints the verdict, the headline, the report's path and the command that repeats the run.
     """
-    console, options = Console(), RunOptions(**given)
+    options = RunOptions(**given)
+    if options.plan is not None and options.seed is not None:
+        raise click.UsageError("a plan has its seed; leave out --seed, or --plan")
+    if options.keep and options.repeat > 1:
+        raise click.UsageError("--keep is for one run; leave out --repeat")
+    if options.repeat == 1:
+        return carry_out(options)[0]
+    return repeat(options).worst
+
+
+def repeat(options: RunOptions) -> Series:
+    """Run one plan several times; a table ends it, also where a signal or an error does."""
+    if options.seed is None and options.plan is None:
+        options = replace(options, seed=secrets.randbelow(BIG_SEED))
+    series = Series()
+    try:
+        for number in range(1, options.repeat + 1):
+            Console.result(f"run {number} of {options.repeat}")
+            series.add(partial(carry_out, options, series.show))
+    finally:
+        series.show()
+    return series
+
+
+def carry_out(options: RunOptions, leaving: Callable[[], None] = lambda: None) -> tuple[Exit, Path]:
+    """Run an experiment and judge it; return the exit code and the run folder.
+
+    `leaving` is called before a signal ends the process.
+    """
+    console = Console()
     if options.otel:
         load_process.require_otel()
     experiment = options.experiment()
@@ -155,7 +194,7 @@ def run(**given: Any) -> Exit:
     runner = _runner(options, experiment, place, console, tap=tap)
     try:
         _gather(runner, options, console)
-        return _judged(runner.folder, options, console)
+        return _judged(runner.folder, options, console, leaving), runner.folder
     except AbortedError as error:
         left = "stopped, all faults healed; the evidence so far is kept"
         raise AbortedError(error.signal, left) from error
@@ -187,12 +226,12 @@ def _runner(
         experiment, place, *release, options.profile, console.progress
     )
     outside |= built
-    seed = secrets.randbelow(BIG_SEED) if options.seed is None else options.seed
-    plan = make_plan(experiment, seed)
+    plan = options.schedule(experiment)
     console.progress(*plan.describe())
     forecast = foresee(experiment, plan, options.profile) if is_foreseen(experiment) else None
     if forecast is not None:
         console.progress(*lines(forecast))
+    seed = None if options.plan else plan.seed
     command = folders.command_of(options.name, seed, options.given((*RELEASE, *REPEATED)))
     folder = folders.create(options.runs, experiment, plan, place.kind, command, outside)
     if forecast is not None:
@@ -229,14 +268,16 @@ def _gather(runner: Runner, options: RunOptions, console: Console) -> None:
         console.progress(f"the plan ended early: {outcome.error}")
 
 
-def _judged(folder: Path, options: RunOptions, console: Console) -> Exit:
+def _judged(
+    folder: Path, options: RunOptions, console: Console, leaving: Callable[[], None]
+) -> Exit:
     """Judge the run, or say how to do it later."""
     later = f"groupquake report {shlex.quote(str(folder))}"
     if options.no_report:
         console.result(f"not judged yet: {later}")
         return Exit.PASS
     try:
-        return judge(folder, options.master, console)
+        return judge(folder, options.master, console, leaving)
     except (EvidenceError, ExecutionError) as error:
         raise type(error)(f"{error}; the run is whole, judge it later: {later}") from error
 

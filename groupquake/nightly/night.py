@@ -191,9 +191,9 @@ def judged(code: int, took_s: float, folder: Path | None, output: Path) -> Json:
     """
     verdict = read_verdict(folder)
     if verdict is not None and OF_VERDICT.get(verdict["verdict"]) == code:
-        reasons = list(_reasons(verdict))
-        more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
-        why = reasons[0] + more if reasons else None
+        every = list(reasons(verdict))
+        more = f" (and {len(every) - 1} more)" if len(every) > 1 else ""
+        why = every[0] + more if every else None
         found = verdict["verdict"]
         if (expected := verdict["expected_verdict"]) is not None:
             if expected["met"]:
@@ -257,7 +257,7 @@ def read_verdict(folder: Path | None) -> Json | None:
     return content
 
 
-def _reasons(verdict: Json) -> Iterator[str]:
+def reasons(verdict: Json) -> Iterator[str]:
     """Yield the reasons of a verdict other than pass, the worst first."""
     for finding in verdict["findings"]:
         if finding["root"]:
