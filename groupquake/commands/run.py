@@ -157,15 +157,23 @@ def run(**given: Any) -> Exit:
     return repeat(options).worst
 
 
-def repeat(options: RunOptions) -> Series:
-    """Run one plan several times; a table ends it, also where a signal or an error does."""
+def repeat(options: RunOptions, leaving: Callable[[], None] = lambda: None) -> Series:
+    """Run one plan several times; a table ends it, also where a signal or an error does.
+
+    `leaving` is called before a signal ends the process.
+    """
+
+    def leave() -> None:
+        series.show()
+        leaving()
+
     if options.seed is None and options.plan is None:
         options = replace(options, seed=secrets.randbelow(BIG_SEED))
     series = Series()
     try:
         for number in range(1, options.repeat + 1):
             Console.result(f"run {number} of {options.repeat}")
-            series.add(partial(carry_out, options, series.show))
+            series.add(partial(carry_out, options, leave))
     finally:
         series.show()
     return series

@@ -1,7 +1,9 @@
 """`groupquake shrink`: to the smallest experiment that fails for the same root."""
 
 import json
-from collections.abc import Sequence
+import shlex
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -56,19 +58,20 @@ class OnCluster:
     """Candidates on a cluster, at most `tries`: one fails if one of its runs does."""
 
     def __init__(self, words: Sequence[str], tries: int, output: Path) -> None:
-        """`words` are what `run` is given beside the candidate."""
-        self._words, self._left = words, tries
-        self._output, self._file = output, output.with_suffix(".candidate.yaml").absolute()
+        """`words` are what `run` is given beside the candidate, which stands in `output`."""
+        self._words, self._left, self._output = words, tries, output.absolute()
+        self._kept: Experiment | None = None
 
     def roots(self, candidate: Experiment) -> list[Root]:
         """Run an experiment; return what its runs failed for."""
-        Console.result(f"on the cluster: {_size(candidate)}")
-        replace_file(self._file, candidate.dump().encode())
+        Console.result("", f"on the cluster: {_in_words(_sizes(candidate))}")
+        self._write(candidate)
+        words = [str(self._output), *self._words]
         try:
-            words = [str(self._file), *self._words]
-            series = repeat(RunOptions(**run.make_context("run", words).params))
+            options = RunOptions(**run.make_context("run", words).params)
+            series = repeat(options, partial(self._write, self._kept))
         finally:
-            self._file.unlink()
+            self._write(self._kept)
         verdicts = filter(None, map(read_verdict, series.folders))
         return [root for verdict in verdicts for root in of_verdict(verdict, candidate)]
 
@@ -78,8 +81,15 @@ class OnCluster:
             return False
         self._left -= 1
         if failed := any(map(root.is_of, self.roots(candidate))):
-            replace_file(self._output, candidate.dump().encode())
+            self._kept = candidate
+            self._write(candidate)
         return failed
+
+    def _write(self, candidate: Experiment | None) -> None:
+        if candidate is None:
+            self._output.unlink(missing_ok=True)
+        else:
+            replace_file(self._output, candidate.dump().encode())
 
 
 @click.command()
@@ -145,9 +155,9 @@ def shrink(
         return Exit.UNKNOWN
     Console.result(
         f"root: {roots[0]}",
-        f"was: {_size(experiment)}",
-        f"now: {_size(smallest)}",
-        f"run it: groupquake run {output} {' '.join(words)}",
+        f"left: {_in_words(_sizes(smallest))}",
+        f"taken away: {_in_words(_sizes(smallest), _sizes(experiment))}",
+        f"run it: {shlex.join(['groupquake', 'run', str(output), *words])}",
     )
     return Exit.PASS
 
@@ -182,7 +192,9 @@ def _reduced(
     reduction.run()
     *larger, smallest = reduction.accepted
     if share:
-        Console.result(f"{len(reduction.tried)} candidates simulated: {_size(smallest)}")
+        Console.result(
+            f"{len(reduction.tried)} candidates simulated: {_in_words(_sizes(smallest))}"
+        )
         while larger and not on_cluster.fails(smallest, root):
             smallest = larger.pop()
     return smallest if larger else None
@@ -202,12 +214,25 @@ def _alone(experiment: Experiment, root: Root) -> dict[str, object]:
     return changes
 
 
-def _size(experiment: Experiment) -> str:
-    """Return how large an experiment is, in words."""
-    faults, phases = make_plan(experiment, 0).steps, experiment.phases
-    longest_ms = max((step.what.lasting_ms for step in faults), default=0)
-    return (
-        f"{len(faults)} faults of at most {format_ms(longest_ms)},"
-        f" {len(experiment.workload.groups)} groups, {len(experiment.members())} members,"
-        f" impact {format_ms(phases.impact_ms)}, recovery {format_ms(phases.recovery_ms)}"
+def _sizes(experiment: Experiment) -> dict[str, int]:
+    """Return how many parts an experiment has, and how long it takes, in ms."""
+    faults, workload = make_plan(experiment, 0).steps, experiment.workload
+    return {
+        "faults": len(faults),
+        "groups": len(workload.groups) + len(workload.wire_scripts),
+        "members": len(experiment.members()),
+        "longest fault": max((step.what.lasting_ms for step in faults), default=0),
+        "impact": experiment.phases.impact_ms,
+        "recovery": experiment.phases.recovery_ms,
+    }
+
+
+def _in_words(sizes: Mapping[str, int], of: Mapping[str, int] | None = None) -> str:
+    """Return sizes as people read them, or those of what was taken away from something."""
+    shown = lambda what, n: str(n) if what in ("faults", "groups", "members") else format_ms(n)
+    if of is None:
+        return ", ".join(f"{what} {shown(what, n)}" for what, n in sizes.items())
+    gone = {what: before - sizes[what] for what, before in of.items() if before > sizes[what]}
+    return ", ".join(
+        f"{what} {shown(what, n)} of {shown(what, of[what])}" for what, n in gone.items()
     )

@@ -1,8 +1,8 @@
 """The root of a failure: what must be the same for a smaller experiment to fail as a larger one.
 
 - Of an expectation on rebalances: group, phase, reason and bounds as the file has them, whether
-  there were too many or too few, and, of too many, the commonest reasons (all, if several are as
-  common): each must occur again.
+  there were too many or too few, and, of too many, the commonest reasons (as often as half of the
+  commonest or more): each must occur again.
 - Of a finding: its group and the promises of KIP-345 that are broken there, where the experiment is
   judged by these; else its kind. Of owners that are missing at the end: the group.
 """
@@ -36,9 +36,9 @@ class Root:
 
     @property
     def commonest(self) -> set[str]:
-        """The reasons that most of the rebalances had."""
+        """The reasons that most of the rebalances had: of a removal, also that of the return."""
         most = max(self.counts.values(), default=0)
-        return {reason for reason, count in self.counts.items() if count == most}
+        return {reason for reason, count in self.counts.items() if 2 * count >= most}
 
     def is_of(self, other: "Root") -> bool:
         """Whether another failure has this root."""
