@@ -1,4 +1,4 @@
-"""How long the parts of this package wait, and how often they look, in seconds.
+"""How long the parts of this package wait, and how often they look.
 
 A limit without a reason is for what hangs.
 """

@@ -179,13 +179,15 @@ def _reduced(
     given: Failing, root: Root, simulated: Simulated, on_cluster: OnCluster
 ) -> Experiment | None:
     """Return the smallest that fails on the cluster; None if there is none but the whole one."""
-    share = simulated.share(given.experiment, root)
+    console, share = Console(), simulated.share(given.experiment, root)
     Console.result(f"root: {root}; " + ("simulating" if share else "nothing simulated shows it"))
 
     def fails(candidate: Experiment) -> bool:
-        if share:
-            return simulated.share(candidate, root) >= share
-        return on_cluster.fails(candidate, root)
+        if not share:
+            return on_cluster.fails(candidate, root)
+        if still := simulated.share(candidate, root) >= share:
+            console.progress(f"fails with {_in_words(_sizes(candidate))}")
+        return still
 
     reduction = Reduction(given.experiment, given.seed, fails)
     reduction.take(_alone(given.experiment, root))

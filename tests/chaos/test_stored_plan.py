@@ -1,4 +1,4 @@
-"""A stored plan: what was printed is read again, and what is no plan of the experiment is refused."""
+"""A stored plan: what was printed is read again, what is no plan of the experiment is refused."""
 
 import json
 from collections.abc import Callable
@@ -66,9 +66,7 @@ WRONG: dict[str, Callable[[Any], None]] = {
         1, target={"names": ["static-9"]}
     ),
     "steps.1.id: f9.2 is no group.bounce of the experiment": changed(1, id="f9.2"),
-    "steps.1.id: f1.1 is no group.bounce of the experiment, or stands twice": changed(
-        1, id="f1.1"
-    ),
+    "steps.1.id: f1.1 is no group.bounce of the experiment, or stands twice": changed(1, id="f1.1"),
     "steps.0.id: f1.1 is no member.restart of the experiment": changed(0, cause=None),
     "steps.0.what.tagret: unknown key": changed(0, tagret="all"),
     "steps.0.what.down_for: '-5ms' is not a duration": changed(0, args={"down_for_ms": -5}),

@@ -58,7 +58,9 @@ def test_nothing_more_of_what_is_left_can_go_and_nothing_is_tried_twice() -> Non
     kill = {"fault": "member.kill", "target": "all", "group": "shop", "at": "4s", "down_for": "9s"}
     reduction = Reduction(expecting(0, *UNRELATED, kill, kill, kill), 1, fails)
     reduction.run()
-    faults = [fault.model_dump(mode="json", exclude_none=True) for fault in reduction.smallest.faults]
+    faults = [
+        fault.model_dump(mode="json", exclude_none=True) for fault in reduction.smallest.faults
+    ]
     left = {"at_ms": "500ms", "down_for_ms": "4s", "target": {"names": ["shop-0"]}}
     assert [{key: one[key] for key in left} for one in faults] == [left, left]
     assert len(reduction.smallest.members()) == 2
