@@ -15,7 +15,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from scenarios import Experiment
-from scenarios.faults import FAULTS, AnyFault, Fault
+from scenarios.faults import AnyFault
 from scenarios.faults.base import Planned
 from scenarios.fields import Part, Seed
 from scenarios.loading import read
@@ -124,11 +124,21 @@ def _in_order(steps: Iterable[Step]) -> tuple[Step, ...]:
 
 
 def _unpacked(row: Any) -> Any:
-    """Return a step as it is made of what `Step.as_dict` has."""
+    """Return a step as it is made of what `Step.as_dict` has; the fault as a file spells it."""
     if not isinstance(row, dict):
         return row
-    kind = FAULTS.get(str(row.get("fault")), Fault)
-    return {key: row[key] for key in ("id", "cause") if key in row} | {"what": kind.written(row)}
+    args = row.get("args")
+    keys = {**row, **(args if isinstance(args, dict) else {})}
+    step = {key: keys.pop(key) for key in ("id", "cause") if key in row}
+    if isinstance(row.get("target"), dict):
+        keys.pop("group", None)  # older plans name the group of a bounce, too
+    return step | {
+        "what": {
+            name.removesuffix("_ms"): f"{value}ms" if name.endswith("_ms") else value
+            for name, value in keys.items()
+            if name not in ("args", "undo") and value not in (None, False)
+        }
+    }
 
 
 class _Stored(BaseModel):
@@ -158,11 +168,10 @@ def _misfits(stored: _Stored, experiment: Experiment) -> Iterator[Problem]:
         yield Problem(("experiment",), what)
         return
     kinds = {f"f{number}": fault.fault for number, fault in enumerate(experiment.faults, 1)}
-    ids = [step.id for step in stored.steps]
     planned = experiment.model_copy(update={"faults": tuple(step.what for step in stored.steps)})
     for i, step in enumerate(stored.steps):
-        if kinds.get(step.origin) != (step.cause or step.fault) or step.id in ids[:i]:
-            what = f"{step.id} is no {step.cause or step.fault} of the experiment, or stands twice"
-            yield Problem(("steps", i, "id"), f"{what}; give the experiment's own plan")
+        kind = step.cause or step.fault
+        if kinds.get(step.origin) != kind or step.id in [one.id for one in stored.steps[:i]]:
+            what = f"{step.id} is no {kind} of the experiment, or stands twice; give its own plan"
+            yield Problem(("steps", i, "id"), what)
         yield from step.what.checks(planned, ("steps", i))
-        yield from step.what.schedule_checks(planned, ("steps", i))

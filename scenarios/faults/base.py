@@ -219,18 +219,6 @@ class Fault(Part):
         target: Any = getattr(self, "target", None)
         return in_words(target, getattr(self, "group", None))
 
-    @classmethod
-    def written(cls, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what a file says of a fault that stands in a plan: the opposite of `planned`."""
-        apart = ("id", "cause", "args", "undo")
-        own = row.get("args")
-        keys = {**row, **(own if isinstance(own, dict) else {})}
-        return {
-            name.removesuffix("_ms"): f"{value}ms" if name.endswith("_ms") else value
-            for name, value in keys.items()
-            if name not in apart and value not in (None, False)
-        }
-
     def _args(self) -> dict[str, Any]:
         """Return its own keys, but for those that have a place of their own in the plan."""
         apart = {*Fault.model_fields, *Planned._fields}
@@ -294,9 +282,6 @@ class Fault(Part):
 
 def _plain(value: Any) -> Any:
     """Return a value of the file as JSON holds it."""
-    match value:
-        case tuple():
-            return list(value)
-        case Part():
-            return value.model_dump(mode="json", by_alias=True)
-    return value
+    if isinstance(value, Part):
+        return value.model_dump(mode="json", by_alias=True)
+    return list(value) if isinstance(value, tuple) else value

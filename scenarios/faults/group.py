@@ -1,16 +1,16 @@
 """Faults of a group: bounce, remove-members, scaling, and the move of its coordinator."""
 
 import random
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import count
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
 from kafka_protocol.errors import Error, name_of
 from scenarios import timing
 from scenarios.durations import PositiveMs, now_ms
-from scenarios.faults.base import Fault, Finding, Hit, Planned
+from scenarios.faults.base import Fault, Finding, Hit
 from scenarios.faults.member import MemberRestart
 from scenarios.faults.targeted import (
     Becomes,
@@ -115,24 +115,16 @@ class MembersScale(OneMember):
         least_ms = 2 * groups[self.group].heartbeat_interval_ms
         yield from too_short(self.lasts_ms, self.group, least_ms, (*path, "lasts"))
 
-    def planned(self) -> Planned:
-        """Return its row of the plan; the journal has the time under the name of an absence."""
-        return super().planned()._replace(args={"to": self.to, "down_for_ms": self.lasts_ms})
-
-    @classmethod
-    def written(cls, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what a file says of it, with the time under its own name."""
-        keys = super().written(row)
-        return {"lasts" if key == "down_for" else key: value for key, value in keys.items()}
-
     def hits_in_words(self) -> str:
         """Return what it hits, as the plan shows it."""
         return f"{self.group}, to {self.to} members"
 
     def hits_now(self, context: "FaultContext") -> Iterable[Hit]:
-        """Return the members that go as the group is scaled down."""
+        """Return the members that go; the journal has the time under the name of an absence."""
         group = [one for one in context.experiment.members() if one.group == self.group]
-        return map(self.hit_of, group[self.to :])
+        for hit in map(self.hit_of, group[self.to :]):
+            hit.details["down_for_ms"] = self.lasts_ms
+            yield hit
 
 
 def _instances(value: object) -> object:

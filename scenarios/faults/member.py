@@ -5,7 +5,7 @@ member.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from kafka_protocol.errors import Error
 from scenarios.durations import PositiveMs, format_ms, now_ms
@@ -21,7 +21,7 @@ from scenarios.faults.targeted import (
 from scenarios.fields import SomeItems
 from scenarios.problems import Path, Problem, unknown
 from scenarios.setup import DUPLICATE, SAME, Identity, MemberSpec, Setup
-from scenarios.targets import LeaderMemberOf, Names
+from scenarios.targets import LeaderMemberOf
 from scenarios.timing import NOTICED_POLL_MS
 
 if TYPE_CHECKING:
@@ -311,18 +311,6 @@ class SwapInstance(Fault):
             yield Problem(path, "name two members")
         elif len(groups) > 1:
             yield Problem(path, "these are in two groups; choose members of one")
-
-    def planned(self) -> Planned:
-        """Return its row of the plan."""
-        args = {"lasts_ms": self.lasts_ms}
-        return super().planned()._replace(args=args, target=Names(names=self.members))
-
-    @classmethod
-    def written(cls, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what a file says of it: the members are its target in a plan."""
-        target = row.get("target")
-        names = target.get("names") if isinstance(target, dict) else target
-        return super().written({**row, "target": None, "members": names})
 
     def hits_in_words(self) -> str:
         """Return what it hits, as the plan shows it."""

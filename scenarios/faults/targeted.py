@@ -113,12 +113,6 @@ class MemberFault(OneMember):
                 (*path, "group"), "this target already names its group or members; remove group"
             )
 
-    @classmethod
-    def written(cls, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what a file says of it: names of members, of a bounce, stand without a group."""
-        keys = super().written(row)
-        return {k: v for k, v in keys.items() if k != "group" or isinstance(row.get("target"), str)}
-
     def groups_hit(self, experiment: Setup) -> set[str | None]:
         """Return the groups of the members that may be hit."""
         match self.target:
