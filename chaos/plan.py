@@ -6,7 +6,7 @@ so a change of one leaves the others alone.
 """
 
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
@@ -116,11 +116,7 @@ def make_plan(experiment: Experiment, seed: int) -> Plan:
         for number, fault in enumerate(experiment.faults, 1)
         for i, step in enumerate(fault.steps(experiment, random.Random(f"{seed}:{number}")), 1)
     ]
-    return Plan(experiment.name, seed, _in_order(steps))
-
-
-def _in_order(steps: Iterable[Step]) -> tuple[Step, ...]:
-    return tuple(sorted(steps, key=attrgetter("at_ms")))
+    return Plan(experiment.name, seed, tuple(sorted(steps, key=attrgetter("at_ms"))))
 
 
 def _unpacked(row: Any) -> Any:
@@ -158,14 +154,14 @@ def read_plan(path: Path, experiment: Experiment) -> Plan:
     """
     hint = "store what `groupquake plan --json` prints"
     stored = read(path, _Stored, hint, lambda found: _misfits(found, experiment))
-    return Plan(stored.experiment, stored.seed, _in_order(stored.steps))
+    steps = tuple(sorted(stored.steps, key=attrgetter("at_ms")))
+    return Plan(experiment.name, stored.seed, steps)
 
 
 def _misfits(stored: _Stored, experiment: Experiment) -> Iterator[Problem]:
     """Yield what shows that a plan is not one of an experiment."""
     if stored.experiment != experiment.name:
-        what = f"this is a plan of {stored.experiment}, not of {experiment.name}; give its own"
-        yield Problem(("experiment",), what)
+        yield Problem(("experiment",), f"is not {experiment.name}; give the experiment's own plan")
         return
     kinds = {f"f{number}": fault.fault for number, fault in enumerate(experiment.faults, 1)}
     planned = experiment.model_copy(update={"faults": tuple(step.what for step in stored.steps)})

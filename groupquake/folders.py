@@ -115,7 +115,6 @@ def git_state() -> str | None:
     return done.stdout.strip()
 
 
-def command_of(name: str, seed: int | None, options: Sequence[str]) -> list[str]:
-    """Return the command that repeats a run; without a seed it names a plan."""
-    seeded = [] if seed is None else ["--seed", str(seed)]
-    return ["groupquake", "run", name, *seeded, *options]
+def command_of(name: str, seed: int, options: Sequence[str]) -> list[str]:
+    """Return the command that repeats a run."""
+    return ["groupquake", "run", name, "--seed", str(seed), *options]

@@ -25,13 +25,13 @@ from groupquake.commands.options import (
     servers,
     set_option,
 )
-from groupquake.commands.report import judge
+from groupquake.commands.report import WORST_FIRST, judge, leave_at_once
 from groupquake.commands.run_options import EXTERNAL, RELEASE, REPEATED, RunOptions
 from groupquake.console import Console
 from groupquake.exits import AbortedError, Exit, NotHealedError
 from groupquake.load_workers import listen_address
+from groupquake.nightly import night
 from groupquake.recovery import recover_all
-from groupquake.repeated import Series
 from groupquake.runner import Runner
 from groupquake.signals import SIGNALS
 from groupquake.simulate import surprises
@@ -148,41 +148,41 @@ def run(**given: Any) -> Exit:
     Prints the verdict, the headline, the report's path and the command that repeats the run.
     """
     options = RunOptions(**given)
-    if options.plan is not None and options.seed is not None:
-        raise click.UsageError("a plan has its seed; leave out --seed, or --plan")
-    if options.keep and options.repeat > 1:
-        raise click.UsageError("--keep is for one run; leave out --repeat")
-    if options.repeat == 1:
-        return carry_out(options)[0]
-    return repeat(options).worst
+    return carry_out(options)[0] if options.repeat == 1 else repeated(options)[0]
 
 
-def repeat(options: RunOptions, leaving: Callable[[], None] = lambda: None) -> Series:
-    """Run one plan several times; a table ends it, also where a signal or an error does.
+def repeated(options: RunOptions) -> tuple[Exit, list[Path]]:
+    """Run one plan several times; return the worst exit code, and the run folders.
 
-    `leaving` is called before a signal ends the process.
+    A table of the verdicts ends it, also where a signal or an error does.
     """
-
-    def leave() -> None:
-        series.show()
-        leaving()
-
+    if options.keep:
+        raise click.UsageError("--keep is for one run; leave out --repeat")
     if options.seed is None and options.plan is None:
         options = replace(options, seed=secrets.randbelow(BIG_SEED))
-    series = Series()
+    worst, ran = Exit.PASS, list[Path]()
+
+    def leave(name: str) -> None:
+        Console.result("", *night.table(ran))
+        leave_at_once(name)
+
     try:
         for number in range(1, options.repeat + 1):
             Console.result(f"run {number} of {options.repeat}")
-            series.add(partial(carry_out, options, leave))
+            code, folder = carry_out(options, leave)
+            worst = min(worst, code, key=WORST_FIRST.index)
+            ran.append(folder)
     finally:
-        series.show()
-    return series
+        Console.result("", *night.table(ran))
+    return worst, ran
 
 
-def carry_out(options: RunOptions, leaving: Callable[[], None] = lambda: None) -> tuple[Exit, Path]:
+def carry_out(
+    options: RunOptions, leave: Callable[[str], None] = leave_at_once
+) -> tuple[Exit, Path]:
     """Run an experiment and judge it; return the exit code and the run folder.
 
-    `leaving` is called before a signal ends the process.
+    `leave` ends the process where a signal comes during the analysis.
     """
     console = Console()
     if options.otel:
@@ -202,7 +202,7 @@ def carry_out(options: RunOptions, leaving: Callable[[], None] = lambda: None) -
     runner = _runner(options, experiment, place, console, tap=tap)
     try:
         _gather(runner, options, console)
-        return _judged(runner.folder, options, console, leaving), runner.folder
+        return _judged(runner.folder, options, console, leave), runner.folder
     except AbortedError as error:
         left = "stopped, all faults healed; the evidence so far is kept"
         raise AbortedError(error.signal, left) from error
@@ -239,8 +239,7 @@ def _runner(
     forecast = foresee(experiment, plan, options.profile) if is_foreseen(experiment) else None
     if forecast is not None:
         console.progress(*lines(forecast))
-    seed = None if options.plan else plan.seed
-    command = folders.command_of(options.name, seed, options.given((*RELEASE, *REPEATED)))
+    command = folders.command_of(options.name, plan.seed, options.given((*RELEASE, *REPEATED)))
     folder = folders.create(options.runs, experiment, plan, place.kind, command, outside)
     if forecast is not None:
         surprises.write(forecast, folder)
@@ -277,7 +276,7 @@ def _gather(runner: Runner, options: RunOptions, console: Console) -> None:
 
 
 def _judged(
-    folder: Path, options: RunOptions, console: Console, leaving: Callable[[], None]
+    folder: Path, options: RunOptions, console: Console, leave: Callable[[str], None]
 ) -> Exit:
     """Judge the run, or say how to do it later."""
     later = f"groupquake report {shlex.quote(str(folder))}"
@@ -285,7 +284,7 @@ def _judged(
         console.result(f"not judged yet: {later}")
         return Exit.PASS
     try:
-        return judge(folder, options.master, console, leaving)
+        return judge(folder, options.master, console, leave)
     except (EvidenceError, ExecutionError) as error:
         raise type(error)(f"{error}; the run is whole, judge it later: {later}") from error
 

@@ -96,7 +96,10 @@ class RunOptions:
     def schedule(self, experiment: Experiment) -> Plan:
         """Return the stored plan, or one of the seed, or of a random one. Raises ScenarioError."""
         if self.plan is not None:
-            return read_plan(self.plan, experiment)
+            plan = read_plan(self.plan, experiment)
+            if self.seed not in (None, plan.seed):
+                raise click.UsageError(f"the plan has seed {plan.seed}; leave out --seed")
+            return plan
         drawn = secrets.randbelow(BIG_SEED) if self.seed is None else self.seed
         return make_plan(experiment, drawn)
 

@@ -191,9 +191,9 @@ def judged(code: int, took_s: float, folder: Path | None, output: Path) -> Json:
     """
     verdict = read_verdict(folder)
     if verdict is not None and OF_VERDICT.get(verdict["verdict"]) == code:
-        every = list(reasons(verdict))
-        more = f" (and {len(every) - 1} more)" if len(every) > 1 else ""
-        why = every[0] + more if every else None
+        reasons = list(_reasons(verdict))
+        more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
+        why = reasons[0] + more if reasons else None
         found = verdict["verdict"]
         if (expected := verdict["expected_verdict"]) is not None:
             if expected["met"]:
@@ -257,7 +257,21 @@ def read_verdict(folder: Path | None) -> Json | None:
     return content
 
 
-def reasons(verdict: Json) -> Iterator[str]:
+def table(folders: Iterable[Path]) -> list[str]:
+    """Return the lines of a table of judged runs: verdict, rebalances in the impact phase, why."""
+    import pandas as pd  # noqa: PLC0415 (it loads slowly)
+
+    rows = []
+    for folder in folders:
+        if verdict := read_verdict(folder):
+            row = {"run": folder.name, "verdict": verdict["verdict"]}
+            for name, group in verdict["groups"].items():
+                row[f"rebalances of {name}"] = group["rebalances_observed"]["impact"]
+            rows.append({**row, "why": next(_reasons(verdict), "-")})
+    return pd.DataFrame(rows).to_string(index=False, na_rep="-").split("\n") if rows else []
+
+
+def _reasons(verdict: Json) -> Iterator[str]:
     """Yield the reasons of a verdict other than pass, the worst first."""
     for finding in verdict["findings"]:
         if finding["root"]:

@@ -1,89 +1,76 @@
-"""The root of a failure: what must be the same for a smaller experiment to fail as a larger one.
+"""The root of a failure: what has to be the same when a smaller experiment fails.
 
-- Of an expectation on rebalances: group, phase, reason and bounds as the file has them, whether
-  there were too many or too few, and, of too many, the commonest reasons (as often as half of the
-  commonest or more): each must occur again.
-- Of a finding: its group and the promises of KIP-345 that are broken there, where the experiment is
-  judged by these; else its kind. Of owners that are missing at the end: the group.
+- Of rebalances: the entry of `expect` that is missed, the direction, and, of too many, the
+  commonest reasons (half as often as the commonest one or more): each occurs again.
+- Of a finding: its group, and the promises of KIP-345 that are broken there, where the experiment
+  is judged by these; else its kind. Of partitions without owners at the end: the group.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from groupquake.simulate.forecast import Forecast, described
-from reports.judgement.expectations import UNOWNED
+from groupquake.simulate.tally import Tally
 from scenarios import Experiment
-from scenarios.model import Expectation
-
-Counts = Mapping[str, Mapping[str, int]]
-"""Rebalances of one group by phase and reason."""
 
 
-@dataclass(frozen=True)
-class Root:
-    """Why an experiment failed; `wanted` is the expectation on rebalances, if it was one."""
+class Root(NamedTuple):
+    """What failed, in words, and for which reasons there were rebalances, if these were too many.
 
-    group: str
+    Only the commonest reasons are needed where it is looked for.
+    """
+
     what: str
-    wanted: Expectation | None = None
-    counts: Mapping[str, int] = field(default_factory=dict)
+    reasons: Mapping[str, int] = {}
 
     def __str__(self) -> str:
         """Return it as people read it."""
-        reasons = f" ({', '.join(sorted(self.commonest))})" if self.counts else ""
-        return f"{self.what}{reasons}" if self.wanted else f"{self.group}: {self.what}"
+        return " and ".join((self.what, *sorted(self.commonest)))
 
     @property
     def commonest(self) -> set[str]:
         """The reasons that most of the rebalances had: of a removal, also that of the return."""
-        most = max(self.counts.values(), default=0)
-        return {reason for reason, count in self.counts.items() if 2 * count >= most}
+        most = max(self.reasons.values(), default=0)
+        return {why for why, count in self.reasons.items() if 2 * count >= most}
 
-    def is_of(self, other: "Root") -> bool:
-        """Whether another failure has this root."""
-        same = (self.group, self.what) == (other.group, other.what)
-        return same and self.commonest <= other.counts.keys()
+    def is_in(self, others: list["Root"]) -> bool:
+        """Whether another experiment failed for it, too."""
+        return any(self.what == one.what and self.commonest <= {*one.reasons} for one in others)
 
 
-def missed(experiment: Experiment, counted: Mapping[str, Counts]) -> Iterator[Root]:
-    """Yield what the numbers of rebalances, by group, fail for."""
+def missed(experiment: Experiment, tallies: Mapping[str, Tally]) -> Iterator[Root]:
+    """Yield what the numbers of rebalances fail for."""
     for one in experiment.bounds:
-        counts: dict[str, int] = {}
-        for phase, of_phase in counted.get(one.group, {}).items():
-            for reason, count in of_phase.items():
-                if one.phase in (None, phase) and one.reason in (None, reason) and count:
-                    counts[reason] = counts.get(reason, 0) + count
-        total, most = sum(counts.values()), one.rebalances.max
+        tally, most = tallies.get(one.group, Tally()), one.rebalances.max
+        total = tally.count(one.phase, one.reason)
         if total < one.rebalances.min:
-            yield Root(one.group, f"fewer than {described(one)}", one)
+            yield Root(f"fewer than {described(one)}")
         elif most is not None and total > most:
-            yield Root(one.group, f"more than {described(one)}", one, counts)
+            known = {one.reason or reason for _, reason in tally.rebalances}
+            counts = {why: tally.count(one.phase, why) for why in known}
+            yield Root(f"more than {described(one)}", {w: n for w, n in counts.items() if n})
 
 
-def of_verdict(verdict: Mapping[str, Any], experiment: Experiment) -> list[Root]:
-    """Return the roots of a verdict; none if it is not `fail`."""
-    if verdict["verdict"] != "fail":
+def of_verdict(verdict: Mapping[str, Any] | None, experiment: Experiment) -> list[Root]:
+    """Return the roots of a verdict: findings, rebalances, owners; none if it is not `fail`."""
+    if verdict is None or verdict["verdict"] != "fail":
         return []
     broken = verdict["broken_promises"] if verdict["judge"] == "kip-345" else {}
-    found = [
-        Root(one["group"], ", ".join(sorted(broken.get(one["group"], ()))) or one["kind"])
-        for one in verdict["findings"]
-        if one["root"] and one["proven"]
-    ]
-    counted = {name: group["by_cause"] for name, group in verdict["groups"].items()}
-    found += missed(experiment, counted)
+    proven = [one for one in verdict["findings"] if one["root"] and one["proven"]]
+    named = [(one["group"], *broken.get(one["group"], [one["kind"]])) for one in proven]
+    tallies: dict[str, Tally] = {}
+    for name, group in verdict["groups"].items():
+        of_phase = group["by_cause"].items()
+        counts = {(phase, why): n for phase, of in of_phase for why, n in of.items()}
+        tallies[name] = Tally(Counter(counts))
     unmet = verdict["expectations_unmet"]
-    return found + [Root(one["group"], UNOWNED) for one in unmet if one["what"] == UNOWNED]
+    named += [(one["group"], one["what"]) for one in unmet if one["what"] != "rebalances"]
+    return [*missed(experiment, tallies), *(Root(", ".join(words)) for words in named)]
 
 
 def of_forecast(forecast: Forecast) -> list[list[Root]]:
     """Return for each course of a forecast what it fails for."""
-    courses = []
-    for number in range(forecast.courses):
-        counted: dict[str, dict[str, dict[str, int]]] = {}
-        for name, group in forecast.groups.items():
-            for (phase, reason), count in group.tallies[number].rebalances.items():
-                counted.setdefault(name, {}).setdefault(phase, {})[reason] = count
-        courses.append(list(missed(forecast.experiment, counted)))
-    return courses
+    groups = forecast.groups.items()
+    courses = [{name: one.tallies[i] for name, one in groups} for i in range(forecast.courses)]
+    return [list(missed(forecast.experiment, course)) for course in courses]

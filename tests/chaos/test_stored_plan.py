@@ -58,7 +58,7 @@ def changed(place: int, **values: Any) -> Callable[[Any], None]:
 
 
 WRONG: dict[str, Callable[[Any], None]] = {
-    "experiment: this is a plan of other, not of small": lambda c: c.update(experiment="other"),
+    "experiment: is not small; give": lambda c: c.update(experiment="other"),
     "steps.0.what.fault: 'member.kil' is not known; did you mean 'member.kill'?": changed(
         0, fault="member.kil"
     ),

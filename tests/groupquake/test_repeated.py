@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from chaos.clusters import ClusterError
-from groupquake.exits import Exit
-from groupquake.repeated import Series
+from groupquake.commands import run
+from groupquake.commands.run_options import RunOptions
+from groupquake.exits import Exit, NotSteadyError
 from tests.groupquake.conftest import Command, arguments
 
 PASS, FAIL, UNKNOWN = Exit.PASS, Exit.FAIL, Exit.UNKNOWN
 
 
-def judged(folder: Path, verdict: str, rebalances: int) -> Path:
+def judged(folder: Path, verdict: str) -> Path:
     """Return a run folder with a verdict on one group."""
     folder.mkdir()
     content = {
         "verdict": verdict, "unknown_because": ["a line is missing"], "findings": [],
-        "groups": {"shop": {"rebalances_observed": {"impact": rebalances}}},
+        "groups": {"shop": {"rebalances_observed": {"impact": 2}}},
         "expectations_unmet": [],
     }  # fmt: skip
     (folder / "verdict.json").write_text(json.dumps(content))
@@ -30,55 +30,56 @@ def judged(folder: Path, verdict: str, rebalances: int) -> Path:
 
 @pytest.mark.parametrize(
     ("codes", "worst"),
-    [
-        ((PASS, PASS), PASS),
-        ((PASS, FAIL, UNKNOWN), FAIL),
-        ((UNKNOWN, PASS), UNKNOWN),
-        ((None, PASS), Exit.NOT_STEADY),
-        ((None, UNKNOWN), UNKNOWN),
-    ],
+    [((PASS, PASS), PASS), ((PASS, FAIL, UNKNOWN), FAIL), ((UNKNOWN, PASS), UNKNOWN)],
 )
-def test_the_exit_code_is_that_of_the_worst_run(
-    tmp_path: Path, codes: Sequence[Exit | None], worst: Exit, capsys: pytest.CaptureFixture[str]
+def test_the_exit_code_is_that_of_the_worst_run_and_a_table_ends_them(
+    groupquake: Command, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    codes: Sequence[Exit], worst: Exit,
+) -> None:  # fmt: skip
+    words, runs = {PASS: "pass", FAIL: "fail", UNKNOWN: "unknown"}, iter(codes)
+
+    def carry_out(options: RunOptions, _: object) -> tuple[Exit, Path]:
+        code = next(runs)
+        seeds.add(options.seed)
+        return code, judged(tmp_path / f"run-{len(list(tmp_path.glob('run-*')))}", words[code])
+
+    seeds: set[int | None] = set()
+    monkeypatch.setattr(run, "carry_out", carry_out)
+    done = groupquake("run", small, "--repeat", len(codes))
+    assert done.code == worst
+    header, *rows = [line.split() for line in done.out.splitlines()[-len(codes) - 1 :]]
+    assert header == ["run", "verdict", "rebalances", "of", "shop", "why"]
+    assert [row[:3] for row in rows] == [
+        [f"run-{number}", words[code], "2"] for number, code in enumerate(codes)
+    ]
+    assert len(seeds) == 1, "all work the same plan"
+
+
+def test_an_error_ends_the_series_with_its_own_code_and_the_table(
+    groupquake: Command, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    series = Series()
-    words = {PASS: "pass", FAIL: "fail", UNKNOWN: "unknown", None: "not run"}
-    for number, code in enumerate(codes):
+    def carry_out(*_: object) -> tuple[Exit, Path]:
+        if (tmp_path / "run").exists():
+            raise NotSteadyError("a member did not join")
+        return FAIL, judged(tmp_path / "run", "fail")
 
-        def run(number: int = number, code: Exit | None = code) -> tuple[Exit, Path]:
-            if code is None:
-                raise ClusterError("no broker started")
-            return code, judged(tmp_path / f"run-{number}", words[code], number)
-
-        series.add(run)
-    assert series.worst == worst
-    series.show()
-    *_, header = [line for line in capsys.readouterr().out.splitlines() if " verdict" in line]
-    assert "rebalances of shop" in header
-    assert [row["verdict"] for row in series.rows] == [words[code] for code in codes]
-    assert len(series.folders) == sum(code is not None for code in codes)
-
-
-def test_what_a_run_raises_ends_the_series(tmp_path: Path) -> None:
-    def run() -> tuple[Exit, Path]:
-        raise ValueError("a defect")
-
-    series = Series()
-    series.add(lambda: (PASS, judged(tmp_path / "run", "pass", 0)))
-    with pytest.raises(ValueError, match="a defect"):
-        series.add(run)
-    assert len(series.rows) == 1
+    monkeypatch.setattr(run, "carry_out", carry_out)
+    done = groupquake("run", small, "--repeat", 3)
+    assert done.code == Exit.NOT_STEADY
+    assert done.out.splitlines()[-1].split()[:3] == ["run", "fail", "2"]
 
 
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        ("--plan plan.json --seed 3", "a plan has its seed; leave out --seed, or --plan"),
         ("--repeat 2 --keep", "--keep is for one run; leave out --repeat"),
         ("--repeat 2 --ui", "--plan and --repeat cannot be used with --ui"),
         ("--repeat 0", "Invalid value for '--repeat'"),
         ("--plan none.json", "none.json: no such file; check the path"),
-        ("--plan plan.json", "plan.json:2: experiment: this is a plan of leader-restart, not of "),
+        (
+            "--plan plan.json",
+            "plan.json:2: experiment: is not small; give",
+        ),
     ],
 )
 def test_what_does_not_go_together_is_refused_in_one_line(
@@ -120,7 +121,7 @@ def test_ctrl_c_ends_a_series_with_the_table_of_what_has_run(
     folders = sorted((tmp_path / "runs").glob("2*"))
     assert [json.loads((one / "plan.json").read_text()) for one in folders] == [plan, plan]
     assert (
-        f"repeat: groupquake run {small} --cluster=oracle --plan={tmp_path}/plan.json"
+        f"repeat: groupquake run {small} --seed 7 --cluster=oracle --plan={tmp_path}/plan.json"
         in "".join(lines)
     )
     table = lines[next(i for i, line in enumerate(lines) if "rebalances of static" in line) :]
