@@ -13,9 +13,9 @@ from groupquake.commands.run_options import RunOptions
 from groupquake.console import Console
 from groupquake.exits import Exit
 from groupquake.nightly.night import read_verdict
-from groupquake.shrink.reduction import Reduction
+from groupquake.shrink.reduction import Reduction, written
 from groupquake.shrink.root import Root, of_forecast, of_verdict
-from groupquake.simulate.forecast import foresee
+from groupquake.simulate.forecast import described, foresee
 from scenarios import Experiment, ScenarioError
 from scenarios.durations import format_ms
 from scenarios.fields import BIG_SEED
@@ -84,13 +84,16 @@ def shrink(name: str, tries: int, output: Path | None, **given: Any) -> Exit:
         console.progress(f"{'fails' if still else 'other'}: {_size(one)}")
         return still
 
-    reduction = Reduction(experiment, fails)
-    reduction.take(
+    bounds = [one for one in experiment.bounds if described(one) in root.what]
+    owners = [one for one in experiment.owners if one.group in root.what.split(", ")]
+    *larger, smallest = Reduction(experiment, fails).run(
         name=f"{experiment.name[:190]}-shrunk",
         description=f"The smallest that fails as {experiment.name} does: {root}.",
+        faults=[written(step.what) for step in plan.steps],
+        expect=[written(one) for one in (*bounds, *owners)],
+        verdicts=[],
         steady_state={"within": format_ms(experiment.steady_state.within_ms)},
     )
-    *larger, smallest = reduction.run(plan)
     while share and larger and not root.is_in(ran(smallest)):
         smallest = larger.pop()
     if not larger:
@@ -106,9 +109,8 @@ shrink.params += [one for one in run.params if one.name not in NOT_OF_RUN]
 
 def _size(one: Experiment) -> str:
     """Return how large an experiment is, in words."""
-    faults = [step.what.lasting_ms for step in make_plan(one, 0).steps]
+    lasting_ms = [step.what.lasting_ms for step in make_plan(one, 0).steps]
     return (
-        f"faults: {len(faults)} of up to {format_ms(max(faults, default=0))}, members:"
-        f" {len(one.members())}, groups: {len(one.workload.groups)}, impact:"
-        f" {format_ms(one.phases.impact_ms)}, recovery: {format_ms(one.phases.recovery_ms)}"
+        f"faults: {len(lasting_ms)}, of {format_ms(max(lasting_ms, default=0))} at most;"
+        f" members: {len(one.members())}; impact: {format_ms(one.phases.impact_ms)}"
     )

@@ -8,7 +8,6 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from chaos.plan import Plan
 from groupquake.timing import SHORTER_MS
 from scenarios import Experiment, ScenarioError
 from scenarios.durations import format_ms, parse_ms
@@ -16,7 +15,7 @@ from scenarios.faults.targeted import MemberFault
 from scenarios.fields import Part
 from scenarios.targets import Names
 
-WHOLE = ("verdicts", "expect", "faults", "workload.wire_scripts", "workload.groups")
+WHOLE = ("faults", "workload.wire_scripts", "workload.groups")
 PARTS = (
     "faults.*.target.names", "faults.*.target.brokers", "faults.*.instances",
     "workload.groups.*.members", "workload.groups.*.members.*.count",
@@ -36,9 +35,9 @@ class Reduction:
         self.accepted, self._fails = [experiment], fails
         self._tried: dict[str, bool] = {}
 
-    def run(self, plan: Plan) -> list[Experiment]:
-        """Reduce until nothing more can be left out, from the steps of a plan on."""
-        self.take(faults=[_written(step.what) for step in plan.steps])
+    def run(self, **changes: Any) -> list[Experiment]:
+        """Reduce until nothing more can be left out, after these changes of all candidates."""
+        self.take(**changes)
         before = 0
         while before != (before := len(self.accepted)):
             self._fewer(WHOLE)
@@ -99,17 +98,17 @@ class Reduction:
                 like = (hit[0].group, hit[0].kind)
                 first = [m.name for m in one.members() if (m.group, m.kind) == like]
                 aimed = {"target": Names(names=tuple(first[: len(hit)])), "group": None}
-                self.take(**{f"faults.{i}": _written(fault.model_copy(update=aimed))})
+                self.take(**{f"faults.{i}": written(fault.model_copy(update=aimed))})
 
 
-def _written(part: Part) -> Any:
+def written(part: Part) -> Any:
     """Return a part as a file spells it."""
     return part.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 def _places(pattern: str, experiment: Experiment) -> list[tuple[str, Any]]:
     """Return the keys that a pattern stands for, with what stands there."""
-    found: list[tuple[str, Any]] = [("", _written(experiment))]
+    found: list[tuple[str, Any]] = [("", written(experiment))]
     for part in pattern.split("."):
         found = [
             (f"{key}.{name}".lstrip("."), value)

@@ -66,7 +66,7 @@ def of_verdict(verdict: Mapping[str, Any] | None, experiment: Experiment) -> lis
         tallies[name] = Tally(Counter(counts))
     unmet = verdict["expectations_unmet"]
     named += [(one["group"], one["what"]) for one in unmet if one["what"] != "rebalances"]
-    return [*missed(experiment, tallies), *(Root(", ".join(words)) for words in named)]
+    return [*(Root(", ".join(words)) for words in named), *missed(experiment, tallies)]
 
 
 def of_forecast(forecast: Forecast) -> list[list[Root]]:

@@ -43,6 +43,7 @@ RUN_BY = {
     "groupquake oracle serve": "tests/groupquake/test_oracle_cluster.py",
     "groupquake clients list": "tests/groupquake/test_trial.py",
     "groupquake clients build": "tests/groupquake/test_trial_run.py",
+    "groupquake shrink": "tests/groupquake/shrink/test_command.py",
     "groupquake trial": "tests/groupquake/test_trial_run.py",
     "groupquake dev fuzz": "tests/groupquake/fuzz/test_real_broker.py",
     "groupquake dev spark-archive": "tests/reports/ingest/test_archive.py",
