@@ -65,9 +65,8 @@ def shrink(name: str, tries: int, output: Path | None, **given: Any) -> Exit:
         if not tries:
             return []
         Console.result("", f"on the cluster, {tries} tries left: {_size(one)}")
-        options.runs.mkdir(parents=True, exist_ok=True)
         file = options.runs.absolute() / f"{one.name}-{tries}.yaml"
-        file.write_text(one.dump(), encoding="utf-8")
+        _put(file, one)
         tries -= 1
         _, folders = repeated(replace(as_it_is, name=str(file)))
         return [root for run in folders for root in of_verdict(read_verdict(run), one)]
@@ -99,12 +98,21 @@ def shrink(name: str, tries: int, output: Path | None, **given: Any) -> Exit:
     if not larger:
         Console.error(f"{name}: no smaller one failed for the same root on the cluster")
         return Exit.UNKNOWN
-    output.write_text(smallest.dump(), encoding="utf-8")
+    _put(output, smallest)
     Console.result("", f"{output}: {_size(smallest)}", f"taken from: {_size(experiment)}")
     return Exit.PASS
 
 
 shrink.params += [one for one in run.params if one.name not in NOT_OF_RUN]
+
+
+def _put(file: Path, one: Experiment) -> None:
+    """Write an experiment to a file. Raises UsageError if that fails."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(one.dump(), encoding="utf-8")
+    except OSError as error:
+        raise click.UsageError(f"{file}: cannot be written ({error.strerror})") from error
 
 
 def _size(one: Experiment) -> str:
