@@ -148,11 +148,11 @@ class _Stored(BaseModel):
 
 
 def read_plan(path: Path, experiment: Experiment) -> Plan:
-    """Return a stored plan of an experiment: a run's `plan.json`, or of `groupquake plan --json`.
+    """Return a stored plan: a run's `plan.json`, or what `groupquake plan NAME --json` printed.
 
     Raises ScenarioError, one line per problem, also for a plan of something else.
     """
-    hint = "store what `groupquake plan --json` prints"
+    hint = "store what `groupquake plan NAME --json` prints"
     stored = read(path, _Stored, hint, lambda found: _misfits(found, experiment))
     steps = tuple(sorted(stored.steps, key=attrgetter("at_ms")))
     return Plan(experiment.name, stored.seed, steps)

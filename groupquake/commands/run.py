@@ -62,7 +62,7 @@ def _ports(_: click.Context, __: click.Parameter, text: str | None) -> str | Non
 )
 @click.option(
     "--plan", type=click.Path(dir_okay=False, resolve_path=True, path_type=Path), metavar="FILE",
-    help="Work this plan: plan.json of a run, or what `groupquake plan --json` printed.",
+    help="Work this plan: plan.json of a run, or what `groupquake plan NAME --json` printed.",
 )  # fmt: skip
 @click.option(
     "--repeat", type=click.IntRange(1, 1_000), default=1, metavar="N",
