@@ -119,6 +119,6 @@ def _size(one: Experiment) -> str:
     """Return how large an experiment is, in words."""
     lasting_ms = [step.what.lasting_ms for step in make_plan(one, 0).steps]
     return (
-        f"faults: {len(lasting_ms)}, of {format_ms(max(lasting_ms, default=0))} at most;"
-        f" members: {len(one.members())}; impact: {format_ms(one.phases.impact_ms)}"
+        f"faults: {len(lasting_ms)}, of {max(lasting_ms, default=0) / 1000:g} s at most;"
+        f" members: {len(one.members())}; impact: {one.phases.impact_ms / 1000:g} s"
     )

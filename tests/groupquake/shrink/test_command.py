@@ -58,7 +58,7 @@ def test_the_smallest_fails_on_a_cluster_for_the_same_root(
     (tmp_path / "deploy.yaml").write_text(failing().dump())
     done = groupquake("shrink", tmp_path / "deploy.yaml", "--cluster=oracle", "--tries=3")
     assert done.code == 0, done.err
-    assert "taken from: faults: 6, of 10s at most; members: 3; impact: 40s" in done.out
+    assert "taken from: faults: 6, of 10 s at most; members: 3; impact: 40 s" in done.out
     smallest: Experiment = load(tmp_path / "deploy-shrunk.yaml")
     assert (len(smallest.faults), len(smallest.members())) == (1, 1)
     *_, last = sorted((tmp_path / "runs").glob("2*"))
