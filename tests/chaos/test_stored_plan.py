@@ -53,6 +53,15 @@ def test_a_plan_may_be_edited(experiment: Make, tmp_path: Path):
     assert plan.steps[1].what.target.names == ("static-0",)
 
 
+def test_a_plan_of_before_that_names_the_group_of_a_bounce_is_the_same(
+    experiment: Make, tmp_path: Path
+):
+    one = experiment(ALL)
+    plan = make_plan(one, 7)
+    older = stored(plan, tmp_path / "plan.json", changed(0, group="static"))
+    assert read_plan(older, one) == plan
+
+
 def changed(place: int, **values: Any) -> Callable[[Any], None]:
     return lambda content: content["steps"][place].update(values)
 
