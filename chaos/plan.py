@@ -6,14 +6,20 @@ so a change of one leaves the others alone.
 """
 
 import random
+from collections.abc import Iterator
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from scenarios import Experiment
-from scenarios.faults import Fault
+from scenarios.faults import AnyFault
 from scenarios.faults.base import Planned
-from scenarios.fields import Part
+from scenarios.fields import Part, Seed
+from scenarios.loading import read
+from scenarios.problems import Problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +31,7 @@ class Step:
     """
 
     id: str
-    what: Fault
+    what: AnyFault
     cause: str | None = None
 
     @property
@@ -111,3 +117,57 @@ def make_plan(experiment: Experiment, seed: int) -> Plan:
         for i, step in enumerate(fault.steps(experiment, random.Random(f"{seed}:{number}")), 1)
     ]
     return Plan(experiment.name, seed, tuple(sorted(steps, key=attrgetter("at_ms"))))
+
+
+def _unpacked(row: Any) -> Any:
+    """Return a step as it is made of what `Step.as_dict` has; the fault as a file spells it."""
+    if not isinstance(row, dict):
+        return row
+    args = row.get("args")
+    keys = {**row, **(args if isinstance(args, dict) else {})}
+    step = {key: keys.pop(key) for key in ("id", "cause") if key in row}
+    if isinstance(row.get("target"), dict):
+        keys.pop("group", None)  # older plans name the group of a bounce, too
+    return step | {
+        "what": {
+            name.removesuffix("_ms"): f"{value}ms" if name.endswith("_ms") else value
+            for name, value in keys.items()
+            if name not in ("args", "undo") and value not in (None, False)
+        }
+    }
+
+
+class _Stored(BaseModel):
+    """A file that holds what `Plan.as_dict` has."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    experiment: str
+    seed: Seed
+    steps: tuple[Annotated[Step, BeforeValidator(_unpacked)], ...]
+
+
+def read_plan(path: Path, experiment: Experiment) -> Plan:
+    """Return a stored plan: a run's `plan.json`, or what `groupquake plan NAME --json` printed.
+
+    Raises ScenarioError, one line per problem, also for a plan of something else.
+    """
+    hint = "store what `groupquake plan NAME --json` prints"
+    stored = read(path, _Stored, hint, lambda found: _misfits(found, experiment))
+    steps = tuple(sorted(stored.steps, key=attrgetter("at_ms")))
+    return Plan(experiment.name, stored.seed, steps)
+
+
+def _misfits(stored: _Stored, experiment: Experiment) -> Iterator[Problem]:
+    """Yield what shows that a plan is not one of an experiment."""
+    if stored.experiment != experiment.name:
+        yield Problem(("experiment",), f"is not {experiment.name}; give the experiment's own plan")
+        return
+    kinds = {f"f{number}": fault.fault for number, fault in enumerate(experiment.faults, 1)}
+    planned = experiment.model_copy(update={"faults": tuple(step.what for step in stored.steps)})
+    for i, step in enumerate(stored.steps):
+        kind = step.cause or step.fault
+        if kinds.get(step.origin) != kind or step.id in [one.id for one in stored.steps[:i]]:
+            what = f"{step.id} is no {kind} of the experiment, or stands twice; give its own plan"
+            yield Problem(("steps", i, "id"), what)
+        yield from step.what.checks(planned, ("steps", i))

@@ -78,6 +78,8 @@ for name, place, line in (
     ("report", "commands.report:report",
      "Judge stored runs again, from their run folders; or report what brokers' own logs tell."),
     ("run", "commands.run:run", "Run an experiment on a real cluster of brokers and judge it."),
+    ("shrink", "shrink.command:shrink",
+     "Make a failing experiment as small as it still fails for the same root."),
     ("simulate", "commands.simulate:simulate",
      "Foresee an experiment in virtual time, without a broker."),
     ("trial", "trial.command:trial",

@@ -1,4 +1,4 @@
-"""How long the parts of this package wait, and how often they look, in seconds.
+"""How long the parts of this package wait, and how often they look.
 
 A limit without a reason is for what hangs.
 """
@@ -49,3 +49,5 @@ REPLAY_SHOWN_S = 2.0
 """How often `oracle replay` says how far it is."""
 REDUCTION_S = 30
 """How long the first violation is reduced, where --effort does not say."""
+SHORTER_MS = 500
+"""By how much `shrink` shortens times at least: less is within what members and brokers take."""

@@ -2,7 +2,9 @@
 
 import secrets
 import shlex
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,6 @@ import click
 
 from chaos.clusters.factory import KINDS, Place
 from chaos.clusters.java import find_java
-from chaos.plan import make_plan
 from groupquake import external, folders, load_process, own_builds
 from groupquake.attached import run_attached
 from groupquake.clients import programs
@@ -24,11 +25,12 @@ from groupquake.commands.options import (
     servers,
     set_option,
 )
-from groupquake.commands.report import judge
+from groupquake.commands.report import WORST_FIRST, judge, leave_at_once
 from groupquake.commands.run_options import EXTERNAL, RELEASE, REPEATED, RunOptions
 from groupquake.console import Console, json_lines
 from groupquake.exits import AbortedError, Exit, NotHealedError
 from groupquake.load_workers import listen_address
+from groupquake.nightly import night
 from groupquake.recovery import recover_all
 from groupquake.runner import Runner
 from groupquake.signals import SIGNALS
@@ -58,6 +60,14 @@ def _ports(_: click.Context, __: click.Parameter, text: str | None) -> str | Non
 @click.option(
     "--seed", type=click.IntRange(0, BIG_SEED), help="Decides the order of faults. [random]"
 )
+@click.option(
+    "--plan", type=click.Path(dir_okay=False, resolve_path=True, path_type=Path), metavar="FILE",
+    help="Work this plan: plan.json of a run, or what `groupquake plan NAME --json` printed.",
+)  # fmt: skip
+@click.option(
+    "--repeat", type=click.IntRange(1, 1_000), default=1, metavar="N",
+    help="Run the same plan N times, and end with a table of the verdicts.",
+)  # fmt: skip
 @master_option
 @click.option(
     "--cluster", type=click.Choice(KINDS),
@@ -137,7 +147,44 @@ def run(**given: Any) -> Exit:
 
     Prints the verdict, the headline, the report's path and the command that repeats the run.
     """
-    console, options = Console(), RunOptions(**given)
+    options = RunOptions(**given)
+    return carry_out(options)[0] if options.repeat == 1 else repeated(options)[0]
+
+
+def repeated(options: RunOptions) -> tuple[Exit, list[Path]]:
+    """Run one plan several times; return the worst exit code, and the run folders.
+
+    A table of the verdicts ends it, also where a signal or an error does.
+    """
+    if options.keep:
+        raise click.UsageError("--keep is for one run; leave out --repeat")
+    if options.seed is None and options.plan is None:
+        options = replace(options, seed=secrets.randbelow(BIG_SEED))
+    worst, ran = Exit.PASS, list[Path]()
+
+    def leave(name: str) -> None:
+        Console.result("", *night.table(ran))
+        leave_at_once(name)
+
+    try:
+        for number in range(1, options.repeat + 1):
+            Console.result(f"run {number} of {options.repeat}")
+            code, folder = carry_out(options, leave)
+            worst = min(worst, code, key=WORST_FIRST.index)
+            ran.append(folder)
+    finally:
+        Console.result("", *night.table(ran))
+    return worst, ran
+
+
+def carry_out(
+    options: RunOptions, leave: Callable[[str], None] = leave_at_once
+) -> tuple[Exit, Path]:
+    """Run an experiment and judge it; return the exit code and the run folder.
+
+    `leave` ends the process where a signal comes during the analysis.
+    """
+    console = Console()
     if options.otel:
         load_process.require_otel()
     experiment = options.experiment()
@@ -155,7 +202,7 @@ def run(**given: Any) -> Exit:
     runner = _runner(options, experiment, place, console, tap=tap)
     try:
         _gather(runner, options, console)
-        return _judged(runner.folder, options, console)
+        return _judged(runner.folder, options, console, leave), runner.folder
     except AbortedError as error:
         left = "stopped, all faults healed; the evidence so far is kept"
         raise AbortedError(error.signal, left) from error
@@ -187,13 +234,12 @@ def _runner(
         experiment, place, *release, options.profile, console.progress
     )
     outside |= built
-    seed = secrets.randbelow(BIG_SEED) if options.seed is None else options.seed
-    plan = make_plan(experiment, seed)
+    plan = options.schedule(experiment)
     console.progress(*plan.describe())
     forecast = foresee(experiment, plan, options.profile) if is_foreseen(experiment) else None
     if forecast is not None:
         console.progress(*lines(forecast))
-    command = folders.command_of(options.name, seed, options.given((*RELEASE, *REPEATED)))
+    command = folders.command_of(options.name, plan.seed, options.given((*RELEASE, *REPEATED)))
     folder = folders.create(options.runs, experiment, plan, place.kind, command, outside)
     if forecast is not None:
         text = "\n".join((*json_lines(forecast.as_dict()), ""))
@@ -230,14 +276,16 @@ def _gather(runner: Runner, options: RunOptions, console: Console) -> None:
         console.progress(f"the plan ended early: {outcome.error}")
 
 
-def _judged(folder: Path, options: RunOptions, console: Console) -> Exit:
+def _judged(
+    folder: Path, options: RunOptions, console: Console, leave: Callable[[str], None]
+) -> Exit:
     """Judge the run, or say how to do it later."""
     later = f"groupquake report {shlex.quote(str(folder))}"
     if options.no_report:
         console.result(f"not judged yet: {later}")
         return Exit.PASS
     try:
-        return judge(folder, options.master, console)
+        return judge(folder, options.master, console, leave)
     except (EvidenceError, ExecutionError) as error:
         raise type(error)(f"{error}; the run is whole, judge it later: {later}") from error
 

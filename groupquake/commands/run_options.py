@@ -1,6 +1,7 @@
 """What the command line of `groupquake run` says, as one object: the experiment, and its place."""
 
 import json
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,18 +12,20 @@ from chaos.clusters.docker import DockerCluster
 from chaos.clusters.factory import OWN, Place
 from chaos.clusters.oracle import OracleCluster
 from chaos.external.cluster import ExternalCluster
+from chaos.plan import Plan, make_plan, read_plan
 from groupquake.commands.options import resolve
 from groupquake.load_workers import WorkerOptions
 from reference_coordinator.classic.releases import KIP_345
 from reference_coordinator.server import served
 from scenarios import Experiment
 from scenarios.faults import IN_CONTAINERS
+from scenarios.fields import BIG_SEED
 
 EXTERNAL = ExternalCluster.kind
 RELEASE = ("kafka", "coordinator")
 REPEATED = (
     "cluster", "bootstrap", "client_properties", "prefix", "allow_faults", "image", "kafka_home",
-    "ports", "set_", "processes", "expect_workers", "listen", "tap", "profile",
+    "ports", "set_", "processes", "expect_workers", "listen", "tap", "profile", "plan",
 )  # fmt: skip
 """The options that the command which repeats a run has, beside its name, release and seed."""
 
@@ -36,6 +39,8 @@ class RunOptions:
     coordinator: str | None
     set_: tuple[str, ...]
     seed: int | None
+    plan: Path | None
+    repeat: int
     master: str
     cluster: str | None
     bootstrap: str | None
@@ -87,6 +92,16 @@ class RunOptions:
             f"cluster.{key}={json.dumps(str(value))}" for key, value in changes.items() if value
         ]
         return resolve(self.name, self.kafka, self.coordinator, (*self.set_, *external))
+
+    def schedule(self, experiment: Experiment) -> Plan:
+        """Return the stored plan, or one of the seed, or of a random one. Raises ScenarioError."""
+        if self.plan is not None:
+            plan = read_plan(self.plan, experiment)
+            if self.seed not in (None, plan.seed):
+                raise click.UsageError(f"the plan has seed {plan.seed}; leave out --seed")
+            return plan
+        drawn = secrets.randbelow(BIG_SEED) if self.seed is None else self.seed
+        return make_plan(experiment, drawn)
 
     def place(self, experiment: Experiment) -> Place:
         """Return where an experiment runs. Raises UsageError if the options do not fit it."""
@@ -162,6 +177,7 @@ class RunOptions:
             (self.processes or self.expect_workers, "--processes and --expect-workers",
              "whose own process runs all members"),
             (self.keep, "--keep", "which may start several runs"),
+            (self.plan or self.repeat > 1, "--plan and --repeat", "where seeds are chosen"),
             (self.no_report, "--no-report", "which shows the verdict"),
         ):  # fmt: skip
             if given:

@@ -257,6 +257,20 @@ def read_verdict(folder: Path | None) -> Json | None:
     return content
 
 
+def table(folders: Iterable[Path]) -> list[str]:
+    """Return the lines of a table of judged runs: verdict, rebalances in the impact phase, why."""
+    import pandas as pd  # noqa: PLC0415 (it loads slowly)
+
+    rows = []
+    for folder in folders:
+        if verdict := read_verdict(folder):
+            row = {"run": folder.name, "verdict": verdict["verdict"]}
+            for name, group in verdict["groups"].items():
+                row[f"rebalances of {name}"] = group["rebalances_observed"]["impact"]
+            rows.append({**row, "why": next(_reasons(verdict), "-")})
+    return pd.DataFrame(rows).to_string(index=False, na_rep="-").split("\n") if rows else []
+
+
 def _reasons(verdict: Json) -> Iterator[str]:
     """Yield the reasons of a verdict other than pass, the worst first."""
     for finding in verdict["findings"]:

@@ -17,11 +17,8 @@ from scenarios.fields import Part, PositiveCount
 from scenarios.problems import Path, Problem, unknown
 from scenarios.setup import Setup
 from scenarios.targets import (
-    Brokers,
     BrokerTarget,
-    CoordinatorOf,
     MemberTarget,
-    PartitionLeader,
     When,
     in_words,
 )
@@ -284,12 +281,7 @@ class Fault(Part):
 
 
 def _plain(value: Any) -> Any:
-    """Return a value of the file as JSON holds it; brokers in words."""
-    match value:
-        case tuple():
-            return list(value)
-        case CoordinatorOf() | PartitionLeader() | Brokers():
-            return in_words(value, None)
-        case Part():
-            return value.model_dump()
-    return value
+    """Return a value of the file as JSON holds it."""
+    if isinstance(value, Part):
+        return value.model_dump(mode="json", by_alias=True)
+    return list(value) if isinstance(value, tuple) else value

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field
 from kafka_protocol.errors import Error, name_of
 from scenarios import timing
 from scenarios.durations import PositiveMs, now_ms
-from scenarios.faults.base import Fault, Finding, Hit, Planned
+from scenarios.faults.base import Fault, Finding, Hit
 from scenarios.faults.member import MemberRestart
 from scenarios.faults.targeted import (
     Becomes,
@@ -76,7 +76,7 @@ class GroupBounce(MemberAway):
             fault="member.restart",
             at_ms=self.at_ms + number * self.every_ms,
             target=target,
-            group=self.group,
+            group=self.group if isinstance(target, str) else None,
             allow_empty=self.allow_empty,
             down_for_ms=self.down_for_ms,
             becomes=self.becomes,
@@ -116,18 +116,16 @@ class MembersScale(OneMember):
         least_ms = 2 * groups[self.group].heartbeat_interval_ms
         yield from too_short(self.lasts_ms, self.group, least_ms, (*path, "lasts"))
 
-    def planned(self) -> Planned:
-        """Return its row of the plan; the journal has the time under the name of an absence."""
-        return super().planned()._replace(args={"to": self.to, "down_for_ms": self.lasts_ms})
-
     def hits_in_words(self) -> str:
         """Return what it hits, as the plan shows it."""
         return f"{self.group}, to {self.to} members"
 
     def hits_now(self, context: "FaultContext") -> Iterable[Hit]:
-        """Return the members that go as the group is scaled down."""
+        """Return the members that go; the journal has the time under the name of an absence."""
         group = context.experiment.members_by_group[self.group]
-        return map(self.hit_of, group[self.to :])
+        for hit in map(self.hit_of, group[self.to :]):
+            hit.details["down_for_ms"] = self.lasts_ms
+            yield hit
 
 
 def _instances(value: object) -> object:

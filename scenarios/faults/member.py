@@ -21,7 +21,7 @@ from scenarios.faults.targeted import (
 from scenarios.fields import SomeItems
 from scenarios.problems import Path, Problem, unknown
 from scenarios.setup import DUPLICATE, SAME, Identity, MemberSpec, Setup
-from scenarios.targets import LeaderMemberOf, Names
+from scenarios.targets import LeaderMemberOf
 from scenarios.timing import NOTICED_POLL_MS
 
 if TYPE_CHECKING:
@@ -311,11 +311,6 @@ class SwapInstance(Fault):
             yield Problem(path, "name two members")
         elif len(groups) > 1:
             yield Problem(path, "these are in two groups; choose members of one")
-
-    def planned(self) -> Planned:
-        """Return its row of the plan."""
-        args = {"lasts_ms": self.lasts_ms}
-        return super().planned()._replace(args=args, target=Names(names=self.members))
 
     def hits_in_words(self) -> str:
         """Return what it hits, as the plan shows it."""
