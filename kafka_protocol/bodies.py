@@ -267,6 +267,26 @@ BODIES: Mapping[str, Bodies] = {
         ),
         groups="groupsNames",
     ),
+    "INCREMENTAL_ALTER_CONFIGS": Bodies(
+        (
+            _list(
+                "resources", _number("resourceType"), _text("resourceName"),
+                _list(
+                    "configs", _text("name"), _number("configOperation"),
+                    _text("value", null_since=0),
+                ),
+            ),
+            Field("validateOnly", "boolean", read=False),
+        ),
+        (
+            _throttle(0),
+            _list(
+                "responses", _ERROR, _text("errorMessage", null_since=0, read=False),
+                _number("resourceType", read=False), _text("resourceName", read=False),
+            ),
+        ),
+        groups="resources",
+    ),
 }  # fmt: skip
 
 

@@ -45,6 +45,7 @@ Reason = Literal[
     "pending_sync",
     "over_capacity",
     "assignment_error",
+    "batch",
 ]
 
 

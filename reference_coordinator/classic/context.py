@@ -135,8 +135,9 @@ class Context:
         group = self.group
         members = StoredMembers(group.members, group.protocol, assignment)
         record = GroupRecord(
-            group.generation, group.protocol_type, group.protocol, group.leader, members
-        )
+            group.generation, group.protocol_type, group.protocol, group.leader, members,
+            group.config,
+        )  # fmt: skip
         self.store(request, record, **fields)
 
     def store(

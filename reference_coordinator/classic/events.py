@@ -118,15 +118,31 @@ class DeleteReceived:
     request: str
 
 
+@frozen_dataclass(frozen=True, slots=True)
+class ConfigureReceived:
+    """IncrementalAlterConfigs of the group, by a policy that Kafka never released.
+
+    `changes` are (name, operation, value), in their order; a value that is deleted is None.
+    """
+
+    at_ms: float
+    request: str
+    changes: tuple[tuple[str, int, str | None], ...]
+
+
 class TimerKind(StrEnum):
-    """The timers of a group; `SESSION` also covers pending and new members, as in Kafka."""
+    """The timers of a group; `SESSION` also covers pending and new members, as in Kafka.
+
+    `WAIT` ends the wait for expected instance ids, which no release knows.
+    """
 
     SESSION = "session"
     JOIN = "join"
     SYNC = "sync"
+    WAIT = "wait"
 
 
-SESSION_TIMER, JOIN_TIMER, SYNC_TIMER = TimerKind
+SESSION_TIMER, JOIN_TIMER, SYNC_TIMER, WAIT_TIMER = TimerKind
 
 
 class Timer(NamedTuple):
@@ -208,6 +224,7 @@ Request = (
     | CommitReceived
     | DescribeReceived
     | DeleteReceived
+    | ConfigureReceived
 )
 Event = (
     Request

@@ -10,6 +10,7 @@ from reference_coordinator.classic.checks import unavailable, validate_member
 from reference_coordinator.classic.context import Context, refuse
 from reference_coordinator.classic.effects import Bound, JoinResponse, Reason
 from reference_coordinator.classic.events import SESSION_TIMER, JoinReceived
+from reference_coordinator.classic.expected_instances import hold_back, is_held_back
 from reference_coordinator.classic.membership import (
     forget_instance,
     remove_member,
@@ -180,7 +181,10 @@ def join_static(context: Context, event: JoinReceived, instance_id: str) -> None
     """Handle a static member without a member id: a new one, or a static rejoin."""
     group = context.group
     if instance_id not in group.static_ids:
-        add_member(context, event, new_member_id(context, event))
+        if is_held_back(group, instance_id):
+            hold_back(context, event, instance_id)
+        else:
+            add_member(context, event, new_member_id(context, event))
         return
     old = group.members.get(group.static_ids[instance_id])
     if old is None or group.state is EMPTY:  # see `refused_instance_is_forgotten`

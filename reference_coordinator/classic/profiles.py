@@ -298,6 +298,11 @@ class Profile:
     `UPGRADE`, start one. Other rules that start a rebalance come first. Dynamic members are not
     affected."""
 
+    awaits_expected_instances: bool = False
+    """A group whose operator names all instance ids that it is to have waits until those that it
+    lacks have come and the others have gone, and rebalances once (`group_config`). KIP-345 names
+    this pre-registration, as future work; never released."""
+
     differing: ClassVar[frozenset[str]] = frozenset()
     """The rules whose reads are counted, see `NotedRules`."""
     reads: ClassVar[int] = 0

@@ -37,7 +37,7 @@ def prepare(context: Context, reason: Reason, member_id: str = "") -> None:
             members=context.group.members.each(lambda member: replace_fields(member, assignment=""))
         )
         answer_syncs(context, Error.REBALANCE_IN_PROGRESS)
-    context.change(pending_syncs=frozenset())
+    context.change(pending_syncs=frozenset(), gone_quietly=False)
     context.disarm(SYNC_TIMER)
     initial = context.group.state is EMPTY
     if initial:

@@ -163,6 +163,9 @@ KIP_345 = replace(promised_by(Profile("newest")), name=_PROMISE)
 KIP_423 = Profile("kip-423", join_reason_counts=True)
 """The newest rules, and those of the proposal that joins give their reason."""
 
+PRE_REGISTRATION = Profile("pre-registration", awaits_expected_instances=True)
+"""The newest rules, and an operator that names the instance ids to come (KIP-345, future work)."""
+
 PROFILES = {
     profile.name: profile
     for profile in (
@@ -170,6 +173,7 @@ PROFILES = {
         *_BY_RELEASE["java"].values(),
         KIP_345,
         KIP_423,
+        PRE_REGISTRATION,
     )
 }
 """All of them by name, in order of time."""

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, TypedDict
 
 from reference_coordinator.classic.members import Members
 from reference_coordinator.frozen import frozen_dataclass
+from reference_coordinator.timing import EXPECTED_WITHIN_MS
 
 if TYPE_CHECKING:
+    from reference_coordinator.classic.events import JoinReceived
     from reference_coordinator.classic.records import GroupRecord
 
 
@@ -106,6 +108,20 @@ class Write:
     deletes: bool = False
 
 
+@frozen_dataclass(frozen=True, slots=True)
+class GroupConfig:
+    """What an operator has asked of the group (`group_config`); no release knows it.
+
+    `expected` are the instance ids that it is to have, None while it waits for none.
+    """
+
+    expected: frozenset[str] | None = None
+    wait_ms: int = EXPECTED_WITHIN_MS
+
+
+NO_CONFIG = GroupConfig()
+
+
 @frozen_dataclass(frozen=True)
 class Group:
     """One group. `leader` is None while the group is empty or its leader is still open.
@@ -144,6 +160,16 @@ class Group:
     stored: "GroupRecord | None" = None
     """The record written last, or found on loading."""
     initial_delay_left_ms: int = 0
+    config: GroupConfig = NO_CONFIG
+    held_back: Mapping[str, "JoinReceived"] = field(default_factory=dict)
+    """The JoinGroups that wait for others, by instance id."""
+    gone_quietly: bool = False
+    """Whether members were removed since the last rebalance that is still to follow."""
+
+    @property
+    def is_unsettled(self) -> bool:
+        """Whether it waits for expected instance ids, or has a rebalance for them before it."""
+        return bool(self.held_back) or self.gone_quietly or self.config.expected is not None
 
     @property
     def all_support_protocol(self) -> bool:
@@ -200,3 +226,6 @@ class GroupFields(TypedDict, total=False):
     writes: Mapping[str, Write]
     stored: "GroupRecord | None"
     initial_delay_left_ms: int
+    config: GroupConfig
+    held_back: Mapping[str, "JoinReceived"]
+    gone_quietly: bool

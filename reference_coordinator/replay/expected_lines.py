@@ -55,6 +55,9 @@ def expected_lines(
             counts = ("members", str(len(after.members))), ("generation", str(after.generation))
             yield DueLine("group_loaded", "", counts)
             yield from (DueLine("member_loaded", member) for member in after.members)
+    for instance in before.held_back.keys() & after.static_ids.keys():
+        says = ("state", str(before.state)), ("instance", instance)
+        yield DueLine("static_added", after.static_ids[instance], says)
     for effect in effects:
         if isinstance(effect, Transition) and effect.after is PREPARING_REBALANCE:
             if effect.reason is Reason.PENDING_SYNC:

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from kafka_protocol.apis import GROUP_APIS
+from kafka_protocol.apis import CONFIGURE, GROUP_APIS
 from kafka_protocol.frames import KEYS, known_versions
-from reference_coordinator.server import group_apis, topic_apis
+from reference_coordinator.server import group_apis, group_configs, topic_apis
 
 if TYPE_CHECKING:
     from reference_coordinator.server.broker import Broker
@@ -43,6 +43,8 @@ HANDLERS: Mapping[str, Handler] = {
     "DESCRIBE_GROUPS": group_apis.describe,
     "LIST_GROUPS": group_apis.list_groups,
     "OFFSET_FETCH": group_apis.fetch_offsets,
+    CONFIGURE: group_configs.alter,
+    "DESCRIBE_CONFIGS": group_configs.describe,
 }
 _NEWEST = {
     "METADATA": 8, "CREATE_TOPICS": 6, "DELETE_TOPICS": 5, "PRODUCE": 12, "FETCH": 12,

@@ -163,7 +163,7 @@ class Connection(asyncio.Protocol):
         answered_ns = time.monotonic_ns()
         entity = self._send(request.head, body)
         if request.api in LOGGED_APIS:
-            self._log(request, to_body(entity), answered_ns)
+            self.log(request, to_body(entity), self.broker, answered_ns)
         self.done()
 
     def done(self) -> None:
@@ -172,8 +172,12 @@ class Connection(asyncio.Protocol):
         if self._unread:  # soon: the coordinator may be in the midst of a step
             asyncio.get_running_loop().call_soon(self.go_on)
 
-    def _log(self, request: Request, response: Json, answered_ns: int) -> None:
+    def log(
+        self, request: Request, response: Json, by: "Broker", answered_ns: int | None = None
+    ) -> None:
+        """Write the line of a request that a broker has acted on; it is answered by now."""
         sent_ns, head = time.monotonic_ns(), request.head
+        answered_ns = answered_ns or sent_ns
         received_ns, begun_ns = request.received_ns, request.begun_ns
         handed_ns = min(request.handed_ns or answered_ns, answered_ns)
         waited_ns = answered_ns - handed_ns
@@ -183,7 +187,7 @@ class Connection(asyncio.Protocol):
         content = request_log.completed(
             header, request.request, response, self.name, total, parts_ms
         ) | request_log.sender(*self.software)
-        self.broker.print_request(self.thread, request_log.printed(content), sent_ns)
+        by.print_request(self.thread, request_log.printed(content), sent_ns)
 
 
 __all__ = ["Connection", "Request"]

@@ -71,7 +71,7 @@ FIELDS_BY_REASON = {
     **dict.fromkeys(("member_metadata", "leader_rejoin"), "state client_reason member"),
     "session_expired": "member", "leave": "client_reason member", "pending_sync": "removed",
     "assignment_error": "",  # the leader whose write failed may be gone by now
-    "over_capacity": "",
+    "over_capacity": "", "batch": "",
 }  # fmt: skip
 ALIKE: Mapping[str, Callable[[str, str], bool]] = {
     "instance": _given, "client_reason": _given, "removed": _elements, "more": _without_host,

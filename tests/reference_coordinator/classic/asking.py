@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from kafka_protocol.errors import Error
+from kafka_protocol.group_configs import DELETE, EXPECTED, SET, TIMEOUT
 from reference_coordinator.classic.effects import (
     Bound,
     DeleteResponse,
@@ -18,6 +19,7 @@ from reference_coordinator.classic.effects import (
 from reference_coordinator.classic.events import (
     Choices,
     CommitReceived,
+    ConfigureReceived,
     DeleteReceived,
     DescribeReceived,
     HeartbeatReceived,
@@ -201,6 +203,15 @@ class Requests(ABC):
     def ask_to_delete(self) -> Call[DeleteResponse]:
         """Send DeleteGroups, whose answer may wait for a write."""
         return self._send(DeleteReceived, "an operator")
+
+    def configure(self, **configs: str | None) -> Error:
+        """Send IncrementalAlterConfigs: `expected` and `timeout_ms`, None to delete."""
+        names = {"expected": EXPECTED, "timeout_ms": TIMEOUT}
+        changes = tuple(
+            (names.get(key, key), DELETE if value is None else SET, value)
+            for key, value in configs.items()
+        )
+        return self._send(ConfigureReceived, "an operator", changes=changes).error
 
     def delete(self) -> Error:
         """Send DeleteGroups, which is answered at once."""
