@@ -163,6 +163,9 @@ KIP_345 = replace(promised_by(Profile("newest")), name=_PROMISE)
 KIP_423 = Profile("kip-423", join_reason_counts=True)
 """The newest rules, and those of the proposal that joins give their reason."""
 
+INSTANCE_FIRST = Profile("instance-first")
+"""The newest rules: to give partitions by instance id is a matter of the leader alone."""
+
 PROFILES = {
     profile.name: profile
     for profile in (
@@ -170,6 +173,7 @@ PROFILES = {
         *_BY_RELEASE["java"].values(),
         KIP_345,
         KIP_423,
+        INSTANCE_FIRST,
     )
 }
 """All of them by name, in order of time."""
