@@ -3,6 +3,9 @@
 Those named here no release has: see `docs/never-shipped.md`.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 GROUP = 32
 """The resource type of a group's configs (`ConfigResource.Type`, KIP-848)."""
 EXPECTED = "group.instance.ids.expected"
@@ -15,3 +18,11 @@ TYPES = {EXPECTED: 7, TIMEOUT: 3}
 """Of each config its type: a list, a number (`ConfigEntry.ConfigType`)."""
 SOURCES = (8, 5)
 """Where a value is from: the group's own config, or the default (`DescribeConfigsResponse`)."""
+
+
+def changes(configs: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return what a request says of configs that are set, or with "" set back to their default."""
+    return [
+        {"name": name, "configOperation": SET if value else DELETE, "value": value or None}
+        for name, value in configs.items()
+    ]

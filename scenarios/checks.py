@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, pairwise
 
 from kafka_protocol.releases import FIRST_JAVA_CLIENT_TOOL, FIRST_JSON_REQUEST_LOG, number
-from scenarios.clients import ASSIGNORS, WITHOUT_STATIC, kind_of
+from scenarios.clients import ASSIGNORS, OF_KAFKA, WITHOUT_STATIC, kind_of
 from scenarios.durations import format_ms
 from scenarios.external import KEYS as EXTERNAL_KEYS
 from scenarios.external import external_checks
@@ -189,7 +189,7 @@ def _members(experiment: Setup) -> Iterator[Problem]:
                     (*path, "client"),
                     f"{entry.client} has no static members (KIP-345); make them dynamic",
                 )
-            able = ASSIGNORS.get(kind_of(entry.client), (group.assignor,))
+            able = ASSIGNORS.get(kind_of(entry.client), OF_KAFKA)
             if group.assignor not in able:
                 yield Problem(
                     (*path, "client"),

@@ -32,11 +32,13 @@ from scenarios.releases import Coordinator
 from scenarios.wire_scripts import WireScript
 
 Kind = Literal["static", "dynamic"]
-Assignor = Literal["range", "roundrobin", "cooperative-sticky"]
+Assignor = Literal["range", "roundrobin", "cooperative-sticky", "instance-first"]
+Judge = Literal["release", "kip-345", "kip-423", "instance-first", "pre-registration"]
 Phase = Literal["formation", "impact", "recovery", "teardown"]
 Reason = Literal[
     "new_member",
     "leader_rejoin",
+    "join_reason",
     "member_metadata",
     "static_replaced",
     "protocol_change",
@@ -174,7 +176,8 @@ class Group(Part):
     topics: SomeItems[str]
     """The topics of the workload that its members subscribe to."""
     assignor: Assignor = "range"
-    """How its leader assigns partitions (`partition.assignment.strategy`)."""
+    """How its leader assigns partitions (`partition.assignment.strategy`). `instance-first`, which
+    `wire` members have, is none of Kafka's: by instance ids alone."""
     session_timeout_ms: PositiveMs = 45_000
     """After so long without a request the coordinator removes a member (`session.timeout.ms`)."""
     heartbeat_interval_ms: PositiveMs = 3_000

@@ -3,6 +3,7 @@
 import secrets
 import shlex
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -141,6 +142,7 @@ def run(**given: Any) -> Exit:
     if options.otel:
         load_process.require_otel()
     experiment = options.experiment()
+    options = replace(options, profile=options.profile or experiment.never_shipped)
     place = options.place(experiment)
     options.workers.check(experiment)
     programs.require_there(experiment)

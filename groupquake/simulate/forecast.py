@@ -243,7 +243,7 @@ def is_foreseen(experiment: Experiment) -> bool:
 
 
 def foresee(experiment: Experiment, plan: Plan, rules: str | None = None) -> Forecast:
-    """Foresee an experiment by the rules of its release, or by those of a name.
+    """Foresee an experiment by the rules of a name, or those that it is judged by.
 
     Raises ScenarioError for a name without rules, and for a cluster that exists elsewhere.
     """
@@ -253,6 +253,7 @@ def foresee(experiment: Experiment, plan: Plan, rules: str | None = None) -> For
             f"{experiment.name} is for an external cluster, which is not known before it is used;"
             " leave cluster.kind out to foresee it on brokers of groupquake's"
         )
+    rules = rules or experiment.never_shipped
     profile = (
         profile_named(rules) if rules else profile_for(cluster.version, experiment.coordinator)
     )

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from groupquake.simulate.chance import Chance
-from groupquake.simulate.member import SimulatedMember
+from groupquake.simulate.member import WIRE, SimulatedMember, versions_of
 from groupquake.simulate.tally import COUNTED, Tally
 from groupquake.simulate.timing import (
     CLOSES_MS,
@@ -25,9 +25,10 @@ from groupquake.simulate.timing import (
     REQUEST_MS,
     RETRY_MS,
 )
+from kafka_protocol.apis import CONFIGURE
 from kafka_protocol.consumer_protocol import Assignment, Subscription, TopicPartition
 from kafka_protocol.errors import Error
-from loadtest.wire.leader import members_of, shares
+from kafka_protocol.join_reason import JoinReason
 from reference_coordinator.classic.effects import (
     Effect,
     JoinResponse,
@@ -50,7 +51,7 @@ from reference_coordinator.driving.driver import Agenda
 from reference_coordinator.driving.members import LIBRDKAFKA, NEWEST, GroupOfMembers
 from reference_coordinator.driving.simulation import Exchange, Process
 from reference_coordinator.frozen import replace_fields
-from scenarios.clients import IN_LOAD
+from scenarios.clients import IN_LOAD, kind_of
 from scenarios.model import Group, Phase
 from scenarios.setup import DUPLICATE, MemberSpec
 
@@ -94,12 +95,11 @@ class SimulatedGroup(GroupOfMembers[SimulatedMember]):
         if name in self.called:
             return
         member = name.removesuffix(DUPLICATE)
-        kind, of = self.specs[member].client, self.of
+        kind, of = kind_of(self.specs[member].client), self.of
         client = Client(
             name, self.instances[member], of.session_timeout_ms, of.max_poll_interval_ms
         )
-        is_rdkafka = str(kind).startswith(("librdkafka", "confluent"))
-        process = SimulatedMember(client, LIBRDKAFKA if is_rdkafka else NEWEST)
+        process = SimulatedMember(client, versions_of(kind, self.profile), is_wire=kind == WIRE)
         self.called[name] = process
         self.processes.append(process)
         if after_ms is None:
@@ -170,11 +170,10 @@ class SimulatedGroup(GroupOfMembers[SimulatedMember]):
         for name in list(self.called):
             self.agenda.after(self.chance.between(CLOSES_MS), partial(self.stop, name))
 
-    def remove(self, instances: Sequence[str]) -> int:
-        """Let an admin remove static members (KIP-345); return the error of the whole answer."""
-        named = [{"memberId": "", "groupInstanceId": one} for one in instances]
-        admin = Process(Client("admin"), NEWEST)
-        self.receive(self.send(admin, "LEAVE_GROUP", members=named))
+    def administer(self, api: str, **asked: object) -> int:
+        """Let an admin ask something of the coordinator; return the error of the whole answer."""
+        admin = Process(Client("admin"), {**NEWEST, CONFIGURE: 1})
+        self.receive(self.send(admin, api, **asked))
         return int(Error.NONE if self.group.service is ACTIVE else Error.NOT_COORDINATOR)
 
     # What happens to its coordinator.
@@ -192,6 +191,17 @@ class SimulatedGroup(GroupOfMembers[SimulatedMember]):
             is_out = client.phase in (*WAITING, JOINED)
             phase = OUT if is_out else client.phase
             process.client = replace_fields(client, request="", phase=phase)
+            if phase is IN and process.is_wire:
+                ends_ms = self._beat_ms(process) - self.of.heartbeat_interval_ms + client.session_ms
+                left_ms = max(0.0, ends_ms - self.agenda.now_ms)
+                self.agenda.after(left_ms, partial(self._is_alone, process, self.term))
+
+    def _is_alone(self, process: SimulatedMember, term: int) -> None:
+        """Let a member that no coordinator answered for its session join again, with its id."""
+        is_there = self.group.service is ACTIVE or term != self.term
+        if not is_there and not process.is_silent and process.client.phase is IN:
+            process.client = replace_fields(process.client, phase=OUT)
+            self.own(process, ())
 
     def load(self) -> None:
         """Load it on a broker; its members find that one."""
@@ -225,8 +235,9 @@ class SimulatedGroup(GroupOfMembers[SimulatedMember]):
             wanted = Subscription(tuple(self.of.topics), owned=owned, generation=generation)
             metadata = b64encode(wanted.encode()).decode()
             more["protocols"] = [{"name": self.of.assignor, "metadata": metadata}]
+            more["joinReason"] = process.join_reason
         elif api == "SYNC_GROUP":
-            more["assignments"] = self._assigned(process)
+            more["assignments"] = process.assignments(self.of.assignor, self.counts)
         exchange = self.send(process, api, **more)
         way_ms = self.chance.between(REQUEST_MS)
         self.agenda.after(way_ms, partial(self._arrive, exchange, self.term))
@@ -273,6 +284,7 @@ class SimulatedGroup(GroupOfMembers[SimulatedMember]):
         if isinstance(response, SyncResponse) and phase is IN:
             self._assign(process, response.assignment)
         elif was_in and phase is OUT:
+            process.join_reason = JoinReason.UNKNOWN
             if process.stopped_ms is None:
                 process.stopped_ms = self.agenda.now_ms
             if self.is_eager or not process.client.member_id:
@@ -336,21 +348,6 @@ class SimulatedGroup(GroupOfMembers[SimulatedMember]):
 
     # Partitions.
 
-    def _assigned(self, process: SimulatedMember) -> list[dict[str, str]]:
-        """Return the assignments of a leader, none of a follower."""
-        if not process.client.leads:
-            return []
-        process.counts = dict(self.counts)
-        listed = [
-            {"memberId": one, "groupInstanceId": instance, "metadata": metadata}
-            for one, instance, metadata in process.listed
-        ]
-        given = shares(self.of.assignor, members_of(listed), process.counts)
-        return [
-            {"memberId": one, "assignment": b64encode(share).decode()}
-            for one, share in given.items()
-        ]
-
     def _assign(self, process: SimulatedMember, share: str) -> None:
         """Give a process what it was assigned; what it loses by that makes it join again."""
         blob = b64decode(share)
@@ -358,14 +355,15 @@ class SimulatedGroup(GroupOfMembers[SimulatedMember]):
         lost = set(process.owned) - set(now)
         if process.stopped_ms is not None and self.phase in COUNTED and self.is_eager:
             self.tally.stopped_ms += self.agenda.now_ms - process.stopped_ms
-        process.stopped_ms = None
+        process.stopped_ms, process.join_reason = None, JoinReason.RESTART
         self.own(process, now)
         if lost and not self.is_eager:
-            self.rejoin(process)
+            self.rejoin(process, JoinReason.UNKNOWN)
 
-    def rejoin(self, process: SimulatedMember) -> None:
+    def rejoin(self, process: SimulatedMember, why: JoinReason) -> None:
         """Let a member join again by itself."""
         if process.client.phase is IN and not process.client.request:
+            process.join_reason = why
             process.client = replace_fields(process.client, phase=OUT)
             self.plan(process, "JOIN_GROUP", self.chance.between(NEXT_MS))
             if self.is_eager:
@@ -384,7 +382,7 @@ class SimulatedGroup(GroupOfMembers[SimulatedMember]):
     def _look_at_topics(self, process: SimulatedMember) -> None:
         watches = process.listed or process.versions is LIBRDKAFKA
         if process in self.processes and watches and process.counts != self.counts:
-            self.rejoin(process)
+            self.rejoin(process, JoinReason.TOPIC_METADATA_CHANGE)
 
     def own(self, process: SimulatedMember, partitions: Sequence[TopicPartition]) -> None:
         """Let a process own other partitions, and add up for how long some had no owner."""

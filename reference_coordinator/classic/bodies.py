@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from kafka_protocol.apis import CONFIGURE
 from kafka_protocol.bodies import generation_in, partitions_in
+from kafka_protocol.join_reason import JoinReason
 from kafka_protocol.versions import (
     FIRST_BATCH_LEAVE,
     FIRST_DESCRIBE_WITH_INSTANCE_ID,
@@ -66,6 +67,7 @@ def _join(seen: Observed, at_ms: float, choices: Choices) -> Request:
         reason=body.get("reason"),
         choices=choices,
         client_host=seen.client_host,
+        join_reason=JoinReason(body.get("joinReason", JoinReason.UNKNOWN)),
     )
 
 

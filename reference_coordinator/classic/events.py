@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from kafka_protocol.errors import Error
+from kafka_protocol.join_reason import JoinReason
 from reference_coordinator.classic.records import GroupRecord
 from reference_coordinator.frozen import frozen_dataclass
 
@@ -28,7 +29,10 @@ NO_CHOICES = Choices()
 
 @frozen_dataclass(frozen=True, slots=True)
 class JoinReceived:
-    """JoinGroup. `protocols` are (name, metadata as base64), in the client's order."""
+    """JoinGroup. `protocols` are (name, metadata as base64), in the client's order.
+
+    `reason` is text for people (KIP-800), `join_reason` one to act by (KIP-423).
+    """
 
     at_ms: float
     request: str
@@ -43,6 +47,12 @@ class JoinReceived:
     reason: str | None = None
     choices: Choices = NO_CHOICES
     client_host: str = ""
+    join_reason: JoinReason = JoinReason.UNKNOWN
+
+    @property
+    def told(self) -> str:
+        """The client's reason, as a coordinator's line has it."""
+        return self.join_reason.name if self.join_reason else self.reason or ""
 
 
 @frozen_dataclass(frozen=True, slots=True)

@@ -163,6 +163,9 @@ KIP_345 = replace(promised_by(Profile("newest")), name=_PROMISE)
 KIP_423 = Profile("kip-423", join_reason_counts=True)
 """The newest rules, and those of the proposal that joins give their reason."""
 
+INSTANCE_FIRST = Profile("instance-first")
+"""The newest rules: to give partitions by instance id is a matter of the leader alone."""
+
 PRE_REGISTRATION = Profile("pre-registration", awaits_expected_instances=True)
 """The newest rules, and an operator that names the instance ids to come (KIP-345, future work)."""
 
@@ -173,6 +176,7 @@ PROFILES = {
         *_BY_RELEASE["java"].values(),
         KIP_345,
         KIP_423,
+        INSTANCE_FIRST,
         PRE_REGISTRATION,
     )
 }

@@ -4,7 +4,10 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kafka_protocol.apis import CONFIGURE, GROUP_APIS
-from kafka_protocol.frames import KEYS, known_versions
+from kafka_protocol.frames import KEYS
+from kafka_protocol.schemas import known_versions
+from kafka_protocol.versions import FIRST_JOIN_WITH_JOIN_REASON
+from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.server import group_apis, group_configs, topic_apis
 
 if TYPE_CHECKING:
@@ -16,11 +19,11 @@ Handler = Callable[["Broker", "Request"], Json | None]
 """Returns the body of the response, or None if that comes later."""
 
 
-def api_versions(_broker: object = None, _request: object = None) -> Json:
+def api_versions(broker: "Broker", _request: object = None) -> Json:
     """Answer ApiVersions."""
     offered = [
         {"apiKey": KEYS[api], "minVersion": versions.start, "maxVersion": versions.stop - 1}
-        for api, versions in VERSIONS.items()
+        for api, versions in broker.cluster.versions.items()
     ]
     return {"errorCode": 0, "apiKeys": offered}
 
@@ -53,9 +56,14 @@ _NEWEST = {
 """The last version before topics have ids (KIP-516, KIP-848), and requests name several groups
 (KIP-699, KIP-709). librdkafka 2.16 garbles a flexible Metadata request for all topics, which kio
 does not read; its last version before is 8."""
-VERSIONS: Mapping[str, range] = {
-    api: range(known.start, min(known.stop, _NEWEST.get(api, known.stop) + 1))
-    for api in HANDLERS
-    for known in [known_versions(KEYS[api])]
-}
-"""The versions of each API: all others are those of kio, which has every one of Kafka 4."""
+
+
+def versions_by(rules: Profile) -> Mapping[str, range]:
+    """Return the versions of each API: most are all of kio's, which has every one of Kafka 4."""
+    beyond = not rules.join_reason_counts
+    most = {**_NEWEST, "JOIN_GROUP": FIRST_JOIN_WITH_JOIN_REASON - beyond}
+    return {
+        api: range(known.start, min(known.stop, most.get(api, known.stop) + 1))
+        for api in HANDLERS
+        for known in [known_versions(KEYS[api])]
+    }

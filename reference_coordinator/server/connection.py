@@ -10,7 +10,6 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
-from kio.index import load_response_schema
 from kio.schema.errors import ErrorCode
 
 from kafka_protocol import request_log
@@ -28,7 +27,8 @@ from kafka_protocol.frames import (
 )
 from kafka_protocol.kio_bodies import to_body, to_entity
 from kafka_protocol.printable import printable
-from reference_coordinator.server.apis import HANDLERS, VERSIONS, api_versions
+from kafka_protocol.schemas import schema_of
+from reference_coordinator.server.apis import HANDLERS, api_versions
 from reference_coordinator.server.timing import DECODED
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class Connection(asyncio.Protocol):
         try:
             head = head_of(frame)
             api = NAMES.get(head.api_key, "")
-            if head.version not in VERSIONS.get(api, ()):
+            if head.version not in self.broker.cluster.versions.get(api, ()):
                 self._refuse(head)
                 return
             cut = frame[: _CORRELATION.start], frame[_CORRELATION.stop :]
@@ -146,11 +146,11 @@ class Connection(asyncio.Protocol):
         if head.api_key != KEYS["API_VERSIONS"]:
             self._abort(f"{NAMES.get(head.api_key)} v{head.version} is not served")
             return
-        body = {**api_versions(), "errorCode": int(ErrorCode.unsupported_version)}
+        body = {**api_versions(self.broker), "errorCode": int(ErrorCode.unsupported_version)}
         self._send(Head(head.api_key, 0, head.correlation_id, None), body)
 
     def _send(self, head: Head, body: Json) -> Any:
-        schema: Any = load_response_schema(head.api_key, head.version)
+        schema = schema_of(head.api_key, head.version, response=True)
         entity = to_entity(schema, {"throttleTimeMs": 0, **body})
         header = schema.__header_schema__(correlation_id=head.correlation_id)
         frame = response_frame(header, entity)

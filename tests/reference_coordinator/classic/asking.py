@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeVar
 
 from kafka_protocol.errors import Error
 from kafka_protocol.group_configs import DELETE, EXPECTED, SET, TIMEOUT
+from kafka_protocol.join_reason import JoinReason
 from reference_coordinator.classic.effects import (
     Bound,
     DeleteResponse,
@@ -100,6 +101,7 @@ class Requests(ABC):
         session_ms: int = SESSION_MS,
         rebalance_ms: int = REBALANCE_MS,
         reason: str | None = None,
+        join_reason: JoinReason = JoinReason.UNKNOWN,
         host: str = "/127.0.0.1",
         drawn: str | None = None,
     ) -> Call[JoinResponse]:
@@ -121,6 +123,7 @@ class Requests(ABC):
             protocol_type=protocol_type,
             protocols=tuple((name, f"{name}:{subscription}") for name in protocols),
             reason=reason,
+            join_reason=join_reason,
             choices=replace(self.choices, new_member_id=offered),
             client_host=host,
         )

@@ -9,6 +9,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from kafka_protocol.errors import Error
+from kafka_protocol.join_reason import JoinReason
 from reference_coordinator.classic.effects import Reason
 from reference_coordinator.classic.events import DescribeReceived, JoinReceived, TimerFired
 from reference_coordinator.classic.profiles import Profile
@@ -78,7 +79,7 @@ EVENTS: dict[str, Callable[[Playbook], object]] = {
     "leader's return": lambda play: play.join(instance="L"),
     "follower's return": lambda play: play.join(instance="F"),
     "return with other protocols": lambda play: play.join(instance="F", protocols=("roundrobin",)),
-    "return with a reason": lambda play: play.join(instance="F", reason="UPGRADE"),
+    "return with a reason": lambda play: play.join(instance="F", join_reason=JoinReason.UPGRADE),
     "leader's sync": lambda play: play.sync("L-1", **ASSIGNED),
     "follower's sync": lambda play: play.sync("F-1"),
     "assignment that is not stored": fail_the_assignment,
