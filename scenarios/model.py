@@ -66,6 +66,11 @@ def _property_value(value: object) -> object:
 PropertyValue = Annotated[
     str | Annotated[int, Field(ge=-LONG, le=LONG)] | bool, BeforeValidator(_property_value)
 ]
+Properties = Annotated[
+    Mapping[Name, PropertyValue],
+    Field(max_length=MOST_ITEMS, json_schema_extra={"additionalProperties": False}),
+]
+"""Properties by Kafka's names."""
 
 
 class Cluster(Part):
@@ -99,10 +104,7 @@ class Cluster(Part):
     """The group coordinator; by default the one that the release runs by default."""
     heap_mb: Annotated[int, Field(strict=True, ge=1, le=65_536)] = 256
     """The heap of each broker that groupquake starts, in MB: 1024 for ten thousand members."""
-    config: Annotated[
-        Mapping[Name, PropertyValue],
-        Field(max_length=MOST_ITEMS, json_schema_extra={"additionalProperties": False}),
-    ] = {}
+    config: Properties = {}
     """Broker properties, by Kafka's names."""
 
     @property

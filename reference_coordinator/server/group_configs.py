@@ -73,7 +73,8 @@ def describe(broker: "Broker", request: "Request") -> Json:
         configs = [
             {"name": name, "value": values[name], "readOnly": False, "isSensitive": False,
              "configSource": SOURCES[values[name] == default[name]], "synonyms": [],
-             "isDefault": values[name] == default[name], "configType": TYPES[name]}
+             "isDefault": values[name] == default[name], "configType": TYPES[name],
+             "documentation": None}
             for name in values
             if asked is None or name in asked
         ]  # fmt: skip

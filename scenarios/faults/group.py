@@ -21,8 +21,8 @@ from scenarios.faults.targeted import (
     shared_identity,
     too_short,
 )
-from scenarios.fields import MOST, MOST_ITEMS, BrokerId, Count, Name, PositiveCount
-from scenarios.model import PropertyValue
+from scenarios.fields import MOST, BrokerId, Count, Name, PositiveCount
+from scenarios.model import Properties
 from scenarios.problems import Path, Problem, shown, unknown
 from scenarios.setup import Setup
 from scenarios.targets import LeaderMemberOf, MemberTarget, Names
@@ -249,7 +249,7 @@ class GroupConfigure(AskedOfGroup):
     api = CONFIGURE
 
     fault: Literal["group.configure"]
-    configs: Annotated[Mapping[Name, PropertyValue], Field(min_length=1, max_length=MOST_ITEMS)]
+    configs: Properties
     """Their values by name; an empty text for the default."""
 
     def __hash__(self) -> int:
