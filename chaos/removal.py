@@ -94,10 +94,7 @@ def configure_group(
     client_id: str = CLIENT_ID,
     config: Mapping[str, str] | None = None,
 ) -> int:
-    """Set configs of a group, "" for the default; return the error code that it is answered with.
-
-    Raises UnreachableError, PropertiesError.
-    """
+    """Set configs of a group, "" for the default; return the error code. Raises ChaosError."""
     changes = {name: ("SET" if value else "DELETE", value) for name, value in configs.items()}
     resource = ConfigResource(ConfigResourceType.GROUP, group, changes)
 
@@ -108,10 +105,8 @@ def configure_group(
             raise for_code(code)
         return code
 
-    try:
+    with _group_errors(group):
         return _ask(alter, bootstrap, config, client_id=client_id)
-    except BrokerResponseError as error:
-        return int(error.errno)
 
 
 def static_members(

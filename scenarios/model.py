@@ -104,7 +104,7 @@ class Cluster(Part):
     """The group coordinator; by default the one that the release runs by default."""
     heap_mb: Annotated[int, Field(strict=True, ge=1, le=65_536)] = 256
     """The heap of each broker that groupquake starts, in MB: 1024 for ten thousand members."""
-    config: Properties = {}
+    config: Properties = {}  # noqa: RUF012 (a part is frozen)
     """Broker properties, by Kafka's names."""
 
     @property

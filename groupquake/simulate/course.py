@@ -70,7 +70,7 @@ class Course:
         self.members = SimulatedMembers(experiment, self.groups)
         view = SimulatedTopics(counts, self.groups, self.brokers)
         self.context = SimulatedContext(experiment, self.members, self.brokers, view, self.groups)
-        self.not_foreseen: dict[Fault, str] = {}
+        self.not_foreseen: list[tuple[Fault, str]] = []
         """The faults of which virtual time does not have all, and why."""
         self.is_steady = False
         """Whether the steady state was met in time; where it is not, no fault is injected."""
@@ -155,7 +155,7 @@ class Course:
             try:
                 yield from self._fire(step)
             except (NotForeseenError, ChaosError) as error:
-                self.not_foreseen[step.what] = str(error)
+                self.not_foreseen.append((step.what, str(error)))
         self._running -= 1
 
     def _fire(self, step: Step) -> Work:
@@ -199,7 +199,7 @@ class Course:
             yield fault.lasting_ms
             fault.heal()
         except (NotForeseenError, ChaosError) as error:
-            self.not_foreseen[fault] = str(error)
+            self.not_foreseen.append((fault, str(error)))
             return
         if fault.hits == "broker":
             broker = fault.hit.details["broker"]

@@ -203,7 +203,7 @@ def forecast(experiment: Experiment, plan: Plan, profile: Profile) -> Forecast:
             tallies.setdefault(name, []).append(tally)
         if not course.is_steady:
             notes["the faults: the steady state may not be met in time, and a run ends then"] = None
-        for fault, why in course.not_foreseen.items():
+        for fault, why in course.not_foreseen:
             notes[f"{fault.fault}: {why}"] = None
             for name in groups_hit(fault, experiment):
                 open_because.setdefault(name, []).append(fault.fault)

@@ -4,17 +4,24 @@ The instance ids that a group is to have (pre-registration: KIP-345, future work
 has all of them and no others, and rebalances once. `docs/never-shipped.md` is the specification.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from kafka_protocol.errors import NO_ERROR, Error
 from kafka_protocol.group_configs import EXPECTED, SET, SETS, TIMEOUT
 from reference_coordinator.classic.checks import unavailable
-from reference_coordinator.classic.context import Context
+from reference_coordinator.classic.context import Context, refuse
 from reference_coordinator.classic.effects import ConfigureResponse, Reason
-from reference_coordinator.classic.events import WAIT_TIMER, ConfigureReceived
-from reference_coordinator.classic.join_group import create_group, join
+from reference_coordinator.classic.events import WAIT_TIMER, ConfigureReceived, JoinReceived
 from reference_coordinator.classic.rebalance import prepare
-from reference_coordinator.classic.state import EMPTY, NO_CONFIG, STABLE, GroupConfig
+from reference_coordinator.classic.state import (
+    COMPLETING_REBALANCE,
+    EMPTY,
+    NO_CONFIG,
+    STABLE,
+    Group,
+    GroupConfig,
+)
 
 
 def configure(context: Context, event: ConfigureReceived) -> None:
@@ -26,11 +33,10 @@ def configure(context: Context, event: ConfigureReceived) -> None:
     except ValueError:
         error = error or Error.INVALID_CONFIG
     if error is None:
-        create_group(context)
-        context.change(config=config)
+        context.create_group()
         if (record := context.group.stored) is not None:
             context.store(None, replace(record, config=config))
-        await_expected(context)
+        await_expected(context, config)
     context.answer(event.request, ConfigureResponse(error or NO_ERROR))
 
 
@@ -38,33 +44,61 @@ def changed(
     context: Context, config: GroupConfig, name: str, operation: int, value: str | None
 ) -> GroupConfig:
     """Return the configs with one set, or set back to its default. Raises ValueError."""
-    if operation not in SETS or not context.profile.awaits_expected_instances:
-        raise ValueError(name)
     given = value if operation == SET else None
-    if name == EXPECTED:
-        ids = frozenset(one.strip() for one in (given or "").split(","))
-        return replace(config, expected=ids - {""} or None)
-    if name == TIMEOUT and 0 < (wait_ms := int(given or NO_CONFIG.wait_ms)) < 2**31:
-        return replace(config, wait_ms=wait_ms)
+    if operation in SETS and context.profile.awaits_expected_instances:
+        if name == EXPECTED:
+            ids = frozenset(one.strip() for one in (given or "").split(","))
+            return replace(config, expected=ids - {""} or None)
+        if name == TIMEOUT and 0 < (wait_ms := int(given or NO_CONFIG.wait_ms)) < 2**31:
+            return replace(config, wait_ms=wait_ms)
     raise ValueError(name)
 
 
-def await_expected(context: Context) -> None:
-    """Start to wait, with the whole time-out; or stop."""
-    if context.group.config.expected is None:
-        context.disarm(WAIT_TIMER)
-    else:
-        context.arm(WAIT_TIMER, context.group.config.wait_ms)
+def await_expected(context: Context, config: GroupConfig) -> None:
+    """Wait as configs say, from now on, or no more."""
+    context.change(config=config)
+    context.disarm(WAIT_TIMER)
+    if config.expected is not None:
+        context.arm(WAIT_TIMER, config.wait_ms)
 
 
 def end_wait(context: Context) -> None:
     """Wait no more; the record of the next generation tells."""
-    context.change(config=replace(context.group.config, expected=None))
-    context.disarm(WAIT_TIMER)
+    await_expected(context, replace(context.group.config, expected=None))
 
 
-def settle(context: Context) -> None:
-    """End the wait if all are there, and rebalance once for those that came and went.
+def held_back(context: Context, event: JoinReceived, instance_id: str) -> bool:
+    """Let a new static member wait for others, except where a rebalance begins anyway.
+
+    A JoinGroup that the same instance sent before is fenced.
+    """
+    group = context.group
+    awaited = instance_id in (group.config.expected or ())
+    if not awaited or group.state not in (STABLE, COMPLETING_REBALANCE):
+        return False
+    if (before := group.held_back.get(instance_id)) is not None:
+        context.answer(before.request, refuse("", Error.FENCED_INSTANCE_ID))
+    # when it came does not count
+    context.change(held_back={**group.held_back, instance_id: replace(event, at_ms=0.0)})
+    return True
+
+
+def gone_quietly(context: Context, before: Group) -> bool:
+    """Tell whether those that were just removed all were to leave: one rebalance follows later.
+
+    Not the last members: their group becomes Empty.
+    """
+    expected = before.config.expected
+    if expected is None or before.state is not STABLE or not context.group.members:
+        return False
+    gone = [one for key, one in before.members.items() if key not in context.group.members]
+    quiet = bool(gone) and not any(one.group_instance_id in {None, *expected} for one in gone)
+    context.change(gone_quietly=quiet or before.gone_quietly)
+    return quiet
+
+
+def settle(context: Context) -> Iterable[JoinReceived]:
+    """End the wait if all are there, and rebalance once; return the joins that wait no more.
 
     A group that completes a rebalance becomes Stable first. One that is Empty need not wait.
     """
@@ -72,12 +106,11 @@ def settle(context: Context) -> None:
     instances = group.static_ids.keys()
     if expected is not None and instances <= expected <= instances | group.held_back.keys():
         end_wait(context)
-    waits = context.group.config.expected is not None
-    if group.state is not EMPTY and (waits or group.state is not STABLE):
-        return
-    if group.held_back or group.gone_quietly:
-        context.change(held_back={}, gone_quietly=False)
-        if group.state is STABLE:
-            prepare(context, Reason.BATCH)
-        for event in group.held_back.values():
-            join(context, event)
+        expected = None
+    may_go_on = group.state is EMPTY or (group.state is STABLE and expected is None)
+    if not may_go_on or not (group.held_back or group.gone_quietly):
+        return ()
+    context.change(held_back={}, gone_quietly=False)
+    if group.state is STABLE:
+        prepare(context, Reason.BATCH)
+    return group.held_back.values()

@@ -10,7 +10,7 @@ from reference_coordinator.classic.checks import unavailable, validate_member
 from reference_coordinator.classic.context import Context, refuse
 from reference_coordinator.classic.effects import Bound, JoinResponse, Reason
 from reference_coordinator.classic.events import SESSION_TIMER, JoinReceived
-from reference_coordinator.classic.expected_instances import hold_back, is_held_back
+from reference_coordinator.classic.group_config import held_back
 from reference_coordinator.classic.membership import (
     forget_instance,
     remove_member,
@@ -46,7 +46,7 @@ def join(context: Context, event: JoinReceived) -> None:
     if error is not None:
         context.answer(event.request, error)
         return
-    create_group(context)
+    context.create_group()
     error = check_group(context, event)
     if error is not None:
         context.answer(event.request, error)
@@ -80,14 +80,6 @@ def check_broker(context: Context, event: JoinReceived) -> JoinResponse | None:
     if not group.exists and event.member_id:
         return refuse(event.member_id, Error.UNKNOWN_MEMBER_ID)
     return None
-
-
-def create_group(context: Context) -> None:
-    """Create the group with the first JoinGroup that reaches it, even one that it refuses."""
-    if not context.group.exists:
-        context.change(exists=True, created_ms=context.at_ms)
-        if context.profile.stores_new_group:
-            context.persist(None)
 
 
 def check_group(context: Context, event: JoinReceived) -> JoinResponse | None:
@@ -181,9 +173,7 @@ def join_static(context: Context, event: JoinReceived, instance_id: str) -> None
     """Handle a static member without a member id: a new one, or a static rejoin."""
     group = context.group
     if instance_id not in group.static_ids:
-        if is_held_back(group, instance_id):
-            hold_back(context, event, instance_id)
-        else:
+        if not held_back(context, event, instance_id):
             add_member(context, event, new_member_id(context, event))
         return
     old = group.members.get(group.static_ids[instance_id])

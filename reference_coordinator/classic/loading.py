@@ -49,10 +49,8 @@ def load(context: Context, event: Loaded) -> None:
             if member.group_instance_id is not None
         },
         stored=record,
-        config=record.config,
     )
-    if record.config.expected is not None:
-        await_expected(context)
+    await_expected(context, record.config)
     if not context.group.sessions_deferred:
         _start_sessions(context)
     if len(record.members) > context.profile.settings.max_size:

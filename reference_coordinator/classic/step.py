@@ -67,7 +67,8 @@ def step(group: Group, event: Event, profile: Profile) -> tuple[Group, tuple[Eff
     context = Context(group, profile, event.at_ms, getattr(event, "choices", NO_CHOICES))
     _HANDLERS[type(event)](context, event)
     if context.group.is_unsettled:
-        settle(context)
+        for held in settle(context):
+            join(context, held)
     return context.group, tuple(context.effects)
 
 

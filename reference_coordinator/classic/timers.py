@@ -10,8 +10,7 @@ from reference_coordinator.classic.events import (
     WAIT_TIMER,
     TimerFired,
 )
-from reference_coordinator.classic.expected_instances import goes_quietly
-from reference_coordinator.classic.group_config import end_wait
+from reference_coordinator.classic.group_config import end_wait, gone_quietly
 from reference_coordinator.classic.membership import remove_member
 from reference_coordinator.classic.rebalance import (
     complete_if_all_joined,
@@ -85,7 +84,7 @@ def session_expired(context: Context, member_id: str, *, of_pending: bool = Fals
         context.answer_join(member, JoinResponse(Error.UNKNOWN_MEMBER_ID))
         remove_member(context, member_id)
         if group.state in (STABLE, COMPLETING_REBALANCE):
-            if not goes_quietly(context, group):
+            if not gone_quietly(context, group):
                 prepare(context, Reason.SESSION_EXPIRED, member_id)
             return
     if context.group.state is PREPARING_REBALANCE and context.group.all_joined:

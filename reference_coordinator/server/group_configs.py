@@ -70,7 +70,7 @@ def describe(broker: "Broker", request: "Request") -> Json:
             continue
         values = _values(found.group(resource["resourceName"]).group.config)
         asked, default = resource["configurationKeys"], _values(NO_CONFIG)
-        configs = [
+        configs: list[Json] = [
             {"name": name, "value": values[name], "readOnly": False, "isSensitive": False,
              "configSource": SOURCES[values[name] == default[name]], "synonyms": [],
              "isDefault": values[name] == default[name], "configType": TYPES[name],

@@ -1,7 +1,7 @@
 """Faults of a group: bounce, remove-members, scaling, configs, and the move of its coordinator."""
 
 import random
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import count
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
@@ -158,6 +158,11 @@ class AskedOfGroup(Fault):
         groups = [group.name for group in experiment.workload.groups]
         yield from unknown("group", self.group, groups, (*path, "group"))
 
+    def hits_now(self, context: "FaultContext") -> Iterable[Hit]:
+        """Return the group."""
+        _ = context
+        yield Hit(self.group, self.group)
+
     def ask(self, client_id: str) -> int:
         """Send the request; return the error code of the whole answer."""
         raise NotImplementedError
@@ -252,10 +257,6 @@ class GroupConfigure(AskedOfGroup):
     configs: Properties
     """Their values by name; an empty text for the default."""
 
-    def __hash__(self) -> int:
-        """Leave the configs out, which are a mapping."""
-        return hash((self.group, self.at_ms))
-
     def checks(self, experiment: Setup, path: Path) -> Iterator[Problem]:
         """Check that the group exists, and that the rules know such configs."""
         yield from super().checks(experiment, path)
@@ -267,11 +268,6 @@ class GroupConfigure(AskedOfGroup):
         """Return what it hits, as the plan shows it."""
         values = ", ".join(f"{name}={value}" for name, value in self.configs.items())
         return f"{values} of {self.group}"
-
-    def hits_now(self, context: "FaultContext") -> Iterable[Hit]:
-        """Return the group."""
-        _ = context
-        yield Hit(self.group, self.group)
 
     def ask(self, client_id: str) -> int:
         """Send IncrementalAlterConfigs."""

@@ -26,6 +26,7 @@ from reference_coordinator.classic.events import (
     Unloaded,
 )
 from reference_coordinator.classic.group_config import settle
+from reference_coordinator.classic.join_group import join
 from reference_coordinator.classic.state import ABSENT, LOADING, Group
 from reference_coordinator.classic.step import _HANDLERS
 from reference_coordinator.classic.transitions import (
@@ -59,7 +60,8 @@ def _checked(handler: Callable[[Context, Any], None]) -> Callable[[Context, Any]
         before = context.group
         handler(context, event)
         if context.group.is_unsettled:  # `step` does so after the handler, and finds nothing to do
-            settle(context)
+            for held in settle(context):
+                join(context, held)
         for transition in taken(before, event, context.effects, context.group):
             row = row_of(transition)
             assert row is not None, f"{transition} has no row in classic.transitions"

@@ -81,7 +81,7 @@ def test_any_broker_takes_them_and_the_coordinator_logs_them(at, tmp_path):
 def test_what_is_no_config_is_refused(at):
     admin = AdminClient({"bootstrap.servers": at.bootstrap})
     for wrong in (entry("consumer.session.timeout.ms", "1"), entry(TIMEOUT, "soon")):
-        with pytest.raises(KafkaException, match="invalid_config|INVALID_CONFIG"):
+        with pytest.raises(KafkaException, match="INVALID_CONFIG"):
             altered(admin, wrong)
     with pytest.raises(KafkaException, match="invalid_request"):
         altered(admin, entry(TIMEOUT, "5000"), validate_only=True)
