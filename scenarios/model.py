@@ -33,7 +33,9 @@ from scenarios.wire_scripts import WireScript
 
 Kind = Literal["static", "dynamic"]
 Assignor = Literal["range", "roundrobin", "cooperative-sticky", "instance-first"]
-Judge = Literal["release", "kip-345", "kip-423", "instance-first", "pre-registration"]
+Judge = Literal[
+    "release", "kip-345", "kip-423", "instance-first", "pre-registration", "hot-standby"
+]
 Phase = Literal["formation", "impact", "recovery", "teardown"]
 Reason = Literal[
     "new_member",
@@ -47,7 +49,7 @@ Reason = Literal[
     "pending_sync",
     "over_capacity",
     "assignment_error",
-    "batch",
+    "group_config",
 ]
 
 

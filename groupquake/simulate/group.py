@@ -38,6 +38,7 @@ from reference_coordinator.classic.effects import (
 )
 from reference_coordinator.classic.events import (
     SESSION_TIMER,
+    Event,
     Loaded,
     LoadStarted,
     Timer,
@@ -323,6 +324,14 @@ class SimulatedGroup(GroupOfMembers[SimulatedMember]):
             for process in self.processes:
                 self._beat_soon(process)
         super().absorb(effect)
+
+    def decided(self, event: Event, before: Coordinated, effects: tuple[Effect, ...]) -> None:
+        """Let standbys that were called hear of it with their next heartbeats."""
+        super().decided(event, before, effects)
+        if self.group.config.target_size is not None:
+            for one in self.group.members.values():
+                if one.is_called and one.member_id in self.by_id:
+                    self._beat_soon(self.by_id[one.member_id])
 
     def _arm(self, timer: Timer, deadline_ms: float) -> None:
         if self._beats(timer):

@@ -22,8 +22,8 @@ class Reason(StrEnum):
     OVER_CAPACITY = "over_capacity"
     JOIN_REASON = "join_reason"
     ASSIGNMENT_ERROR = "assignment_error"
-    BATCH = "batch"
-    """All expected instance ids are there, or the time is up (never released)."""
+    GROUP_CONFIG = "group_config"
+    """What an operator has asked of the group (never released)."""
 
 
 @frozen_dataclass(frozen=True)  # without slots, for `changed`

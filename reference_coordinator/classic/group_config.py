@@ -8,11 +8,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from kafka_protocol.errors import NO_ERROR, Error
-from kafka_protocol.group_configs import EXPECTED, SET, SETS, TIMEOUT
+from kafka_protocol.group_configs import EXPECTED, SET, SETS, TARGET_SIZE, TIMEOUT
 from reference_coordinator.classic.checks import unavailable
 from reference_coordinator.classic.context import Context, refuse
 from reference_coordinator.classic.effects import ConfigureResponse, Reason
 from reference_coordinator.classic.events import WAIT_TIMER, ConfigureReceived, JoinReceived
+from reference_coordinator.classic.hot_standby import take_places
 from reference_coordinator.classic.rebalance import prepare
 from reference_coordinator.classic.state import (
     COMPLETING_REBALANCE,
@@ -37,6 +38,9 @@ def configure(context: Context, event: ConfigureReceived) -> None:
         if (record := context.group.stored) is not None:
             context.store(None, replace(record, config=config))
         await_expected(context, config)
+        group = context.group
+        wanted = min(config.target_size or len(group.members), len(group.members))
+        context.change(owes_rebalance=group.owes_rebalance or group.workers != wanted)
     context.answer(event.request, ConfigureResponse(error or NO_ERROR))
 
 
@@ -45,6 +49,10 @@ def changed(
 ) -> GroupConfig:
     """Return the configs with one set, or set back to its default. Raises ValueError."""
     given = value if operation == SET else None
+    if operation in SETS and context.profile.standbys_hold_no_partitions and name == TARGET_SIZE:
+        size = int(given) if given else None
+        if size is None or 0 < size < 2**31:
+            return replace(config, target_size=size)
     if operation in SETS and context.profile.awaits_expected_instances:
         if name == EXPECTED:
             ids = frozenset(one.strip() for one in (given or "").split(","))
@@ -84,16 +92,19 @@ def held_back(context: Context, event: JoinReceived, instance_id: str) -> bool:
 
 
 def gone_quietly(context: Context, before: Group) -> bool:
-    """Tell whether those that were just removed all were to leave: one rebalance follows later.
+    """Tell whether no rebalance follows at once for those that were just removed.
 
-    Not the last members: their group becomes Empty.
+    Either all were to leave, and one follows later, or standbys take their places. If nobody is
+    left the group becomes Empty.
     """
     expected = before.config.expected
-    if expected is None or before.state is not STABLE or not context.group.members:
+    if before.config is NO_CONFIG or before.state is not STABLE or not context.group.members:
         return False
     gone = [one for key, one in before.members.items() if key not in context.group.members]
-    quiet = bool(gone) and not any(one.group_instance_id in {None, *expected} for one in gone)
-    context.change(gone_quietly=quiet or before.gone_quietly)
+    if not gone or expected is None:
+        return bool(gone) and take_places(context, gone, before.leader)
+    quiet = not any(one.group_instance_id in {None, *expected} for one in gone)
+    context.change(owes_rebalance=quiet or before.owes_rebalance)
     return quiet
 
 
@@ -108,9 +119,9 @@ def settle(context: Context) -> Iterable[JoinReceived]:
         end_wait(context)
         expected = None
     may_go_on = group.state is EMPTY or (group.state is STABLE and expected is None)
-    if not may_go_on or not (group.held_back or group.gone_quietly):
+    if not may_go_on or not (group.held_back or group.owes_rebalance):
         return ()
-    context.change(held_back={}, gone_quietly=False)
+    context.change(held_back={}, owes_rebalance=False)
     if group.state is STABLE:
-        prepare(context, Reason.BATCH)
+        prepare(context, Reason.GROUP_CONFIG)
     return group.held_back.values()

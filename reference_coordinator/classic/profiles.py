@@ -303,6 +303,11 @@ class Profile:
     lacks have come and the others have gone, and rebalances once (`group_config`). KIP-345 names
     this pre-registration, as future work; never released."""
 
+    standbys_hold_no_partitions: bool = False
+    """Members beyond the target size that an operator gives a group hold no partitions until one is
+    removed, whose place one of them takes without a rebalance (`hot_standby`). KIP-345 names this
+    as future work; never released."""
+
     differing: ClassVar[frozenset[str]] = frozenset()
     """The rules whose reads are counted, see `NotedRules`."""
     reads: ClassVar[int] = 0

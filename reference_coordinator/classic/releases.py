@@ -169,6 +169,9 @@ INSTANCE_FIRST = Profile("instance-first")
 PRE_REGISTRATION = Profile("pre-registration", awaits_expected_instances=True)
 """The newest rules, and an operator that names the instance ids to come (KIP-345, future work)."""
 
+HOT_STANDBY = Profile("hot-standby", standbys_hold_no_partitions=True)
+"""The newest rules, and members beyond a group's target size (KIP-345, future work)."""
+
 PROFILES = {
     profile.name: profile
     for profile in (
@@ -178,6 +181,7 @@ PROFILES = {
         KIP_423,
         INSTANCE_FIRST,
         PRE_REGISTRATION,
+        HOT_STANDBY,
     )
 }
 """All of them by name, in order of time."""

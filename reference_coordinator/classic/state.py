@@ -59,6 +59,10 @@ class Member:
     """Whether its first join phase has not ended yet."""
     client_id: str = ""
     client_host: str = ""
+    is_standby: bool = False
+    """Whether it holds no partitions until another member is gone (a rule of the `Profile`)."""
+    is_called: bool = False
+    """Whether it is to join again, for the partitions of a member that is gone."""
 
     @property
     def is_static(self) -> bool:
@@ -87,6 +91,7 @@ class MemberFields(TypedDict, total=False):
     is_new: bool
     client_id: str
     client_host: str
+    is_called: bool
 
 
 @frozen_dataclass(frozen=True, slots=True)
@@ -112,11 +117,13 @@ class Write:
 class GroupConfig:
     """What an operator has asked of the group (`group_config`); no release knows it.
 
-    `expected` are the instance ids that it is to have, None while it waits for none.
+    `expected` are the instance ids that it is to have, None while it waits for none; so many
+    members as the `target_size` get partitions, None for all.
     """
 
     expected: frozenset[str] | None = None
     wait_ms: int = EXPECTED_WITHIN_MS
+    target_size: int | None = None
 
 
 NO_CONFIG = GroupConfig()
@@ -163,13 +170,18 @@ class Group:
     config: GroupConfig = NO_CONFIG
     held_back: Mapping[str, "JoinReceived"] = field(default_factory=dict)
     """The JoinGroups that wait for others, by instance id."""
-    gone_quietly: bool = False
+    owes_rebalance: bool = False
     """Whether members were removed since the last rebalance that is still to follow."""
 
     @property
     def is_unsettled(self) -> bool:
         """Whether it waits for expected instance ids, or has a rebalance for them before it."""
-        return bool(self.held_back) or self.gone_quietly or self.config.expected is not None
+        return bool(self.held_back) or self.owes_rebalance or self.config.expected is not None
+
+    @property
+    def workers(self) -> int:
+        """How many members are no standbys."""
+        return sum(not member.is_standby for member in self.members.values())
 
     @property
     def all_support_protocol(self) -> bool:
@@ -228,4 +240,4 @@ class GroupFields(TypedDict, total=False):
     initial_delay_left_ms: int
     config: GroupConfig
     held_back: Mapping[str, "JoinReceived"]
-    gone_quietly: bool
+    owes_rebalance: bool

@@ -104,7 +104,7 @@ TABLE: tuple[Row, ...] = (
     Row(STABLE, Cause.LOADED, PREPARING, "the loaded group is larger than group.max.size",
         "KIP-389", Reason.OVER_CAPACITY),
     *(
-        Row(STABLE, cause, PREPARING, when, NEVER, Reason.BATCH, _AWAITS)
+        Row(STABLE, cause, PREPARING, when, NEVER, Reason.GROUP_CONFIG, _AWAITS)
         for cause, when in (
             (Cause.JOIN, "the last expected member has come"),
             (Cause.LEAVE, "the last member to leave has left"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kio.schema.errors import ErrorCode
 
-from kafka_protocol.group_configs import EXPECTED, GROUP, SOURCES, TIMEOUT, TYPES
+from kafka_protocol.group_configs import EXPECTED, GROUP, SOURCES, TARGET_SIZE, TIMEOUT, TYPES
 from reference_coordinator.classic import CLASSIC
 from reference_coordinator.classic.events import NO_CHOICES
 from reference_coordinator.classic.state import NO_CONFIG, GroupConfig
@@ -84,4 +84,7 @@ def describe(broker: "Broker", request: "Request") -> Json:
 
 def _values(config: GroupConfig) -> dict[str, str]:
     """Return the configs by name."""
-    return {EXPECTED: ",".join(sorted(config.expected or ())), TIMEOUT: str(config.wait_ms)}
+    return {
+        EXPECTED: ",".join(sorted(config.expected or ())), TIMEOUT: str(config.wait_ms),
+        TARGET_SIZE: str(config.target_size or ""),
+    }  # fmt: skip

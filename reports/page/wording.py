@@ -17,7 +17,7 @@ REASONS: Mapping[str, str] = {
     "pending_sync": "a member did not send SyncGroup in time",
     "over_capacity": "the loaded group was larger than group.max.size",
     "assignment_error": "the assignment could not be stored",
-    "batch": "all expected instance ids had come and the others gone, or the time was up",
+    "group_config": "a config of the group asked for it",
 }
 
 ENDINGS: Mapping[str, str] = {

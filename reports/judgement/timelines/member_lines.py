@@ -73,7 +73,7 @@ FIELDS_BY_REASON = {
     ),
     "session_expired": "member", "leave": "client_reason member", "pending_sync": "removed",
     "assignment_error": "",  # the leader whose write failed may be gone by now
-    "over_capacity": "", "batch": "state",
+    "over_capacity": "", "group_config": "state",
 }  # fmt: skip
 ALIKE: Mapping[str, Callable[[str, str], bool]] = {
     "instance": _given, "client_reason": _given, "removed": _elements, "more": _without_host,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from kafka_protocol.errors import Error
-from kafka_protocol.group_configs import DELETE, EXPECTED, SET, TIMEOUT
+from kafka_protocol.group_configs import DELETE, EXPECTED, SET, TARGET_SIZE, TIMEOUT
 from kafka_protocol.join_reason import JoinReason
 from reference_coordinator.classic.effects import (
     Bound,
@@ -208,8 +208,8 @@ class Requests(ABC):
         return self._send(DeleteReceived, "an operator")
 
     def configure(self, **configs: str | None) -> Error:
-        """Send IncrementalAlterConfigs: `expected` and `timeout_ms`, None to delete."""
-        names = {"expected": EXPECTED, "timeout_ms": TIMEOUT}
+        """Send IncrementalAlterConfigs: the names short, None to delete."""
+        names = {"expected": EXPECTED, "timeout_ms": TIMEOUT, "target_size": TARGET_SIZE}
         changes = tuple(
             (names.get(key, key), DELETE if value is None else SET, value)
             for key, value in configs.items()

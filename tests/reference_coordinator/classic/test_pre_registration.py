@@ -43,7 +43,7 @@ def test_scale_up_of_four_costs_one_rebalance(play, rebalances):
             play.sync_everyone()
     assert len(play.rebalances[1:]) == rebalances
     if named:
-        assert play.rebalances[1:] == [Reason.BATCH]
+        assert play.rebalances[1:] == [Reason.GROUP_CONFIG]
         assert [call.answer.generation for call in calls] == [2] * 4
         assert play.armed(TimerKind.WAIT) is None
 
@@ -67,7 +67,7 @@ def test_scale_down_costs_one_rebalance_when_the_last_has_left():
     assert (play.rebalances[1:], play.state) == ([], State.STABLE)
     play.after(SESSION_MS, alive=["L-1", "F-1"])
     assert play.member_ids == {"L-1", "F-1"}
-    assert play.rebalances[1:] == [Reason.BATCH]
+    assert play.rebalances[1:] == [Reason.GROUP_CONFIG]
 
 
 def test_some_come_and_others_go():
@@ -76,12 +76,12 @@ def test_some_come_and_others_go():
     assert play.join(instance="A").pending
     assert play.rebalances[1:] == []
     play.leave(("", "F"))
-    assert play.rebalances[1:] == [Reason.BATCH]
+    assert play.rebalances[1:] == [Reason.GROUP_CONFIG]
     other = formed("L", "F", expected="L,A")
     other.leave(("", "F"))
     assert other.rebalances[1:] == []
     other.join(instance="A")
-    assert other.rebalances[1:] == [Reason.BATCH]
+    assert other.rebalances[1:] == [Reason.GROUP_CONFIG]
 
 
 def test_a_time_out_ends_the_wait():
@@ -90,7 +90,7 @@ def test_a_time_out_ends_the_wait():
     play.after(19_999, alive=["L-1", "F-1"])
     assert (play.rebalances[1:], came.pending) == ([], True)
     play.after(1, alive=["L-1", "F-1"])
-    assert play.rebalances[1:] == [Reason.BATCH]
+    assert play.rebalances[1:] == [Reason.GROUP_CONFIG]
     play.rejoin("L-1", "F-1")
     assert came.answer.generation == 2
     play.sync_everyone()
@@ -129,7 +129,7 @@ def test_a_rebalance_under_way_takes_them_in():
     assert play.join(instance="B").pending, "held back: the assignment is under way"
     assert play.state is State.COMPLETING_REBALANCE
     play.sync("L-1", **{"L-1": "some"})
-    assert play.rebalances[1:] == [Reason.LEADER_REJOIN, Reason.BATCH]
+    assert play.rebalances[1:] == [Reason.LEADER_REJOIN, Reason.GROUP_CONFIG]
 
 
 def test_the_same_instance_again_fences_what_waits():
@@ -145,7 +145,7 @@ def test_a_group_may_be_named_before_it_exists(play):
     assert play.state is State.EMPTY
     play.statics("L", "F")
     assert play.join(instance="A").pending
-    assert play.rebalances[1:] == [Reason.BATCH]
+    assert play.rebalances[1:] == [Reason.GROUP_CONFIG]
 
 
 def test_a_failover_waits_again():
@@ -162,7 +162,7 @@ def test_a_failover_waits_again():
     assert play.join(instance="B").pending
     assert play.rebalances[1:] == []
     play.after(SESSION_MS, alive=["L-1", "F-1"])
-    assert play.rebalances[1:] == [Reason.BATCH]
+    assert play.rebalances[1:] == [Reason.GROUP_CONFIG]
     play.rejoin("L-1", "F-1")
     play.sync_everyone()
     play.crash()
@@ -182,7 +182,7 @@ def test_an_operator_ends_the_wait():
     play = formed("L", "F", expected="L,F,A,B")
     came = play.join(instance="A")
     assert play.configure(expected=None) is Error.NONE
-    assert play.rebalances[1:] == [Reason.BATCH]
+    assert play.rebalances[1:] == [Reason.GROUP_CONFIG]
     play.rejoin("L-1", "F-1")
     assert came.answer.generation == 2
 

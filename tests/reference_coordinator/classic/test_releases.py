@@ -160,7 +160,10 @@ DEPARTURES = {
 """What KIP-345 promises beyond the newest release; departures of every release, so in no table."""
 
 
-POLICIES = {"kip-423": "join_reason_counts", "pre-registration": "awaits_expected_instances"}
+POLICIES = {
+    "kip-423": "join_reason_counts", "pre-registration": "awaits_expected_instances",
+    "hot-standby": "standbys_hold_no_partitions",
+}  # fmt: skip
 """What no release has: the profile of each, and its rule."""
 
 
