@@ -1,7 +1,7 @@
 """What an operator asks of a group, by IncrementalAlterConfigs: policies that Kafka never released.
 
-The instance ids that a group is to have (pre-registration: KIP-345, future work): it waits until it
-has all of them and no others, and rebalances once. And how many of its members work (`hot_standby`).
+The instance ids that a group is to have (pre-registration: KIP-345, future work): it waits until
+it has all of them and no others, and rebalances once. And how many members work (`hot_standby`).
 `docs/never-shipped.md` is the specification.
 """
 

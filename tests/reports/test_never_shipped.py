@@ -1,4 +1,4 @@
-"""Policies that Kafka never shipped, judged: recorded runs on the served oracle, and lies in them."""
+"""Policies that Kafka never shipped, judged: runs of the served oracle, and lies in them."""
 
 import json
 import lzma
