@@ -19,7 +19,7 @@ from reference_coordinator.classic.releases import PROFILES
 from tests.reference_coordinator.classic.releases import under
 
 FIRST, LAST = "2.4", "4.4"
-PROPOSALS = {"kip-345", "kip-423"}
+PROPOSALS = {"kip-345", "kip-423", "instance-first"}
 """These profiles are the newest Java coordinator, but for what the proposals have otherwise."""
 
 
