@@ -247,9 +247,9 @@ def gains() -> str:
     """Foresee each experiment of a policy that never shipped, by its rules and by those of 4.3."""
     lines = [
         (
-            f"{NOTE}The schedule of each experiment, foreseen with its policy and beside it as Kafka"
-            f" {BESIDE} has it, with the assignor `range` where that is the policy; from impact to"
-            " recovery, as intervals of all courses (seed 1)."
+            f"{NOTE}The schedule of each experiment, foreseen by its policy, and by the rules of"
+            f" Kafka {BESIDE} with the assignor `range` where the policy is one; from impact to"
+            " recovery, as intervals and a mean of all courses (seed 1)."
         ),
         "",
         "| experiment | rules | rebalances | partitions moved | unowned partition-seconds | mean |",

@@ -68,4 +68,4 @@ def test_only_the_session_expiry_keeps_a_member_away_for_longer_than_its_session
         if isinstance(fault, MemberRestart | GroupBounce)
         and fault.down_for_ms >= max(g.session_timeout_ms for g in experiment.workload.groups)
     }
-    assert outstayed == {"session-expiry"}
+    assert outstayed == {"session-expiry", "gone-and-back"}
