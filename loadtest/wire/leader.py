@@ -111,6 +111,7 @@ def _instance_first(members: Sequence[Member], counts: Mapping[str, int]) -> Sha
 
 
 _PRIME = 2**61 - 1
+"""Products of hashes modulo a prime are hashes of pairs, each as cheap as a product."""
 
 
 def _hash(name: str) -> int:
