@@ -9,7 +9,7 @@ from scenarios.durations import format_ms
 from scenarios.external import KEYS as EXTERNAL_KEYS
 from scenarios.external import external_checks
 from scenarios.fields import MOST
-from scenarios.model import Expectation, GroupMembersProbe, Ownership, StaticMembers
+from scenarios.model import Expectation, GroupMembersProbe, Movement, Ownership, StaticMembers
 from scenarios.problems import Path, Problem, shown, unknown
 from scenarios.releases import require_coordinator
 from scenarios.setup import Setup, members_of
@@ -287,6 +287,8 @@ def _expectations(experiment: Setup) -> Iterator[Problem]:
         match expected:
             case Expectation(rebalances=wanted):
                 path: Path = ("expect", i, "rebalances")
+            case Movement(moved=wanted):
+                path = ("expect", i, "moved")
             case Ownership(unowned=wanted):
                 path = ("expect", i, "unowned")
                 if version < FIRST_JSON_REQUEST_LOG:

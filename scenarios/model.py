@@ -366,13 +366,31 @@ class Ownership(Part):
     """How many there must be: a number, or a range."""
 
 
+class Movement(Part):
+    """How many partitions may get another owner than before, as the clients tell.
+
+    An owner is the same by its name: that of a static member is its instance id.
+    """
+
+    group: str
+    """The group whose partitions count."""
+    phase: Phase | None = None
+    """The phase in which they are assigned; by default the whole run."""
+    moved: Number
+    """How many there must be: a number, or a range."""
+
+
 def _what(value: object) -> str:
     """Return the tag of a form: the name of its class."""
-    about_owners = "unowned" in value if isinstance(value, dict) else isinstance(value, Ownership)
-    return "Ownership" if about_owners else "Expectation"
+    if isinstance(value, Part):
+        return value.__class__.__name__
+    keys = value if isinstance(value, dict) else ()
+    return "Ownership" if "unowned" in keys else "Movement" if "moved" in keys else "Expectation"
 
 
 Expected = Annotated[
-    Annotated[Expectation, Tag("Expectation")] | Annotated[Ownership, Tag("Ownership")],
+    Annotated[Expectation, Tag("Expectation")]
+    | Annotated[Ownership, Tag("Ownership")]
+    | Annotated[Movement, Tag("Movement")],
     Discriminator(_what),
 ]

@@ -17,6 +17,7 @@ from scenarios.model import (
     Group,
     Judge,
     Kind,
+    Movement,
     Ownership,
     Phases,
     Probe,
@@ -122,6 +123,11 @@ class Setup(Part):
     def owners(self) -> tuple[Ownership, ...]:
         """What is expected of the owners of partitions."""
         return tuple(one for one in self.expect if isinstance(one, Ownership))
+
+    @property
+    def moves(self) -> tuple[Movement, ...]:
+        """What is expected of partitions that move."""
+        return tuple(one for one in self.expect if isinstance(one, Movement))
 
     @property
     def probes(self) -> tuple[Probe, ...]:

@@ -69,6 +69,11 @@ class GroupForecast:
         """For how many partition-seconds nobody consumes, from impact to recovery."""
         return self._cost(lambda one: round(one.unowned_s, 1))
 
+    @property
+    def moved(self) -> Interval:
+        """How many partitions get another owner, from impact to recovery."""
+        return self._cost(lambda one: one.moved)
+
     def reasons(self, phase: Phase) -> list[str]:
         """Return the reasons for which it rebalances in a phase, in any course."""
         return sorted(
@@ -87,6 +92,7 @@ class GroupForecast:
             },
             "stopped_ms": self.stopped_ms,
             "unowned_partition_s": self.unowned_s,
+            "moved": self.moved,
             "open_because": list(self.open_because),
         }
 

@@ -232,7 +232,8 @@ class SimulatedGroup(GroupOfMembers[SimulatedMember]):
         more: dict[str, Any] = {"protocolName": self.of.assignor}
         if api == "JOIN_GROUP":
             owned = () if self.is_eager else process.owned
-            generation = -1 if self.is_eager else process.client.generation
+            is_told = process.is_wire or not self.is_eager
+            generation = process.client.generation if is_told else -1
             wanted = Subscription(tuple(self.of.topics), owned=owned, generation=generation)
             metadata = b64encode(wanted.encode()).decode()
             more["protocols"] = [{"name": self.of.assignor, "metadata": metadata}]
@@ -396,7 +397,8 @@ class SimulatedGroup(GroupOfMembers[SimulatedMember]):
     def own(self, process: SimulatedMember, partitions: Sequence[TopicPartition]) -> None:
         """Let a process own other partitions, and add up for how long some had no owner."""
         self.look()
-        self.tally.own(process.owned, partitions)
+        member = process.client.name.removesuffix(DUPLICATE)
+        self.tally.own(member, process.owned, partitions, self.phase)
         process.owned = tuple(partitions)
 
     def look(self) -> None:

@@ -16,18 +16,27 @@ class Tally:
     """What happened to one group, in one course.
 
     `rebalances` counts transitions into PreparingRebalance by phase and reason class. `stopped_ms`
-    is how long its members were without partitions in rebalances, added up, and `unowned_s` for how
-    many partition-seconds nobody consumed; both in the phases `COUNTED`.
+    is how long its members were without partitions in rebalances, added up, `unowned_s` for how
+    many partition-seconds nobody consumed, and `moved` how many partitions got another owner; all
+    in the phases `COUNTED`.
     """
 
     rebalances: Counter[tuple[Phase, str]] = field(default_factory=Counter)
     stopped_ms: float = 0.0
     unowned_s: float = 0.0
+    moved: int = 0
+    _last: dict[TopicPartition, str] = field(default_factory=dict)
     _owners: Counter[TopicPartition] = field(default_factory=Counter)
     _looked_ms: float = 0.0
 
-    def own(self, before: Iterable[TopicPartition], after: Iterable[TopicPartition]) -> None:
-        """Note that a process owns other partitions than before."""
+    def own(
+        self, owner: str, before: Iterable[TopicPartition], after: Iterable[TopicPartition],
+        phase: Phase | None,
+    ) -> None:  # fmt: skip
+        """Note that a process of a member owns other partitions than before."""
+        for one in after:
+            self.moved += phase in COUNTED and self._last.get(one, owner) != owner
+            self._last[one] = owner
         for one in before:
             self._owners[one] -= 1
             if not self._owners[one]:
