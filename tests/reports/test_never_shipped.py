@@ -8,9 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from reference_coordinator.classic.releases import NEWEST
+from reference_coordinator.event_files.writing import event_lines
+from reference_coordinator.replay import replay
 from reports.judgement.recording import Recording
 from selftest.mutants.judging import fails, found
 from tests.recorded.logs import HERE
+from tests.reference_coordinator.event_files.event_lines import header, one
 
 GROUP = "static"
 RUNS = ("batch-scaling", "hot-standby")
@@ -51,6 +55,16 @@ def without(part: str):
 def test_a_run_is_explained_to_its_last_line(tmp_path, name):
     recording = altered(tmp_path / name, name)
     assert found(recording, GROUP) == []
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_its_event_file_says_what_an_operator_asked_for(tmp_path, name):
+    recording = altered(tmp_path / name, name)
+    about = {"config": recording.environment["broker_config"]}
+    sequence = one(event_lines(json.loads(header(group=GROUP, **about)), recording.evidence(GROUP)))
+    explained = lambda rules: not replay(sequence.evidence, rules).violations
+    assert explained(recording.profile)
+    assert not explained(NEWEST.with_settings(sequence.settings))
 
 
 @pytest.mark.parametrize("name", RUNS)
