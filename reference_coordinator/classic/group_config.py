@@ -5,7 +5,7 @@ it has all of them and no others, and rebalances once. And how many members work
 `docs/never-shipped.md` is the specification.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from kafka_protocol.errors import NO_ERROR, Error
@@ -15,6 +15,7 @@ from reference_coordinator.classic.context import Context, refuse
 from reference_coordinator.classic.effects import ConfigureResponse, Reason
 from reference_coordinator.classic.events import WAIT_TIMER, ConfigureReceived, JoinReceived
 from reference_coordinator.classic.hot_standby import take_places
+from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.rebalance import prepare
 from reference_coordinator.classic.state import (
     COMPLETING_REBALANCE,
@@ -49,18 +50,24 @@ def changed(
     context: Context, config: GroupConfig, name: str, operation: int, value: str | None
 ) -> GroupConfig:
     """Return the configs with one set, or set back to its default. Raises ValueError."""
-    given = value if operation == SET else None
-    if operation in SETS and context.profile.standbys_hold_no_partitions and name == TARGET_SIZE:
-        size = int(given) if given else None
-        if size is None or 0 < size < 2**31:
-            return replace(config, target_size=size)
-    if operation in SETS and context.profile.awaits_expected_instances:
-        if name == EXPECTED:
-            ids = frozenset(one.strip() for one in (given or "").split(","))
-            return replace(config, expected=ids - {""} or None)
-        if name == TIMEOUT and 0 < (wait_ms := int(given or NO_CONFIG.wait_ms)) < 2**31:
-            return replace(config, wait_ms=wait_ms)
-    raise ValueError(name)
+    if operation not in SETS or name not in configs_by(context.profile):
+        raise ValueError(name)
+    given = (value if operation == SET else None) or ""
+    if name == EXPECTED:
+        ids = frozenset(one.strip() for one in given.split(","))
+        return replace(config, expected=ids - {""} or None)
+    number = int(given) if given else None
+    if number is not None and not 0 < number < 2**31:
+        raise ValueError(name)
+    if name == TARGET_SIZE:
+        return replace(config, target_size=number)
+    return replace(config, wait_ms=number or NO_CONFIG.wait_ms)
+
+
+def configs_by(profile: Profile) -> Sequence[str]:
+    """Return the names of the configs that a profile has."""
+    awaits = (EXPECTED, TIMEOUT) if profile.awaits_expected_instances else ()
+    return (*awaits, TARGET_SIZE) if profile.standbys_hold_no_partitions else awaits
 
 
 def await_expected(context: Context, config: GroupConfig) -> None:

@@ -12,6 +12,7 @@ from kio.schema.errors import ErrorCode
 from kafka_protocol.group_configs import EXPECTED, GROUP, SOURCES, TARGET_SIZE, TIMEOUT, TYPES
 from reference_coordinator.classic import CLASSIC
 from reference_coordinator.classic.events import NO_CHOICES
+from reference_coordinator.classic.group_config import configs_by
 from reference_coordinator.classic.state import NO_CONFIG, GroupConfig
 from reference_coordinator.driving.bodies import response_body
 
@@ -75,7 +76,7 @@ def describe(broker: "Broker", request: "Request") -> Json:
              "configSource": SOURCES[values[name] == default[name]], "synonyms": [],
              "isDefault": values[name] == default[name], "configType": TYPES[name],
              "documentation": None}
-            for name in values
+            for name in configs_by(broker.cluster.profile)
             if asked is None or name in asked
         ]  # fmt: skip
         results.append(_of(resource, ErrorCode.none, configs=configs))

@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field
 
 from kafka_protocol.apis import CONFIGURE
 from kafka_protocol.errors import Error, name_of
+from kafka_protocol.group_configs import TYPES
 from scenarios import timing
 from scenarios.durations import PositiveMs, now_ms
 from scenarios.faults.base import Fault, Finding, Hit, Planned
@@ -260,8 +261,11 @@ class GroupConfigure(AskedOfGroup):
     def checks(self, experiment: Setup, path: Path) -> Iterator[Problem]:
         """Check that the group exists, and that the rules know such configs."""
         yield from super().checks(experiment, path)
+        for name in self.configs:
+            yield from unknown("config", name, TYPES, (*path, "configs"))
         if experiment.never_shipped is None:
-            what = "no release has configs of a classic group; write judge: pre-registration"
+            policies = "pre-registration or hot-standby"
+            what = f"no release has configs of a classic group; write judge: {policies}"
             yield Problem((*path, "fault"), what)
 
     def hits_in_words(self) -> str:

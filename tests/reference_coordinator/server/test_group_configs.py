@@ -1,6 +1,8 @@
 """Configs of groups on the wire: who may ask, who acts, and whose log has the line."""
 
+import threading
 from contextlib import closing
+from types import SimpleNamespace
 
 import pytest
 from confluent_kafka import KafkaException
@@ -12,11 +14,14 @@ from confluent_kafka.admin import (
 )
 
 from chaos.removal import configure_group
+from chaos.witness import Witness
 from kafka_protocol.coordinator_lines import JAVA
 from kafka_protocol.errors import Error
 from kafka_protocol.group_configs import EXPECTED, GROUP, TIMEOUT
 from loadtest.wire import Connection
 from reports.judgement.log.parsing import Parser, parse_any, parse_request
+from scenarios import named
+from scenarios.faults.base import await_finding
 from tests.reference_coordinator.server.serving import serving
 from tests.reference_coordinator.server.test_served import CONFIG, WITHIN_S, coordinator
 from tests.reference_coordinator.server.test_served import GROUP as NAME
@@ -100,6 +105,27 @@ def test_a_fault_s_request_is_answered_by_its_error(at):
     assert configure_group(at.bootstrap, NAME, {EXPECTED: "a", TIMEOUT: "5000"}) == Error.NONE
     assert configure_group(at.bootstrap, NAME, {EXPECTED: ""}) == Error.NONE
     assert configure_group(at.bootstrap, NAME, {"x": "y"}) == Error.INVALID_CONFIG
+
+
+@pytest.mark.parametrize(
+    ("profile", "holds", "evidence"),
+    [
+        ("hot-standby", True, "of groupquake-f1.1 answered NONE (group.log of broker "),
+        ("4.3", False, "INCREMENTAL_ALTER_CONFIGS was answered INVALID_CONFIG"),
+    ],
+)
+def test_the_line_of_the_coordinator_bears_a_fault_out(tmp_path, profile, holds, evidence):
+    with serving(tmp_path, profile=profile, config=CONFIG) as at:
+        context = SimpleNamespace(
+            fault_id="f1.1",
+            witness=Witness({broker: tmp_path / str(broker) / "group.log" for broker in (1, 2, 3)}),
+            configure=lambda *asked: configure_group(at.bootstrap, *asked[:2], client_id=asked[2]),
+            await_finding=lambda *how: await_finding(*how, threading.Event()),
+        )
+        (fault,) = named("hot-standby").faults[0].aimed(context)
+        fault.inject()
+        found = fault.verify()
+    assert (found.holds, evidence in found.evidence) == (holds, True)
 
 
 def test_a_release_has_none():
