@@ -61,13 +61,23 @@ def test_standbys_are_none_of_the_leader_s_members():
 
 
 def test_who_works_goes_on_working():
-    """In a rebalance the workers keep their places, whichever member joins first."""
+    """In a rebalance the workers keep their places, whichever member is longer in the group."""
     play = formed("S")
     play.join(instance="F")
-    play.rejoin("S-1", "F-2", "L-1")
-    assert play.group.workers == 2
-    assert play.group.members["S-1"].is_standby
-    assert play.leader == "L-1"
+    play.rejoin("L-1", "S-1", "F-2")
+    assert play.state is State.COMPLETING_REBALANCE
+    assert [one for one, member in play.group.members.items() if member.is_standby] == ["S-1"]
+
+
+def test_a_standby_does_not_lead_if_a_member_that_works_can():
+    play = Playbook()
+    play.configure(target_size="1")
+    play.completing("L", "F", "A")
+    play.sync("L-1", **WORK)
+    play.rejoin("L-1")
+    play.leave(("", "L"))
+    play.rejoin("A-1", "F-1")
+    assert (play.group.members["A-1"].is_standby, play.leader) == (True, "F-1")
 
 
 def test_a_standby_leads_if_its_leader_is_gone():
