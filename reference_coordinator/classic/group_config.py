@@ -39,10 +39,7 @@ def configure(context: Context, event: ConfigureReceived) -> None:
         context.create_group()
         if (record := context.group.stored) is not None:
             context.store(None, replace(record, config=config))
-        await_expected(context, config)
-        group = context.group
-        wanted = min(config.target_size or len(group.members), len(group.members))
-        context.change(owes_rebalance=group.owes_rebalance or group.workers != wanted)
+        go_by(context, config)
     context.answer(event.request, ConfigureResponse(error or NO_ERROR))
 
 
@@ -70,9 +67,12 @@ def configs_by(profile: Profile) -> Sequence[str]:
     return (*awaits, TARGET_SIZE) if profile.standbys_hold_no_partitions else awaits
 
 
-def await_expected(context: Context, config: GroupConfig) -> None:
-    """Wait as configs say, from now on, or no more."""
-    context.change(config=config)
+def go_by(context: Context, config: GroupConfig) -> None:
+    """Wait as configs say, from now on, or no more; owe a rebalance if others are to work."""
+    group = context.group
+    wanted = min(config.target_size or len(group.members), len(group.members))
+    owes = group.owes_rebalance or group.workers != wanted
+    context.change(config=config, owes_rebalance=owes)
     context.disarm(WAIT_TIMER)
     if config.expected is not None:
         context.arm(WAIT_TIMER, config.wait_ms)
@@ -80,7 +80,7 @@ def await_expected(context: Context, config: GroupConfig) -> None:
 
 def end_wait(context: Context) -> None:
     """Wait no more; the record of the next generation tells."""
-    await_expected(context, replace(context.group.config, expected=None))
+    go_by(context, replace(context.group.config, expected=None))
 
 
 def held_back(context: Context, event: JoinReceived, instance_id: str) -> bool:

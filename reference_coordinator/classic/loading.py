@@ -15,7 +15,7 @@ from reference_coordinator.classic.events import (
     Loaded,
     RecordWritten,
 )
-from reference_coordinator.classic.group_config import await_expected
+from reference_coordinator.classic.group_config import go_by
 from reference_coordinator.classic.members import Members
 from reference_coordinator.classic.rebalance import prepare
 from reference_coordinator.classic.record_writes import record_written
@@ -50,7 +50,7 @@ def load(context: Context, event: Loaded) -> None:
         },
         stored=record,
     )
-    await_expected(context, record.config)
+    go_by(context, record.config)
     if not context.group.sessions_deferred:
         _start_sessions(context)
     if len(record.members) > context.profile.settings.max_size:

@@ -4,12 +4,7 @@ from kafka_protocol.errors import Error
 from kafka_protocol.jvm import in_scala_set_order
 from reference_coordinator.classic.context import Context
 from reference_coordinator.classic.effects import JoinResponse, Reason
-from reference_coordinator.classic.events import (
-    JOIN_TIMER,
-    SESSION_TIMER,
-    WAIT_TIMER,
-    TimerFired,
-)
+from reference_coordinator.classic.events import JOIN_TIMER, SESSION_TIMER, WAIT_TIMER, TimerFired
 from reference_coordinator.classic.group_config import end_wait, gone_quietly
 from reference_coordinator.classic.membership import remove_member
 from reference_coordinator.classic.rebalance import (

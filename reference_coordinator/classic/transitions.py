@@ -114,6 +114,8 @@ TABLE: tuple[Row, ...] = (
             (Cause.STORED, "all had come or gone before the assignment was stored"),
         )
     ),
+    Row(STABLE, Cause.LOADED, PREPARING, "more or fewer members work than the target size says",
+        NEVER, Reason.GROUP_CONFIG, "standbys_hold_no_partitions"),
     *(
         Row(EMPTY, cause, PREPARING, "members had waited for others as the last one left", NEVER,
             Reason.NEW_MEMBER, _AWAITS)

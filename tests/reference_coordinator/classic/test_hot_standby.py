@@ -149,6 +149,13 @@ def test_another_target_makes_the_group_rebalance(target, workers):
     assert play.rebalances[2:] == []
 
 
+def test_a_crash_before_that_rebalance_ends_starts_another():
+    play = formed("S")
+    play.configure(target_size="1")
+    play.crash()
+    assert play.rebalances[1:] == [Reason.GROUP_CONFIG] * 2
+
+
 def test_who_cannot_take_over_is_taken_in():
     play = formed()
     assert play.join(instance="S", protocols=("range",)).error is Error.NONE

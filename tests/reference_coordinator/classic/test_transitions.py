@@ -13,7 +13,13 @@ from kafka_protocol.join_reason import JoinReason
 from reference_coordinator.classic.effects import Reason
 from reference_coordinator.classic.events import DescribeReceived, JoinReceived, TimerFired
 from reference_coordinator.classic.profiles import Profile
-from reference_coordinator.classic.releases import KIP_423, NEWEST, PRE_REGISTRATION, PROFILES
+from reference_coordinator.classic.releases import (
+    HOT_STANDBY,
+    KIP_423,
+    NEWEST,
+    PRE_REGISTRATION,
+    PROFILES,
+)
 from reference_coordinator.classic.state import Group, State
 from reference_coordinator.classic.step import _HANDLERS, step
 from reference_coordinator.classic.transitions import (
@@ -168,6 +174,10 @@ def test_each_row_is_taken(monkeypatch):
         is_loaded_over_capacity()
     monkeypatch.setattr(Playbook, "release", PRE_REGISTRATION)
     a_batch_comes_and_goes()
+    monkeypatch.setattr(Playbook, "release", HOT_STANDBY)
+    loaded = in_state(State.STABLE)
+    loaded.configure(target_size="1")
+    loaded.crash()
     assert set(TABLE) == transition_check.TAKEN
 
 
