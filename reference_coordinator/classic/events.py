@@ -50,7 +50,7 @@ class JoinReceived:
     join_reason: JoinReason = JoinReason.UNKNOWN
 
     @property
-    def told(self) -> str:
+    def client_reason(self) -> str:
         """The client's reason, as a coordinator's line has it."""
         return self.join_reason.name if self.join_reason else self.reason or ""
 

@@ -144,7 +144,7 @@ def _preparing(
     member = begun.member_id
     says: list[tuple[str, str]] = [("reason", str(begun.reason)), ("state", str(begun.before))]
     if isinstance(event, JoinReceived):
-        says.append(("client_reason", event.told))
+        says.append(("client_reason", event.client_reason))
         says.append(("instance", event.group_instance_id or ""))
     elif begun.reason is Reason.PENDING_SYNC:
         member = _overdue(before, after)

@@ -87,7 +87,7 @@ def unmet(
         moved = sum(n for at, n in (seen or {}).items() if moves.phase in (None, at))
         about = (moves.group, moves.phase or "total", MOVED)
         if seen is None:  # no client tells
-            found.append(Shortfall(*about, "told", 0, too_many=False, proven=False))
+            found.append(Shortfall(*about, "known", 0, too_many=False, proven=False))
         else:
             found += _missed(*about, moved, moves.moved)
     for owners in experiment.owners:
