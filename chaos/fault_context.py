@@ -17,7 +17,7 @@ from chaos.clusters.volume import SlowDisk
 from chaos.errors import ChaosError, ClusterError, TargetError, UnreachableError
 from chaos.member_evidence import MemberEvidence, is_open
 from chaos.members import Members
-from chaos.removal import remove_members, static_members
+from chaos.removal import configure_group, remove_members, static_members
 from chaos.tap import Rule, RunningTap
 from chaos.targets import brokers, resolve
 from chaos.timing import ENDED_ANSWER_S, REMOTE_POLL_S, ROLE_S
@@ -161,6 +161,12 @@ class FaultContext:
         at, config = self.cluster.bootstrap, self.cluster.client_properties
         send = partial(remove_members, at, group, instances, client_id=client_id, config=config)
         return self.unless_stopped(send).error
+
+    def configure(self, group: str, configs: Mapping[str, str], client_id: str) -> int:
+        """Set configs of a group; return the error code of the answer."""
+        at, config = self.cluster.bootstrap, self.cluster.client_properties
+        send = partial(configure_group, at, group, configs, client_id=client_id, config=config)
+        return self.unless_stopped(send)
 
     def end_broker(self, broker: int) -> None:
         """Kill a broker of ours, if it still runs."""

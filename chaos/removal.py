@@ -1,5 +1,7 @@
 """Removes static members from their group, as an operator does: one LeaveGroup by instance ids.
 
+Beside it, what else an operator asks of a group: configs, by IncrementalAlterConfigs (KIP-848).
+
 KIP-345 lets a client with READ access to a group remove members by `group.instance.id` alone
 (LeaveGroup v3, Kafka 2.4), for fast scale-down and host replacement: the group rebalances at once
 instead of after a session timeout. The response has an error code for each member.
@@ -12,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from kafka.admin import KafkaAdminClient, MemberToRemove
+from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient, MemberToRemove
 from kafka.errors import (
     BrokerResponseError,
     KafkaError,
@@ -82,6 +84,29 @@ def remove_members(
     return Removal(
         Error.NONE, tuple((one, answers.get(one, UnknownError).errno) for one in requested)
     )
+
+
+def configure_group(
+    bootstrap: str,
+    group: str,
+    configs: Mapping[str, str],
+    *,
+    client_id: str = CLIENT_ID,
+    config: Mapping[str, str] | None = None,
+) -> int:
+    """Set configs of a group, "" for the default; return the error code. Raises ChaosError."""
+    changes = {name: ("SET" if value else "DELETE", value) for name, value in configs.items()}
+    resource = ConfigResource(ConfigResourceType.GROUP, group, changes)
+
+    def alter(admin: KafkaAdminClient) -> int:
+        answers = admin.alter_configs([resource], raise_on_unknown=False, incremental=True)
+        code, _ = _error_of({"error": answers["group"][group]})
+        if code in NOT_SERVED_YET:
+            raise for_code(code)
+        return code
+
+    with _group_errors(group):
+        return _ask(alter, bootstrap, config, client_id=client_id)
 
 
 def static_members(

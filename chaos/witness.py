@@ -283,7 +283,7 @@ def _request(broker: int, number: int, text: str, completed_ms: int) -> Request:
     return Request(
         client=header["clientId"],
         api=header["requestApiKeyName"],
-        group=request.get("groupId", ""),
+        group=request.get("groupId") or _configured(request),
         arrived_ms=completed_ms + LOG_CUT_MS - content["totalTimeMs"],
         completed_ms=completed_ms,
         error_code=_error_code(response),
@@ -297,6 +297,11 @@ def _request(broker: int, number: int, text: str, completed_ms: int) -> Request:
     )
 
 
+def _configured(request: Mapping[str, Any]) -> str:
+    """Return the group that IncrementalAlterConfigs names."""
+    return next((resource["resourceName"] for resource in request.get("resources", ())), "")
+
+
 def _led(request: Mapping[str, Any], response: Mapping[str, Any]) -> int | None:
     """Return the generation for which the coordinator accepted the leader's SyncGroup."""
     taken = request.get("assignments") and response["errorCode"] == Error.NONE
@@ -304,6 +309,8 @@ def _led(request: Mapping[str, Any], response: Mapping[str, Any]) -> int | None:
 
 
 def _error_code(response: Mapping[str, Any]) -> int | None:
+    if "responses" in response:  # IncrementalAlterConfigs
+        response = response["responses"][0]
     if "topics" not in response:
         return response.get("errorCode")
     codes = [part["errorCode"] for topic in response["topics"] for part in topic["partitions"]]

@@ -25,6 +25,7 @@ class ApiKey(IntEnum):
     DESCRIBE_CONFIGS = 32
     SASL_AUTHENTICATE = 36
     DELETE_GROUPS = 42
+    INCREMENTAL_ALTER_CONFIGS = 44
     CONSUMER_GROUP_HEARTBEAT = 68
 
 
@@ -41,6 +42,9 @@ COORDINATOR_APIS = (*GROUP_APIS, *ADMIN_APIS)
 
 KIP_848_APIS = ("CONSUMER_GROUP_HEARTBEAT",)
 """Requests of the other group protocol (KIP-848), which the reference coordinator does not know."""
+
+CONFIGURE = "INCREMENTAL_ALTER_CONFIGS"
+"""Changes configs of a group (KIP-848); the reference coordinator has some that Kafka has not."""
 
 OFFSET_FETCH = "OFFSET_FETCH"
 """Asks for committed offsets, for a member or anyone else; it changes no group."""

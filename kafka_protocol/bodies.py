@@ -31,6 +31,7 @@ from kafka_protocol.versions import (
     FIRST_FETCH_WITH_TOPIC_ID,
     FIRST_HEARTBEAT_WITH_INSTANCE_ID,
     FIRST_JOIN_WITH_INSTANCE_ID,
+    FIRST_JOIN_WITH_JOIN_REASON,
     FIRST_JOIN_WITH_PROTOCOL_TYPE,
     FIRST_JOIN_WITH_REASON,
     FIRST_JOIN_WITH_REBALANCE_TIMEOUT,
@@ -161,6 +162,7 @@ BODIES: Mapping[str, Bodies] = {
             _instance(FIRST_JOIN_WITH_INSTANCE_ID), _text("protocolType"),
             _list("protocols", _text("name"), _bytes("metadata")),
             _text("reason", FIRST_JOIN_WITH_REASON, null_since=0, read=False),
+            _number("joinReason", FIRST_JOIN_WITH_JOIN_REASON),
         ),
         (
             _throttle(2), _ERROR, _GENERATION,
@@ -266,6 +268,26 @@ BODIES: Mapping[str, Bodies] = {
             ),
         ),
         groups="groupsNames",
+    ),
+    "INCREMENTAL_ALTER_CONFIGS": Bodies(
+        (
+            _list(
+                "resources", _number("resourceType"), _text("resourceName"),
+                _list(
+                    "configs", _text("name"), _number("configOperation"),
+                    _text("value", null_since=0),
+                ),
+            ),
+            Field("validateOnly", "boolean", read=False),
+        ),
+        (
+            _throttle(0),
+            _list(
+                "responses", _ERROR, _text("errorMessage", null_since=0, read=False),
+                _number("resourceType", read=False), _text("resourceName", read=False),
+            ),
+        ),
+        groups="resources",
     ),
 }  # fmt: skip
 

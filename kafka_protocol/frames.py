@@ -11,10 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-from kio.index import load_request_schema, load_response_schema
-from kio.schema.index import api_key_map, schema_name_map
+from kio.schema.index import api_key_map
 from kio.schema.request_header.v1.header import RequestHeader
 from kio.serial import entity_reader, entity_writer
+
+from kafka_protocol.schemas import known_versions, schema_of
 
 NAMES: Mapping[int, str] = {key: name.upper() for key, name in api_key_map.items()}
 """The names of all APIs, as the request log has them, by key."""
@@ -95,16 +96,9 @@ class FrameBuffer:
         del unread[:start]
 
 
-def known_versions(api_key: int) -> range:
-    """Return the versions of an API that kio knows; none if it does not know the API."""
-    versions = schema_name_map.get(api_key_map.get(api_key, ""), {})
-    return range(min(versions), max(versions) + 1) if versions else range(0)
-
-
 @cache
 def _readers(api_key: int, version: int, *, response: bool) -> tuple[Any, Any]:
-    load = load_response_schema if response else load_request_schema
-    schema = load(api_key, version)
+    schema = schema_of(api_key, version, response=response)
     return entity_reader(schema.__header_schema__), entity_reader(schema)
 
 

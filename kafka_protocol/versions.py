@@ -17,6 +17,8 @@ FIRST_JOIN_WITH_REASON = 8
 """JoinGroup has a reason in free text (KIP-800)."""
 FIRST_JOIN_WITH_SKIP_ASSIGNMENT = 9
 """JoinGroup tells a replaced static leader that it leads, and to skip the assignment (KIP-814)."""
+FIRST_JOIN_WITH_JOIN_REASON = 10
+"""JoinGroup has a reason that the coordinator acts by (KIP-423, never released)."""
 
 FIRST_SYNC_WITH_INSTANCE_ID = 3
 """SyncGroup has `group.instance.id` (KIP-345)."""

@@ -12,6 +12,9 @@ from reference_coordinator.frozen import frozen_dataclass
 
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
 """How long a new member may wait in JoinGroup (a constant in every release since 2.2)."""
+EXPECTED_WITHIN_MS = 300_000
+"""How long a group waits for expected instance ids, unless an operator says (never released): as
+long as a client with the default `max.poll.interval.ms` waits in JoinGroup."""
 COMMITTED_WITHIN_MS = 1_000
 """How long a group's first record, or its tombstone, may take until it is committed (a bound;
 brokers gather records for `group.coordinator.append.linger.ms`, at most 10 by default)."""

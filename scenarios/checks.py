@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, pairwise
 
 from kafka_protocol.releases import FIRST_JAVA_CLIENT_TOOL, FIRST_JSON_REQUEST_LOG, number
-from scenarios.clients import ASSIGNORS, WITHOUT_STATIC, kind_of
+from scenarios.clients import ASSIGNORS, OF_KAFKA, WITHOUT_STATIC, kind_of
 from scenarios.durations import format_ms
 from scenarios.external import KEYS as EXTERNAL_KEYS
 from scenarios.external import external_checks
 from scenarios.fields import MOST
-from scenarios.model import Expectation, GroupMembersProbe, Ownership, StaticMembers
+from scenarios.model import Expectation, GroupMembersProbe, Movement, Ownership, StaticMembers
 from scenarios.problems import Path, Problem, shown, unknown
 from scenarios.releases import require_coordinator
 from scenarios.setup import Setup, members_of
@@ -189,7 +189,7 @@ def _members(experiment: Setup) -> Iterator[Problem]:
                     (*path, "client"),
                     f"{entry.client} has no static members (KIP-345); make them dynamic",
                 )
-            able = ASSIGNORS.get(kind_of(entry.client), (group.assignor,))
+            able = ASSIGNORS.get(kind_of(entry.client), OF_KAFKA)
             if group.assignor not in able:
                 yield Problem(
                     (*path, "client"),
@@ -288,6 +288,8 @@ def _expectations(experiment: Setup) -> Iterator[Problem]:
         match expected:
             case Expectation(rebalances=wanted):
                 path: Path = ("expect", i, "rebalances")
+            case Movement(moved=wanted):
+                path = ("expect", i, "moved")
             case Ownership(unowned=wanted):
                 path = ("expect", i, "unowned")
                 if version < FIRST_JSON_REQUEST_LOG:

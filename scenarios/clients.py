@@ -32,13 +32,16 @@ IN_LOAD: tuple[Library, ...] = ("librdkafka", "wire")
 """Those whose members share the process of the load."""
 WITHOUT_STATIC = ("kafkajs",)
 """Those that have no static members (KIP-345)."""
+OF_KAFKA = ("range", "roundrobin", "cooperative-sticky")
+"""The assignors that most clients have."""
 ASSIGNORS: Mapping[str, tuple[str, ...]] = {
+    "wire": (*OF_KAFKA, "instance-first"),
     "aiokafka": ("range", "roundrobin"),
     "kafka-python": ("range", "roundrobin"),
     "sarama": ("range", "roundrobin"),
     "kafkajs": ("roundrobin",),
 }
-"""The assignors of those that do not have all."""
+"""The assignors of those that have others."""
 _WITHOUT_OAUTH = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 MECHANISMS: Mapping[str, tuple[str, ...]] = {
     "wire": _WITHOUT_OAUTH,

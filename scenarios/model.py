@@ -32,11 +32,15 @@ from scenarios.releases import Coordinator
 from scenarios.wire_scripts import WireScript
 
 Kind = Literal["static", "dynamic"]
-Assignor = Literal["range", "roundrobin", "cooperative-sticky"]
+Assignor = Literal["range", "roundrobin", "cooperative-sticky", "instance-first"]
+Judge = Literal[
+    "release", "kip-345", "kip-423", "instance-first", "pre-registration", "hot-standby"
+]
 Phase = Literal["formation", "impact", "recovery", "teardown"]
 Reason = Literal[
     "new_member",
     "leader_rejoin",
+    "join_reason",
     "member_metadata",
     "static_replaced",
     "protocol_change",
@@ -45,6 +49,7 @@ Reason = Literal[
     "pending_sync",
     "over_capacity",
     "assignment_error",
+    "group_config",
 ]
 
 
@@ -63,6 +68,11 @@ def _property_value(value: object) -> object:
 PropertyValue = Annotated[
     str | Annotated[int, Field(ge=-LONG, le=LONG)] | bool, BeforeValidator(_property_value)
 ]
+Properties = Annotated[
+    Mapping[Name, PropertyValue],
+    Field(max_length=MOST_ITEMS, json_schema_extra={"additionalProperties": False}),
+]
+"""Properties by Kafka's names."""
 
 
 class Cluster(Part):
@@ -96,10 +106,7 @@ class Cluster(Part):
     """The group coordinator; by default the one that the release runs by default."""
     heap_mb: Annotated[int, Field(strict=True, ge=1, le=65_536)] = 256
     """The heap of each broker that groupquake starts, in MB: 1024 for ten thousand members."""
-    config: Annotated[
-        Mapping[Name, PropertyValue],
-        Field(max_length=MOST_ITEMS, json_schema_extra={"additionalProperties": False}),
-    ] = {}
+    config: Properties = {}  # noqa: RUF012 (a part is frozen)
     """Broker properties, by Kafka's names."""
 
     @property
@@ -173,7 +180,8 @@ class Group(Part):
     topics: SomeItems[str]
     """The topics of the workload that its members subscribe to."""
     assignor: Assignor = "range"
-    """How its leader assigns partitions (`partition.assignment.strategy`)."""
+    """How its leader assigns partitions (`partition.assignment.strategy`). `instance-first`, which
+    `wire` members have, is none of Kafka's: by instance ids alone."""
     session_timeout_ms: PositiveMs = 45_000
     """After so long without a request the coordinator removes a member (`session.timeout.ms`)."""
     heartbeat_interval_ms: PositiveMs = 3_000
@@ -358,13 +366,31 @@ class Ownership(Part):
     """How many there must be: a number, or a range."""
 
 
+class Movement(Part):
+    """How many partitions may get another owner than before, as the clients tell.
+
+    An owner is the same by its name: that of a static member is its instance id.
+    """
+
+    group: str
+    """The group whose partitions count."""
+    phase: Phase | None = None
+    """The phase in which they are assigned; by default the whole run."""
+    moved: Number
+    """How many there must be: a number, or a range."""
+
+
 def _what(value: object) -> str:
     """Return the tag of a form: the name of its class."""
-    about_owners = "unowned" in value if isinstance(value, dict) else isinstance(value, Ownership)
-    return "Ownership" if about_owners else "Expectation"
+    if isinstance(value, Part):
+        return value.__class__.__name__
+    keys = value if isinstance(value, dict) else ()
+    return "Ownership" if "unowned" in keys else "Movement" if "moved" in keys else "Expectation"
 
 
 Expected = Annotated[
-    Annotated[Expectation, Tag("Expectation")] | Annotated[Ownership, Tag("Ownership")],
+    Annotated[Expectation, Tag("Expectation")]
+    | Annotated[Ownership, Tag("Ownership")]
+    | Annotated[Movement, Tag("Movement")],
     Discriminator(_what),
 ]

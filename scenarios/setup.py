@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
-from typing import Any, Literal
+from typing import Any
 
 from kafka_protocol.releases import number
 from scenarios.clients import Client
@@ -15,7 +15,9 @@ from scenarios.model import (
     Expected,
     ExpectedVerdict,
     Group,
+    Judge,
     Kind,
+    Movement,
     Ownership,
     Phases,
     Probe,
@@ -77,8 +79,9 @@ class Setup(Part):
     """What happens in it; `groupquake list` shows it."""
     tags: Items[str] = ()
     """Words for people; groupquake does not read them."""
-    judge: Literal["release", "kip-345"] = "release"
-    """The rules that the brokers are judged by: those of their release, or those of KIP-345."""
+    judge: Judge = "release"
+    """The rules that the brokers are judged by: those of their release, those of KIP-345, or those
+    of a policy that Kafka never shipped, which the oracle serves."""
     cluster: Cluster = Cluster()
     workload: Workload
     steady_state: SteadyState = SteadyState()
@@ -89,6 +92,11 @@ class Setup(Part):
     without an owner. Without it only the rules count."""
     verdicts: Items[ExpectedVerdict] = ()
     """Expected verdicts by release, oldest first, where the experiment shows a known defect."""
+
+    @property
+    def never_shipped(self) -> str | None:
+        """The profile of the policy that it is judged by, if no release has its rules."""
+        return None if self.judge in ("release", "kip-345") else self.judge
 
     @property
     def coordinator(self) -> Coordinator:
@@ -115,6 +123,11 @@ class Setup(Part):
     def owners(self) -> tuple[Ownership, ...]:
         """What is expected of the owners of partitions."""
         return tuple(one for one in self.expect if isinstance(one, Ownership))
+
+    @property
+    def moves(self) -> tuple[Movement, ...]:
+        """What is expected of partitions that move."""
+        return tuple(one for one in self.expect if isinstance(one, Movement))
 
     @property
     def probes(self) -> tuple[Probe, ...]:

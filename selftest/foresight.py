@@ -14,6 +14,7 @@ from groupquake.console import Console
 from groupquake.exits import Exit
 from groupquake.simulate.forecast import PHASES, foresee
 from groupquake.simulate.tally import COUNTED
+from reports.judgement.run.forecast import Interval
 from scenarios import find
 from scenarios.model import Phase
 

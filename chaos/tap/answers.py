@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from kio.index import load_response_schema
 from kio.schema.errors import ErrorCode
 
 from kafka_protocol.apis import LOGGED_APIS, ApiKey
@@ -19,10 +18,10 @@ from kafka_protocol.frames import (
     KEYS,
     BodyError,
     Head,
-    known_versions,
     response_frame,
     response_of,
 )
+from kafka_protocol.schemas import known_versions, schema_of
 
 
 class Address(NamedTuple):
@@ -115,6 +114,6 @@ def _lowered(entry: Any) -> Any:
 
 def unsupported_handshake(head: Head) -> bytes:
     """Answer a SaslHandshake v0, after which tokens come without headers: unsupported version."""
-    schema: Any = load_response_schema(head.api_key, head.version)
+    schema = schema_of(head.api_key, head.version, response=True)
     header = schema.__header_schema__(correlation_id=head.correlation_id)
     return response_frame(header, schema(error_code=ErrorCode.unsupported_version, mechanisms=()))

@@ -188,6 +188,7 @@ def carry_out(
     if options.otel:
         load_process.require_otel()
     experiment = options.experiment()
+    options = replace(options, profile=options.profile or experiment.never_shipped)
     place = options.place(experiment)
     options.workers.check(experiment)
     programs.require_there(experiment)

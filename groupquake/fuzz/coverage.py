@@ -12,7 +12,7 @@ from kafka_protocol.errors import Error
 from kafka_protocol.releases import number
 from kafka_protocol.versions import (
     FIRST_COMMIT_WITH_GROUP_ERRORS,
-    FIRST_JOIN_WITH_REASON,
+    FIRST_JOIN_WITH_JOIN_REASON,
     FIRST_WITH_ERROR,
 )
 from loadtest.wire import Versions
@@ -69,8 +69,8 @@ def moot(profile: Profile, versions: Versions, kafka: str) -> Mapping[str, str]:
         found["refused_pending_stays"] = "no pending member is refused"
     if versions["OFFSET_COMMIT"][1] < FIRST_COMMIT_WITH_GROUP_ERRORS:
         found["commit_to_unknown_group_v9"] = "OffsetCommit v9 is not spoken"
-    if versions["JOIN_GROUP"][1] < FIRST_JOIN_WITH_REASON:
-        found["join_reason_counts"] = "JoinGroup v8 is not spoken"
+    if versions["JOIN_GROUP"][1] < FIRST_JOIN_WITH_JOIN_REASON:
+        found["join_reason_counts"] = "JoinGroup v10 is not spoken"
     return found
 
 

@@ -30,7 +30,7 @@ OFFSETS_BATCH_BYTES, OFFSET_RECORD = 61, 43
 CLOSES = 0.2
 """The probability that a crash closes the connection."""
 REASONS = (None, None, None, "the fuzzer says so", "RESTART", "UPGRADE", "TOPIC_METADATA_CHANGE")
-"""JoinGroup reasons (v8+). The upper-case ones are the names of KIP-423, which Kafka never used."""
+"""JoinGroup reasons (v8+). The upper-case ones are names of KIP-423, which are but text there."""
 
 Fields = Mapping[str, Any]
 Leaving = Sequence[tuple[str, str | None]]

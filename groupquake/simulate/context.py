@@ -12,6 +12,8 @@ from chaos.tap import Rule
 from chaos.targets import brokers, resolve
 from groupquake.simulate.brokers import SimulatedBrokers
 from groupquake.simulate.group import SimulatedGroup
+from kafka_protocol.apis import CONFIGURE
+from kafka_protocol.group_configs import GROUP, changes
 from scenarios import Experiment
 from scenarios.faults import Fault
 from scenarios.setup import DUPLICATE, SAME, Identity, MemberSpec
@@ -149,7 +151,14 @@ class SimulatedContext:
     def remove_members(self, group: str, instances: Sequence[str], client_id: str) -> int:
         """Remove static members with one request; return the error of the answer."""
         _ = client_id
-        return self.groups[group].remove(instances)
+        named = [{"memberId": "", "groupInstanceId": one} for one in instances]
+        return self.groups[group].administer("LEAVE_GROUP", members=named)
+
+    def configure(self, group: str, configs: Mapping[str, str], client_id: str) -> int:
+        """Set configs of a group; return the error of the answer."""
+        _ = client_id
+        resource = {"resourceType": GROUP, "resourceName": group, "configs": changes(configs)}
+        return self.groups[group].administer(CONFIGURE, resources=[resource])
 
     def wire_rule(
         self, action: Any, member: str, nodes: tuple[int, ...] | None, keys: Mapping[str, Any]

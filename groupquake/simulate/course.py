@@ -53,7 +53,7 @@ class Course:
         }
         self.brokers = SimulatedBrokers(experiment, self.groups, self.agenda, chance)
         self.context = SimulatedContext(experiment, self.groups, self.brokers, counts)
-        self.not_foreseen: dict[Fault, str] = {}
+        self.not_foreseen: list[tuple[Fault, str]] = []
         """The faults of which virtual time does not have all, and why."""
         self.is_steady = False
         """Whether the steady state was met in time; where it is not, no fault is injected."""
@@ -137,7 +137,7 @@ class Course:
             try:
                 yield from self._fire(step.what)
             except (NotForeseenError, ChaosError) as error:
-                self.not_foreseen[step.what] = str(error)
+                self.not_foreseen.append((step.what, str(error)))
         self._running -= 1
 
     def _fire(self, what: Fault) -> Work:
@@ -176,7 +176,7 @@ class Course:
                     is_back = partial(self.brokers.is_up, fault.hit.details["broker"])
                 yield from self._until(is_back, timing.BACK_MS)
         except (NotForeseenError, ChaosError) as error:
-            self.not_foreseen[fault] = str(error)
+            self.not_foreseen.append((fault, str(error)))
         self._held.difference_update(held)
 
     def noted(self, fault: Fault, event: str) -> None:

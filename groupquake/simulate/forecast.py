@@ -54,6 +54,11 @@ class GroupForecast:
         """For how many partition-seconds nobody consumes, from impact to recovery."""
         return self._cost(lambda one: round(one.unowned_s, 1))
 
+    @property
+    def moved(self) -> Interval:
+        """How many partitions get another owner, from impact to recovery."""
+        return self._cost(lambda one: one.moved)
+
     def reasons(self, phase: Phase) -> list[str]:
         """Return the reasons for which it rebalances in a phase, in any course."""
         return sorted(
@@ -72,6 +77,7 @@ class GroupForecast:
             },
             "stopped_ms": self.stopped_ms,
             "unowned_partition_s": self.unowned_s,
+            "moved": self.moved,
             "open_because": list(self.open_because),
         }
 
@@ -193,7 +199,7 @@ def forecast(
             tallies.setdefault(name, []).append(group.tally)
         if not course.is_steady:
             notes["the faults: the steady state may not be met in time, and a run ends then"] = None
-        for fault, why in course.not_foreseen.items():
+        for fault, why in course.not_foreseen:
             notes[f"{fault.fault}: {why}"] = None
             for name in groups_hit(fault, experiment):
                 open_because.setdefault(name, []).append(fault.fault)
@@ -233,7 +239,7 @@ def is_foreseen(experiment: Experiment) -> bool:
 
 
 def foresee(experiment: Experiment, plan: Plan, rules: str | None = None) -> Forecast:
-    """Foresee an experiment by the rules of its release, or by those of a name.
+    """Foresee an experiment by the rules of a name, or those that it is judged by.
 
     Raises ScenarioError as `profile_of`.
     """
@@ -251,6 +257,7 @@ def profile_of(experiment: Experiment, rules: str | None = None) -> Profile:
             f"{experiment.name} is for an external cluster, which is not known before it is used;"
             " leave cluster.kind out to foresee it on brokers of groupquake's"
         )
+    rules = rules or experiment.never_shipped
     profile = (
         profile_named(rules) if rules else profile_for(cluster.version, experiment.coordinator)
     )

@@ -16,11 +16,13 @@ from typing import Any
 from chaos.tap import Rule
 from groupquake.simulate import timing
 from groupquake.simulate.chance import Chance
-from groupquake.simulate.member import SimulatedMember
+from groupquake.simulate.member import WIRE, SimulatedMember, versions_of
 from groupquake.simulate.tally import COUNTED, Tally
 from groupquake.simulate.wire import Wire
+from kafka_protocol.apis import CONFIGURE
 from kafka_protocol.consumer_protocol import Assignment, TopicPartition
 from kafka_protocol.errors import Error
+from kafka_protocol.join_reason import JoinReason
 from reference_coordinator.classic import events
 from reference_coordinator.classic.effects import (
     Effect,
@@ -37,7 +39,7 @@ from reference_coordinator.driving.driver import Agenda
 from reference_coordinator.driving.members import LIBRDKAFKA, NEWEST, GroupOfMembers
 from reference_coordinator.driving.simulation import Exchange, Process
 from reference_coordinator.frozen import replace_fields
-from scenarios.clients import IN_LOAD
+from scenarios.clients import IN_LOAD, kind_of
 from scenarios.model import Group, Phase
 from scenarios.setup import DUPLICATE, SAME, Identity, MemberSpec
 
@@ -77,10 +79,9 @@ class SimulatedGroup(GroupOfMembers[SimulatedMember]):
         instance = self.instances[member] = identity.get("instance_id", self.instances[member])
         if name in self.called:
             return
-        kind = self.specs[member].client
+        kind = kind_of(self.specs[member].client)
         client = Client(name, instance, of.session_timeout_ms, of.max_poll_interval_ms)
-        is_rdkafka = str(kind).startswith(("librdkafka", "confluent"))
-        process = SimulatedMember(client, LIBRDKAFKA if is_rdkafka else NEWEST)
+        process = SimulatedMember(client, versions_of(kind, self.profile), is_wire=kind == WIRE)
         process.see(self.of.topics, self.counts)
         self.called[name] = process
         self.processes.append(process)
@@ -141,11 +142,10 @@ class SimulatedGroup(GroupOfMembers[SimulatedMember]):
         for name in self.called:
             self.agenda.after(self.chance.between(timing.CLOSES_MS), partial(self.stop, name))
 
-    def remove(self, instances: Sequence[str]) -> int:
-        """Let an admin remove static members (KIP-345); return the error of the whole answer."""
-        named = [{"memberId": "", "groupInstanceId": one} for one in instances]
-        admin = Process(Client("admin"), NEWEST)
-        self.receive(self.send(admin, "LEAVE_GROUP", members=named))
+    def administer(self, api: str, **asked: object) -> int:
+        """Let an admin ask something of the coordinator; return the error of the whole answer."""
+        admin = Process(Client("admin"), {**NEWEST, CONFIGURE: 1})
+        self.receive(self.send(admin, api, **asked))
         return int(Error.NONE if self.group.service is ACTIVE else Error.NOT_COORDINATOR)
 
     def tap(self, name: str, rule: Rule) -> None:
@@ -167,6 +167,17 @@ class SimulatedGroup(GroupOfMembers[SimulatedMember]):
         for process in self.processes:
             process.plans += 1
             self._asks_anew(process)
+            if process.client.phase is IN and process.is_wire:
+                ends_ms = self._beat_ms(process) - self.of.heartbeat_interval_ms
+                left_ms = max(0.0, ends_ms + process.client.session_ms - self.agenda.now_ms)
+                self.agenda.after(left_ms, partial(self._is_alone, process, process.plans))
+
+    def _is_alone(self, process: SimulatedMember, plans: int) -> None:
+        """Let a member that no coordinator answered for its session join again, with its id."""
+        is_alone = process.plans == plans and self.group.service is not ACTIVE
+        if is_alone and not process.is_silent and process.client.phase is IN:
+            process.client = replace_fields(process.client, phase=OUT)
+            self.own(process, ())
 
     def _asks_anew(self, process: SimulatedMember) -> None:
         """Let a process wait for no answer any more, and join again if it was not done with it."""
@@ -205,6 +216,7 @@ class SimulatedGroup(GroupOfMembers[SimulatedMember]):
         if api == "JOIN_GROUP":
             metadata = process.subscription(is_eager=self.is_eager)
             more["protocols"] = [{"name": self.of.assignor, "metadata": metadata}]
+            more["joinReason"] = process.join_reason
         elif api == "SYNC_GROUP":
             more["assignments"] = process.assignments(self.of.assignor, self.counts)
         exchange = self.send(process, api, **more)
@@ -271,6 +283,7 @@ class SimulatedGroup(GroupOfMembers[SimulatedMember]):
         if isinstance(response, SyncResponse) and phase is IN:
             self._assign(process, response.assignment)
         elif was_in and phase is OUT:
+            process.join_reason = JoinReason.UNKNOWN
             if process.stopped_ms is None:
                 process.stopped_ms = self.agenda.now_ms
             if self.is_eager or not process.client.member_id:
@@ -309,6 +322,16 @@ class SimulatedGroup(GroupOfMembers[SimulatedMember]):
             for process in self.processes:
                 self._beat_soon(process)
         super().absorb(effect)
+
+    def decided(
+        self, event: events.Event, before: Coordinated, effects: tuple[Effect, ...]
+    ) -> None:
+        """Let standbys that were called hear of it with their next heartbeats."""
+        super().decided(event, before, effects)
+        if self.group.config.target_size is not None:
+            for one in self.group.members.values():
+                if one.is_called and one.member_id in self.by_id:
+                    self._beat_soon(self.by_id[one.member_id])
 
     def _time_session(self, process: SimulatedMember) -> None:
         """Let a session that the coordinator times end after the last heartbeat."""
@@ -352,14 +375,15 @@ class SimulatedGroup(GroupOfMembers[SimulatedMember]):
         lost = set(process.owned) - set(now)
         if process.stopped_ms is not None and self.phase in COUNTED and self.is_eager:
             self.tally.stopped_ms += self.agenda.now_ms - process.stopped_ms
-        process.stopped_ms = None
+        process.stopped_ms, process.join_reason = None, JoinReason.RESTART
         self.own(process, now)
         if lost and not self.is_eager:
-            self.rejoin(process)
+            self.rejoin(process, JoinReason.UNKNOWN)
 
-    def rejoin(self, process: SimulatedMember) -> None:
+    def rejoin(self, process: SimulatedMember, why: JoinReason) -> None:
         """Let a member join again by itself."""
         if process.client.phase is IN and not process.client.request:
+            process.join_reason = why
             process.client = replace_fields(process.client, phase=OUT)
             self.plan(process, "JOIN_GROUP", self.pause_ms(failed=False))
             if self.is_eager:
@@ -381,7 +405,7 @@ class SimulatedGroup(GroupOfMembers[SimulatedMember]):
         if process in self.processes and watches and process.counts != self.counts:
             process.see(self.of.topics, self.counts)
             if process.client.phase is IN and not process.client.request:
-                self.rejoin(process)
+                self.rejoin(process, JoinReason.TOPIC_METADATA_CHANGE)
             else:  # it joins with what it knew
                 retry_ms = self.chance.between(timing.RETRY_MS)
                 self.agenda.after(retry_ms, partial(self._look_at_topics, process))
@@ -389,7 +413,8 @@ class SimulatedGroup(GroupOfMembers[SimulatedMember]):
     def own(self, process: SimulatedMember, partitions: Sequence[TopicPartition]) -> None:
         """Let a process own other partitions, and add up for how long some had no owner."""
         self.look()
-        self.tally.own(process.owned, partitions, self.agenda.now_ms)
+        member = process.client.name.removesuffix(DUPLICATE)
+        self.tally.own(member, process.owned, partitions, self.agenda.now_ms, self.phase)
         process.owned = tuple(partitions)
 
     def look(self) -> None:

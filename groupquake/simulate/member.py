@@ -6,11 +6,16 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from kafka_protocol.consumer_protocol import Subscription, TopicPartition
+from kafka_protocol.join_reason import JoinReason
+from kafka_protocol.versions import FIRST_JOIN_WITH_JOIN_REASON
 from loadtest.wire.leader import Member, shares
-from reference_coordinator.driving.members import LIBRDKAFKA, MemberProcess
+from reference_coordinator.classic.profiles import Profile
+from reference_coordinator.driving.members import LIBRDKAFKA, NEWEST, MemberProcess
 
 KEPT = 4_096
 """How many subscriptions are kept, encoded and decoded: most members have the same one."""
+WIRE = "wire"
+"""The client of `loadtest.wire.client`, which tells why it joins, and keeps its member id."""
 
 
 @dataclass(eq=False)
@@ -30,6 +35,9 @@ class SimulatedMember(MemberProcess):
     """Whether it sends nothing, as it is frozen or its application does not poll."""
     unheard: list[Callable[[], None]] = field(default_factory=list)
     """What came for it meanwhile."""
+    join_reason: JoinReason = JoinReason.RESTART
+    """Why it joins next (KIP-423)."""
+    is_wire: bool = False
     stopped_ms: float | None = None
     """Since when it has been without its partitions because of a rebalance."""
 
@@ -39,8 +47,9 @@ class SimulatedMember(MemberProcess):
         self.topics = tuple(topic for topic in topics if sees_all or topic in counts)
 
     def subscription(self, *, is_eager: bool) -> str:
-        """Return what its JoinGroup says of it, as base64: an eager one has nothing then."""
-        owned, generation = ((), -1) if is_eager else (self.owned, self.client.generation)
+        """Return what its JoinGroup says of it, as base64: an eager one owns nothing then."""
+        owned = () if is_eager else self.owned
+        generation = self.client.generation if self.is_wire or not is_eager else -1
         return _encoded(self.topics, owned, generation)
 
     def assignments(self, assignor: str, counts: Mapping[str, int]) -> list[dict[str, str]]:
@@ -63,3 +72,12 @@ def _encoded(topics: tuple[str, ...], owned: tuple[TopicPartition, ...], generat
 @lru_cache(maxsize=KEPT)
 def _decoded(metadata: str) -> Subscription:
     return Subscription.decode(b64decode(metadata))
+
+
+def versions_of(client: str, rules: Profile) -> Mapping[str, int]:
+    """Return the versions that a client speaks with a coordinator of these rules."""
+    if client.startswith(("librdkafka", "confluent")):
+        return LIBRDKAFKA
+    if client == WIRE and rules.join_reason_counts:
+        return {**NEWEST, "JOIN_GROUP": FIRST_JOIN_WITH_JOIN_REASON}
+    return NEWEST

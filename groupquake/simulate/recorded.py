@@ -79,7 +79,7 @@ class RecordedCourse(Course):
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
         self.phases: list[tuple[str, float]] = []
-        self._noted: dict[Fault, Json] = {}
+        self._noted: list[tuple[Fault, Json]] = []
 
     def _enter(self, phase: Phase) -> None:
         super()._enter(phase)
@@ -87,14 +87,20 @@ class RecordedCourse(Course):
 
     def noted(self, fault: Fault, event: str) -> None:
         """Keep when a fault was injected, and when it was healed."""
-        about = {"name": fault.fault, "target": fault.hit.target, "group": fault.hit.group,
-                 "verified": True, "witness": "in virtual time", "healed_at_ms": None}  # fmt: skip
-        self._noted.setdefault(fault, about)[f"{event}_at_ms"] = self.agenda.now_ms
+        if event == "injected":
+            about: Json = {
+                "name": fault.fault, "target": fault.hit.target, "group": fault.hit.group,
+                "verified": True, "witness": "in virtual time", "healed_at_ms": None,
+            }  # fmt: skip
+            self._noted.append((fault, about))
+        [about] = [about for one, about in self._noted if one is fault]
+        about[f"{event}_at_ms"] = self.agenda.now_ms
 
     @property
     def faults(self) -> list[Json]:
         """The faults that were injected, in the form of the verdict."""
-        return [about for fault, about in self._noted.items() if fault not in self.not_foreseen]
+        vague = [fault for fault, _ in self.not_foreseen]
+        return [about for fault, about in self._noted if fault not in vague]
 
     def drawn(self, name: str) -> DrawnGroup:
         """Return what figures show of a group."""

@@ -18,7 +18,10 @@ def lines(forecast: Forecast) -> Iterator[str]:
             for reason in group.reasons(phase):
                 yield ROW.format(name, phase, reason, str(group.rebalances(phase, reason)))
         yield ROW.format(name, "impact", "in all", str(group.rebalances("impact")))
-        yield f"  members stop for {group.stopped_ms} ms, {group.unowned_s} partition-s unowned"
+        yield (
+            f"  members stop for {group.stopped_ms} ms, {group.unowned_s} partition-s unowned,"
+            f" {group.moved} partitions moved"
+        )
         if group.open_because:
             yield f"  open upwards: {', '.join(group.open_because)}"
     impossible = set(forecast.impossible())

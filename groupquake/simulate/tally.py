@@ -16,8 +16,9 @@ class Tally:
     """What happened to one group, in one course.
 
     `rebalances` counts transitions into PreparingRebalance by phase and reason class. `stopped_ms`
-    is how long its members were without partitions in rebalances, added up, and `unowned_s` for how
-    many partition-seconds nobody consumed; both in the phases `COUNTED`.
+    is how long its members were without partitions in rebalances, added up, `unowned_s` for how
+    many partition-seconds nobody consumed, and `moved` how many partitions got another owner; all
+    in the phases `COUNTED`.
     """
 
     rebalances: Counter[tuple[Phase, str]] = field(default_factory=Counter)
@@ -25,7 +26,10 @@ class Tally:
     unowned_s: float = 0.0
     idle_ms: float = 0.0
     """The longest time for which a partition was between two owners."""
+    moved: int = 0
+    """How many partitions got another owner."""
     _left_ms: dict[TopicPartition, float] = field(default_factory=dict)
+    _last: dict[TopicPartition, str] = field(default_factory=dict)
     _owners: Counter[TopicPartition] = field(default_factory=Counter)
     _looked_ms: float = 0.0
 
@@ -34,11 +38,16 @@ class Tally:
         self.rebalances.clear()
         self._left_ms.clear()
         self.stopped_ms = self.unowned_s = self.idle_ms = 0.0
+        self.moved = 0
 
     def own(
-        self, before: Iterable[TopicPartition], after: Sequence[TopicPartition], now_ms: float
-    ) -> None:
-        """Note that a process owns other partitions than before, from a time on."""
+        self, owner: str, before: Iterable[TopicPartition], after: Sequence[TopicPartition],
+        now_ms: float, phase: Phase | None,
+    ) -> None:  # fmt: skip
+        """Note that a process of a member owns other partitions than before, from a time on."""
+        for one in after:
+            self.moved += phase in COUNTED and self._last.get(one, owner) != owner
+            self._last[one] = owner
         for one in before:
             self._owners[one] -= 1
             if not self._owners[one]:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 from msgspec import Meta, Raw, Struct
 
-from kafka_protocol.apis import READ_APIS
+from kafka_protocol.apis import CONFIGURE, READ_APIS
 from kafka_protocol.bodies import body_types
 
 Int32 = Annotated[int, Meta(ge=-(2**31), lt=2**31)]
@@ -104,7 +104,7 @@ _known = lru_cache(maxsize=KEPT)(_decoded)
 
 @lru_cache(maxsize=256)
 def _decoders(api: str, version: int, former_names: bool) -> Decoders | None:
-    if api not in READ_APIS:
+    if api not in (*READ_APIS, CONFIGURE):
         return None
     request, response = body_types(api, version, former_names, as_read=False)
     return msgspec.json.Decoder(request), msgspec.json.Decoder(response)

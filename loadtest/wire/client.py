@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from kafka_protocol.consumer_protocol import Assignment, Subscription, TopicPartition
 from kafka_protocol.errors import NOT_SERVED, Error, name_of
+from kafka_protocol.join_reason import JoinReason
 from loadtest.configs import MemberConfig
 from loadtest.timing import BACKOFF_S, LONGEST_BACKOFF_S, REFUSED_S, REQUEST_S
 from loadtest.wire.connection import WireError
@@ -27,6 +28,15 @@ if TYPE_CHECKING:
 Partitions = Collection[TopicPartition]
 
 COOPERATIVE = "cooperative-sticky"
+REVOKED = "partitions were revoked"
+REBALANCING = "the group is rebalancing"
+CHANGED = "the number of partitions has changed"
+JOIN_REASONS = {
+    REVOKED: JoinReason.UNKNOWN, REBALANCING: JoinReason.UNKNOWN,
+    CHANGED: JoinReason.TOPIC_METADATA_CHANGE,
+}  # fmt: skip
+"""What its reasons to join are in KIP-423's words; the others are those of a process that starts,
+or was out of touch with the group."""
 _OF_GROUP = (
     Error.NONE,
     Error.REBALANCE_IN_PROGRESS,
@@ -143,6 +153,7 @@ class GroupClient:
         subscription = Subscription(self.config.topics, None, owned, member.generation)
         metadata = b64encode(subscription.encode()).decode()
         member.protocols, member.reason = ((self.config.assignor, metadata),), self._rejoin
+        member.join_reason = JOIN_REASONS.get(self._rejoin or "", JoinReason.RESTART)
         error = member.join() or member.sync()
         if error != Error.NONE:
             self._refused(error)
@@ -163,14 +174,14 @@ class GroupClient:
         gone, new = self._owned - assigned, assigned - self._owned
         if gone:
             self.listener.gave_up("revoked", gone)
-            self._rejoin = "partitions were revoked"
+            self._rejoin = REVOKED
         self._owned = assigned
         self.listener.assigned(new, self._member.member_id)
 
     def _stay(self) -> None:
         """Do what is due next: look at the topics, a heartbeat, fetch offsets or commit them."""
         if self._member.is_leader and self._topics.changed(self._member):
-            self._rejoin = "the number of partitions has changed"
+            self._rejoin = CHANGED
             return
         offsets_s = self._fetch_s if self._offsets is None else self._commit_s
         due_s = min(self._heartbeat_s, offsets_s) if self._owned else self._heartbeat_s
@@ -223,7 +234,7 @@ class GroupClient:
                 self._confirmed_s, self._backoff_s = time.monotonic(), BACKOFF_S
             case Error.REBALANCE_IN_PROGRESS:
                 self._confirmed_s = time.monotonic()
-                self._rejoin = self._rejoin or "the group is rebalancing"
+                self._rejoin = self._rejoin or REBALANCING
             case Error.UNKNOWN_MEMBER_ID:
                 self._lose("the coordinator does not know the member")
                 self._forget()

@@ -14,9 +14,9 @@ from kio.serial import entity_reader, entity_writer
 
 from kafka_protocol.apis import ApiKey
 from kafka_protocol.kio_bodies import Body, to_body, to_entity
+from kafka_protocol.schemas import schema_of
 from loadtest.errors import LoadtestError
 from loadtest.timing import REQUEST_S, SEND_S
-from loadtest.wire import schemas
 from loadtest.wire.event_log import EventLog
 
 _INT = struct.Struct(">i")
@@ -136,7 +136,7 @@ class Connection:
         if last is not None and last.api_version == version and last.body == body:
             return last
         try:
-            entity = to_entity(schemas.request_schema(api, version), body)
+            entity = to_entity(schema_of(ApiKey[api], version), body)
         except KeyError as error:
             raise WireError(f"{self.name}: {api} v{version} needs {error}") from error
         frame = _frame(entity, api, version, self.client_id)
@@ -241,7 +241,7 @@ def _frame(entity: Any, api: str, version: int, client_id: str) -> bytearray:
 
 def _decoded(api: str, version: int, answer: bytes) -> dict[str, Any]:
     """Decode a response from behind its correlation id, with which its header begins."""
-    schema = schemas.response_schema(api, version)
+    schema = schema_of(ApiKey[api], version, response=True)
     payload = bytes(_INT.size) + answer
     _, size = entity_reader(schema.__header_schema__)(payload, 0)
     return to_body(entity_reader(schema)(payload, size)[0])

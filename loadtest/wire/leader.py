@@ -9,6 +9,7 @@ from base64 import b64decode
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from heapq import heappush, heapreplace
 from itertools import islice
 
@@ -77,6 +78,44 @@ def _round_robin(members: Sequence[Member], counts: Mapping[str, int]) -> Shares
         shares[line[0].member_id].append(one)
         line.rotate(-1)
     return shares
+
+
+def _instance_first(members: Sequence[Member], counts: Mapping[str, int]) -> Shares:
+    """Give each partition to who ranks first for it, of those that are not full.
+
+    Ranks are hashes of instance ids and partitions, and nothing else decides: new member ids move
+    nothing, and neither does a member that was gone, once it is back. Shares are even where all
+    want the same. Never shipped: KIP-345 has an assignor by instance id among its future work.
+    """
+    shares = _empty(members)
+    takers = {
+        topic: {
+            one.member_id: _hash(one.group_instance_id or one.member_id)
+            for one in members
+            if topic in one.subscription.topics
+        }
+        for topic in _wanted(members)
+    }
+    partitions = sorted(_partitions(members, counts), key=lambda one: (one.partition, one.topic))
+    least, larger = divmod(len(partitions), max(1, len(members)))
+    for one in partitions:
+        of_topic, key = takers[one.topic], _hash(f"{one.topic}-{one.partition}")
+        most = least + (larger > 0)
+        if not (free := [taker for taker in of_topic if len(shares[taker]) < most]):
+            fewest = min(len(shares[taker]) for taker in of_topic)
+            free = [taker for taker in of_topic if len(shares[taker]) == fewest]
+        first = max(free, key=lambda taker: of_topic[taker] * key % _PRIME)
+        larger -= len(shares[first]) == least
+        shares[first].append(one)
+    return shares
+
+
+_PRIME = 2**61 - 1
+"""Products of hashes modulo a prime are hashes of pairs, each as cheap as a product."""
+
+
+def _hash(name: str) -> int:
+    return int.from_bytes(blake2b(name.encode(), digest_size=8).digest()) % _PRIME
 
 
 def _cooperative_sticky(members: Sequence[Member], counts: Mapping[str, int]) -> Shares:
@@ -168,6 +207,7 @@ ASSIGNORS: Mapping[str, Callable[[Sequence[Member], Mapping[str, int]], Shares]]
     "range": _range,
     "roundrobin": _round_robin,
     "cooperative-sticky": _cooperative_sticky,
+    "instance-first": _instance_first,
 }
 """All assignors of a wire member, by the names under which members propose them."""
 

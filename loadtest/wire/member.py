@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafka_protocol.errors import Error, name_of
+from kafka_protocol.join_reason import JoinReason
 from loadtest.timing import REQUEST_S
 from loadtest.wire.connection import Connection, WireError
 
@@ -46,6 +47,7 @@ class WireMember:
     session_timeout_ms: int = 45_000
     rebalance_timeout_ms: int = 60_000
     reason: str | None = None
+    join_reason: JoinReason = JoinReason.UNKNOWN
     assign: Assign = nothing
     expects: tuple[int, ...] = ()
     member_id: str = ""
@@ -101,6 +103,7 @@ class WireMember:
             protocolType="consumer",
             protocols=[{"name": name, "metadata": data} for name, data in self.protocols],
             reason=self.reason,
+            joinReason=self.join_reason,
         )
         error = int(answer["errorCode"])
         if error == Error.MEMBER_ID_REQUIRED:

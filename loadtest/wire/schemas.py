@@ -5,13 +5,10 @@ OffsetCommit v0 and v1 (offsets in ZooKeeper, no group checks in v0).
 """
 
 from collections.abc import Iterable, Mapping
-from functools import cache
-from typing import TYPE_CHECKING, Any
-
-from kio.index import load_request_schema, load_response_schema
-from kio.schema.index import schema_name_map
+from typing import TYPE_CHECKING
 
 from kafka_protocol.apis import COORDINATOR_APIS, ApiKey
+from kafka_protocol.schemas import known_versions
 
 if TYPE_CHECKING:
     from loadtest.wire.connection import Connection
@@ -21,21 +18,9 @@ Versions = Mapping[str, tuple[int, int]]
 
 
 def known(api: str) -> tuple[int, int]:
-    """Return the lowest and the highest version of an API that kio supports."""
-    versions = schema_name_map[api.lower()]
-    return min(versions), max(versions)
-
-
-@cache
-def request_schema(api: str, version: int) -> type[Any]:
-    """Return kio's class of a request. Raises `UnknownEntity` (kio) if there is none."""
-    return load_request_schema(ApiKey[api], version)
-
-
-@cache
-def response_schema(api: str, version: int) -> type[Any]:
-    """Return kio's class of a response."""
-    return load_response_schema(ApiKey[api], version)
+    """Return the lowest and the highest version of an API that has classes."""
+    versions = known_versions(ApiKey[api])
+    return versions.start, versions.stop - 1
 
 
 def negotiate(connection: "Connection", apis: Iterable[str] = COORDINATOR_APIS) -> Versions:

@@ -9,7 +9,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from kafka_protocol.apis import CONFIGURE
 from kafka_protocol.bodies import generation_in, partitions_in
+from kafka_protocol.join_reason import JoinReason
 from kafka_protocol.versions import (
     FIRST_BATCH_LEAVE,
     FIRST_DESCRIBE_WITH_INSTANCE_ID,
@@ -20,6 +22,7 @@ from kafka_protocol.versions import (
 )
 from reference_coordinator.classic.effects import (
     CommitResponse,
+    ConfigureResponse,
     DeleteResponse,
     DescribedMember,
     DescribeResponse,
@@ -32,6 +35,7 @@ from reference_coordinator.classic.effects import (
 from reference_coordinator.classic.events import (
     Choices,
     CommitReceived,
+    ConfigureReceived,
     DeleteReceived,
     DescribeReceived,
     HeartbeatReceived,
@@ -63,6 +67,7 @@ def _join(seen: Observed, at_ms: float, choices: Choices) -> Request:
         reason=body.get("reason"),
         choices=choices,
         client_host=seen.client_host,
+        join_reason=JoinReason(body.get("joinReason", JoinReason.UNKNOWN)),
     )
 
 
@@ -141,6 +146,12 @@ def _describe(seen: Observed, at_ms: float, choices: Choices) -> Request:
 
 def _delete(seen: Observed, at_ms: float, _: Choices) -> Request:
     return DeleteReceived(at_ms, seen.id)
+
+
+def _configure(seen: Observed, at_ms: float, _: Choices) -> Request:
+    (resource,) = seen.request["resources"]
+    changes = [(c["name"], c["configOperation"], c["value"]) for c in resource["configs"]]
+    return ConfigureReceived(at_ms, seen.id, tuple(changes))
 
 
 def _join_response(_: Json, body: Json) -> JoinResponse:
@@ -239,6 +250,11 @@ def _delete_response(_: Json, body: Json) -> DeleteResponse:
     return DeleteResponse(result["errorCode"])
 
 
+def _configure_response(_: Json, body: Json) -> ConfigureResponse:
+    (resource,) = body["responses"]
+    return ConfigureResponse(resource["errorCode"])
+
+
 EXCHANGES: Mapping[str, Callable[[Json, Json, int], Exchange]] = {
     "HEARTBEAT": _heartbeat_exchange,
     "OFFSET_COMMIT": _commit_exchange,
@@ -253,9 +269,10 @@ BODIES: Mapping[str, Body[Request, Response]] = {
     "OFFSET_COMMIT": Body(_commit, _commit_response),
     "DESCRIBE_GROUPS": Body(_describe, _describe_response),
     "DELETE_GROUPS": Body(_delete, _delete_response),
+    CONFIGURE: Body(_configure, _configure_response),
 }
-"""The requests that the oracle knows, by their names in Kafka's request log. DescribeGroups and
-DeleteGroups may name many groups; here they name the one that the evidence is of."""
+"""The requests that the oracle knows, by their names in Kafka's request log. DescribeGroups,
+DeleteGroups and IncrementalAlterConfigs may name many; here they name the group of the evidence."""
 
 
 def as_sent(response: Response, api_version: int) -> Response:

@@ -135,8 +135,9 @@ class Context:
         group = self.group
         members = StoredMembers(group.members, group.protocol, assignment)
         record = GroupRecord(
-            group.generation, group.protocol_type, group.protocol, group.leader, members
-        )
+            group.generation, group.protocol_type, group.protocol, group.leader, members,
+            group.config,
+        )  # fmt: skip
         self.store(request, record, **fields)
 
     def store(
@@ -146,6 +147,13 @@ class Context:
         fields["stored"] = record
         self.change(**fields)
         self.effects.append(Persist(request, record))
+
+    def create_group(self) -> None:
+        """Create the group with the first request that may, even one that it refuses."""
+        if not self.group.exists:
+            self.change(exists=True, created_ms=self.at_ms)
+            if self.profile.stores_new_group:
+                self.persist(None)
 
     def bind(self, kind: str, choice: str, allowed: frozenset[str]) -> str:
         """Pick a value that Kafka leaves open: the choice if allowed, else the first by name.

@@ -22,6 +22,8 @@ class Reason(StrEnum):
     OVER_CAPACITY = "over_capacity"
     JOIN_REASON = "join_reason"
     ASSIGNMENT_ERROR = "assignment_error"
+    GROUP_CONFIG = "group_config"
+    """What an operator has asked of the group (never released)."""
 
 
 @frozen_dataclass(frozen=True)  # without slots, for `changed`
@@ -104,6 +106,13 @@ class DeleteResponse:
     error: int
 
 
+@frozen_dataclass(frozen=True, slots=True)
+class ConfigureResponse:
+    """IncrementalAlterConfigs' response about the group."""
+
+    error: int
+
+
 Response = (
     JoinResponse
     | SyncResponse
@@ -112,6 +121,7 @@ Response = (
     | CommitResponse
     | DescribeResponse
     | DeleteResponse
+    | ConfigureResponse
 )
 
 

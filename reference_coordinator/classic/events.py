@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from kafka_protocol.errors import Error
+from kafka_protocol.join_reason import JoinReason
 from reference_coordinator.classic.records import GroupRecord
 from reference_coordinator.frozen import frozen_dataclass
 
@@ -28,7 +29,10 @@ NO_CHOICES = Choices()
 
 @frozen_dataclass(frozen=True, slots=True)
 class JoinReceived:
-    """JoinGroup. `protocols` are (name, metadata as base64), in the client's order."""
+    """JoinGroup. `protocols` are (name, metadata as base64), in the client's order.
+
+    `reason` is text for people (KIP-800), `join_reason` one to act by (KIP-423).
+    """
 
     at_ms: float
     request: str
@@ -43,6 +47,12 @@ class JoinReceived:
     reason: str | None = None
     choices: Choices = NO_CHOICES
     client_host: str = ""
+    join_reason: JoinReason = JoinReason.UNKNOWN
+
+    @property
+    def client_reason(self) -> str:
+        """The client's reason, as a coordinator's line has it."""
+        return self.join_reason.name if self.join_reason else self.reason or ""
 
 
 @frozen_dataclass(frozen=True, slots=True)
@@ -118,15 +128,31 @@ class DeleteReceived:
     request: str
 
 
+@frozen_dataclass(frozen=True, slots=True)
+class ConfigureReceived:
+    """IncrementalAlterConfigs of the group, by a policy that Kafka never released.
+
+    `changes` are (name, operation, value), in their order; a value that is deleted is None.
+    """
+
+    at_ms: float
+    request: str
+    changes: tuple[tuple[str, int, str | None], ...]
+
+
 class TimerKind(StrEnum):
-    """The timers of a group; `SESSION` also covers pending and new members, as in Kafka."""
+    """The timers of a group; `SESSION` also covers pending and new members, as in Kafka.
+
+    `WAIT` ends the wait for expected instance ids, which no release knows.
+    """
 
     SESSION = "session"
     JOIN = "join"
     SYNC = "sync"
+    WAIT = "wait"
 
 
-SESSION_TIMER, JOIN_TIMER, SYNC_TIMER = TimerKind
+SESSION_TIMER, JOIN_TIMER, SYNC_TIMER, WAIT_TIMER = TimerKind
 
 
 class Timer(NamedTuple):
@@ -208,6 +234,7 @@ Request = (
     | CommitReceived
     | DescribeReceived
     | DeleteReceived
+    | ConfigureReceived
 )
 Event = (
     Request

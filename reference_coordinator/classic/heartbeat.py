@@ -27,7 +27,7 @@ def heartbeat(context: Context, event: HeartbeatReceived) -> None:
         error = Error.REBALANCE_IN_PROGRESS
     elif error is NO_ERROR:
         context.keep_alive(group.members[event.member_id])
-        if group.state is PREPARING_REBALANCE:
+        if group.state is PREPARING_REBALANCE or group.members[event.member_id].is_called:
             error = Error.REBALANCE_IN_PROGRESS
     context.answer(event.request, HeartbeatResponse(error))
 

@@ -10,6 +10,8 @@ from reference_coordinator.classic.checks import unavailable, validate_member
 from reference_coordinator.classic.context import Context, refuse
 from reference_coordinator.classic.effects import Bound, JoinResponse, Reason
 from reference_coordinator.classic.events import SESSION_TIMER, JoinReceived
+from reference_coordinator.classic.group_config import held_back
+from reference_coordinator.classic.hot_standby import NOTHING, stands_by
 from reference_coordinator.classic.membership import (
     forget_instance,
     remove_member,
@@ -36,6 +38,7 @@ from reference_coordinator.classic.state import (
     Member,
 )
 from reference_coordinator.classic.static_rejoin import replace_static
+from reference_coordinator.frozen import replace_fields
 from reference_coordinator.timing import NEW_MEMBER_JOIN_TIMEOUT_MS
 
 
@@ -45,7 +48,7 @@ def join(context: Context, event: JoinReceived) -> None:
     if error is not None:
         context.answer(event.request, error)
         return
-    create_group(context)
+    context.create_group()
     error = check_group(context, event)
     if error is not None:
         context.answer(event.request, error)
@@ -79,14 +82,6 @@ def check_broker(context: Context, event: JoinReceived) -> JoinResponse | None:
     if not group.exists and event.member_id:
         return refuse(event.member_id, Error.UNKNOWN_MEMBER_ID)
     return None
-
-
-def create_group(context: Context) -> None:
-    """Create the group with the first JoinGroup that reaches it, even one that it refuses."""
-    if not context.group.exists:
-        context.change(exists=True, created_ms=context.at_ms)
-        if context.profile.stores_new_group:
-            context.persist(None)
 
 
 def check_group(context: Context, event: JoinReceived) -> JoinResponse | None:
@@ -180,7 +175,8 @@ def join_static(context: Context, event: JoinReceived, instance_id: str) -> None
     """Handle a static member without a member id: a new one, or a static rejoin."""
     group = context.group
     if instance_id not in group.static_ids:
-        add_member(context, event, new_member_id(context, event))
+        if not held_back(context, event, instance_id):
+            add_member(context, event, new_member_id(context, event))
         return
     old = group.members.get(group.static_ids[instance_id])
     if old is None or group.state is EMPTY:  # see `refused_instance_is_forgotten`
@@ -217,6 +213,15 @@ def add_member(context: Context, event: JoinReceived, member_id: str) -> None:
     if event.group_instance_id is not None:
         changes["static_ids"] = {**group.static_ids, event.group_instance_id: member_id}
     context.change(**changes)
+    if stands_by(group, event):
+        standby = replace_fields(
+            member, join=None, is_new=False, is_standby=True, assignment=NOTHING
+        )
+        context.put(standby)
+        context.keep_alive(standby)
+        context.persist(None)
+        context.answer(event.request, generation_response(context.group, member_id))
+        return
     # A new member sends no heartbeats before it has its response, so its JoinGroup times out;
     # otherwise a client that has died would stay in the group.
     context.arm(SESSION_TIMER, NEW_MEMBER_JOIN_TIMEOUT_MS, member_id)
@@ -252,6 +257,9 @@ def join_known(context: Context, event: JoinReceived) -> None:
         complete_if_all_joined(context)
     elif group.state is EMPTY:  # unreachable, as in Kafka: an Empty group has no members
         context.answer(event.request, refuse(event.member_id, Error.UNKNOWN_MEMBER_ID))
+    elif member.is_called and group.state is STABLE:
+        context.put(replace_fields(member, is_called=False))
+        answer_unchanged(context, event)
     elif (reason := known_member_reason(context, event, member)) is not None:
         update_member(context, event, member)
         rebalance_or_complete(context, reason, event.member_id)

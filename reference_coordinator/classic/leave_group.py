@@ -21,6 +21,7 @@ from reference_coordinator.classic.checks import unavailable
 from reference_coordinator.classic.context import Context
 from reference_coordinator.classic.effects import JoinResponse, LeaveResponse, Reason
 from reference_coordinator.classic.events import SESSION_TIMER, LeaveReceived
+from reference_coordinator.classic.group_config import gone_quietly
 from reference_coordinator.classic.membership import remove_member, remove_pending
 from reference_coordinator.classic.rebalance import complete_if_all_joined, prepare
 from reference_coordinator.classic.state import COMPLETING_REBALANCE, DEAD, STABLE
@@ -45,7 +46,7 @@ def leave(context: Context, event: LeaveReceived) -> None:
             return
         results += ((member_id, instance, result),)
     left = [member_id for member_id, _, result in results if result is NO_ERROR]
-    if left and context.profile.leave_is_one_step:
+    if left and context.profile.leave_is_one_step and not gone_quietly(context, group):
         rebalance_after_leave(context, left[0])
     if event.api_version >= FIRST_BATCH_LEAVE:
         context.answer(event.request, LeaveResponse(NO_ERROR, results))

@@ -11,9 +11,11 @@ from reference_coordinator.classic.events import (
     JOIN_TIMER,
     SESSION_TIMER,
     SYNC_TIMER,
+    WAIT_TIMER,
     Loaded,
     RecordWritten,
 )
+from reference_coordinator.classic.group_config import go_by
 from reference_coordinator.classic.members import Members
 from reference_coordinator.classic.rebalance import prepare
 from reference_coordinator.classic.record_writes import record_written
@@ -48,6 +50,7 @@ def load(context: Context, event: Loaded) -> None:
         },
         stored=record,
     )
+    go_by(context, record.config)
     if not context.group.sessions_deferred:
         _start_sessions(context)
     if len(record.members) > context.profile.settings.max_size:
@@ -79,8 +82,11 @@ def unload(context: Context) -> None:
         if member.sync is not None and context.profile.unload_answers_waiting:
             context.answer(member.sync, SyncResponse(Error.NOT_COORDINATOR))
         context.disarm(SESSION_TIMER, member.member_id)
+    for held in context.group.held_back.values():
+        context.answer(held.request, JoinResponse(Error.NOT_COORDINATOR))
     for pending in context.group.pending_joins:
         context.disarm(SESSION_TIMER, pending)
     context.disarm(JOIN_TIMER)
     context.disarm(SYNC_TIMER)
+    context.disarm(WAIT_TIMER)
     context.group = Group(context.group.group_id, service=ABSENT)

@@ -45,6 +45,8 @@ def update_member(context: Context, event: JoinReceived, member: Member) -> None
 def fields_of_join(context: Context, event: JoinReceived, member: Member) -> MemberFields:
     """Return the fields of a member that its new JoinGroup sets, the pending request included."""
     fields: MemberFields = {"protocols": event.protocols, "join": event.request}
+    if member.is_called:
+        fields["is_called"] = False
     rebalance_ms, session_ms = timeouts = event.rebalance_timeout_ms, event.session_timeout_ms
     if timeouts != (member.rebalance_timeout_ms, member.session_timeout_ms) and (
         context.profile.joins_update_timeouts

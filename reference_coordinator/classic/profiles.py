@@ -293,10 +293,20 @@ class Profile:
     where "a known member joins with changed metadata", this "should require another rebalance"."""
 
     join_reason_counts: bool = False
-    """A static member that rejoins a Stable group may give a reason (KIP-423, never released):
-    `RESTART` starts no rebalance even if it leads; `TOPIC_METADATA_CHANGE` of the leader, and
-    `UPGRADE`, start one. Other rules that start a rebalance come first. Dynamic members are not
-    affected."""
+    """A static member that rejoins a Stable group may give a reason (KIP-423, never released; in
+    JoinGroup v10): `RESTART` starts no rebalance even if it leads, or forgot what it owned;
+    `TOPIC_METADATA_CHANGE` of the leader, and `UPGRADE`, start one. Other rules that start a
+    rebalance come first. Dynamic members are not affected."""
+
+    awaits_expected_instances: bool = False
+    """A group whose operator names all instance ids that it is to have waits until those that it
+    lacks have come and the others have gone, and rebalances once (`group_config`). KIP-345 names
+    this pre-registration, as future work; never released."""
+
+    standbys_hold_no_partitions: bool = False
+    """Members beyond the target size that an operator gives a group hold no partitions until one is
+    removed, whose place one of them takes without a rebalance (`hot_standby`). KIP-345 names this
+    as future work; never released."""
 
     differing: ClassVar[frozenset[str]] = frozenset()
     """The rules whose reads are counted, see `NotedRules`."""

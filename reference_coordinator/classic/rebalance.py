@@ -8,6 +8,7 @@ from kafka_protocol.errors import NO_ERROR, Error
 from reference_coordinator.classic.context import Context
 from reference_coordinator.classic.effects import Bound, JoinResponse, Reason, SyncResponse
 from reference_coordinator.classic.events import JOIN_TIMER, SESSION_TIMER, SYNC_TIMER
+from reference_coordinator.classic.hot_standby import choose_workers
 from reference_coordinator.classic.membership import remove_member
 from reference_coordinator.classic.state import (
     COMPLETING_REBALANCE,
@@ -37,7 +38,7 @@ def prepare(context: Context, reason: Reason, member_id: str = "") -> None:
             members=context.group.members.each(lambda member: replace_fields(member, assignment=""))
         )
         answer_syncs(context, Error.REBALANCE_IN_PROGRESS)
-    context.change(pending_syncs=frozenset())
+    context.change(pending_syncs=frozenset(), owes_rebalance=False)
     context.disarm(SYNC_TIMER)
     initial = context.group.state is EMPTY
     if initial:
@@ -106,6 +107,8 @@ def become_empty(context: Context) -> None:
 
 def start_generation(context: Context) -> None:
     """Enter CompletingRebalance: pick leader and protocol, answer every pending JoinGroup."""
+    if context.profile.standbys_hold_no_partitions:
+        choose_workers(context)
     leader = context.bind("leader", context.choices.leader, allowed_leaders(context.group))
     protocol = context.bind("protocol", context.choices.protocol, allowed_protocols(context.group))
     awaited = context.group.members if context.profile.pending_sync_timer else ()
@@ -139,7 +142,9 @@ def allowed_leaders(group: Group) -> frozenset[str]:
     A leader that rejoined stays. If the leader was removed, Kafka picked one of the members left at
     that time; if that one has not rejoined, any member with a pending JoinGroup may lead.
     """
-    waiting = frozenset(key for key, member in group.members.items() if member.join is not None)
+    joined = [one for one in group.members.values() if one.join is not None]
+    working = [one for one in joined if not one.is_standby]
+    waiting = frozenset(one.member_id for one in working or joined)
     if group.leader in waiting:
         return frozenset({group.leader}) if group.leader else waiting
     candidates = group.open_leaders
@@ -173,6 +178,7 @@ def member_list(group: Group) -> frozenset[tuple[str, str | None, str]]:
     return frozenset(
         (m.member_id, m.group_instance_id, m.metadata(group.protocol))
         for m in group.members.values()
+        if not m.is_standby
     )
 
 

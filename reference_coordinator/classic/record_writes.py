@@ -5,6 +5,7 @@ from reference_coordinator.classic.context import Context
 from reference_coordinator.classic.delete_groups import forget_group
 from reference_coordinator.classic.effects import DeleteResponse, JoinResponse, Reason, SyncResponse
 from reference_coordinator.classic.events import RecordWritten, SyncReceived
+from reference_coordinator.classic.hot_standby import NOTHING
 from reference_coordinator.classic.membership import replace_member_id
 from reference_coordinator.classic.rebalance import (
     answer_syncs,
@@ -33,7 +34,10 @@ def store_assignment(context: Context, event: SyncReceived) -> None:
         context.fail(event, SyncResponse(Error.UNKNOWN_SERVER_ERROR))
         return
     assigned = dict(event.assignments)
-    assignment = {member_id: assigned.get(member_id, "") for member_id in context.group.members}
+    assignment = {
+        member_id: NOTHING if member.is_standby else assigned.get(member_id, "")
+        for member_id, member in context.group.members.items()
+    }
     write = Write(event.request, context.group.generation, assignment=assignment)
     writes = {**context.group.writes, event.request: write}
     context.persist(event.request, assignment, writes=writes)

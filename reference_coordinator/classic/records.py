@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, overload
 
 from kafka_protocol.group_record import StoredMember, batch_bytes
-from reference_coordinator.classic.state import Member
+from reference_coordinator.classic.state import NO_CONFIG, GroupConfig, Member
 from reference_coordinator.frozen import frozen_dataclass, replace_fields
 
 
@@ -97,6 +97,7 @@ class GroupRecord:
     protocol: str | None
     leader: str | None
     members: Sequence[Member]
+    config: GroupConfig = NO_CONFIG
 
     def batch_bytes(self, group_id: str, hosts: Mapping[str, str]) -> int:
         """Return the size of the record's batch, see `kafka_protocol.group_record`.

@@ -5,11 +5,10 @@ the reason that its JoinGroup gives (KIP-423, never released).
 """
 
 from base64 import b64decode
-from enum import StrEnum, auto
 
 from kafka_protocol.bodies import LENGTH
 from kafka_protocol.consumer_protocol import ConsumerProtocolError, Subscription
-from kafka_protocol.versions import FIRST_JOIN_WITH_REASON
+from kafka_protocol.join_reason import JoinReason
 from reference_coordinator.classic.context import Context
 from reference_coordinator.classic.effects import Reason
 from reference_coordinator.classic.events import JoinReceived
@@ -25,11 +24,13 @@ def known_member_reason(context: Context, event: JoinReceived, member: Member) -
     leads = context.group.leader == member.member_id
     unchanged = member.protocols == event.protocols
     if context.group.state is STABLE:
-        rebalances = leads
-        if unchanged:
-            rebalances = join_reason_rebalances(context, event, leads=leads, otherwise=leads)
-        if rebalances:
-            return Reason.LEADER_REJOIN if leads else Reason.JOIN_REASON
+        reason = heard(context, event)
+        if reason is JoinReason.RESTART and wants_the_same(event, member):
+            return None
+        if leads:
+            return Reason.LEADER_REJOIN
+        if unchanged and demands_rebalance(reason, leads=False):
+            return Reason.JOIN_REASON
     return None if unchanged else Reason.MEMBER_METADATA
 
 
@@ -44,7 +45,7 @@ def static_rejoin_reason(
     same = same_subscription(member.metadata(group.protocol), old.metadata(group.protocol))
     if not same and profile.changed_subscription_rebalances:
         return Reason.MEMBER_METADATA
-    if join_reason_rebalances(context, event, leads=group.leader == new_id):
+    if demands_rebalance(heard(context, event), leads=group.leader == new_id):
         return Reason.JOIN_REASON
     return None
 
@@ -77,38 +78,23 @@ def _topics(metadata: str) -> frozenset[str]:
     return frozenset(Subscription.decode(b64decode(metadata, validate=True)).topics)
 
 
-class JoinReason(StrEnum):
-    """The reasons of KIP-423, by their exact names.
+def wants_the_same(event: JoinReceived, member: Member) -> bool:
+    """Tell whether a JoinGroup names the protocols and topics of before (see `same_subscription`).
 
-    They travel in the free text of JoinGroup v8+ (KIP-800); any other text counts as UNKNOWN.
+    A process that restarts forgets the rest of its metadata: what it owned, and when.
     """
-
-    RESTART = auto()
-    TOPIC_METADATA_CHANGE = auto()
-    UPGRADE = auto()
-    UNKNOWN = auto()
-
-
-def join_reason(event: JoinReceived) -> JoinReason:
-    """Read the reason out of a JoinGroup."""
-    given = event.reason if event.api_version >= FIRST_JOIN_WITH_REASON else None
-    return JoinReason.__members__.get(given or "", JoinReason.UNKNOWN)
+    pairs = zip(member.protocols, event.protocols, strict=False)
+    return len(member.protocols) == len(event.protocols) and all(
+        before[0] == now[0] and same_subscription(before[1], now[1]) for before, now in pairs
+    )
 
 
-def join_reason_rebalances(
-    context: Context, event: JoinReceived, *, leads: bool, otherwise: bool = False
-) -> bool:
-    """Tell whether an unchanged member's rejoin to a Stable group starts a rebalance (KIP-423).
+def heard(context: Context, event: JoinReceived) -> JoinReason:
+    """Return the reason by which a JoinGroup is acted on; of dynamic members none is (KIP-423)."""
+    counts = context.profile.join_reason_counts and event.group_instance_id is not None
+    return event.join_reason if counts else JoinReason.UNKNOWN
 
-    `otherwise` is the result where the member gives no reason, and under profiles without the rule.
-    """
-    if not context.profile.join_reason_counts or event.group_instance_id is None:
-        return otherwise
-    match join_reason(event):
-        case JoinReason.RESTART:
-            return False
-        case JoinReason.UPGRADE:
-            return True
-        case JoinReason.TOPIC_METADATA_CHANGE if leads:
-            return True
-    return otherwise
+
+def demands_rebalance(reason: JoinReason, *, leads: bool) -> bool:
+    """Tell whether a rejoin to a Stable group starts a rebalance for its reason (KIP-423)."""
+    return reason is JoinReason.UPGRADE or (reason is JoinReason.TOPIC_METADATA_CHANGE and leads)

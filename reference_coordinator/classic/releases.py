@@ -175,6 +175,15 @@ KIP_345 = replace(promised_by(Profile("newest")), name=_PROMISE)
 KIP_423 = Profile("kip-423", join_reason_counts=True)
 """The newest rules, and those of the proposal that joins give their reason."""
 
+INSTANCE_FIRST = Profile("instance-first")
+"""The newest rules: to give partitions by instance id is a matter of the leader alone."""
+
+PRE_REGISTRATION = Profile("pre-registration", awaits_expected_instances=True)
+"""The newest rules, and an operator that names the instance ids to come (KIP-345, future work)."""
+
+HOT_STANDBY = Profile("hot-standby", standbys_hold_no_partitions=True)
+"""The newest rules, and members beyond a group's target size (KIP-345, future work)."""
+
 PROFILES = {
     profile.name: profile
     for profile in (
@@ -182,6 +191,9 @@ PROFILES = {
         *_BY_RELEASE["java"].values(),
         KIP_345,
         KIP_423,
+        INSTANCE_FIRST,
+        PRE_REGISTRATION,
+        HOT_STANDBY,
     )
 }
 """All of them by name, in order of time."""

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, TypedDict
 
 from reference_coordinator.classic.members import Members
 from reference_coordinator.frozen import frozen_dataclass
+from reference_coordinator.timing import EXPECTED_WITHIN_MS
 
 if TYPE_CHECKING:
+    from reference_coordinator.classic.events import JoinReceived
     from reference_coordinator.classic.records import GroupRecord
 
 
@@ -57,6 +59,10 @@ class Member:
     """Whether its first join phase has not ended yet."""
     client_id: str = ""
     client_host: str = ""
+    is_standby: bool = False
+    """Whether it holds no partitions until another member is gone (a rule of the `Profile`)."""
+    is_called: bool = False
+    """Whether it is to join again, for the partitions of a member that is gone."""
 
     @property
     def is_static(self) -> bool:
@@ -85,6 +91,7 @@ class MemberFields(TypedDict, total=False):
     is_new: bool
     client_id: str
     client_host: str
+    is_called: bool
 
 
 @frozen_dataclass(frozen=True, slots=True)
@@ -104,6 +111,22 @@ class Write:
     leader_before: str | None = None
     assignment: Mapping[str, str] = field(default_factory=dict)
     deletes: bool = False
+
+
+@frozen_dataclass(frozen=True, slots=True)
+class GroupConfig:
+    """What an operator has asked of the group (`group_config`); no release knows it.
+
+    `expected` are the instance ids that it is to have, None while it waits for none; so many
+    members as the `target_size` get partitions, None for all.
+    """
+
+    expected: frozenset[str] | None = None
+    wait_ms: int = EXPECTED_WITHIN_MS
+    target_size: int | None = None
+
+
+NO_CONFIG = GroupConfig()
 
 
 @frozen_dataclass(frozen=True)
@@ -144,6 +167,21 @@ class Group:
     stored: "GroupRecord | None" = None
     """The record written last, or found on loading."""
     initial_delay_left_ms: int = 0
+    config: GroupConfig = NO_CONFIG
+    held_back: Mapping[str, "JoinReceived"] = field(default_factory=dict)
+    """The JoinGroups that wait for others, by instance id."""
+    owes_rebalance: bool = False
+    """Whether members were removed since the last rebalance that is still to follow."""
+
+    @property
+    def is_unsettled(self) -> bool:
+        """Whether it waits for expected instance ids, or has a rebalance for them before it."""
+        return bool(self.held_back) or self.owes_rebalance or self.config.expected is not None
+
+    @property
+    def workers(self) -> int:
+        """How many members are no standbys."""
+        return sum(not member.is_standby for member in self.members.values())
 
     @property
     def all_support_protocol(self) -> bool:
@@ -200,3 +238,6 @@ class GroupFields(TypedDict, total=False):
     writes: Mapping[str, Write]
     stored: "GroupRecord | None"
     initial_delay_left_ms: int
+    config: GroupConfig
+    held_back: Mapping[str, "JoinReceived"]
+    owes_rebalance: bool

@@ -13,6 +13,7 @@ from reference_coordinator.classic.effects import Effect
 from reference_coordinator.classic.events import (
     NO_CHOICES,
     CommitReceived,
+    ConfigureReceived,
     DeleteReceived,
     DescribeReceived,
     Event,
@@ -28,6 +29,7 @@ from reference_coordinator.classic.events import (
     TimerFired,
     Unloaded,
 )
+from reference_coordinator.classic.group_config import configure, settle
 from reference_coordinator.classic.heartbeat import heartbeat
 from reference_coordinator.classic.join_group import join
 from reference_coordinator.classic.leave_group import leave
@@ -64,6 +66,9 @@ def step(group: Group, event: Event, profile: Profile) -> tuple[Group, tuple[Eff
     """
     context = Context(group, profile, event.at_ms, getattr(event, "choices", NO_CHOICES))
     _HANDLERS[type(event)](context, event)
+    if context.group.is_unsettled:
+        for held in settle(context):
+            join(context, held)
     return context.group, tuple(context.effects)
 
 
@@ -75,6 +80,7 @@ _HANDLERS: dict[type[Event], Callable[[Context, Any], None]] = {
     LeaveReceived: leave,
     DescribeReceived: describe,
     DeleteReceived: delete,
+    ConfigureReceived: configure,
     TimerFired: timer_fired,
     RecordWritten: record_written,
     LoadStarted: lambda context, _: load_started(context),

@@ -4,7 +4,8 @@ from kafka_protocol.errors import Error
 from kafka_protocol.jvm import in_scala_set_order
 from reference_coordinator.classic.context import Context
 from reference_coordinator.classic.effects import JoinResponse, Reason
-from reference_coordinator.classic.events import JOIN_TIMER, SESSION_TIMER, TimerFired
+from reference_coordinator.classic.events import JOIN_TIMER, SESSION_TIMER, WAIT_TIMER, TimerFired
+from reference_coordinator.classic.group_config import end_wait, gone_quietly
 from reference_coordinator.classic.membership import remove_member
 from reference_coordinator.classic.rebalance import (
     complete_if_all_joined,
@@ -33,6 +34,8 @@ def timer_fired(context: Context, event: TimerFired) -> None:
             initial_delay_over(context)
         else:
             complete_join_phase(context)
+    elif kind is WAIT_TIMER:
+        end_wait(context)
     elif group.state in (COMPLETING_REBALANCE, STABLE):
         pending_syncs_expired(context)
 
@@ -76,7 +79,8 @@ def session_expired(context: Context, member_id: str, *, of_pending: bool = Fals
         context.answer_join(member, JoinResponse(Error.UNKNOWN_MEMBER_ID))
         remove_member(context, member_id)
         if group.state in (STABLE, COMPLETING_REBALANCE):
-            prepare(context, Reason.SESSION_EXPIRED, member_id)
+            if not gone_quietly(context, group):
+                prepare(context, Reason.SESSION_EXPIRED, member_id)
             return
     if context.group.state is PREPARING_REBALANCE and context.group.all_joined:
         if context.profile.expiry_ends_initial_delay:

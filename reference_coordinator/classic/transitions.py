@@ -27,9 +27,11 @@ class Cause(StrEnum):
     LEAVE = "LeaveGroup"
     COMMIT = "OffsetCommit"
     DELETE = "DeleteGroups"
+    CONFIGURE = "IncrementalAlterConfigs"
     SESSION_TIMER = "session timer"
     JOIN_TIMER = "join timer"
     SYNC_TIMER = "pending-sync timer"
+    WAIT_TIMER = "wait timer"
     STORED = "record written"
     NOT_STORED = "record write failed"
     OFFSETS_EXPIRED = "offsets expired"
@@ -53,6 +55,9 @@ class Row(NamedTuple):
     rule: str = ""
 
 
+NEVER = "KIP-345, future work (never released)"
+"""The source of transitions that the picture leaves out."""
+_AWAITS = "awaits_expected_instances"
 _PREPARE = "prepareRebalance in both coordinators"
 _COMPLETE = "onCompleteJoin (Scala), completeClassicGroupJoin (Java)"
 _SESSION = "onExpireHeartbeat (Scala), expireClassicGroupMemberHeartbeat (Java)"
@@ -60,6 +65,8 @@ _SESSION = "onExpireHeartbeat (Scala), expireClassicGroupMemberHeartbeat (Java)"
 TABLE: tuple[Row, ...] = (
     # a group begins
     Row(NO_GROUP, Cause.JOIN, EMPTY, "the first JoinGroup creates the group", "KIP-62"),
+    Row(NO_GROUP, Cause.CONFIGURE, EMPTY, "an operator names the instance ids that are to come",
+        NEVER, rule=_AWAITS),
     Row(NO_GROUP, Cause.COMMIT, EMPTY, "a commit without a generation creates the group",
         "simple consumers; TxnOffsetCommit: KIP-447"),
     # into PreparingRebalance: a rebalance
@@ -96,6 +103,24 @@ TABLE: tuple[Row, ...] = (
         "storeGroup's callback (Scala), classicGroupSync (Java)", Reason.ASSIGNMENT_ERROR),
     Row(STABLE, Cause.LOADED, PREPARING, "the loaded group is larger than group.max.size",
         "KIP-389", Reason.OVER_CAPACITY),
+    *(
+        Row(STABLE, cause, PREPARING, when, NEVER, Reason.GROUP_CONFIG, _AWAITS)
+        for cause, when in (
+            (Cause.JOIN, "the last expected member has come"),
+            (Cause.LEAVE, "the last member to leave has left"),
+            (Cause.SESSION_TIMER, "the last member to leave expires"),
+            (Cause.WAIT_TIMER, "some have come or gone when the time is up"),
+            (Cause.CONFIGURE, "an operator waits for no more than have come and gone"),
+            (Cause.STORED, "all had come or gone before the assignment was stored"),
+        )
+    ),
+    Row(STABLE, Cause.LOADED, PREPARING, "more or fewer members work than the target size says",
+        NEVER, Reason.GROUP_CONFIG, "standbys_hold_no_partitions"),
+    *(
+        Row(EMPTY, cause, PREPARING, "members had waited for others as the last one left", NEVER,
+            Reason.NEW_MEMBER, _AWAITS)
+        for cause in (Cause.LEAVE, Cause.SESSION_TIMER, Cause.JOIN_TIMER, Cause.SYNC_TIMER)
+    ),
     # the join phase completes
     Row(PREPARING, Cause.JOIN, COMPLETING, "the last member has joined", _COMPLETE),
     Row(PREPARING, Cause.LEAVE, COMPLETING, "the last absent member leaves", _COMPLETE),
@@ -136,7 +161,8 @@ _INTRODUCTION = """\
 
 A transition into PreparingRebalance is a *rebalance*; its reason is the class of the reason in
 Kafka's log line. A rule is a field of `Profile`: the transition exists where it is true (`not`:
-where it is false). `step` makes no other transition: every test of the oracle checks that.
+where it is false). `step` makes no other transition: every test of the oracle checks that. The
+picture leaves out what [no release ever had](never-shipped.md).
 
 | from | cause | to | when | reason | rule | source |
 |---|---|---|---|---|---|---|"""

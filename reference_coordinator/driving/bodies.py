@@ -6,6 +6,7 @@ from kafka_protocol.bodies import BODIES, of_version
 from kafka_protocol.errors import Error
 from reference_coordinator.classic.effects import (
     CommitResponse,
+    ConfigureResponse,
     DescribeResponse,
     JoinResponse,
     LeaveResponse,
@@ -55,6 +56,11 @@ def _values(response: Response, seen: Observed) -> Json:
                 for member, instance, result in response.members
             ]
             return {"errorCode": error, "members": members}
+        case ConfigureResponse():
+            (named,) = seen.request["resources"]
+            kept = {name: named[name] for name in ("resourceType", "resourceName")}
+            message = Error(error).name if error else None
+            return {"responses": [{"errorCode": error, "errorMessage": message, **kept}]}
         case CommitResponse():
             return {"topics": [_topic(topic, error) for topic in seen.request["topics"]]}
         case _:

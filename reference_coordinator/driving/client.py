@@ -128,6 +128,7 @@ class Client:
             "generationId": self.generation,
             "protocolType": "consumer",
             "protocolName": "range",
+            "joinReason": 0,
         }
         if api == "JOIN_GROUP":
             values["sessionTimeoutMs"] = self.session_ms

@@ -16,6 +16,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from kafka_protocol.apis import CONFIGURE
 from kafka_protocol.bodies import BODIES, EVER, problem
 from reference_coordinator.classic.profiles import Settings
 from reference_coordinator.replay.evidence import (
@@ -279,6 +280,8 @@ def _add(sequence: EventSequence, line: RequestLine, number: int) -> None:
     if wrong := problem(line.api, line.api_version, line.request, response):
         raise _Malformed(wrong)
     about = line.request[BODIES[line.api].groups]
+    if line.api == CONFIGURE:
+        about = [resource["resourceName"] for resource in about]
     if about not in (sequence.group, [sequence.group]):
         raise _Malformed(f"the request is about {about!r}; this is group {sequence.group!r}")
     logged = line.logged or LoggedRequest("", line.at_ms, min(answered_ms, LAST_MS), number)

@@ -55,6 +55,9 @@ def expected_lines(
             counts = ("members", str(len(after.members))), ("generation", str(after.generation))
             yield DueLine("group_loaded", "", counts)
             yield from (DueLine("member_loaded", member) for member in after.members)
+    for instance in before.held_back.keys() & after.static_ids.keys():
+        says = ("state", str(before.state)), ("instance", instance)
+        yield DueLine("static_added", after.static_ids[instance], says)
     for effect in effects:
         if isinstance(effect, Transition) and effect.after is PREPARING_REBALANCE:
             if effect.reason is Reason.PENDING_SYNC:
@@ -141,7 +144,7 @@ def _preparing(
     member = begun.member_id
     says: list[tuple[str, str]] = [("reason", str(begun.reason)), ("state", str(begun.before))]
     if isinstance(event, JoinReceived):
-        says.append(("client_reason", event.reason or ""))
+        says.append(("client_reason", event.client_reason))
         says.append(("instance", event.group_instance_id or ""))
     elif begun.reason is Reason.PENDING_SYNC:
         member = _overdue(before, after)

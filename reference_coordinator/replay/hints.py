@@ -24,6 +24,7 @@ _TIMERS = {
     TimerKind.SESSION: HintKind.SESSION_EXPIRED,
     TimerKind.JOIN: HintKind.JOIN_PHASE_ENDED,
     TimerKind.SYNC: HintKind.SYNC_EXPIRED,
+    TimerKind.WAIT: HintKind.PREPARING,
 }
 
 Key = tuple[HintKind, str | int]
@@ -63,8 +64,14 @@ class Hints:
     def of_timer(
         self, timer: Timer, generation: int, earliest_ms: float, latest_ms: float
     ) -> float | None:
-        """Return when a timer expired; a join timer ends the phase that starts `generation`."""
-        about: str | int = generation if timer.kind is TimerKind.JOIN else timer.member_id
+        """Return when a timer expired; a join timer ends the phase that starts `generation`.
+
+        The time-out of a wait begins a rebalance, whose line names the generation before.
+        """
+        of_wait = timer.kind is TimerKind.WAIT
+        about: str | int = timer.member_id
+        if of_wait or timer.kind is TimerKind.JOIN:
+            about = generation - of_wait
         return self._nearest((_TIMERS[timer.kind], about), earliest_ms, earliest_ms, latest_ms)
 
     def of_extension(

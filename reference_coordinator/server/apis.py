@@ -4,9 +4,12 @@ import gc
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from kafka_protocol.apis import GROUP_APIS
-from kafka_protocol.frames import KEYS, known_versions, load_readers
-from reference_coordinator.server import group_apis, topic_apis
+from kafka_protocol.apis import CONFIGURE, GROUP_APIS
+from kafka_protocol.frames import KEYS, load_readers
+from kafka_protocol.schemas import known_versions
+from kafka_protocol.versions import FIRST_JOIN_WITH_JOIN_REASON
+from reference_coordinator.classic.profiles import Profile
+from reference_coordinator.server import group_apis, group_configs, topic_apis
 
 if TYPE_CHECKING:
     from reference_coordinator.server.broker import Broker
@@ -17,11 +20,11 @@ Handler = Callable[["Broker", "Request"], Awaitable[Json | None]]
 """Returns the body of the response, None for no response."""
 
 
-async def api_versions(_broker: object = None, _request: object = None) -> Json:
+async def api_versions(broker: "Broker", _request: object = None) -> Json:
     """Answer ApiVersions."""
     offered = [
         {"apiKey": KEYS[api], "minVersion": versions.start, "maxVersion": versions.stop - 1}
-        for api, versions in VERSIONS.items()
+        for api, versions in broker.cluster.versions.items()
     ]
     return {"errorCode": 0, "apiKeys": offered}
 
@@ -42,6 +45,8 @@ HANDLERS: Mapping[str, Handler] = {
     **dict.fromkeys(GROUP_APIS, group_apis.of_member),
     "DESCRIBE_GROUPS": group_apis.describe,
     "OFFSET_FETCH": group_apis.fetch_offsets,
+    CONFIGURE: group_configs.alter,
+    "DESCRIBE_CONFIGS": group_configs.describe,
 }
 _NEWEST = {
     "METADATA": 8, "CREATE_TOPICS": 6, "DELETE_TOPICS": 5, "PRODUCE": 12, "FETCH": 12,
@@ -50,12 +55,17 @@ _NEWEST = {
 """The last version before topics have ids (KIP-516, KIP-848), and requests name several groups
 (KIP-699, KIP-709). librdkafka 2.16 garbles a flexible Metadata request for all topics, which kio
 does not read; its last version before is 8."""
-VERSIONS: Mapping[str, range] = {
-    api: range(known.start, min(known.stop, _NEWEST.get(api, known.stop) + 1))
-    for api in HANDLERS
-    for known in [known_versions(KEYS[api])]
-}
-"""The versions of each API: all others are those of kio, which has every one of Kafka 4."""
+
+
+def versions_by(rules: Profile) -> Mapping[str, range]:
+    """Return the versions of each API: most are all of kio's, which has every one of Kafka 4."""
+    beyond = not rules.join_reason_counts
+    most = {**_NEWEST, "JOIN_GROUP": FIRST_JOIN_WITH_JOIN_REASON - beyond}
+    return {
+        api: range(known.start, min(known.stop, most.get(api, known.stop) + 1))
+        for api in HANDLERS
+        for known in [known_versions(KEYS[api])]
+    }
 
 
 def load() -> None:

@@ -13,6 +13,7 @@ from reference_coordinator.classic.profiles import Profile, Settings
 from reference_coordinator.classic.releases import KIP_345, PROFILE_NAMES, origin_of, profile_named
 from reference_coordinator.classic.step import Step, step
 from reference_coordinator.driving.wording import Wording
+from reference_coordinator.server.apis import versions_by
 from reference_coordinator.server.broker import Broker
 from reference_coordinator.server.timing import SESSION_MS
 from reference_coordinator.server.topics import Partition
@@ -53,6 +54,7 @@ class ServedCluster:
         folder: Path | None = None, coordinator: Step = step,
     ) -> None:  # fmt: skip
         self.profile = profile.with_settings(Settings.from_properties(dict(config)))
+        self.versions = versions_by(profile)
         self.folder, self.coordinator_step = folder, coordinator
         self.wording = Wording(JAVA)
         self.id = uuid.uuid4().hex

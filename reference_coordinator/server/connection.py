@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from kio.index import load_response_schema
 from kio.schema.errors import ErrorCode
 
 from kafka_protocol import request_log
@@ -26,7 +25,8 @@ from kafka_protocol.frames import (
 )
 from kafka_protocol.kio_bodies import to_body, to_entity
 from kafka_protocol.printable import printable
-from reference_coordinator.server.apis import HANDLERS, VERSIONS, api_versions
+from kafka_protocol.schemas import schema_of
+from reference_coordinator.server.apis import HANDLERS, api_versions
 
 if TYPE_CHECKING:
     from reference_coordinator.server.broker import Broker
@@ -44,7 +44,7 @@ class Request:
 
     head: Head
     request: Json
-    client_host: str
+    connection: "Connection"
     received_ns: int
     begun_ns: int = field(default_factory=time.monotonic_ns)
     handed_ns: int | None = None
@@ -54,6 +54,7 @@ class Request:
     def __post_init__(self) -> None:
         self.api, self.api_version = NAMES[self.head.api_key], self.head.version
         self.client_id = self.head.client_id or ""
+        self.client_host = self.connection.host
 
 
 class Connection:
@@ -62,7 +63,7 @@ class Connection:
     def __init__(self, broker: "Broker", number: int, writer: asyncio.StreamWriter) -> None:
         self.broker, self._writer = broker, writer
         (host, port), theirs = map(writer.get_extra_info, ("sockname", "peername"))
-        thread, self._host = number % 2, f"/{theirs[0]}"
+        thread, self.host = number % 2, f"/{theirs[0]}"
         self._thread = f"data-plane-kafka-network-thread-{broker.id}-PLAINTEXT-PLAINTEXT-{thread}"
         self._name = f"{host}:{port}-{theirs[0]}:{theirs[1]}-{thread}-{number}"
         self._software = ("unknown", "unknown")
@@ -85,14 +86,15 @@ class Connection:
         await self.broker.agenda.going.wait()
         head = head_of(frame)
         api = NAMES.get(head.api_key, "")
-        if head.version not in VERSIONS.get(api, ()):
+        if head.version not in self.broker.cluster.versions.get(api, ()):
             if api != "API_VERSIONS":
                 raise FrameError(f"{api or head.api_key} v{head.version} is not served")
-            refused = {**await api_versions(), "errorCode": ErrorCode.unsupported_version.value}
+            offered = await api_versions(self.broker)
+            refused = {**offered, "errorCode": ErrorCode.unsupported_version.value}
             self._send(head._replace(version=0), refused)  # KIP-511
             return
         body = to_body(request_of(frame, head.api_key, head.version))
-        request = Request(head, body, self._host, received_ns)
+        request = Request(head, body, self, received_ns)
         if "clientSoftwareName" in body:
             self._software = body["clientSoftwareName"], body["clientSoftwareVersion"]
         answer = await HANDLERS[api](self.broker, request)
@@ -102,10 +104,10 @@ class Connection:
         answered_ns = time.monotonic_ns()
         entity = self._send(head, answer)
         if api in LOGGED_APIS:
-            self._log(request, to_body(entity), answered_ns)
+            self.log(request, to_body(entity), self.broker, answered_ns)
 
     def _send(self, head: Head, body: Json) -> Any:
-        schema: Any = load_response_schema(head.api_key, head.version)
+        schema = schema_of(head.api_key, head.version, response=True)
         entity = to_entity(schema, {"throttleTimeMs": 0, **body})
         header = schema.__header_schema__(correlation_id=head.correlation_id)
         frame = response_frame(header, entity)
@@ -113,7 +115,8 @@ class Connection:
             self._writer.write(frame)
         return entity
 
-    def _log(self, request: Request, response: Json, answered_ns: int) -> None:
+    def log(self, request: Request, response: Json, by: "Broker", answered_ns: int) -> None:
+        """Write the line of a request that a broker has acted on."""
         sent_ns, head = time.monotonic_ns(), request.head
         received_ns, begun_ns = request.received_ns, request.begun_ns
         handed_ns = request.handed_ns or answered_ns
@@ -125,4 +128,4 @@ class Connection:
             header, request.request, response, self._name, total, parts_ms
         ) | request_log.sender(*self._software)
         line = f"{self._thread} DEBUG {request_log.printed(content)} ({request_log.LOGGER})"
-        self.broker.print(line, sent_ns)
+        by.print(line, sent_ns)

@@ -10,6 +10,7 @@ from math import ceil, fsum, inf
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+from kafka_protocol.join_reason import JoinReason
 from reports.judgement.digest import Digest, with_total
 from reports.judgement.run.journal import PHASES
 from reports.judgement.run.run_folder import GROWTH
@@ -65,7 +66,7 @@ def summary(stopped_ms: Iterable[float]) -> Json:
     }
 
 
-METADATA_CHANGED = ("cached metadata has changed", "topic_metadata_change")
+METADATA_CHANGED = ("cached metadata has changed", JoinReason.TOPIC_METADATA_CHANGE.name)
 """The reason of a client whose topics changed, in the Java consumer's words and in KIP-423's."""
 
 

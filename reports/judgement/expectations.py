@@ -27,6 +27,7 @@ Json = dict[str, Any]
 
 SHOWN = 5  # how many members a finding names
 UNOWNED = "partitions without owner"  # what is counted where an experiment expects owners
+REBALANCES, MOVED = "rebalances", "partitions moved"
 HELD_UP = (Source.PRESSURE, Source.STANDSTILL, Source.ELECTION)
 """What may change how often a group rebalances."""
 MISSING = (Source.LOG, Source.REQUESTS, Source.CLOCK)
@@ -74,13 +75,21 @@ def unmet(
             mine[reason] += count if wanted.phase in (None, phase) else 0
         observed = mine[wanted.reason] if wanted.reason else mine.total()
         unknown = mine[""] if wanted.reason and level is Level.WIRE else 0
-        about = (wanted.group, wanted.phase or "total", "rebalances")
+        about = (wanted.group, wanted.phase or "total", REBALANCES)
         missed = _missed(*about, observed, wanted.rebalances, wanted.reason)
         if unknown:
             most = _missed(*about, observed + unknown, wanted.rebalances, wanted.reason)
             proven = bool(missed and most) and missed[0].too_many == most[0].too_many
             missed = [replace(one, proven=proven) for one in (missed or most)]
         found += missed
+    for moves in experiment.moves:
+        seen = digests.get(moves.group, Digest()).moved
+        moved = sum(n for at, n in (seen or {}).items() if moves.phase in (None, at))
+        about = (moves.group, moves.phase or "total", MOVED)
+        if seen is None:  # no client tells
+            found.append(Shortfall(*about, "known", 0, too_many=False, proven=False))
+        else:
+            found += _missed(*about, moved, moves.moved)
     for owners in experiment.owners:
         observed = len(unowned[owners.group])
         found += _missed(owners.group, "the end", UNOWNED, observed, owners.unowned)
@@ -167,7 +176,7 @@ class Counted:
             and item.phase in ("total", self.run.phase_at(row["started_ms"]))
             and item.reason in (None, row["reason"])
         ]
-        known = item.what != UNOWNED and item.too_many and len(rows) == item.observed
+        known = item.what == REBALANCES and item.too_many and len(rows) == item.observed
         return rows if known else []
 
     def _disturbed(self, group: str, row: Json) -> Disturbance | None:

@@ -16,7 +16,7 @@ from typing import IO, Any
 
 import msgspec
 
-from kafka_protocol.apis import GROUP_APIS, OFFSET_FETCH
+from kafka_protocol.apis import CONFIGURE, GROUP_APIS, OFFSET_FETCH
 from kafka_protocol.errors import Error
 from reference_coordinator.replay import ObservedRequest, Stall
 from reference_coordinator.replay.lateness import NEVER_LATE, Lateness
@@ -127,7 +127,7 @@ class Requests:
     @classmethod
     def of(cls, chunk: Chunk) -> "Requests":
         """Decode the requests of a chunk."""
-        return cls.decoded([row for row in chunk.answered if row[_API] in GROUP_APIS])
+        return cls.decoded([row for row in chunk.answered if row[_API] in (*GROUP_APIS, CONFIGURE)])
 
     @classmethod
     def decoded(cls, rows: Sequence[tuple[Any, ...]]) -> "Requests":

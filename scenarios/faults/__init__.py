@@ -25,6 +25,7 @@ FAULTS: dict[str, type[Fault]] = {
         member.SwapInstance,
         group.MembersScale,
         group.RemoveMembers,
+        group.GroupConfigure,
         topic.AddPartitions,
         topic.TopicDelete,
         group.CoordinatorMove,

@@ -1,13 +1,15 @@
-"""Faults of a group: bounce, remove-members, scaling, and the move of its coordinator."""
+"""Faults of a group: bounce, remove-members, scaling, configs, and the move of its coordinator."""
 
 import random
 from collections.abc import Iterable, Iterator
 from itertools import count
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
+from kafka_protocol.apis import CONFIGURE
 from kafka_protocol.errors import Error, name_of
+from kafka_protocol.group_configs import TYPES
 from scenarios import timing
 from scenarios.durations import PositiveMs, now_ms
 from scenarios.faults.base import Fault, Finding, Hit
@@ -21,6 +23,7 @@ from scenarios.faults.targeted import (
     too_short,
 )
 from scenarios.fields import MOST, BrokerId, Count, Name, PositiveCount
+from scenarios.model import Properties
 from scenarios.problems import Path, Problem, shown, unknown
 from scenarios.setup import Setup
 from scenarios.targets import LeaderMemberOf, MemberTarget, Names
@@ -136,24 +139,16 @@ def _instances(value: object) -> object:
     raise ValueError(f"{shown(value)} is not allowed; write all, or up to {MOST} instance ids")
 
 
-class RemoveMembers(Fault):
-    """Removes members with one LeaveGroup request by their instance ids (KIP-345)."""
+class AskedOfGroup(Fault):
+    """One request of an operator to the coordinator of a group."""
 
     hits = "group"
-    noun = "removal"
     one_shot = True
+    api: ClassVar[str]
+    """Which request it is."""
 
-    fault: Literal["group.remove-members"]
     group: str
-    """The group that they are members of."""
-    instances: Annotated[
-        Literal["all"] | tuple[Name, ...],
-        BeforeValidator(
-            _instances,
-            json_schema_input_type=Literal["all"] | Annotated[list[Name], Field(max_length=MOST)],
-        ),
-    ]
-    """Instance ids, known to the group or not; `all` are those that it has when the fault fires."""
+    """The group that it is about."""
 
     _sent_ms: int = 0
     _answer: int = Error.NONE
@@ -163,28 +158,29 @@ class RemoveMembers(Fault):
         groups = [group.name for group in experiment.workload.groups]
         yield from unknown("group", self.group, groups, (*path, "group"))
 
-    def hits_in_words(self) -> str:
-        """Return what it hits, as the plan shows it."""
-        is_all = self.instances == "all"
-        listed = "all static members" if is_all else ", ".join(self.instances)
-        return f"{listed} of {self.group}"
-
     def hits_now(self, context: "FaultContext") -> Iterable[Hit]:
-        """Return all as one. Raises TargetError if `all` static members leave and none is."""
-        ids = context.static_members(self.group) if self.instances == "all" else self.instances
-        yield Hit(", ".join(ids), self.group, {"instances": list(ids)})
+        """Return the group."""
+        _ = context
+        yield Hit(self.group, self.group)
+
+    def ask(self, client_id: str) -> int:
+        """Send the request; return the error code of the whole answer."""
+        raise NotImplementedError
+
+    def seen(self, request: "Request") -> Finding:
+        """Return whether a request that was answered NONE is this one, and what more it says."""
+        return Finding(request.group == self.group, "")
 
     def inject(self) -> None:
         """Send the request; it is answered when this returns."""
         self._sent_ms = now_ms()
-        ids = self._hit.details["instances"]
-        self._answer = self._context.remove_members(self.group, ids, self._client_id)
+        self._answer = self.ask(self._client_id)
 
     def verify(self) -> Finding:
-        """Return whether a broker was asked to remove exactly these, and what it answered."""
+        """Return whether a broker was asked exactly this, and what it answered."""
         if self._answer != Error.NONE:
-            return Finding(False, f"LEAVE_GROUP was answered {name_of(self._answer)}")
-        missing = f"no LEAVE_GROUP of {self._client_id} answered NONE in any group.log"
+            return Finding(False, f"{self.api} was answered {name_of(self._answer)}")
+        missing = f"no {self.api} of {self._client_id} answered NONE in any group.log"
         found = self._await(self._look, timing.LEAVE_LOGGED_MS, missing)
         request = self._request()
         if request is None or not request.error_code:
@@ -197,12 +193,9 @@ class RemoveMembers(Fault):
         request = self._request()
         if request is None or request.error_code != Error.NONE:
             return None
-        answers = ", ".join(f"{one}: {name_of(code)}" for one, code in request.removed) or "nobody"
-        named = sorted(one for one, _ in request.removed)
-        return Finding(
-            request.group == self.group and named == sorted(set(self._hit.details["instances"])),
-            f"LEAVE_GROUP of {self._client_id} answered NONE ({request.place}), {answers}",
-        )
+        seen = self.seen(request)
+        what = f"{self.api} of {self._client_id} answered NONE ({request.place}){seen.evidence}"
+        return Finding(seen.holds, what)
 
     @property
     def _client_id(self) -> str:
@@ -211,7 +204,78 @@ class RemoveMembers(Fault):
 
     def _request(self) -> "Request | None":
         """Return the request from the latest line about it."""
-        return self._context.witness.latest(self._client_id, self._sent_ms, "LEAVE_GROUP")
+        return self._context.witness.latest(self._client_id, self._sent_ms, self.api)
+
+
+class RemoveMembers(AskedOfGroup):
+    """Removes members with one LeaveGroup request by their instance ids (KIP-345)."""
+
+    noun = "removal"
+    api = "LEAVE_GROUP"
+
+    fault: Literal["group.remove-members"]
+    instances: Annotated[
+        Literal["all"] | tuple[Name, ...],
+        BeforeValidator(
+            _instances,
+            json_schema_input_type=Literal["all"] | Annotated[list[Name], Field(max_length=MOST)],
+        ),
+    ]
+    """Instance ids, known to the group or not; `all` are those that it has when the fault fires."""
+
+    def hits_in_words(self) -> str:
+        """Return what it hits, as the plan shows it."""
+        is_all = self.instances == "all"
+        listed = "all static members" if is_all else ", ".join(self.instances)
+        return f"{listed} of {self.group}"
+
+    def hits_now(self, context: "FaultContext") -> Iterable[Hit]:
+        """Return all as one. Raises TargetError if `all` static members leave and none is."""
+        ids = context.static_members(self.group) if self.instances == "all" else self.instances
+        yield Hit(", ".join(ids), self.group, {"instances": list(ids)})
+
+    def ask(self, client_id: str) -> int:
+        """Send LeaveGroup."""
+        ids = self._hit.details["instances"]
+        return self._context.remove_members(self.group, ids, client_id)
+
+    def seen(self, request: "Request") -> Finding:
+        """Return whether exactly these were named, and what was answered of each."""
+        answers = ", ".join(f"{one}: {name_of(code)}" for one, code in request.removed) or "nobody"
+        named = sorted(one for one, _ in request.removed)
+        exactly = named == sorted(set(self._hit.details["instances"]))
+        return Finding(request.group == self.group and exactly, f", {answers}")
+
+
+class GroupConfigure(AskedOfGroup):
+    """Sets configs of a group, with one IncrementalAlterConfigs (resource type GROUP, KIP-848)."""
+
+    noun = "change of configs"
+    api = CONFIGURE
+
+    fault: Literal["group.configure"]
+    configs: Properties
+    """Their values by name; an empty text for the default."""
+
+    def checks(self, experiment: Setup, path: Path) -> Iterator[Problem]:
+        """Check that the group exists, and that the rules know such configs."""
+        yield from super().checks(experiment, path)
+        for name in self.configs:
+            yield from unknown("config", name, TYPES, (*path, "configs"))
+        if experiment.never_shipped is None:
+            policies = "pre-registration or hot-standby"
+            what = f"no release has configs of a classic group; write judge: {policies}"
+            yield Problem((*path, "fault"), what)
+
+    def hits_in_words(self) -> str:
+        """Return what it hits, as the plan shows it."""
+        values = ", ".join(f"{name}={value}" for name, value in self.configs.items())
+        return f"{values} of {self.group}"
+
+    def ask(self, client_id: str) -> int:
+        """Send IncrementalAlterConfigs."""
+        configs = {name: str(value) for name, value in self.configs.items()}
+        return self._context.configure(self.group, configs, client_id)
 
 
 class CoordinatorMove(Fault):

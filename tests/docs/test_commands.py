@@ -44,7 +44,6 @@ RUN_BY = {
     "groupquake oracle serve": "tests/groupquake/test_oracle_cluster.py",
     "groupquake clients list": "tests/groupquake/test_trial.py",
     "groupquake clients build": "tests/groupquake/test_trial_run.py",
-    "groupquake simulate": "tests/docs/test_tutorial.py",
     "groupquake shrink": "tests/groupquake/shrink/test_command.py",
     "groupquake trial": "tests/groupquake/test_trial_run.py",
     "groupquake dev fuzz": "tests/groupquake/fuzz/test_real_broker.py",

@@ -15,9 +15,15 @@ LIMIT_S = 900
 NAMES = tuple(
     name
     for name in names()
-    if not (named(name).verdicts or named(name).workload.wire_scripts or "big" in named(name).tags)
+    if not (
+        named(name).verdicts
+        or named(name).workload.wire_scripts
+        or named(name).never_shipped
+        or "big" in named(name).tags
+    )
 )
-"""All but those that show a defect, those with wire scripts, and the big ones, which
+"""All but those that show a defect, those of policies that no broker has, those with wire scripts,
+and the big ones, which
 `test_big_groups` runs. A wire script is timed to a tenth
 of a second, which runs side by side do not allow. Ten runs of them are kept as evidence
 (`tests/recorded/seeds`)."""

@@ -13,6 +13,7 @@ from kafka_protocol.coordinator_lines import JAVA
 from kafka_protocol.errors import Error
 from loadtest.wire import Connection, negotiate
 from reports.judgement.recording import Recording
+from scenarios import named, names
 from selftest.mutants.judging import fails
 from tests.groupquake.conftest import Command, arguments
 
@@ -121,6 +122,18 @@ def test_it_is_served_until_it_is_interrupted(tmp_path: Path):
             serving.kill()
     *_, last = (tmp_path / "1" / "group.log").read_text().splitlines()
     assert last.endswith(JAVA.last_line_end)
+
+
+@pytest.mark.cluster
+@pytest.mark.long
+@pytest.mark.parametrize("name", [name for name in names() if named(name).never_shipped])
+def test_what_never_shipped_is_served_and_judged_by_its_name(
+    process: Command, tmp_path: Path, name: str
+):
+    """Its experiment needs no option: `judge` names the rules, which the oracle alone has."""
+    done = process("run", name, "--seed=1", f"--runs={tmp_path}", timeout_s=900)
+    assert done.code == 0, done.out
+    assert f"judged by the rules of {named(name).judge}" in done.out
 
 
 REFUSED = {

@@ -20,14 +20,15 @@ from kafka_protocol.bodies import (
 )
 from kafka_protocol.errors import Error, codes_in
 from kafka_protocol.kio_bodies import slots
+from kafka_protocol.schemas import schema_of
 from kafka_protocol.versions import FIRST_FLEXIBLE
-from loadtest.wire.schemas import known, request_schema, response_schema
+from loadtest.wire.schemas import known
 
 LEFT_OUT = {"includeAuthorizedOperations", "authorizedOperations"}
 KINDS = {
-    "string": "text", "bytes": "bytes", "bool": "boolean", "int16": "number", "int32": "number",
-    "int64": "number", "error_code": "number", "timedelta_i32": "number", "uuid": "text",
-    "timedelta_i64": "number",
+    "string": "text", "bytes": "bytes", "bool": "boolean", "int8": "number", "int16": "number",
+    "int32": "number", "int64": "number", "error_code": "number", "uuid": "text",
+    "timedelta_i32": "number", "timedelta_i64": "number",
 }  # fmt: skip
 
 Row = tuple[str, Any, bool]
@@ -55,7 +56,8 @@ def test_fields_and_their_order_are_those_of_kafkas_schemas(api: str) -> None:
     bodies: Bodies = BODIES[api]
     first, last = known(api)
     for version in range(first, last + 1):
-        request, response = request_schema(api, version), response_schema(api, version)
+        request = schema_of(ApiKey[api], version)
+        response = schema_of(ApiKey[api], version, response=True)
         assert tuple(ours(bodies.request, version)) == tuple(kios(request))
         assert tuple(ours(bodies.response, version)) == tuple(kios(response))
         assert request.__flexible__ == (version >= FIRST_FLEXIBLE[api])

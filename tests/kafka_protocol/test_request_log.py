@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
+from kafka_protocol.apis import ApiKey
 from kafka_protocol.bodies import BODIES, Field, of_version
 from kafka_protocol.kio_bodies import to_body, to_entity
 from kafka_protocol.request_log import COMPLETED, parsed, printed, typed_of
 from kafka_protocol.request_log.text import _TIMES, FLEXIBLE_END, Slot, slots_of
+from kafka_protocol.schemas import schema_of
 from kafka_protocol.versions import FIRST_FLEXIBLE
-from loadtest.wire.schemas import request_schema, response_schema
 from reports.judgement.log.parsing import parse_any, parse_request
 from tests.kafka_protocol.recorded import requests_in
 
@@ -138,12 +139,13 @@ def test_what_brokers_wrote_is_decoded_and_printed_again() -> None:
         assert json.loads(printed(request)[len(COMPLETED) :]) == request
         header = request["requestHeader"]
         api, version = header["requestApiKeyName"], header["requestApiVersion"]
-        for which, schema_of in (("request", request_schema), ("response", response_schema)):
+        for which in ("request", "response"):
             apis.add((place, api, which))
             key = api, version, which, json.dumps(request[which])
             if key not in seen:
                 seen.add(key)
-                again = to_body(to_entity(schema_of(api, version), request[which]))
+                schema = schema_of(ApiKey[api], version, response=which == "response")
+                again = to_body(to_entity(schema, request[which]))
                 assert json.dumps(again) == key[-1], "the order of fields is Kafka's as well"
     assert len(WRITTEN) > 2_000
     bodies = ("request", "response")

@@ -1,6 +1,11 @@
+from typing import get_args
+
 import pytest
 
 from scenarios import Experiment, ScenarioError, named
+from scenarios.model import Judge
+
+JUDGES = ", ".join(get_args(Judge))
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +67,7 @@ def test_the_original_is_unchanged_and_the_last_assignment_counts(experiment: Ex
          "workload.groups has no item 'static'; it has 2, counted from 0"),
         ("workload.groups.-1={}", "workload.groups has no item '-1'; it has 2, counted from 0"),
         ("name.x=1", "name is 'rolling-bounce', with nothing inside; leave out '.x'"),
-        ("judge=", "judge: nothing is not known; choose from release, kip-345"),
+        ("judge=", f"judge: nothing is not known; choose from {JUDGES}"),
         ("name=a: b: c",
          "the value is not valid YAML (mapping values are not allowed here); put it in quotes"),
         ("phases={impact: 3s, impact: 4s, recovery: 0s}",
@@ -83,7 +88,7 @@ def test_each_problem_names_the_assignments_that_caused_it_or_all(experiment: Ex
         "--set b: not KEY=VALUE; write phases.impact=30s, for example",
     ]
     assert refused(experiment, "judge=x", "phases.recovery=1") == [
-        "--set judge=x: judge: 'x' is not known; choose from release, kip-345",
+        f"--set judge=x: judge: 'x' is not known; choose from {JUDGES}",
         "--set phases.recovery=1: phases.recovery: 1 has no unit; write 1s for seconds or 1ms",
     ]
     [line] = refused(experiment, "cluster.brokers=1", "tags=[]")

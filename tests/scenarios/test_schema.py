@@ -29,7 +29,10 @@ def test_unknown_keys_are_refused_everywhere() -> None:
     assert len(parts) > 15
     assert all(node["additionalProperties"] is False for node in parts)
     free = [node["description"] for node in parts if "patternProperties" in node]
-    assert free == ["Broker properties, by Kafka's names."]
+    assert free == [
+        "Broker properties, by Kafka's names.",
+        "Their values by name; an empty text for the default.",
+    ]
 
 
 def test_durations_are_text_with_a_unit() -> None:

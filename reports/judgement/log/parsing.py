@@ -11,7 +11,7 @@ from math import inf, isfinite
 from typing import Any, NamedTuple
 
 from kafka_protocol import request_log, tap_lines
-from kafka_protocol.apis import LOGGED_APIS, OFFSET_FETCH
+from kafka_protocol.apis import CONFIGURE, LOGGED_APIS, OFFSET_FETCH
 from kafka_protocol.bodies import BODIES, problem
 from kafka_protocol.coordinator_lines import Grammar, LineParser
 from kafka_protocol.log_line import DATED, NUMBERED, dated_ms
@@ -184,6 +184,8 @@ def _of_typed(known: request_log.Typed) -> LoggedRequest:
     api = header.request_api_key_name
     if api == OFFSET_FETCH and hasattr(request, "groups"):
         group = request.groups[0].groupId if len(request.groups) == 1 else None
+    elif api == CONFIGURE:
+        group = request.resources[0].resourceName if len(request.resources) == 1 else None
     else:
         group = request.groupId
     times = (
@@ -253,10 +255,11 @@ def _of_content(content: Json, times_ms: Sequence[Any], *, answered: bool) -> Lo
         times = tuple(map(float, times_ms)) if timed else None
     except OverflowError:
         times = None
-    groups: Any = request.get("groups")  # only a request that names several has them (KIP-709)
+    # only a request that may name several has a list of them (KIP-709, IncrementalAlterConfigs)
+    groups: Any = request.get("groups", request.get("resources"))
     batched = isinstance(groups, list)
     named = groups[0] if batched and len(groups) == 1 else request
-    group = _text(named.get("groupId")) if isinstance(named, dict) else None
+    group = _text(named.get("groupId", named.get("resourceName"))) if _object(named) else None
     whole: Json = {
         "api": _text(header.get("requestApiKeyName")),
         "api_version": _int(header.get("requestApiVersion")),
@@ -266,11 +269,11 @@ def _of_content(content: Json, times_ms: Sequence[Any], *, answered: bool) -> Lo
     }
     result = response.get("topics") if (code := response.get("errorCode")) is None else code
     if batched:
-        result = response.get("groups")
+        result = response.get("groups", response.get("responses"))
     readable = (
         None not in whole.values()
         and (group is not None or batched)
-        and whole["api"] in LOGGED_APIS
+        and whole["api"] in (*LOGGED_APIS, CONFIGURE)
         and times is not None
         and (not answered or (result is not None and _add_up(times)))
         and _has_all(whole, request, response if answered else None)

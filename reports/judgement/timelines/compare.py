@@ -24,8 +24,8 @@ Candidates = Callable[[Rows, Rows], Iterable[tuple[int, int]]]
 """Says which observed and expected rows may be the same rebalance, by their places."""
 
 OF_ONE_MEMBER = (
-    "new_member", "static_replaced", "member_metadata", "leader_rejoin", "protocol_change",
-    "session_expired",
+    "new_member", "static_replaced", "member_metadata", "leader_rejoin", "join_reason",
+    "protocol_change", "session_expired",
 )  # fmt: skip
 """Reasons that concern one member, named by its id."""
 MEMBERSHIP = ("leader", "members", "assigned_members", "static_members")

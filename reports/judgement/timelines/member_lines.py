@@ -68,10 +68,12 @@ FIELDS_BY_REASON = {
     **dict.fromkeys(
         ("new_member", "static_replaced", "protocol_change"), "client_reason instance member"
     ),
-    **dict.fromkeys(("member_metadata", "leader_rejoin"), "state client_reason member"),
+    **dict.fromkeys(
+        ("member_metadata", "leader_rejoin", "join_reason"), "state client_reason member"
+    ),
     "session_expired": "member", "leave": "client_reason member", "pending_sync": "removed",
     "assignment_error": "",  # the leader whose write failed may be gone by now
-    "over_capacity": "",
+    "over_capacity": "", "group_config": "state",
 }  # fmt: skip
 ALIKE: Mapping[str, Callable[[str, str], bool]] = {
     "instance": _given, "client_reason": _given, "removed": _elements, "more": _without_host,

@@ -57,7 +57,7 @@ HINTS = {
     "assignment": HintKind.ASSIGNED,
     "persist_failed": HintKind.PERSIST_FAILED,
 }  # templates of lines that mark an instant, and the oracle's name of that instant
-OF_REJOIN = ("member_metadata", "leader_rejoin")
+OF_REJOIN = ("member_metadata", "leader_rejoin", "join_reason")
 """The reasons of rebalances that begin with a JoinGroup of a member that knows its id."""
 Place = tuple[int, int]  # incarnation and generation
 BY_TIMERS = (Reason.SESSION_EXPIRED, Reason.PENDING_SYNC)

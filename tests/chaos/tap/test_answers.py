@@ -10,8 +10,9 @@ from kio.serial import entity_writer
 
 from chaos.tap.answers import DECODED, Address, is_rewritten, rewritten
 from kafka_protocol.errors import Error
-from kafka_protocol.frames import KEYS, BodyError, known_versions, response_of
+from kafka_protocol.frames import KEYS, BodyError, response_of
 from kafka_protocol.kio_bodies import to_body, to_entity
+from kafka_protocol.schemas import known_versions
 
 HERE = Address("127.0.0.1", 50_000)
 

@@ -9,10 +9,11 @@ from groupquake.fuzz.actions import BEFORE_GROUP_EXISTS, TABLE
 from groupquake.fuzz.connections import BrokerConnections
 from groupquake.fuzz.driver import Action, Driver, assignments
 from groupquake.fuzz.process import Phase
-from kafka_protocol.apis import COORDINATOR_APIS
+from kafka_protocol.apis import COORDINATOR_APIS, ApiKey
 from kafka_protocol.kio_bodies import Body, to_entity
+from kafka_protocol.schemas import schema_of
 from loadtest.wire import NO_TOPIC_ID, Exchange
-from loadtest.wire.schemas import known, request_schema
+from loadtest.wire.schemas import known
 
 ACTIONS = {action.__name__: action for action in (*(a for _, a in TABLE), *BEFORE_GROUP_EXISTS)}
 CLOSE = "close"
@@ -87,7 +88,7 @@ def test_every_action_sends_what_can_be_encoded() -> None:
                 for _, api, version, body in sent(action, phase, seed):
                     idle.discard(name)
                     if api != CLOSE:
-                        to_entity(request_schema(api, version), {"groupId": "group", **body})
+                        to_entity(schema_of(ApiKey[api], version), {"groupId": "group", **body})
     assert idle <= IDLE
 
 

@@ -265,6 +265,28 @@ def test_restarts_that_overlap_are_named() -> None:
     )
 
 
+def test_a_leader_that_only_comes_back_costs_nothing_where_its_reason_counts() -> None:
+    """KIP-423: on a release the group rebalances, and awaits the member that is away.
+
+    By either rules it does when its topic has grown.
+    """
+    given = named("rejoin-after-failover")
+    rules, release = (foreseen(given, rules).groups["static"] for rules in (None, "4.3"))
+    assert (rules.rebalances("impact"), release.rebalances("impact")) == ((1, 1), (2, 2))
+    for of_rules, of_release in zip(rules.tallies, release.tallies, strict=True):
+        assert of_rules.unowned_s < of_release.unowned_s
+
+
+def test_members_that_are_away_move_little_beside_their_own_partitions() -> None:
+    """20 partitions of 5 members, each away once: 40 have to move, there and back."""
+    given = named("gone-and-back")
+    ranged = given.override(["workload.groups.0.assignor=range"])
+    ours, ranges = (foreseen(one).groups["static"] for one in (given, ranged))
+    assert ours.rebalances("impact") == ranges.rebalances("impact") == (10, 10)
+    assert ours.moved.least >= 40
+    assert ours.moved.most - 40 < (ranges.moved.least - 40) / 2
+
+
 SMALL = [name for name in names() if len(named(name).members()) < 100]
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from kafka_protocol.consumer_protocol import Assignment, Subscription, TopicPartition
 from kafka_protocol.errors import BrokerError, Error
+from kafka_protocol.join_reason import JoinReason
 from loadtest.configs import MemberConfig
 from loadtest.wire import WireError
 from loadtest.wire.client import GroupClient
@@ -191,6 +192,19 @@ def test_a_member_that_is_out_gives_all_up_and_joins_again(api, error):
     again = broker.of("JOIN_GROUP")[1]
     assert again["memberId"] == ("" if error == Error.UNKNOWN_MEMBER_ID else "id")
     assert again["reason"]
+    assert again["joinReason"] == JoinReason.RESTART
+
+
+@pytest.mark.parametrize("assignor", ["range", COOPERATIVE.assignor])
+def test_a_member_gives_no_join_reason_in_a_rebalance_or_after_a_revocation(assignor):
+    """What it owned before is gone with the second assignment, which makes it join once more."""
+    shares = [{"errorCode": 0, "assignment": blob(*of)} for of in ((0, 1), (0,))]
+    rebalancing = {"errorCode": Error.REBALANCE_IN_PROGRESS}
+    broker = Broker({"HEARTBEAT": [rebalancing], "SYNC_GROUP": shares})
+    joins = 3 if assignor == COOPERATIVE.assignor else 2
+    with running(replace(CONFIG, assignor=assignor), broker):
+        wait_for(lambda: len(broker.of("JOIN_GROUP")) == joins)
+    assert {one["joinReason"] for one in broker.of("JOIN_GROUP")[1:]} == {JoinReason.UNKNOWN}
 
 
 def test_a_fenced_member_ends():
@@ -216,7 +230,10 @@ def test_a_leader_sees_new_partitions_even_if_its_assignment_was_skipped(skip):
     broker = Broker({"JOIN_GROUP": [leads, leads], "METADATA": [partitions(1), more, more]})
     with running(replace(STATIC, metadata_max_age_ms=50), broker):
         wait_for(lambda: len(broker.of("JOIN_GROUP")) == 2)
-    assert broker.of("JOIN_GROUP")[1]["reason"] == "the number of partitions has changed"
+    first, second = broker.of("JOIN_GROUP")
+    assert second["reason"] == "the number of partitions has changed"
+    reasons = (first["joinReason"], second["joinReason"])  # KIP-423's
+    assert reasons == (JoinReason.RESTART, JoinReason.TOPIC_METADATA_CHANGE)
     assert bool(broker.of("SYNC_GROUP")[0]["assignments"]) is not skip
 
 

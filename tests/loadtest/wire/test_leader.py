@@ -5,6 +5,7 @@ want, miss an assignment, and claim what others have.
 """
 
 from base64 import b64encode
+from collections import Counter
 from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -202,6 +203,86 @@ def test_static_members_keep_their_share_over_a_restart(assignor, expected):
             for key, blob in written.items()
         }
         assert read == expected
+
+
+# By instance id first.
+
+FIRST = "instance-first"
+SIZES = [(2, 3), (4, 16), (6, 24), (8, 30), (10, 100)]
+"""Members, and partitions of the larger of two topics."""
+
+
+def owners(
+    count: int,
+    partitions: int,
+    without: int | None = None,
+    assignor: str = FIRST,
+    joined: str = "a",
+) -> dict[TopicPartition, str]:
+    """Return the instance that has each partition; all member ids come from `joined`."""
+    wanted = Subscription(("t", "u"))
+    members = [
+        Member(f"{Random(f'{joined}{number}').getrandbits(64):x}", wanted, f"static-{number}")
+        for number in range(count)
+        if number != without
+    ]
+    names = {one.member_id: str(one.group_instance_id) for one in members}
+    Random(joined).shuffle(members)  # the order of a response is not guaranteed (KIP-814)
+    written = shares(assignor, members, {"t": partitions, "u": 1})
+    return {
+        one: names[member_id]
+        for member_id, blob in written.items()
+        for one in Assignment.decode(blob).partitions
+    }
+
+
+def moved(before: dict[TopicPartition, str], after: dict[TopicPartition, str]) -> int:
+    return sum(after[one] != owner for one, owner in before.items())
+
+
+@pytest.mark.parametrize(("count", "partitions"), SIZES)
+def test_nothing_moves_where_the_instances_are_the_same(count, partitions):
+    """All member ids are new, another one leads, in any generation."""
+    at_first = owners(count, partitions)
+    for joined in "bcd":
+        assert owners(count, partitions, joined=joined) == at_first
+
+
+def in_vain(count: int, partitions: int, assignor: str) -> int:
+    """Return how many partitions of others move, over all members that may be gone."""
+    whole = owners(count, partitions, assignor=assignor)
+    had = Counter(whole.values())
+    return sum(
+        moved(whole, owners(count, partitions, gone, assignor, "b")) - had[f"static-{gone}"]
+        for gone in range(count)
+    )
+
+
+@pytest.mark.parametrize(("count", "partitions"), SIZES)
+def test_who_was_gone_gets_back_what_it_had(count, partitions):
+    """It is back as a new member. Meanwhile nearly all that others have stays, and all is even."""
+    whole = owners(count, partitions)
+    for gone in range(count):
+        sizes = Counter(owners(count, partitions, gone, joined="b").values())
+        assert sizes.total() == partitions + 1
+        assert len(sizes) == count - 1
+        assert max(sizes.values()) - min(sizes.values()) <= 1
+    assert owners(count, partitions, joined="c") == whole
+    assert count == 2 or 2 * in_vain(count, partitions, FIRST) < in_vain(count, partitions, "range")
+
+
+@pytest.mark.parametrize(("count", "partitions"), SIZES)
+def test_a_topic_that_grows_moves_less_than_ranges_do(count, partitions):
+    """Summed up over several sizes: each of them may be lucky for one of the two."""
+    grown = [partitions + more for more in (1, 2, count, 2 * count)]
+    for_each = {
+        assignor: sum(
+            moved(owners(count, partitions, assignor=assignor), owners(count, n, assignor=assignor))
+            for n in grown
+        )
+        for assignor in (FIRST, "range")
+    }
+    assert for_each[FIRST] <= for_each["range"]
 
 
 def test_a_claim_of_an_earlier_generation_does_not_count_beside_a_later_one():

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from kafka_protocol.errors import Error
+from kafka_protocol.group_configs import DELETE, EXPECTED, SET, TARGET_SIZE, TIMEOUT
+from kafka_protocol.join_reason import JoinReason
 from reference_coordinator.classic.effects import (
     Bound,
     DeleteResponse,
@@ -18,6 +20,7 @@ from reference_coordinator.classic.effects import (
 from reference_coordinator.classic.events import (
     Choices,
     CommitReceived,
+    ConfigureReceived,
     DeleteReceived,
     DescribeReceived,
     HeartbeatReceived,
@@ -98,6 +101,7 @@ class Requests(ABC):
         session_ms: int = SESSION_MS,
         rebalance_ms: int = REBALANCE_MS,
         reason: str | None = None,
+        join_reason: JoinReason = JoinReason.UNKNOWN,
         host: str = "/127.0.0.1",
         drawn: str | None = None,
     ) -> Call[JoinResponse]:
@@ -119,6 +123,7 @@ class Requests(ABC):
             protocol_type=protocol_type,
             protocols=tuple((name, f"{name}:{subscription}") for name in protocols),
             reason=reason,
+            join_reason=join_reason,
             choices=replace(self.choices, new_member_id=offered),
             client_host=host,
         )
@@ -201,6 +206,15 @@ class Requests(ABC):
     def ask_to_delete(self) -> Call[DeleteResponse]:
         """Send DeleteGroups, whose answer may wait for a write."""
         return self._send(DeleteReceived, "an operator")
+
+    def configure(self, **configs: str | None) -> Error:
+        """Send IncrementalAlterConfigs: the names short, None to delete."""
+        names = {"expected": EXPECTED, "timeout_ms": TIMEOUT, "target_size": TARGET_SIZE}
+        changes = tuple(
+            (names.get(key, key), DELETE if value is None else SET, value)
+            for key, value in configs.items()
+        )
+        return self._send(ConfigureReceived, "an operator", changes=changes).error
 
     def delete(self) -> Error:
         """Send DeleteGroups, which is answered at once."""

@@ -15,11 +15,11 @@ import yaml
 
 from kafka_protocol.releases import number
 from reference_coordinator.classic.profiles import Profile
-from reference_coordinator.classic.releases import PROFILES
+from reference_coordinator.classic.releases import PROFILES, origin_of
 from tests.reference_coordinator.classic.releases import under
 
 FIRST, LAST = "2.4", "4.4"
-PROPOSALS = {"kip-345", "kip-423"}
+PROPOSALS = {profile.name for profile in PROFILES.values() if origin_of(profile) is None}
 """These profiles are the newest Java coordinator, but for what the proposals have otherwise."""
 
 

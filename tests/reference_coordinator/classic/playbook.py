@@ -266,7 +266,8 @@ class Playbook(Requests, Driver):
 def requests_in_hand(group: Group) -> set[str]:
     """Return the requests that the coordinator has not answered yet."""
     members = group.members.values()
-    return {request for m in members for request in (m.join, m.sync) if request is not None}
+    held = {event.request for event in group.held_back.values()}
+    return held | {one for m in members for one in (m.join, m.sync) if one is not None}
 
 
 def listed(*member_ids: str, protocol: str = "range") -> frozenset[tuple[str, str, str]]:

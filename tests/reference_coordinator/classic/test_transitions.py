@@ -9,21 +9,30 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from kafka_protocol.errors import Error
+from kafka_protocol.join_reason import JoinReason
 from reference_coordinator.classic.effects import Reason
 from reference_coordinator.classic.events import DescribeReceived, JoinReceived, TimerFired
 from reference_coordinator.classic.profiles import Profile
-from reference_coordinator.classic.releases import KIP_423, NEWEST, PROFILES
+from reference_coordinator.classic.releases import (
+    HOT_STANDBY,
+    KIP_423,
+    NEWEST,
+    PRE_REGISTRATION,
+    PROFILES,
+)
 from reference_coordinator.classic.state import Group, State
 from reference_coordinator.classic.step import _HANDLERS, step
 from reference_coordinator.classic.transitions import (
     ANY,
     EMPTY,
     LOADING_GROUP,
+    NEVER,
     PREPARING,
     STABLE,
     TABLE,
     Cause,
 )
+from reference_coordinator.timing import EXPECTED_WITHIN_MS
 from tests.reference_coordinator.classic import transition_check
 from tests.reference_coordinator.classic.checklist import case
 from tests.reference_coordinator.classic.playbook import (
@@ -76,7 +85,7 @@ EVENTS: dict[str, Callable[[Playbook], object]] = {
     "leader's return": lambda play: play.join(instance="L"),
     "follower's return": lambda play: play.join(instance="F"),
     "return with other protocols": lambda play: play.join(instance="F", protocols=("roundrobin",)),
-    "return with a reason": lambda play: play.join(instance="F", reason="UPGRADE"),
+    "return with a reason": lambda play: play.join(instance="F", join_reason=JoinReason.UPGRADE),
     "leader's sync": lambda play: play.sync("L-1", **ASSIGNED),
     "follower's sync": lambda play: play.sync("F-1"),
     "assignment that is not stored": fail_the_assignment,
@@ -100,11 +109,14 @@ EVENTS: dict[str, Callable[[Playbook], object]] = {
 }
 
 
-def no_member_is_left(play: Playbook) -> None:
-    """Let a member leave, and another live on without joining again."""
+def no_member_is_left(play: Playbook, *, held_back: bool = False) -> None:
+    """Let a member leave, and another live on without joining again, while a third may wait."""
     calls = [play.join_dynamic(client, session_ms=10 * REBALANCE_MS) for client in "cd"]
     play.after(2 * INITIAL_DELAY_MS)
     play.sync_everyone()
+    if held_back:
+        play.configure(expected="M,N")
+        play.join(instance="M")
     play.leave((calls[0].answer.member_id, None))
     play.after(REBALANCE_MS)
 
@@ -113,6 +125,41 @@ def is_loaded_over_capacity() -> None:
     small = Playbook(max_size=1)
     small.start_loading()
     small.load(in_state(State.STABLE).records[-1])
+
+
+def a_batch_comes_and_goes() -> None:
+    """Let each cause be the one that ends the wait, and each leave an Empty group for those."""
+    ends: list[Callable[[Playbook], object]] = [
+        lambda play: play.join(instance="N"),
+        lambda play: play.configure(expected=None),
+        lambda play: play.after(EXPECTED_WITHIN_MS, alive=["L-1", "F-1"]),
+        lambda play: play.leave(("", "F")),
+        lambda play: play.after(SESSION_MS, alive=["L-1"]),
+    ]
+    for place, end in enumerate(ends):
+        play = in_state(State.STABLE)
+        play.configure(expected="L,N" if place > 2 else "L,F,M,N")
+        play.join(instance="N" if place > 2 else "M")
+        end(play)
+    no_member_is_left(Playbook(), held_back=True)
+    last_gone: dict[State, Callable[[Playbook], object]] = {
+        State.STABLE: lambda play: play.leave(("", "L"), ("", "F")),
+        State.PREPARING_REBALANCE: lambda play: play.after(2 * SESSION_MS),
+        State.COMPLETING_REBALANCE: lambda play: play.after(REBALANCE_MS, alive=["L-1", "F-1"]),
+    }
+    for state, go in last_gone.items():
+        play = in_state(State.STABLE)
+        play.configure(expected="L,F,M,N")
+        play.join(instance="M")
+        if state is State.COMPLETING_REBALANCE:
+            play.rejoin("L-1", "F-1")
+        go(play)
+    play = in_state(State.COMPLETING_REBALANCE)
+    play.configure(expected="L,F,N")
+    play.join(instance="N")
+    play.sync("L-1", **ASSIGNED)
+    unnamed = Playbook()
+    unnamed.configure(expected="L")
 
 
 def test_each_row_is_taken(monkeypatch):
@@ -125,6 +172,12 @@ def test_each_row_is_taken(monkeypatch):
                 event(in_state(state))
         no_member_is_left(Playbook())
         is_loaded_over_capacity()
+    monkeypatch.setattr(Playbook, "release", PRE_REGISTRATION)
+    a_batch_comes_and_goes()
+    monkeypatch.setattr(Playbook, "release", HOT_STANDBY)
+    loaded = in_state(State.STABLE)
+    loaded.configure(target_size="1")
+    loaded.crash()
     assert set(TABLE) == transition_check.TAKEN
 
 
@@ -257,7 +310,7 @@ def test_the_picture_has_the_states_and_the_causes_of_the_table():
     loaded = " or ".join(
         row.after for row in TABLE if row.cause is Cause.LOADED and row.before == ANY
     )
-    for row in TABLE:
+    for row in (row for row in TABLE if row.source != NEVER):
         if (row.before, row.cause) == (ANY, Cause.LOADED):
             expected[f"{LOADING_GROUP} to {loaded}"].add(row.cause)
         else:

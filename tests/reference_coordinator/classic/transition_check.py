@@ -12,6 +12,7 @@ from reference_coordinator.classic.context import Context
 from reference_coordinator.classic.effects import Effect, Reason, Transition
 from reference_coordinator.classic.events import (
     CommitReceived,
+    ConfigureReceived,
     DeleteReceived,
     Event,
     Expired,
@@ -24,6 +25,8 @@ from reference_coordinator.classic.events import (
     TimerKind,
     Unloaded,
 )
+from reference_coordinator.classic.group_config import settle
+from reference_coordinator.classic.join_group import join
 from reference_coordinator.classic.state import ABSENT, LOADING, Group
 from reference_coordinator.classic.step import _HANDLERS
 from reference_coordinator.classic.transitions import (
@@ -56,6 +59,9 @@ def _checked(handler: Callable[[Context, Any], None]) -> Callable[[Context, Any]
     def handle(context: Context, event: Any) -> None:
         before = context.group
         handler(context, event)
+        if context.group.is_unsettled:  # `step` does so after the handler, and finds nothing to do
+            for held in settle(context):
+                join(context, held)
         for transition in taken(before, event, context.effects, context.group):
             row = row_of(transition)
             assert row is not None, f"{transition} has no row in classic.transitions"
@@ -114,11 +120,13 @@ _BY_TIMER = {
     TimerKind.SESSION: Cause.SESSION_TIMER,
     TimerKind.JOIN: Cause.JOIN_TIMER,
     TimerKind.SYNC: Cause.SYNC_TIMER,
+    TimerKind.WAIT: Cause.WAIT_TIMER,
 }
 _BY_EVENT: dict[type[Event], Cause] = {
     JoinReceived: Cause.JOIN,
     LeaveReceived: Cause.LEAVE,
     CommitReceived: Cause.COMMIT,
+    ConfigureReceived: Cause.CONFIGURE,
     DeleteReceived: Cause.DELETE,
     Expired: Cause.OFFSETS_EXPIRED,
     LoadStarted: Cause.LOAD_STARTED,

@@ -15,9 +15,10 @@ from chaos.kafka_client import kafka_python
 from chaos.waiting import until
 from kafka_protocol.coordinator_lines import JAVA, LineParser
 from kafka_protocol.errors import Error
+from kafka_protocol.join_reason import JoinReason
 from kafka_protocol.log_line import NUMBERED
 from kafka_protocol.offsets_topic import OFFSETS_TOPIC, partition_of
-from loadtest.wire import Connection
+from loadtest.wire import Connection, negotiate
 from reference_coordinator.driving.client import METADATA
 from reference_coordinator.server.topic_apis import fetch
 from tests.reference_coordinator.server.serving import serving
@@ -246,3 +247,28 @@ def test_every_line_of_a_log_is_one_that_brokers_write(at, tmp_path):
             assert int(number) == expected
             if not body.startswith("Completed request:"):
                 assert known.parsed(str(one), logger, body).template is not None, line
+
+
+def test_a_join_reason_has_a_version_of_its_own(tmp_path):
+    """KIP-423: v10 is offered by its profile alone; v9 is answered as ever, and gives no reason."""
+    for profile, newest in (("4.3", 9), ("kip-423", 10)):
+        with serving(tmp_path / profile, brokers=1, profile=profile, config=CONFIG) as at:
+            with connected(at, 1) as scout:
+                assert negotiate(scout, ["JOIN_GROUP"]) == {"JOIN_GROUP": (0, newest)}
+                joined = formed(at)[0]
+            back = join(memberId=joined["memberId"], reason="I was out of touch")
+            again = []
+            for reason in JoinReason.RESTART, JoinReason.UPGRADE:
+                with connected(at, 1) as leader:
+                    body = {**back, "joinReason": reason}
+                    again.append(leader.ask("JOIN_GROUP", newest, body))
+                    if again[-1]["generationId"] > joined["generationId"]:
+                        leader.ask("SYNC_GROUP", 5, sync(again[-1], joined["memberId"]))
+        since = [one["generationId"] - joined["generationId"] for one in again]
+        skips = [one["skipAssignment"] for one in again]
+        log = (tmp_path / profile / "1" / "group.log").read_text()
+        assert ("client reason: UPGRADE" in log) == (newest == 10)
+        if newest == 10:
+            assert (since, skips) == ([0, 1], [True, False])
+        else:
+            assert (since, skips) == ([1, 2], [False, False])

@@ -1,9 +1,13 @@
 """Whether an expected verdict came true: a fail does for one reason alone."""
 
+from collections import Counter
+
 import pytest
 
-from reports.judgement.expectations import UNOWNED, Shortfall, expected_verdict
-from scenarios.model import ExpectedVerdict
+from reports.judgement.digest import Digest
+from reports.judgement.expectations import UNOWNED, Shortfall, expected_verdict, unmet
+from scenarios import named
+from scenarios.model import ExpectedVerdict, Movement
 
 FAIL = ExpectedVerdict(since="2.8.0", verdict="fail", because="return_is_stored", group="g")
 PASS = ExpectedVerdict(since="2.8.0", verdict="pass")
@@ -78,3 +82,25 @@ def test_a_fail_for_requests_without_answer(proven, unanswered, unmet, true):
     result = expected_verdict(expected, "fail", {}, proven, unmet, unanswered)
     assert result is not None
     assert result["came_true"] is true
+
+
+@pytest.mark.parametrize(
+    ("phase", "moved", "missed"),
+    [
+        ("impact", {"impact": 3}, None),
+        ("impact", {"impact": 4}, (4, True)),
+        ("impact", {"impact": 3, "recovery": 1}, None),
+        (None, {"impact": 3, "recovery": 1}, (4, True)),
+        (None, {}, None),
+        (None, None, (0, False)),
+    ],
+)
+def test_partitions_that_move_are_counted_where_clients_tell(phase, moved, missed):
+    """What no client tells of is not known to be met."""
+    wanted = [{"group": "static", "moved": {"max": 3}, "phase": phase}]
+    experiment = named("gone-and-back").model_copy(
+        update={"expect": tuple(map(Movement.model_validate, wanted))}
+    )
+    counted = None if moved is None else Counter(moved)
+    found = unmet(experiment, {"static": Digest(moved=counted)}, {})
+    assert [(one.observed, one.proven) for one in found] == ([] if missed is None else [missed])

@@ -45,7 +45,7 @@ def growth(at_ms: float | None, meant_ms: float = 90.0, topic: str = "orders") -
         ([row(130.0), row(150.0)], 30.0),
         ([row(95.0)], 0.0),
         ([row(80.0), row(150.0)], 50.0),
-        ([row(150.0, "topic_metadata_change")], 50.0),
+        ([row(150.0, "TOPIC_METADATA_CHANGE")], 50.0),
         ([row(150.0, None)], 50.0),
         ([row(150.0, None, reason="new_member")], None),
         ([row(150.0, "rebalance enforced by user")], None),
