@@ -14,7 +14,7 @@ from groupquake.simulate.chance import Chance
 from groupquake.simulate.group import SimulatedGroup
 from kafka_protocol.offsets_topic import partition_of
 from reference_coordinator.driving.driver import Agenda
-from scenarios import Experiment
+from scenarios import Experiment, ScenarioError
 from scenarios.external import Verb
 
 
@@ -29,8 +29,8 @@ class SimulatedBrokers:
         self.ids = cluster.ids or ()
         self.groups, self.agenda, self.chance = groups, agenda, chance
         self.up = set(self.ids)
-        self.session_ms = int(cluster.config.get("broker.session.timeout.ms", timing.SESSION_MS))
-        self.offsets = int(cluster.config.get("offsets.topic.num.partitions", 6))
+        self.session_ms = _number(experiment, "broker.session.timeout.ms", timing.SESSION_MS)
+        self.offsets = _number(experiment, "offsets.topic.num.partitions", 6)
         self.first = {
             name: chance.below(len(self.ids))
             for name in ("offsets", *(topic.name for topic in experiment.workload.topics))
@@ -126,3 +126,11 @@ class SimulatedBrokers:
         for name, group in self.groups.items():
             if partition_of(name, self.offsets) == partition:
                 group.load(self.led[partition])
+
+
+def _number(experiment: Experiment, name: str, default: int) -> int:
+    """Return a config of the brokers. Raises ScenarioError for what no broker takes."""
+    value = str(experiment.cluster.config.get(name, default))
+    if not value.isdecimal() or not int(value):
+        raise ScenarioError(f"cluster.config.{name}: {value!r} is no positive number; write one")
+    return int(value)

@@ -12,6 +12,7 @@ import pytest
 from kafka_protocol.apis import COORDINATOR_APIS
 from kafka_protocol.errors import NOT_SERVED_YET, Error
 from kafka_protocol.request_log import COMPLETED
+from kafka_protocol.versions import FIRST_JOIN_WITH_JOIN_REASON
 from loadtest.wire import Connection, EventLog, WireError, negotiate
 from loadtest.wire.member import UnexpectedResponse, WireMember
 from loadtest.wire.schemas import known
@@ -86,7 +87,10 @@ class GroupOnBroker:
 
 
 def test_the_newest_broker_and_the_client_share_every_version(group):
-    assert group.versions == {api: known(api) for api in COORDINATOR_APIS}
+    shared = {api: known(api) for api in COORDINATOR_APIS}
+    oldest, _ = shared["JOIN_GROUP"]
+    shared["JOIN_GROUP"] = oldest, FIRST_JOIN_WITH_JOIN_REASON - 1
+    assert group.versions == shared, "no broker has the version of KIP-423"
     assert known("OFFSET_COMMIT") == (2, 10), "v0 and v1 are not kio's"
 
 
