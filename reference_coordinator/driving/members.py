@@ -3,7 +3,6 @@
 Who drives says how long requests and pauses take, and what a member does that has its share.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -14,15 +13,6 @@ from reference_coordinator.classic.step import Step, step
 from reference_coordinator.driving.client import ENDED, IN
 from reference_coordinator.driving.driver import Agenda
 from reference_coordinator.driving.simulation import Exchange, Process, Simulation
-
-LIBRDKAFKA: Mapping[str, int] = {
-    "JOIN_GROUP": 5, "SYNC_GROUP": 3, "HEARTBEAT": 3, "LEAVE_GROUP": 1, "OFFSET_COMMIT": 9,
-}  # fmt: skip
-"""The versions of librdkafka's requests (2.x)."""
-NEWEST: Mapping[str, int] = {
-    "JOIN_GROUP": 9, "SYNC_GROUP": 5, "HEARTBEAT": 4, "LEAVE_GROUP": 5, "OFFSET_COMMIT": 9,
-}  # fmt: skip
-"""The newest versions of the classic protocol's requests, as the Java client sends them."""
 
 
 @dataclass(eq=False)

@@ -1,5 +1,6 @@
 """The page of a forecast is the report's own timeline, of a course that was never run."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -84,17 +85,23 @@ def test_the_longest_time_between_two_owners_counts_from_a_time_on() -> None:
     """Of each partition by itself; one that is left to nobody has no next owner."""
     first, second = (TopicPartition("orders", number) for number in range(2))
     tally = Tally()
-    tally.own((), (first, second), 5)
+
+    def own(
+        before: Sequence[TopicPartition], after: Sequence[TopicPartition], at_ms: float
+    ) -> None:
+        tally.own("a", before, after, at_ms, "impact")
+
+    own((), (first, second), 5)
     assert tally.idle_ms == 0
-    tally.own((first,), (), 10)
-    tally.own((), (first,), 50)
-    tally.own((first, second), (), 60)
-    tally.own((), (first,), 61)
+    own((first,), (), 10)
+    own((), (first,), 50)
+    own((first, second), (), 60)
+    own((), (first,), 61)
     assert tally.idle_ms == 40
     tally.forget()
-    tally.own((), (second,), 90)
-    tally.own((first,), (), 91)
-    tally.own((), (first,), 106)
+    own((), (second,), 90)
+    own((first,), (), 91)
+    own((), (first,), 106)
     assert tally.idle_ms == 15
 
 
