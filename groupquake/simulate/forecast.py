@@ -94,6 +94,7 @@ class Forecast:
     """What is expected of an experiment, group by group; `notes` says what is not foreseen."""
 
     experiment: Experiment
+    profile: Profile
     groups: Mapping[str, GroupForecast]
     courses: int
     notes: tuple[str, ...]
@@ -106,13 +107,10 @@ class Forecast:
     def impossible(self) -> Iterator[str]:
         """Yield a line for each expectation that cannot come out."""
         for one in self.experiment.bounds:
-            due, wanted = self.of(one), one.rebalances
-            if due is None:
-                continue
-            too_many = wanted.max is not None and due.least > wanted.max
-            too_few = due.most is not None and due.most < wanted.min
-            if too_many or too_few:
-                yield f"expect: {described(one)}, but {due} {_are(due)} due{self._why(one)}"
+            due = self.of(one)
+            if due is not None and not due.meets(wanted(one)):
+                are = "is" if due == (1, 1) else "are"
+                yield f"expect: {described(one)}, but {due} {are} due{self._why(one)}"
 
     def as_dict(self) -> dict[str, Any]:
         """Return what JSON can hold."""
@@ -143,16 +141,15 @@ class Forecast:
 
 def described(one: Expectation) -> str:
     """Return an expectation as people read it: `0 rebalances (session_expired) of G in impact`."""
-    least, most = one.rebalances.min, one.rebalances.max
-    wanted = Interval(least, most)
     reason = f" ({one.reason})" if one.reason else ""
     phase = f" in {one.phase}" if one.phase else ""
-    noun = "rebalance" if wanted == (1, 1) else "rebalances"
-    return f"{wanted} {noun}{reason} of {one.group}{phase}"
+    noun = "rebalance" if wanted(one) == (1, 1) else "rebalances"
+    return f"{wanted(one)} {noun}{reason} of {one.group}{phase}"
 
 
-def _are(due: Interval) -> str:
-    return "is" if due == (1, 1) else "are"
+def wanted(one: Expectation) -> Interval:
+    """Return how many rebalances an expectation allows."""
+    return Interval(one.rebalances.min, one.rebalances.max)
 
 
 def groups_hit(fault: Fault, experiment: Experiment) -> set[str]:
@@ -185,10 +182,16 @@ def courses(
         yield course
 
 
-def forecast(
-    experiment: Experiment, plan: Plan, profile: Profile, of: Callable[..., Course] = Course
-) -> Forecast:
-    """Foresee an experiment with a plan, under the rules of a release; `of` makes courses."""
+def foresee(
+    experiment: Experiment, plan: Plan, rules: str | None = None,
+    of: Callable[..., Course] = Course,
+) -> Forecast:  # fmt: skip
+    """Foresee an experiment with a plan; `of` makes courses.
+
+    It goes by the rules of a name, or those that it is judged by. Raises ScenarioError as
+    `profile_of`.
+    """
+    profile = profile_of(experiment, rules)
     notes: dict[str, None] = {}
     open_because: dict[str, list[str]] = {}
     for name in experiment.workload.wire_scripts:
@@ -207,7 +210,7 @@ def forecast(
         name: GroupForecast(each, tuple(dict.fromkeys(open_because.get(name, ()))))
         for name, each in tallies.items()
     }
-    return Forecast(experiment, groups, len(next(iter(tallies.values()))), tuple(notes))
+    return Forecast(experiment, profile, groups, len(next(iter(tallies.values()))), tuple(notes))
 
 
 def warnings(experiment: Experiment, plan: Plan) -> list[str]:
@@ -236,14 +239,6 @@ def is_foreseen(experiment: Experiment) -> bool:
         and len(experiment.members()) <= QUICK_MEMBERS
         and profile_for(cluster.version, experiment.coordinator) is not None
     )
-
-
-def foresee(experiment: Experiment, plan: Plan, rules: str | None = None) -> Forecast:
-    """Foresee an experiment by the rules of a name, or those that it is judged by.
-
-    Raises ScenarioError as `profile_of`.
-    """
-    return forecast(experiment, plan, profile_of(experiment, rules))
 
 
 def profile_of(experiment: Experiment, rules: str | None = None) -> Profile:

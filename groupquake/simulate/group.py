@@ -277,8 +277,7 @@ class SimulatedGroup(FoldedGroup):
 
     def absorb(self, effect: Effect) -> None:
         """Count a rebalance."""
-        is_rebalance = isinstance(effect, Transition) and effect.after is PREPARING_REBALANCE
-        if is_rebalance and self.phase is not None:
+        if isinstance(effect, Transition) and effect.after is PREPARING_REBALANCE and self.phase:
             self.tally.rebalances[self.phase, str(effect.reason)] += 1
         super().absorb(effect)
 
