@@ -3,7 +3,6 @@
 Who drives says how long requests and pauses take, and what a member does that has its share.
 """
 
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from reference_coordinator.classic.effects import Response
@@ -14,16 +13,7 @@ from reference_coordinator.driving.client import ENDED, IN
 from reference_coordinator.driving.driver import Agenda
 from reference_coordinator.driving.simulation import Exchange, Process, Simulation
 
-
-@dataclass(eq=False)
-class MemberProcess(Process):
-    """One process of a member."""
-
-    plans: int = 0
-    """Counts what it planned to do next: only the last counts."""
-
-
-Member = TypeVar("Member", bound=MemberProcess)
+Member = TypeVar("Member", bound=Process)
 
 
 class GroupOfMembers(Simulation, Generic[Member]):
