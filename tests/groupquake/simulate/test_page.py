@@ -3,13 +3,17 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from chaos.plan import make_plan
-from groupquake.simulate.forecast import courses, profile_of
+from groupquake.simulate.forecast import courses, foresee, profile_of
+from groupquake.simulate.page import HEATS, render
 from groupquake.simulate.recorded import RecordedCourse
+from groupquake.simulate.sweep import Sweep
 from groupquake.simulate.tally import Tally
 from kafka_protocol.consumer_protocol import TopicPartition
+from reports.judgement.run.forecast import Interval
 from tests.groupquake.conftest import Command
 from tests.groupquake.simulate.test_forecast import SIZE, bounce, expecting, experiment
 from tests.reports.reading import Page
@@ -58,6 +62,17 @@ def test_three_axes_are_a_table_alone(groupquake: Command, file: str, tmp_path: 
     page = Page(made.read_text())
     assert page.text.count("dynamic, cooperative 20s 5s 2s") == 1
     assert not any("heat-" in (more.get("class") or "") for _, more in page.elements)
+
+
+def test_what_is_open_upwards_alone_is_as_hot_as_can_be() -> None:
+    """There is no most to measure it by; the page has a colour for it all the same."""
+    of = experiment(bounce())
+    plan = make_plan(of, 1)
+    costs = {"rebalances": Interval(6, None), "unowned_partition_s": Interval(0, None)}
+    frame = pd.DataFrame([{"kind": "static, eager", "session_timeout": "6s", **costs}])
+    page = Page(render(foresee(of, plan), plan, Sweep(["session_timeout"], frame, [])))
+    heats = [more.get("class") for _, more in page.elements if "heat-" in (more.get("class") or "")]
+    assert heats == [f"heat-{len(HEATS) - 1}", "heat-0"]
 
 
 def test_a_course_is_drawn_as_it_happened() -> None:
