@@ -18,6 +18,7 @@ from reports.judgement.run.forecast import Interval
 from scenarios import Experiment, ScenarioError
 from scenarios.durations import format_ms
 from scenarios.faults import Fault
+from scenarios.faults.targeted import MemberFault
 from scenarios.model import Expectation, Phase
 
 COURSES = 8
@@ -154,16 +155,12 @@ def wanted(one: Expectation) -> Interval:
 
 def groups_hit(fault: Fault, experiment: Experiment) -> set[str]:
     """Return the groups whose members a fault may hit; all groups for one that hits no member."""
-    found = getattr(fault, "groups_hit", None)
-    if found is not None:
-        return {name for name in found(experiment) if name}
-    group = getattr(fault, "group", None)
-    if group is not None:
+    if isinstance(fault, MemberFault):
+        return set(filter(None, fault.groups_hit(experiment)))
+    if group := getattr(fault, "group", None):
         return {group}
-    names = getattr(fault, "members", ())
-    if names:
-        return {experiment.member_called[name].group for name in names}
-    return {one.name for one in experiment.workload.groups}
+    names = getattr(fault, "members", experiment.member_called)
+    return {experiment.member_called[name].group for name in names}
 
 
 def courses(
@@ -173,7 +170,7 @@ def courses(
     try:
         settings = Settings.from_properties(dict(experiment.cluster.config))
     except (TypeError, ValueError, OverflowError) as error:
-        raise ScenarioError(f"cluster.config: {error}") from error
+        raise ScenarioError(f"cluster.config: {error}; write what Kafka takes") from error
     rules = profile.with_settings(settings)
     drawn = COURSES if len(experiment.members()) <= MANY_MEMBERS else 1
     for number, share in enumerate((0.0, 1.0, *(None for _ in range(drawn)))):
