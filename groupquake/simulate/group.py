@@ -123,8 +123,8 @@ class SimulatedGroup(FoldedGroup):
             return
         process.is_silent = False
         heard, process.unheard = process.unheard, []
-        api = process.client.next_api or "HEARTBEAT"
-        self.plan(process, api, self.chance.between(timing.REQUEST_MS))
+        if api := process.client.next_api:  # else it awaits an answer
+            self.plan(process, api, self.chance.between(timing.REQUEST_MS))
         for hear in heard:
             hear()
 
