@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from kafka_protocol.errors import Error
 from reports.judgement.breaches import Breach
 from reports.judgement.clients.client_answers import Unanswered
 from reports.judgement.findings import Finding, unanswered
@@ -112,8 +113,9 @@ def test_a_broker_that_gives_the_group_up_answers_what_waits(recording, other, p
     seen = Requests.of(Chunk.of(rows)).observed
     joined = next(s for s in seen if s.api == "JOIN_GROUP" and not s.response_fields["errorCode"])
     beats = [s for s in seen if s.api == "HEARTBEAT" and s.at_ms > joined.answered_ms + 2_000]
+    error = {"errorCode": int(Error.NOT_COORDINATOR)}
     refused = [
-        replace(s, broker=joined.broker, response={**s.response_fields, "errorCode": 16})
+        replace(s, broker=joined.broker, response={**s.response_fields, **error})
         for s in beats
         if s.broker == joined.broker
     ]
