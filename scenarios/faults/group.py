@@ -250,7 +250,7 @@ class RemoveMembers(AskedOfGroup):
 class GroupConfigure(AskedOfGroup):
     """Sets configs of a group, with one IncrementalAlterConfigs (resource type GROUP, KIP-848)."""
 
-    noun = "change of configs"
+    noun = "config change"
     api = CONFIGURE
 
     fault: Literal["group.configure"]
