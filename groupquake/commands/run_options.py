@@ -119,6 +119,11 @@ class RunOptions:
             raise click.UsageError(
                 "cluster.bootstrap: missing; write HOST:PORT of some brokers, or give --bootstrap"
             )
+        if experiment.never_shipped and kind not in (OracleCluster.kind, EXTERNAL):
+            raise click.UsageError(
+                f"no Kafka has the rules {experiment.judge}; use --cluster oracle, or a release's"
+                " rules: --set judge=release"
+            )
         if in_containers and kind == OWN[0]:
             raise click.UsageError(
                 f"{in_containers[0]} needs brokers with a network and a clock of their own,"
@@ -168,10 +173,14 @@ class RunOptions:
         """Whether members use the tap: if it is asked for, or if there is no other way.
 
         Some faults only the tap can carry out, and without a broker's logs it alone tells answers.
+        Raises UsageError for a fault that no tap sees.
         """
         cluster = experiment.cluster
         unseen = cluster.kind == EXTERNAL and cluster.logs in (None, "tap")
-        return self.tap or unseen or "tap" in experiment.needs
+        taps = self.tap or unseen or "tap" in experiment.needs
+        if taps and "group.configure" in [one.fault for one in experiment.faults]:
+            raise click.UsageError("group.configure is not seen by the tap; leave either out")
+        return taps
 
     def require_page_alone(self) -> None:
         """Raise UsageError for options that --ui cannot have beside it."""

@@ -17,6 +17,7 @@ from scenarios import named, names
 from selftest.mutants.judging import fails
 from tests.groupquake.conftest import Command, arguments
 
+NO_KAFKA = [name for name in names() if named(name).never_shipped]
 KINDS = ("librdkafka", "kafka-python", "aiokafka", "java")
 FENCED = {
     **{kind: {Error.FENCED_INSTANCE_ID} for kind in KINDS},
@@ -126,7 +127,7 @@ def test_it_is_served_until_it_is_interrupted(tmp_path: Path):
 
 @pytest.mark.cluster
 @pytest.mark.long
-@pytest.mark.parametrize("name", [name for name in names() if named(name).never_shipped])
+@pytest.mark.parametrize("name", NO_KAFKA)
 def test_what_never_shipped_is_served_and_judged_by_its_name(
     process: Command, tmp_path: Path, name: str
 ):
@@ -152,6 +153,26 @@ def test_what_it_lacks_is_refused_before_anything_starts(
     assert done.code == 64
     *_, last = done.err.strip().splitlines()
     assert last.startswith(f"Error: {why}")
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("name", NO_KAFKA)
+@pytest.mark.parametrize("kind", ["process", "docker"])
+def test_what_never_shipped_is_refused_on_brokers(
+    groupquake: Command, tmp_path: Path, name: str, kind: str
+):
+    done = groupquake("run", name, f"--cluster={kind}", f"--runs={tmp_path / 'runs'}")
+    assert done.code == 64
+    rules = named(name).judge
+    assert done.err.strip().splitlines()[-1].startswith(f"Error: no Kafka has the rules {rules}")
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_change_of_configs_is_refused_with_the_tap(groupquake: Command, tmp_path: Path):
+    """The tap writes requests of members; who changes configs asks the brokers."""
+    done = groupquake("run", "hot-standby", "--tap", f"--runs={tmp_path / 'runs'}")
+    assert done.code == 64
+    assert done.err.strip().splitlines()[-1].startswith("Error: group.configure")
     assert not (tmp_path / "runs").exists()
 
 
