@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field
 
 from kafka_protocol.apis import CONFIGURE
 from kafka_protocol.errors import Error, name_of
-from kafka_protocol.group_configs import TYPES
+from kafka_protocol.group_configs import CONFIGS
 from scenarios import timing
 from scenarios.durations import PositiveMs, now_ms
 from scenarios.faults.base import Fault, Finding, Hit
@@ -261,7 +261,7 @@ class GroupConfigure(AskedOfGroup):
         """Check that the group exists, and that the rules know such configs."""
         yield from super().checks(experiment, path)
         for name in self.configs:
-            yield from unknown("config", name, TYPES, (*path, "configs"))
+            yield from unknown("config", name, CONFIGS, (*path, "configs"))
         if experiment.never_shipped is None:
             policies = "pre-registration or hot-standby"
             what = f"no release has configs of a classic group; write judge: {policies}"
