@@ -11,7 +11,8 @@ GROUP = 32
 EXPECTED = "group.instance.ids.expected"
 TIMEOUT = "group.instance.ids.timeout.ms"
 TARGET_SIZE = "target.group.size"
-CONFIGS = (EXPECTED, TIMEOUT, TARGET_SIZE)
+POLICIES = {EXPECTED: "pre-registration", TIMEOUT: "pre-registration", TARGET_SIZE: "hot-standby"}
+"""Of each config the profile that has it."""
 
 SET, DELETE = 0, 1
 """What is done to a config (`AlterConfigOp.OpType`); lists may also be added to and taken from."""
