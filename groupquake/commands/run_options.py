@@ -108,7 +108,7 @@ class RunOptions:
         outside = experiment.cluster.kind == EXTERNAL
         in_containers = [one.fault for one in experiment.faults if one.needs in IN_CONTAINERS]
         usual = DockerCluster.kind if in_containers else OWN[0]
-        if self.profile and self.profile == experiment.never_shipped:
+        if experiment.never_shipped:
             usual = OracleCluster.kind  # no other has these rules
         kind = self.cluster or (EXTERNAL if outside else usual)
         if outside and kind in OWN:

@@ -171,6 +171,13 @@ def test_what_never_shipped_is_refused_on_brokers(
     assert not (tmp_path / "runs").exists()
 
 
+def test_beside_other_rules_it_is_served_too(groupquake: Command, tmp_path: Path):
+    words = ("gone-and-back", "--profile=4.3", "--kafka-home=.", f"--runs={tmp_path / 'runs'}")
+    done = groupquake("run", *words)
+    assert done.code == 64
+    assert "Error: --kafka-home is for --cluster process" in done.err
+
+
 def test_a_change_of_configs_is_refused_with_the_tap(groupquake: Command, tmp_path: Path):
     """The tap writes requests of members; who changes configs asks the brokers."""
     done = groupquake("run", "hot-standby", "--tap", f"--runs={tmp_path / 'runs'}")
