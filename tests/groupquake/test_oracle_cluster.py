@@ -94,16 +94,16 @@ def test_clients_of_four_kinds_join_commit_are_fenced_and_leave(process: Command
         assert FENCED[kind] & answered, f"{kind} is not fenced"
 
 
-SAME = (
-    "demo", "rolling-bounce", "duplicate-in-every-state", "batch-removal", "session-expiry",
-    "coordinator-failover",
-)  # fmt: skip
+LONG, EXHAUSTIVE = pytest.mark.long, pytest.mark.exhaustive
+SAME = {
+    "demo": LONG, "rolling-bounce": EXHAUSTIVE, "duplicate-in-every-state": EXHAUSTIVE,
+    "batch-removal": LONG, "session-expiry": EXHAUSTIVE, "coordinator-failover": EXHAUSTIVE,
+}  # fmt: skip
 """Experiments that pass on brokers of 4.3.0, with seeds 1 to 3."""
 
 
-@pytest.mark.long
 @pytest.mark.spark
-@pytest.mark.parametrize("name", SAME)
+@pytest.mark.parametrize("name", [pytest.param(one, marks=SAME[one]) for one in SAME])
 def test_the_verdict_is_that_of_brokers(process: Command, tmp_path: Path, name: str):
     done = process("run", name, "--cluster=oracle", "--seed=1", f"--runs={tmp_path}", timeout_s=600)
     assert "\nverdict: pass\n" in done.out, done.out + done.err
