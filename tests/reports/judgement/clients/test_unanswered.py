@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from kafka_protocol.errors import Error
 from reports.judgement.breaches import Breach
 from reports.judgement.clients.client_answers import Unanswered
 from reports.judgement.findings import Finding, unanswered
@@ -102,7 +103,10 @@ def test_an_operator_names_the_instance(recording, instance, proven):
         ({}, True),
         ({"member_id": "another"}, None),  # it never joined there
         ({"sent_after_ms": 1}, None),
+        ({"sent_after_ms": -100}, None),  # the broker may have coordinated no more by then
         ({"until_ms": 1_000}, None),
+        ({"later_by": "elsewhere"}, None),  # the broker may stand still since then
+        ({"joins": "elsewhere"}, None),  # its request may wait there
     ],
     ids=str,
 )
@@ -111,16 +115,22 @@ def test_a_broker_that_gives_the_group_up_answers_what_waits(recording, other, p
     rows = recording.rows_by_group[GROUP]
     seen = Requests.of(Chunk.of(rows)).observed
     joined = next(s for s in seen if s.api == "JOIN_GROUP" and not s.response_fields["errorCode"])
-    beats = [s for s in seen if s.api == "HEARTBEAT" and s.at_ms > joined.answered_ms + 2_000]
+    beat = next(s for s in seen if s.api == "HEARTBEAT" and s.broker == joined.broker)
+    gone_ms = 1_000 * (joined.answered_ms // 1_000 + 2)
+    served = replace(beat, answered_ms=gone_ms - 200)
     refused = [
-        replace(s, broker=joined.broker, response={**s.response_fields, "errorCode": 16})
-        for s in beats
-        if s.broker == joined.broker
+        replace(
+            beat,
+            broker=other.get("later_by", joined.broker) if second else joined.broker,
+            answered_ms=gone_ms + 1_000 * second,
+            response={"errorCode": Error.NOT_COORDINATOR},
+        )
+        for second in range(12)
     ]
+    again = replace(joined, broker=other.get("joins", joined.broker))
     watched = Unanswered()
-    for each in (joined, *refused):
+    for each in (joined, again, served, *refused):
         watched.add(each)
-    gone_ms = refused[0].answered_ms
     event = ClientEvent(
         gone_ms + other.get("until_ms", 12_000), NEVER, "waits", api="SYNC_GROUP",
         member_id=other.get("member_id", joined.response_fields["memberId"]),
@@ -129,6 +139,26 @@ def test_a_broker_that_gives_the_group_up_answers_what_waits(recording, other, p
     found = [(row["kind"], row["proven"], row["expected"]) for row in watched.reported(event)]
     expected = "SYNC_GROUP of waits is answered once its broker gives the group up"
     assert found == ([] if proven is None else [(Breach.NEVER_ANSWERED, proven, expected)])
+
+
+def test_another_broker_that_answers_says_nothing_of_the_one_that_has_to(recording):
+    """The one that removed the member may stand still since."""
+    leave = next(
+        s
+        for s in Requests.of(Chunk.of(recording.rows_by_group[GROUP])).observed
+        if s.api == "LEAVE_GROUP"
+    )
+    seconds = [leave.answered_ms + 1_000 * second for second in range(12)]
+    event = ClientEvent(
+        seconds[-1], NEVER, "waits", api="SYNC_GROUP", member_id=leave.request["memberId"],
+        sent_at_ms=leave.answered_ms - 500,
+    )  # fmt: skip
+    for broker, found in ((leave.broker, 1), ("elsewhere", 0)):
+        watched = Unanswered()
+        watched.add(leave)
+        for at_ms in seconds:
+            watched.add(replace(leave, api="HEARTBEAT", broker=broker, answered_ms=at_ms))
+        assert len([*watched.reported(event)]) == found
 
 
 def test_a_line_of_the_history():
