@@ -246,7 +246,7 @@ class Unanswered:
 
     def reported(self, event: ClientEvent) -> Iterator[Json]:
         """Yield a row of `BREACHES`, without the group, if the broker had to answer."""
-        broker = self._joined.get(event.member_id, "")
+        broker = self._joined.get(event.member_id or "", "")
         removed = map(self._removals.get, filter(None, (event.member_id, event.instance_id)))
         ends = {"its member is removed": next(filter(None, removed), None)}
         if self._served_ms.get(broker, -inf) >= event.sent_at_ms:  # it waits there

@@ -64,9 +64,10 @@ def beside(foreseen: Foreseen, groups: Mapping[str, Any]) -> Iterator[dict[str, 
 
 def outside(verdict: Mapping[str, Any]) -> list[str]:
     """Return a line for each number of a verdict that lies outside the forecast."""
-    return [
-        f"{row['group']}, {row['phase']}, {row['reason']}: {row['observed']} rebalances,"
-        f" {row['expected']} foreseen"
-        for row in verdict.get("forecast", ())
-        if row["outside"]
-    ]
+    return [in_words(row) for row in verdict.get("forecast", ()) if row["outside"]]
+
+
+def in_words(row: Mapping[str, Any]) -> str:
+    """Return a row that `beside` yields as a line."""
+    of = f"{row['group']}, {row['phase']}, {row['reason']}"
+    return f"{of}: {row['observed']} rebalances, {row['expected']} foreseen"
