@@ -236,8 +236,8 @@ class Unanswered:
         self._seconds.add((broker, int(seen.answered_ms // 1000)))
         if error == Error.NOT_COORDINATOR:
             self._given_up.setdefault(broker, seen)
-            return
-        self._served_ms[broker] = seen.answered_ms
+        if error in (Error.NONE, Error.REBALANCE_IN_PROGRESS):
+            self._served_ms[broker] = seen.answered_ms
         if seen.api == "JOIN_GROUP" and not error:
             self._joined[seen.response_fields["memberId"]] = broker
             self._given_up.pop(broker, None)
@@ -249,10 +249,12 @@ class Unanswered:
         broker = self._joined.get(event.member_id or "", "")
         removed = map(self._removals.get, filter(None, (event.member_id, event.instance_id)))
         ends = {"its member is removed": next(filter(None, removed), None)}
-        if self._served_ms.get(broker, -inf) >= event.sent_at_ms:  # it waits there
+        if self._served_ms.get(broker, -inf) >= event.sent_at_ms:  # it coordinated by then
             ends["its broker gives the group up"] = self._given_up.get(broker)
         for once, seen in ends.items():
-            if seen is not None and event.sent_at_ms <= seen.answered_ms <= event.at_ms:
+            if seen is None or broker not in ("", seen.broker):  # it may wait elsewhere
+                continue
+            if event.sent_at_ms <= seen.answered_ms <= event.at_ms:
                 yield from self._never(event, once, seen)
                 return
 
