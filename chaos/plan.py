@@ -132,7 +132,8 @@ def _unpacked(row: Any) -> Any:
         "what": {
             name.removesuffix("_ms"): f"{value}ms" if name.endswith("_ms") else value
             for name, value in keys.items()
-            if name not in ("args", "undo") and value not in (None, False)
+            if name not in ("args", "undo") and value is not None
+            if (name, value) != ("allow_empty", False)  # of faults without that key, too
         }
     }
 

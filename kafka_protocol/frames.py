@@ -137,8 +137,8 @@ def response_of(frame: bytes, api_key: int, version: int) -> tuple[Any, Any]:
     return _read(frame, api_key, version, response=True)
 
 
-def response_frame(header: Any, body: Any) -> bytes:
-    """Write a response."""
+def written(header: Any, body: Any) -> bytes:
+    """Return the frame of a request or a response."""
     buffer = io.BytesIO()
     entity_writer(type(header))(buffer, header)
     entity_writer(type(body))(buffer, body)

@@ -11,14 +11,12 @@ GROUP = 32
 EXPECTED = "group.instance.ids.expected"
 TIMEOUT = "group.instance.ids.timeout.ms"
 TARGET_SIZE = "target.group.size"
+POLICIES = {EXPECTED: "pre-registration", TIMEOUT: "pre-registration", TARGET_SIZE: "hot-standby"}
+"""Of each config the profile that has it."""
 
 SET, DELETE = 0, 1
 """What is done to a config (`AlterConfigOp.OpType`); lists may also be added to and taken from."""
 SETS = (SET, DELETE)
-TYPES = {EXPECTED: 7, TIMEOUT: 3, TARGET_SIZE: 3}
-"""Of each config its type: a list, a number (`ConfigEntry.ConfigType`)."""
-SOURCES = (8, 5)
-"""Where a value is from: the group's own config, or the default (`DescribeConfigsResponse`)."""
 
 
 def changes(configs: Mapping[str, str]) -> list[dict[str, Any]]:

@@ -89,3 +89,12 @@ FIRST_FLEXIBLE: Mapping[str, int] = {
 
 FIRST_UNANSWERED_FAILURE: Mapping[str, int] = {"JOIN_GROUP": 6, "SYNC_GROUP": 4}
 """Kafka 2.4 leaves these unanswered where the coordinator fails over them (mended in 2.5)."""
+
+LIBRDKAFKA: Mapping[str, int] = {
+    "JOIN_GROUP": 5, "SYNC_GROUP": 3, "HEARTBEAT": 3, "LEAVE_GROUP": 1, "OFFSET_COMMIT": 9,
+}  # fmt: skip
+"""The versions of librdkafka's requests (2.x)."""
+NEWEST: Mapping[str, int] = {
+    "JOIN_GROUP": 9, "SYNC_GROUP": 5, "HEARTBEAT": 4, "LEAVE_GROUP": 5, "OFFSET_COMMIT": 9,
+}  # fmt: skip
+"""The newest versions of the classic protocol's requests, as the Java client sends them."""

@@ -18,8 +18,8 @@ from kafka_protocol.frames import (
     KEYS,
     BodyError,
     Head,
-    response_frame,
     response_of,
+    written,
 )
 from kafka_protocol.schemas import known_versions, schema_of
 
@@ -71,9 +71,9 @@ def rewritten(frame: bytes, api_key: int, version: int, listener: Listener) -> b
         if (entries := getattr(body, name, ()))
     }
     if changed:
-        return response_frame(header, replace(body, **changed))
+        return written(header, replace(body, **changed))
     moved = _listening(body, listener) if hasattr(body, "host") else body
-    return frame if moved is body else response_frame(header, moved)
+    return frame if moved is body else written(header, moved)
 
 
 def _listening(entry: Any, listener: Listener) -> Any:
@@ -100,7 +100,7 @@ def _with_known_versions(frame: bytes, version: int) -> bytes:
     offered = tuple(_lowered(entry) for entry in body.api_keys)
     if all(new is old for new, old in zip(offered, body.api_keys, strict=True)):
         return frame
-    return response_frame(header, replace(body, api_keys=offered))
+    return written(header, replace(body, api_keys=offered))
 
 
 def _lowered(entry: Any) -> Any:
@@ -116,4 +116,4 @@ def unsupported_handshake(head: Head) -> bytes:
     """Answer a SaslHandshake v0, after which tokens come without headers: unsupported version."""
     schema = schema_of(head.api_key, head.version, response=True)
     header = schema.__header_schema__(correlation_id=head.correlation_id)
-    return response_frame(header, schema(error_code=ErrorCode.unsupported_version, mechanisms=()))
+    return written(header, schema(error_code=ErrorCode.unsupported_version, mechanisms=()))

@@ -108,7 +108,7 @@ class RunOptions:
         outside = experiment.cluster.kind == EXTERNAL
         in_containers = [one.fault for one in experiment.faults if one.needs in IN_CONTAINERS]
         usual = DockerCluster.kind if in_containers else OWN[0]
-        if self.profile and self.profile == experiment.never_shipped:
+        if experiment.never_shipped:
             usual = OracleCluster.kind  # no other has these rules
         kind = self.cluster or (EXTERNAL if outside else usual)
         if outside and kind in OWN:
@@ -118,6 +118,11 @@ class RunOptions:
         if kind == EXTERNAL and not experiment.cluster.bootstrap:
             raise click.UsageError(
                 "cluster.bootstrap: missing; write HOST:PORT of some brokers, or give --bootstrap"
+            )
+        if experiment.never_shipped and kind not in (OracleCluster.kind, EXTERNAL):
+            raise click.UsageError(
+                f"no Kafka has the rules {experiment.judge}; use --cluster oracle, or a release's"
+                " rules: --set judge=release"
             )
         if in_containers and kind == OWN[0]:
             raise click.UsageError(
@@ -168,10 +173,14 @@ class RunOptions:
         """Whether members use the tap: if it is asked for, or if there is no other way.
 
         Some faults only the tap can carry out, and without a broker's logs it alone tells answers.
+        Raises UsageError for a fault that no tap sees.
         """
         cluster = experiment.cluster
         unseen = cluster.kind == EXTERNAL and cluster.logs in (None, "tap")
-        return self.tap or unseen or "tap" in experiment.needs
+        taps = self.tap or unseen or "tap" in experiment.needs
+        if taps and "group.configure" in [one.fault for one in experiment.faults]:
+            raise click.UsageError("group.configure is not seen by the tap; leave either out")
+        return taps
 
     def require_page_alone(self) -> None:
         """Raise UsageError for options that --ui cannot have beside it."""

@@ -63,7 +63,7 @@ def simulate(
         from groupquake.simulate.page import render  # noqa: PLC0415 (plotly loads slowly)
 
         try:
-            page.write_text(render(forecast, plan, profile, found), encoding="utf-8")
+            page.write_text(render(forecast, plan, found), encoding="utf-8")
         except OSError as error:
             raise click.UsageError(
                 f"--page {page}: cannot be written ({error.strerror}); give another file"

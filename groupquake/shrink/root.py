@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from groupquake.simulate.forecast import Forecast, described
+from groupquake.simulate.forecast import Forecast, described, wanted
 from groupquake.simulate.tally import Tally
 from scenarios import Experiment
 
@@ -42,11 +42,11 @@ class Root(NamedTuple):
 def missed(experiment: Experiment, tallies: Mapping[str, Tally]) -> Iterator[Root]:
     """Yield what the numbers of rebalances fail for."""
     for one in experiment.bounds:
-        tally, most = tallies.get(one.group, Tally()), one.rebalances.max
+        tally = tallies.get(one.group, Tally())
         total = tally.count(one.phase, one.reason)
         if total < one.rebalances.min:
             yield Root(f"fewer than {described(one)}")
-        elif most is not None and total > most:
+        elif not wanted(one).holds(total):
             known = {one.reason or reason for _, reason in tally.rebalances}
             counts = {why: tally.count(one.phase, why) for why in known}
             yield Root(f"more than {described(one)}", {w: n for w, n in counts.items() if n})

@@ -14,8 +14,9 @@ from groupquake.simulate.chance import Chance
 from groupquake.simulate.group import SimulatedGroup
 from kafka_protocol.offsets_topic import partition_of
 from reference_coordinator.driving.driver import Agenda
-from scenarios import Experiment
+from scenarios import Experiment, ScenarioError
 from scenarios.external import Verb
+from scenarios.model import Cluster
 
 
 class SimulatedBrokers:
@@ -29,8 +30,8 @@ class SimulatedBrokers:
         self.ids = cluster.ids or ()
         self.groups, self.agenda, self.chance = groups, agenda, chance
         self.up = set(self.ids)
-        self.session_ms = int(cluster.config.get("broker.session.timeout.ms", timing.SESSION_MS))
-        self.offsets = int(cluster.config.get("offsets.topic.num.partitions", 6))
+        self.session_ms = _setting(cluster, "broker.session.timeout.ms", timing.SESSION_MS)
+        self.offsets = _setting(cluster, "offsets.topic.num.partitions", 6)
         self.first = {
             name: chance.below(len(self.ids))
             for name in ("offsets", *(topic.name for topic in experiment.workload.topics))
@@ -126,3 +127,15 @@ class SimulatedBrokers:
         for name, group in self.groups.items():
             if partition_of(name, self.offsets) == partition:
                 group.load(self.led[partition])
+
+
+def _setting(cluster: Cluster, name: str, default: int) -> int:
+    """Return a number of a broker's configuration. Raises ScenarioError if it is none above 0."""
+    given = cluster.config.get(name, default)
+    try:
+        value = int(str(given))
+    except ValueError:
+        value = 0
+    if value < 1:
+        raise ScenarioError(f"cluster.config: {name} is {given}; write a number from 1 on")
+    return value

@@ -18,6 +18,7 @@ from reports.judgement.run.forecast import Interval
 from scenarios import Experiment, ScenarioError
 from scenarios.durations import format_ms
 from scenarios.faults import Fault
+from scenarios.faults.targeted import MemberFault
 from scenarios.model import Expectation, Phase
 
 COURSES = 8
@@ -94,6 +95,7 @@ class Forecast:
     """What is expected of an experiment, group by group; `notes` says what is not foreseen."""
 
     experiment: Experiment
+    profile: Profile
     groups: Mapping[str, GroupForecast]
     courses: int
     notes: tuple[str, ...]
@@ -106,13 +108,10 @@ class Forecast:
     def impossible(self) -> Iterator[str]:
         """Yield a line for each expectation that cannot come out."""
         for one in self.experiment.bounds:
-            due, wanted = self.of(one), one.rebalances
-            if due is None:
-                continue
-            too_many = wanted.max is not None and due.least > wanted.max
-            too_few = due.most is not None and due.most < wanted.min
-            if too_many or too_few:
-                yield f"expect: {described(one)}, but {due} {_are(due)} due{self._why(one)}"
+            due = self.of(one)
+            if due is not None and not due.meets(wanted(one)):
+                are = "is" if due == (1, 1) else "are"
+                yield f"expect: {described(one)}, but {due} {are} due{self._why(one)}"
 
     def as_dict(self) -> dict[str, Any]:
         """Return what JSON can hold."""
@@ -143,30 +142,25 @@ class Forecast:
 
 def described(one: Expectation) -> str:
     """Return an expectation as people read it: `0 rebalances (session_expired) of G in impact`."""
-    least, most = one.rebalances.min, one.rebalances.max
-    wanted = Interval(least, most)
     reason = f" ({one.reason})" if one.reason else ""
     phase = f" in {one.phase}" if one.phase else ""
-    noun = "rebalance" if wanted == (1, 1) else "rebalances"
-    return f"{wanted} {noun}{reason} of {one.group}{phase}"
+    noun = "rebalance" if wanted(one) == (1, 1) else "rebalances"
+    return f"{wanted(one)} {noun}{reason} of {one.group}{phase}"
 
 
-def _are(due: Interval) -> str:
-    return "is" if due == (1, 1) else "are"
+def wanted(one: Expectation) -> Interval:
+    """Return how many rebalances an expectation allows."""
+    return Interval(one.rebalances.min, one.rebalances.max)
 
 
 def groups_hit(fault: Fault, experiment: Experiment) -> set[str]:
     """Return the groups whose members a fault may hit; all groups for one that hits no member."""
-    found = getattr(fault, "groups_hit", None)
-    if found is not None:
-        return {name for name in found(experiment) if name}
-    group = getattr(fault, "group", None)
-    if group is not None:
+    if isinstance(fault, MemberFault):
+        return set(filter(None, fault.groups_hit(experiment)))
+    if group := getattr(fault, "group", None):
         return {group}
-    names = getattr(fault, "members", ())
-    if names:
-        return {experiment.member_called[name].group for name in names}
-    return {one.name for one in experiment.workload.groups}
+    names = getattr(fault, "members", experiment.member_called)
+    return {experiment.member_called[name].group for name in names}
 
 
 def courses(
@@ -176,7 +170,7 @@ def courses(
     try:
         settings = Settings.from_properties(dict(experiment.cluster.config))
     except (TypeError, ValueError, OverflowError) as error:
-        raise ScenarioError(f"cluster.config: {error}") from error
+        raise ScenarioError(f"cluster.config: {error}; write what Kafka takes") from error
     rules = profile.with_settings(settings)
     drawn = COURSES if len(experiment.members()) <= MANY_MEMBERS else 1
     for number, share in enumerate((0.0, 1.0, *(None for _ in range(drawn)))):
@@ -185,10 +179,16 @@ def courses(
         yield course
 
 
-def forecast(
-    experiment: Experiment, plan: Plan, profile: Profile, of: Callable[..., Course] = Course
-) -> Forecast:
-    """Foresee an experiment with a plan, under the rules of a release; `of` makes courses."""
+def foresee(
+    experiment: Experiment, plan: Plan, rules: str | None = None,
+    of: Callable[..., Course] = Course,
+) -> Forecast:  # fmt: skip
+    """Foresee an experiment with a plan; `of` makes courses.
+
+    It goes by the rules of a name, or those that it is judged by. Raises ScenarioError as
+    `profile_of`.
+    """
+    profile = profile_of(experiment, rules)
     notes: dict[str, None] = {}
     open_because: dict[str, list[str]] = {}
     for name in experiment.workload.wire_scripts:
@@ -207,7 +207,7 @@ def forecast(
         name: GroupForecast(each, tuple(dict.fromkeys(open_because.get(name, ()))))
         for name, each in tallies.items()
     }
-    return Forecast(experiment, groups, len(next(iter(tallies.values()))), tuple(notes))
+    return Forecast(experiment, profile, groups, len(next(iter(tallies.values()))), tuple(notes))
 
 
 def warnings(experiment: Experiment, plan: Plan) -> list[str]:
@@ -236,14 +236,6 @@ def is_foreseen(experiment: Experiment) -> bool:
         and len(experiment.members()) <= QUICK_MEMBERS
         and profile_for(cluster.version, experiment.coordinator) is not None
     )
-
-
-def foresee(experiment: Experiment, plan: Plan, rules: str | None = None) -> Forecast:
-    """Foresee an experiment by the rules of a name, or those that it is judged by.
-
-    Raises ScenarioError as `profile_of`.
-    """
-    return forecast(experiment, plan, profile_of(experiment, rules))
 
 
 def profile_of(experiment: Experiment, rules: str | None = None) -> Profile:

@@ -1,12 +1,5 @@
-"""One group of an experiment in virtual time: its members, its coordinator, who owns what.
+"""One group of an experiment in virtual time: its members, its coordinator, who owns what."""
 
-Heartbeats are folded. In Stable they do nothing but restart sessions, so none is sent: the session
-of a member that sends them is not timed, and begins with its last one when the member falls silent.
-A member learns of a rebalance with the next heartbeat of its grid. While a rule of the tap is in
-force, all are sent.
-"""
-
-import math
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,13 +9,14 @@ from typing import Any
 from chaos.tap import Rule
 from groupquake.simulate import timing
 from groupquake.simulate.chance import Chance
+from groupquake.simulate.folding import FoldedGroup
 from groupquake.simulate.member import WIRE, SimulatedMember, versions_of
 from groupquake.simulate.tally import COUNTED, Tally
-from groupquake.simulate.wire import Wire
 from kafka_protocol.apis import CONFIGURE
 from kafka_protocol.consumer_protocol import Assignment, TopicPartition
 from kafka_protocol.errors import Error
 from kafka_protocol.join_reason import JoinReason
+from kafka_protocol.versions import LIBRDKAFKA, NEWEST
 from reference_coordinator.classic import events
 from reference_coordinator.classic.effects import (
     Effect,
@@ -32,11 +26,10 @@ from reference_coordinator.classic.effects import (
     Transition,
 )
 from reference_coordinator.classic.profiles import Profile
-from reference_coordinator.classic.state import ABSENT, ACTIVE, LOADING, PREPARING_REBALANCE, STABLE
+from reference_coordinator.classic.state import ABSENT, ACTIVE, LOADING, PREPARING_REBALANCE
 from reference_coordinator.classic.state import Group as Coordinated
 from reference_coordinator.driving.client import IN, JOINED, OUT, WAITING, Client
 from reference_coordinator.driving.driver import Agenda
-from reference_coordinator.driving.members import LIBRDKAFKA, NEWEST, GroupOfMembers
 from reference_coordinator.driving.simulation import Exchange, Process
 from reference_coordinator.frozen import replace_fields
 from scenarios.clients import IN_LOAD, kind_of
@@ -44,22 +37,20 @@ from scenarios.model import Group, Phase
 from scenarios.setup import DUPLICATE, SAME, Identity, MemberSpec
 
 
-class SimulatedGroup(GroupOfMembers[SimulatedMember]):
+class SimulatedGroup(FoldedGroup):
     """A group with the members of the file; `counts` are the partitions of each topic now."""
 
     def __init__(
         self, group: Group, specs: Sequence[MemberSpec], counts: Mapping[str, int],
         profile: Profile, agenda: Agenda, chance: Chance,
     ) -> None:  # fmt: skip
-        super().__init__(Coordinated(group.name, service=ABSENT), profile, agenda=agenda)
-        self.of, self.counts, self.chance = group, counts, chance
+        super().__init__(group, profile, agenda, chance)
+        self.counts = counts
         self.specs = {spec.name: spec for spec in specs}
         self.instances = {spec.name: spec.instance_id for spec in specs}
         """The instance id that each member starts with."""
         self.called: dict[str, SimulatedMember] = {}
         """The process that runs of each member, and of its duplicate."""
-        self.by_id: dict[str, SimulatedMember] = {}
-        self.wire = Wire(agenda, chance)
         self.phase: Phase | None = None
         self.tally = Tally()
         # Eager members give all partitions up before they join again (KIP-429).
@@ -108,7 +99,7 @@ class SimulatedGroup(GroupOfMembers[SimulatedMember]):
         self.own(process, ())
         if not process.is_silent:
             process.is_silent, process.stopped_ms = True, None
-            self._time_session(process)
+            self.time_session(process)
 
     def freeze(self, name: str) -> None:
         """Let no thread of a member run."""
@@ -128,12 +119,12 @@ class SimulatedGroup(GroupOfMembers[SimulatedMember]):
         if process is None:
             return
         if not process.is_silent:
-            self._beat_soon(process)
+            self.beat_soon(process)
             return
         process.is_silent = False
         heard, process.unheard = process.unheard, []
-        api = process.client.next_api or "HEARTBEAT"
-        self.plan(process, api, self.chance.between(timing.REQUEST_MS))
+        if api := process.client.next_api:  # else it awaits an answer
+            self.plan(process, api, self.chance.between(timing.REQUEST_MS))
         for hear in heard:
             hear()
 
@@ -152,8 +143,8 @@ class SimulatedGroup(GroupOfMembers[SimulatedMember]):
         """Put a rule of the tap in force; heartbeats are sent one by one until it ends."""
         self.wire.rules.add(name, rule)
         for process in self.processes:
-            self._time_session(process)
-            self._beat_soon(process)
+            self.time_session(process)
+            self.beat_soon(process)
 
     # What happens to its coordinator.
 
@@ -168,9 +159,8 @@ class SimulatedGroup(GroupOfMembers[SimulatedMember]):
             process.plans += 1
             self._asks_anew(process)
             if process.client.phase is IN and process.is_wire:
-                ends_ms = self._beat_ms(process) - self.of.heartbeat_interval_ms
-                left_ms = max(0.0, ends_ms + process.client.session_ms - self.agenda.now_ms)
-                self.agenda.after(left_ms, partial(self._is_alone, process, process.plans))
+                ends_ms = self.last_beat_ms(process) + process.client.session_ms
+                self.agenda.at(ends_ms, partial(self._is_alone, process, process.plans))
 
     def _is_alone(self, process: SimulatedMember, plans: int) -> None:
         """Let a member that no coordinator answered for its session join again, with its id."""
@@ -239,14 +229,6 @@ class SimulatedGroup(GroupOfMembers[SimulatedMember]):
             process.client = process.client.restarted()
             self.ask(process, "JOIN_GROUP")
 
-    def receive(self, exchange: Exchange) -> None:
-        """Let the coordinator act on a request; who is replaced hears of it with a heartbeat."""
-        instance = exchange.process.client.instance if exchange.api == "JOIN_GROUP" else None
-        before = self.group.static_ids.get(instance or "")
-        super().receive(exchange)
-        if before and before in self.by_id and before not in self.group.members:
-            self._beat_soon(self.by_id[before])
-
     def answered(self, exchange: Exchange, response: Response) -> None:
         """Let the response go its way."""
         process = exchange.process
@@ -289,75 +271,15 @@ class SimulatedGroup(GroupOfMembers[SimulatedMember]):
             if self.is_eager or not process.client.member_id:
                 self.own(process, ())
 
-    def settled(self, process: SimulatedMember, api: str) -> None:
-        """Plan a heartbeat, unless it would only restart the session."""
-        if api == "SYNC_GROUP":
-            interval_ms = self.of.heartbeat_interval_ms
-            process.beats_from_ms = self.agenda.now_ms + self.chance.between((0.0, interval_ms))
-        if self.group.state is not STABLE or self.wire.rules:
-            self._beat_soon(process)
-
     def pause_ms(self, *, failed: bool) -> float:
         """Wait longer after an error of the coordinator."""
         return self.chance.between(timing.RETRY_MS if failed else timing.NEXT_MS)
 
-    # Heartbeats and sessions.
-
-    def _beat_ms(self, process: SimulatedMember) -> float:
-        """Return the time of the next heartbeat of its grid."""
-        since_ms, every_ms = process.beats_from_ms, self.of.heartbeat_interval_ms
-        beats = math.floor((self.agenda.now_ms - since_ms) / every_ms) + 1
-        return since_ms + max(0, beats) * every_ms
-
-    def _beat_soon(self, process: SimulatedMember) -> None:
-        """Plan the next heartbeat of its grid."""
-        if process.client.phase is IN and not process.client.request and not process.is_silent:
-            self.plan(process, "HEARTBEAT", self._beat_ms(process) - self.agenda.now_ms)
-
     def absorb(self, effect: Effect) -> None:
-        """Count a rebalance; its members hear of it with their next heartbeats."""
-        if isinstance(effect, Transition) and effect.after is PREPARING_REBALANCE:
-            if self.phase is not None:
-                self.tally.rebalances[self.phase, str(effect.reason)] += 1
-            for process in self.processes:
-                self._beat_soon(process)
+        """Count a rebalance."""
+        if isinstance(effect, Transition) and effect.after is PREPARING_REBALANCE and self.phase:
+            self.tally.rebalances[self.phase, str(effect.reason)] += 1
         super().absorb(effect)
-
-    def decided(
-        self, event: events.Event, before: Coordinated, effects: tuple[Effect, ...]
-    ) -> None:
-        """Let standbys that were called hear of it with their next heartbeats."""
-        super().decided(event, before, effects)
-        if self.group.config.target_size is not None:
-            for one in self.group.members.values():
-                if one.is_called and one.member_id in self.by_id:
-                    self._beat_soon(self.by_id[one.member_id])
-
-    def _time_session(self, process: SimulatedMember) -> None:
-        """Let a session that the coordinator times end after the last heartbeat."""
-        timer = events.Timer(events.SESSION_TIMER, process.client.member_id)
-        if timer in self.timers:
-            last_ms = self.agenda.now_ms
-            if process.client.phase is IN:
-                last_ms = min(last_ms, self._beat_ms(process) - self.of.heartbeat_interval_ms)
-            self._arm(timer, max(self.timers[timer], last_ms + process.client.session_ms))
-
-    def _arm(self, timer: events.Timer, deadline_ms: float) -> None:
-        if self._is_folded(timer):
-            self.timers[timer] = deadline_ms
-        else:
-            super()._arm(timer, deadline_ms)
-
-    def fire(self, timer: events.Timer) -> None:
-        """Let a timer expire, but for the session of a member whose heartbeats are folded."""
-        if not self._is_folded(timer):
-            super().fire(timer)
-
-    def _is_folded(self, timer: events.Timer) -> bool:
-        if timer.kind is not events.SESSION_TIMER or self.wire.rules:
-            return False
-        process = self.by_id.get(timer.member_id)
-        return process is not None and not process.is_silent
 
     def _gives_up(self, process: SimulatedMember) -> None:
         """Give the membership up, as an application that does not poll makes its client do."""

@@ -7,10 +7,10 @@ from functools import lru_cache
 
 from kafka_protocol.consumer_protocol import Subscription, TopicPartition
 from kafka_protocol.join_reason import JoinReason
-from kafka_protocol.versions import FIRST_JOIN_WITH_JOIN_REASON
+from kafka_protocol.versions import FIRST_JOIN_WITH_JOIN_REASON, LIBRDKAFKA, NEWEST
 from loadtest.wire.leader import Member, shares
 from reference_coordinator.classic.profiles import Profile
-from reference_coordinator.driving.members import LIBRDKAFKA, NEWEST, MemberProcess
+from reference_coordinator.driving.simulation import Process
 
 KEPT = 4_096
 """How many subscriptions are kept, encoded and decoded: most members have the same one."""
@@ -19,7 +19,7 @@ WIRE = "wire"
 
 
 @dataclass(eq=False)
-class SimulatedMember(MemberProcess):
+class SimulatedMember(Process):
     """One process of a member."""
 
     beats_from_ms: float = 0.0

@@ -6,7 +6,7 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from chaos.plan import Plan
-from groupquake.simulate.forecast import PHASES, Forecast, courses, profile_of
+from groupquake.simulate.forecast import PHASES, Forecast, courses
 from groupquake.simulate.recorded import RecordedCourse
 from groupquake.simulate.sweep import Sweep
 from reports.page import faults, wording
@@ -21,10 +21,9 @@ HEATS = ("#ffffff", "#fff7bc", "#fee391", "#fec44f", "#fb9a29", "#ec7014")
 """From nothing to the most (Paul Tol, YlOrBr); dark text is readable on each."""
 
 
-def render(forecast: Forecast, plan: Plan, rules: str | None, sweep: Sweep | None) -> str:
-    """Write the page; `rules` are the name of those that were foreseen by, if one was given."""
-    profile = profile_of(forecast.experiment, rules)
-    drawn = courses(forecast.experiment, plan, profile, RecordedCourse)
+def render(forecast: Forecast, plan: Plan, sweep: Sweep | None) -> str:
+    """Write the page."""
+    drawn = courses(forecast.experiment, plan, forecast.profile, RecordedCourse)
     [course] = islice(drawn, DRAWN, DRAWN + 1)
     span = Span(course.phases[0][1], course.agenda.now_ms, course.phases, is_virtual=True)
     groups = [course.drawn(name) for name in list(course.groups)[:GROUPS_DRAWN]]
@@ -34,7 +33,6 @@ def render(forecast: Forecast, plan: Plan, rules: str | None, sweep: Sweep | Non
         environment,
         "expected.html.j2",
         forecast=forecast,
-        profile=profile,
         seed=plan.seed,
         verdict={"faults": course.faults},
         phases=PHASES,

@@ -10,7 +10,7 @@ import pandas as pd
 
 from chaos.plan import make_plan
 from groupquake.simulate.course import Course
-from groupquake.simulate.forecast import courses, forecast, profile_of
+from groupquake.simulate.forecast import courses, foresee, profile_of
 from groupquake.simulate.tally import COUNTED
 from reports.judgement.run.forecast import Interval
 from scenarios import Experiment, ScenarioError
@@ -88,8 +88,8 @@ def sweep(
     frame, still, notes = [], [], dict[str, None]()
     for number, row in enumerate(rows, 1):
         progress(f"{number} of {len(rows)}: {row.name}, {_described(row.values)}")
-        plan, profile = make_plan(row.experiment, seed), profile_of(row.experiment, rules)
-        one = forecast(row.experiment, plan, profile, partial(CountedCourse, kind=row.kind))
+        plan, of_kind = make_plan(row.experiment, seed), partial(CountedCourse, kind=row.kind)
+        one = foresee(row.experiment, plan, rules, of_kind)
         rebalances = _sum(of.rebalances(phase) for of in one.groups.values() for phase in COUNTED)
         unowned = _sum(of.unowned_s for of in one.groups.values())
         costs = {"rebalances": rebalances, "unowned_partition_s": unowned}

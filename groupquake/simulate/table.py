@@ -2,9 +2,7 @@
 
 from collections.abc import Iterator
 
-from groupquake.simulate.forecast import PHASES, Forecast, described
-from reports.judgement.run.forecast import Interval
-from scenarios.model import Range
+from groupquake.simulate.forecast import PHASES, Forecast, described, wanted
 
 ROW = "{:24} {:10} {:18} {:>12}"
 
@@ -24,22 +22,13 @@ def lines(forecast: Forecast) -> Iterator[str]:
         )
         if group.open_because:
             yield f"  open upwards: {', '.join(group.open_because)}"
-    impossible = set(forecast.impossible())
     for one in forecast.experiment.bounds:
         due = forecast.of(one)
         if due is None:
-            said = "not foreseen"
-        elif _is_within(due, one.rebalances):
-            said = "comes out"
-        else:
-            said = f"may come out: {due} due"
-        if not any(line.startswith(f"expect: {described(one)}, but") for line in impossible):
-            yield f"expect: {described(one)}: {said}"
-    yield from sorted(impossible)
+            yield f"expect: {described(one)}: not foreseen"
+        elif due.is_within(wanted(one)):
+            yield f"expect: {described(one)}: comes out"
+        elif due.meets(wanted(one)):
+            yield f"expect: {described(one)}: may come out: {due} due"
+    yield from forecast.impossible()
     yield from (f"not foreseen: {note}" for note in forecast.notes)
-
-
-def _is_within(due: Interval, wanted: Range) -> bool:
-    """Whether whatever comes is as it is wanted."""
-    above = wanted.max is not None and (due.most is None or due.most > wanted.max)
-    return due.least >= wanted.min and not above

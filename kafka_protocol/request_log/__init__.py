@@ -61,11 +61,10 @@ def completed(
     parts_ms: Sequence[float],
 ) -> dict[str, Any]:
     """Return what a line says of a request, but for its `sender`; `parts_ms` as `PARTS_MS`."""
-    queue, local, remote, *back = parts_ms
-    times = {"totalTimeMs": total_ms, **dict(zip(PARTS_MS, (queue, local, remote), strict=False))}
-    times |= {"throttleTimeMs": 0, **dict(zip(PARTS_MS[3:], back, strict=True))}
+    times = [("totalTimeMs", total_ms), *zip(PARTS_MS, parts_ms, strict=True)]
+    times.insert(4, ("throttleTimeMs", 0))  # in Kafka's order
     content = {"isForwarded": False, "requestHeader": header, "request": request}
-    return content | {"response": response, "connection": connection} | times
+    return content | {"response": response, "connection": connection} | dict(times)
 
 
 def sender(

@@ -1,7 +1,6 @@
 """One connection to a broker; responses come in the order of requests."""
 
 import contextlib
-import io
 import socket
 import ssl
 import struct
@@ -10,9 +9,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from kio.serial import entity_reader, entity_writer
-
 from kafka_protocol.apis import ApiKey
+from kafka_protocol.frames import response_of, written
 from kafka_protocol.kio_bodies import Body, to_body, to_entity
 from kafka_protocol.schemas import schema_of
 from loadtest.errors import LoadtestError
@@ -225,26 +223,18 @@ class Connection:
 
 def _frame(entity: Any, api: str, version: int, client_id: str) -> bytearray:
     """Encode a request with its length and header in front; its correlation id is 0."""
-    header_schema = type(entity).__header_schema__
-    header = header_schema(
+    header = type(entity).__header_schema__(
         request_api_key=ApiKey[api],
         request_api_version=version,
         correlation_id=0,
         client_id=client_id,
     )
-    buffer = io.BytesIO()
-    entity_writer(header_schema)(buffer, header)
-    entity_writer(type(entity))(buffer, entity)
-    payload = buffer.getvalue()
-    return bytearray(_INT.pack(len(payload)) + payload)
+    return bytearray(written(header, entity))
 
 
 def _decoded(api: str, version: int, answer: bytes) -> dict[str, Any]:
     """Decode a response from behind its correlation id, with which its header begins."""
-    schema = schema_of(ApiKey[api], version, response=True)
-    payload = bytes(_INT.size) + answer
-    _, size = entity_reader(schema.__header_schema__)(payload, 0)
-    return to_body(entity_reader(schema)(payload, size)[0])
+    return to_body(response_of(bytes(2 * _INT.size) + answer, ApiKey[api], version)[1])
 
 
 _decoded_before = lru_cache(maxsize=256)(_decoded)

@@ -3,8 +3,6 @@
 Who drives says how long requests and pauses take, and what a member does that has its share.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from reference_coordinator.classic.effects import Response
@@ -15,25 +13,7 @@ from reference_coordinator.driving.client import ENDED, IN
 from reference_coordinator.driving.driver import Agenda
 from reference_coordinator.driving.simulation import Exchange, Process, Simulation
 
-LIBRDKAFKA: Mapping[str, int] = {
-    "JOIN_GROUP": 5, "SYNC_GROUP": 3, "HEARTBEAT": 3, "LEAVE_GROUP": 1, "OFFSET_COMMIT": 9,
-}  # fmt: skip
-"""The versions of librdkafka's requests (2.x)."""
-NEWEST: Mapping[str, int] = {
-    "JOIN_GROUP": 9, "SYNC_GROUP": 5, "HEARTBEAT": 4, "LEAVE_GROUP": 5, "OFFSET_COMMIT": 9,
-}  # fmt: skip
-"""The newest versions of the classic protocol's requests, as the Java client sends them."""
-
-
-@dataclass(eq=False)
-class MemberProcess(Process):
-    """One process of a member."""
-
-    plans: int = 0
-    """Counts what it planned to do next: only the last counts."""
-
-
-Member = TypeVar("Member", bound=MemberProcess)
+Member = TypeVar("Member", bound=Process)
 
 
 class GroupOfMembers(Simulation, Generic[Member]):

@@ -26,6 +26,8 @@ class Process:
     client: Client
     versions: Mapping[str, int] = field(default_factory=lambda: FIRST_WITH_INSTANCE_ID)
     sent: int = 0
+    plans: int = 0
+    """Counts what it planned to do next: only the last counts."""
 
 
 @dataclass(eq=False, kw_only=True)

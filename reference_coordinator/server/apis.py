@@ -9,7 +9,7 @@ from kafka_protocol.frames import KEYS, load_readers
 from kafka_protocol.schemas import known_versions
 from kafka_protocol.versions import FIRST_JOIN_WITH_JOIN_REASON
 from reference_coordinator.classic.profiles import Profile
-from reference_coordinator.server import group_apis, group_configs, topic_apis
+from reference_coordinator.server import group_apis, topic_apis
 
 if TYPE_CHECKING:
     from reference_coordinator.server.broker import Broker
@@ -45,8 +45,7 @@ HANDLERS: Mapping[str, Handler] = {
     **dict.fromkeys(GROUP_APIS, group_apis.of_member),
     "DESCRIBE_GROUPS": group_apis.describe,
     "OFFSET_FETCH": group_apis.fetch_offsets,
-    CONFIGURE: group_configs.alter,
-    "DESCRIBE_CONFIGS": group_configs.describe,
+    CONFIGURE: group_apis.configure,
 }
 _NEWEST = {
     "METADATA": 8, "CREATE_TOPICS": 6, "DELETE_TOPICS": 5, "PRODUCE": 12, "FETCH": 12,

@@ -21,7 +21,7 @@ from kafka_protocol.frames import (
     Head,
     head_of,
     request_of,
-    response_frame,
+    written,
 )
 from kafka_protocol.kio_bodies import to_body, to_entity
 from kafka_protocol.printable import printable
@@ -110,7 +110,7 @@ class Connection:
         schema = schema_of(head.api_key, head.version, response=True)
         entity = to_entity(schema, {"throttleTimeMs": 0, **body})
         header = schema.__header_schema__(correlation_id=head.correlation_id)
-        frame = response_frame(header, entity)
+        frame = written(header, entity)
         if not self._writer.is_closing():
             self._writer.write(frame)
         return entity

@@ -1,11 +1,15 @@
 """What a served broker answers about groups: `step` decides, but for offsets that are asked for."""
 
+import time
 import uuid
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from kafka_protocol.errors import Error
+from kafka_protocol.group_configs import GROUP
 from reference_coordinator.classic import CLASSIC
-from reference_coordinator.classic.events import Choices, DescribeReceived
+from reference_coordinator.classic.effects import ConfigureResponse
+from reference_coordinator.classic.events import NO_CHOICES, Choices, DescribeReceived
 from reference_coordinator.driving.bodies import described_group, response_body
 
 if TYPE_CHECKING:
@@ -30,6 +34,29 @@ async def of_member(broker: "Broker", request: "Request") -> Json:
                 offset = {**NO_OFFSET, **part, "metadata": part["committedMetadata"]}
                 stored[topic["name"], part["partitionIndex"]] = offset
     return response_body(response, request)
+
+
+async def configure(broker: "Broker", request: "Request") -> Json:
+    """Answer IncrementalAlterConfigs: the coordinator of each group acts on it.
+
+    A broker that is not the coordinator hands the request on, as brokers do with the controller's
+    (KIP-590); the line is in the log of the coordinator.
+    """
+    responses: list[Json] = []
+    for resource in request.request["resources"]:
+        one, name = copy(request), resource["resourceName"]
+        one.request = {**request.request, "resources": [resource]}
+        if resource["resourceType"] != GROUP or request.request["validateOnly"]:
+            body = response_body(ConfigureResponse(Error.INVALID_REQUEST), one)
+        else:
+            found = broker.cluster.coordinator(name)
+            if found is None or not (found.runs and found.agenda.going.is_set()):
+                found = broker  # which does not coordinate it
+            event = CLASSIC.event_of(one, found.agenda.now_ms, NO_CHOICES)
+            body = response_body(await found.group(name).receive(one, event), one)
+            request.connection.log(one, body, found, time.monotonic_ns())
+        responses += body["responses"]
+    return {"responses": responses}
 
 
 async def describe(broker: "Broker", request: "Request") -> Json:

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field
 
 from kafka_protocol.apis import CONFIGURE
 from kafka_protocol.errors import Error, name_of
-from kafka_protocol.group_configs import TYPES
+from kafka_protocol.group_configs import POLICIES
 from scenarios import timing
 from scenarios.durations import PositiveMs, now_ms
 from scenarios.faults.base import Fault, Finding, Hit
@@ -250,7 +250,7 @@ class RemoveMembers(AskedOfGroup):
 class GroupConfigure(AskedOfGroup):
     """Sets configs of a group, with one IncrementalAlterConfigs (resource type GROUP, KIP-848)."""
 
-    noun = "change of configs"
+    noun = "config change"
     api = CONFIGURE
 
     fault: Literal["group.configure"]
@@ -260,12 +260,12 @@ class GroupConfigure(AskedOfGroup):
     def checks(self, experiment: Setup, path: Path) -> Iterator[Problem]:
         """Check that the group exists, and that the rules know such configs."""
         yield from super().checks(experiment, path)
+        path = (*path, "configs")
         for name in self.configs:
-            yield from unknown("config", name, TYPES, (*path, "configs"))
-        if experiment.never_shipped is None:
-            policies = "pre-registration or hot-standby"
-            what = f"no release has configs of a classic group; write judge: {policies}"
-            yield Problem((*path, "fault"), what)
+            yield from unknown("config", name, POLICIES, path)
+            if (policy := POLICIES.get(name, experiment.judge)) != experiment.judge:
+                what = f"no group has {name} under judge: {experiment.judge}"
+                yield Problem(path, f"{what}; write judge: {policy}")
 
     def hits_in_words(self) -> str:
         """Return what it hits, as the plan shows it."""

@@ -20,8 +20,8 @@ from reference_coordinator.classic.events import Event, Loaded, LoadStarted
 from reference_coordinator.classic.state import Group, Service
 from reference_coordinator.driving.client import IN, Client
 from reference_coordinator.driving.logged_driver import LoggedDriver
-from reference_coordinator.driving.members import GroupOfMembers, MemberProcess
-from reference_coordinator.driving.simulation import Exchange
+from reference_coordinator.driving.members import GroupOfMembers
+from reference_coordinator.driving.simulation import Exchange, Process
 from reference_coordinator.protocol import Observed
 from selftest.synth.cluster import PARTITIONS, Line, coordinator_of, loads_ms
 from selftest.synth.printing import Served, Software, answered
@@ -57,7 +57,7 @@ def shares(members: Iterable[str]) -> list[dict[str, str]]:
 
 
 @dataclass(eq=False)
-class LoggedProcess(MemberProcess):
+class LoggedProcess(Process):
     """One process of a member; `due_ms` by API."""
 
     connection: str = ""

@@ -4,9 +4,8 @@ import random
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from kafka_protocol import request_log
+from kafka_protocol import request_log, versions
 from reference_coordinator.classic.effects import Response
-from reference_coordinator.driving import members
 from reference_coordinator.driving.bodies import response_body
 from reference_coordinator.driving.simulation import Exchange
 
@@ -22,10 +21,10 @@ class Software(NamedTuple):
 
 
 LIBRDKAFKA = Software(
-    members.LIBRDKAFKA, "confluent-kafka-python", "2.16.1-rdkafka-2.16.0",
+    versions.LIBRDKAFKA, "confluent-kafka-python", "2.16.1-rdkafka-2.16.0",
 )  # fmt: skip
 UNNAMED = Software(
-    members.NEWEST, "unknown", "unknown", "the consumer stops",
+    versions.NEWEST, "unknown", "unknown", "the consumer stops",
 )  # fmt: skip
 """A client of newer versions that does not say what it is, as the tests' own."""
 

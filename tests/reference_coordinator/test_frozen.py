@@ -5,7 +5,7 @@ from typing import get_type_hints
 
 import pytest
 
-from reference_coordinator.classic import records, state
+from reference_coordinator.classic import events, records, state
 from reference_coordinator.classic.context import Context
 from reference_coordinator.classic.effects import DeleteResponse, HeartbeatResponse
 from reference_coordinator.classic.releases import NEWEST
@@ -48,7 +48,7 @@ def test_equal_values_have_equal_hashes() -> None:
 
 @pytest.mark.parametrize(("of", "typed"), [(Group, GroupFields), (Member, MemberFields)])
 def test_typed_fields_are_those_of_the_dataclass(of: type, typed: type) -> None:
-    known = {"GroupRecord": records.GroupRecord}
+    known = {"GroupRecord": records.GroupRecord, "JoinReceived": events.JoinReceived}
     hints = get_type_hints(of, localns=known)
     assert {field.name for field in fields(of)} == hints.keys()
     assert get_type_hints(typed, vars(state), known).items() <= hints.items()

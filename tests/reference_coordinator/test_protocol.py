@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kafka_protocol.apis import COORDINATOR_APIS
+from kafka_protocol.apis import CONFIGURE, COORDINATOR_APIS
 from kafka_protocol.errors import Error
 from reference_coordinator.classic import CLASSIC, ClassicProtocol
 from reference_coordinator.classic.effects import Answer, HeartbeatResponse, Response, SyncResponse
@@ -20,7 +20,7 @@ from tests.reference_coordinator.replay.conftest import IDS, PROFILE, START, Sce
 
 
 def test_the_parts_of_the_bundle_fit_together() -> None:
-    assert CLASSIC.bodies.keys() == set(COORDINATOR_APIS)
+    assert CLASSIC.bodies.keys() == {*COORDINATOR_APIS, CONFIGURE}
     assert CLASSIC.profile_named("4.4.0") is CLASSIC.profile_for("4.4.0", "java") is NEWEST
     assert {*CLASSIC.row_key} <= {field.name for field in fields(ExpectedRebalance)}
 

@@ -43,6 +43,15 @@ def test_names_are_unique_over_all_groups(problems: Problems) -> None:
     ]
 
 
+def test_a_policy_has_its_own_configs_alone(problems: Problems) -> None:
+    text = SMALL.replace("name: small", "name: small\njudge: kip-423")
+    fault = "{fault: group.configure, group: payments, at: 1s, configs: {target.group.size: 2}}"
+    good = "{fault: member.restart, target: {names: [teller-1]}, at: 1s, down_for: 2s}"
+    (line,) = problems(text.replace(good, fault))
+    at, _, what = line.partition(": no group has target.group.size under judge: kip-423; ")
+    assert (at, what) == ("22: faults.1.configs", "write judge: hot-standby")
+
+
 def test_all_problems_of_shape_are_reported_in_the_files_order(problems: Problems) -> None:
     text = SMALL.replace("name: small", "nam: small").replace("rate: 5", "rate: x")
     lines = problems(text.replace("20s", "20") + "name2: x\ncluster: {}\n")

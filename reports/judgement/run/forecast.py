@@ -4,6 +4,7 @@ A forecast is no rule. What lies outside of it is named, and the verdict stays w
 """
 
 from collections.abc import Iterator, Mapping
+from math import inf
 from typing import Any, NamedTuple
 
 import msgspec
@@ -22,13 +23,21 @@ class Interval(NamedTuple):
 
     def __str__(self) -> str:
         """Return it as people read it: `2`, `1..3`, `0..`."""
-        if self.least == self.most:
-            return f"{self.least:g}"
-        return f"{self.least:g}..{'' if self.most is None else f'{self.most:g}'}"
+        least, most = ("" if one is None else f"{one:.15g}" for one in self)
+        return least if least == most else f"{least}..{most}"
 
     def holds(self, value: float) -> bool:
         """Whether a value lies in it."""
         return value >= self.least and (self.most is None or value <= self.most)
+
+    def meets(self, other: "Interval") -> bool:
+        """Whether both hold some value."""
+        begins = max(self.least, other.least)
+        return self.holds(begins) and other.holds(begins)
+
+    def is_within(self, other: "Interval") -> bool:
+        """Whether the other one holds each value of it."""
+        return other.holds(self.least) and other.holds(inf if self.most is None else self.most)
 
 
 class OfGroup(msgspec.Struct):
@@ -65,10 +74,9 @@ def beside(foreseen: Foreseen, groups: Mapping[str, Any]) -> Iterator[dict[str, 
 
 def outside(verdict: Mapping[str, Any]) -> list[str]:
     """Return a line for each number of a verdict that lies outside the forecast."""
-    return [in_words(row) for row in verdict.get("forecast", ()) if row["outside"]]
-
-
-def in_words(row: Mapping[str, Any]) -> str:
-    """Return a row that `beside` yields as a line."""
-    of = f"{row['group']}, {row['phase']}, {row['reason']}"
-    return f"{of}: {row['observed']} rebalances, {row['expected']} foreseen"
+    return [
+        f"{row['group']}, {row['phase']}, {row['reason']}: {row['observed']} rebalances,"
+        f" {row['expected']} foreseen"
+        for row in verdict.get("forecast", ())
+        if row["outside"]
+    ]

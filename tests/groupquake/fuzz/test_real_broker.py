@@ -13,6 +13,7 @@ from groupquake.fuzz.judge import Verdict, judge
 from groupquake.fuzz.target import CONFIG, NOT_RULES, Target, ready
 from kafka_protocol.apis import COORDINATOR_APIS
 from kafka_protocol.errors import Error
+from kafka_protocol.versions import FIRST_JOIN_WITH_JOIN_REASON
 from loadtest.wire.schemas import known
 from reference_coordinator.classic.releases import NEWEST
 from tests.groupquake.conftest import Command, Done, run_here
@@ -49,7 +50,8 @@ def test_a_target_has_the_configuration_and_versions_of_its_broker(target: Targe
     groups = {k: v for k, v in CONFIG.items() if k.startswith("group.") and k not in NOT_RULES}
     assert target.config == groups
     assert target.largest_record == CONFIG["message.max.bytes"]
-    assert target.versions == {api: known(api) for api in COORDINATOR_APIS}
+    joins = known("JOIN_GROUP")[0], FIRST_JOIN_WITH_JOIN_REASON - 1  # no broker has KIP-423's
+    assert target.versions == {api: known(api) for api in COORDINATOR_APIS} | {"JOIN_GROUP": joins}
 
 
 @pytest.mark.cluster

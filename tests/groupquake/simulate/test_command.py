@@ -50,6 +50,8 @@ def test_a_wrong_expectation_is_a_warning(groupquake: Command, wrong: str, comma
         (["--profile", "none"], "no such rules"),
         (["--kafka", "9.9.9"], "9.9.9"),
         (["--set", "phases.impact=never"], "never"),
+        (["--set", "cluster.config.broker.session.timeout.ms=abc"], "write a number from 1 on"),
+        (["--set", "cluster.config.offsets.topic.num.partitions=0"], "write a number from 1 on"),
         (["--set", "cluster.kind=external", "--set", "cluster.bootstrap=localhost:1"], "external"),
     ],
 )

@@ -4,6 +4,7 @@ from chaos.plan import make_plan
 from groupquake.simulate.chance import Chance
 from groupquake.simulate.course import Course
 from reference_coordinator.classic.releases import NEWEST
+from reference_coordinator.driving.client import SYNCING
 from tests.groupquake.simulate.test_forecast import experiment
 
 
@@ -24,3 +25,27 @@ def test_a_member_that_is_replaced_hears_of_it_with_its_next_heartbeat() -> None
     course.agenda.after(0, look)
     course.run()
     assert {"shop-0", "shop-1.duplicate", "shop-2"} in seen
+
+
+def test_a_member_that_is_frozen_with_a_request_open_awaits_the_answer_as_it_goes_on() -> None:
+    """It sends no heartbeat meanwhile, and does not leave."""
+    given = experiment(kind="dynamic")
+    course = Course(given, make_plan(given, 1), NEWEST, Chance("1"))
+    group = course.groups["shop"]
+    frozen: dict[str, str] = {}
+
+    def look() -> None:
+        for name, process in [*group.called.items()]:
+            if process.client.phase is SYNCING and name not in frozen:
+                frozen[name] = process.client.request
+                group.freeze(name)
+                group.resume(name)
+            if process.client.phase is SYNCING:
+                assert process.client.request == frozen[name]
+        if group.phase == "formation":
+            course.agenda.after(1, look)
+
+    course.agenda.after(0, look)
+    course.run()
+    assert len(frozen) == len(group.specs)
+    assert group.tally.count(None, "leave") == group.tally.count("teardown", "leave")

@@ -1,14 +1,19 @@
 """The page of a forecast is the report's own timeline, of a course that was never run."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from chaos.plan import make_plan
-from groupquake.simulate.forecast import courses, profile_of
+from groupquake.simulate.forecast import courses, foresee, profile_of
+from groupquake.simulate.page import HEATS, render
 from groupquake.simulate.recorded import RecordedCourse
+from groupquake.simulate.sweep import Sweep
 from groupquake.simulate.tally import Tally
 from kafka_protocol.consumer_protocol import TopicPartition
+from reports.judgement.run.forecast import Interval
 from tests.groupquake.conftest import Command
 from tests.groupquake.simulate.test_forecast import SIZE, bounce, expecting, experiment
 from tests.reports.reading import Page
@@ -59,6 +64,17 @@ def test_three_axes_are_a_table_alone(groupquake: Command, file: str, tmp_path: 
     assert not any("heat-" in (more.get("class") or "") for _, more in page.elements)
 
 
+def test_what_is_open_upwards_alone_is_as_hot_as_can_be() -> None:
+    """There is no most to measure it by; the page has a colour for it all the same."""
+    of = experiment(bounce())
+    plan = make_plan(of, 1)
+    costs = {"rebalances": Interval(6, None), "unowned_partition_s": Interval(0, None)}
+    frame = pd.DataFrame([{"kind": "static, eager", "session_timeout": "6s", **costs}])
+    page = Page(render(foresee(of, plan), plan, Sweep(["session_timeout"], frame, [])))
+    heats = [more.get("class") for _, more in page.elements if "heat-" in (more.get("class") or "")]
+    assert heats == [f"heat-{len(HEATS) - 1}", "heat-0"]
+
+
 def test_a_course_is_drawn_as_it_happened() -> None:
     """Each restart with a gap in its lane, and its partitions without an owner meanwhile."""
     of = experiment(bounce())
@@ -84,17 +100,23 @@ def test_the_longest_time_between_two_owners_counts_from_a_time_on() -> None:
     """Of each partition by itself; one that is left to nobody has no next owner."""
     first, second = (TopicPartition("orders", number) for number in range(2))
     tally = Tally()
-    tally.own((), (first, second), 5)
+
+    def own(
+        before: Sequence[TopicPartition], after: Sequence[TopicPartition], at_ms: float
+    ) -> None:
+        tally.own("a", before, after, at_ms, "impact")
+
+    own((), (first, second), 5)
     assert tally.idle_ms == 0
-    tally.own((first,), (), 10)
-    tally.own((), (first,), 50)
-    tally.own((first, second), (), 60)
-    tally.own((), (first,), 61)
+    own((first,), (), 10)
+    own((), (first,), 50)
+    own((first, second), (), 60)
+    own((), (first,), 61)
     assert tally.idle_ms == 40
     tally.forget()
-    tally.own((), (second,), 90)
-    tally.own((first,), (), 91)
-    tally.own((), (first,), 106)
+    own((), (second,), 90)
+    own((first,), (), 91)
+    own((), (first,), 106)
     assert tally.idle_ms == 15
 
 

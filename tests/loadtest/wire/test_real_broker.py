@@ -12,6 +12,7 @@ import pytest
 from kafka_protocol.apis import COORDINATOR_APIS
 from kafka_protocol.errors import NOT_SERVED_YET, Error
 from kafka_protocol.request_log import COMPLETED
+from kafka_protocol.versions import FIRST_JOIN_WITH_JOIN_REASON
 from loadtest.wire import Connection, EventLog, WireError, negotiate
 from loadtest.wire.member import UnexpectedResponse, WireMember
 from loadtest.wire.schemas import known
@@ -86,7 +87,8 @@ class GroupOnBroker:
 
 
 def test_the_newest_broker_and_the_client_share_every_version(group):
-    assert group.versions == {api: known(api) for api in COORDINATOR_APIS}
+    joins = known("JOIN_GROUP")[0], FIRST_JOIN_WITH_JOIN_REASON - 1  # no broker has KIP-423's
+    assert group.versions == {api: known(api) for api in COORDINATOR_APIS} | {"JOIN_GROUP": joins}
     assert known("OFFSET_COMMIT") == (2, 10), "v0 and v1 are not kio's"
 
 

@@ -105,7 +105,13 @@ def test_a_forecast_that_was_altered_is_one_line(tmp_path, content: bytes) -> No
 
 @pytest.mark.parametrize(
     ("interval", "shown"),
-    [((2, 2), "2"), ((1, 3), "1..3"), ((0, None), "0.."), ((0.5, 1.5), "0.5..1.5")],
+    [
+        ((2, 2), "2"),
+        ((1, 3), "1..3"),
+        ((0, None), "0.."),
+        ((0.5, 1.5), "0.5..1.5"),
+        ((1_234_567, 2_000_000), "1234567..2000000"),
+    ],
 )
 def test_intervals_are_short(interval: tuple[float, float | None], shown: str) -> None:
     """As people read them."""
