@@ -73,13 +73,13 @@ def report(
             raise click.UsageError(
                 "--tables is for runs; logs have tables of their own in --output"
             )
-        with SIGNALS.handling(leave_at_once):
+        with SIGNALS.handling(_leave_at_once):
             return report_logs(logs, output, zone, session_ms and float(session_ms), spark)
     if output is not None and len(folders) > 1:
         raise click.UsageError("--output is for one run; give one")
     worst = Exit.PASS
     judging = _judging(spark, folders, Console(), output, tables, table_format)
-    with SIGNALS.handling(leave_at_once), judging as judge_one:
+    with SIGNALS.handling(_leave_at_once), judging as judge_one:
         for folder in folders:
             try:
                 code = judge_one(folder)
@@ -153,19 +153,17 @@ def _bytes_of(run: str) -> int:
     return logs_bytes(Path(run)) if Path(run).is_dir() else LARGE
 
 
-def leave_at_once(name: str) -> None:
+def judge(folder: Path, master: str, console: Console) -> Exit:
+    """Analyse a run folder, print the summary, and return the exit code of the verdict."""
+    judging = _judging(SparkOptions(master), [str(folder)], console)
+    with SIGNALS.handling(_leave_at_once), judging as judge_one:
+        return judge_one(str(folder))
+
+
+def _leave_at_once(name: str) -> None:
     """End during the analysis: no fault is open, the evidence is kept, and Spark's JVM ends too.
 
     An exception would be raised inside Spark's gateway, which prints tracebacks.
     """
     Console.error(f"{name}: stopped, everything healed; `groupquake report` judges the evidence")
     os._exit(Exit.ABORTED)
-
-
-def judge(
-    folder: Path, master: str, console: Console, leave: Callable[[str], None] = leave_at_once
-) -> Exit:
-    """Analyse a run folder, print the summary, and return the exit code of the verdict."""
-    judging = _judging(SparkOptions(master), [str(folder)], console)
-    with SIGNALS.handling(leave), judging as judge_one:
-        return judge_one(str(folder))

@@ -2,7 +2,6 @@
 
 import secrets
 import shlex
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -25,7 +24,7 @@ from groupquake.commands.options import (
     servers,
     set_option,
 )
-from groupquake.commands.report import WORST_FIRST, judge, leave_at_once
+from groupquake.commands.report import WORST_FIRST, judge
 from groupquake.commands.run_options import EXTERNAL, RELEASE, REPEATED, RunOptions
 from groupquake.console import Console, json_lines
 from groupquake.exits import AbortedError, Exit, NotHealedError
@@ -154,36 +153,24 @@ def run(**given: Any) -> Exit:
 def repeated(options: RunOptions) -> tuple[Exit, list[Path]]:
     """Run one plan several times; return the worst exit code, and the run folders.
 
-    A table of the verdicts ends it, also where a signal or an error does.
+    After each run comes a table of the verdicts so far, whatever may end the next one.
     """
     if options.keep:
         raise click.UsageError("--keep is for one run; leave out --repeat")
     if options.seed is None and options.plan is None:
         options = replace(options, seed=secrets.randbelow(BIG_SEED))
     worst, ran = Exit.PASS, list[Path]()
-
-    def leave(name: str) -> None:
-        Console.result("", *night.table(ran))
-        leave_at_once(name)
-
-    try:
-        for number in range(1, options.repeat + 1):
-            Console.result(f"run {number} of {options.repeat}")
-            code, folder = carry_out(options, leave)
-            worst = min(worst, code, key=WORST_FIRST.index)
-            ran.append(folder)
-    finally:
+    for number in range(1, options.repeat + 1):
+        Console.result(f"run {number} of {options.repeat}")
+        code, folder = carry_out(options)
+        worst = min(worst, code, key=WORST_FIRST.index)
+        ran.append(folder)
         Console.result("", *night.table(ran))
     return worst, ran
 
 
-def carry_out(
-    options: RunOptions, leave: Callable[[str], None] = leave_at_once
-) -> tuple[Exit, Path]:
-    """Run an experiment and judge it; return the exit code and the run folder.
-
-    `leave` ends the process where a signal comes during the analysis.
-    """
+def carry_out(options: RunOptions) -> tuple[Exit, Path]:
+    """Run an experiment and judge it; return the exit code and the run folder."""
     console = Console()
     if options.otel:
         load_process.require_otel()
@@ -203,7 +190,7 @@ def carry_out(
     runner = _runner(options, experiment, place, console, tap=tap)
     try:
         _gather(runner, options, console)
-        return _judged(runner.folder, options, console, leave), runner.folder
+        return _judged(runner.folder, options, console), runner.folder
     except AbortedError as error:
         left = "stopped, all faults healed; the evidence so far is kept"
         raise AbortedError(error.signal, left) from error
@@ -277,16 +264,14 @@ def _gather(runner: Runner, options: RunOptions, console: Console) -> None:
         console.progress(f"the plan ended early: {outcome.error}")
 
 
-def _judged(
-    folder: Path, options: RunOptions, console: Console, leave: Callable[[str], None]
-) -> Exit:
+def _judged(folder: Path, options: RunOptions, console: Console) -> Exit:
     """Judge the run, or say how to do it later."""
     later = f"groupquake report {shlex.quote(str(folder))}"
     if options.no_report:
         console.result(f"not judged yet: {later}")
         return Exit.PASS
     try:
-        return judge(folder, options.master, console, leave)
+        return judge(folder, options.master, console)
     except (EvidenceError, ExecutionError) as error:
         raise type(error)(f"{error}; the run is whole, judge it later: {later}") from error
 

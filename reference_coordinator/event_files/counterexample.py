@@ -86,14 +86,16 @@ class _Rest:
     broken: tuple[str, ...] | None = None
     """The promises that explain it, if they are known yet."""
 
-    def explaining(self, evidence: Evidence) -> tuple[str, ...]:
-        """Name the promises of which any one, broken, explains evidence."""
-        replayed = {
-            name: replay(evidence, rules, first_alone=True, protocol=self.protocol)
-            for name, rules in with_one_broken(self.profile).items()
-        }
-        self.steps -= sum(each.steps + len(evidence.requests) for each in replayed.values())
-        return tuple(name for name, each in replayed.items() if not each.violations)
+    def explaining(self, evidence: Evidence) -> tuple[str, ...] | None:
+        """Name the promises of which any one, broken, explains evidence; None if time is over."""
+        names = []
+        for name, rules in with_one_broken(self.profile).items():
+            if self.is_over():
+                return None
+            replayed = replay(evidence, rules, first_alone=True, protocol=self.protocol)
+            self.steps -= replayed.steps + len(evidence.requests)
+            names += [] if replayed.violations else [name]
+        return tuple(names)
 
     @property
     def violation(self) -> Violation:

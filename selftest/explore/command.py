@@ -67,6 +67,8 @@ def explore(
     the protocol and of KIP-345 are checked. What breaks is printed as a trace, with the rule of the
     release that is behind it.
     """
+    if not RELEASE.fullmatch(kafka):
+        raise click.UsageError(f"{kafka!r} is no release of Kafka, such as {LATEST}")
     profiles = [_profile(name) for name in (PROFILE_NAMES if ALL in names else names)]
     console = Console()
     results = []
@@ -98,8 +100,6 @@ def explore(
 
 def _play(trace: Trace, kafka: str, console: Console) -> Exit:
     """Play a trace on brokers of a release; leave their logs and an event file."""
-    if not RELEASE.fullmatch(kafka):
-        raise click.UsageError(f"{kafka!r} is no release of Kafka, such as {LATEST}")
     folder, coordinator = folders.unused(Path(), f"played-{kafka}"), default_coordinator(kafka)
     with brokers_for(trace.steps, kafka, coordinator, folder / "brokers") as cluster:
         player = Player(cluster, kafka, coordinator)

@@ -38,7 +38,7 @@ def test_the_exit_code_is_that_of_the_worst_run_and_a_table_ends_them(
 ) -> None:  # fmt: skip
     words, runs = {PASS: "pass", FAIL: "fail", UNKNOWN: "unknown"}, iter(codes)
 
-    def carry_out(options: RunOptions, _: object) -> tuple[Exit, Path]:
+    def carry_out(options: RunOptions) -> tuple[Exit, Path]:
         code = next(runs)
         seeds.add(options.seed)
         return code, judged(tmp_path / f"run-{len(list(tmp_path.glob('run-*')))}", words[code])
@@ -55,10 +55,10 @@ def test_the_exit_code_is_that_of_the_worst_run_and_a_table_ends_them(
     assert len(seeds - {None}) == len(seeds) == 1, "all work the same plan"
 
 
-def test_an_error_ends_the_series_with_its_own_code_and_the_table(
+def test_an_error_ends_the_series_with_its_own_code_after_the_table(
     groupquake: Command, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def carry_out(*_: object) -> tuple[Exit, Path]:
+    def carry_out(_: RunOptions) -> tuple[Exit, Path]:
         if (tmp_path / "run").exists():
             raise NotSteadyError("a member did not join")
         return FAIL, judged(tmp_path / "run", "fail")
@@ -66,7 +66,8 @@ def test_an_error_ends_the_series_with_its_own_code_and_the_table(
     monkeypatch.setattr(run, "carry_out", carry_out)
     done = groupquake("run", small, "--repeat", 3)
     assert done.code == Exit.NOT_STEADY
-    assert done.out.splitlines()[-1].split()[:3] == ["run", "fail", "2"]
+    *_, row, then = done.out.splitlines()
+    assert (row.split()[:3], then) == (["run", "fail", "2"], "run 2 of 3")
 
 
 @pytest.mark.parametrize(
@@ -94,7 +95,7 @@ def test_what_does_not_go_together_is_refused_in_one_line(
 
 @pytest.mark.cluster
 @pytest.mark.spark
-def test_ctrl_c_ends_a_series_with_the_table_of_what_has_run(
+def test_ctrl_c_ends_a_series_after_the_table_of_what_has_run(
     groupquake: Command, small: Path, tmp_path: Path
 ) -> None:
     """The second run is interrupted as it is analysed; both worked the edited plan."""
@@ -126,4 +127,5 @@ def test_ctrl_c_ends_a_series_with_the_table_of_what_has_run(
     )
     table = lines[[line.split()[:2] for line in lines].index(["run", "verdict"]) :]
     assert folders[0].name in table[1]
-    assert "groupquake: SIGINT: stopped" in table[2], "one run stands there"
+    assert table[2:3] == ["run 2 of 3\n"], "one run stands there"
+    assert "groupquake: SIGINT: stopped" in table[-1]

@@ -1,6 +1,6 @@
 """Answers of brokers that a client may tell of, and its events that tell of one, or of none."""
 
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
@@ -22,7 +22,7 @@ KEPT = 100
 """How many answers of one kind are kept that a client has not reported: some never report one."""
 
 AT_ONCE_S, PROVEN_S = 1, 5
-"""In how many seconds after the removal the coordinator may answer others first, and in how many
+"""In how many seconds after that the broker may answer others first, and in how many
 at least if that is proven."""
 Tells = frozenset[str] | int | None
 """What a client would tell of an answer: its partitions, or how many offsets it stored."""
@@ -215,48 +215,61 @@ class Unanswered:
     A request that waits in a group is answered once its member is removed: a JoinGroup is, with
     UNKNOWN_MEMBER_ID; and with NOT_COORDINATOR once its broker does not coordinate the group any
     more (KAFKA-20115). A broker logs a request with its response, so that one without is in no log:
-    only the client can tell of it (`unanswered` in its history). That a coordinator answers others
-    in that time shows that it did not stand still.
+    only the client can tell of it (`unanswered` in its history). That this very broker answers
+    others in that time shows that it did not stand still.
     """
 
     _removals: dict[str, ObservedRequest] = field(default_factory=dict)
-    """The latest LeaveGroup by the member id that it removed, or else by its instance id; and by
-    member ids the request whose answer shows that their broker gave the group up."""
-    _members: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    """The members that joined at a broker since it coordinates the group."""
-    _seconds: set[int] = field(default_factory=set)
-    """The seconds in which the coordinator answered."""
+    """The latest LeaveGroup by the member id that it removed, or else by its instance id."""
+    _joined: dict[str, str] = field(default_factory=dict)
+    """The broker at which each member id joined last."""
+    _given_up: dict[str, ObservedRequest] = field(default_factory=dict)
+    """The first request that a broker refused since it last let a member join."""
+    _served_ms: dict[str, float] = field(default_factory=dict)
+    """When each broker last answered as the coordinator."""
+    _seconds: set[tuple[str, int]] = field(default_factory=set)
+    """The seconds in which each broker answered."""
 
     def add(self, seen: ObservedRequest) -> None:
         """Take a request."""
-        self._seconds.add(int(seen.answered_ms // 1000))
-        error = seen.response_fields.get("errorCode")
-        if seen.api == "JOIN_GROUP" and not error:
-            self._members[seen.broker].add(seen.response_fields["memberId"])
+        broker, error = seen.broker, seen.response_fields.get("errorCode")
+        self._seconds.add((broker, int(seen.answered_ms // 1000)))
         if error == Error.NOT_COORDINATOR:
-            self._removals |= dict.fromkeys(self._members.pop(seen.broker, ()), seen)
-        if seen.api == "LEAVE_GROUP" and not error:
-            for name in _removed(seen):
-                self._removals[name] = seen
+            self._given_up.setdefault(broker, seen)
+        if error in (Error.NONE, Error.REBALANCE_IN_PROGRESS):
+            self._served_ms[broker] = seen.answered_ms
+        if seen.api == "JOIN_GROUP" and not error:
+            self._joined[seen.response_fields["memberId"]] = broker
+            self._given_up.pop(broker, None)
+        elif seen.api == "LEAVE_GROUP" and not error:
+            self._removals |= dict.fromkeys(_removed(seen), seen)
 
     def reported(self, event: ClientEvent) -> Iterator[Json]:
         """Yield a row of `BREACHES`, without the group, if the broker had to answer."""
-        names = filter(None, (event.member_id, event.instance_id))
-        left = next((self._removals[name] for name in names if name in self._removals), None)
-        if left is None or not event.sent_at_ms <= left.answered_ms <= event.at_ms:
-            return
-        after = range(int(left.answered_ms // 1000) + 1, int(event.at_ms // 1000))
-        worked_s = len(self._seconds.intersection(after))
+        broker = self._joined.get(event.member_id or "", "")
+        removed = map(self._removals.get, filter(None, (event.member_id, event.instance_id)))
+        ends = {"its member is removed": next(filter(None, removed), None)}
+        if self._served_ms.get(broker, -inf) >= event.sent_at_ms:  # it coordinated by then
+            ends["its broker gives the group up"] = self._given_up.get(broker)
+        for once, seen in ends.items():
+            if seen is None or broker not in ("", seen.broker):  # it may wait elsewhere
+                continue
+            if event.sent_at_ms <= seen.answered_ms <= event.at_ms:
+                yield from self._never(event, once, seen)
+                return
+
+    def _never(self, event: ClientEvent, once: str, end: ObservedRequest) -> Iterator[Json]:
+        """Yield a row if the broker of what ends the wait answered others after it."""
+        after = range(int(end.answered_ms // 1000) + 1, int(event.at_ms // 1000))
+        worked_s = sum((end.broker, second) in self._seconds for second in after)
         if worked_s > AT_ONCE_S:
-            waited_s = (event.at_ms - left.answered_ms) / 1000
-            removed = left.api == "LEAVE_GROUP"
-            once = "its member is removed" if removed else "its broker gives the group up"
+            waited_s = (event.at_ms - end.answered_ms) / 1000
             yield breach(
                 Breach.NEVER_ANSWERED,
                 event.at_ms,
                 f"{event.api} of {event.client} is answered once {once}",
                 f"no answer {waited_s:.1f} s later",
-                shown_by=left,
+                shown_by=end,
                 history=event.place,
                 proven=worked_s >= PROVEN_S,
             )

@@ -44,7 +44,6 @@ class OfGroup(msgspec.Struct):
     """Rebalances of a group by phase and reason, where `total` is any."""
 
     rebalances: dict[str, dict[str, Interval]]
-    open_because: list[str]
 
 
 class Foreseen(msgspec.Struct):
@@ -62,8 +61,10 @@ def beside(foreseen: Foreseen, groups: Mapping[str, Any]) -> Iterator[dict[str, 
         for phase, due in group.rebalances.items():
             seen = groups.get(name, {}).get("by_cause", {}).get(phase, {})
             observed = {"total": sum(seen.values()), **seen}
+            is_open = "total" in due and due["total"].most is None
+            other = Interval(0, None if is_open else 0)
             for reason in ("total",) if NO_REASON in seen else dict.fromkeys((*due, *observed)):
-                expected = due.get(reason, Interval(0, None if group.open_because else 0))
+                expected = due.get(reason, other)
                 count = observed.get(reason, 0)
                 yield {
                     "group": name, "phase": phase, "reason": reason, "expected": str(expected),

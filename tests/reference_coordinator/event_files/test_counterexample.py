@@ -4,6 +4,7 @@ import subprocess
 import sys
 from dataclasses import replace as altered
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,6 +20,8 @@ from reference_coordinator.event_files.counterexample import Counterexample, cou
 from reference_coordinator.event_files.reading import EventSequence, read
 from reference_coordinator.event_files.writing import CASE, EVENTS, PAGE, Account
 from reference_coordinator.replay import Parting, replay
+from reference_coordinator.replay.evidence import Evidence
+from reference_coordinator.replay.result import Replay
 from reports.judgement.recording import Recording
 from tests.recorded.logs import RECORDINGS
 from tests.reference_coordinator.event_files.event_lines import from_log, of_scenario, one
@@ -274,6 +277,24 @@ def test_the_smallest_counterexample_is_explained_by_its_own_promise_and_by_no_o
     assert again is not None
     assert (again.evidence.requests, again.broken) == (found.evidence.requests, found.broken)
     assert f"explained if this promise is broken: {found.broken[0]}\n" in files[PAGE]
+
+
+def test_once_its_time_is_over_nothing_more_is_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor does it say then which promise is broken."""
+    (whole,) = read(DEFECTS[0].read_text(encoding="utf-8").splitlines(), "events")
+    rules = profile_for(whole.kafka, whole.coordinator)
+    assert rules is not None
+    replayed: list[Evidence] = []
+
+    def counted(evidence: Evidence, *args: Any, **more: Any) -> Replay:
+        replayed.append(evidence)
+        return replay(evidence, *args, **more)
+
+    monkeypatch.setattr("reference_coordinator.event_files.counterexample.replay", counted)
+    promised = promised_by(rules).with_settings(whole.settings)
+    found = counterexample(whole.evidence, promised, is_over=lambda: True)
+    assert found is not None
+    assert (found.broken, found.minimal, len(replayed)) == ((), False, 1)
 
 
 def test_the_rules_of_a_release_promise_nothing() -> None:

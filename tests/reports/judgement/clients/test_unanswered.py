@@ -103,7 +103,13 @@ def test_an_operator_names_the_instance(recording, instance, proven):
         ({}, True),
         ({"member_id": "another"}, None),  # it never joined there
         ({"sent_after_ms": 1}, None),
+        # the broker may have coordinated no more by then
+        ({"sent_after_ms": -100}, None),
+        ({"served": {"errorCode": Error.COORDINATOR_LOAD_IN_PROGRESS}}, None),
+        ({"served": {"topics": []}}, None),  # an OffsetCommit: NOT_COORDINATOR is in it, or not
         ({"until_ms": 1_000}, None),
+        ({"later_by": "elsewhere"}, None),  # the broker may stand still since then
+        ({"joins": "elsewhere"}, None),  # its request may wait there
     ],
     ids=str,
 )
@@ -112,17 +118,24 @@ def test_a_broker_that_gives_the_group_up_answers_what_waits(recording, other, p
     rows = recording.rows_by_group[GROUP]
     seen = Requests.of(Chunk.of(rows)).observed
     joined = next(s for s in seen if s.api == "JOIN_GROUP" and not s.response_fields["errorCode"])
-    beats = [s for s in seen if s.api == "HEARTBEAT" and s.at_ms > joined.answered_ms + 2_000]
-    error = {"errorCode": int(Error.NOT_COORDINATOR)}
+    beat = next(s for s in seen if s.api == "HEARTBEAT" and s.broker == joined.broker)
+    gone_ms = 1_000 * (joined.answered_ms // 1_000 + 2)
+    served = replace(
+        beat, answered_ms=gone_ms - 200, response=other.get("served", {"errorCode": Error.NONE})
+    )
     refused = [
-        replace(s, broker=joined.broker, response={**s.response_fields, **error})
-        for s in beats
-        if s.broker == joined.broker
+        replace(
+            beat,
+            broker=other.get("later_by", joined.broker) if second else joined.broker,
+            answered_ms=gone_ms + 1_000 * second,
+            response={"errorCode": Error.NOT_COORDINATOR},
+        )
+        for second in range(12)
     ]
+    again = replace(joined, broker=other.get("joins", joined.broker))
     watched = Unanswered()
-    for each in (joined, *refused):
+    for each in (joined, again, served, *refused):
         watched.add(each)
-    gone_ms = refused[0].answered_ms
     event = ClientEvent(
         gone_ms + other.get("until_ms", 12_000), NEVER, "waits", api="SYNC_GROUP",
         member_id=other.get("member_id", joined.response_fields["memberId"]),
@@ -131,6 +144,41 @@ def test_a_broker_that_gives_the_group_up_answers_what_waits(recording, other, p
     found = [(row["kind"], row["proven"], row["expected"]) for row in watched.reported(event)]
     expected = "SYNC_GROUP of waits is answered once its broker gives the group up"
     assert found == ([] if proven is None else [(Breach.NEVER_ANSWERED, proven, expected)])
+
+
+@pytest.mark.parametrize(
+    ("later_by", "joined_at", "found"),
+    [
+        (None, None, 1),
+        ("elsewhere", None, 0),  # the broker that removed it may stand still since
+        (None, "elsewhere", 0),  # the request may wait there
+    ],
+)
+def test_the_broker_that_removed_it_has_the_request_and_does_not_stand_still(
+    recording, later_by, joined_at, found
+):
+    seen = Requests.of(Chunk.of(recording.rows_by_group[GROUP])).observed
+    leave = next(s for s in seen if s.api == "LEAVE_GROUP")
+    name = leave.request["memberId"]
+    joined = next(
+        s
+        for s in seen
+        if s.api == "JOIN_GROUP"
+        and (s.response_fields["errorCode"], s.response_fields["memberId"]) == (0, name)
+    )
+    seconds = [leave.answered_ms + 1_000 * second for second in range(12)]
+    watched = Unanswered()
+    watched.add(replace(joined, broker=joined_at or joined.broker))
+    watched.add(leave)
+    for at_ms in seconds:
+        watched.add(
+            replace(leave, api="HEARTBEAT", broker=later_by or leave.broker, answered_ms=at_ms)
+        )
+    event = ClientEvent(
+        seconds[-1], NEVER, "waits", api="SYNC_GROUP", member_id=name,
+        sent_at_ms=leave.answered_ms - 500,
+    )  # fmt: skip
+    assert len([*watched.reported(event)]) == found
 
 
 def test_a_line_of_the_history():

@@ -9,7 +9,7 @@ import pytest
 
 from reports import EvidenceError
 from reports.judgement.run import forecast
-from reports.judgement.run.forecast import Foreseen, Interval
+from reports.judgement.run.forecast import Foreseen, Interval, OfGroup
 from reports.judgement.run.run_folder import RunFolder
 from tests.reports.page_run import made_up
 from tests.reports.reading import read
@@ -17,9 +17,9 @@ from tests.reports.reading import read
 DUE = {"total": [6, 7], "session_expired": [3, 3], "new_member": [3, 4]}
 
 
-def foreseen(impact: Mapping[str, Any] = DUE, open_because: tuple[str, ...] = ()) -> bytes:
+def foreseen(impact: Mapping[str, Any] = DUE) -> bytes:
     """Return a forecast of one group in the impact phase; `simulate` writes more keys."""
-    group = {"rebalances": {"impact": impact}, "stopped_ms": [0, 0], "open_because": open_because}
+    group = {"rebalances": {"impact": impact}, "stopped_ms": [0, 0], "open_because": []}
     return json.dumps({"experiment": "deploy", "groups": {"shop": group}}).encode()
 
 
@@ -54,8 +54,20 @@ def test_a_reason_that_nobody_foresaw_is_named() -> None:
 
 def test_a_group_that_is_open_upwards_may_have_any_more() -> None:
     """Also for reasons that no course had."""
-    content = foreseen({"total": [0, None]}, open_because=("net.delay",))
+    content = foreseen({"total": [0, None]})
     assert forecast.outside(verdict(content, session_expired=9)) == []
+
+
+def test_a_group_is_open_from_its_first_fault_on() -> None:
+    """Its formation is not: a reason that no course had is named there."""
+    due = {"formation": {"total": [1, 2], "new_member": [1, 2]}, "impact": {"total": [0, None]}}
+    known = Foreseen({"shop": OfGroup({at: {of: Interval(*two) for of, two in some.items()}
+                                       for at, some in due.items()})})  # fmt: skip
+    seen = {"formation": {"new_member": 1, "pending_sync": 1}, "impact": {"pending_sync": 1}}
+    rows = [*forecast.beside(known, {"shop": {"by_cause": seen}})]
+    assert [(row["phase"], row["reason"]) for row in rows if row["outside"]] == [
+        ("formation", "pending_sync")
+    ]
 
 
 def test_a_reason_that_no_line_tells_may_be_any() -> None:
