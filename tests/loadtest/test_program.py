@@ -292,8 +292,9 @@ def test_a_program_that_does_not_close_in_time_is_killed(play):
 
 def closed_after_its_crash(programs):
     one = programs.opened("m")
-    os.kill(one.pid, signal.SIGKILL)
-    os.waitid(os.P_PID, one.pid, os.WEXITED | os.WNOWAIT)
+    process_id = one.pid  # asked once: who asks later collects what has ended
+    os.kill(process_id, signal.SIGKILL)
+    os.waitid(os.P_PID, process_id, os.WEXITED | os.WNOWAIT)
     one.close()
     return one.state
 
