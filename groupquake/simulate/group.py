@@ -110,15 +110,17 @@ class SimulatedGroup(FoldedGroup):
     def stop_polling(self, name: str) -> None:
         """Let the application of a member poll no more: it gives up after its max.poll.interval."""
         if process := self.called.get(name):
-            notices_ms = self.chance.between(timing.NOTICES_POLL_MS)
-            self.plan(process, "", self.of.max_poll_interval_ms + notices_ms)
+            process.is_polled = False
+            notices_ms = self.of.max_poll_interval_ms + self.chance.between(timing.NOTICES_POLL_MS)
+            self.agenda.after(notices_ms, partial(self._gives_up, process))
 
     def resume(self, name: str) -> None:
         """Let a member go on that was frozen or did not poll."""
         process = self.called.get(name)
         if process is None:
             return
-        if not process.is_silent:
+        process.is_polled = True
+        if not process.is_silent and process.client.phase is IN:
             self.beat_soon(process)
             return
         process.is_silent = False
@@ -197,9 +199,9 @@ class SimulatedGroup(FoldedGroup):
 
     def ask(self, process: SimulatedMember, api: str) -> None:
         """Let a process send a request, if it finds a coordinator; none joins again in the end."""
-        if not api:
-            self._gives_up(process)
-        is_due = api == "LEAVE_GROUP" or (api and self.phase != "teardown")
+        is_due = api == "LEAVE_GROUP" or self.phase != "teardown"
+        if api == "JOIN_GROUP" and not process.is_polled:
+            return  # once it polls
         if not is_due or self.group.service is not ACTIVE:
             return
         more: dict[str, Any] = {"protocolName": self.of.assignor}
@@ -282,7 +284,9 @@ class SimulatedGroup(FoldedGroup):
         super().absorb(effect)
 
     def _gives_up(self, process: SimulatedMember) -> None:
-        """Give the membership up, as an application that does not poll makes its client do."""
+        """Give the membership up, if the application has not polled since it stopped to."""
+        if process.is_polled or process.is_silent or process not in self.processes:
+            return
         if process.client.instance is None:
             self.ask(process, "LEAVE_GROUP")
         self.silence(process)

@@ -33,6 +33,8 @@ class SimulatedMember(Process):
     """The partitions by topic that it assigned, if it leads."""
     is_silent: bool = False
     """Whether it sends nothing, as it is frozen or its application does not poll."""
+    is_polled: bool = True
+    """Whether its application polls; a member joins again only as it does."""
     unheard: list[Callable[[], None]] = field(default_factory=list)
     """What came for it meanwhile."""
     join_reason: JoinReason = JoinReason.RESTART

@@ -295,3 +295,18 @@ def test_what_the_library_expects_can_come_out(name: str) -> None:
     """Real brokers met every one of these; those that are to fail are left out by `warnings`."""
     given = named(name)
     assert not warnings(given, make_plan(given, 1))
+
+
+def test_a_member_that_does_not_poll_joins_no_rebalance_leaves_in_time_and_comes_back() -> None:
+    """A rebalance that another one causes waits for it, until its client gives it up."""
+    slow, kill = (
+        {"fault": fault, "target": {"names": [f"shop-dynamic-{number}"]}, **when}
+        for number, fault, when in (
+            (1, "member.slow-poll", {"at": "1s", "lasts": "25s"}),
+            (2, "member.kill", {"at": "2s", "down_for": "60s"}),
+        )
+    )
+    forecast = foreseen(experiment(slow, kill, kind="dynamic", max_poll_interval="15s"))
+    assert impact(forecast, "session_expired") == (1, 1)
+    assert impact(forecast, "new_member") == (2, 2), "each comes back"
+    assert forecast.groups["shop"].stopped_ms.least > 7_000
