@@ -95,7 +95,7 @@ def test_what_is_no_config_is_refused(at):
     with closing(Connection("127.0.0.1", at.ports[0], "c")) as client:
         body = {"resources": [topic], "validateOnly": False}
         [found] = client.ask("INCREMENTAL_ALTER_CONFIGS", 1, body)["responses"]
-        assert found["errorCode"] == 42
+        assert found["errorCode"] == Error.INVALID_REQUEST
 
 
 def test_a_fault_s_request_is_answered_by_its_error(at):
