@@ -30,6 +30,12 @@ def env(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
     return {"SPARK_LOCAL_IP": HOST, "XDG_CACHE_HOME": str(tmp_path_factory.mktemp("cache"))}
 
 
+@pytest.fixture(autouse=True)
+def python_of_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the workers' Python to the cluster: a local session in this process sets one."""
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+
+
 @pytest.fixture
 def report(tmp_path: Path, env: Mapping[str, str]) -> Report:
     """Run `groupquake report` with settings of Spark."""
