@@ -3,13 +3,7 @@
 import click
 
 from chaos.plan import Plan, make_plan
-from groupquake.commands.options import (
-    coordinator_option,
-    experiment_argument,
-    kafka_option,
-    resolve,
-    set_option,
-)
+from groupquake.commands.options import experiment_options, resolve
 from groupquake.console import Console, json_lines
 from groupquake.exits import Exit
 from groupquake.simulate.forecast import warnings
@@ -29,10 +23,7 @@ def list_experiments(*, as_json: bool) -> Exit:
 
 
 @click.command()
-@experiment_argument
-@kafka_option
-@coordinator_option
-@set_option
+@experiment_options
 @click.option("--seed", type=click.IntRange(0, BIG_SEED), default=0, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def plan(

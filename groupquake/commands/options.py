@@ -11,19 +11,29 @@ from scenarios import Experiment, find
 from scenarios.durations import parse_positive_ms
 from scenarios.releases import Coordinator
 
-experiment_argument = click.argument("name", metavar="NAME|FILE")
-kafka_option = click.option("--kafka", metavar="VERSION", help="Kafka release, such as 4.3.0.")
 coordinator_option = click.option(
     "--coordinator",
     type=click.Choice(get_args(Coordinator)),
     help="Group coordinator, for releases with two. [the release's default]",
 )
-set_option = click.option(
-    "--set", "set_", multiple=True, metavar="KEY=VALUE", help="Change one value of the file."
-)
 master_option = click.option(
     "--master", default="local[*]", show_default=True, help="Spark master for the analysis."
 )
+
+
+def experiment_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the experiment that it is about, and what may differ from its file."""
+    for one in (
+        click.option(
+            "--set", "set_", multiple=True, metavar="KEY=VALUE",
+            help="Change one value of the file.",
+        ),
+        coordinator_option,
+        click.option("--kafka", metavar="VERSION", help="Kafka release, such as 4.3.0."),
+        click.argument("name", metavar="NAME|FILE"),
+    ):  # fmt: skip
+        command = one(command)
+    return command
 
 
 def spark_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -15,15 +15,7 @@ from chaos.clusters.java import find_java
 from groupquake import external, folders, load_process, own_builds
 from groupquake.attached import run_attached
 from groupquake.clients import programs
-from groupquake.commands.options import (
-    coordinator_option,
-    experiment_argument,
-    is_port,
-    kafka_option,
-    master_option,
-    servers,
-    set_option,
-)
+from groupquake.commands.options import experiment_options, is_port, master_option, servers
 from groupquake.commands.report import WORST_FIRST, judge
 from groupquake.commands.run_options import EXTERNAL, RELEASE, REPEATED, RunOptions
 from groupquake.console import Console, json_lines
@@ -52,10 +44,7 @@ def _ports(_: click.Context, __: click.Parameter, text: str | None) -> str | Non
 
 
 @click.command()
-@experiment_argument
-@kafka_option
-@coordinator_option
-@set_option
+@experiment_options
 @click.option(
     "--seed", type=click.IntRange(0, BIG_SEED), help="Decides the order of faults. [random]"
 )

@@ -5,13 +5,7 @@ from pathlib import Path
 import click
 
 from chaos.plan import make_plan
-from groupquake.commands.options import (
-    coordinator_option,
-    experiment_argument,
-    kafka_option,
-    resolve,
-    set_option,
-)
+from groupquake.commands.options import experiment_options, resolve
 from groupquake.console import Console, json_lines
 from groupquake.exits import Exit
 from groupquake.simulate.forecast import foresee
@@ -20,10 +14,7 @@ from scenarios.fields import BIG_SEED
 
 
 @click.command()
-@experiment_argument
-@kafka_option
-@coordinator_option
-@set_option
+@experiment_options
 @click.option(
     "--profile", metavar="NAME", help="The rules to foresee by, such as 4.3 or kip-345.  "
     "[default: those of the release]",
