@@ -19,8 +19,8 @@ import psutil
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
 from benchmarks.table import p50, p99
-from chaos import tap
 from chaos.clusters.process import ProcessCluster
+from chaos.tap import process as tap
 from kafka_protocol.errors import Error
 from kafka_protocol.request_log import LOGGER as REQUEST_LOGGER
 from loadtest.wire import Connection

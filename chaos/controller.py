@@ -29,7 +29,7 @@ from chaos.members import Members
 from chaos.plan import Plan, Step
 from chaos.steady import await_condition
 from chaos.tail import following
-from chaos.tap import RunningTap
+from chaos.tap.process import RunningTap
 from chaos.timing import INTERRUPTIBLE_S, POLL_S, SOON_S
 from scenarios import Experiment
 from scenarios.faults import Fault

@@ -18,7 +18,8 @@ from chaos.errors import ChaosError, ClusterError, TargetError, UnreachableError
 from chaos.member_evidence import MemberEvidence, is_open
 from chaos.members import Members
 from chaos.removal import configure_group, remove_members, static_members
-from chaos.tap import Rule, RunningTap
+from chaos.tap.process import RunningTap
+from chaos.tap.rules import Rule
 from chaos.targets import brokers, resolve
 from chaos.timing import ENDED_ANSWER_S, REMOTE_POLL_S, ROLE_S
 from chaos.wire_rules import WireRule

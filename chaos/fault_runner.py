@@ -11,7 +11,7 @@ from chaos.errors import ChaosError, GoneError, LoadGoneError, WorkerGoneError
 from chaos.external.cluster import run_again
 from chaos.journal import Entry, Journal, open_faults, read
 from chaos.plan import Step
-from chaos.tap import TapGoneError, has_ended
+from chaos.tap.process import TapGoneError, has_ended
 from chaos.timing import TAP_ENDED_S
 from scenarios.faults import FAULTS, Fault
 from scenarios.faults.base import Finding

@@ -18,7 +18,8 @@ from chaos import timing
 from chaos.broker_probe import Question
 from chaos.clusters import GROUP_LOG, BrokerInfo
 from chaos.errors import ChaosError
-from chaos.tap import Rule, RunningTap
+from chaos.tap.process import RunningTap
+from chaos.tap.rules import Rule
 from kafka_protocol.log_line import written_ms
 from scenarios.durations import now_ms
 

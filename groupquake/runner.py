@@ -23,7 +23,7 @@ from chaos.members import Members
 from chaos.plan import Plan
 from chaos.steady import Observation, await_steady
 from chaos.tail import Tail
-from chaos.tap import RunningTap, TapGoneError, TapSettings, running
+from chaos.tap.process import RunningTap, TapGoneError, TapSettings, running
 from chaos.waiting import wait_interruptibly
 from groupquake import (
     external_resources,

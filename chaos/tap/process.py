@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import msgspec
+import psutil
 
 from chaos.child import Child, launch
 from chaos.clusters.ports import HOST
@@ -130,19 +131,12 @@ def has_ended(process_id: int, started_at_ms: int, within_s: float) -> bool:
     return until(lambda: not _runs(process_id, started_at_ms), within_s)
 
 
-def _started_at_ms(process_id: int) -> int:
-    import psutil  # noqa: PLC0415 - forecasts need the tap's rules alone
-
-    return round(psutil.Process(process_id).create_time() * 1000)
-
-
 def _runs(process_id: int, started_at_ms: int) -> bool:
-    import psutil  # noqa: PLC0415
-
     try:
-        if abs(_started_at_ms(process_id) - started_at_ms) >= SAME_START_MS:
+        process = psutil.Process(process_id)
+        if abs(process.create_time() * 1000 - started_at_ms) >= SAME_START_MS:
             return False
-        return bool(psutil.Process(process_id).status() != psutil.STATUS_ZOMBIE)
+        return bool(process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return False
 
@@ -177,6 +171,6 @@ def _started(
         listeners={int(node): address for node, address in listeners.items()},
         folder=settings.folder,
         process_id=process.pid,
-        started_at_ms=_started_at_ms(process.pid),
+        started_at_ms=round(psutil.Process(process.pid).create_time() * 1000),
         _commands=commands,
     )

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from chaos.errors import TargetError
 from chaos.members import Order
-from chaos.tap import Rule
+from chaos.tap.rules import Rule
 from chaos.targets import brokers, resolve
 from groupquake.simulate.brokers import SimulatedBrokers
 from groupquake.simulate.group import SimulatedGroup

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from chaos.tap import Rule
+from chaos.tap.rules import Rule
 from groupquake.simulate import timing
 from groupquake.simulate.chance import Chance
 from groupquake.simulate.folding import FoldedGroup

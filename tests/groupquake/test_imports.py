@@ -45,7 +45,7 @@ def test_the_line_in_the_help_is_the_first_of_the_command_s_own() -> None:
 WORKERS = """
 import sys
 import reports.incident.group_incident, reports.judgement.buckets, reports.judgement.group
-import chaos.tap, loadtest.wire_scripts
+import chaos.tap.process, loadtest.wire_scripts
 assert "pandas" not in sys.modules
 """
 

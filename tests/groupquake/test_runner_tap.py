@@ -14,7 +14,7 @@ from chaos.controller import Outcome
 from chaos.external.cluster import ExternalCluster, Target
 from chaos.journal import Journal, read
 from chaos.plan import make_plan
-from chaos.tap import TapGoneError
+from chaos.tap.process import TapGoneError
 from groupquake import runner as runner_module
 from groupquake.runner import Runner
 from groupquake.signals import Signals

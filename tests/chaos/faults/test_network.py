@@ -9,8 +9,8 @@ import pytest
 
 from chaos.errors import ChaosError
 from chaos.fault_runner import heal_from_journal
-from chaos.tap import Rule, RunningTap, TapGoneError
-from chaos.tap.process import Commands
+from chaos.tap.process import Commands, RunningTap, TapGoneError
+from chaos.tap.rules import Rule
 from chaos.wire_rules import WireRule
 from scenarios.faults import FAULTS
 

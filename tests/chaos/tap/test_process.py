@@ -14,7 +14,8 @@ import psutil
 import pytest
 
 from chaos.errors import ChaosError
-from chaos.tap import Rule, RunningTap, TapGoneError, TapSettings, has_ended, running
+from chaos.tap.process import RunningTap, TapGoneError, TapSettings, has_ended, running
+from chaos.tap.rules import Rule
 from chaos.waiting import until
 from kafka_protocol.tap_lines import ENDED, LOGGER
 
@@ -79,7 +80,7 @@ def test_a_tap_that_stands_still_is_ended(tmp_path: Path, monkeypatch: pytest.Mo
 def test_the_tap_ends_with_its_parent(tmp_path: Path) -> None:
     """However the parent ends."""
     program = (
-        "import sys, time; from pathlib import Path; from chaos import tap\n"
+        "import sys, time; from pathlib import Path; from chaos.tap import process as tap\n"
         f"with tap.running(tap.TapSettings({BROKERS}, Path({str(tmp_path)!r}))) as t:\n"
         "    print(t.process_id, flush=True); time.sleep(600)"
     )

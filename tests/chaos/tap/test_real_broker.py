@@ -11,8 +11,8 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from chaos import tap
 from chaos.clusters.process import ProcessCluster
+from chaos.tap import process as tap
 from kafka_protocol import request_log
 from kafka_protocol.errors import Error
 from tests.chaos.fakes import until

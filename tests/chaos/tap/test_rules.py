@@ -9,10 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from chaos import tap
 from chaos.errors import ChaosError
 from chaos.fault_context import FaultContext
-from chaos.tap import Rule
+from chaos.tap import process as tap
+from chaos.tap.rules import ActiveRule, Rule
 from kafka_protocol.errors import Error
 from loadtest.wire import Connection, WireError
 from scenarios import MemberSpec
@@ -246,7 +246,7 @@ def test_brokers_and_shares_are_chosen(tapped):
             member.wait(beat(member))
         hits = tapped.tap.hits()[name]
     assert 5 < hits < 35
-    again = tap.rules.ActiveRule("r", Rule("duplicate", probability=0.5, seed=3))
+    again = ActiveRule("r", Rule("duplicate", probability=0.5, seed=3))
     drawn = sum(again._random.random() < 0.5 for _ in range(40))
     assert hits == drawn  # the seed decides
 

@@ -6,8 +6,8 @@ import struct
 import pytest
 from confluent_kafka import Consumer, Producer
 
-from chaos import tap
 from chaos.errors import ChaosError
+from chaos.tap import process as tap
 from kafka_protocol.errors import Error
 from kafka_protocol.request_log import COMPLETED
 from scenarios.client_properties import without_tls
