@@ -78,8 +78,8 @@ class Request:
     `arrived_ms` is the latest time that the log's whole milliseconds allow. `error_code` is that of
     the response; a commit's is the first of its partitions that is not NONE, or None without
     partitions. `instance_id` is of the request, `member_id` of the response. `removed` pairs the
-    instance ids of a LeaveGroup with their error codes. `leads` is the generation whose assignment
-    a SyncGroup carries. `connection` is the broker's name for it:
+    instance ids of a LeaveGroup with their error codes. `leads` is the generation that the member
+    of a JoinGroup leads. `connection` is the broker's name for it:
     `<local host>:<port>-<remote host>:<port>-<numbers>`.
     """
 
@@ -191,9 +191,9 @@ class Witness:
     def leader(self, group: str) -> str | None:
         """Return the client that leads a group, or None if the group has no leader.
 
-        The leader is the client that sent the assignment which the coordinator accepted last. A
-        static leader that rejoins within its session gets a new member id, and no new assignment
-        is accepted (KIP-345): it still leads.
+        The leader is the client whose latest JoinGroup was answered so. A static leader that
+        rejoins within its session still leads: from JoinGroup v9 on the answer says so, and it
+        assigns nothing (KIP-814); before, the answer names its former member id (KIP-345).
         """
         _, _, client = self._leaders.get(group, (0, 0, ""))
         return client or None
@@ -290,7 +290,7 @@ def _request(broker: int, number: int, text: str, completed_ms: int) -> Request:
         instance_id=request.get("groupInstanceId"),
         member_id=response.get("memberId", ""),
         removed=_removed(response),
-        leads=_led(request, response),
+        leads=_led(response),
         connection=content["connection"],
         broker=broker,
         line=number,
@@ -302,10 +302,10 @@ def _configured(request: Mapping[str, Any]) -> str:
     return next((resource["resourceName"] for resource in request.get("resources", ())), "")
 
 
-def _led(request: Mapping[str, Any], response: Mapping[str, Any]) -> int | None:
-    """Return the generation for which the coordinator accepted the leader's SyncGroup."""
-    taken = request.get("assignments") and response["errorCode"] == Error.NONE
-    return request["generationId"] if taken else None
+def _led(response: Mapping[str, Any]) -> int | None:
+    """Return the generation that a member is to lead by the answer to its JoinGroup."""
+    leads = response.get("leader") and response["leader"] == response["memberId"]
+    return response["generationId"] if leads and response["errorCode"] == Error.NONE else None
 
 
 def _error_code(response: Mapping[str, Any]) -> int | None:

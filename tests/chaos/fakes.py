@@ -54,6 +54,7 @@ def request_text(
     if api == "JOIN_GROUP":
         response["memberId"] = member_id
         response["members"] = [{"memberId": member_id, "groupInstanceId": "x", "metadata": ""}]
+        response |= {"generationId": leads or 1, "leader": "" if leads is None else member_id}
     request: dict[str, Any] = {"groupId": group, "memberId": "", "groupInstanceId": instance_id}
     if removed is not None:
         request["members"] = [{"memberId": "", "groupInstanceId": one} for one in removed]
@@ -61,9 +62,6 @@ def request_text(
             {"memberId": "", "groupInstanceId": one, "errorCode": code}
             for one, code in removed.items()
         ]
-    if leads is not None:
-        request["generationId"] = leads
-        request["assignments"] = [{"memberId": member_id, "assignment": ""}]
     content = {
         "isForwarded": False,
         "requestHeader": {"correlationId": 2, "clientId": client, "requestApiKeyName": api},
@@ -108,7 +106,7 @@ class BrokerLog:
     ) -> int:
         return self.request(
             self._clients[member_id],
-            "SYNC_GROUP",
+            "JOIN_GROUP",
             at_ms,
             group=group,
             member_id=member_id,

@@ -136,6 +136,18 @@ def test_a_static_leader_that_restarts_still_leads(log, witness):
     assert witness.leader("other") is None
 
 
+def test_a_member_that_leads_and_assigns_nothing_leads(log, witness):
+    """A standby that took a leader's place, or a static leader that is back (KIP-814)."""
+    log.request("static-0", "JOIN_GROUP", T, member_id="static-0-x", leads=1)
+    log.request("static-1", "JOIN_GROUP", T + 1, member_id="static-1-y")
+    log.request("static-1", "JOIN_GROUP", T + 9, member_id="static-1-y", leads=1)
+    log.request("static-1", "SYNC_GROUP", T + 10)
+    refused = {"error": Error.MEMBER_ID_REQUIRED, "member_id": "static-2-z", "leads": -1}
+    log.request("static-2", "JOIN_GROUP", T + 11, **refused)
+    witness.poll()
+    assert witness.leader("static") == "static-1"
+
+
 def test_a_later_generation_has_its_own_leader_and_an_empty_group_none(log, witness):
     log.request("d-0", "JOIN_GROUP", T, group="d", member_id="d-0-x")
     log.request("d-1", "JOIN_GROUP", T, group="d", member_id="d-1-y")
@@ -215,8 +227,8 @@ JAVA = (
 @pytest.mark.parametrize("empty", [SCALA, JAVA], ids=["scala", "java"])
 @pytest.mark.usefixtures("far_from_utc")
 def test_the_logs_of_older_releases_tell_the_same(log, witness, empty):
-    join = request_text("a", "JOIN_GROUP", member_id="a-1", total_ms=100)
-    led = request_text("a", "SYNC_GROUP", member_id="a-1", leads=1)
+    join = request_text("a", "JOIN_GROUP", member_id="a-1", total_ms=100, leads=1)
+    led = request_text("a", "SYNC_GROUP", member_id="a-1")
     log.path.write_text(f"2026-11-21 11:45:40,250 {join}\n2026-11-21 11:45:40,500 {led}\n")
     witness.poll()
     last = witness.latest("a")
