@@ -127,15 +127,20 @@ class Forecast:
         """Return the commonest cause, if it shows in the file."""
         group = next(group for group in self.experiment.workload.groups if group.name == one.group)
         kinds = {entry.kind for entry in group.members}
-        away_ms = [
-            fault.lasting_ms
+        away = [
+            fault
             for fault in self.experiment.faults
             if fault.hits == "member" and one.group in groups_hit(fault, self.experiment)
         ]
-        if away_ms and max(away_ms) > group.session_timeout_ms and "static" in kinds:
-            away, session = format_ms(max(away_ms)), format_ms(group.session_timeout_ms)
-            return f": each member is away {away}, its session ends after {session}"
-        if away_ms and "dynamic" in kinds:
+        if not away:
+            return ""
+        longest = max(away, key=lambda fault: fault.lasting_ms)
+        if longest.lasting_ms > group.session_timeout_ms and "static" in kinds:
+            hit = longest.known_targets(self.experiment) if isinstance(longest, MemberFault) else ()
+            who = "each" if len(hit) > 1 else "the"
+            gone, session = format_ms(longest.lasting_ms), format_ms(group.session_timeout_ms)
+            return f": {who} member is away {gone}, its session ends after {session}"
+        if "dynamic" in kinds:
             return ": a dynamic member leaves as it closes, and is new when it is back"
         return ""
 

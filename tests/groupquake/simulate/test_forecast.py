@@ -249,6 +249,14 @@ def test_an_expectation_that_cannot_come_out_is_named_with_its_cause() -> None:
     )
 
 
+def test_a_cause_that_is_one_member_s_says_so() -> None:
+    """Two rebalances are due, for its end and for its return."""
+    one = {"fault": "member.restart", "at": "1s", "target": {"names": ["shop-1"]}}
+    wrong = expecting(0, one | {"down_for": "10s"})
+    [line] = warnings(wrong, make_plan(wrong, 0))
+    assert line.endswith("2 are due: the member is away 10s, its session ends after 6s")
+
+
 @pytest.mark.parametrize("rebalances", [6, {"min": 6}, {"max": 7}, {"min": 1, "max": 6}])
 def test_an_expectation_that_can_come_out_is_not(rebalances: object) -> None:
     """Whatever its form."""
