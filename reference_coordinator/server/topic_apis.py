@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from kio.schema.errors import ErrorCode
 
+from kafka_protocol.frames import BodyError
 from kafka_protocol.offsets_topic import OFFSETS_TOPIC
 
 if TYPE_CHECKING:
@@ -141,17 +142,32 @@ async def elect_leaders(broker: "Broker", request: "Request") -> Json:
 
 
 async def produce(broker: "Broker", request: "Request") -> Json | None:
-    """Answer Produce; without acknowledgement nothing is answered."""
+    """Answer Produce; without acknowledgement nothing is answered.
+
+    Raises BodyError then if a batch was not stored: the producer learns it by its connection's end,
+    as from `KafkaApis`.
+    """
+    failed: set[ErrorCode] = set()
 
     def stored(topic: str, part: Json) -> Json:
         led, error = broker.led(topic, part["index"])
-        offset = led.append(part["records"]) if led and part["records"] else -1
+        offset = -1
+        try:
+            offset = led.append(part["records"] or b"") if led else -1
+        except ValueError:
+            error = ErrorCode.corrupt_message.value
+        failed.update({ErrorCode(error)} - {ErrorCode.none})
         return {"index": part["index"], "errorCode": error, "baseOffset": offset,
                 "recordErrors": []}  # fmt: skip
 
     topics = request.request["topicData"]
     responses = _each(topics, "name", "partitionData", stored, "partitionResponses")
-    return None if request.request["acks"] == 0 else {"responses": responses}
+    if request.request["acks"] != 0:
+        return {"responses": responses}
+    if failed:
+        names = ", ".join(sorted(error.name for error in failed))
+        raise BodyError(f"Produce with acks=0 of {request.client_id} failed ({names})")
+    return None
 
 
 async def list_offsets(broker: "Broker", request: "Request") -> Json:

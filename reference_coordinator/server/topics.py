@@ -1,6 +1,7 @@
 """Partitions of topics: who leads them, and their records, in memory.
 
-Records are bytes that a producer sent, whole batches of format 2; no broker looks into them.
+Records are bytes that a producer sent, whole batches of format 2; no broker looks further into
+them than their heads.
 """
 
 import struct
@@ -9,7 +10,8 @@ from dataclasses import dataclass, field
 
 from reference_coordinator.server.timing import KEPT_BATCHES
 
-_HEAD = struct.Struct(">qiixxxxxxxi")
+_HEAD = struct.Struct(">qiibxxxxxxi")
+_LENGTH_ENDS, _FORMAT = 12, 2
 """How a batch begins: the offset of its first record, its length, the epoch of its leader, magic,
 checksum and attributes, and the offset of its last record, counted from the first."""
 
@@ -28,9 +30,11 @@ class Partition:
     batches: deque[tuple[range, bytes]] = field(default_factory=lambda: deque(maxlen=KEPT_BATCHES))
 
     def append(self, content: bytes) -> int:
-        """Store a batch; return the offset of its first record."""
+        """Store a batch; return the offset of its first record. Raises ValueError if it is none."""
         first = self.offsets.stop
-        _, length, _, last = _HEAD.unpack_from(content)
+        _, length, _, form, last = _HEAD.unpack_from(content.ljust(_HEAD.size, b"\0"))
+        if form != _FORMAT or length != len(content) - _LENGTH_ENDS or last < 0:
+            raise ValueError("not one batch of format 2")
         head = struct.pack(">qii", first, length, self.epoch)
         self.batches.append((range(first, first + last + 1), head + content[len(head) :]))
         self.offsets = range(self.batches[0][0].start, first + last + 1)

@@ -1,13 +1,16 @@
 """What clients see of served brokers: order, failover, what is lost, what a log holds."""
 
 import re
+import socket
+import struct
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from types import SimpleNamespace
 
 import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
+from kio.schema.errors import ErrorCode
 
 from chaos.cluster_view import ClusterView
 from chaos.errors import ChaosError
@@ -15,12 +18,15 @@ from chaos.kafka_client import kafka_python
 from chaos.waiting import until
 from kafka_protocol.coordinator_lines import JAVA, LineParser
 from kafka_protocol.errors import Error
+from kafka_protocol.frames import KEYS, written
 from kafka_protocol.join_reason import JoinReason
+from kafka_protocol.kio_bodies import to_entity
 from kafka_protocol.log_line import NUMBERED
 from kafka_protocol.offsets_topic import OFFSETS_TOPIC, partition_of
+from kafka_protocol.schemas import schema_of
 from loadtest.wire import Connection, negotiate
 from reference_coordinator.driving.client import METADATA
-from reference_coordinator.server.topic_apis import fetch
+from reference_coordinator.server.topic_apis import fetch, produce
 from tests.reference_coordinator.server.serving import serving
 
 GROUP = "g"
@@ -217,6 +223,44 @@ def test_records_come_back_in_order_and_commits_are_remembered(at):
         while not consumer.assignment():
             consumer.poll(0.1)
         assert [one.offset for one in consumer.committed(consumer.assignment())] == [7]
+
+
+def batch(count=1, form=2, length=49):
+    """A batch of format 2 without records in it, of 61 bytes; its length counts from byte 12 on."""
+    head = struct.pack(">qiibxxxxxxi", 0, length, -1, form, count - 1)
+    return head.ljust(61, b"\0")
+
+
+def producing(acks, records):
+    part = {"index": 0, "records": records}
+    return {"transactionalId": None, "acks": acks, "timeoutMs": 1000,
+            "topicData": [{"name": "t", "partitionData": [part]}]}  # fmt: skip
+
+
+def test_what_is_no_batch_is_refused_and_without_acks_ends_the_connection_with_a_line(at, capfd):
+    """CORRUPT_MESSAGE, by `DefaultRecordBatch`; `KafkaApis` closes where it answers nothing."""
+    with kafka_python(at.bootstrap, {}, "t") as admin:
+        admin.create_topics({"t": {"num_partitions": 1}})
+    leader = at.cluster.brokers[ClusterView(at.bootstrap).leader("t", 0)]
+    garbage = (None, b"", b"x", bytes(range(200)), batch(form=1), batch(length=48), batch(0))
+    corrupt = ErrorCode.corrupt_message.value
+    for records, expected in (
+        *((no, (corrupt, -1)) for no in garbage), (batch(2), (0, 0)), (batch(), (0, 2))
+    ):  # fmt: skip
+        asked = SimpleNamespace(request=producing(1, records))
+        [topic] = at.do(produce(leader, asked))["responses"]
+        [answer] = topic["partitionResponses"]
+        assert (answer["errorCode"], answer["baseOffset"]) == expected, records
+    schema = schema_of(KEYS["PRODUCE"], 9)
+    header = schema.__header_schema__(
+        request_api_key=KEYS["PRODUCE"], request_api_version=9, correlation_id=1, client_id="c"
+    )
+    with socket.create_connection(("127.0.0.1", leader.address["port"]), WITHIN_S) as wire:
+        wire.sendall(written(header, to_entity(schema, producing(0, b"x"))))
+        with suppress(ConnectionResetError):
+            assert wire.recv(1) == b""
+    [line] = capfd.readouterr().err.splitlines()
+    assert line.endswith("Produce with acks=0 of c failed (corrupt_message)")
 
 
 def test_names_with_line_ends_begin_no_line(at, tmp_path):
