@@ -5,7 +5,7 @@ Transitions and error codes that need a broker that loads or unloads a group, or
 expected.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import fields, replace
 
 from kafka_protocol.errors import Error
@@ -74,13 +74,15 @@ def moot(profile: Profile, versions: Versions, kafka: str) -> Mapping[str, str]:
     return found
 
 
-def flips(profile: Profile) -> Iterator[tuple[str, str, Profile]]:
+def flips(
+    profile: Profile, but: Container[str] = OUT_OF_REACH
+) -> Iterator[tuple[str, str, Profile]]:
     """Yield each rule with every other value that some profile has: (rule, value, such a profile).
 
-    The profile differs in this rule alone.
+    The profile differs in this rule alone. Rules that do not show can be left out.
     """
     for field in fields(Profile):
-        if field.name in ("name", "settings") or field.name in OUT_OF_REACH:
+        if field.name in ("name", "settings") or field.name in but:
             continue
         own = getattr(profile, field.name)
         others = {getattr(other, field.name) for other in PROFILES.values()} - {own}

@@ -22,11 +22,12 @@ from reference_coordinator.classic.releases import (
     profile_named,
 )
 from reports.judgement.collector import collector_paused
+from selftest.explore.coverage import recorded_pairs
 from selftest.explore.invariants import INVARIANTS
 from selftest.explore.known import explanation
 from selftest.explore.play import Player, brokers_for, can_be_played
 from selftest.explore.scopes import MIXES, Found, Scope, scopes
-from selftest.explore.search import Broken
+from selftest.explore.search import Shown
 from selftest.explore.trace import Trace
 
 Json = dict[str, Any]
@@ -51,9 +52,11 @@ ALL = "all"
 @click.option("--budget", type=click.FloatRange(0, 86_400, min_open=True), default=60.0,
               show_default=True, help="Seconds of processor time for a profile.")  # fmt: skip
 @click.option("--traces", "folder", metavar="DIR", type=click.Path(file_okay=False, path_type=Path),
-              help="Write what breaks into files, in the Informal Trace Format.")  # fmt: skip
+              help="Write what breaks, and what no recorded sequence has, into files, in the"
+                   " Informal Trace Format.")  # fmt: skip
 @click.option("--play", "breaks", metavar="WHAT",
-              help="Play what breaks, such as static_stays, on real brokers.")  # fmt: skip
+              help="Play what breaks, such as static_stays, or a pair of a rule and a move, on"
+                   " real brokers.")  # fmt: skip
 @click.option("--kafka", default=LATEST, show_default=True, help="Their release.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def explore(
@@ -76,7 +79,9 @@ def explore(
         console.progress(f"exploring {profile.name} to depth {depth}")
         with collector_paused():
             found = _explore(profile, depth, int(members), faults, budget)
-        for number, (what, (scope, broken)) in enumerate(_first(found).items(), 1):
+            recorded = recorded_pairs(profile)
+        new = {pair: by for pair, by in _pairs(found).items() if pair not in recorded}
+        for number, (what, (scope, broken)) in enumerate((_first(found) | new).items(), 1):
             trace = scope.with_heartbeats(broken)
             if folder is not None:
                 folder.mkdir(parents=True, exist_ok=True)
@@ -85,11 +90,11 @@ def explore(
             if breaks and what.startswith(breaks) and can_be_played(trace.steps):
                 console.result(f"{what}, by the rules of {profile.name}")
                 return _play(trace, kafka, console)
-        results.append(_as_json(profile, found))
+        results.append({**_as_json(profile, found), "not_recorded": [*new]})
         if not as_json:
             Console.result(*_lines(results[-1]))
     if breaks:
-        raise click.UsageError(f"nothing that breaks there, and can be played, begins {breaks!r}")
+        raise click.UsageError(f"nothing that is found there, and can be played, begins {breaks!r}")
     if as_json:
         Console.result(*json_lines(results))
     if any(each["explained_by"] is None for result in results for each in result["breaks"]):
@@ -124,27 +129,33 @@ def _explore(
     """Explore all scopes; each gets an equal part of the time that is left."""
     end_s = time.process_time() + budget_s
     chosen = list(scopes(profile, members, faults))
-    found = []
+    found, pairs = [], set[str]()
     for place, scope in enumerate(chosen):
         now_s = time.process_time()
         part_s = (end_s - now_s) / (len(chosen) - place)
-        found.append(Found(scope, scope.explore(depth, now_s + part_s)))
+        found.append(Found(scope, scope.explore(depth, now_s + part_s, pairs)))
     return found
 
 
-def _first(found: Iterable[Found]) -> dict[str, tuple[Scope, Broken]]:
+def _first(found: Iterable[Found]) -> dict[str, tuple[Scope, Shown]]:
     """Return each break with its shortest course, in the first scope that has it."""
-    first: dict[str, tuple[Scope, Broken]] = {}
+    first: dict[str, tuple[Scope, Shown]] = {}
     for scope, explored in found:
         for what, broken in explored.broken.items():
             first.setdefault(what, (scope, broken))
     return first
 
 
+def _pairs(found: Iterable[Found]) -> dict[str, tuple[Scope, Shown]]:
+    """Return each pair of a move and a rule with its shortest course."""
+    return {pair: (scope, by) for scope, explored in found for pair, by in explored.pairs.items()}
+
+
 def _as_json(profile: Profile, found: list[Found]) -> Json:
     """Return what was found under a profile."""
     return {
         "profile": profile.name,
+        "pairs": len(_pairs(found)),
         "scopes": [
             {
                 "name": scope.name,
@@ -179,6 +190,8 @@ def _lines(result: Json) -> Iterator[str]:
             f"  {scope['name']}: {scope['states']:,} states, {scope['steps']:,} steps, depth"
             f" {len(scope['depths'])}; {scope['not_followed']:,} states not followed{in_time}"
         )
+    yield f"  {result['pairs']} pairs of a move and a rule that decides it, of which"
+    yield f"  {len(result['not_recorded'])} are in no recorded sequence"
     yield f"  {len(result['breaks'])} invariants break:"
     for each in result["breaks"]:
         yield from ("", f"{each['what']} ({each['times']:,} times)", f"  {each['invariant']}.")

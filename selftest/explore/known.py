@@ -12,7 +12,7 @@ from reference_coordinator.classic.releases import KIP_345, NEWEST, PROMISES
 from selftest.explore.actions import actions, after
 from selftest.explore.scene import Action, Scene
 from selftest.explore.scopes import Scope
-from selftest.explore.search import Broken, Waiting, breaks_in
+from selftest.explore.search import Shown, Waiting, breaks_in
 
 CRASH, FOUND = "docs/findings.md#crash-before-sync", "docs/fuzzing.md#exploring"
 KNOWN = {
@@ -26,7 +26,7 @@ KNOWN = {
 """What breaks though no rule is behind it, and where it is described."""
 
 
-def explanation(broken: Broken, scope: Scope) -> str:
+def explanation(broken: Shown, scope: Scope) -> str:
     """Return the rule behind what breaks, or the page that describes it; "" where nothing does."""
     invariant = broken.what.partition(":")[0]
     course = (*scope.prelude, *broken.course)

@@ -12,7 +12,7 @@ from reference_coordinator.driving.client import JOINED, OUT, WAITING
 from reference_coordinator.frozen import replace_fields
 from selftest.explore.actions import after
 from selftest.explore.scene import Action, Process, Scene
-from selftest.explore.search import Broken, Explored, Explorer
+from selftest.explore.search import Explored, Explorer, Shown
 from selftest.explore.trace import Trace
 
 STATIC_TWICE = (Process("a", "a"), Process("a-again", "a"))
@@ -34,22 +34,24 @@ class Scope(NamedTuple):
     prelude: tuple[Action, ...]
     empty: Scene
 
-    def explore(self, depth: int, until_s: float = float("inf")) -> Explored:
-        """Explore it up to a depth, until a time of this process at the latest.
+    def explore(
+        self, depth: int, until_s: float = float("inf"), pairs: set[str] | None = None
+    ) -> Explored:
+        """Explore it up to a depth, until a time of this process at the latest; as `Explorer`.
 
         What broke before its first scene counts too.
         """
-        explored = Explorer(self.start, until_s).run(depth)
+        explored = Explorer(self.start, until_s, pairs).run(depth)
         for what in Trace.of(self.empty, self.prelude).breaks:
-            explored.broken[what] = Broken(what, ())
+            explored.broken[what] = Shown(what, ())
             explored.counts[what] += 1
         return explored
 
-    def trace(self, broken: Broken) -> Trace:
+    def trace(self, broken: Shown) -> Trace:
         """Tell what broke, from the group's beginning on."""
         return Trace.of(self.empty, (*self.prelude, *broken.course))
 
-    def with_heartbeats(self, broken: Broken) -> Trace:
+    def with_heartbeats(self, broken: Shown) -> Trace:
         """Tell what broke, and what each process hears of it by its next heartbeat."""
         last = self.trace(broken).steps[-1].after
         then = [Action("beat", place) for place, p in enumerate(last.processes) if p.beats]

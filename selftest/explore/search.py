@@ -13,6 +13,7 @@ from typing import NamedTuple
 from reference_coordinator.driving.client import JOINING, WAITING
 from selftest.explore.actions import actions, after
 from selftest.explore.canonical import Form, canonical
+from selftest.explore.coverage import new_pairs
 from selftest.explore.invariants import broken
 from selftest.explore.scene import Action, Scene
 
@@ -61,8 +62,8 @@ def _words(first: Scene, last: Scene) -> str:
     return f"answered_at_last: {api} of a {'removed ' if removed else ''}member waits for ever"
 
 
-class Broken(NamedTuple):
-    """What breaks (`invariant: detail`), and the first of the shortest courses that show it."""
+class Shown(NamedTuple):
+    """What breaks (`invariant: detail`), or is reached; the first of the shortest courses to it."""
 
     what: str
     course: tuple[Action, ...]
@@ -80,16 +81,23 @@ class Explored:
     left: int = 0
     """Scenes whose actions were not tried: they are at the last depth, or time ran out."""
     in_time: bool = True
-    broken: dict[str, Broken] = field(default_factory=dict)
+    broken: dict[str, Shown] = field(default_factory=dict)
+    pairs: dict[str, Shown] = field(default_factory=dict)
+    """What was reached of `coverage`."""
     counts: Counter[str] = field(default_factory=Counter)
     """How many actions break what; behind them the search did not look."""
 
 
 class Explorer:
-    """Explores what follows from a scene; `until_s` is in seconds of this process's own time."""
+    """Explores what follows from a scene; `until_s` is in seconds of this process's own time.
 
-    def __init__(self, start: Scene, until_s: float = float("inf")) -> None:
-        self.result = Explored()
+    `pairs` are those of `coverage` that were reached before; without it they are not looked for.
+    """
+
+    def __init__(
+        self, start: Scene, until_s: float = float("inf"), pairs: set[str] | None = None
+    ) -> None:
+        self.result, self._pairs = Explored(), pairs
         self._until_s = until_s
         self._parents: list[tuple[int, Action]] = [(-1, Action(""))]
         self._seen: set[Form] = {canonical(start)}
@@ -117,6 +125,11 @@ class Explorer:
     def _expand(self, place: int, scene: Scene) -> None:
         for action, following in taken(scene):
             self.result.steps += 1
+            if self._pairs is not None:
+                for each in following.log:
+                    reached = each.before.group, each.event, each.before.profile
+                    for pair in new_pairs(*reached, self._pairs):
+                        self.result.pairs[pair] = Shown(pair, (*self._course(place), action))
             breaks = breaks_in(following)
             form = canonical(following)
             if not breaks:
@@ -126,7 +139,7 @@ class Explorer:
             for what in dict.fromkeys(breaks):
                 self.result.counts[what] += 1
                 if what not in self.result.broken:
-                    self.result.broken[what] = Broken(what, (*self._course(place), action))
+                    self.result.broken[what] = Shown(what, (*self._course(place), action))
             if not breaks:
                 self._seen.add(form)
                 self._parents.append((place, action))

@@ -7,8 +7,13 @@ from typing import Any
 
 import pytest
 
+from groupquake.fuzz.coverage import flips
+from reference_coordinator.classic.events import TimerFired
 from reference_coordinator.classic.releases import PROFILES
+from reference_coordinator.classic.step import step
+from selftest.explore.coverage import recorded_pairs
 from selftest.explore.play import can_be_played
+from selftest.explore.scene import Stepped
 from selftest.explore.scopes import scopes
 from selftest.explore.trace import VARS, Trace
 from tests.groupquake.conftest import Command
@@ -17,6 +22,7 @@ FORMS = {"#bigint": str, "#tup": list, "#set": list, "#map": list}
 """What ADR 015 of Apalache has beside strings, lists and records; Quint has no plain numbers."""
 LOST = "id_stays: a live process's id is replaced by a failover"
 SPARED = "static_stays: removed by the sync timer"
+SPARES = "sync_timer_spares_statics=true: Stable -> PreparingRebalance by sync timer"
 FAILED = "id_stays: a live process's id is replaced by a write that failed"
 
 
@@ -87,19 +93,53 @@ def test_a_course_in_which_a_write_fails_cannot_be_played(traces: dict[str, Trac
     assert {LOST, SPARED} <= {*playable} < {*playable, FAILED}
 
 
-def test_traces_are_written_one_a_break(command: Command, tmp_path: Path) -> None:
+def test_traces_are_written_of_each_break_and_of_each_pair_that_is_not_recorded(
+    command: Command, tmp_path: Path
+) -> None:
     done = command("explore", "--profile", "4.3", "--depth", "2", "--traces", "itf", "--json")
     (result,) = json.loads(done.out)
     files = sorted((tmp_path / "itf").glob("4.3-*.itf.json"))
     written = {json.loads(file.read_text())["#meta"]["description"] for file in files}
-    assert written == {each["what"] for each in result["breaks"]}
-    assert len(files) == len(written) > 0
+    assert result["not_recorded"]
+    assert written == {each["what"] for each in result["breaks"]} | {*result["not_recorded"]}
+    assert len(files) == len(written) < result["pairs"]
+
+
+def test_a_pair_is_a_step_that_another_value_of_the_rule_changes() -> None:
+    """Each step of a course but its last leaves the pair out: the course is the shortest."""
+    profile, seen = PROFILES["4.3"], set[str]()
+    for scope in scopes(profile, 2, 1):
+        for pair, by in scope.explore(2, pairs=seen).pairs.items():
+            rule, value = pair.partition(":")[0].split("=")
+            [other] = [other for *named, other in flips(profile, but=()) if named == [rule, value]]
+            steps = Trace.of(scope.start, by.course).steps
+            last = len(Trace.of(scope.start, by.course[:-1]).steps)
+            differ = [
+                step(each.before.group, each.event, other) != (each.after.group, each.effects)
+                and pair.endswith(f": {each.before.group.state} -> {each.after.group.state} by "
+                                  + named_cause(each))
+                for each in steps
+            ]  # fmt: skip
+            assert any(differ[last:])
+            assert not any(differ[:last])
+    assert {pair.partition("=")[0] for pair in seen} >= {"every_return_is_stored"}
+
+
+def named_cause(each: Stepped) -> str:
+    if isinstance(each.event, TimerFired):
+        return each.cause.removeprefix("the ")
+    return type(each.event).__name__.removesuffix("Received")
+
+
+def test_the_track_record_has_what_its_defects_show() -> None:
+    assert SPARES in recorded_pairs(PROFILES["4.3"])
+    assert SPARES not in recorded_pairs(PROFILES["kip-345"]), "nor explains it"
 
 
 @pytest.mark.parametrize(
     ("more", "says"),
     [
-        (("--play", "no_such"), "nothing that breaks there, and can be played, begins 'no_such'"),
+        (("--play", "no_such"), "nothing that is found there, and can be played, begins 'no_such'"),
         (("--play", "session_served", "--kafka", "new"), "'new' is no release of Kafka"),
     ],
 )
