@@ -6,11 +6,9 @@ to one and to `SHORTER_MS`. The order is fixed, and no candidate is tried twice.
 
 import json
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from groupquake.timing import SHORTER_MS
-from reference_coordinator.halving import fewest
 from scenarios import Experiment, ScenarioError
 from scenarios.durations import format_ms, parse_ms
 from scenarios.faults.targeted import MemberFault
@@ -66,19 +64,28 @@ class Reduction:
         for pattern in patterns:
             for key, value in _places(pattern, self.accepted[-1]):
                 if isinstance(value, list):
-                    fewest(value, partial(self._put, key))
+                    self._fewest(key, value)
                 elif isinstance(value, str) and value != "all":
                     self._least(key, parse_ms(value), SHORTER_MS, format_ms)
                 elif isinstance(value, int):
                     self._least(key, value, 1, int)
 
-    def _put(self, key: str, value: Any) -> bool:
-        return self.take(**{key: value})
+    def _fewest(self, key: str, items: list[Any]) -> None:
+        size = (len(items) + 1) // 2
+        while size:
+            start = 0
+            while start < len(items):
+                fewer = items[:start] + items[start + size :]
+                if self.take(**{key: fewer}):
+                    items = fewer
+                else:
+                    start += size
+            size //= 2
 
     def _least(self, key: str, value: int, unit: int, written: Callable[[int], Any]) -> None:
         step = max(value // unit // 2, 1) * unit
         while step:
-            if value > step and self._put(key, written(value - step)):
+            if value > step and self.take(**{key: written(value - step)}):
                 value -= step
             else:
                 step = step // unit // 2 * unit

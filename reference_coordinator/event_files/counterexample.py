@@ -6,16 +6,14 @@ and the same broken promise explains what is left: what shows one defect would e
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from reference_coordinator.classic import CLASSIC, ClassicProtocol
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import with_one_broken
-from reference_coordinator.halving import fewest
-from reference_coordinator.replay.evidence import Evidence
+from reference_coordinator.replay.evidence import Evidence, ObservedRequest
 from reference_coordinator.replay.group_replay import replay
 from reference_coordinator.replay.result import Replay, Violation
 
@@ -56,13 +54,13 @@ def counterexample(
         return None
     rest = _Rest(evidence, profile, whole, steps, protocol, is_over)
     wrong = rest.violation
-    rest.keep("requests", [seen for seen in evidence.requests if seen.earliest_ms <= wrong.at_ms])
+    rest.leave_out(
+        "requests", [[seen for seen in evidence.requests if seen.earliest_ms > wrong.at_ms]]
+    )
     rest.broken = rest.explaining(rest.evidence)
     for part in LOGGED:
-        rest.keep(part, ())
-    for client in dict.fromkeys(seen.client_id for seen in rest.evidence.requests):
-        requests = rest.evidence.requests
-        rest.keep("requests", [seen for seen in requests if seen.client_id != client])
+        rest.leave_out(part, [getattr(evidence, part)])
+    rest.leave_out("requests", _members(rest.evidence.requests, wrong.request))
     rest.thin("requests")
     for part in LOGGED:
         rest.thin(part)
@@ -104,32 +102,37 @@ class _Rest:
         """What is to be shown."""
         return self.outcome.violations[0]
 
-    def keep(self, part: str, items: Iterable[Any]) -> bool:
-        """Leave out what else is in a part, such as its requests, if the violation stays.
+    def leave_out(self, part: str, groups: Iterable[Sequence[Any]]) -> None:
+        """Leave out each group of a part, such as its requests, without which the violation stays.
 
         Never the request that was answered wrongly.
         """
-        kept, whole = {id(item) for item in items}, getattr(self.evidence, part)
-        wrong = self.violation.request
-        fewer = tuple(one for one in whole if id(one) in kept or getattr(one, "id", "") == wrong)
-        if len(fewer) == len(whole):
-            return False
-        if self.steps <= 0 or self.is_over():
-            self.steps = 0
-            return False
-        less = replace(self.evidence, **{part: fewer})  # type: ignore[arg-type]
-        outcome = replay(less, self.profile, first_alone=True, protocol=self.protocol)
-        self.steps -= outcome.steps + len(less.requests)
-        stays = _shows(outcome, self.outcome) and (
-            self.broken is None or self.explaining(less) == self.broken
-        )
-        if stays:
-            self.evidence, self.outcome = less, outcome
-        return stays
+        for group in groups:
+            items = getattr(self.evidence, part)
+            gone = {id(item) for item in group if getattr(item, "id", "") != self.violation.request}
+            fewer = tuple(item for item in items if id(item) not in gone)
+            if len(fewer) == len(items):
+                continue
+            if self.steps <= 0 or self.is_over():
+                self.steps = 0
+                return
+            less = replace(self.evidence, **{part: fewer})  # type: ignore[arg-type]
+            outcome = replay(less, self.profile, first_alone=True, protocol=self.protocol)
+            self.steps -= outcome.steps + len(less.requests)
+            if _shows(outcome, self.outcome) and (
+                self.broken is None or self.explaining(less) == self.broken
+            ):
+                self.evidence, self.outcome = less, outcome
 
     def thin(self, part: str) -> None:
-        """Leave out of a part what can go."""
-        fewest(getattr(self.evidence, part), partial(self.keep, part))
+        """Leave out halves of a part, and quarters, and so on, until nothing of it can go."""
+        size = len(getattr(self.evidence, part))
+        while size > 1:
+            size = (size + 1) // 2
+            items = getattr(self.evidence, part)
+            self.leave_out(part, _chunks(items, size))
+            if size == 1 and len(getattr(self.evidence, part)) < len(items):
+                size = 2  # what went may have been all that others were needed for
 
 
 def _shows(fewer: Replay, more: Replay) -> bool:
@@ -152,3 +155,15 @@ def _ended(outcome: Replay) -> Counter[tuple[str, str]]:
     return Counter(
         (said.line, said.subject) for said in outcome.expected_lines if said.line in ends
     )
+
+
+def _members(requests: Sequence[ObservedRequest], wrong: str) -> Iterator[list[ObservedRequest]]:
+    """Yield all requests of each client, but of the one that was answered wrongly."""
+    clients = dict.fromkeys(seen.client_id for seen in requests if seen.id != wrong)
+    for client in clients:
+        yield [seen for seen in requests if seen.client_id == client]
+
+
+def _chunks(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
