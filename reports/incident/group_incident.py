@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from reports.incident.lines.reader import Line
 from reports.incident.rebalances import CAME, Rebalance, Rebalances, client_of
 from reports.incident.static_estimate import estimate
-from reports.incident.stock_lines import Line
 from reports.incident.timing import STORM_MS
 
 Json = dict[str, Any]

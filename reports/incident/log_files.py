@@ -7,7 +7,7 @@ from math import inf
 from operator import itemgetter
 from typing import Any
 
-from reports.incident.stock_lines import IRRELEVANT, REJECTED, USED, SplitSummary
+from reports.incident.lines.reader import IRRELEVANT, REJECTED, USED, SplitSummary
 from reports.incident.timing import BACK_MS
 from reports.judgement.errors import EvidenceError
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from reports.incident.stock_lines import Line
+from reports.incident.lines.reader import Line
 from reports.incident.timing import NEAR_MS
 
 DEPARTURES = {

@@ -18,7 +18,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from reports.incident.group_incident import row_about
-from reports.incident.stock_lines import Line, Reader, SplitSummary
+from reports.incident.lines.form import Form
+from reports.incident.lines.reader import Line, Reader, SplitSummary
 from reports.ingest import log_files
 from reports.ingest.log_files import literal
 from reports.judgement.errors import EvidenceError
@@ -29,7 +30,8 @@ SHOWN = 300
 FOUND = pa.schema({
     "file": pa.string(), "start": pa.int64(), "place": pa.int64(), "at_ms": pa.float64(),
     "broker": pa.string(), "partition": pa.int32(), "template": pa.string(), "group": pa.string(),
-    "fields": pa.string(), "line": pa.string(), "why": pa.string(), "summary": pa.string(),
+    "fields": pa.string(), "source": pa.string(), "line": pa.string(), "why": pa.string(),
+    "summary": pa.string(),
 })  # fmt: skip
 """Rows of three kinds: a coordinator's line has a template, a rejected line says why, and there is
 one with the summary of each split."""
@@ -85,7 +87,7 @@ def batched(rows: Iterator[Json], schema: pa.Schema) -> Iterator[pa.RecordBatch]
 
 def _rows(file: str, start: int, texts: Iterable[str], zone: tzinfo) -> Iterator[Json]:
     """Read the lines of a split."""
-    reader = Reader(zone)
+    reader = Reader(Form(), zone)
     for place, text in enumerate(texts):
         at = {"file": file, "start": start, "place": place}
         found = reader.read(text)

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from reports.incident.group_incident import STORM_REBALANCES
+from reports.incident.lines.reader import IRRELEVANT, REJECTED, USED
 from reports.incident.log_files import as_json, notices
 from reports.incident.static_estimate import ASSUMPTIONS
-from reports.incident.stock_lines import IRRELEVANT, REJECTED, USED
 from reports.incident.timing import STORM_MS
 from reports.page.wording import counted
 

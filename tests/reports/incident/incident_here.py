@@ -11,8 +11,9 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from reports.incident.group_incident import row_about
+from reports.incident.lines.form import Form
+from reports.incident.lines.reader import REJECTED, Line, Reader, SplitSummary
 from reports.incident.log_files import log_files
-from reports.incident.stock_lines import REJECTED, Line, Reader, SplitSummary
 from reports.incident.summary import summary
 from reports.judgement.log.log_bytes import FORMS, OTHERS, unpacked
 
@@ -42,7 +43,7 @@ def incident_of(files: Mapping[str, bytes]) -> dict[str, Any]:
     for name, content in files.items():
         if not content:
             continue
-        reader = Reader(ZoneInfo("UTC"))
+        reader = Reader(Form(), ZoneInfo("UTC"))
         lines[name] = []
         for number, text in enumerate(texts_of(name, content), 1):
             read = reader.read(text)

@@ -21,9 +21,9 @@ from reference_coordinator.classic.releases import NEWEST
 from reference_coordinator.classic.state import Group, State
 from reference_coordinator.driving.client import IN, Client
 from reference_coordinator.driving.simulation import Exchange, Process, Simulation
+from reports.incident.lines.reader import Line
 from reports.incident.rebalances import Rebalances
 from reports.incident.static_estimate import absences, spared
-from reports.incident.stock_lines import Line
 
 CLIENTS = ("c-0", "c-1", "c-2")
 RAN_WITH_MS = 10_000

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from reports.incident.lines.reader import USED, SplitSummary
 from reports.incident.log_files import log_files
-from reports.incident.stock_lines import USED, SplitSummary
 from reports.judgement.errors import EvidenceError
 from tests.reports.incident.incident_here import incident_of
 

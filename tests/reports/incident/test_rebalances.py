@@ -3,9 +3,9 @@
 import pytest
 
 from reports.incident.group_incident import Storm, row_about, storms
+from reports.incident.lines.reader import Line
 from reports.incident.rebalances import Rebalances, client_of
 from reports.incident.static_estimate import absences, spared
-from reports.incident.stock_lines import Line
 from reports.incident.stock_logs import OF_GROUP, batched
 
 SECOND = 1000.0

@@ -2,7 +2,8 @@
 
 from zoneinfo import ZoneInfo
 
-from reports.incident.stock_lines import LONGEST, Read, Reader
+from reports.incident.lines.form import Form
+from reports.incident.lines.reader import LONGEST, Read, Reader
 
 UTC = ZoneInfo("UTC")
 AT = "[2026-11-23 07:36:12,357] INFO "
@@ -20,7 +21,7 @@ OTHER = "[Partition orders-1 broker=1] Shrinking ISR (kafka.cluster.Partition)"
 
 
 def read(text: str, zone: ZoneInfo = UTC) -> Read:
-    return Reader(zone).read(text)
+    return Reader(Form(), zone).read(text)
 
 
 def test_a_line_of_each_coordinator_is_used() -> None:
@@ -77,7 +78,7 @@ def test_what_a_killed_broker_cut_off_hides_no_line_of_its_successor() -> None:
 
 
 def test_every_line_is_counted_in_the_summary() -> None:
-    reader = Reader(UTC)
+    reader = Reader(Form(), UTC)
     for text in (AT + PREPARING, AT + OTHER, "\tat stack", (AT + FAILED)[:70]):
         reader.read(text)
     seen = reader.summary()
@@ -86,7 +87,7 @@ def test_every_line_is_counted_in_the_summary() -> None:
 
 
 def test_a_process_names_its_broker_and_its_cluster() -> None:
-    reader = Reader(UTC)
+    reader = Reader(Form(), UTC)
     reader.read(
         AT + "[BrokerLifecycleManager id=3] Incarnation xyz of broker 3 in cluster abc is now"
         " STARTING. (kafka.server.BrokerLifecycleManager)"
@@ -97,7 +98,7 @@ def test_a_process_names_its_broker_and_its_cluster() -> None:
 
 
 def test_groups_of_other_protocols_are_named() -> None:
-    reader = Reader(UTC)
+    reader = Reader(Form(), UTC)
     text = (
         "[GroupCoordinator id=1 topic=__consumer_offsets partition=5] [GroupId modern] Member m"
         " joins the consumer group using the consumer protocol."

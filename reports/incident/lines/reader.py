@@ -9,6 +9,7 @@ from typing import NamedTuple
 from kafka_protocol.coordinator_lines import ALL_GRAMMARS, JAVA, SCALA
 from kafka_protocol.coordinator_lines.parser import PREFIX, AnyRelease, KnownLine
 from kafka_protocol.stock_log import Record, begins_record, epoch_ms, records
+from reports.incident.lines.form import Form
 from reports.judgement.log.log_bytes import DAMAGED, TOO_LONG
 
 USED, IRRELEVANT, REJECTED = "used", "irrelevant", "rejected"
@@ -31,7 +32,11 @@ _OTHER_PROTOCOL = re.compile(r"\[GroupId:? ([^\]]+)\]")
 
 
 class Line(NamedTuple):
-    """A coordinator's line; `text` is the whole of it."""
+    """A coordinator's line; `text` is the whole of it.
+
+    `source` is the process by the text before its time, such as `kafka-1  |`: lines of one process
+    have one broker, also those that do not name it.
+    """
 
     at_ms: float
     broker: str
@@ -40,6 +45,7 @@ class Line(NamedTuple):
     group: str | None
     fields: dict[str, str]
     text: str
+    source: str = ""
 
 
 class Read(NamedTuple):
@@ -74,8 +80,9 @@ class SplitSummary:
 class Reader:
     """Reads the lines of one split, in their order, and keeps what is known of it."""
 
-    def __init__(self, zone: tzinfo) -> None:
-        """Take the time zone of the brokers."""
+    def __init__(self, form: Form, zone: tzinfo) -> None:
+        """Take the form of the file, and the time zone of the brokers."""
+        self._form = form
         self._seen = SplitSummary()
         self._zone = zone
         scala = [grammar for grammar in ALL_GRAMMARS if grammar is not JAVA]
