@@ -21,7 +21,7 @@ from reports.incident.group_incident import row_about
 from reports.incident.lines.form import Form
 from reports.incident.lines.reader import Line, Reader, SplitSummary
 from reports.ingest import log_files
-from reports.ingest.log_files import literal
+from reports.ingest.uris import literal
 from reports.judgement.errors import EvidenceError
 
 Json = dict[str, Any]
