@@ -16,6 +16,10 @@ class Form:
     resolution_ms: float = 1.0
     zone: str = ""
 
+    def sentence(self) -> str:
+        """Return what the report says of it."""
+        return self.name
+
 
 def recognised(first: Iterable[str], pattern: str = "") -> Form:
     """Return the form of a file by its first lines, or that of a log4j `pattern`."""

@@ -13,6 +13,8 @@ from reports.incident.lines.form import Form
 from reports.judgement.log.log_bytes import DAMAGED, TOO_LONG
 
 USED, IRRELEVANT, REJECTED = "used", "irrelevant", "rejected"
+NO_TIME = "a coordinator's line without a time"
+UNKNOWN_TIME = "a coordinator's line without a time in a known form"
 LONGEST = 1_000_000
 """How many characters a line may have. No line of a coordinator comes near; patterns are not tried
 on what a damaged file may hold."""
@@ -66,14 +68,20 @@ class SplitSummary:
     """
 
     statuses: dict[str, int] = field(default_factory=Counter)
-    stock: int = 0
+    timed: int = 0
     first_ms: float | None = None
     last_ms: float | None = None
     back_ms: float = 0.0
     brokers: dict[str, int] = field(default_factory=Counter)
     said: dict[str, int] = field(default_factory=Counter)
+    of_source: dict[str, dict[str, int]] = field(default_factory=dict)
     clusters: set[str] = field(default_factory=set)
-    others: set[str] = field(default_factory=set)
+    cluster_marks: list[tuple[int, str, str]] = field(default_factory=list)
+    others: dict[str, str] = field(default_factory=dict)
+    timeless: int = 0
+    preparing_rejected: int = 0
+    client: int = 0
+    nul: int = 0
     damage: str = ""
 
 
@@ -101,7 +109,7 @@ class Reader:
             seen.damage = text.removeprefix(_DAMAGED)
             return Read(IRRELEVANT, [])
         if begins_record(text):
-            seen.stock += 1
+            seen.timed += 1
             self._note_time(text[1:24])
         hinted = any(hint in text for hint in _HINTS) or text.startswith(_TOO_LONG)
         read = self._read(text) if hinted else Read(IRRELEVANT, [])
@@ -112,6 +120,9 @@ class Reader:
             seen.said[match[1]] += 1
         if "luster" in text and (match := _CLUSTER.search(text)):
             seen.clusters.add(match[1] or match[2])
+            place = sum(seen.statuses.values()) - 1
+            seen.cluster_marks.append((place, "", match[1] or match[2]))
+        seen.preparing_rejected += bool(read.why) and "Preparing to rebalance" in text
         return read
 
     def _note_time(self, date: str) -> None:
@@ -147,7 +158,7 @@ class Reader:
             return None, "a coordinator's line that is cut off or altered" if cut else ""
         if known.template is None:
             if (other := _OTHER_PROTOCOL.match(known.message)) is not None:
-                self._seen.others.add(other[1])
+                self._seen.others[other[1]] = "another"
                 return None, ""
             return None, "no grammar has this line of a coordinator"
         if (at_ms := self._at_ms(record.date)) is None:
