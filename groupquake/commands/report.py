@@ -52,16 +52,29 @@ WORST_FIRST = (Exit.FAIL, Exit.INTERNAL, Exit.USAGE, Exit.UNKNOWN, Exit.PASS)
     help="Of logs: estimate what static members with this session timeout would have spared."
     "  [default: what the lines tell, or 45s]",
 )  # fmt: skip
+@click.option(
+    "--pattern", metavar="PATTERN", default="",
+    help="Of logs whose lines are in no known form: their pattern, as log4j has it, such as"
+    " '%d %p %m (%c)%n'.",
+)  # fmt: skip
+@click.option(
+    "--cluster",
+    metavar="ID",
+    default="",
+    help="Of logs of several clusters: report that of this id alone.",
+)
 @spark_options
 def report(
     runs: tuple[str, ...], output: str | None, tables: str | None, table_format: str,
-    zone: ZoneInfo, session_ms: int | None, spark: SparkOptions, *, as_logs: bool,
+    zone: ZoneInfo, session_ms: int | None, pattern: str, cluster: str, spark: "SparkOptions",
+    *, as_logs: bool,
 ) -> Exit:  # fmt: skip
     """Judge stored runs again, from their run folders; or report what brokers' own logs tell.
 
-    All are judged in one Spark session. RUN is a run folder or the folder of a night. LOG is a
-    broker's server.log in Kafka's own form, rotated and compressed (.gz, .bz2, .xz) or not, or a
-    folder of such: any number, in any order. RUN, LOG, FOLDER and URI are paths, or URIs that
+    All are judged in one Spark session. RUN is a run folder or the folder of a night. LOG is what a
+    broker logs, as a file (.gz, .bz2, .xz, .zst or not packed), an archive of such (.tar), a
+    folder, a pipe or - for standard input: any number, in any order. Spark reads them from 200 MB
+    on, or where one of its options is given. RUN, LOG, FOLDER and URI are paths, or URIs that
     Spark can read and write (s3a://…, hdfs://…).
     """
     folders = [folder for run in runs for folder in _runs_of(run)]
@@ -74,7 +87,10 @@ def report(
                 "--tables is for runs; logs have tables of their own in --output"
             )
         with SIGNALS.handling(_leave_at_once):
-            return report_logs(logs, output, zone, session_ms and float(session_ms), spark)
+            from reports.incident.analysis import Asked  # noqa: PLC0415 (it loads slowly)
+
+            asked = Asked(zone, session_ms and float(session_ms), pattern, cluster)
+            return report_logs(logs, output, asked, spark)
     if output is not None and len(folders) > 1:
         raise click.UsageError("--output is for one run; give one")
     worst = Exit.PASS

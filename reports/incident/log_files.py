@@ -94,7 +94,9 @@ def owners(files: Sequence[Json], cluster: str) -> Owners:
                 brokers["", source] = broker
         for start, place, source, name in file["clusters"]:
             clusters.setdefault((file["path"], source), []).append((start, place, name))
-    return Owners({file["path"]: rank for rank, file in enumerate(files)}, brokers, clusters, cluster)
+    return Owners(
+        {file["path"]: rank for rank, file in enumerate(files)}, brokers, clusters, cluster
+    )
 
 
 def notices(files: Sequence[Json]) -> list[dict[str, str]]:

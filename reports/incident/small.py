@@ -36,9 +36,7 @@ class Small:
         self._rows: list[Row] = []
         self._tables: dict[str, list[Json]] = {"rejected": [], "rebalances": [], "members": []}
 
-    def read(
-        self, recognise: Recognise, zone: tzinfo
-    ) -> Iterator[tuple[str, int, SplitSummary]]:
+    def read(self, recognise: Recognise, zone: tzinfo) -> Iterator[tuple[str, int, SplitSummary]]:
         """Read all lines; yield each split: its file, its begin in it, its summary."""
         for uri, path in self._paths.items():
             with path.open("rb") as file:

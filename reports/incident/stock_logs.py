@@ -1,12 +1,11 @@
 """The engine for large logs, and for those elsewhere: Spark, which has executors read and tell."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import tzinfo
 from itertools import chain, groupby, islice
-from operator import itemgetter
 from pathlib import Path
-import re
 from typing import Any
 from urllib.parse import unquote
 
@@ -46,16 +45,18 @@ class OnSpark:
     """Reads files that a session of Spark reaches; `names` has what people know them by."""
 
     def __init__(
-        self, spark: SparkSession, names: Mapping[Path, str], elsewhere: Sequence[str], until_end: ExitStack
+        self,
+        spark: SparkSession,
+        names: Mapping[Path, str],
+        elsewhere: Sequence[str],
+        until_end: ExitStack,
     ) -> None:
         """Take files by their paths, and URIs; Raises EvidenceError where no file is at one."""
         self._spark, self._until_end = spark, until_end
         self.names = {uris.uri_of(path): name for path, name in names.items()}
         self.names |= {file: file for file in _listed(spark, elsewhere)}
 
-    def read(
-        self, recognise: Recognise, zone: tzinfo
-    ) -> Iterator[tuple[str, int, SplitSummary]]:
+    def read(self, recognise: Recognise, zone: tzinfo) -> Iterator[tuple[str, int, SplitSummary]]:
         """Read all lines; yield each split: its file, its begin in it, its summary."""
         forms = {file: recognise(file, self._head(file)) for file in self.names}
 

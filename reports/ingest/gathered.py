@@ -179,9 +179,7 @@ def _members(
         damage.append(f"the archive is cut off or damaged ({error})")
 
 
-def _written(
-    pieces: Iterable[bytes], name: str, path: Path, damage: list[str]
-) -> tuple[str, Path]:
+def _written(pieces: Iterable[bytes], name: str, path: Path, damage: list[str]) -> tuple[str, Path]:
     """Write a file as UTF-8; return its name and path. What cannot be read ends it as a damage."""
     with path.open("wb") as target:
         try:
