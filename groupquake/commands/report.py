@@ -4,22 +4,22 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 import click
 
-from chaos.clusters.java import find_java
 from groupquake.commands.incident import LARGE, are_logs, report_logs, time_zone
 from groupquake.commands.options import duration, spark_options
 from groupquake.console import Console
 from groupquake.exits import OF_VERDICT, Exit
 from groupquake.signals import SIGNALS
-from groupquake.summary import summary
 from reports import EvidenceError, ExecutionError, analyse
 from reports.ingest import cache
 from reports.ingest.failures import explained
-from reports.ingest.spark import SparkOptions, prepare, session
-from reports.judgement.run.run_folder import RunFolder, logs_bytes
+
+if TYPE_CHECKING:
+    from reports.ingest.spark import SparkOptions
 
 WORST_FIRST = (Exit.FAIL, Exit.INTERNAL, Exit.USAGE, Exit.UNKNOWN, Exit.PASS)
 
@@ -124,7 +124,7 @@ def _runs_of(place: str) -> list[str]:
 
 @contextmanager
 def _judging(
-    spark: SparkOptions, runs: Sequence[str], console: Console, output: str | None = None,
+    spark: "SparkOptions", runs: Sequence[str], console: Console, output: str | None = None,
     tables: str | None = None, table_format: str = "parquet",
 ) -> Iterator[Callable[[str], Exit]]:  # fmt: skip
     """Give what judges runs in one session, and appends their tables to those of many runs.
@@ -132,6 +132,11 @@ def _judging(
     The JVM of a session for one run of this machine starts while Spark is imported, and its output
     goes into the folder of that run.
     """
+    from chaos.clusters.java import find_java  # noqa: PLC0415 (logs may need no Java)
+    from groupquake.summary import summary  # noqa: PLC0415 (what follows loads slowly)
+    from reports.ingest.spark import prepare, session  # noqa: PLC0415
+    from reports.judgement.run.run_folder import RunFolder, logs_bytes  # noqa: PLC0415
+
     find_java()  # Spark needs Java too, and its own error has forty lines
     size = max(map(_bytes_of, runs), default=0)
     log = cache.folder() / "spark.log"
@@ -166,11 +171,15 @@ def _judging(
 
 def _bytes_of(run: str) -> int:
     """Return the bytes of a run's logs; `LARGE` where it is not on this machine."""
+    from reports.judgement.run.run_folder import logs_bytes  # noqa: PLC0415 (it loads slowly)
+
     return logs_bytes(Path(run)) if Path(run).is_dir() else LARGE
 
 
 def judge(folder: Path, master: str, console: Console) -> Exit:
     """Analyse a run folder, print the summary, and return the exit code of the verdict."""
+    from reports.ingest.spark import SparkOptions  # noqa: PLC0415 (it loads slowly)
+
     judging = _judging(SparkOptions(master), [str(folder)], console)
     with SIGNALS.handling(_leave_at_once), judging as judge_one:
         return judge_one(str(folder))

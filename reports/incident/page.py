@@ -94,7 +94,7 @@ def _timeline(groups: Sequence[str], rebalances: Sequence[Json], span: Span) -> 
     layout = drawing.time_layout(span, inner, lowest="y1")
     layout["xaxis"]["title"] = {"text": "seconds since the first line", "standoff": 6}
     traces = [bars("y1", drawn, width=0.7, marker=edge)]
-    return drawing.figure(traces, {**layout, "yaxis1": axis}, [], [])
+    return drawing.unchecked(traces, {**layout, "yaxis1": axis}, [], [])
 
 
 def _hover(one: Json, span: Span) -> str:

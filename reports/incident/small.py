@@ -75,10 +75,9 @@ class Small:
 
     def store(self, output: str, texts: Mapping[str, str]) -> None:
         """Write the tables, and files by their names, into a folder of this machine."""
-        import pyarrow as pa  # noqa: PLC0415 (it loads slowly: a refusal does not wait for it)
-        from pyarrow import parquet  # noqa: PLC0415
+        from pyarrow import parquet  # noqa: PLC0415 (it loads slowly: a refusal does not wait)
 
-        from reports.incident.tables import TABLES, as_columns  # noqa: PLC0415
+        from reports.incident.tables import TABLES, as_columns, table_of  # noqa: PLC0415
 
         folder = uris.local_path(output)
         assert folder is not None
@@ -86,6 +85,5 @@ class Small:
         for name, schema in TABLES.items():
             place = folder / "tables" / name
             place.mkdir(parents=True)
-            table = pa.Table.from_pylist(tables[name], schema)
-            parquet.write_table(table, place / "part-0.parquet")
+            parquet.write_table(table_of(tables[name], schema), place / "part-0.parquet")
         uris.write_texts(folder, texts)

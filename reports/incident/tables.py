@@ -4,10 +4,12 @@
 lines that could not be read.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 import pyarrow as pa
+from pyarrow import json
 
 from reports.incident.lines.reader import Line
 from reports.incident.rows import Row
@@ -19,6 +21,8 @@ _LINE = {
     "template": pa.string(), "group": pa.string(), "fields": pa.string(), "source": pa.string(),
     "line": pa.string(),
 }  # fmt: skip
+_LONGEST = 64 << 20
+"""How many bytes a row may have as JSON."""
 _WHY = {"why": pa.string()}
 FOUND = pa.schema({**_PLACE, **_LINE, **_WHY, "summary": pa.string()})
 """Rows of three kinds: a coordinator's line has a template, a rejected line says why, and there is
@@ -45,6 +49,21 @@ OF_KEY = pa.schema({
 })  # fmt: skip
 """What `rows.about` tells of a key."""
 TABLES = {"lines": LINES, "rejected": REJECTED, "rebalances": REBALANCES, "members": MEMBERS}
+
+
+def table_of(rows: Iterable[Json], schema: pa.Schema) -> pa.Table:
+    """Return rows as a table; names that are no column are left out.
+
+    By way of JSON: to look at lists of Python's, pyarrow imports pandas, which takes a second.
+    """
+    texts = b"\n".join(map(msgspec.json.encode, rows))
+    if not texts:
+        return pa.Table.from_batches([], schema)
+    return json.read_json(
+        pa.BufferReader(texts),
+        json.ReadOptions(block_size=_LONGEST),
+        json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore"),
+    ).select(schema.names)
 
 
 def as_columns(row: Row) -> Json:
