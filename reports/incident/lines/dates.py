@@ -25,6 +25,7 @@ TIME = re.compile(
     )""",
     re.ASCII | re.VERBOSE,
 )  # the last is the instant of log4j 2's own JSON
+_PLAIN = ("year", "month", "day", "clock", "fraction", "zone")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -57,18 +58,21 @@ class Moment(NamedTuple):
 
 def moment(match: re.Match[str], year: int) -> Moment:
     """Return the time that `TIME` found; `year` is that of dates without one."""
-    of = match.groupdict()
-    if (epoch := of["epoch"] or of["second"]) is not None:
-        fraction = epoch[10:] or of["part"] or (of["nano"] or "").zfill(9)[: 9 * bool(of["nano"])]
-        wall_ms = int(epoch[:10]) * 1000 + _fraction_ms(fraction)
-        return Moment(wall_ms, UTC, 0, _resolution_ms(fraction), match[0])
-    named = of["year"] or of["year_2"] or of["year_3"]
-    month = of["month"] or of["month_2"] or of["month_3"]
-    day, fraction = of["day"] or of["day_2"] or of["day_3"], of["fraction"] or ""
-    second = _wall_s(int(named or year), month.lower(), int(day), of["clock"])
-    wall_ms = None if second is None else second * 1000 + _fraction_ms(fraction)
-    zone = _zone(of["zone"].strip()) if of["zone"] else None
-    return Moment(wall_ms, zone, int(named) if named else None, _resolution_ms(fraction), match[0])
+    named, month, day, clock, fraction, zone = match.group(*_PLAIN)
+    if clock is None:
+        epoch, part, nano = match.group("epoch", "part", "nano")
+        epoch = epoch or match["second"]
+        fraction = epoch[10:] or part or (nano.zfill(9) if nano else "")
+        at_ms = int(epoch[:10]) * 1000.0 + _fraction_ms(fraction)
+        return Moment(at_ms, UTC, 0, _resolution_ms(fraction), match[0])
+    if named is None:
+        month, day = match["month_2"] or match["month_3"], match["day_2"] or match["day_3"]
+        named = match["year_2"] or match["year_3"]
+    second = _wall_s(int(named or year), month.lower(), int(day), clock)
+    wall_ms = None if second is None else second * 1000.0 + _fraction_ms(fraction or "")
+    resolution_ms = _resolution_ms(fraction or "")
+    known_zone = _zone(zone.strip()) if zone else None
+    return Moment(wall_ms, known_zone, int(named) if named else None, resolution_ms, match[0])
 
 
 def assumed_year(match: re.Match[str], today: datetime) -> int:
@@ -83,7 +87,7 @@ def _fraction_ms(digits: str) -> float:
 
 
 def _resolution_ms(fraction: str) -> float:
-    return 1000.0 / 10 ** min(3, len(fraction))
+    return (1000.0, 100.0, 10.0, 1.0)[min(3, len(fraction))]
 
 
 @lru_cache(10_000)
@@ -101,7 +105,7 @@ def _wall_s(year: int, month: str, day: int, clock: str) -> int | None:
 def _offset_ms(wall_s: int, zone: tzinfo) -> float:
     wall = (_EPOCH + timedelta(seconds=wall_s)).replace(tzinfo=zone)
     offset = wall.utcoffset()
-    return offset.total_seconds() * 1000 if offset else 0.0
+    return offset / timedelta(milliseconds=1) if offset else 0.0
 
 
 @lru_cache(100)

@@ -11,7 +11,7 @@ from statistics import median
 from reports.incident.lines.anchor import ANCHOR, Anchored, anchored, hinted, known_line
 from reports.incident.lines.dates import TIME, Moment, assumed_year, moment
 from reports.incident.lines.log4j_pattern import Log4jPattern
-from reports.incident.lines.peeling import peeled
+from reports.incident.lines.peeling import cleaned, peeled
 
 FIRST, SAMPLES = 20_000, 50
 """How many lines of a file are looked at, and how many of a coordinator's are enough."""
@@ -25,8 +25,9 @@ _LAYOUTS = (
     ("Strimzi's pattern (Kafka 4)", rf"(?<!\[){_DATE} {_LEVEL} +\[[^\]]*\] [\w$]+:\d+ - "),
     ("Strimzi's pattern (to 3.9)", rf"(?<!\[){_DATE},\d{{3}} {_LEVEL} .*{_LOGGER} \[[^\]]*\]$"),
     ("the pattern of Confluent's operator", rf"\[{_LEVEL}\] {_DATE},\d{{3}} \[[^\]]*\] [\w.$]+ "),
-    ("Kafka's stock pattern", rf"\[{_DATE},\d{{3}}\] {_LEVEL} (?! ).*{_LOGGER}"),
-    ("the stock pattern with line numbers", rf"\[{_DATE},\d{{3}}\] {_LEVEL} .*\([\w.$]+:\d+\)"),
+    ("Kafka's stock pattern", rf"\[{_DATE},\d{{3}}\] {_LEVEL} .*{_LOGGER}"),
+    ("Kafka's stock pattern with line numbers", rf"\[{_DATE}[^]]*\] {_LEVEL} .*\([\w.$]+:\d+\)"),
+    ("Kafka's stock pattern without brackets", rf"(?<!\[){_DATE},\d{{3}} {_LEVEL} .*{_LOGGER}"),
     ("JSON (Elastic Common Schema)", r'"log\.level"|"ecs\.version"|"ecs":'),
     ("JSON (log4j's JsonLayout)", r'"(?:instant|timeMillis|loggerName|logger_name|source_host)"'),
     ("JSON", r'^[^"]*\{\s*"|^\s*"message"\s*:'),
@@ -47,11 +48,10 @@ _WRAPPINGS = (
     ("behind a container's name (compose)", r"^[\w.-]+\s*\| "),
     ("behind journald's prefix", r"^(?:[A-Z][a-z]{2} [ \d]\d |\d{4}-)\S+ \S+ [\w.-]+\[\d+\]: "),
     ("behind `aws logs tail`", r"^\d{4}-\S+[+-]\d\d:\d\d \S+ "),
-    ("behind `grep -n`", r"^\d+[:-]"),
+    ("behind `grep -n`", r"^\d+:"),
     ("behind `grep -H`", r"^[\w./-]+\.[\w.-]+[:-](?:\d+[:-])?"),
     ("behind times of `docker logs -t` or `kubectl logs --timestamps`", rf"^{_STAMP} "),
     ("behind a pod's and a container's name", r"^[\w.-]+[ :\u203a]+[\w.-]+ +\S*\d{4}-"),
-    ("in a box", r"^[│┃║] "),
 )  # fmt: skip
 
 
@@ -133,7 +133,8 @@ def _name(found: Sequence[tuple[str, str, Anchored]]) -> str:
     for raw, line, _ in found:
         layout = next((name for name, regex in _LAYOUTS if re.search(regex, line)), "")
         layout = layout or next((name for name, regex in _LAYOUTS if re.search(regex, raw)), "")
-        around = next((name for name, regex in _WRAPPINGS if re.search(regex, raw)), "")
+        text = cleaned(raw)
+        around = next((name for name, regex in _WRAPPINGS if re.search(regex, text)), "")
         encoding = "in UTF-16" if "\0" in raw else ""
         names[" ".join(filter(None, [layout or "a pattern of its own", around, encoding]))] += 1
     return names.most_common(1)[0][0]

@@ -26,7 +26,8 @@ _DATES = {
 }  # fmt: skip
 _LETTERS = {
     "y": r"(?P<year>\d{2,4})", "u": r"(?P<year>\d{4})", "M": r"(?P<month>\d\d?)",
-    "MMM": r"(?P<month>[A-Za-z]{3,9})\.?", "d": r"(?P<day>\d\d?)", "H": r"(?P<hour>\d\d?)", "h": r"(?P<hour>\d\d?)",
+    "MMM": r"(?P<month>[A-Za-z]{3,9})\.?", "d": r"(?P<day>\d\d?)", "H": r"(?P<hour>\d\d?)",
+    "h": r"(?P<hour>\d\d?)",
     "m": r"(?P<minute>\d\d)", "s": r"(?P<second>\d\d)", "S": r"(?P<fraction>\d{N})",
     "n": r"(?P<fraction>\d{N})", "a": r"(?P<half>[AaPp])\.?[Mm]\.?", "E": r"[^\W\d]+",
     "X": r"(?P<zone>Z|[+-]\d\d:?\d\d)", "Z": r"(?P<zone>[+-]\d\d:?\d\d)",

@@ -37,7 +37,7 @@ def peeled(raw: str, wanted: re.Pattern[str] = ANCHOR, depth: int = 0) -> list[s
 
     A text that is not wrapped is its own line.
     """
-    text = _cleaned(raw)
+    text = cleaned(raw)
     begin = wanted.search(text)
     if begin is None or depth == _DEEPEST or '"' not in text[: begin.start()]:
         return [text]
@@ -54,7 +54,8 @@ def encoding_of(first: bytes) -> str:
     return "utf-16-be" if even > odd else "utf-16-le"
 
 
-def _cleaned(raw: str) -> str:
+def cleaned(raw: str) -> str:
+    """Return a text without marks of encodings and colours, boxes and Markdown."""
     text = raw.replace("\0", "") if "\0" in raw else raw  # UTF-16 that nobody has decoded
     text = _ANSI.sub("", text) if "\x1b" in text else text
     if "**" in text or "\\_" in text or "\\[" in text:

@@ -23,8 +23,8 @@ OTHER_PROTOCOL = "is no classic group: this line is of the"
 
 _TOO_LONG, _DAMAGED = TOO_LONG.decode(), DAMAGED.decode()
 _BEGIN = re.compile(
-    r"(?=\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[,.]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\]? +"
-    r"(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL) )", re.ASCII
+    r"\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[,.]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\]? +"
+    r"(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL) ", re.ASCII
 )  # fmt: skip
 """Where a line begins, also behind the half that a killed broker left."""
 _BROKER = re.compile(
@@ -42,7 +42,7 @@ _OTHER_PROTOCOL = re.compile(
 protocols begin."""
 _CLIENT = re.compile(r"\[(?:Consumer|Producer|AdminClient|Worker) (?:clientId|instanceId)=")
 _NUMBERED = re.compile(r"(?:^|:)\d+:$|-\d+-$|\b\d{10,}\b")
-_CLOCK = re.compile(r"\d:\d\d\b")
+_CLOCK = re.compile(r":\d\d[:, .]|\d{10}")
 
 
 class Line(NamedTuple):
@@ -139,6 +139,8 @@ class Reader:
 
     def _note_time(self, text: str) -> None:
         """Keep the time of any line: that of the broker, behind those of what collected it."""
+        if not _CLOCK.search(text, 0, 200):
+            return
         seen = self._seen
         for place, match in enumerate(TIME.finditer(text)):
             if place < self._form.times:
@@ -157,7 +159,8 @@ class Reader:
         named = [(line.source, line.broker) for line in read.lines if line.broker]
         for _, broker in named:
             seen.brokers[broker] = seen.brokers.get(broker, 0) + 1
-        said, cluster = _BROKER.search(text), _CLUSTER.search(text)
+        said = _BROKER.search(text) if "id=" in text or ".id = " in text else None
+        cluster = _CLUSTER.search(text) if "luster" in text else None
         if said or cluster:
             line = self._form.lines(text, _BROKER if said else _CLUSTER)[0]
             source = _source(line)
@@ -169,7 +172,8 @@ class Reader:
         for source, broker in named:
             of_source = seen.of_source.setdefault(source, {})
             of_source[broker] = of_source.get(broker, 0) + 1
-        seen.client += not read.lines and _CLIENT.search(text) is not None
+        if "clientId=" in text and _CLIENT.search(text):
+            seen.client += 1
 
     def _note_cluster(self, source: str, cluster: str) -> None:
         marks = self._seen.cluster_marks
