@@ -251,9 +251,8 @@ class Rebalances:
                 self._know(name, static)
 
     def _know(self, member: str, static: bool) -> None:
-        client = client_of(member)
-        self.kinds[member] = static
-        self.kinds[client] = static or self.kinds.get(client, False)
+        for name in (member, client_of(member)):
+            self.kinds[name] = static or self.kinds.get(name, False)
 
     def _note(self, at_ms: float, members: Iterable[str], how: str | None) -> None:
         last = self._going_on()
