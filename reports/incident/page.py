@@ -4,7 +4,7 @@ The same input gives the same bytes. All text goes through the template's escapi
 data through a JSON form that cannot end a script.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import cycle
 from operator import itemgetter
@@ -30,6 +30,7 @@ COLOURS: Mapping[str, str] = {
     "protocol_change": "#99ddff", "pending_sync": "#ffaabb",
 }  # fmt: skip
 """Of rebalances by reason (Paul Tol, light)."""
+UNBEGUN = ("began before the logs", "began in a gap of the logs")
 OTHER_COLOUR, MISSING_COLOUR = "#9aa5b4", "#d9dee5"
 BROKER_COLOURS = ("#dfe4ec", "#c6d0de", "#d3e3dc", "#e8dfc8", "#d8d6ec")
 """Of coordinators; their ids stand in them."""
@@ -69,18 +70,57 @@ def render(incident: Json, rebalances: Sequence[Json]) -> str:
         causes=causes,
         reason=reason,
         given_reason=given_reason,
-        missing=missing,
+        trade_offs=trade_offs(incident["groups"].values()),
+        trade_offs_of=trade_offs_of,
+        unbegun=UNBEGUN,
         wording=wording,
     )
 
 
 def chains(groups: Mapping[str, Json], rebalances: Sequence[Json]) -> dict[str, list[Json]]:
-    """Return what each group has of rebalances and of missing generations, by their times."""
-    found = {name: [{**gap, "at_ms": gap["from_ms"]} for gap in group["missing"]]
-             for name, group in groups.items()}  # fmt: skip
+    """Return the rebalances of each group, and `what` breaks the chain of its generations."""
+    breaks = {
+        name: [
+            *({"at_ms": gap["after_ms"], "what": gap["what"]} for gap in group["missing"]),
+            *({"at_ms": back["at_ms"], "what": went_back(back)} for back in group["resets"]),
+        ]
+        for name, group in groups.items()
+    }
     for one in rebalances:
-        found[one["group"]].append(one)
-    return {name: sorted(of, key=itemgetter("at_ms")) for name, of in found.items() if of}
+        breaks[one["group"]].append(one)
+    return {name: sorted(of, key=itemgetter("at_ms")) for name, of in breaks.items() if of}
+
+
+def went_back(reset: Json) -> str:
+    """Say that the generation of a group went back."""
+    return f"the generation went back from {reset['from_generation']} to {reset['to_generation']}"
+
+
+class TradeOff(NamedTuple):
+    """What static members would have spared, and cost, with a session timeout of `session_ms`.
+
+    The partitions of `members` would have lain idle for `idle_ms` in all.
+    """
+
+    session_ms: float
+    spared: int
+    members: int
+    idle_ms: float
+
+
+def trade_offs(groups: Iterable[Json]) -> list[TradeOff]:
+    """Return the sums over groups, for each session timeout that all of them have."""
+    of_groups = [trade_offs_of(group) for group in groups]
+    shared = set[float].intersection(*({*of} for of in of_groups)) if of_groups else set[float]()
+    sums = {each: [*zip(*(of[each] for of in of_groups), strict=True)] for each in sorted(shared)}
+    return [TradeOff(each, *map(sum, columns[1:])) for each, columns in sums.items()]
+
+
+def trade_offs_of(group: Json) -> dict[float, TradeOff]:
+    """Return those of one group, by session timeout."""
+    of = group["would_be_static"]
+    pairs = zip(of["spared_by_session_ms"], of["idle_by_session_ms"], strict=True)
+    return {each: TradeOff(each, count, *cost) for (each, count), (_, *cost) in pairs}
 
 
 def moment(at_ms: float | None) -> str:
@@ -107,16 +147,6 @@ def given_reason(one: Json) -> str:
     return "" if given == "not provided" else given
 
 
-def missing(gap: Json) -> str:
-    """Name the generations that no line is about."""
-    first, last = gap["first"], gap["last"]
-    return (
-        f"generation {first} is not in the logs"
-        if first == last
-        else f"generations {first} to {last} are not in the logs"
-    )
-
-
 def _timeline(groups: Mapping[str, Json], rebalances: Sequence[Json], time: Ends) -> Json:
     """Draw a row for each group: its rebalances and missing generations, and who coordinated it."""
     rows = {name: place for place, name in enumerate(groups)}
@@ -124,12 +154,12 @@ def _timeline(groups: Mapping[str, Json], rebalances: Sequence[Json], time: Ends
 
     def bar(name: str, from_ms: float, until_ms: float, colour: str, hover: str, text: str = "") -> Json:
         return {
-            "base": _date(from_ms), "length": round(until_ms - from_ms, 3), "row": rows[name],
+            "base": _date(from_ms), "length": until_ms - from_ms, "row": rows[name],
             "colour": colour, "hover": f"<b>{escape(name)}</b>: {hover}", "text": escape(text),
         }  # fmt: skip
 
     gaps = [
-        bar(name, gap["from_ms"], gap["until_ms"], MISSING_COLOUR, missing(gap))
+        bar(name, gap["after_ms"], gap["before_ms"], MISSING_COLOUR, escape(gap["what"]))
         for name, group in groups.items()
         for gap in group["missing"]
     ]
@@ -162,10 +192,10 @@ def _timeline(groups: Mapping[str, Json], rebalances: Sequence[Json], time: Ends
     inner = ROW_PX * len(rows) + ROW_PX
     names = dict(enumerate(drawing.short_names(rows).values()))
     axis = drawing.row_axis(names, (-0.6, len(rows) - 0.4), [0.0, 1.0])
-    edge = {"line": {"width": 0.5, "color": drawing.INK}}
+    edge = {"line": {"width": 0.5, "color": drawing.MUTED}}
     layout = drawing.layout(inner, lowest="y1")
     layout["xaxis"] |= {
-        "type": "date", "range": [*map(_date, time)], "ticksuffix": "",
+        "type": "date", "range": [*map(_date, time)], "ticksuffix": "", "automargin": True,
         "title": {"text": "date and time, UTC", "standoff": 6},
     }  # fmt: skip
     traces = [
