@@ -36,7 +36,7 @@ REBALANCES = pa.schema({
     "clients": pa.string(), "client_reason": pa.string(), "generation": pa.int64(),
     "stabilized_ms": pa.float64(), "ended_ms": pa.float64(), "took_ms": pa.float64(),
     "ending": pa.string(), "members": pa.int64(), "came": pa.int32(), "went": pa.int32(),
-    "spared": pa.bool_(), "line": pa.string(),
+    "spared": pa.bool_(), "is_begun": pa.bool_(), "after_ms": pa.float64(), "line": pa.string(),
 })  # fmt: skip
 MEMBERS = pa.schema({
     "group": pa.string(), "client": pa.string(), "static": pa.bool_(), "rebalances": pa.int32(),
