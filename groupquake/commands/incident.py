@@ -147,6 +147,7 @@ def summary(incident: dict[str, Any], place: str) -> list[str]:
             f" {counted(len(group['storms']), 'storm')}; as static members, with a session of"
             f" {spared['session_ms'] / 1000:g} s, about {spared['spared']} fewer"
         )
+        lines += [f"  {name}: {gap['what']}" for gap in group["missing"][:SHOWN]]
     if len(incident["groups"]) > SHOWN:
         lines.append(f"  and {len(incident['groups']) - SHOWN} more groups in the report")
     lines.append(

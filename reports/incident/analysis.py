@@ -26,9 +26,11 @@ FILES = ("incident.json", "incident.html")
 
 
 class Engine(Protocol):
-    """What reads files, in this order of calls; `names` has what people know them by."""
+    """What reads files, in this order of calls."""
 
-    names: Mapping[str, str]
+    @property
+    def names(self) -> Mapping[str, str]:
+        """Return what people know the files by, by their URIs."""
 
     def read(self, recognise: Recognise, zone: tzinfo) -> Iterable[tuple[str, int, SplitSummary]]:
         """Read all lines; yield each split: its file, its begin in it, its summary."""

@@ -42,6 +42,9 @@ def summary(files: Sequence[Json], told: Json, rejected: Sequence[Json], time_zo
     times = [at for file in files for at in (file["first_ms"], file["last_ms"]) if at is not None]
     total, found_storms = reasons.total(), sum(len(one["storms"]) for one in by_group.values())
     headline = [f"{counted(total, 'rebalance')} of {counted(len(by_group), 'group')}"]
+    missing = sum(one["rebalances_missing"] for one in by_group.values())
+    if missing:
+        headline[0] += f", {missing:,} more that are not in the logs"
     if unread := sum(file["preparing_rejected"] for file in files):
         headline[0] += f", {unread:,} more in lines that could not be read"
     if found_storms:
@@ -65,6 +68,7 @@ def summary(files: Sequence[Json], told: Json, rejected: Sequence[Json], time_zo
         "notices": notices(files),
         "files": of_files,
         "rebalances": total,
+        "rebalances_missing": missing,
         "rebalances_by_reason": dict(reasons.most_common()),
         "groups": by_group,
         "groups_of_other_protocols": sorted({of for file in files for of in file["others"]}),

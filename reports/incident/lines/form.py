@@ -92,10 +92,6 @@ class Form:
             said.append(f"dates without a year, taken for {self.year}")
         return ", ".join(said)
 
-    def sentence(self) -> str:
-        """Return what the report says of it."""
-        return self.name
-
 
 def recognised(first: Iterable[str], pattern: str = "") -> Form:
     """Return the form of a file by its first lines, or that of a log4j `pattern`.
