@@ -202,4 +202,4 @@ SAMPLE = (
 
 def sample(kind: str) -> str:
     """Return a line of a kind, as the documentation shows it."""
-    return FORMS[kind].build([SAMPLE], timezone.utc)[-1]
+    return FORMS[kind].build([SAMPLE], UTC)[-1]

@@ -1,6 +1,5 @@
 """Each form in which people hold logs: the lines read through it are those of the stock log."""
 
-import random
 from datetime import UTC, timedelta, timezone
 from functools import cache
 
@@ -9,11 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_protocol.coordinator_lines.parser import PREFIX
-from reports.incident.lines.anchor import hinted
 from reports.incident.lines.form import Form, recognised
-from reports.incident.lines.reader import IRRELEVANT, LONGEST, Line, Reader, SplitSummary
+from reports.incident.lines.reader import Line, Reader, SplitSummary
 from tests.reports.incident.incident_here import RECORDED, recorded, texts_of
-from tests.reports.incident.lines.forms import FORMS, SAMPLE
+from tests.reports.incident.lines.forms import FORMS
 
 ZONES = [timezone(timedelta(minutes=minutes)) for minutes in (-570, -180, 0, 60, 345)]
 
@@ -52,7 +50,7 @@ def test_lines_are_those_of_the_stock_log(kind: str, log: list[str], zone: timez
     assert form.resolution_ms == of.resolution_ms
     assert bool(form.zone) == of.tells_zone
     if kind == "JsonTemplateLayout":  # whose times are instants
-        zone = timezone.utc
+        zone = UTC
     lines, seen = read(form, texts, UTC if of.tells_zone else zone)
     expected, stock = read(Form(), log, zone)
     step = lambda at_ms: at_ms // of.resolution_ms * of.resolution_ms
