@@ -163,9 +163,12 @@ def _zone(times: Sequence[Sequence[Moment]]) -> str:
 def _tail(messages: Sequence[str]) -> re.Pattern[str] | None:
     """Return a pattern of what ends all messages, but for digits, and is of no template.
 
-    Of what they have in common, it is the shortest that leaves most messages known.
+    Of what they have in common, it is the shortest that leaves most messages known. One message
+    alone does not show what it has in common with others.
     """
-    some = messages[:20]
+    some = [*dict.fromkeys(messages)][:20]
+    if len(some) < 2:
+        return None
     shapes = [re.sub(r"\d+", "0", message) for message in some]
     common = 0
     while len({shape[-common - 1 :] for shape in shapes}) == 1 and common < len(shapes[0]):
