@@ -40,8 +40,13 @@ def grammar_of(version: str, coordinator: str) -> Grammar:
 
 
 _BEFORE_3 = sorted(set(_SCALA_BEFORE_3.values()), reverse=True)
-ALL_GRAMMARS = (JAVA, SCALA, *map(read, _BEFORE_3))
-"""The newest first."""
+_FOR_LOGS = ("scala-2.3", "scala-2.2", "scala-2.0", "scala-0.10", "scala-others")
+OF_COORDINATORS = {
+    "java": (JAVA, read("java-3.8"), read("java-others")),
+    "scala": (SCALA, *map(read, (*_BEFORE_3, *_FOR_LOGS))),
+}
+"""All grammars of each coordinator, the newest first, those too that are for logs alone."""
+ALL_GRAMMARS = tuple(grammar for found in OF_COORDINATORS.values() for grammar in found)
 
 
 def finder_of(*names: str) -> LineFinder:
@@ -53,6 +58,6 @@ def finder_of(*names: str) -> LineFinder:
 
 
 __all__ = [
-    "ALL_GRAMMARS", "GRAMMARS", "JAVA", "OPERATIONS", "SCALA", "Grammar", "LineFinder",
+    "ALL_GRAMMARS", "GRAMMARS", "JAVA", "OF_COORDINATORS", "OPERATIONS", "SCALA", "Grammar", "LineFinder",
     "LineParser", "Reason", "Template", "finder_of", "grammar_of",
 ]  # fmt: skip

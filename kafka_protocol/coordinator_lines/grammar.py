@@ -84,10 +84,6 @@ class Grammar:
                 return one.name, match[1]
         return None
 
-    def is_bare(self, template: Template) -> bool:
-        """Tell whether a logger writes the lines of a template without the prefix."""
-        return any(logger in self.loggers_without_prefix for logger in template.loggers)
-
     def said(self, name: str, message: str) -> Fields:
         """Return what a message of the template of a name says, as `fields` does."""
         return self.fields(self.template(name), message)
@@ -136,7 +132,7 @@ def read(name: str) -> Grammar:
     like = read(keys.pop("like")) if "like" in keys else None
     templates = tuple(
         Template(template, tuple(block["loggers"]), text)
-        for block in keys.pop("lines")
+        for block in keys.pop("lines", ())
         for template, text in block.items()
         if template != "loggers"
     )

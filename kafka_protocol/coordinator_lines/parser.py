@@ -1,11 +1,7 @@
 """Parsing the coordinator's lines: the body of a log line in; template and fields out.
 
-`LineParser` knows the release. `LineFinder` looks for a few lines alone, in logs of any release.
-`AnyRelease` knows neither release nor coordinator, and need not be given the logger:
-
-    any_release = AnyRelease(ALL_GRAMMARS)
-    match = any_release.begins.search(text)
-    known = any_release.parsed(None, text[match.start() :])
+`LineParser` knows the release. `AnyRelease` does not, nor the logger: it tries every grammar of a
+coordinator. `LineFinder` looks for a few lines alone, in logs of any coordinator.
 """
 
 import re
@@ -13,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from kafka_protocol.coordinator_lines.grammar import Grammar, united
-from kafka_protocol.coordinator_lines.template import Fields, Template, beginning_of
+from kafka_protocol.coordinator_lines.template import Fields, Template
 
 NO_FIELDS: Mapping[str, str] = {}
 
@@ -110,9 +106,12 @@ class LineFinder:
         return (found[0].name, found[1]) if found else None
 
 
-_OF_OTHERS = ("[ShareCoordinator ", "[TransactionCoordinator ")
+OF_OTHERS = ("[ShareCoordinator ", "[TransactionCoordinator ")
+"""How lines of other coordinators begin, also of loggers that they share with the group's."""
 PREFIX = re.compile(r"\[Group(?:Coordinator|MetadataManager| Metadata Manager on Broker) ")
 """How a line of any group coordinator begins that has a prefix, be the rest of it damaged."""
+PREPARING = "Preparing to re"
+"""How the message of every release begins that says that a rebalance begins."""
 
 
 class KnownLine(NamedTuple):
@@ -130,60 +129,30 @@ class KnownLine(NamedTuple):
 
 
 class AnyRelease:
-    """Grammars of one coordinator or more, ready to parse lines of any of their releases.
+    """The grammars of one coordinator, ready to parse lines of any of its releases.
 
-    `begins` finds where the body of such a line begins, whatever stands before it: at the prefix,
-    or at the fixed words of a template that is written without one.
+    A message is that of the newest grammar that has it, whichever logger it is of.
     """
 
-    __slots__ = ("_bare", "_coordinators", "_irrelevant", "_loggers", "begins")
+    __slots__ = ("_grammar", "_matcher", "_prefix")
 
-    def __init__(self, grammars: Iterable[Grammar]) -> None:
-        """Take the grammars, the newest of a coordinator first."""
-        of: dict[str, list[Grammar]] = {}
-        for grammar in grammars:
-            of.setdefault(grammar.coordinator, []).append(grammar)
-        joined = [united(found) for found in of.values()]
-        self._coordinators = [
-            (re.compile(one.prefix, re.ASCII), one, Matcher(one.templates)) for one in joined
-        ]
-        bare = [(one, tuple(filter(one.is_bare, one.templates))) for one in joined]
-        self._bare = [(one, Matcher(templates)) for one, templates in bare if templates]
-        self._irrelevant = {_last(name) for one in joined for name in one.irrelevant_loggers}
-        self._loggers = {_last(name) for one in joined for t in one.templates for name in t.loggers}
-        beginnings = {beginning_of(t.text): None for _, templates in bare for t in templates}
-        self.begins = re.compile("|".join((PREFIX.pattern, *beginnings)))
+    def __init__(self, grammars: Sequence[Grammar]) -> None:
+        """Take the grammars of the coordinator, the newest first."""
+        self._grammar = united(grammars)
+        self._matcher = Matcher(self._grammar.templates)
+        self._prefix = re.compile(self._grammar.prefix, re.ASCII)
 
-    def parsed(self, logger: str | None, body: str) -> KnownLine | None:
-        """Parse the body of a line; None if it says nothing about groups.
+    def begins(self, body: str) -> bool:
+        """Tell whether a body has the coordinator's prefix, with a broker."""
+        head = self._prefix.match(body)
+        return head is not None and bool(head[1])
 
-        The logger is its name, or what a pattern such as `%c{1}` leaves of it, and None if the line
-        does not name it: that is for lines which are of no template, and those without a prefix.
-        Loggers that other coordinators share (shares, transactions) name them in a prefix.
-        """
-        name = _last(logger or "")
-        if name in self._irrelevant:
-            return None
-        for prefix, grammar, matcher in self._coordinators:
-            head = prefix.match(body)
-            if head is not None and head[1]:
-                broker, partition, message = head.groups(default="")
-                return KnownLine(broker, partition, *_said(grammar, matcher, message), message)
-        for grammar, matcher in self._bare:
-            template, fields = _said(grammar, matcher, body)
-            if template is not None:
-                return KnownLine("", "", template, fields, body)
-        ours = name in self._loggers and not body.startswith(_OF_OTHERS)
-        return KnownLine("", "", None, NO_FIELDS, body) if ours else None
-
-
-def _last(logger: str) -> str:
-    return logger.rpartition(".")[2]
-
-
-def _said(grammar: Grammar, matcher: Matcher, message: str) -> tuple[str | None, Mapping[str, str]]:
-    """Return a message's template, and all that it says."""
-    found = matcher.match(message)
-    if found is None:
-        return None, NO_FIELDS
-    return found[0].name, grammar.fields(found[0], message)
+    def parsed(self, body: str) -> KnownLine:
+        """Parse the body of a coordinator's line, with its prefix if its logger writes one."""
+        head = self._prefix.match(body)
+        broker, partition, message = head.groups(default="") if head else ("", "", body)
+        found = self._matcher.match(message)
+        if found is None:
+            return KnownLine(broker, partition, None, NO_FIELDS, message)
+        fields = self._grammar.fields(found[0], message)
+        return KnownLine(broker, partition, found[0].name, fields, message)

@@ -74,18 +74,6 @@ def _with_all_fields(text: str) -> re.Pattern[str]:
     return re.compile(_joined(text, lambda part: f"(?P<{part.name}>{part.pattern})"), re.ASCII)
 
 
-def beginning_of(text: str) -> str:
-    """Return the regular expression of the begin of a template's text: its first fixed words.
-
-    They are those around its first field, as others may begin with the words before that.
-    """
-    parts, end = parts_of(text)
-    if not parts:
-        return re.escape(end)
-    after = parts[1].before if len(parts) > 1 else end
-    return re.escape(parts[0].before) + parts[0].pattern + re.escape(after)
-
-
 def _joined(text: str, pattern: Callable[[Part], str]) -> str:
     parts, end = parts_of(text)
     return "".join(re.escape(part.before) + pattern(part) for part in parts) + re.escape(end)

@@ -21,6 +21,7 @@ from kafka_protocol.coordinator_lines import (
     finder_of,
     grammar_of,
 )
+from kafka_protocol.coordinator_lines.parser import AnyRelease
 from kafka_protocol.coordinator_lines.template import KINDS, Part, parts_of, printed
 from kafka_protocol.log_line import EVENT
 from tests.kafka_protocol.recorded import RECORDED, lines_in
@@ -39,6 +40,7 @@ BY_KIND = {
 STRATEGIES = {KINDS[kind]: values for kind, values in BY_KIND.items()}
 
 
+ANY = AnyRelease(ALL_GRAMMARS)
 PARSERS = [LineParser(grammar) for grammar in ALL_GRAMMARS]
 
 
@@ -79,7 +81,13 @@ def check_line(grammar: Grammar, template: Template, values: dict[str, str]) -> 
         assert line.template == template.name
         assert line.fields == {name: values[name] for name in template.fields}
         assert line.message == message
-        assert line.partition == ("3" if grammar is JAVA else "")
+        assert line.partition == ("3" if grammar.coordinator == "java" else "")
+    body = message if grammar.is_bare(template) else prefix + message
+    known = ANY.parsed(None, body)
+    assert known is not None
+    assert (known.template, known.message) == (template.name, message)
+    for name in set(template.fields) - {"reason"}:
+        assert known.fields[name] == values[name]
 
 
 def check_reason(reason: Reason, values: dict[str, str]) -> None:
@@ -93,7 +101,7 @@ def check_reason(reason: Reason, values: dict[str, str]) -> None:
 def test_what_is_printed_is_parsed(grammar: Grammar) -> None:
     for template in grammar.templates:
         assert grammar.template(template.name) is template
-        known = grammar not in GRAMMARS.values() and template in SCALA.templates
+        known = grammar not in GRAMMARS.values() and template in (*SCALA.templates, *JAVA.templates)
         check_all(template.text, 2 if known else 15, partial(check_line, grammar, template))
     for reason in grammar.reasons:
         check_all(reason.text, 15, partial(check_reason, reason))
