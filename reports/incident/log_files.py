@@ -53,7 +53,7 @@ def _file(path: str, of_start: Mapping[int, SplitSummary]) -> Json:
         "lines": sum(lines),
         "first_lines": dict(zip(of_start, accumulate(lines, initial=0), strict=False)),
         "copies": 0,
-        "stock": sum(one.stock for one in splits),
+        "stock": sum(one.timed for one in splits),
         "first_ms": next(first_ms, None),
         "last_ms": next(last_ms, None),
         "back_ms": max([0.0, *back_ms, *(one.back_ms for one in splits)]),
