@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from kafka_protocol.coordinator_lines.parser import PREFIX, PREPARING, KnownLine
 from reports.incident.lines.anchor import Anchored, anchored, hinted, is_irrelevant, known_line
-from reports.incident.lines.dates import TIME, Moment, moment
+from reports.incident.lines.dates import TIME, Moment, moment, shape_of
 from reports.incident.lines.form import Form
 from reports.judgement.log.log_bytes import DAMAGED, TOO_LONG
 
@@ -16,6 +16,7 @@ USED, IRRELEVANT, REJECTED = "used", "irrelevant", "rejected"
 LONGEST = 1_000_000
 """How many characters a line may have. No line of a coordinator comes near; patterns are not tried
 on what a damaged file may hold."""
+CUT_OFF = "a coordinator's line that is cut off or altered"
 NO_TIME = "a coordinator's line without a time"
 UNKNOWN_TIME = "a coordinator's line without a time in a known form; --pattern tells its form"
 OTHER_PROTOCOL = "is no classic group: this line is of the"
@@ -142,17 +143,17 @@ class Reader:
         if not _CLOCK.search(text, 0, 200):
             return
         seen = self._seen
-        for place, match in enumerate(TIME.finditer(text)):
-            if place < self._form.times:
-                continue
-            if (at_ms := self._moment(match).at_ms(self._zone)) is not None:
-                seen.timed += 1
-                if seen.first_ms is None:
-                    seen.first_ms = at_ms
-                elif seen.last_ms is not None:
-                    seen.back_ms = max(seen.back_ms, seen.last_ms - at_ms)
-                seen.last_ms = at_ms
+        of_form = (one for one in TIME.finditer(text) if shape_of(one[0]) == self._form.shape)
+        if (match := next(of_form, None)) is None:
             return
+        if (at_ms := self._moment(match).at_ms(self._zone)) is None:
+            return
+        seen.timed += 1
+        if seen.first_ms is None:
+            seen.first_ms = at_ms
+        elif seen.last_ms is not None:
+            seen.back_ms = max(seen.back_ms, seen.last_ms - at_ms)
+        seen.last_ms = at_ms
 
     def _note_process(self, text: str, read: Read) -> None:
         seen = self._seen
@@ -198,6 +199,8 @@ class Reader:
     def _line(self, text: str) -> tuple[Line | None, str]:
         """Return the coordinator's line that a text is, or what is wrong with it, or neither."""
         at = anchored(text, self._form.tail)
+        if at is None and PREFIX.search(f"{text} "):
+            return None, CUT_OFF
         if at is None or is_irrelevant(at.logger):
             return None, ""
         if not at.message:
@@ -207,7 +210,7 @@ class Reader:
         if known.template is None and not at.logger and not prefixed:
             return None, ""  # words that anybody may write
         if prefixed and (not known.broker or (self._form.names_logger and not at.logger)):
-            return None, "a coordinator's line that is cut off or altered"
+            return None, CUT_OFF
         if known.template in (None, "other_protocol"):
             return None, self._of_no_grammar(known)
         return self._timed(at, known)

@@ -82,8 +82,9 @@ def _counted_once(
         again: Counter[str] = Counter()
         for line in lines.get(file, ()):
             of_broker = line._replace(broker=line.broker or broker)
-            again[line.text] += 1
-            key = (of_broker.broker, line.text, again[line.text])
+            at = f"{line.at_ms} {line.text}"
+            again[at] += 1
+            key = (of_broker.broker, at, again[at])
             copies[file] += key in seen
             if key not in seen:
                 seen.add(key)
