@@ -60,6 +60,7 @@ NEWCOMER = (
     f" {APP_TOO} and request the member to rejoin with this id."
 )
 EMPTY_6 = written("02:00,000", f"Group g1 with generation 6 is now empty {OFFSETS}")
+LOADED = "Loading group metadata for g1 with generation 4"
 CASES = {
     "no assignment": ([FOUR, stabilized("00:03,000", 5)], [(None, UNASSIGNED, "new_member")]),
     "another broker at a higher generation": (
@@ -75,6 +76,10 @@ CASES = {
     ),
     "the same from another broker": (
         [FOUR, stabilized("00:03,000", 5, 2)],
+        [(None, OPEN, "new_member"), (None, UNASSIGNED, IN_GAP)],
+    ),
+    "the group is loaded in between": (
+        [FOUR, written("00:01,000", LOADED), stabilized("00:03,000", 5)],
         [(None, OPEN, "new_member"), (None, UNASSIGNED, IN_GAP)],
     ),
     "no beginning": (
