@@ -155,7 +155,9 @@ def _timeline(groups: Mapping[str, Json], rebalances: Sequence[Json], time: Ends
     rows = {name: place for place, name in enumerate(groups)}
     narrowest_ms = (time[1] - time[0]) * NARROWEST
 
-    def bar(name: str, from_ms: float, until_ms: float, colour: str, hover: str, text: str = "") -> Json:
+    def bar(
+        name: str, from_ms: float, until_ms: float, colour: str, hover: str, text: str = ""
+    ) -> Json:
         return {
             "base": _date(from_ms), "length": max(until_ms - from_ms, narrowest_ms),
             "row": rows[name],
@@ -194,7 +196,7 @@ def _timeline(groups: Mapping[str, Json], rebalances: Sequence[Json], time: Ends
         for of in group["coordinators"]
     ]
     inner = ROW_PX * len(rows) + ROW_PX
-    names = dict(enumerate(drawing.short_names(rows).values()))
+    names = {float(row): name for row, name in enumerate(drawing.short_names(rows).values())}
     axis = drawing.row_axis(names, (-0.6, len(rows) - 0.4), [0.0, 1.0])
     edge = {"line": {"width": 0.5, "color": drawing.MUTED}}
     layout = drawing.layout(inner, lowest="y1")
