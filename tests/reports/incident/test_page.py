@@ -28,10 +28,10 @@ def preparing(at: str, generation: int, reason: str = f"Adding new member {MEMBE
 
 
 def assigned(at: str, generation: int) -> list[str]:
+    about = f"for generation {generation}. The group has 1 members, 0 of which are static."
     return [
         f"{at} Stabilized group g generation {generation} (__consumer_offsets-7) with 1 members",
-        f"{at} Assignment received from leader {MEMBER} for group g for generation {generation}. "
-        + "The group has 1 members, 0 of which are static.",
+        f"{at} Assignment received from leader {MEMBER} for group g {about}",
     ]
 
 
