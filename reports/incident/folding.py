@@ -1,4 +1,4 @@
-"""Lines that stand in logs more than once: lines in; each once, and how many copies there were, out.
+"""Lines that stand in logs more than once: lines in; each once, and the number of copies, out.
 
 Two appenders write a line twice into one stream, and a broker's file and its standard output are
 shipped together.

@@ -199,7 +199,7 @@ class Rebalances:
         """Take a phase of the rebalance that leads to a generation, and may begin out of sight."""
         one = self._going_on()
         if one is None or one.generation + 1 != generation:
-            after_ms = self.chain.told_ms
+            after_ms = self.chain.known_ms
             self._reach(generation - 1, line)
             one = self._add(line, generation - 1, BEFORE if after_ms is None else IN_GAP)
             one.is_begun, one.after_ms = False, after_ms
@@ -251,9 +251,8 @@ class Rebalances:
                 self._know(name, static)
 
     def _know(self, member: str, static: bool) -> None:
-        client = client_of(member)
-        self.kinds[member] = static
-        self.kinds[client] = static or self.kinds.get(client, False)
+        for name in (member, client_of(member)):
+            self.kinds[name] = static or self.kinds.get(name, False)
 
     def _note(self, at_ms: float, members: Iterable[str], how: str | None) -> None:
         last = self._going_on()
