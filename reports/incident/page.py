@@ -210,7 +210,8 @@ def _timeline(groups: Mapping[str, Json], rebalances: Sequence[Json], time: Ends
         bars("y1", begun, **BARS, marker=edge),
         bars("y1", strips, **STRIP),
     ]
-    return drawing.figure(traces, {**layout, "yaxis1": axis, "meta": [*map(printable, rows)]})
+    whole = {**layout, "yaxis1": axis, "meta": [*map(printable, rows)]}
+    return drawing.unchecked(traces, whole, [], [])
 
 
 def _date(at_ms: float) -> str:

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from operator import sub
 from os.path import commonprefix
-from typing import Any
-
-import plotly.graph_objects as go
+from typing import TYPE_CHECKING, Any
 
 from kafka_protocol.printable import printable
-from reports.page.drawn_groups import Period
 from reports.page.faults import Fault, declared, hits_broker
 from reports.page.wording import offset, utc
+
+if TYPE_CHECKING:
+    from reports.page.drawn_groups import Period
 
 Json = dict[str, Any]
 Ends = tuple[float, float]
@@ -147,10 +147,19 @@ def figure(
     traces: Sequence[Json], whole: Json, shapes: Sequence[Json] = (), notes: Sequence[Json] = ()
 ) -> Json:
     """Compose a figure; plotly checks it and returns its JSON form."""
+    import plotly.graph_objects as go  # noqa: PLC0415 (it loads slowly)
+
     # assigned at once: plotly checks all shapes again whenever one is added
-    made = go.Figure(list(traces), {**whole, "shapes": list(shapes), "annotations": list(notes)})
-    drawn: Json = made.to_plotly_json()
+    drawn: Json = go.Figure(**unchecked(traces, whole, shapes, notes)).to_plotly_json()
     return drawn
+
+
+def unchecked(
+    traces: Sequence[Json], whole: Json, shapes: Sequence[Json] = (), notes: Sequence[Json] = ()
+) -> Json:
+    """Compose a figure, in its JSON form, without the second that a check takes."""
+    layout = {**whole, "shapes": list(shapes), "annotations": list(notes)}
+    return {"data": list(traces), "layout": layout}
 
 
 def escape(text: str) -> str:
@@ -219,7 +228,7 @@ def bar(span: Span, start_ms: float, end_ms: float) -> Json:
 
 
 def bands(
-    periods: Iterable[Period], span: Span, axis: str, top: float, bottom: float
+    periods: "Iterable[Period]", span: Span, axis: str, top: float, bottom: float
 ) -> list[Json]:
     """Draw rebalances as bands over the rows between `top` and `bottom`."""
     look = {"fillcolor": BAND, "line": {"width": 0.5, "color": REBALANCING}}

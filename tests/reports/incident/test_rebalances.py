@@ -8,7 +8,7 @@ from reports.incident.group_incident import Storm, row_about, storms
 from reports.incident.lines.reader import Line
 from reports.incident.rebalances import Began, Rebalances, client_of
 from reports.incident.static_estimate import estimate
-from reports.incident.stock_logs import OF_GROUP, batched
+from reports.incident.tables import REBALANCES, table_of
 
 SECOND = 1000.0
 UUID = "f16351f5-996e-42c3-a846-07c023f0f2b"
@@ -191,7 +191,6 @@ def test_numbers_of_eighteen_digits_have_room_in_the_table() -> None:
     begun = line(1, "preparing", reason="leave", generation=old)
     stabilized = line(2, "stabilized", generation=most, members=most)
     row = row_about("g", [begun, stabilized, line(3, "assignment", generation=most)], None)
-    [batch] = batched(iter([row]), OF_GROUP)
-    [rebalance] = batch.to_pylist()[0]["rebalances"]
+    [rebalance] = table_of(row["rebalances"], REBALANCES).to_pylist()
     assert (rebalance["members"], rebalance["generation"]) == (int(most), int(old))
     assert (rebalance["took_ms"], rebalance["line"]) == (2_000, "preparing as it was written")
