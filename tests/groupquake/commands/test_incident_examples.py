@@ -40,7 +40,7 @@ def one(found: Json, took_ms: float | None = 3_010, ended_ms: float = 3_010) -> 
 def to_the_second(found: Json) -> None:
     one(found, took_ms=3_000, ended_ms=3_000)
     [file] = found["files"]
-    assert "times to the second" in file["form"]
+    assert "times to the second" in file["read_as"]
 
 
 def folded(found: Json) -> None:
@@ -218,12 +218,10 @@ def test_what_cannot_be_read_is_named(tmp_path: Path, groupquake: Command) -> No
     (tmp_path / "folder").mkdir()
     (tmp_path / "empty.log").touch()
     (tmp_path / "words.log").write_text("nothing of the kind\n")
-    (tmp_path / "loop.log").symlink_to(tmp_path / "loop.log")
     wrong = {
         ("folder", "--logs"): "no file is there",
         ("empty.log",): "empty.log: no line",
         ("words.log",): "nothing of Kafka: .*it begins: nothing of the kind",
-        ("loop.log",): "loop.log: Too many levels of symbolic links",
         ("words.log", "--cluster", "x"): "nothing of Kafka",
     }
     for (name, *options), why in wrong.items():
