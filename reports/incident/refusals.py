@@ -65,7 +65,7 @@ def _unread(files: Sequence[Json], rejected: Sequence[Json]) -> Iterator[str]:
     file = max(files, key=lambda file: file["lines"])
     if any(one["timed"] for one in files):
         yield (
-            f"none of {counted(lines, 'line')} is a group coordinator's{_opening(file)}; give the"
+            f"none of {lines:,} lines is a group coordinator's{_opening(file)}; give the"
             " server.log, at level INFO, of the brokers that coordinate the groups, or the form of"
             " the lines with --pattern"
         )
