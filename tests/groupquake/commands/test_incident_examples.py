@@ -30,8 +30,8 @@ def one(found: Json, took_ms: float | None = 3_010, ended_ms: float = 3_010) -> 
     assert (found["first_ms"], found["last_ms"]) == (BEGUN_MS, BEGUN_MS + ended_ms)
     if took_ms is not None:
         [rebalance] = found["longest"]
-        told = {name: rebalance[name] for name in ("at_ms", "took_ms", "generation", "clients")}
-        assert told == {
+        about = {name: rebalance[name] for name in ("at_ms", "took_ms", "generation", "clients")}
+        assert about == {
             "at_ms": BEGUN_MS, "took_ms": took_ms, "generation": 4, "clients": "app",
         }  # fmt: skip
     assert found["coverage"]["rejected"] == 0
