@@ -2,7 +2,8 @@
 
 from zoneinfo import ZoneInfo
 
-from reports.incident.stock_lines import LONGEST, Read, Reader
+from reports.incident.lines.form import Form
+from reports.incident.lines.reader import LONGEST, Read, Reader
 
 UTC = ZoneInfo("UTC")
 AT = "[2026-11-23 07:36:12,357] INFO "
@@ -20,7 +21,7 @@ OTHER = "[Partition orders-1 broker=1] Shrinking ISR (kafka.cluster.Partition)"
 
 
 def read(text: str, zone: ZoneInfo = UTC) -> Read:
-    return Reader(zone).read(text)
+    return Reader(Form(), zone).read(text)
 
 
 def test_a_line_of_each_coordinator_is_used() -> None:
@@ -50,7 +51,7 @@ OF_OTHERS = (
 )
 DAMAGED = (
     ((AT + PREPARING)[:90], "cut off"),
-    (PREPARING, "without its begin"),
+    (PREPARING, "without a time"),
     (AT + FAILED.replace("has failed", "has fallen"), "no grammar"),
     (AT + FAILED.replace("GroupMetadataManager)", "GroupMetadataManage r)"), "cut off"),
     ("[2026-13-23 07:36:12,357] INFO " + FAILED, "no possible time"),
@@ -77,16 +78,16 @@ def test_what_a_killed_broker_cut_off_hides_no_line_of_its_successor() -> None:
 
 
 def test_every_line_is_counted_in_the_summary() -> None:
-    reader = Reader(UTC)
+    reader = Reader(Form(), UTC)
     for text in (AT + PREPARING, AT + OTHER, "\tat stack", (AT + FAILED)[:70]):
         reader.read(text)
     seen = reader.summary()
     assert seen.statuses == {"used": 1, "irrelevant": 2, "rejected": 1}
-    assert (seen.stock, seen.brokers) == (3, {"2": 1})
+    assert (seen.timed, seen.brokers) == (3, {"2": 1})
 
 
 def test_a_process_names_its_broker_and_its_cluster() -> None:
-    reader = Reader(UTC)
+    reader = Reader(Form(), UTC)
     reader.read(
         AT + "[BrokerLifecycleManager id=3] Incarnation xyz of broker 3 in cluster abc is now"
         " STARTING. (kafka.server.BrokerLifecycleManager)"
@@ -97,11 +98,12 @@ def test_a_process_names_its_broker_and_its_cluster() -> None:
 
 
 def test_groups_of_other_protocols_are_named() -> None:
-    reader = Reader(UTC)
+    reader = Reader(Form(), UTC)
     text = (
         "[GroupCoordinator id=1 topic=__consumer_offsets partition=5] [GroupId modern] Member m"
         " joins the consumer group using the consumer protocol."
         " (org.apache.kafka.coordinator.group.GroupMetadataManager)"
     )
-    assert reader.read(AT + text).status == "irrelevant"
-    assert reader.summary().others == {"modern"}
+    found = reader.read(AT + text)
+    assert (found.status, "modern" in found.why) == ("rejected", True)
+    assert reader.summary().others == {"modern": "consumer"}

@@ -1,0 +1,4 @@
+"""Lines: the text of brokers' logs, in whatever form people hold it, in; coordinator lines out.
+
+`form` finds out from a file's first lines how it writes a line, and `reader` reads each by it.
+"""
