@@ -51,6 +51,7 @@ _WRAPPINGS = (
     ("behind `aws logs tail`", r"^\d{4}-\S+[+-]\d\d:\d\d \S+ "),
     ("behind `grep -n`", r"^\d+:"),
     ("behind `grep -H`", r"^[\w./-]+\.[\w.-]+[:-](?:\d+[:-])?"),
+    ("behind Loki's labels", rf"^{_STAMP} \{{"),
     ("behind times of `docker logs -t` or `kubectl logs --timestamps`", rf"^{_STAMP} "),
     ("behind a pod's and a container's name", r"^[\w.-]+[ :\u203a]+[\w.-]+ +\S*\d{4}-"),
 )  # fmt: skip
