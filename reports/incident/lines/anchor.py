@@ -9,7 +9,7 @@ number of a source line.
 import re
 from typing import NamedTuple
 
-from kafka_protocol.coordinator_lines import ALL_GRAMMARS, JAVA
+from kafka_protocol.coordinator_lines import ALL_GRAMMARS, OF_COORDINATORS
 from kafka_protocol.coordinator_lines.parser import OF_OTHERS, PREFIX, AnyRelease, KnownLine
 from kafka_protocol.coordinator_lines.template import parts_of
 
@@ -31,8 +31,7 @@ _NAME = rf"((?:[\w$]+\.)*(?:{_SHORT}))(?::(?:\d+|\?))?"
 _BEHIND = re.compile(rf" ?\({_NAME}\)|[\s,;|]+(?=\w+\.\w){_NAME}$", re.ASCII)
 _BEFORE = re.compile(rf"(?<![\w.$]){_NAME}(?![\w.$])", re.ASCII)
 _NAMES_LINE = re.compile(rf'(?<![\w.$])(?=[\w$]+[.:]){_NAME}(?: \w+)?(?: [-:]+ |"|\] )', re.ASCII)
-_JAVA = AnyRelease([JAVA])
-_SCALA = AnyRelease(grammar for grammar in ALL_GRAMMARS if grammar is not JAVA)
+_JAVA, _SCALA = map(AnyRelease, OF_COORDINATORS.values())
 _TRACE = re.compile(r"\s*(?:at |\.\.\. \d+ more|Caused by: )|\"[\w.@]+\"\s*:\s*\"[^\" ]+\",?$")
 """A line of a stack trace; a field of JSON that is alone on its line."""
 
@@ -83,6 +82,6 @@ def is_irrelevant(logger: str) -> bool:
     return logger.rpartition(".")[2] in _IRRELEVANT
 
 
-def known_line(logger: str, message: str) -> KnownLine:
+def known_line(message: str) -> KnownLine:
     """Parse a message that a coordinator of any release wrote."""
-    return (_JAVA if _JAVA.begins(message) else _SCALA).parsed(logger, message)
+    return (_JAVA if _JAVA.begins(message) else _SCALA).parsed(message)

@@ -187,4 +187,4 @@ def _tail(messages: Sequence[str]) -> re.Pattern[str] | None:
 
 def _known(messages: Sequence[str], tail: re.Pattern[str] | None) -> int:
     cut = (tail.sub("", message) if tail else message for message in messages)
-    return sum(known_line("", message).template is not None for message in cut)
+    return sum(known_line(message).template is not None for message in cut)

@@ -216,14 +216,14 @@ class Reader:
             return None, ""
         if not at.message:
             return None, "no grammar has this line of a coordinator"
-        known = known_line(at.logger, at.message)
+        known = known_line(at.message)
         prefixed = PREFIX.match(at.message) is not None
         if known.template is None and not at.logger and not prefixed:
             return None, ""  # words that anybody may write
         if prefixed and (not known.broker or (self._form.names_logger and not at.logger)):
             return None, CUT_OFF
-        if known.template is None:
-            return None, self._of_no_grammar(known.message)
+        if known.template in (None, "other_protocol"):
+            return None, self._of_no_grammar(known)
         return self._timed(at, known)
 
     def _timed(self, at: Anchored, known: KnownLine) -> tuple[Line | None, str]:
@@ -250,14 +250,15 @@ class Reader:
             _source(at.before),
         ), ""
 
-    def _of_no_grammar(self, message: str) -> str:
-        other = _OTHER_PROTOCOL.match(message)
-        if other is None:
+    def _of_no_grammar(self, known: KnownLine) -> str:
+        other = _OTHER_PROTOCOL.match(known.message)
+        if other is None and known.template is None:
             return "no grammar has this line of a coordinator"
-        protocol = (other[2] or "another").lower()
-        if self._seen.others.get(other[1], "another") == "another":
-            self._seen.others[other[1]] = protocol
-        return f"group {other[1]} {OTHER_PROTOCOL} {protocol} protocol"
+        group, said = other.groups() if other else (known.fields["other"], known.fields["protocol"])
+        protocol = (said or "another").lower()
+        if self._seen.others.get(group, "another") == "another":
+            self._seen.others[group] = protocol
+        return f"group {group} {OTHER_PROTOCOL} {protocol} protocol"
 
 
 def _source(before: str) -> str:
