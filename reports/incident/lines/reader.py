@@ -149,7 +149,7 @@ class Reader:
 
     def _note_time(self, text: str) -> bool:
         """Keep the time of any line: that of the broker, behind those of what collected it."""
-        if not _CLOCK.search(text, 0, 200):
+        if not _CLOCK.search(text):
             return False
         for match in TIME.finditer(text):
             if is_time_field(text[: match.start()]):
