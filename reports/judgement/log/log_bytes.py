@@ -15,6 +15,7 @@ TOO_LONG, DAMAGED = b"\0longer than 16 MiB: ", b"\0the rest of the file is not t
 """What stands before them, and a line that ends a damaged file: no line of evidence begins so, so
 that its reader rejects and counts it as any other that was altered."""
 _PIECE = 1 << 20  # how many bytes are unpacked at once
+_ZSTD_PIECE = 1 << 14  # a piece in which it is damaged is lost
 
 
 Pieces = Callable[[BinaryIO], Iterator[bytes]]
@@ -41,13 +42,29 @@ def _streams(unpacker_of: Callable[[], Any], file: BinaryIO) -> Iterator[bytes]:
         given = unpacker.unused_data or file.read(_PIECE)
 
 
+def _zstandard(file: BinaryIO) -> Iterator[bytes]:
+    """Yield what the frames of a Zstandard file hold."""
+    import pyarrow as pa  # noqa: PLC0415 (it loads slowly)
+
+    unpacker = pa.CompressedInputStream(pa.PythonFile(file, "r"), "zstd")
+    try:
+        yield from iter(partial(unpacker.read, _ZSTD_PIECE), b"")
+    except OSError as error:
+        if "Truncated" in str(error):
+            raise EOFError from error
+        raise
+
+
 FORMS: dict[str, tuple[str, Pieces]] = {
     ".gz": ("gzip", lambda file: _plain(gzip.open(file))),  # noqa: SIM115 (it ends with the file)
     ".bz2": ("bzip2", partial(_streams, bz2.BZ2Decompressor)),
     ".xz": ("xz", partial(_streams, lzma.LZMADecompressor)),
+    ".zst": ("zstd", _zstandard),
 }
 """The names of the forms that are read, and what unpacks them, by the ends of files' names."""
-OTHERS = (".deflate", ".lz4", ".snappy", ".zst")
+BEGINS = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ\0", ".zst": b"(\xb5/\xfd"}
+"""How files of the FORMS begin."""
+OTHERS = (".deflate", ".lz4", ".snappy")
 """Ends of names by which Spark would unpack a file, if it can; such a file is read as it stands."""
 
 
