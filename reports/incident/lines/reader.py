@@ -43,7 +43,7 @@ protocols begin."""
 _CLIENT = re.compile(r"\[(?:Consumer|Producer|AdminClient|Worker) (?:clientId|instanceId)=")
 _NUMBERED = re.compile(r"(?:^|:)\d+:$|-\d+-$|\b\d{10,}\b")  # grep's and CloudWatch's
 _PUNCTUATION = " \t|,;>'"
-_CLOCK = re.compile(r":\d\d[:, .]|\d{10}")
+_CLOCK = re.compile(r":\d\d\b")
 
 
 class Line(NamedTuple):
@@ -113,6 +113,7 @@ class Reader:
         The zone that the form has from the file itself goes before it.
         """
         self._form = form
+        self._by_number = form.shape.isdecimal()
         self._time_field: re.Match[str] | None = None
         """The time in JSON with a field on each line, of which the message is one."""
         self._seen = SplitSummary()
@@ -149,7 +150,7 @@ class Reader:
 
     def _note_time(self, text: str) -> bool:
         """Keep the time of any line: that of the broker, behind those of what collected it."""
-        if not _CLOCK.search(text, 0, 200):
+        if not self._by_number and not _CLOCK.search(text):
             return False
         for match in TIME.finditer(text):
             if is_time_field(text[: match.start()]):
