@@ -44,16 +44,6 @@ def peeled(raw: str, wanted: re.Pattern[str] = ANCHOR, depth: int = 0) -> list[s
     return next(filter(None, (_in(text, wanted, one, depth) for one in (_CELL, _STRING))), [text])
 
 
-def encoding_of(first: bytes) -> str:
-    """Return the encoding of a file by its first bytes: UTF-16, as PowerShell's `>`, or UTF-8."""
-    if first[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return "utf-16"
-    even, odd = first[:200:2].count(0), first[1:200:2].count(0)
-    if max(even, odd) * 4 <= len(first[:200]):
-        return "utf-8"
-    return "utf-16-be" if even > odd else "utf-16-le"
-
-
 def cleaned(raw: str) -> str:
     """Return a text without marks of encodings and colours, boxes and Markdown."""
     text = raw.replace("\0", "") if "\0" in raw else raw  # UTF-16 that nobody has decoded

@@ -113,7 +113,7 @@ class Reader:
         The zone that the form has from the file itself goes before it.
         """
         self._form = form
-        self._by_number = form.shape.isdecimal()
+        self._by_clock = "::" in form.shape
         self._time_field: re.Match[str] | None = None
         """The time in JSON with a field on each line, of which the message is one."""
         self._seen = SplitSummary()
@@ -150,7 +150,7 @@ class Reader:
 
     def _note_time(self, text: str) -> bool:
         """Keep the time of any line: that of the broker, behind those of what collected it."""
-        if not self._by_number and not _CLOCK.search(text):
+        if self._by_clock and not _CLOCK.search(text):
             return False
         for match in TIME.finditer(text):
             if is_time_field(text[: match.start()]):

@@ -6,7 +6,6 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from reports.incident.lines.form import recognised
-from reports.incident.lines.peeling import encoding_of
 from reports.incident.lines.reader import Line, Reader
 
 MESSAGE = (
@@ -74,10 +73,3 @@ def test_sources_are_what_stands_before_the_time() -> None:
         "logs/server.log:12:": "logs/server.log", "kafka-0 c 2026-01-05T10:00:03Z ": "kafka-0 c",
     }.items():  # fmt: skip
         assert {line.source for line in lines_of(before + STOCK)} == {source}
-
-
-def test_encodings_by_the_first_bytes() -> None:
-    for encoding in ("utf-16-le", "utf-16-be", "utf-8"):
-        assert encoding_of(STOCK.encode(encoding)) == encoding
-    assert encoding_of(STOCK.encode("utf-16")) == "utf-16"
-    assert encoding_of(b"") == "utf-8"
