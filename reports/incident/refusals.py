@@ -6,7 +6,7 @@ It says what was found, where the first line of it is, and what would be read in
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from reports.incident.lines.reader import NO_TIME, REJECTED, UNKNOWN_TIME, USED
+from reports.incident.lines.reader import NO_DATE, NO_TIME, REJECTED, UNKNOWN_TIME, USED
 from reports.page.wording import counted
 
 Json = dict[str, Any]
@@ -17,6 +17,7 @@ NAMED = 5
 SERVER_LOG = "give the brokers' server.log, or their standard output"
 WHAT_TO_DO: Mapping[str, str] = {
     NO_TIME: "give a log with times, as `--timestamps` of kubectl or `-t` of docker logs add them",
+    NO_DATE: "give a log with dates, as `--timestamps` of kubectl or `-t` of docker logs add them",
     UNKNOWN_TIME: "give the form of its lines, such as --pattern '%d{ISO8601} %p %m (%c)%n'",
 }
 """By why a line was rejected."""

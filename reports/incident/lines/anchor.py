@@ -28,11 +28,12 @@ _BEGINS = {
 ANCHOR = re.compile("|".join([PREFIX.pattern, *map(re.escape, sorted(_BEGINS))]))
 _SHORT = "|".join(map(re.escape, sorted(_LOGGERS | _IRRELEVANT, reverse=True)))
 _NAME = rf"((?:[\w$]+\.)*(?:{_SHORT}))(?::(?:\d+|\?))?"
-_BEHIND = re.compile(rf" ?\({_NAME}\)", re.ASCII)
+_BEHIND = re.compile(rf" ?\({_NAME}\)|[\s,;|]+(?=\w+\.\w){_NAME}$", re.ASCII)
 _BEFORE = re.compile(rf"(?<![\w.$]){_NAME}(?![\w.$])", re.ASCII)
 _NAMES_LINE = re.compile(rf'(?<![\w.$])(?=[\w$]+[.:]){_NAME}(?: \w+)?(?: [-:]+ |"|\] )', re.ASCII)
 _JAVA, _SCALA = map(AnyRelease, OF_COORDINATORS.values())
-_TRACE = re.compile(r"\s*(?:at |\.\.\. \d+ more|Caused by: )")
+_TRACE = re.compile(r"\s*(?:at |\.\.\. \d+ more|Caused by: )|\"[\w.@]+\"\s*:\s*\"[^\" ]+\",?$")
+"""A line of a stack trace; a field of JSON that is alone on its line."""
 
 
 class Anchored(NamedTuple):
@@ -61,15 +62,19 @@ def anchored(text: str, tail: re.Pattern[str] | None) -> Anchored | None:
     if begin is None:
         named = _BEHIND.search(text) or _NAMES_LINE.search(text)
         ours = named and not _TRACE.match(text) and not any(name in text for name in OF_OTHERS)
-        return Anchored(text[: named.start()], "", named[1], "") if named and ours else None
+        return Anchored(text[: named.start()], "", _name(named), "") if named and ours else None
     before, rest = text[: begin.start()], text[begin.start() :]
     if behind := [*_BEHIND.finditer(rest)]:
         end, start = behind[-1].end(), behind[-1].start()
-        return Anchored(before, rest[:start].rstrip(), behind[-1][1], rest[end:])
+        return Anchored(before, rest[:start].rstrip(), _name(behind[-1]), rest[end:])
     names = [match[1] for match in _BEFORE.finditer(before)]
     cut = tail.search(rest) if tail else None
     message, after = (rest[: cut.start()], cut[0]) if cut else (rest, "")
     return Anchored(before, message, names[-1] if names else "", after)
+
+
+def _name(match: re.Match[str]) -> str:
+    return str(match[match.lastindex or 0])
 
 
 def is_irrelevant(logger: str) -> bool:

@@ -29,7 +29,7 @@ _LAYOUTS = (
     ("Kafka's stock pattern with line numbers", rf"\[{_DATE}[^]]*\] {_LEVEL} .*\([\w.$]+:\d+\)"),
     ("Kafka's stock pattern without brackets", rf"(?<!\[){_DATE},\d{{3}} {_LEVEL} .*{_LOGGER}"),
     ("JSON (Elastic Common Schema)", r'"log\.level"|"ecs\.version"|"ecs":'),
-    ("JSON (log4j's JsonLayout)", r'"(?:instant|timeMillis|loggerName|logger_name|source_host)"'),
+    ("JSON (log4j's)", r'"(?:instant|timeMillis|loggerName|logger_name|source_host)"'),
     ("JSON", r'^[^"]*\{\s*"|^\s*"message"\s*:'),
 )
 """By the whole line, peeled, or where that is of none by the text as it stands in the file."""
@@ -51,6 +51,7 @@ _WRAPPINGS = (
     ("behind `aws logs tail`", r"^\d{4}-\S+[+-]\d\d:\d\d \S+ "),
     ("behind `grep -n`", r"^\d+:"),
     ("behind `grep -H`", r"^[\w./-]+\.[\w.-]+[:-](?:\d+[:-])?"),
+    ("behind Loki's labels", rf"^{_STAMP} \{{"),
     ("behind times of `docker logs -t` or `kubectl logs --timestamps`", rf"^{_STAMP} "),
     ("behind a pod's and a container's name", r"^[\w.-]+[ :\u203a]+[\w.-]+ +\S*\d{4}-"),
 )  # fmt: skip

@@ -56,7 +56,6 @@ class Log4jPattern:
         lacks = [name for name in _NEEDED if name not in names]
         if lacks and "epoch" not in names:
             raise self._wrong(f"has no {lacks[0]} in its time: %d")
-        self.names_logger = "logger" in names
 
     def rewritten(self, text: str) -> str:
         """Return a line in Kafka's stock pattern; one that the pattern did not write as it is.
@@ -72,28 +71,20 @@ class Log4jPattern:
     def _time(self, of: dict[str, str | None]) -> str:
         if epoch := of.get("epoch"):
             return epoch
-        part = lambda name: of.get(name) or "0"
-        month, hour = part("month"), int(part("hour"))
+        month = of["month"] or ""
         if not month.isdecimal():
-            number = "janfebmaraprmayjunjulaugsepoctnovdec".find(month[:3].lower()) // 3 + 1
-            month = str(number)
+            month = str("janfebmaraprmayjunjulaugsepoctnovdec".find(month[:3].lower()) // 3 + 1)
+        names = ("year", "day", "hour", "minute", "second")
+        year, day, hour, minute, second = (int(of.get(name) or 0) for name in names)
         if half := of.get("half"):
             hour = hour % 12 + 12 * (half in "pP")
-        year = int(part("year")) + (2000 if len(part("year")) == 2 else 0)
-        day, second = part("day").zfill(2), part("second").zfill(2)
-        clock = f"{hour:02}:{part('minute')}:{second}"
-        fraction = f",{of['fraction']}" if of.get("fraction") else ""
-        zone = of.get("zone") or self._offset(f"{year:04}-{month:>02}-{day} {clock}")
-        return f"{year:04}-{month:>02}-{day} {clock}{fraction}{zone}"
-
-    def _offset(self, wall: str) -> str:
-        """Return the offset of the zone that the pattern itself names: `%d{…}{UTC}`."""
-        if not self._zone:
-            return ""
+        zone = ZoneInfo(self._zone) if self._zone else None
         try:
-            return f"{datetime.fromisoformat(wall).replace(tzinfo=ZoneInfo(self._zone)):%z}"
+            at = datetime(year % 2000 + 2000, int(month), day, hour, minute, second, tzinfo=zone)
         except ValueError:
             return ""
+        fraction = f",{of['fraction']}" if of.get("fraction") else ""
+        return f"{at:%Y-%m-%d %H:%M:%S}{fraction}{of.get('zone') or f'{at:%z}'}"
 
     def _wrong(self, what: str) -> EvidenceError:
         return EvidenceError(

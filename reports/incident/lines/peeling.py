@@ -22,8 +22,8 @@ _WHEN = re.compile(
     r'_*(?:SOURCE_)?REALTIME_TIMESTAMP)"\s*:\s*[\[{]?"?$'
 )
 _WHERE = re.compile(
-    r'"(?:\w+\.)*(?:pod|pod_?name|container_?name|host|host_?name|_hostname|log_?stream(?:_?name)?'
-    r'|instance)"\s*:\s*"([^"\\]+)"', re.IGNORECASE
+    r'"((?:\w+\.)*(?:pod|pod_?name|container_?name|host|host_?name|_hostname|log_?stream(?:_?name)?'
+    r'|instance))"\s*:\s*"([^"\\]+)"', re.IGNORECASE
 )  # fmt: skip
 _LOGGER = re.compile(
     r'"(?:\w+\.)*_?(?:logger|logger_?name|category)"\s*:\s*"([\w.$]+)"', re.IGNORECASE
@@ -44,16 +44,6 @@ def peeled(raw: str, wanted: re.Pattern[str] = ANCHOR, depth: int = 0) -> list[s
     return next(filter(None, (_in(text, wanted, one, depth) for one in (_CELL, _STRING))), [text])
 
 
-def encoding_of(first: bytes) -> str:
-    """Return the encoding of a file by its first bytes: UTF-16, as PowerShell's `>`, or UTF-8."""
-    if first[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return "utf-16"
-    even, odd = first[:200:2].count(0), first[1:200:2].count(0)
-    if max(even, odd) * 4 <= len(first[:200]):
-        return "utf-8"
-    return "utf-16-be" if even > odd else "utf-16-le"
-
-
 def cleaned(raw: str) -> str:
     """Return a text without marks of encodings and colours, boxes and Markdown."""
     text = raw.replace("\0", "") if "\0" in raw else raw  # UTF-16 that nobody has decoded
@@ -70,10 +60,11 @@ def _in(text: str, wanted: re.Pattern[str], quoted: re.Pattern[str], depth: int)
     for match in quoted.finditer(text):
         if not wanted.search(text, match.start(1), match.end(1)):
             continue
-        fields = text[max(end, len(outside)) : match.start()], text[match.end() :]
+        before, after = text[max(end, len(outside)) : match.start()], text[match.end() :]
+        where = {**dict(_WHERE.findall(after)), **dict(_WHERE.findall(text[: match.start()]))}
+        around = " ".join([f"{outside}", *where.values(), _time(before, after), ""])
         end = match.end()
-        around = f"{outside}{_around(*fields)} "
-        logger = _LOGGER.search(fields[0]) or _LOGGER.search(fields[1])
+        logger = _LOGGER.search(before) or _LOGGER.search(after)
         behind = f" ({logger[1]})" if logger else ""
         for line in _unquoted(match[1], quoted).split("\n"):
             if wanted.search(line):
@@ -84,16 +75,19 @@ def _in(text: str, wanted: re.Pattern[str], quoted: re.Pattern[str], depth: int)
     return found
 
 
-def _around(before: str, after: str) -> str:
-    """Return the process and the time that fields tell, those before the message first.
+def _time(before: str, after: str) -> str:
+    """Return the time that an object's fields tell, those before the message first, or nothing.
 
-    A time that the object's keys do not call its time, such as that of an ingestion, is the last
-    to be taken.
+    One that the keys do not call its time, such as that of an ingestion, is the last to be taken.
     """
-    where = dict.fromkeys(_WHERE.findall(before) + _WHERE.findall(after))
     times = [(fields, time) for fields in (before, after) for time in TIME.finditer(fields)]
     named = [time[0] for fields, time in times if _WHEN.search(fields, 0, time.start())]
-    return " ".join([*where, *(named or [time[0] for _, time in times])[:1]])
+    return next(iter(named or [time[0] for _, time in times]), "")
+
+
+def is_time_field(before: str) -> bool:
+    """Tell, by what is before a time, whether it is a field of JSON that has a line of its own."""
+    return before.lstrip()[:1] == '"' and before.count(":") == 1 and bool(_WHEN.search(before))
 
 
 def _unquoted(string: str, quoted: re.Pattern[str]) -> str:

@@ -10,6 +10,7 @@ from kafka_protocol.coordinator_lines.parser import PREFIX, PREPARING, KnownLine
 from reports.incident.lines.anchor import Anchored, anchored, hinted, is_irrelevant, known_line
 from reports.incident.lines.dates import TIME, Moment, moment, shape_of
 from reports.incident.lines.form import Form
+from reports.incident.lines.peeling import is_time_field
 from reports.judgement.log.log_bytes import DAMAGED, TOO_LONG
 
 USED, IRRELEVANT, REJECTED = "used", "irrelevant", "rejected"
@@ -17,7 +18,7 @@ LONGEST = 1_000_000
 """How many characters a line may have. No line of a coordinator comes near; patterns are not tried
 on what a damaged file may hold."""
 CUT_OFF = "a coordinator's line that is cut off or altered"
-NO_TIME = "a coordinator's line without a time"
+NO_TIME, NO_DATE = "a coordinator's line without a time", "a coordinator's line without a date"
 UNKNOWN_TIME = "a coordinator's line without a time in a known form; --pattern tells its form"
 OTHER_PROTOCOL = "is no classic group: this line is of the"
 """Why lines are rejected, as the summary counts them."""
@@ -40,8 +41,9 @@ _OTHER_PROTOCOL = re.compile(
 """How lines about groups of the consumer (KIP-848), share (KIP-932) and streams (KIP-1071)
 protocols begin."""
 _CLIENT = re.compile(r"\[(?:Consumer|Producer|AdminClient|Worker) (?:clientId|instanceId)=")
-_NUMBERED = re.compile(r"(?:^|:)\d+:$|-\d+-$|\b\d{10,}\b")
-_CLOCK = re.compile(r":\d\d[:, .]|\d{10}")
+_NUMBERED = re.compile(r"(?:^|:)\d+:$|-\d+-$|\b\d{10,}\b")  # grep's and CloudWatch's
+_PUNCTUATION = " \t|,;>'"
+_CLOCK = re.compile(r":\d\d\b")
 
 
 class Line(NamedTuple):
@@ -111,6 +113,9 @@ class Reader:
         The zone that the form has from the file itself goes before it.
         """
         self._form = form
+        self._by_clock = "::" in form.shape
+        self._time_field: re.Match[str] | None = None
+        """The time in JSON with a field on each line, of which the message is one."""
         self._seen = SplitSummary()
         self._zone = datetime.fromisoformat(f"2000-01-01T00:00{form.zone}").tzinfo or zone
 
@@ -130,10 +135,12 @@ class Reader:
             if "\0" in text:
                 seen.nul += 1
                 text = text.replace("\0", "")
-            self._note_time(text)
+            noted = self._note_time(text)
             read = self._read(text) if hinted(text) else Read(IRRELEVANT, [])
             self._note_process(text)
             for line in read.lines:
+                if not noted:
+                    self._note_moment(line.at_ms)
                 if line.broker:
                     seen.brokers[line.broker] += 1
                     self._note_broker(line.source, line.broker)
@@ -141,25 +148,28 @@ class Reader:
         seen.statuses[read.status] += 1
         return read
 
-    def _note_time(self, text: str) -> None:
+    def _note_time(self, text: str) -> bool:
         """Keep the time of any line: that of the broker, behind those of what collected it."""
-        if not _CLOCK.search(text, 0, 200):
-            return
+        if self._by_clock and not _CLOCK.search(text):
+            return False
         for match in TIME.finditer(text):
+            if is_time_field(text[: match.start()]):
+                self._time_field = match
             if shape_of(match[0]) == self._form.shape:
-                self._note_moment(self._moment(match).at_ms(self._zone))
-                return
+                return self._note_moment(self._moment(match).at_ms(self._zone))
+        return False
 
-    def _note_moment(self, at_ms: float | None) -> None:
+    def _note_moment(self, at_ms: float | None) -> bool:
         seen = self._seen
         if at_ms is None:
-            return
+            return False
         seen.timed += 1
         if seen.first_ms is None:
             seen.first_ms = at_ms
         elif seen.last_ms is not None and at_ms < seen.last_ms:
             seen.back_ms = max(seen.back_ms, seen.last_ms - at_ms)
         seen.last_ms = at_ms
+        return True
 
     def _note_process(self, text: str) -> None:
         """Keep what a line says of the process that wrote it: its broker, its cluster."""
@@ -218,11 +228,15 @@ class Reader:
         return self._timed(at, known)
 
     def _timed(self, at: Anchored, known: KnownLine) -> tuple[Line | None, str]:
-        before, after = [*TIME.finditer(at.before)], TIME.search(at.after)
-        match = before[-1] if before else after
+        times = [*TIME.finditer(at.before)]
+        match = times[-1] if times else TIME.search(at.after)
+        if match is None and not at.before.strip():
+            match = self._time_field
         if match is None:
             self._seen.timeless += 1
-            return None, UNKNOWN_TIME if _CLOCK.search(at.before) else NO_TIME
+            dated = re.search(r"\d[-/.]\d|\d{8}", at.before)
+            clock = _CLOCK.search(at.before)
+            return None, UNKNOWN_TIME if dated else NO_DATE if clock else NO_TIME
         if (at_ms := self._moment(match).at_ms(self._zone)) is None:
             return None, "a coordinator's line at no possible time"
         partition = known.partition or known.fields.get("partition") or ""
@@ -252,4 +266,5 @@ def _source(before: str) -> str:
     """Return what stands before a line's message of its process, before the broker's time."""
     times = [*TIME.finditer(before)]
     text = TIME.sub("", before[: times[-1].start()]) if times else ""
-    return _NUMBERED.sub("", text.strip()).strip(" \t|:,;-").removesuffix("[").strip(" |:,;")
+    bare = _NUMBERED.sub("", text.strip(_PUNCTUATION).removesuffix("["))
+    return re.sub(r"^\[([^\[\]]*)\]$", r"\1", " ".join(bare.strip(_PUNCTUATION).split()))

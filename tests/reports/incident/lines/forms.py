@@ -5,15 +5,27 @@ its times. A stock line is `[date] LEVEL message (logger)`; one that is none (a 
 """
 
 import json
+import re
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta, timezone
 from typing import NamedTuple
 
-from kafka_protocol.stock_log import Record, epoch_ms, records
+from kafka_protocol.stock_log import epoch_ms
+
+
+class Record(NamedTuple):
+    date: str
+    level: str
+    body: str
+    logger: str
+
 
 Layout = Callable[[Record], str]
 Wrapping = Callable[[str, datetime], str]
 """A line and its time in UTC in; the text of it in the file out."""
+
+
+_RECORD = re.compile(r"\[(\d{4}-[^\]]+)\] ([A-Z]+) (.*?)(?: \(([\w.$-]+)\))?$")
 
 
 class FormKind(NamedTuple):
@@ -22,26 +34,26 @@ class FormKind(NamedTuple):
     resolution_ms: float = 1.0
     tells_zone: bool = False
     """Whether it has a time in UTC beside the broker's."""
+    instants: bool = False
+    """Whether the broker's own times are in UTC."""
 
 
 def _kind(
     name: str, wrapping: Wrapping | None = None, layout: Layout | None = None, step_ms: float = 1.0,
-    *, tells_zone: bool = False,
+    *, tells_zone: bool = False, instants: bool = False,
 ) -> FormKind:  # fmt: skip
     def build(stock: Iterable[str], zone: timezone) -> list[str]:
         built, at = list[str](), datetime(2026, 1, 5, tzinfo=UTC)
         for text in stock:
-            before, found = records(text)
-            if before or not found:
-                line = text
-            else:
-                ms = epoch_ms(found[0].date, zone)
-                at = datetime.fromtimestamp((ms or 0) / 1000, UTC)
-                line = layout(found[0]._replace(logger=found[0].logger)) if layout else text
+            line = text
+            if match := _RECORD.match(text):
+                one = Record(*match.groups(default=""))
+                at = datetime.fromtimestamp((epoch_ms(one.date, zone) or 0) / 1000, UTC)
+                line = layout(one) if layout else text
             built += (wrapping(line, at) if wrapping else line).split("\n")
         return built
 
-    return FormKind(name, build, step_ms, tells_zone)
+    return FormKind(name, build, step_ms, tells_zone, instants)
 
 
 def _strimzi_3(one: Record) -> str:
@@ -65,13 +77,20 @@ def _numbered(one: Record) -> str:
 
 
 def _iso(date: str) -> str:
-    return date.replace(" ", "T").replace(",", ".")
+    return date.replace(" ", "T").replace(",", ".") + "Z"
 
 
 def _ecs(one: Record) -> str:
     return json.dumps({
         "@timestamp": _iso(one.date), "ecs.version": "1.2.0", "log.level": one.level,
         "message": one.body, "process.thread.name": "main", "log.logger": one.logger,
+    })  # fmt: skip
+
+
+def _logstash(one: Record) -> str:
+    return json.dumps({
+        "@version": 1, "source_host": "b1", "message": one.body, "thread_name": "main",
+        "@timestamp": _iso(one.date), "level": one.level, "logger_name": one.logger,
     })  # fmt: skip
 
 
@@ -134,8 +153,9 @@ FORMS: dict[str, FormKind] = {
     "Strimzi to 3.9": _kind("Strimzi's pattern (to 3.9)", layout=_strimzi_3),
     "Strimzi from Kafka 4": _kind("Strimzi's pattern (Kafka 4)", None, _strimzi_4, 1000.0),
     "Confluent's operator": _kind("the pattern of Confluent's operator", layout=_operator),
-    "Elastic Common Schema": _kind("JSON (Elastic Common Schema)", layout=_ecs),
-    "JsonTemplateLayout": _kind("JSON (log4j's JsonLayout)", layout=_json_layout),
+    "Elastic Common Schema": _kind("JSON (Elastic Common Schema)", layout=_ecs, instants=True),
+    "JsonTemplateLayout": _kind("JSON (log4j's)", layout=_logstash, instants=True),
+    "JsonLayout": _kind("JSON (log4j's)", layout=_json_layout, instants=True),
     "compose": _kind(
         f"{STOCK} behind a container's name (compose)", lambda line, _: f"kafka-1  | {line}"
     ),
@@ -193,13 +213,17 @@ FORMS: dict[str, FormKind] = {
     ),
 }  # fmt: skip
 """By the names in `docs/incidents.md`."""
-SAMPLE = (
-    "[2026-01-05 10:00:03,000] INFO [GroupCoordinator id=1 topic=__consumer_offsets partition=49]"
-    " Stabilized group g1 generation 5 with 2 members."
-    " (org.apache.kafka.coordinator.group.GroupMetadataManager)"
+MESSAGE = (
+    "[GroupCoordinator id=1 topic=__consumer_offsets partition=49] Stabilized group g1"
+    " generation 5 with 2 members."
 )
+LOGGER = "org.apache.kafka.coordinator.group.GroupMetadataManager"
 
 
 def sample(kind: str) -> str:
-    """Return a line of a kind, as the documentation shows it."""
-    return FORMS[kind].build([SAMPLE], UTC)[-1]
+    """Return a line of a kind, as the documentation shows it: its message is `MESSAGE`."""
+    stock = f"[2026-01-05 10:00:03,000] INFO {MESSAGE} ({LOGGER})"
+    [line] = [line for line in FORMS[kind].build([stock], UTC) if "INFO" in line] or [
+        "(two bytes a character)"
+    ]
+    return line.strip().replace(MESSAGE, "MESSAGE").replace(LOGGER, "LOGGER").replace("\x1b", "␛")

@@ -3,6 +3,7 @@
 import random
 from datetime import UTC, timedelta, timezone
 from functools import cache
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -13,7 +14,7 @@ from reports.incident.lines.anchor import hinted
 from reports.incident.lines.form import Form, recognised
 from reports.incident.lines.reader import IRRELEVANT, Line, Reader, SplitSummary
 from tests.reports.incident.incident_here import RECORDED, recorded, texts_of
-from tests.reports.incident.lines.forms import FORMS
+from tests.reports.incident.lines.forms import FORMS, sample
 
 ZONES = [timezone(timedelta(minutes=minutes)) for minutes in (-570, -180, 0, 60, 345)]
 
@@ -50,8 +51,7 @@ def test_lines_are_those_of_the_stock_log(kind: str, log: list[str], zone: timez
     assert form.name == of.name
     assert form.resolution_ms == of.resolution_ms
     assert bool(form.zone) == of.tells_zone
-    if kind == "JsonTemplateLayout":  # whose times are instants
-        zone = UTC
+    zone = UTC if of.instants else zone
     lines, seen = read(form, texts, UTC if of.tells_zone else zone)
     expected, stock = read(Form(), log, zone)
     step = lambda at_ms: at_ms // of.resolution_ms * of.resolution_ms
@@ -87,3 +87,12 @@ def test_no_altered_line_of_a_coordinator_is_lost() -> None:
             assert hinted(text)
             assert read.status != IRRELEVANT, (form, text)
         assert bool(read.why) == (read.status == "rejected")
+
+
+DOCS = Path(__file__).parents[4] / "docs" / "incidents.md"
+
+
+def test_the_documentation_has_a_line_of_each_form() -> None:
+    text = DOCS.read_text()
+    missing = [kind for kind in FORMS if f"{kind}:\n    {sample(kind)}" not in text]
+    assert not missing
