@@ -7,7 +7,6 @@ data through a JSON form that cannot end a script.
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import cycle
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
@@ -15,6 +14,7 @@ from plotly.offline import get_plotlyjs
 
 from kafka_protocol.printable import printable
 from reports.incident.rebalances import BEFORE, IN_GAP
+from reports.incident.refusals import IN_GENERAL, WHAT_TO_DO
 from reports.incident.timing import SHORTEST_DRAWN_MS
 from reports.page import drawing, wording
 from reports.page.drawing import Ends, bars, escape
@@ -53,8 +53,10 @@ class Cause(NamedTuple):
 
 def render(incident: Json, rebalances: Sequence[Json]) -> str:
     """Write the page; `rebalances` are rows of the table, in the order of their times."""
-    first_ms = incident["first_ms"] or 0.0
-    time = (first_ms, max(incident["last_ms"] or 0.0, first_ms + SHORTEST_DRAWN_MS))
+    groups = incident["groups"].values()  # a clock may go back: the last line may not be the latest
+    first_ms = min([incident["first_ms"] or 0.0, *(group["first_ms"] for group in groups)])
+    last_ms = max([incident["last_ms"] or 0.0, *(group["last_ms"] for group in groups)])
+    time = (first_ms, max(last_ms, first_ms + SHORTEST_DRAWN_MS))
     shown = {name: incident["groups"][name] for name in [*incident["groups"]][:GROUPS_SHOWN]}
     environment = environment_of("reports.incident", "reports.page")
     environment.filters["moment"] = moment
@@ -75,6 +77,7 @@ def render(incident: Json, rebalances: Sequence[Json]) -> str:
         given_reason=given_reason,
         trade_offs=trade_offs(incident["groups"].values()),
         trade_offs_of=trade_offs_of,
+        what_to_do=lambda why: WHAT_TO_DO.get(why, IN_GENERAL),
         unbegun=UNBEGUN,
         wording=wording,
     )
@@ -91,7 +94,11 @@ def chains(groups: Mapping[str, Json], rebalances: Sequence[Json]) -> dict[str, 
     }
     for one in rebalances:
         breaks[one["group"]].append(one)
-    return {name: sorted(of, key=itemgetter("at_ms")) for name, of in breaks.items() if of}
+    return {name: sorted(of, key=_place) for name, of in breaks.items() if of}
+
+
+def _place(one: Json) -> tuple[float, bool]:
+    return one["at_ms"], "what" in one
 
 
 def went_back(reset: Json) -> str:

@@ -2,7 +2,7 @@
 
 import io
 import lzma
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -31,8 +31,15 @@ def texts_of(name: str, content: bytes) -> Iterable[str]:
 
 def incident_of(files: Mapping[str, bytes], **asked: str) -> dict[str, Any]:
     """Return the content of `incident.json`."""
+    return with_rows(files, **asked)[0]
+
+
+def with_rows(
+    files: Mapping[str, bytes], **asked: str
+) -> tuple[dict[str, Any], Sequence[dict[str, Any]]]:
+    """Return the content of `incident.json`, and the rebalances that its page draws."""
     with TemporaryDirectory() as folder:
         paths = {Path(folder) / name: name for name in files}
         for path, name in paths.items():
             path.write_bytes(files[name])
-        return read_by(Small(paths), Asked(ZoneInfo("UTC"), **asked))[0]
+        return read_by(Small(paths), Asked(ZoneInfo("UTC"), **asked))

@@ -3,7 +3,7 @@
 from typing import Any
 
 from reports.incident import page
-from tests.reports.incident.incident_here import incident_of
+from tests.reports.incident.incident_here import with_rows
 from tests.reports.reading import Page
 
 MEMBER = "app-f16351f5-996e-42c3-a846-07c023f0f2b1"
@@ -37,8 +37,7 @@ def assigned(at: str, generation: int) -> list[str]:
 
 def read(text: str, **instead: Any) -> Page:
     """Return the page of one log, with other values in its content."""
-    incident = incident_of({"server.log": text.encode()})
-    rows = sorted(incident["longest"], key=lambda row: row["at_ms"])
+    incident, rows = with_rows({"server.log": text.encode()})
     return Page(page.render(incident | instead, rows))
 
 
