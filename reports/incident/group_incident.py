@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from reports.incident.chain import Missing
+from reports.incident.chain import Missing, Reset
 from reports.incident.lines.reader import Line
 from reports.incident.rebalances import CAME, Began, Rebalance, Rebalances
 from reports.incident.static_estimate import estimate
@@ -44,7 +44,7 @@ def row_about(group: str, about: Iterable[Line], session_ms: float | None) -> Js
       `until_generation`, and `rebalances` that began between `after_ms` and `before_ms`; `what`
       says it in a sentence. `rebalances_missing` is the sum, and beside `rebalances`.
     - `resets` lists where the generation went back: `at_ms`, `broker`, `from_generation`,
-      `to_generation`.
+      `to_generation`, `what`.
     - `coordinators` lists who coordinated when, in their order: `broker`, `from_ms`, `until_ms`.
     - `storms` count what is missing, too: `from_ms`, `until_ms`, `rebalances`.
     - `would_be_static`: `spared` rebalances for `session_ms`, and `spared_up_to`, which takes
@@ -70,7 +70,7 @@ def row_about(group: str, about: Iterable[Line], session_ms: float | None) -> Js
         "rebalances": len(found.found),
         "rebalances_missing": sum(gap.rebalances for gap in chain.missing),
         "missing": [{**gap._asdict(), "what": sentence(gap, stormy)} for gap in chain.missing],
-        "resets": [reset._asdict() for reset in chain.resets],
+        "resets": [{**reset._asdict(), "what": went_back(reset)} for reset in chain.resets],
         "by_reason": Counter(one.reason for one in found.found),
         "endings": Counter(one.ending for one in found.found),
         "coordinators": [one._asdict() for one in chain.coordinators],
@@ -87,6 +87,14 @@ def row_about(group: str, about: Iterable[Line], session_ms: float | None) -> Js
         "rebalances": [{"group": group, **_row(one)} for one in found.found],
         "members": [{"group": group, **row} for row in _members(found, replaced)],
     }
+
+
+def went_back(reset: Reset) -> str:
+    """Say that a generation went back, and why it may have."""
+    return (
+        f"generation {reset.from_generation} is followed by {reset.to_generation}: the group was"
+        " deleted and created again, or its coordinator ended before it wrote the last ones"
+    )
 
 
 def sentence(gap: Missing, stormy: Sequence[Storm]) -> str:

@@ -17,10 +17,10 @@ from reports.incident.lines.reader import Line
 from reports.incident.timing import NEAR_MS
 
 DEPARTURES = {
-    "left": "left", "session_expired": "expired", "pending_sync": "did not sync",
+    "left": "left", "leave": "left", "session_expired": "expired", "pending_sync": "did not sync",
     "absent_dynamic_removed": "did not rejoin", "unsynced_removed": "did not sync",
 }  # fmt: skip
-"""The templates, and the class of reasons, that take members out of a group; how."""
+"""The templates, and the classes of reasons, that take members out of a group; how."""
 ARRIVALS = ("static_added", "dynamic_given_id", "dynamic_added", "member_added", "pending_joins")
 """The templates of members that come. Some are of level DEBUG in some releases."""
 CAME = "came"

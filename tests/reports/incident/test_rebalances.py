@@ -77,12 +77,12 @@ CHANGES = {
     "lines of Java": ([LEFT, LEFT_TOO, preparing(1.001, "leave", f"{A}, {B}")], ["a", "b"]),
     "lines of Scala": ([preparing(1, "leave", A), LEFT], ["a"]),
     "who emptied a group, as Scala logs it after that": (
-        [preparing(1, "leave", A), line(1.1, "empty"), line(1.2, "left", member=A)],
-        ["a"],
+        [preparing(1, "leave", A), line(1.1, "empty"), line(1.2, "left", member=B)],
+        ["a", "b"],
     ),
     "who left long after a group was empty": (
-        [preparing(1, "leave", A), line(1.1, "empty"), line(9, "left", member=A)],
-        [],
+        [preparing(1, "leave", A), line(1.1, "empty"), line(9, "left", member=B)],
+        ["a"],
     ),
     "a departure of long ago is none of the next": ([LEFT, preparing(9, "leader_rejoin", B)], []),
     "a set of Scala": (
@@ -174,6 +174,38 @@ def test_what_static_members_are_spared(name: str) -> None:
     assert len(free) == would_be["spared"] == expected
     if expected == 1:
         assert free[0].reason == "new_member"
+
+
+IDLE = {
+    "it never comes back": (leaves(10), 60, (1, 60)),
+    "it comes back": ([*leaves(10), *comes(14)], 60, (1, 4)),
+    "it comes back after the session": ([*leaves(10), *comes(99)], 60, (1, 60)),
+    "an expired one was without an owner for 10 s anyway": (expires(20), 60, (1, 50)),
+    "and its session was no shorter": (expires(20), 10, (0, 0)),
+    "it is back before its old session ends": ([*comes(15), *expires(20)], 60, (0, 0)),
+    "nobody is left 30 s later": (
+        [*leaves(10), preparing(40, "leave", B), line(40, "left", member=B), line(40, "empty")],
+        60, (1, 30),
+    ),
+    "a static member": ([line(1, "static_added", member=A, instance="a"), *leaves(10)], 60, (0, 0)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", IDLE)
+def test_what_static_members_cost(name: str) -> None:
+    """They ran with sessions of 10 s; partitions of members that went lie idle."""
+    lines, session_s, (members, idle_s) = IDLE[name]
+    would_be = estimate(taken(lines), session_s * SECOND, 10 * SECOND)
+    found = {session_ms: rest for session_ms, *rest in would_be["idle_by_session_ms"]}
+    assert found[session_s * SECOND] == [members, idle_s * SECOND]
+
+
+def test_members_of_unknown_kind_are_spared_nothing_for_sure() -> None:
+    left = line(10, "preparing", reason="leave", member=A)
+    came = line(14, "preparing", reason="new_member", member=A_AGAIN)
+    lines = [left, *done(10.5), came, *done(14.5)]
+    would_be = estimate(taken(lines), 60 * SECOND, 10 * SECOND)
+    assert (would_be["spared"], would_be["spared_up_to"], would_be["unknown"]) == (0, 2, 1)
 
 
 def test_what_a_storm_is() -> None:
