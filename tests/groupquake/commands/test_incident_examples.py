@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from groupquake.commands import incident
+from reports import EvidenceError
 from tests.groupquake.conftest import Command
 from tests.reports.reading import Page
 
@@ -228,3 +230,21 @@ def test_what_cannot_be_read_is_named(tmp_path: Path, groupquake: Command) -> No
         done = groupquake("report", tmp_path / name, *options)
         assert done.code == 64, done.err
         assert re.search(why, done.err), done.err
+
+
+def test_spark_reads_what_is_large_or_where_it_is_asked_for(
+    groupquake: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise EvidenceError("Spark reads it")
+
+    monkeypatch.setattr(incident, "_on_spark", refuse)
+    log = FOLDER / "03.log"
+    assert groupquake("report", log).code == 2
+    given = io.TextIOWrapper(io.BytesIO(log.read_bytes()))
+    monkeypatch.setattr(sys, "stdin", given)
+    for words in ([log, "--master", "local[1]"], [log, "--output", "s3a://x/y"], ["s3a://x/y.log"]):
+        assert "Spark reads it" in groupquake("report", *words).err
+    monkeypatch.setattr(incident, "SMALL_BYTES", log.stat().st_size - 1)
+    for place in (log, "-"):
+        assert "Spark reads it" in groupquake("report", place).err

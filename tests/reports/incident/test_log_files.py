@@ -98,3 +98,13 @@ def test_a_line_that_stands_twice_in_a_file_counts_once() -> None:
 def test_lines_without_a_prefix_are_of_the_brokers_of_their_file() -> None:
     incident = incident_of({"log": (failed("01:00", broker=7) + LEADER).encode()})
     assert list(incident["brokers"]) == ["7"]
+
+
+def test_lines_without_a_prefix_are_of_the_brokers_of_their_process() -> None:
+    started = (
+        "[2026-11-23 07:00:00,001] INFO [KafkaServer id=8] started (kafka.server.KafkaServer)\n"
+    )
+    of_7, of_8 = (f"kafka-{n}  | " for n in (7, 8))
+    text = of_7 + failed("01:00", broker=7) + of_7 + failed("02:00", broker=7) + of_8 + started
+    incident = incident_of({"log": (text + of_8 + LEADER).encode()})
+    assert list(incident["brokers"]) == ["7", "8"]
