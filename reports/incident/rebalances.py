@@ -116,6 +116,17 @@ class Rebalances:
         elif line.template not in ENDS:
             self._change(line)
 
+    def forget(self, most: int) -> list[Rebalance]:
+        """Keep no more than the last `most` rebalances and changes; return the other rebalances.
+
+        So a follower's memory is bounded. Who came or went before may count once more.
+        """
+        gone, self.found = self.found[:-most], self.found[-most:]
+        self.changes, self._before = self.changes[-most:], self._before[-most:]
+        self._noted = {(one.member, one.how == CAME) for one in self.changes}
+        self.statics &= {one.member for one in self.changes}
+        return gone
+
     def _begin(self, line: Line) -> None:
         fields, at_ms = line.fields, line.at_ms
         reason, members = fields.get("reason", ""), _members(fields.get("member", ""))

@@ -1,0 +1,145 @@
+"""What is counted in; a screen, lines of text and JSON lines out."""
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import msgspec
+from rich.console import Console as Terminal
+from rich.console import Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from groupquake.console import Console
+from groupquake.watch.counting import View
+from groupquake.watch.group_counts import Ended, Event
+from kafka_protocol.printable import printable
+from reports.page.wording import REASONS, counted, day, seconds, utc
+
+NOT_JUDGED = (
+    "Coordinator lines cannot show whether a rebalance was due; `groupquake run` judges it."
+)
+SHOWN = 3
+"""How many causes and clients of a group are shown, and how many events and notices."""
+_ROOM = 2 * SHOWN + 9
+"""The rows of a screen beside the groups."""
+
+
+class Output(Protocol):
+    """Shows events as they come, notices (what is the matter with a source), and all counts."""
+
+    def show(self, events: Sequence[Event], notices: Sequence[str], view: View) -> None:
+        """Show what is new."""
+
+
+class Lines:
+    """A line an event, as text or as JSON; notices go to standard error."""
+
+    def __init__(self, *, as_json: bool = False) -> None:
+        """Choose the form."""
+        self._as_json = as_json
+
+    def show(self, events: Sequence[Event], notices: Sequence[str], view: View) -> None:  # noqa: ARG002
+        """Print what is new."""
+        if events and self._as_json:
+            Console.result(*(msgspec.json.encode(event).decode() for event in events))
+        elif events:
+            Console.result(*map(as_text, events))
+        if notices:
+            Console.error(*notices)
+
+
+class Screen:
+    """The groups, and the last events, on a terminal that is drawn anew."""
+
+    def __init__(self, live: Live) -> None:
+        """Take what draws."""
+        self._live = live
+        self._events = deque[str](maxlen=SHOWN)
+        self._notices = deque[str](maxlen=SHOWN)
+
+    def show(self, events: Sequence[Event], notices: Sequence[str], view: View) -> None:
+        """Draw all anew."""
+        self._events += map(as_text, events)
+        self._notices += notices
+        rows = max(self._live.console.height - _ROOM, 1)
+        drawn = drawing(view, [*self._events], [*self._notices], rows)
+        self._live.update(drawn, refresh=True)
+
+
+def drawing(view: View, events: Sequence[str], notices: Sequence[str], rows: int) -> Group:
+    """Return the screen; no more than so many groups are on it."""
+    table = Table(expand=True, box=None, header_style="bold")
+    table.add_column("group", overflow="fold", ratio=2)
+    table.add_column("rebalances", justify="right")
+    table.add_column("by cause", overflow="fold", ratio=3)
+    table.add_column("most by", overflow="fold", ratio=3)
+    table.add_column("gen.", justify="right")
+    table.add_column("last, s", justify="right")
+    table.add_column("storms", justify="right")
+    for one in view.groups[:rows]:
+        cells = (
+            one.name, str(one.rebalances), most(one.causes), most(one.clients),
+            "?" if one.generation is None else str(one.generation),
+            "now" if one.is_going_on else seconds(one.last_ms, 3), str(one.storms),
+        )  # fmt: skip
+        style = "bold yellow" if one.is_going_on else "red" if one.storms else ""
+        table.add_row(*(Text(printable(cell)) for cell in cells), style=style)
+    hidden = len(view.groups) - rows
+    below = [f"and {counted(hidden, 'more group')}"] if hidden > 0 else []
+    below += [NOT_JUDGED, *events, *notices]
+    texts = [Text(printable(line), overflow="ellipsis", no_wrap=True) for line in below]
+    return Group(Text(printable(of_lines(view))), table, *texts)
+
+
+def of_lines(view: View) -> str:
+    """Say how many lines were read, by their status."""
+    by_status = ", ".join(f"{count:,} {status}" for status, count in sorted(view.lines.items()))
+    said = f"{counted(sum(view.lines.values()), 'line')} read: {by_status or 'waiting'}"
+    return f"{said} ({view.rejected})" if view.rejected else said
+
+
+def most(counts: Mapping[str, int]) -> str:
+    """Name those that count most."""
+    by_count = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    more = ["…"] if len(by_count) > SHOWN else []
+    return ", ".join([*(f"{name} {count}" for name, count in by_count[:SHOWN]), *more])
+
+
+def as_text(event: Event) -> str:
+    """Return an event in a line."""
+    by = f" by {', '.join(event.clients[:SHOWN])}" if event.clients else ""
+    if isinstance(event, Ended):
+        took = None if event.ended_ms is None else event.ended_ms - event.at_ms
+        lasted = "" if took is None else f" of {seconds(took, 3)} s"
+        cause = REASONS.get(event.cause, event.cause)
+        return (
+            f"{_at(event.at_ms)} {event.group}: rebalance{lasted} after generation"
+            f" {event.generation}, {cause}{by}: {event.ending}"
+        )
+    within_s = seconds(event.until_ms - event.from_ms)
+    return (
+        f"{_at(event.until_ms)} {event.group}: a storm, {event.rebalances} rebalances within"
+        f" {within_s} s{by}"
+    )
+
+
+def summary(view: View) -> list[str]:
+    """Return the last lines that the command prints."""
+    groups = [
+        f"  {one.name}: {counted(one.rebalances, 'rebalance')} ({most(one.causes)}),"
+        f" {counted(one.storms, 'storm')}; most by {most(one.clients) or 'nobody named'}"
+        for one in view.groups
+        if one.rebalances
+    ]
+    return ["", *groups, f"  {of_lines(view)}", f"  {NOT_JUDGED}"]
+
+
+def _at(at_ms: float) -> str:
+    return f"{day(at_ms)} {utc(at_ms)}"
+
+
+def live() -> Live:
+    """Return what draws on the terminal of standard output, until it is left."""
+    return Live(console=Terminal(), auto_refresh=False, screen=True)
