@@ -93,6 +93,7 @@ def watch(
     pipes += [Pipe("-")] if any(one in STANDARD_INPUT for one in sources) else []
     if not files and not pipes:
         raise click.UsageError("nothing to watch; give a broker's server.log, - or --command")
+    _write_state(state_file, state)  # where that is not possible, say so now
     follower = Follower(counting, files, pipes)
     view, failures, stopped = counting.view(), list[str](), threading.Event()
     with ExitStack() as opened:

@@ -58,7 +58,7 @@ class FollowedFile:
             if self._file is None or self._is_rewritten(self._file):
                 self._file = self._opened()
             lines = self._lines(self._file)
-            if not lines and self._is_over(self._file):
+            if not lines and not _is_same(self._path, self._file):
                 lines = self._lines(self._file, whole=False)
                 if not lines:
                     self._file = self._next()
@@ -89,10 +89,6 @@ class FollowedFile:
         at, size = self._at, os.fstat(file.fileno()).st_size
         return size < at.offset or os.pread(file.fileno(), len(at.head), 0) != at.head
 
-    def _is_over(self, file: BinaryIO) -> bool:
-        """Tell whether the log goes on in another file."""
-        return not samestat(self._path.stat(), os.fstat(file.fileno()))
-
     def _opened(self) -> BinaryIO:
         """Return the part that was read last, else the next one."""
         if self._at.offset:
@@ -107,9 +103,9 @@ class FollowedFile:
 
     def _next(self) -> BinaryIO:
         """Return the part that was written to after the one read last."""
-        at, now = self._at, self._file and os.fstat(self._file.fileno())
+        at, read = self._at, self._file
         newer = (one for one in self._parts() if one.stat().st_mtime_ns > at.modified_ns)
-        others = (one for one in newer if now is None or not samestat(one.stat(), now))
+        others = (one for one in newer if read is None or not _is_same(one, read))
         file = open_regular(next(others, self._path))
         self.close()
         at.head, at.offset = b"", 0
@@ -117,10 +113,14 @@ class FollowedFile:
 
     def _parts(self) -> list[Path]:
         """Return the parts that are there, the file itself the last."""
-        rotated = map(Path, glob.iglob(f"{glob.escape(str(self._path))}.*"))
+        rotated = self._path.parent.glob(f"{glob.escape(self._path.name)}.*")
         plain = [one for one in rotated if not one.name.endswith(PACKED) and one.is_file()]
         last = [self._path] if self._path.exists() else []
         return [*sorted(plain, key=lambda one: one.stat().st_mtime_ns), *last]
+
+
+def _is_same(path: Path, file: BinaryIO) -> bool:
+    return samestat(path.stat(), os.fstat(file.fileno()))
 
 
 def lines_of(piece: bytes) -> list[str]:

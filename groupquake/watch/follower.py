@@ -41,8 +41,10 @@ class Follower:
 
     def close(self) -> None:
         """End the commands, and close the files."""
-        for source in (*self._pipes, *self._files.values()):
-            source.close()
+        for pipe in self._pipes:
+            pipe.close()
+        for file in self._files.values():
+            file.close()
         self._ready.close()
 
     def _batch(self) -> Batch:
@@ -65,8 +67,9 @@ class Follower:
         return Batch(counting.settle(time.monotonic()), notices, is_new)
 
     def _notices(self) -> Iterator[str]:
-        named = [*self._files.items(), *((pipe.name, pipe) for pipe in self._pipes)]
-        for name, source in named:
+        pipes = {pipe.name: pipe for pipe in self._pipes}
+        named: dict[str, FollowedFile | Pipe] = {**self._files, **pipes}
+        for name, source in named.items():
             if source.notice:
                 yield f"{name}: {source.notice}"
                 source.notice = ""
