@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import NEWEST, promised_by
-from reports.ingest import places, tables
+from reports.ingest import places, tables, uris
 from reports.ingest.failures import explained
 from reports.judgement import costs, counterexample, verdict
 from reports.judgement.judging import Rules
@@ -35,15 +35,15 @@ def analyse(
 
     See `reports.analyse`.
     """
-    source = places.uri_of(evidence)
-    target = source if output is None else places.uri_of(output)
+    source = uris.uri_of(evidence)
+    target = source if output is None else uris.uri_of(output)
     if target != source:
         with explained(target):
             places.refuse_results(spark, target, ("tables", *FILES))
     with explained(source), places.run_folder(spark, source) as run:
         require_readable(run, target)
         rules, profile, named = _rules(run)
-        places.remove(target, ("tables", *FILES))  # all is made again
+        uris.remove(target, ("tables", *FILES))  # all is made again
         planned = [group.name for group in run.experiment.workload.groups][:GROUPS_DRAWN]
         of_run = Rules(profile, promised_by(rules), rules)
         computed = tables.build(spark, run, source, target, of_run, progress)
@@ -85,7 +85,7 @@ def require_readable(run: RunFolder, target: str) -> None:
     Nothing of an earlier analysis is left then at the URI `target`.
     """
     if run.is_there:
-        places.remove(target, FILES)
+        uris.remove(target, FILES)
     run.require_regular()
     _ = (run.environment, run.settings, run.experiment, run.faults, run.never_began, run.grammar)
     _ = run.foreseen

@@ -1,34 +1,42 @@
-"""`groupquake report server.log*`: what brokers' own logs tell, without a run folder."""
+"""`groupquake report server.log*`: what brokers' own logs tell, without a run folder.
+
+Logs on this machine of up to `SMALL_BYTES` are read in this process; more of them, and those
+elsewhere, by Spark.
+"""
 
 import re
-from collections.abc import Sequence
-from itertools import chain
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import click
 
-from chaos.clusters.java import find_java
 from groupquake.console import Console
 from groupquake.exits import Exit
-from reports.ingest import cache
+from reports.ingest import uris
 from reports.ingest.failures import explained
-from reports.ingest.spark import SparkOptions, session
+from reports.ingest.gathered import STDIN, Gathered, gathered
 from reports.page.wording import REASONS, counted
-from scenarios.regular_files import open_regular
+
+if TYPE_CHECKING:
+    from reports.incident.analysis import Asked, Engine
+    from reports.ingest.spark import SparkOptions
 
 OUTPUT = "incident"
 """The folder of the results, if none is given."""
 LARGE = 1_000_000_000
 """The bytes that evidence elsewhere is taken to have: a session is opened for it."""
+SMALL_BYTES = 200_000_000
+"""Up to this size, unpacked as far as is known, logs need no Spark: half a minute."""
 SHOWN = 5
 _RUN = ("environment.json", "experiment.yaml", "night.json", "brokers")
 """What folders of runs and nights have; folders of logs have none of them."""
 _OBSERVED = re.compile(r"group\.log.*")
 """The name of a log that only a run folder has, of a broker or of the tap."""
-_LOG = re.compile(r"\.(?:log|gz|out)\b[^/]*$")
-"""How the name of a log ends that is not on this machine."""
+_LOG = re.compile(r"\.(?:log|out|gz|bz2|xz|zst|tar|tgz)\b[^/]*$")
+"""How the name of a log, or of an archive of logs, ends that is not on this machine."""
 
 
 def time_zone(_: click.Context, __: click.Parameter, name: str) -> ZoneInfo:
@@ -48,7 +56,8 @@ def are_logs(place: str) -> bool:
         return not any((path / name).exists() for name in _RUN) and any(
             child.is_file() and _LOG.search(child.name) for child in path.rglob("*")
         )
-    return path.is_file() or _LOG.search(place) is not None
+    is_here = place in STDIN or path.is_file() or path.is_fifo()
+    return is_here or _LOG.search(place) is not None
 
 
 def _of_a_run(place: Path) -> str | None:
@@ -68,54 +77,58 @@ def _of_a_run(place: Path) -> str | None:
 
 
 def report_logs(
-    logs: Sequence[str],
-    output: str | None,
-    zone: ZoneInfo,
-    session_ms: float | None,
-    spark: SparkOptions,
+    logs: Sequence[str], output: str | None, asked: "Asked", spark: "SparkOptions"
 ) -> Exit:
     """Report the incident that some logs tell."""
-    from reports.incident import analysis  # noqa: PLC0415 (Spark and the page's libraries load slowly)
-    from reports.ingest import places  # noqa: PLC0415
+    from reports.incident import analysis  # noqa: PLC0415 (the page's libraries load slowly)
 
-    find_java()
     console = Console()
     for log in logs:
         if "://" not in log and (said := _of_a_run(Path(log))):
             raise click.UsageError(said)
-    here = [Path(log) for log in logs if "://" not in log]
-    for file in chain(here, *(log.rglob("*") for log in here if log.is_dir())):
-        if not file.is_dir():
-            try:
-                open_regular(file).close()
-            except OSError as error:
-                raise click.UsageError(f"{file}: {error.strerror}") from error
-    console.progress("starting Spark")
-    target = places.uri_of(output or OUTPUT)
-    with (
-        explained(spark.remote or spark.master or "Spark"),
-        session(spark, sum(map(_bytes_of, logs)), cache.folder() / "spark.log") as opened,
-    ):
-        if output is not None:
-            places.refuse_results(opened, target, ("tables", *analysis.FILES))
-        places.remove(target, ("tables", *analysis.FILES))
-        incident = analysis.analyse(
-            opened,
-            [places.glob_of(log) for log in logs],
-            target,
-            zone,
-            session_ms,
-            progress=console.progress,
-        )
+    target = uris.uri_of(output or OUTPUT)
+    results = ("tables", *analysis.FILES)
+    with explained(target), gathered(logs) as found:
+        is_small = not spark.asked_for and not found.uris and found.bytes <= SMALL_BYTES
+        engine_of = _small if is_small and uris.local_path(target) else _on_spark
+        refused = results if output is not None else ()
+        with engine_of(found, target, refused, spark, console) as engine:
+            uris.remove(target, results)
+            incident = analysis.analyse(engine, asked, target, progress=console.progress)
     console.result(*summary(incident, output or OUTPUT))
     return Exit.UNKNOWN
 
 
-def _bytes_of(log: str) -> int:
-    """Return the bytes of a log or a folder of logs; `LARGE` where it is not on this machine."""
-    path = Path(log)
-    files = path.rglob("*") if path.is_dir() else [path]
-    return sum(file.stat().st_size for file in files if file.is_file()) if path.exists() else LARGE
+@contextmanager
+def _small(
+    found: Gathered, target: str, refused: Sequence[str], _: "SparkOptions", __: Console
+) -> Iterator["Engine"]:
+    from reports.incident.small import Small  # noqa: PLC0415 (only one of the two is needed)
+
+    folder = uris.local_path(target)
+    uris.refuse_results(target, [name for name in refused if folder and (folder / name).exists()])
+    yield Small(found.names)
+
+
+@contextmanager
+def _on_spark(
+    found: Gathered, target: str, refused: Sequence[str], spark: "SparkOptions", console: Console
+) -> Iterator["Engine"]:
+    from chaos.clusters.java import find_java  # noqa: PLC0415 (Spark needs it, and loads slowly)
+    from reports.incident.stock_logs import OnSpark  # noqa: PLC0415
+    from reports.ingest import cache, places  # noqa: PLC0415
+    from reports.ingest.spark import session  # noqa: PLC0415
+
+    find_java()
+    console.progress("starting Spark")
+    size, log = found.bytes + LARGE * len(found.uris), cache.folder() / "spark.log"
+    with (
+        explained(spark.remote or spark.master or "Spark"),
+        session(spark, size, log) as opened,
+        ExitStack() as until_stored,
+    ):
+        places.refuse_results(opened, target, refused)
+        yield OnSpark(opened, found.names, found.uris, until_stored)
 
 
 def summary(incident: dict[str, Any], place: str) -> list[str]:
@@ -140,8 +153,16 @@ def summary(incident: dict[str, Any], place: str) -> list[str]:
         f"  {read['lines_read']} lines read: {read['used']} used, {read['irrelevant']} irrelevant,"
         f" {read['rejected']} rejected"
     )
+    lines += [f"  {_read_as(one)}" for one in incident["files"][:SHOWN]]
+    if len(incident["files"]) > SHOWN:
+        lines.append(f"  and {len(incident['files']) - SHOWN} more files in the report")
     lines += [f"  {one['file']}: {one['what']}" for one in incident["notices"][:SHOWN]]
     if len(incident["notices"]) > SHOWN:
         lines.append(f"  and {len(incident['notices']) - SHOWN} more notices in the report")
     lines += [f"  unknown because {reason}" for reason in incident["unknown_because"]]
     return [*lines, f"report: {place}/incident.html"]
+
+
+def _read_as(file: dict[str, Any]) -> str:
+    form = f"{file['form']}, " if file["form"] else ""
+    return f"{file['file']}: {form}{counted(file['lines'], 'line')}"

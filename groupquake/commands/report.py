@@ -4,22 +4,22 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 import click
 
-from chaos.clusters.java import find_java
 from groupquake.commands.incident import LARGE, are_logs, report_logs, time_zone
 from groupquake.commands.options import duration, spark_options
 from groupquake.console import Console
 from groupquake.exits import OF_VERDICT, Exit
 from groupquake.signals import SIGNALS
-from groupquake.summary import summary
 from reports import EvidenceError, ExecutionError, analyse
 from reports.ingest import cache
 from reports.ingest.failures import explained
-from reports.ingest.spark import SparkOptions, prepare, session
-from reports.judgement.run.run_folder import RunFolder, logs_bytes
+
+if TYPE_CHECKING:
+    from reports.ingest.spark import SparkOptions
 
 WORST_FIRST = (Exit.FAIL, Exit.INTERNAL, Exit.USAGE, Exit.UNKNOWN, Exit.PASS)
 
@@ -52,16 +52,29 @@ WORST_FIRST = (Exit.FAIL, Exit.INTERNAL, Exit.USAGE, Exit.UNKNOWN, Exit.PASS)
     help="Of logs: estimate what static members with this session timeout would have spared."
     "  [default: what the lines tell, or 45s]",
 )  # fmt: skip
+@click.option(
+    "--pattern", metavar="PATTERN", default="",
+    help="Of logs whose lines are in no known form: their pattern, as log4j has it, such as"
+    " '%d %p %m (%c)%n'.",
+)  # fmt: skip
+@click.option(
+    "--cluster",
+    metavar="ID",
+    default="",
+    help="Of logs of several clusters: report that of this id alone.",
+)
 @spark_options
 def report(
     runs: tuple[str, ...], output: str | None, tables: str | None, table_format: str,
-    zone: ZoneInfo, session_ms: int | None, spark: SparkOptions, *, as_logs: bool,
+    zone: ZoneInfo, session_ms: int | None, pattern: str, cluster: str, spark: "SparkOptions",
+    *, as_logs: bool,
 ) -> Exit:  # fmt: skip
     """Judge stored runs again, from their run folders; or report what brokers' own logs tell.
 
-    All are judged in one Spark session. RUN is a run folder or the folder of a night. LOG is a
-    broker's server.log in Kafka's own form, rotated and compressed (.gz, .bz2, .xz) or not, or a
-    folder of such: any number, in any order. RUN, LOG, FOLDER and URI are paths, or URIs that
+    All are judged in one Spark session. RUN is a run folder or the folder of a night. LOG is what a
+    broker logs, as a file (.gz, .bz2, .xz, .zst or not packed), an archive of such (.tar), a
+    folder, a pipe or - for standard input: any number, in any order. Spark reads them from 200 MB
+    on, or where one of its options is given. RUN, LOG, FOLDER and URI are paths, or URIs that
     Spark can read and write (s3a://…, hdfs://…).
     """
     folders = [folder for run in runs for folder in _runs_of(run)]
@@ -74,7 +87,10 @@ def report(
                 "--tables is for runs; logs have tables of their own in --output"
             )
         with SIGNALS.handling(_leave_at_once):
-            return report_logs(logs, output, zone, session_ms and float(session_ms), spark)
+            from reports.incident.analysis import Asked  # noqa: PLC0415 (it loads slowly)
+
+            asked = Asked(zone, session_ms and float(session_ms), pattern, cluster)
+            return report_logs(logs, output, asked, spark)
     if output is not None and len(folders) > 1:
         raise click.UsageError("--output is for one run; give one")
     worst = Exit.PASS
@@ -108,7 +124,7 @@ def _runs_of(place: str) -> list[str]:
 
 @contextmanager
 def _judging(
-    spark: SparkOptions, runs: Sequence[str], console: Console, output: str | None = None,
+    spark: "SparkOptions", runs: Sequence[str], console: Console, output: str | None = None,
     tables: str | None = None, table_format: str = "parquet",
 ) -> Iterator[Callable[[str], Exit]]:  # fmt: skip
     """Give what judges runs in one session, and appends their tables to those of many runs.
@@ -116,6 +132,11 @@ def _judging(
     The JVM of a session for one run of this machine starts while Spark is imported, and its output
     goes into the folder of that run.
     """
+    from chaos.clusters.java import find_java  # noqa: PLC0415 (logs may need no Java)
+    from groupquake.summary import summary  # noqa: PLC0415 (what follows loads slowly)
+    from reports.ingest.spark import prepare, session  # noqa: PLC0415
+    from reports.judgement.run.run_folder import RunFolder, logs_bytes  # noqa: PLC0415
+
     find_java()  # Spark needs Java too, and its own error has forty lines
     size = max(map(_bytes_of, runs), default=0)
     log = cache.folder() / "spark.log"
@@ -150,11 +171,15 @@ def _judging(
 
 def _bytes_of(run: str) -> int:
     """Return the bytes of a run's logs; `LARGE` where it is not on this machine."""
+    from reports.judgement.run.run_folder import logs_bytes  # noqa: PLC0415 (it loads slowly)
+
     return logs_bytes(Path(run)) if Path(run).is_dir() else LARGE
 
 
 def judge(folder: Path, master: str, console: Console) -> Exit:
     """Analyse a run folder, print the summary, and return the exit code of the verdict."""
+    from reports.ingest.spark import SparkOptions  # noqa: PLC0415 (it loads slowly)
+
     judging = _judging(SparkOptions(master), [str(folder)], console)
     with SIGNALS.handling(_leave_at_once), judging as judge_one:
         return judge_one(str(folder))

@@ -104,9 +104,12 @@ class LineFinder:
         return matcher.match(match[1]) if match and matcher else None
 
 
-_OF_OTHERS = ("[ShareCoordinator ", "[TransactionCoordinator ")
+OF_OTHERS = ("[ShareCoordinator ", "[TransactionCoordinator ")
+"""How lines of other coordinators begin, also of loggers that they share with the group's."""
 PREFIX = re.compile(r"\[Group(?:Coordinator|MetadataManager) ")
 """How a line of any group coordinator begins that has a prefix, be the rest of it damaged."""
+PREPARING = "Preparing to re"
+"""How the message of every release begins that says that a rebalance begins."""
 
 
 class KnownLine(NamedTuple):
@@ -127,28 +130,30 @@ class KnownLine(NamedTuple):
 class AnyRelease:
     """The grammars of one coordinator, ready to parse lines of any of its releases."""
 
-    __slots__ = ("_grammars", "_loggers", "_newest", "_prefix")
+    __slots__ = ("_grammars", "_prefix")
 
     def __init__(self, grammars: Iterable[Grammar]) -> None:
         """Take the grammars of the coordinator, the newest first."""
-        self._grammars = [(grammar, by_logger(grammar.templates)) for grammar in grammars]
-        self._newest = self._grammars[0][0]
-        self._prefix = re.compile(self._newest.prefix, re.ASCII)
-        self._loggers = frozenset(name for _, matchers in self._grammars for name in matchers)
+        self._grammars = [
+            (grammar, {**by_logger(grammar.templates), "": Matcher(grammar.templates)})
+            for grammar in grammars
+        ]
+        self._prefix = re.compile(self._grammars[0][0].prefix, re.ASCII)
 
-    def parsed(self, logger: str, body: str) -> KnownLine | None:
-        """Parse the body of a line of a logger; None if it says nothing about groups.
-
-        Loggers that other coordinators share (shares, transactions) name them in a prefix.
-        """
-        if logger in self._newest.irrelevant_loggers:
-            return None
+    def begins(self, body: str) -> bool:
+        """Tell whether a body has the coordinator's prefix, with a broker."""
         head = self._prefix.match(body)
-        broker, partition, message = head.groups(default="") if head else ("", "", "")
-        if not broker and logger not in self._newest.loggers_without_prefix:
-            named = logger in self._loggers and not body.startswith(_OF_OTHERS)
-            return KnownLine("", "", None, {}, body) if named else None
-        return KnownLine(broker, partition, *self._said(logger, message), message)
+        return head is not None and bool(head[1])
+
+    def parsed(self, logger: str, body: str) -> KnownLine:
+        """Parse the body of a coordinator's line, by its logger if a grammar has its name.
+
+        Without the prefix it may be of a logger that writes none, and is of one that does else.
+        """
+        head = self._prefix.match(body)
+        broker, partition, message = head.groups(default="") if head else ("", "", body)
+        known = any(logger in matchers for _, matchers in self._grammars)
+        return KnownLine(broker, partition, *self._said(logger if known else "", message), message)
 
     def _said(self, logger: str, message: str) -> tuple[str | None, Mapping[str, str]]:
         """Return a message's template and fields, by the newest grammar that knows all of it."""

@@ -3,13 +3,15 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import groupby
+from itertools import accumulate
+from math import inf
 from typing import Any, NamedTuple
 
 import msgspec
 
+from reports.incident.chain import Missing
 from reports.incident.lines.reader import Line
-from reports.incident.rebalances import CAME, Rebalance, Rebalances, client_of
+from reports.incident.rebalances import CAME, Began, Rebalance, Rebalances
 from reports.incident.static_estimate import estimate
 from reports.incident.timing import STORM_MS
 
@@ -20,7 +22,10 @@ _SESSION = re.compile(r"\bsessionTimeoutMs=(\d{1,9})\b")
 
 
 class Storm(NamedTuple):
-    """From the first to the last beginning, and how many rebalances began."""
+    """From the first to the last beginning, and how many rebalances began.
+
+    Where the first or the last is not in the logs, the time is that of the line before or behind.
+    """
 
     from_ms: float
     until_ms: float
@@ -31,22 +36,45 @@ def row_about(group: str, about: Iterable[Line], session_ms: float | None) -> Js
     """Tell what the lines about a group say, at least one; `session_ms` is the session asked for.
 
     `incident` is the group's part of `incident.json`, encoded; `rebalances`, `members` are rows of
-    tables.
+    tables. In the part:
+
+    - `rebalances` counts those of which a line is in the logs; `by_reason` has those also whose
+      "Preparing" is not (`rebalances.BEFORE`, `IN_GAP`); `endings` counts how they end.
+    - `missing` lists what is not in the logs: the generations from `from_generation` until
+      `until_generation`, and `rebalances` that began between `after_ms` and `before_ms`; `what`
+      says it in a sentence. `rebalances_missing` is the sum, and beside `rebalances`.
+    - `resets` lists where the generation went back: `at_ms`, `broker`, `from_generation`,
+      `to_generation`.
+    - `coordinators` lists who coordinated when, in their order: `broker`, `from_ms`, `until_ms`.
+    - `storms` count what is missing, too: `from_ms`, `until_ms`, `rebalances`.
+    - `would_be_static`: `spared` rebalances for `session_ms`, and `spared_up_to`, which takes
+      `unknown` clients for dynamic ones, of which no line tells the kind. By session (ms):
+      `spared_by_session_ms` lists [session, rebalances]; `idle_by_session_ms` lists [session,
+      members, idle_ms]: the partitions of so many members would have lain idle for so long in all,
+      each for no longer than the session.
+
+    In rows of rebalances, `after_ms` is the time after which one began whose "Preparing" is not in
+    the logs; `took_ms` is None unless they have beginning and end. In rows of members, `static` is
+    None where no line tells it.
     """
     found, lines = Rebalances(), [*about]
     for line in lines:
         found.take(line)
     sessions = Counter(text for line in lines for text in _SESSION.findall(line.text))
     seen_ms = float(sessions.most_common(1)[0][0]) if sessions else None
-    would_be_static = estimate(found.found, found.changes, session_ms, seen_ms)
+    would_be_static = estimate(found, session_ms, seen_ms)
+    stormy, chain = storms(found.beginnings()), found.chain
     incident = {
         "first_ms": lines[0].at_ms,
         "last_ms": lines[-1].at_ms,
         "rebalances": len(found.found),
+        "rebalances_missing": sum(gap.rebalances for gap in chain.missing),
+        "missing": [{**gap._asdict(), "what": sentence(gap, stormy)} for gap in chain.missing],
+        "resets": [reset._asdict() for reset in chain.resets],
         "by_reason": Counter(one.reason for one in found.found),
         "endings": Counter(one.ending for one in found.found),
-        "coordinators": [name for name, _ in groupby(line.broker for line in lines if line.broker)],
-        "storms": [storm._asdict() for storm in storms([one.at_ms for one in found.found])],
+        "coordinators": [one._asdict() for one in chain.coordinators],
+        "storms": [storm._asdict() for storm in stormy],
         "would_be_static": would_be_static,
         "lines": Counter(line.template for line in lines),
     }
@@ -59,6 +87,20 @@ def row_about(group: str, about: Iterable[Line], session_ms: float | None) -> Js
         "rebalances": [{"group": group, **_row(one)} for one in found.found],
         "members": [{"group": group, **row} for row in _members(found, replaced)],
     }
+
+
+def sentence(gap: Missing, stormy: Sequence[Storm]) -> str:
+    """Say what is missing, and how many rebalances there were in the storm around it, if any."""
+    first, last = gap.from_generation, gap.until_generation
+    named = f"generation {first} is" if first == last else f"generations {first} to {last} are"
+    for storm in stormy:
+        if storm.from_ms <= gap.after_ms and gap.before_ms <= storm.until_ms:
+            within_s = (storm.until_ms - storm.from_ms) / 1000
+            count = f"{storm.rebalances} rebalances in {within_s:.0f} s, a storm"
+            return f"{named} not in the logs: {count}"
+    within_s = (gap.before_ms - gap.after_ms) / 1000
+    count = f"{gap.rebalances} more rebalance{'s' if gap.rebalances > 1 else ''}"
+    return f"{named} not in the logs: {count} within {within_s:.0f} s"
 
 
 def _row(one: Rebalance) -> Json:
@@ -82,23 +124,30 @@ def _members(found: Rebalances, replaced: Sequence[str]) -> list[Json]:
         counts[change.client]["expired"] += change.how == "expired"
     for instance in replaced:
         counts[instance]["replaced"] += 1
-    static = {*map(client_of, found.statics), *replaced}
     names = ("rebalances", "came", "went", "expired", "replaced")
     return [
-        {"client": client, "static": client in static, **{name: of[name] for name in names}}
+        {"client": client, "static": found.static(client), **{name: of[name] for name in names}}
         for client, of in counts.items()
     ]
 
 
-def storms(began_ms: Sequence[float]) -> list[Storm]:
-    """Return the storms among beginnings in their order; windows that overlap are one storm."""
+def storms(began: Sequence[Began]) -> list[Storm]:
+    """Return the storms among beginnings in their order; windows that overlap are one storm.
+
+    It is one where so many must have begun within `STORM_MS`, whenever exactly that was.
+    """
+    earliest = [-inf if one.after_ms is None else one.after_ms for one in began]
+    before = [0, *accumulate(one.rebalances for one in began)]
     found: list[tuple[int, int]] = []
-    for first in range(len(began_ms) - STORM_REBALANCES + 1):
-        last = first + STORM_REBALANCES - 1
-        if began_ms[last] - began_ms[first] > STORM_MS:
+    end = 0
+    for first, from_ms in enumerate(earliest):
+        end = max(end, first)
+        while end < len(began) and began[end].until_ms - from_ms <= STORM_MS:
+            end += 1
+        if before[end] - before[first] < STORM_REBALANCES:
             continue
-        if found and found[-1][1] >= first:
-            found[-1] = (found[-1][0], last)
+        if found and found[-1][1] > first:
+            found[-1] = (found[-1][0], end)
         else:
-            found.append((first, last))
-    return [Storm(began_ms[a], began_ms[b], b - a + 1) for a, b in found]
+            found.append((first, end))
+    return [Storm(earliest[a], began[b - 1].until_ms, before[b] - before[a]) for a, b in found]

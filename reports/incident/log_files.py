@@ -7,35 +7,50 @@ from math import inf
 from operator import itemgetter
 from typing import Any
 
+from reports.incident.lines.form import Form
 from reports.incident.lines.reader import IRRELEVANT, REJECTED, USED, SplitSummary
+from reports.incident.rows import Owners
 from reports.incident.timing import BACK_MS
-from reports.judgement.errors import EvidenceError
 
 Json = dict[str, Any]
 
 
-def log_files(paths: Iterable[str], splits: Iterable[tuple[str, int, SplitSummary]]) -> list[Json]:
+def log_files(
+    names: Mapping[str, str],
+    forms: Mapping[str, tuple[Form, str]],
+    splits: Iterable[tuple[str, int, SplitSummary]],
+) -> list[Json]:
     """Join the splits of files (path, begin, summary); return the files, in order of time.
 
+    `names` has what people know files by, `forms` the form and the first line of each that has one.
     A file has what its splits have, its `broker`, the one that most lines name (empty where none
-    does), the number of its `lines`, and how many of them files before it have, too (`copies`).
-    `first_lines` are the lines before each split, by its begin. Raises EvidenceError where no line
-    is a coordinator's, or files are of different clusters.
+    does), the number of its `lines`, and how many of them count once (`copies`). `first_lines` are
+    the lines before each split, by its begin.
     """
-    of_path: dict[str, dict[int, SplitSummary]] = {path: {} for path in paths}
+    of_path: dict[str, dict[int, SplitSummary]] = {path: {} for path in names}
     for path, start, split in sorted(splits, key=itemgetter(0, 1)):
         of_path[path][start] = split
-    files = [_file(path, mine) for path, mine in of_path.items()]
-    _require_lines(files)
-    _refuse_clusters(files)
+    files = [
+        {"path": path, "name": names[path], **_file(mine), **_form(*forms.get(path, (None, "")))}
+        for path, mine in of_path.items()
+    ]
     return sorted(files, key=lambda file: (file["first_ms"] or 0.0, file["path"]))
 
 
-def _file(path: str, of_start: Mapping[int, SplitSummary]) -> Json:
+def _form(form: Form | None, opening: str) -> Json:
+    return {"form": form, "opening": opening}
+
+
+def _file(of_start: Mapping[int, SplitSummary]) -> Json:
     splits = [*of_start.values()]
     counts = lambda name: sum((Counter(getattr(one, name)) for one in splits), Counter[str]())
-    brokers, lines = counts("brokers"), [sum(one.statuses.values()) for one in splits]
-    named = brokers or counts("said")
+    total = lambda name: sum(getattr(one, name) for one in splits)
+    lines = [sum(one.statuses.values()) for one in splits]
+    brokers = counts("brokers")
+    sources = dict.fromkeys(source for one in splits for source in one.of_source)
+    of_source = lambda source: sum(
+        (Counter(one.of_source.get(source, {})) for one in splits), Counter[str]()
+    )
     times = [
         (one.first_ms, one.last_ms)
         for one in splits
@@ -47,40 +62,41 @@ def _file(path: str, of_start: Mapping[int, SplitSummary]) -> Json:
     return {
         "statuses": counts("statuses"),
         "brokers": brokers,
-        "path": path,
-        "name": path.removeprefix("file:"),
-        "broker": max(sorted(named), key=lambda broker: named[broker], default=""),
+        "broker": _most(brokers or counts("said")),
+        "processes": {source: _most(of_source(source)) for source in sources},
+        "clusters": [(start, *at) for start, one in of_start.items() for at in one.cluster_marks],
         "lines": sum(lines),
         "first_lines": dict(zip(of_start, accumulate(lines, initial=0), strict=False)),
         "copies": 0,
-        "stock": sum(one.stock for one in splits),
+        **{name: total(name) for name in ("timed", "timeless", "client", "nul")},
+        "preparing_rejected": total("preparing_rejected"),
         "first_ms": next(first_ms, None),
         "last_ms": next(last_ms, None),
         "back_ms": max([0.0, *back_ms, *(one.back_ms for one in splits)]),
-        "clusters": {cluster for one in splits for cluster in one.clusters},
-        "others": {group for one in splits for group in one.others},
+        "others": {group: of for one in splits for group, of in one.others.items()},
         "damage": next((one.damage for one in splits if one.damage), ""),
     }
 
 
-def _require_lines(files: Iterable[Json]) -> None:
-    if not any(file["statuses"][USED] for file in files):
-        read = sum(file["lines"] for file in files)
-        damaged = [f"; {file['name']}: {file['damage']}" for file in files if file["damage"]]
-        raise EvidenceError(
-            f"none of {read} lines is a group coordinator's; give brokers' server.log in Kafka's"
-            f" stock pattern, [%d] %p %m (%c)%n{''.join(damaged[:3])}"
-        )
+def _most(counts: Mapping[str, int]) -> str:
+    return max(sorted(counts), key=lambda broker: counts[broker], default="")
 
 
-def _refuse_clusters(files: Iterable[Json]) -> None:
-    where: dict[str, str] = {}
+def owners(files: Sequence[Json], cluster: str) -> Owners:
+    """Return whose the lines of files are, which are in the order of their times."""
+    brokers: dict[tuple[str, str], str] = {}
+    clusters: dict[tuple[str, str], list[tuple[int, int, str]]] = {}
     for file in files:
-        for cluster in file["clusters"]:
-            where.setdefault(cluster, file["name"])
-    if len(where) > 1:
-        named = ", ".join(f"{cluster} ({path})" for cluster, path in sorted(where.items()))
-        raise EvidenceError(f"logs of different clusters: {named}; report each cluster's alone")
+        brokers[file["path"], ""] = file["broker"]
+        for source, broker in file["processes"].items():
+            brokers[file["path"], source] = broker
+            if source:
+                brokers["", source] = broker
+        for start, place, source, name in file["clusters"]:
+            clusters.setdefault((file["path"], source), []).append((start, place, name))
+    return Owners(
+        {file["path"]: rank for rank, file in enumerate(files)}, brokers, clusters, cluster
+    )
 
 
 def notices(files: Sequence[Json]) -> list[dict[str, str]]:
@@ -104,22 +120,27 @@ def _of_file(file: Json) -> Iterator[str]:
         yield f"{file['damage']}: the lines before that are read"
     if not file["lines"]:
         yield "has no line"
-    elif not file["stock"]:
-        yield "has no line in the form [%d] %p %m (%c)%n"
+    elif not file["timed"]:
+        yield "none of its lines has a time"
     if rejected := file["statuses"][REJECTED]:
         yield f"rejected lines of a coordinator: {rejected}"
     if len(file["brokers"]) > 1:
         yield f"has lines of several brokers: {', '.join(sorted(file['brokers']))}"
+    if len(clusters := {mark[-1] for mark in file["clusters"]}) > 1:
+        yield f"has lines of several clusters: {', '.join(sorted(clusters))}"
     if file["back_ms"] > BACK_MS:
-        yield f"its clock jumps back by up to {file['back_ms'] / 1000:.0f} s"
+        yield f"its clock jumps back by up to {file['back_ms'] / 1000:,.0f} s"
     if file["copies"]:
-        yield f"{file['copies']} of its lines stand in other files, too, and count once"
+        yield f"{file['copies']} of its lines stand in the logs twice, and count once"
 
 
 def as_json(file: Json) -> Json:
     """Return what is known of a file: lines = used + irrelevant + rejected."""
+    form: Form | None = file["form"]
     return {
         "file": file["name"],
+        "form": form and form.sentence(),
+        "resolution_ms": form and form.resolution_ms,
         "broker": file["broker"] or None,
         "lines": file["lines"],
         **{status: file["statuses"][status] for status in (USED, IRRELEVANT, REJECTED)},

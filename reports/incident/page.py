@@ -4,15 +4,18 @@ The same input gives the same bytes. All text goes through the template's escapi
 data through a JSON form that cannot end a script.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import cycle
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from reports.incident.timing import SHORTEST_DRAWN_MS
 from reports.page import drawing, wording
-from reports.page.drawing import Span, bar, bars, escape
+from reports.page.drawing import Ends, bars, escape
 from reports.page.environment import environment_of, page_of
 
 Json = dict[str, Any]
@@ -20,45 +23,117 @@ GROUPS_SHOWN = 40
 """How many groups the page shows, those with most rebalances first; `incident.json` has all."""
 ROWS_SHOWN = 25
 """How many rows each table shows, the worst first."""
-ROW_PX = 26
+ROW_PX = 42
 COLOURS: Mapping[str, str] = {
     "new_member": "#77aadd", "leave": "#eedd88", "session_expired": "#ee8866",
     "member_metadata": "#bbcc33", "leader_rejoin": "#44bb99", "static_replaced": "#aaaa00",
     "protocol_change": "#99ddff", "pending_sync": "#ffaabb",
 }  # fmt: skip
 """Of rebalances by reason (Paul Tol, light)."""
-OTHER_COLOUR = "#9aa5b4"
+UNBEGUN = ("began before the logs", "began in a gap of the logs")
+OTHER_COLOUR, MISSING_COLOUR = "#9aa5b4", "#d9dee5"
+BROKER_COLOURS = ("#dfe4ec", "#c6d0de", "#d3e3dc", "#e8dfc8", "#d8d6ec")
+"""Of coordinators; their ids stand in them."""
+BARS, STRIP = {"offset": -0.47, "width": 0.5}, {"offset": 0.06, "width": 0.38}
+"""Where bars stand in the row of a group: its rebalances, and below them its coordinators."""
 NARROWEST = 1 / 400
 """The least part of the time that a bar takes, so that a short rebalance shows."""
 
 
+class Cause(NamedTuple):
+    """A colour, what it means, and how many rebalances have it."""
+
+    colour: str
+    words: str
+    rebalances: int
+
+
 def render(incident: Json, rebalances: Sequence[Json]) -> str:
     """Write the page; `rebalances` are rows of the table, in the order of their times."""
-    zero_ms = incident["first_ms"] or 0.0
-    span = Span(zero_ms, max(incident["last_ms"] or 0.0, zero_ms + SHORTEST_DRAWN_MS))
-    shown = list(incident["groups"])[:GROUPS_SHOWN]
+    first_ms = incident["first_ms"] or 0.0
+    time = (first_ms, max(incident["last_ms"] or 0.0, first_ms + SHORTEST_DRAWN_MS))
+    shown = {name: incident["groups"][name] for name in [*incident["groups"]][:GROUPS_SHOWN]}
     environment = environment_of("reports.incident", "reports.page")
     environment.filters["moment"] = moment
     return page_of(
         environment,
         "incident.html.j2",
         incident=incident,
-        groups={name: incident["groups"][name] for name in shown},
+        groups=shown,
+        missing_colour=MISSING_COLOUR,
+        some_missing=any(group["missing"] for group in shown.values()),
         rows_shown=ROWS_SHOWN,
-        figures={"timeline": _timeline(shown, rebalances, span)} if shown else {},
+        drawn=len(rebalances),
+        chains=chains(incident["groups"], rebalances),
+        figures={"timeline": _timeline(shown, rebalances, time)} if shown else {},
         plotly=Markup(get_plotlyjs()),  # noqa: S704 (the library's own text)
-        colours={
-            name: COLOURS.get(name, OTHER_COLOUR) for name in incident["rebalances_by_reason"]
-        },
+        causes=causes,
         reason=reason,
         given_reason=given_reason,
+        trade_offs=trade_offs(incident["groups"].values()),
+        trade_offs_of=trade_offs_of,
+        unbegun=UNBEGUN,
         wording=wording,
     )
+
+
+def chains(groups: Mapping[str, Json], rebalances: Sequence[Json]) -> dict[str, list[Json]]:
+    """Return the rebalances of each group, and `what` breaks the chain of its generations."""
+    breaks = {
+        name: [
+            *({"at_ms": gap["after_ms"], "what": gap["what"]} for gap in group["missing"]),
+            *({"at_ms": back["at_ms"], "what": went_back(back)} for back in group["resets"]),
+        ]
+        for name, group in groups.items()
+    }
+    for one in rebalances:
+        breaks[one["group"]].append(one)
+    return {name: sorted(of, key=itemgetter("at_ms")) for name, of in breaks.items() if of}
+
+
+def went_back(reset: Json) -> str:
+    """Say that the generation of a group went back."""
+    return f"the generation went back from {reset['from_generation']} to {reset['to_generation']}"
+
+
+class TradeOff(NamedTuple):
+    """What static members would have spared, and cost, with a session timeout of `session_ms`.
+
+    The partitions of `members` would have lain idle for `idle_ms` in all.
+    """
+
+    session_ms: float
+    spared: int
+    members: int
+    idle_ms: float
+
+
+def trade_offs(groups: Iterable[Json]) -> list[TradeOff]:
+    """Return the sums over groups, for each session timeout that all of them have."""
+    of_groups = [trade_offs_of(group) for group in groups]
+    shared = set[float].intersection(*({*of} for of in of_groups)) if of_groups else set[float]()
+    sums = {each: [*zip(*(of[each] for of in of_groups), strict=True)] for each in sorted(shared)}
+    return [TradeOff(each, *map(sum, columns[1:])) for each, columns in sums.items()]
+
+
+def trade_offs_of(group: Json) -> dict[float, TradeOff]:
+    """Return those of one group, by session timeout."""
+    of = group["would_be_static"]
+    pairs = zip(of["spared_by_session_ms"], of["idle_by_session_ms"], strict=True)
+    return {each: TradeOff(each, count, *cost) for (each, count), (_, *cost) in pairs}
 
 
 def moment(at_ms: float | None) -> str:
     """Write date and time of day, UTC."""
     return "-" if at_ms is None else f"{wording.day(at_ms)} {wording.utc(at_ms)}"
+
+
+def causes(by_reason: Mapping[str, int]) -> list[Cause]:
+    """Return what the colours mean; reasons without a colour of their own are one."""
+    found = [Cause(COLOURS[name], reason(name), count)
+             for name, count in by_reason.items() if name in COLOURS]  # fmt: skip
+    others = sum(count for name, count in by_reason.items() if name not in COLOURS)
+    return [*found, *([Cause(OTHER_COLOUR, "another cause", others)] if others else [])]
 
 
 def reason(name: str) -> str:
@@ -72,37 +147,76 @@ def given_reason(one: Json) -> str:
     return "" if given == "not provided" else given
 
 
-def _timeline(groups: Sequence[str], rebalances: Sequence[Json], span: Span) -> Json:
-    """Draw a row for each group, with a bar for each rebalance."""
+def _timeline(groups: Mapping[str, Json], rebalances: Sequence[Json], time: Ends) -> Json:
+    """Draw a row for each group: its rebalances and missing generations, and who coordinated it."""
     rows = {name: place for place, name in enumerate(groups)}
-    narrowest_ms = span.lasts_ms * NARROWEST
-    drawn = []
-    for one in rebalances:
-        if one["group"] not in rows:
-            continue
-        end_ms = max(one["ended_ms"] or one["at_ms"], one["at_ms"] + narrowest_ms)
-        drawn.append({
-            **bar(span, one["at_ms"], end_ms),
-            "row": rows[one["group"]],
-            "colour": COLOURS.get(one["reason"], OTHER_COLOUR),
-            "hover": _hover(one, span),
-        })  # fmt: skip
+    narrowest_ms = (time[1] - time[0]) * NARROWEST
+
+    def bar(name: str, from_ms: float, until_ms: float, colour: str, hover: str, text: str = "") -> Json:
+        return {
+            "base": _date(from_ms), "length": until_ms - from_ms, "row": rows[name],
+            "colour": colour, "hover": f"<b>{escape(name)}</b>: {hover}", "text": escape(text),
+        }  # fmt: skip
+
+    gaps = [
+        bar(name, gap["after_ms"], gap["before_ms"], MISSING_COLOUR, escape(gap["what"]))
+        for name, group in groups.items()
+        for gap in group["missing"]
+    ]
+    begun = [
+        bar(
+            one["group"],
+            one["at_ms"],
+            max(one["ended_ms"] or one["at_ms"], one["at_ms"] + narrowest_ms),
+            COLOURS.get(one["reason"], OTHER_COLOUR),
+            _hover(one),
+        )
+        for one in rebalances
+        if one["group"] in rows
+    ]
+    coordinators = {of["broker"]: "" for group in groups.values() for of in group["coordinators"]}
+    colours = dict(zip(sorted(coordinators), cycle(BROKER_COLOURS), strict=False))
+    strips = [
+        bar(
+            name,
+            of["from_ms"],
+            of["until_ms"],
+            colours[of["broker"]],
+            f"broker {escape(of['broker'])} coordinated<br>{moment(of['from_ms'])}<br>"
+            f"to {moment(of['until_ms'])}",
+            of["broker"],
+        )
+        for name, group in groups.items()
+        for of in group["coordinators"]
+    ]
     inner = ROW_PX * len(rows) + ROW_PX
-    names = {float(place): drawing.shortened(name) for name, place in rows.items()}
+    names = dict(enumerate(drawing.short_names(rows).values()))
     axis = drawing.row_axis(names, (-0.6, len(rows) - 0.4), [0.0, 1.0])
-    edge = {"line": {"width": 0.5, "color": drawing.INK}}
-    layout = drawing.time_layout(span, inner, lowest="y1")
-    layout["xaxis"]["title"] = {"text": "seconds since the first line", "standoff": 6}
-    traces = [bars("y1", drawn, width=0.7, marker=edge)]
-    return drawing.figure(traces, {**layout, "yaxis1": axis}, [], [])
+    edge = {"line": {"width": 0.5, "color": drawing.MUTED}}
+    layout = drawing.layout(inner, lowest="y1")
+    layout["xaxis"] |= {
+        "type": "date", "range": [*map(_date, time)], "ticksuffix": "", "automargin": True,
+        "title": {"text": "date and time, UTC", "standoff": 6},
+    }  # fmt: skip
+    traces = [
+        bars("y1", gaps, **BARS),
+        bars("y1", begun, **BARS, marker=edge),
+        bars("y1", strips, **STRIP),
+    ]
+    return drawing.unchecked(traces, {**layout, "yaxis1": axis}, [], [])
 
 
-def _hover(one: Json, span: Span) -> str:
-    took = wording.seconds(one["took_ms"], 3)
+def _date(at_ms: float) -> str:
+    """Write a time as an axis of dates takes it in any time zone of a browser."""
+    at = datetime.fromtimestamp(round(at_ms) / 1000, UTC)
+    return f"{at:%Y-%m-%d %H:%M:%S}.{at.microsecond // 1000:03d}"
+
+
+def _hover(one: Json) -> str:
+    took = "" if one["took_ms"] is None else f"{wording.seconds(one['took_ms'], 3)} s, "
     given = given_reason(one)
     client_reason = f"<br>client: {escape(given)}" if given else ""
     return (
-        f"<b>{escape(one['group'])}</b>: {escape(reason(one['reason']))}<br>"
-        f"{escape(one['clients'])}{client_reason}<br>{span.when(one['at_ms'])}, {took} s, "
-        f"{escape(one['ending'])}"
+        f"{escape(reason(one['reason']))}<br>{escape(one['clients'])}{client_reason}<br>"
+        f"{moment(one['at_ms'])}<br>{took}{escape(one['ending'])}"
     )

@@ -1,15 +1,18 @@
 """The lines about one group in; its rebalances out, each with who came and went.
 
-A rebalance begins with "Preparing to rebalance" and ends with the leader's assignment, with the
-group becoming empty, or where its coordinator gives the group up. Members that come or go while it
-goes on have no such line of their own.
+A rebalance begins with "Preparing to rebalance", which names the generation that it leads away
+from. It ends with the leader's assignment or with the group becoming empty, which name the next
+generation, or where its coordinator gives the group up. Only lines of its own generation and its
+own coordinator count as its own, so that no rebalance lasts across what is not in the logs. Members
+that come or go while it goes on have no such line of their own.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from reports.incident.chain import Chain
 from reports.incident.lines.reader import Line
 from reports.incident.timing import NEAR_MS
 
@@ -21,13 +24,24 @@ DEPARTURES = {
 ARRIVALS = ("static_added", "dynamic_given_id", "dynamic_added", "member_added", "pending_joins")
 """The templates of members that come. Some are of level DEBUG in some releases."""
 CAME = "came"
-EMPTY, AGAIN, OPEN = "the group became empty", "the next one began", "no end in the logs"
-_GIVEN_UP = "the coordinator gave the group up"
-ENDS = {
-    "assignment": "assigned", "empty": EMPTY,
-    "group_unloaded": _GIVEN_UP, "group_loaded": _GIVEN_UP,
+ASSIGNED, EMPTY, AGAIN = "assigned", "the group became empty", "the next one began"
+GIVEN_UP = "the coordinator gave the group up"
+OPEN, UNASSIGNED = "no end in the logs", "its assignment is not in the logs"
+UNENDED = (OPEN, UNASSIGNED)
+"""How a rebalance stands that may still go on; `UNASSIGNED` is one whose join phase is over."""
+BEFORE, IN_GAP = "began before the logs", "began in a gap of the logs"
+"""The reasons of rebalances whose "Preparing" is not in the logs."""
+_PHASES = {"stabilized": UNASSIGNED, "assignment": ASSIGNED, "empty": EMPTY}
+"""The templates of lines that name the generation that a rebalance leads to; how it then stands."""
+_MOVES = ("group_loaded", "group_unloaded")
+_KINDS = {
+    "static_added": True, "static_replaced": True, "static_mapped": True,
+    "dynamic_given_id": False, "dynamic_added": False, "pending_joins": False,
 }  # fmt: skip
-"""The templates that end a rebalance; how."""
+"""The templates that tell whether their member is static."""
+_BY_NEIGHBOURS = ("leave", "")
+"""The reasons that may not name who began the rebalance, though somebody did: a LeaveGroup may give
+instance ids alone, and the oldest releases write no reason."""
 
 _ID = re.compile(r"(.*)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _SET = re.compile(r"(?:Hash)?Set\((.*)\)")
@@ -40,7 +54,6 @@ class Change(NamedTuple):
     at_ms: float
     how: str
     member: str
-    static: bool = False
 
     @property
     def client(self) -> str:
@@ -48,9 +61,21 @@ class Change(NamedTuple):
         return client_of(self.member)
 
 
+class Began(NamedTuple):
+    """So many rebalances began after one time, if it is known, and not after another."""
+
+    after_ms: float | None
+    until_ms: float
+    rebalances: int = 1
+
+
 @dataclass
 class Rebalance:
-    """One rebalance. `members` are named by its reason; the coordinator is that of `broker`."""
+    """One rebalance. `members` are named by its reason; the coordinator is that of `broker`.
+
+    It leads away from `generation`. One that `is_begun` began at `at_ms`; another one after
+    `after_ms`, if that is known, and before `at_ms`, when the first of its lines was written.
+    """
 
     at_ms: float
     broker: str
@@ -60,6 +85,8 @@ class Rebalance:
     client_reason: str
     generation: int
     changes: list[Change]
+    is_begun: bool = True
+    after_ms: float | None = None
     stabilized_ms: float | None = None
     ended_ms: float | None = None
     size: int | None = None
@@ -69,15 +96,17 @@ class Rebalance:
 
     @property
     def took_ms(self) -> float | None:
-        """How long it took; None where the logs do not have its end."""
-        return None if self.ended_ms is None else self.ended_ms - self.at_ms
+        """How long it took; None where the logs do not have its beginning or its end."""
+        return self.ended_ms - self.at_ms if self.is_begun and self.ended_ms is not None else None
 
     @property
     def clients(self) -> list[str]:
-        """Whose doing it was: whom the reason names, else who came and went as it began."""
+        """Whose doing it was: whom the reason names, or who went as it began; else nobody."""
         named = [client_of(member) for member in self.members]
-        near = (change.client for change in self.changes if change.at_ms <= self.at_ms + NEAR_MS)
-        return list(dict.fromkeys(named or near))
+        if not named and self.reason in _BY_NEIGHBOURS:
+            until_ms = self.at_ms + NEAR_MS
+            named = [change.client for change in self.changes if change.at_ms <= until_ms]
+        return list(dict.fromkeys(named))
 
 
 def client_of(member: str) -> str:
@@ -90,79 +119,153 @@ def client_of(member: str) -> str:
 class Rebalances:
     """What the lines about a group tell, which are taken in the order of their times.
 
-    `statics` are ids of members that are known to be static; `changes` are all members that came
-    and went: an id does each once, whatever lines tell it.
+    `changes` are all members that came and went: an id does each once, whatever lines tell it.
+    `kinds` are ids of members, clients and instances of which lines tell whether they are static.
     """
 
     found: list[Rebalance] = field(default_factory=list)
-    statics: set[str] = field(default_factory=set)
     changes: list[Change] = field(default_factory=list)
+    kinds: dict[str, bool] = field(default_factory=dict)
+    chain: Chain = field(default_factory=Chain)
+    _is_held: bool = False
+    """Whether the coordinator of the last rebalance still has the group."""
     _noted: set[tuple[str, bool]] = field(default_factory=set)
     _before: list[Change] = field(default_factory=list)
-    """The changes since the last rebalance."""
+    """The changes of late that are of no rebalance yet."""
+    _uniform: dict[int, bool] = field(default_factory=dict)
+    """The last generation of which a line tells that all members are static, or none is."""
 
     def take(self, line: Line) -> None:
         """Take the next line."""
-        going_on = self.found[-1] if self.found and self.found[-1].ending == OPEN else None
-        begins = line.template == "preparing"
-        if going_on is not None and (begins or line.template in ENDS):
-            going_on.ending = ENDS.get(line.template, AGAIN)
-            going_on.ended_ms = line.at_ms
-        if begins:
-            self._begin(line)
-        elif line.template == "stabilized" and going_on is not None:
-            going_on.stabilized_ms = line.at_ms
-            going_on.size = _count(line.fields.get("members"))
-        elif line.template not in ENDS:
-            self._change(line)
+        if self.chain.is_former(line):
+            return
+        self._is_held &= not self.chain.moves(line)
+        generation = _count(line.fields.get("generation"))
+        if line.template == "preparing":
+            self._begin(line, generation or 0)
+        elif line.template in _PHASES and generation is not None:
+            self._enter(line, generation)
+        elif line.template in _MOVES:
+            self._move(line, generation)
+        else:
+            members = _members(line.fields.get("member") or line.fields.get("removed", ""))
+            self._tell([*members, *_members(line.fields.get("new_member", ""))], line)
+            how = CAME if line.template in ARRIVALS else DEPARTURES.get(line.template)
+            self._note(line.at_ms, members, how)
 
     def forget(self, most: int) -> list[Rebalance]:
-        """Keep no more than the last `most` rebalances and changes; return the other rebalances.
+        """Keep no more than the last `most` of each kind; return the other rebalances.
 
         So a follower's memory is bounded. Who came or went before may count once more.
         """
         gone, self.found = self.found[:-most], self.found[-most:]
         self.changes, self._before = self.changes[-most:], self._before[-most:]
+        for of_chain in (self.chain.missing, self.chain.resets, self.chain.coordinators):
+            del of_chain[:-most]
         self._noted = {(one.member, one.how == CAME) for one in self.changes}
-        self.statics &= {one.member for one in self.changes}
+        kept = {name for one in self.changes for name in (one.member, one.client)}
+        self.kinds = {name: static for name, static in self.kinds.items() if name in kept}
         return gone
 
-    def _begin(self, line: Line) -> None:
-        fields, at_ms = line.fields, line.at_ms
-        reason, members = fields.get("reason", ""), _members(fields.get("member", ""))
-        self.found.append(
-            Rebalance(
-                at_ms,
-                line.broker,
-                reason,
-                line.text,
-                members,
-                fields.get("client_reason", ""),
-                _count(fields.get("generation")) or 0,
-                [one for one in self._before if one.at_ms >= at_ms - NEAR_MS],
-            )
-        )
-        self._before.clear()
-        static = fields.get("instance", "").removeprefix("Some(") not in _NO_INSTANCE
-        self.statics.update(members if static else ())
-        self._note(at_ms, members, CAME if reason == "new_member" else DEPARTURES.get(reason))
+    def static(self, member: str) -> bool | None:
+        """Tell whether a member or client is static; None where no line tells it."""
+        return self.kinds.get(member, self.kinds.get(client_of(member)))
 
-    def _change(self, line: Line) -> None:
-        fields, name = line.fields, line.template
-        members = _members(fields.get("member") or fields.get("removed", ""))
-        if name in ("static_added", "static_replaced"):
-            self.statics.update([*members, *_members(fields.get("new_member", ""))])
-        self._note(line.at_ms, members, CAME if name in ARRIVALS else DEPARTURES.get(name))
+    def beginnings(self) -> list[Began]:
+        """Return when rebalances began, those not in the logs too, in the order of that."""
+        seen = [Began(one.at_ms if one.is_begun else one.after_ms, one.at_ms) for one in self.found]
+        lacking = [Began(one.after_ms, one.before_ms, one.rebalances) for one in self.chain.missing]
+        return sorted([*seen, *lacking], key=lambda one: (one.after_ms or 0.0, one.until_ms))
+
+    def _reach(self, generation: int, line: Line) -> None:
+        self.chain.reach(generation, line, self.found[-1].generation if self.found else None)
+
+    def _going_on(self) -> Rebalance | None:
+        """Return the last rebalance, if lines to come may be of it."""
+        return self.found[-1] if self.found and self._is_held else None
+
+    def _begin(self, line: Line, generation: int) -> None:
+        last, reason = self._going_on(), line.fields.get("reason", "")
+        if last is not None and (last.ending, last.generation + 1) == (UNASSIGNED, generation):
+            last.ending = AGAIN
+        self._reach(generation, line)
+        members = _members(line.fields.get("member", ""))
+        self._tell(members, line)
+        self._add(line, generation, reason, members)
+        how = CAME if reason == "new_member" else DEPARTURES.get(reason)
+        self._note(line.at_ms, members, how)
+
+    def _enter(self, line: Line, generation: int) -> None:
+        """Take a phase of the rebalance that leads to a generation, and may begin out of sight."""
+        one = self._going_on()
+        if one is None or one.generation + 1 != generation:
+            after_ms = self.chain.told_ms
+            self._reach(generation - 1, line)
+            one = self._add(line, generation - 1, BEFORE if after_ms is None else IN_GAP)
+            one.is_begun, one.after_ms = False, after_ms
+        self._reach(generation, line)
+        size, static = (_count(line.fields.get(name)) for name in ("members", "static_members"))
+        if static is not None and static in (0, size):
+            self._uniform = {generation: static > 0}
+            for member in _members(line.fields.get("member", "")):
+                self._know(member, static > 0)
+        if one.ending not in UNENDED:
+            return
+        one.ending = _PHASES[line.template]
+        one.size = one.size if size is None else size
+        if one.ending == UNASSIGNED:
+            one.stabilized_ms = line.at_ms
+        else:
+            one.ended_ms = line.at_ms
+
+    def _move(self, line: Line, generation: int | None) -> None:
+        last, is_known = self._going_on(), generation in (None, self.chain.generation)
+        gives_up = line.template == "group_unloaded" and is_known
+        if gives_up and last is not None and last.ending in UNENDED:
+            last.ending, last.ended_ms = GIVEN_UP, line.at_ms
+        if generation is not None:
+            self._reach(generation, line)
+        self._is_held = False
+
+    def _add(
+        self, line: Line, generation: int, reason: str, members: Sequence[str] = ()
+    ) -> Rebalance:
+        near = [one for one in self._before if one.at_ms >= line.at_ms - NEAR_MS]
+        given = line.fields.get("client_reason", "")
+        one = Rebalance(
+            line.at_ms, line.broker, reason, line.text, [*members], given, generation, near
+        )
+        self.found.append(one)
+        self._before.clear()
+        self._is_held = True
+        return one
+
+    def _tell(self, members: Iterable[str], line: Line) -> None:
+        """Take what a line tells of the kind of members."""
+        instance = line.fields.get("instance", "").removeprefix("Some(").removesuffix(")")
+        static = _KINDS.get(line.template)
+        if static is None and "instance" in line.fields:
+            static = instance not in _NO_INSTANCE
+        if static is not None:
+            for name in (*members, *([instance] if static and instance else [])):
+                self._know(name, static)
+
+    def _know(self, member: str, static: bool) -> None:
+        for name in (member, client_of(member)):
+            self.kinds[name] = static or self.kinds.get(name, False)
 
     def _note(self, at_ms: float, members: Iterable[str], how: str | None) -> None:
-        last = self.found[-1] if self.found else None
+        last = self._going_on()
         changes = last.changes if last is not None and _takes(last, at_ms) else self._before
+        uniform = self._uniform.get(self.chain.generation or 0)
         for member in members:
             if how is not None and (member, how == CAME) not in self._noted:
                 self._noted.add((member, how == CAME))
-                change = Change(at_ms, how, member, member in self.statics)
+                change = Change(at_ms, how, member)
                 self.changes.append(change)
                 changes.append(change)
+                if how != CAME and uniform is not None and self.static(member) is None:
+                    self._know(member, uniform)
 
 
 def _takes(last: Rebalance, at_ms: float) -> bool:

@@ -3,15 +3,18 @@
 A static member sends no LeaveGroup when it closes, and the coordinator gives one that comes back
 within its session its place again, without a rebalance. So a member's going and its coming back
 cost nothing if the two lie within the session. A rebalance is spared if all that it was for is
-spared. It is an estimate; `ASSUMPTIONS` says what it takes for granted.
+spared. What it costs is that the partitions of a member that went have no owner until it is back,
+or its session ends. It is an estimate; `ASSUMPTIONS` says what it takes for granted.
 """
 
+from bisect import bisect_left
 from collections import defaultdict, deque
 from collections.abc import Sequence
+from math import inf
 from typing import Any
 
-from reports.incident.rebalances import CAME, Change, Rebalance
-from reports.incident.timing import SESSION_MS, SESSIONS_MS
+from reports.incident.rebalances import CAME, EMPTY, Change, Rebalance, Rebalances
+from reports.incident.timing import NEAR_MS, SESSION_MS, SESSIONS_MS
 
 ASSUMPTIONS = (
     "A dynamic member that goes and one that comes with the same client id are one process.",
@@ -20,6 +23,7 @@ ASSUMPTIONS = (
     "A member whose session expired sent its last heartbeat one session before.",
     "It came back with the subscription and the assignors that it had before.",
     "It came back while its group was stable: in the middle of another rebalance it may cost one.",
+    "What a member owned stays without an owner until it is back, or its session ends.",
     "The coordinator worked all the time: sessions start again when a broker loads a group.",
 )
 _GOING = ("left", "expired")
@@ -34,22 +38,26 @@ Absence = tuple[Change, Change]
 def absences(changes: Sequence[Change], ran_with_ms: float, session_ms: float) -> list[Absence]:
     """Pair those that went with those that came back within a session of `session_ms`.
 
-    `ran_with_ms` is the session that they ran with.
+    `changes` are of dynamic members; `ran_with_ms` is the session that they ran with.
     """
     came: dict[str, deque[Change]] = defaultdict(deque)
     for change in sorted(changes):
-        if change.how == CAME and not change.static:
+        if change.how == CAME:
             came[change.client].append(change)
-    since = lambda change: change.at_ms - (ran_with_ms if change.how == "expired" else 0.0)
-    gone = [change for change in changes if change.how in _GOING and not change.static]
+    gone = [change for change in changes if change.how in _GOING]
     found: list[Absence] = []
-    for change in sorted(gone, key=lambda change: (since(change), change)):
-        comers, since_ms = came[change.client], since(change)
+    for change in sorted(gone, key=lambda change: (_since_ms(change, ran_with_ms), change)):
+        comers, since_ms = came[change.client], _since_ms(change, ran_with_ms)
         while comers and (comers[0].at_ms < since_ms or comers[0].member == change.member):
             comers.popleft()
         if comers and comers[0].at_ms - since_ms <= session_ms:
             found.append((change, comers.popleft()))
     return found
+
+
+def _since_ms(change: Change, ran_with_ms: float) -> float:
+    """Return since when a member that went was away."""
+    return change.at_ms - (ran_with_ms if change.how == "expired" else 0.0)
 
 
 def spared(rebalances: Sequence[Rebalance], pairs: Sequence[Absence]) -> list[Rebalance]:
@@ -64,30 +72,60 @@ def spared(rebalances: Sequence[Rebalance], pairs: Sequence[Absence]) -> list[Re
     ]
 
 
-def estimate(
-    rebalances: Sequence[Rebalance],
+def idle(
     changes: Sequence[Change],
-    session_ms: float | None,
-    seen_ms: float | None,
-) -> dict[str, Any]:
+    pairs: Sequence[Absence],
+    empty_ms: Sequence[float],
+    ran_with_ms: float,
+    session_ms: float,
+) -> tuple[int, float]:
+    """Return of how many members the partitions would have lain idle, and for how long in all.
+
+    That is beside the time for which they did, until the old session ended. `pairs` are the members
+    that came back within `session_ms`. From the times `empty_ms` on nobody was left to own them.
+    """
+    back_ms = {went: came.at_ms for went, came in pairs}
+    added_ms = []
+    for change in (change for change in changes if change.how in _GOING):
+        back = back_ms.get(change, inf)
+        empty = empty_ms[bisect_left(empty_ms, change.at_ms - NEAR_MS) :][:1]
+        until_ms = min(back, _since_ms(change, ran_with_ms) + session_ms, *empty)
+        added_ms.append(until_ms - min(back, change.at_ms))
+    added_ms = [each for each in added_ms if each > 0]
+    return len(added_ms), sum(added_ms)
+
+
+def estimate(found: Rebalances, session_ms: float | None, seen_ms: float | None) -> dict[str, Any]:
     """Return the estimate for a session, and for others beside it; mark rebalances as `spared`.
 
     `session_ms` is the session asked for, `seen_ms` the one that the lines tell: without the one
-    the other is taken, and without both the clients' default.
+    the other is taken, and without both the clients' default. Members count as dynamic where a line
+    tells it; `spared_up_to` is what it would be if all were of which none does. These are of
+    `unknown` clients. For the other keys see `row_about`.
     """
     ran_with_ms = seen_ms or SESSION_MS
     asked_ms = session_ms or ran_with_ms
+    kinds = [(change, found.static(change.member)) for change in found.changes]
+    dynamic = [change for change, static in kinds if static is False]
+    perhaps = [change for change, static in kinds if not static]
     pairs = {
-        each: absences(changes, ran_with_ms, each) for each in sorted({asked_ms, *SESSIONS_MS})
+        each: absences(dynamic, ran_with_ms, each) for each in sorted({asked_ms, *SESSIONS_MS})
     }
-    by_session = {each: spared(rebalances, of_each) for each, of_each in pairs.items()}
+    by_session = {each: spared(found.found, of_each) for each, of_each in pairs.items()}
     for rebalance in by_session[asked_ms]:
         rebalance.spared = True
+    empty_ms = [one.ended_ms for one in found.found if one.ending == EMPTY and one.ended_ms]
     return {
         "session_ms": asked_ms,
         "session_seen_ms": seen_ms,
-        "rebalances": len(rebalances),
+        "rebalances": len(found.found),
         "spared": len(by_session[asked_ms]),
+        "spared_up_to": len(spared(found.found, absences(perhaps, ran_with_ms, asked_ms))),
+        "unknown": len({change.client for change, static in kinds if static is None}),
         "absences": len(pairs[asked_ms]),
         "spared_by_session_ms": [[each, len(free)] for each, free in by_session.items()],
+        "idle_by_session_ms": [
+            [each, *idle(dynamic, of_each, empty_ms, ran_with_ms, each)]
+            for each, of_each in pairs.items()
+        ],
     }

@@ -20,18 +20,14 @@ OF_BROKERS = ("starting", "shut_down", "loaded", "unloaded", "load_failed", "wri
 """The templates that are counted by broker."""
 
 
-def summary(
-    files: Sequence[Json],
-    groups: Mapping[str, Json],
-    templates: Mapping[tuple[str, str], int],
-    shown: Mapping[str, Sequence[Json]],
-    time_zone: str,
-) -> Json:
+def summary(files: Sequence[Json], told: Json, rejected: Sequence[Json], time_zone: str) -> Json:
     """Return the content of `incident.json`.
 
-    `groups` has what `group_incident` tells of each, `templates` counts lines by broker and
-    template, `shown` has the worst rows of tables, by their keys in `incident.json`.
+    `told` is what `rows.joined` has of the lines, `rejected` the first lines that could not be
+    read.
     """
+    groups: Mapping[str, Json] = told["groups"]
+    templates: Mapping[tuple[str, str], int] = told["templates"]
     by_group = dict(sorted(groups.items(), key=lambda item: (-item[1]["rebalances"], item[0])))
     reasons, lines = Counter[str](), Counter[str]()
     for one in by_group.values():
@@ -46,6 +42,8 @@ def summary(
     times = [at for file in files for at in (file["first_ms"], file["last_ms"]) if at is not None]
     total, found_storms = reasons.total(), sum(len(one["storms"]) for one in by_group.values())
     headline = [f"{counted(total, 'rebalance')} of {counted(len(by_group), 'group')}"]
+    if unread := sum(file["preparing_rejected"] for file in files):
+        headline[0] += f", {unread:,} more in lines that could not be read"
     if found_storms:
         headline.append(counted(found_storms, "storm"))
     if spared:
@@ -69,9 +67,10 @@ def summary(
         "rebalances": total,
         "rebalances_by_reason": dict(reasons.most_common()),
         "groups": by_group,
-        "groups_of_other_protocols": sorted({name for file in files for name in file["others"]}),
+        "groups_of_other_protocols": sorted({of for file in files for of in file["others"]}),
         "storms": {"rebalances": STORM_REBALANCES, "within_ms": STORM_MS, "found": found_storms},
-        **shown,
+        **told["shown"],
+        "rejected": list(rejected),
         "brokers": brokers,
         "would_be_static": {
             "rebalances": total,

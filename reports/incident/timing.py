@@ -8,6 +8,8 @@ STORM_MS = 300_000.0
 of dynamic members is one; two restarts in five minutes (four rebalances) are not."""
 BACK_MS = 1_000.0
 """How far a clock may jump back within a file unnoticed: threads write their lines out of order."""
+COARSE_MS = 1_000.0
+"""The step of times in logs that have no fractions of seconds, as Strimzi's from Kafka 4 on."""
 SESSION_MS = 45_000.0
 """The clients' default for `session.timeout.ms` from Kafka 3.0 on (KIP-735)."""
 SESSIONS_MS = (10_000.0, 30_000.0, 45_000.0, 60_000.0, 120_000.0, 300_000.0, 600_000.0)

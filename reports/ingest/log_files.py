@@ -19,6 +19,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from reports.ingest.uris import literal
 from reports.judgement.errors import EvidenceError
 from reports.judgement.log.log_bytes import FORMS, LONGEST, OTHERS, SHOWN, TOO_LONG, unpacked
 from reports.judgement.log.log_places import Split
@@ -32,12 +33,6 @@ _MOST = "mapreduce.input.linerecordreader.line.maxlength"
 """Hadoop's option for the longest line, in bytes."""
 _SIZE, _UNITS = re.compile(r"(\d+)([kmgt]?)"), ("", "k", "m", "g", "t")
 """How Spark writes sizes."""
-_GLOB = re.compile(r"[\\*?\[\]{}]")
-
-
-def literal(uri: str) -> str:
-    """Return what Spark reads as this very URI, which may have characters of globs in it."""
-    return _GLOB.sub(r"\\\g<0>", uri)
 
 
 def lines(spark: SparkSession, source: str, folder: str) -> DataFrame:

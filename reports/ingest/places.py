@@ -1,12 +1,10 @@
 """Places: the URIs of evidence and results, which Spark reads and writes.
 
-A plain path means `file:`. Tables are Spark's own business; here are the small files around them.
-Spark reads those of a run folder that is not on this machine into a temporary folder. Every step
-works on Spark Connect, too.
+Tables are Spark's own business; here are the small files around them. Spark
+reads those of a run folder that is not on this machine into a temporary folder. Every step works on
+Spark Connect, too.
 """
 
-import re
-import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,33 +15,15 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 
-from reports.ingest.log_files import literal
-from reports.judgement.errors import EvidenceError
+from reports.ingest import uris
+from reports.ingest.uris import literal, local_path
 from reports.judgement.log.log_places import LOG
 from reports.judgement.run.faults import OF_A_RUN
 from reports.judgement.run.forecast import FILE as FORECAST
 from reports.judgement.run.run_folder import HISTORY, RunFolder
-from scenarios.regular_files import replace_file
 
 SMALL_FILES = f"{{{','.join(OF_A_RUN)},{FORECAST},machine.jsonl,jvm-*.log}}"
 """What `RunFolder` reads of a run folder, as a glob of file names."""
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
-
-
-def uri_of(place: str | Path) -> str:
-    """Return the URI of a place, without a slash at its end; a plain path means `file:`."""
-    text = str(place).rstrip("/")
-    return text if _SCHEME.match(text) else f"file:{Path(place).absolute()}"
-
-
-def glob_of(place: str) -> str:
-    """Return what Spark reads a place as: a path of this machine as it is, a URI as a glob."""
-    return place if _SCHEME.match(place) else literal(uri_of(place))
-
-
-def local_path(uri: str) -> Path | None:
-    """Return the path of a `file:` URI; None for any other one."""
-    return Path("/" + uri.removeprefix("file:").lstrip("/")) if uri.startswith("file:") else None
 
 
 @contextmanager
@@ -95,21 +75,7 @@ def refuse_results(spark: SparkSession, uri: str, names: Iterable[str]) -> None:
             files = []
         within = [urlsplit(row["path"]).path.removeprefix(urlsplit(uri).path) for row in files]
         there = [path.split("/")[1] for path in within]
-    if there:
-        raise EvidenceError(f"{uri}/{there[0]}: exists already; delete it, or give another output")
-
-
-def remove(uri: str, names: Iterable[str]) -> None:
-    """Remove files and folders, by name, from the folder at a URI, if that is on this machine.
-
-    Elsewhere Spark replaces them when it writes them again.
-    """
-    folder = local_path(uri)
-    for place in [folder / name for name in names] if folder is not None else ():
-        if place.is_dir() and not place.is_symlink():
-            shutil.rmtree(place)
-        else:
-            place.unlink(missing_ok=True)
+    uris.refuse_results(uri, there)
 
 
 def write_texts(spark: SparkSession, uri: str, texts: Mapping[str, str]) -> None:
@@ -118,11 +84,9 @@ def write_texts(spark: SparkSession, uri: str, texts: Mapping[str, str]) -> None
     On this machine each is a file. Spark has no writer for a single named file, so that elsewhere
     each name is a folder with one text file in it; `spark.read.text(…, wholetext=True)` reads both.
     """
-    folder = local_path(uri)
+    if (folder := local_path(uri)) is not None:
+        uris.write_texts(folder, texts)
+        return
     for name, text in texts.items():
-        if folder is not None:
-            folder.mkdir(parents=True, exist_ok=True)
-            replace_file(folder / name, text.encode())
-        else:
-            row = spark.createDataFrame([(text.removesuffix("\n"),)], "value STRING")
-            row.coalesce(1).write.mode("overwrite").text(f"{uri}/{name}")
+        row = spark.createDataFrame([(text.removesuffix("\n"),)], "value STRING")
+        row.coalesce(1).write.mode("overwrite").text(f"{uri}/{name}")

@@ -92,6 +92,11 @@ class SparkOptions:
     archive: str | None = None
 
     @property
+    def asked_for(self) -> bool:
+        """Whether anything of it is given."""
+        return self != SparkOptions()
+
+    @property
     def plain(self) -> bool:
         """Whether Spark runs on this machine and nothing is set."""
         local = self.remote is None and (self.master or "local[*]").startswith("local")

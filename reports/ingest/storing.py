@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from reports.ingest.log_files import literal
+from reports.ingest.uris import literal
 from reports.judgement.buckets import ALL_TABLES
 from reports.judgement.log.split_rows import Row
 

@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from reference_coordinator.replay import Evidence
-from reports.ingest import log_files, places, reading, sources, storing
+from reports.ingest import log_files, reading, sources, storing, uris
 from reports.ingest.reading import (
     Reading,
     ReadLines,
@@ -176,7 +176,7 @@ def _has_tap(run: RunFolder) -> bool:
 @contextmanager
 def _read(spark: SparkSession, source: str, how: Reading) -> Iterator[ReadLines]:
     """Read the logs of a run at a URI, and its client history."""
-    path = places.local_path(source)
+    path = uris.local_path(source)
     if path is not None and path.is_dir():
         logs = [file for folder in how.logs for file in sources.logs_of(path, folder)]
         history = [path / HISTORY] if how.history else []
@@ -224,7 +224,7 @@ def _judged(read: ReadLines, check: Check, output: str) -> Mapping[str, list[Jso
     blobs = reading.placed(read.blobs, read.rows)
     of_buckets = Buckets(starts, check, read.large)
     stored = [*OF_LINES, *lost, *OF_GROUPS, *(OF_TAP if len(lost) > 1 else ())]
-    folder = places.local_path(output)
+    folder = uris.local_path(output)
     if folder is not None:
         kept = {*ALWAYS_KEPT, *(OF_GROUPS if read.rows.total() <= FEW_ROWS else ())}
         with storing.attempts(folder):

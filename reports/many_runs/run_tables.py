@@ -16,9 +16,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from reports.ingest import places, storing
-from reports.ingest.log_files import literal
+from reports.ingest import places, storing, uris
 from reports.ingest.tables import COLUMNS, STORED
+from reports.ingest.uris import literal
 from reports.judgement.errors import EvidenceError
 from reports.judgement.run.run_folder import RunFolder
 
@@ -59,7 +59,7 @@ def of_run(
     `output` is the run folder: a path or a URI. Raises EvidenceError where it is none, or was not
     judged.
     """
-    source = places.uri_of(output)
+    source = uris.uri_of(output)
     with places.run_folder(spark, source) as run:
         row = about(run, _verdict(spark, source), night)
     stored = lambda name: storing.stored(spark, COLUMNS[name], name, f"{source}/tables")
@@ -90,7 +90,7 @@ def append(
     the session has; `delta` replaces the run's rows as well, others only append.
     """
     for name, rows in (*tables.items(), ("runs", listed(spark, row))):
-        _write(rows, row["run"], f"{places.uri_of(uri)}/{name}", table_format)
+        _write(rows, row["run"], f"{uris.uri_of(uri)}/{name}", table_format)
 
 
 def listed(spark: SparkSession, *rows: Mapping[str, Any]) -> DataFrame:
@@ -118,4 +118,4 @@ def read(spark: SparkSession, uri: str | Path, name: str, schema: str) -> DataFr
     The schema is given, since a table without a row has no file to take it from.
     """
     with_run = schema if name == "runs" else f"{schema}, run STRING"
-    return spark.read.schema(with_run).parquet(literal(f"{places.uri_of(uri)}/{name}"))
+    return spark.read.schema(with_run).parquet(literal(f"{uris.uri_of(uri)}/{name}"))

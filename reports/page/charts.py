@@ -7,7 +7,7 @@ lane for every member. Vertical bands are rebalances.
 from collections.abc import Mapping, Sequence
 
 from reports.page import drawing
-from reports.page.drawing import REBALANCING, TITLE_PX, Json, Span, bar, bars, escape, shortened
+from reports.page.drawing import REBALANCING, TITLE_PX, Json, Span, bar, bars, escape, short_names
 from reports.page.drawn_groups import DrawnGroup, Period, lane
 from reports.page.wording import REASONS, counted, seconds
 
@@ -42,7 +42,7 @@ def timeline(groups: Sequence[DrawnGroup], span: Span) -> Json:
         axis, first_lane = f"y{number}", len(head) * HEAD_ROWS + 0.1
         lanes = {name: first_lane + place for place, name in enumerate(one.lanes)}
         named = {at: f"<b>{name}</b>" for name, at in head.items()}
-        named |= {at: shortened(name) for name, at in lanes.items()}
+        named |= dict(zip(lanes.values(), short_names(lanes).values(), strict=True))
         layout[f"yaxis{number}"] = drawing.row_axis(named, (-0.6, bottom + 0.1), domain)
         traces += _traces(one, head, lanes, span, axis)
         shapes += drawing.bands(one.periods, span, axis, first_lane - 0.5, bottom)

@@ -5,7 +5,7 @@ from typing import Any
 
 from reports.page import drawing
 from reports.page.costs import identity, natural
-from reports.page.drawing import INK, MUTED, TITLE_PX, Json, Span, bar, bars, escape, shortened
+from reports.page.drawing import INK, MUTED, TITLE_PX, Json, Span, bar, bars, escape, short_names
 from reports.page.drawn_groups import DrawnGroup
 from reports.page.wording import ENDINGS, seconds
 
@@ -54,7 +54,7 @@ def owners(one: DrawnGroup, span: Span, bars_left: int = BARS) -> Json:
     at = {name: head + number for number, name in enumerate(partitions)}
     bottom = head + len(partitions) - 0.5
     rows = (-head / 2 - 0.1, bottom + 0.1)
-    names = {0.0: "<b>faults</b>"} | {row: shortened(name) for name, row in at.items()}
+    names = {0.0: "<b>faults</b>"} | dict(zip(at.values(), short_names(at).values(), strict=True))
     shapes, notes = drawing.phases(span)
     shapes += drawing.broker_bands(one.faults, span)
     shapes += drawing.bands(one.periods, span, "y", head - 0.5, bottom)
@@ -146,7 +146,7 @@ def stops(groups: Sequence[DrawnGroup]) -> Json:
         total |= {name: sum(mine["stopped_ms"]) for name, mine in of_member.items()}
         lanes = sorted(sorted(members, key=lambda name: -total[name])[:MEMBERS], key=natural)
         longest_ms = max([longest_ms, *total.values()])
-        named = {float(row): shortened(name) for row, name in enumerate(lanes)}
+        named = {float(row): label for row, label in enumerate(short_names(lanes).values())}
         layout[f"yaxis{number}"] = drawing.row_axis(named, (-0.5, len(lanes) - 0.5), domain)
         title = one.title + drawing.part_drawn(lanes, members)
         notes.append(drawing.title(one.group, title, domain[1]))

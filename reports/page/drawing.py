@@ -1,18 +1,20 @@
 """What the figures share: colours, time axis, phases, bars, bands, faults."""
 
 import html
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from operator import sub
-from typing import Any
-
-import plotly.graph_objects as go
+from os.path import commonprefix
+from typing import TYPE_CHECKING, Any
 
 from kafka_protocol.printable import printable
-from reports.page.drawn_groups import Period
 from reports.page.faults import Fault, declared, hits_broker
 from reports.page.wording import offset, utc
+
+if TYPE_CHECKING:
+    from reports.page.drawn_groups import Period
 
 Json = dict[str, Any]
 Ends = tuple[float, float]
@@ -145,10 +147,19 @@ def figure(
     traces: Sequence[Json], whole: Json, shapes: Sequence[Json] = (), notes: Sequence[Json] = ()
 ) -> Json:
     """Compose a figure; plotly checks it and returns its JSON form."""
+    import plotly.graph_objects as go  # noqa: PLC0415 (it loads slowly)
+
     # assigned at once: plotly checks all shapes again whenever one is added
-    made = go.Figure(list(traces), {**whole, "shapes": list(shapes), "annotations": list(notes)})
-    drawn: Json = made.to_plotly_json()
+    drawn: Json = go.Figure(**unchecked(traces, whole, shapes, notes)).to_plotly_json()
     return drawn
+
+
+def unchecked(
+    traces: Sequence[Json], whole: Json, shapes: Sequence[Json] = (), notes: Sequence[Json] = ()
+) -> Json:
+    """Compose a figure, in its JSON form, without the second that a check takes."""
+    layout = {**whole, "shapes": list(shapes), "annotations": list(notes)}
+    return {"data": list(traces), "layout": layout}
 
 
 def escape(text: str) -> str:
@@ -156,9 +167,31 @@ def escape(text: str) -> str:
     return html.escape(printable(text), quote=False)
 
 
-def shortened(name: str) -> str:
-    """Shorten a name so that it fits beside a row."""
-    return escape(name if len(name) <= 22 else f"{name[:10]}…{name[-11:]}")
+def short_names(names: Iterable[str], most: int = 22) -> dict[str, str]:
+    """Return names as they fit beside rows, by name; no two are the same.
+
+    A name of more than `most` characters keeps its begin, its end, and where it parts from others.
+    It is longer where that takes more, and whole where another name has its label.
+    """
+    distinct = [*dict.fromkeys(names)]
+    short = {name: _shortened(name, distinct, most) for name in distinct}
+    uses = Counter(label for name in distinct for label in {name, short[name]})
+    return {name: escape(label if uses[label] == 1 else name) for name, label in short.items()}
+
+
+def _shortened(name: str, others: Iterable[str], most: int) -> str:
+    if len(name) <= most:
+        return name
+    parts = {len(commonprefix([name, other])) for other in others}  # noqa: RUF071 (no paths)
+    for width in range(most // 2, 0, -1):
+        starts = sorted([0, *(max(0, part - width // 3) for part in parts), len(name) - width])
+        label = "".join(
+            "…" * (start > before + width) + name[max(start, before + width) : start + width]
+            for before, start in pairwise([-width, *starts])
+        )
+        if len(label) <= most:
+            break
+    return label
 
 
 def part_drawn(drawn: Sequence[str], names: Sequence[str]) -> str:
@@ -195,7 +228,7 @@ def bar(span: Span, start_ms: float, end_ms: float) -> Json:
 
 
 def bands(
-    periods: Iterable[Period], span: Span, axis: str, top: float, bottom: float
+    periods: "Iterable[Period]", span: Span, axis: str, top: float, bottom: float
 ) -> list[Json]:
     """Draw rebalances as bands over the rows between `top` and `bottom`."""
     look = {"fillcolor": BAND, "line": {"width": 0.5, "color": REBALANCING}}

@@ -1,14 +1,14 @@
-"""One line of a `server.log` in; its status and the coordinator's lines in it out."""
+"""One text of a log in; its status and the coordinator's lines in it out."""
 
 import re
 from collections import Counter
 from dataclasses import dataclass, field
-from datetime import tzinfo
+from datetime import datetime, tzinfo
 from typing import NamedTuple
 
-from kafka_protocol.coordinator_lines import ALL_GRAMMARS, JAVA, SCALA
-from kafka_protocol.coordinator_lines.parser import PREFIX, AnyRelease, KnownLine
-from kafka_protocol.stock_log import Record, begins_record, epoch_ms, records
+from kafka_protocol.coordinator_lines.parser import PREFIX, PREPARING, KnownLine
+from reports.incident.lines.anchor import Anchored, anchored, hinted, is_irrelevant, known_line
+from reports.incident.lines.dates import TIME, Moment, moment
 from reports.incident.lines.form import Form
 from reports.judgement.log.log_bytes import DAMAGED, TOO_LONG
 
@@ -16,25 +16,39 @@ USED, IRRELEVANT, REJECTED = "used", "irrelevant", "rejected"
 LONGEST = 1_000_000
 """How many characters a line may have. No line of a coordinator comes near; patterns are not tried
 on what a damaged file may hold."""
+NO_TIME = "a coordinator's line without a time"
+UNKNOWN_TIME = "a coordinator's line without a time in a known form; --pattern tells its form"
+OTHER_PROTOCOL = "is no classic group: this line is of the"
+"""Why lines are rejected, as the summary counts them."""
 
 _TOO_LONG, _DAMAGED = TOO_LONG.decode(), DAMAGED.decode()
-_HINTS = ("coordinator.", "[GroupCoordinator", "[GroupMetadataManager")
+_BEGIN = re.compile(
+    r"\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[,.]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\]? +"
+    r"(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL) ", re.ASCII
+)  # fmt: skip
+"""Where a line begins, also behind the half that a killed broker left."""
 _BROKER = re.compile(
     r"\[(?:KafkaServer|BrokerServer|KafkaRaftServer|BrokerLifecycleManager) (?:id|nodeId)=(\d+)\]"
+    r"|(?<!\S)(?:broker|node)\.id = (\d+)$"
 )
-_CONFIGURED = re.compile(r"\t(?:broker|node)\.id = (\d+)")
 _CLUSTER = re.compile(
     r"\[BrokerLifecycleManager id=\d+\] Incarnation \S+ of broker \d+ in cluster (\S+) is now"
-    r"|(?<=\] INFO )Cluster ID = (\S+) \(kafka\.server\.KafkaServer\)"
+    r"|\bCluster ID = ([\w-]+)(?= \(kafka\.server\.KafkaServer|\W*$)"
 )
-_OTHER_PROTOCOL = re.compile(r"\[GroupId:? ([^\]]+)\]")
-"""How lines about groups of the consumer (KIP-848) and streams (KIP-1071) protocols begin."""
+_OTHER_PROTOCOL = re.compile(
+    r"\[GroupId:? ([^\]]+)\](?:.*?\b(consumer|share|streams) (?:group|protocol))?", re.IGNORECASE
+)
+"""How lines about groups of the consumer (KIP-848), share (KIP-932) and streams (KIP-1071)
+protocols begin."""
+_CLIENT = re.compile(r"\[(?:Consumer|Producer|AdminClient|Worker) (?:clientId|instanceId)=")
+_NUMBERED = re.compile(r"(?:^|:)\d+:$|-\d+-$|\b\d{10,}\b")
+_CLOCK = re.compile(r":\d\d[:, .]|\d{10}")
 
 
 class Line(NamedTuple):
-    """A coordinator's line; `text` is the whole of it.
+    """A coordinator's line; `text` is its message as the broker wrote it, with the prefix.
 
-    `source` is the process by the text before its time, such as `kafka-1  |`: lines of one process
+    `source` is the process by the text before its time, such as `kafka-1`: lines of one process
     have one broker, also those that do not name it.
     """
 
@@ -60,20 +74,32 @@ class Read(NamedTuple):
 class SplitSummary:
     """What is known of the lines of one split.
 
-    `statuses` counts the lines, `stock` those that begin as the stock form does. `brokers` counts
-    lines by which a broker names itself, `said` those that say it about the process alone.
-    `back_ms` is how far the clock jumped back, at most. `damage` says what could not be read.
+    `statuses` counts the lines, `timed` those with a time where the file has it. `brokers` counts
+    lines by which a broker names itself, `said` those that say it about the process alone, and
+    `of_source` both, by the `source` of lines. `clusters` are their ids, and `cluster_marks` say
+    which line of the split (from 0), of which source, names which, where that changes. `back_ms` is
+    how far the clock jumped back, at most. `damage` says what could not be read.
+
+    `others` are groups of other protocols, each with its protocol. `timeless` counts coordinator's
+    lines that were rejected for want of a time, `preparing_rejected` rejected ones that begin a
+    rebalance, `client` lines of clients, `nul` lines with zeros between characters, as of UTF-16.
     """
 
     statuses: dict[str, int] = field(default_factory=Counter)
-    stock: int = 0
+    timed: int = 0
     first_ms: float | None = None
     last_ms: float | None = None
     back_ms: float = 0.0
     brokers: dict[str, int] = field(default_factory=Counter)
     said: dict[str, int] = field(default_factory=Counter)
+    of_source: dict[str, dict[str, int]] = field(default_factory=dict)
     clusters: set[str] = field(default_factory=set)
-    others: set[str] = field(default_factory=set)
+    cluster_marks: list[tuple[int, str, str]] = field(default_factory=list)
+    others: dict[str, str] = field(default_factory=dict)
+    timeless: int = 0
+    preparing_rejected: int = 0
+    client: int = 0
+    nul: int = 0
     damage: str = ""
 
 
@@ -81,17 +107,16 @@ class Reader:
     """Reads the lines of one split, in their order, and keeps what is known of it."""
 
     def __init__(self, form: Form, zone: tzinfo) -> None:
-        """Take the form of the file, and the time zone of the brokers."""
+        """Take the form of the file, and the time zone of its times without one.
+
+        The zone that the form has from the file itself goes before it.
+        """
         self._form = form
         self._seen = SplitSummary()
-        self._zone = zone
-        scala = [grammar for grammar in ALL_GRAMMARS if grammar is not JAVA]
-        self._by_logger = {JAVA.loggers: AnyRelease([JAVA]), SCALA.loggers: AnyRelease(scala)}
-        self._last_date = ""
+        self._zone = datetime.fromisoformat(f"2000-01-01T00:00{form.zone}").tzinfo or zone
 
     def summary(self) -> SplitSummary:
         """Return what is known of all that was read."""
-        self._seen.last_ms = self._at_ms(self._last_date)
         return self._seen
 
     def read(self, text: str) -> Read:
@@ -100,71 +125,125 @@ class Reader:
         if text.startswith(_DAMAGED):
             seen.damage = text.removeprefix(_DAMAGED)
             return Read(IRRELEVANT, [])
-        if begins_record(text):
-            seen.stock += 1
-            self._note_time(text[1:24])
-        hinted = any(hint in text for hint in _HINTS) or text.startswith(_TOO_LONG)
-        read = self._read(text) if hinted else Read(IRRELEVANT, [])
+        if text.startswith(_TOO_LONG) or len(text) > LONGEST:
+            read = Read(REJECTED, [], "too many characters in one line")
+        else:
+            if "\0" in text:
+                seen.nul += 1
+                text = text.replace("\0", "")
+            self._note_time(text)
+            read = self._read(text) if hinted(text) else Read(IRRELEVANT, [])
+            self._note_process(text, read)
         seen.statuses[read.status] += 1
-        for broker in filter(None, (line.broker for line in read.lines)):
-            seen.brokers[broker] += 1
-        if match := _BROKER.search(text) or _CONFIGURED.match(text):
-            seen.said[match[1]] += 1
-        if "luster" in text and (match := _CLUSTER.search(text)):
-            seen.clusters.add(match[1] or match[2])
         return read
 
-    def _note_time(self, date: str) -> None:
-        if self._seen.first_ms is None:
-            self._seen.first_ms = self._at_ms(date)
-        if date < self._last_date:
-            ended_ms, at_ms = self._at_ms(self._last_date), self._at_ms(date)
-            if ended_ms is not None and at_ms is not None:
-                self._seen.back_ms = max(self._seen.back_ms, ended_ms - at_ms)
-        self._last_date = date
+    def _note_time(self, text: str) -> None:
+        """Keep the time of any line: that of the broker, behind those of what collected it."""
+        if not _CLOCK.search(text, 0, 200):
+            return
+        seen = self._seen
+        for place, match in enumerate(TIME.finditer(text)):
+            if place < self._form.times:
+                continue
+            if (at_ms := self._moment(match).at_ms(self._zone)) is not None:
+                seen.timed += 1
+                if seen.first_ms is None:
+                    seen.first_ms = at_ms
+                elif seen.last_ms is not None:
+                    seen.back_ms = max(seen.back_ms, seen.last_ms - at_ms)
+                seen.last_ms = at_ms
+            return
 
-    def _at_ms(self, date: str) -> float | None:
-        at_ms = epoch_ms(date, self._zone)
-        return None if at_ms is None else float(at_ms)
+    def _note_process(self, text: str, read: Read) -> None:
+        seen = self._seen
+        named = [(line.source, line.broker) for line in read.lines if line.broker]
+        for _, broker in named:
+            seen.brokers[broker] = seen.brokers.get(broker, 0) + 1
+        said = _BROKER.search(text) if "id=" in text or ".id = " in text else None
+        cluster = _CLUSTER.search(text) if "luster" in text else None
+        if said or cluster:
+            line = self._form.lines(text, _BROKER if said else _CLUSTER)[0]
+            source = _source(line)
+            if said:
+                named.append((source, said[1] or said[2]))
+                seen.said[said[1] or said[2]] += 1
+            if cluster:
+                self._note_cluster(source, cluster[1] or cluster[2])
+        for source, broker in named:
+            of_source = seen.of_source.setdefault(source, {})
+            of_source[broker] = of_source.get(broker, 0) + 1
+        if "clientId=" in text and _CLIENT.search(text):
+            seen.client += 1
+
+    def _note_cluster(self, source: str, cluster: str) -> None:
+        marks = self._seen.cluster_marks
+        self._seen.clusters.add(cluster)
+        if next((one for _, of, one in reversed(marks) if of == source), "") != cluster:
+            marks.append((sum(self._seen.statuses.values()), source, cluster))
+
+    def _moment(self, match: re.Match[str]) -> Moment:
+        return moment(match, self._form.year)
 
     def _read(self, text: str) -> Read:
-        if len(text) > LONGEST or text.startswith(_TOO_LONG):
-            return Read(REJECTED, [], "too many characters in one line")
-        before, found = records(text)
-        why = "a coordinator's line without its begin" if PREFIX.search(before) else ""
-        lines = []
-        for record in found:
-            line, wrong = self._line(record)
-            lines += [line] if line is not None else []
-            why = why or wrong
+        lines, why = list[Line](), ""
+        for one in self._form.lines(text):
+            begins = [0, *[match.start() for match in _BEGIN.finditer(one)][1:]]
+            for begin, end in zip(begins, [*begins[1:], len(one)], strict=True):
+                line, wrong = self._line(one[begin:end])
+                lines += [line] if line is not None else []
+                why = why or wrong
+                self._seen.preparing_rejected += bool(wrong) and PREPARING in one[begin:end]
         return Read(REJECTED if why else USED if lines else IRRELEVANT, lines, why)
 
-    def _line(self, record: Record) -> tuple[Line | None, str]:
-        """Return the coordinator's line that a record is, or what is wrong with it, or neither."""
-        known = self._known(record)
-        if known is None:
-            cut = PREFIX.match(record.body) is not None
-            return None, "a coordinator's line that is cut off or altered" if cut else ""
-        if known.template is None:
-            if (other := _OTHER_PROTOCOL.match(known.message)) is not None:
-                self._seen.others.add(other[1])
-                return None, ""
+    def _line(self, text: str) -> tuple[Line | None, str]:
+        """Return the coordinator's line that a text is, or what is wrong with it, or neither."""
+        at = anchored(text, self._form.tail)
+        if at is None or is_irrelevant(at.logger):
+            return None, ""
+        if not at.message:
             return None, "no grammar has this line of a coordinator"
-        if (at_ms := self._at_ms(record.date)) is None:
+        known = known_line(at.logger, at.message)
+        prefixed = PREFIX.match(at.message) is not None
+        if known.template is None and not at.logger and not prefixed:
+            return None, ""  # words that anybody may write
+        if prefixed and (not known.broker or (self._form.names_logger and not at.logger)):
+            return None, "a coordinator's line that is cut off or altered"
+        if known.template is None:
+            return None, self._of_no_grammar(known.message)
+        return self._timed(at, known)
+
+    def _timed(self, at: Anchored, known: KnownLine) -> tuple[Line | None, str]:
+        before, after = [*TIME.finditer(at.before)], TIME.search(at.after)
+        match = before[-1] if before else after
+        if match is None:
+            self._seen.timeless += 1
+            return None, UNKNOWN_TIME if _CLOCK.search(at.before) else NO_TIME
+        if (at_ms := self._moment(match).at_ms(self._zone)) is None:
             return None, "a coordinator's line at no possible time"
         partition = known.partition or known.fields.get("partition") or ""
         return Line(
             at_ms,
             known.broker,
             int(partition) if partition.isdecimal() and len(partition) < 10 else None,
-            known.template,
+            known.template or "",
             known.fields.get("group"),
             dict(known.fields),
-            f"[{record.date}] {record.level} {record.body} ({record.logger})",
+            at.message,
+            _source(at.before),
         ), ""
 
-    def _known(self, record: Record) -> KnownLine | None:
-        for begin, grammars in self._by_logger.items():
-            if record.logger.startswith(begin):
-                return grammars.parsed(record.logger, record.body)
-        return None
+    def _of_no_grammar(self, message: str) -> str:
+        other = _OTHER_PROTOCOL.match(message)
+        if other is None:
+            return "no grammar has this line of a coordinator"
+        protocol = (other[2] or "another").lower()
+        if self._seen.others.get(other[1], "another") == "another":
+            self._seen.others[other[1]] = protocol
+        return f"group {other[1]} {OTHER_PROTOCOL} {protocol} protocol"
+
+
+def _source(before: str) -> str:
+    """Return what stands before a line's message of its process, before the broker's time."""
+    times = [*TIME.finditer(before)]
+    text = TIME.sub("", before[: times[-1].start()]) if times else ""
+    return _NUMBERED.sub("", text.strip()).strip(" \t|:,;-").removesuffix("[").strip(" |:,;")

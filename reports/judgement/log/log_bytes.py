@@ -41,13 +41,24 @@ def _streams(unpacker_of: Callable[[], Any], file: BinaryIO) -> Iterator[bytes]:
         given = unpacker.unused_data or file.read(_PIECE)
 
 
+def _zstandard(file: BinaryIO) -> Iterator[bytes]:
+    """Yield what the frames of a Zstandard file hold."""
+    import pyarrow as pa  # noqa: PLC0415 (it loads slowly)
+
+    with pa.CompressedInputStream(pa.PythonFile(file, "r"), "zstd") as unpacker:
+        yield from iter(partial(unpacker.read, _PIECE), b"")
+
+
 FORMS: dict[str, tuple[str, Pieces]] = {
     ".gz": ("gzip", lambda file: _plain(gzip.open(file))),  # noqa: SIM115 (it ends with the file)
     ".bz2": ("bzip2", partial(_streams, bz2.BZ2Decompressor)),
     ".xz": ("xz", partial(_streams, lzma.LZMADecompressor)),
+    ".zst": ("zstd", _zstandard),
 }
 """The names of the forms that are read, and what unpacks them, by the ends of files' names."""
-OTHERS = (".deflate", ".lz4", ".snappy", ".zst")
+BEGINS = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ\0", ".zst": b"(\xb5/\xfd"}
+"""How files of the FORMS begin."""
+OTHERS = (".deflate", ".lz4", ".snappy")
 """Ends of names by which Spark would unpack a file, if it can; such a file is read as it stands."""
 
 

@@ -100,14 +100,16 @@ class Restarts(Simulation):
 
     def absorb(self, effect: Effect) -> None:
         super().absorb(effect)
+        generation = str(self.group.generation)
         match effect:
             case Transition(after=State.PREPARING_REBALANCE, reason=reason, member_id=member):
                 self.rebalances += 1
-                self.log("preparing", reason=str(reason), member=member, instance="None")
+                begun = {"reason": str(reason), "member": member, "instance": "None"}
+                self.log("preparing", **begun, generation=generation)
             case Transition(after=after) if after in ENDED:
-                self.log(ENDED[after])
+                self.log(ENDED[after], generation=generation)
             case AssignmentReceived():
-                self.log("assignment")
+                self.log("assignment", generation=generation)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -125,6 +127,8 @@ def test_as_many_rebalances_are_left_as_static_members_would_have_had(seed: int)
     for line in dynamic.lines:
         found.take(line)
     assert len(found.found) == dynamic.rebalances > 0
+    assert (found.chain.missing, found.chain.resets) == ([], [])
+    assert {found.static(change.member) for change in found.changes} == {False}
     pairs = absences(found.changes, RAN_WITH_MS, session_ms)
     left = len(found.found) - len(spared(found.found, pairs))
     assert left == static.rebalances, restarts

@@ -11,14 +11,14 @@ import pytest
 from pyspark import SparkConf, SparkContext
 
 from reports import ExecutionError
-from reports.ingest import places, spark
+from reports.ingest import places, spark, uris
 
 UNABLE = "-XX:ReservedCodeCacheSize=1k"
 NO_SPARK = cast(Any, SimpleNamespace())  # on this machine it writes nothing
 
 
 def write_texts(file: Path) -> None:
-    places.write_texts(NO_SPARK, places.uri_of(file.parent), {file.name: "new\n"})
+    places.write_texts(NO_SPARK, uris.uri_of(file.parent), {file.name: "new\n"})
 
 
 def part(file: Path) -> Path:
@@ -72,6 +72,6 @@ def test_a_log_that_is_ours_is_continued_and_no_fifo_is_waited_for(tmp_path: Pat
 def test_a_link_to_a_folder_is_removed_and_not_the_folder(tmp_path: Path) -> None:
     (tmp_path / "mine" / "there").mkdir(parents=True)
     (tmp_path / "tables").symlink_to(tmp_path / "mine")
-    places.remove(places.uri_of(tmp_path), ["tables"])
+    uris.remove(uris.uri_of(tmp_path), ["tables"])
     assert [file.name for file in tmp_path.iterdir()] == ["mine"]
     assert (tmp_path / "mine" / "there").is_dir()

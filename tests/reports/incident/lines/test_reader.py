@@ -51,7 +51,7 @@ OF_OTHERS = (
 )
 DAMAGED = (
     ((AT + PREPARING)[:90], "cut off"),
-    (PREPARING, "without its begin"),
+    (PREPARING, "without a time"),
     (AT + FAILED.replace("has failed", "has fallen"), "no grammar"),
     (AT + FAILED.replace("GroupMetadataManager)", "GroupMetadataManage r)"), "cut off"),
     ("[2026-13-23 07:36:12,357] INFO " + FAILED, "no possible time"),
@@ -83,7 +83,7 @@ def test_every_line_is_counted_in_the_summary() -> None:
         reader.read(text)
     seen = reader.summary()
     assert seen.statuses == {"used": 1, "irrelevant": 2, "rejected": 1}
-    assert (seen.stock, seen.brokers) == (3, {"2": 1})
+    assert (seen.timed, seen.brokers) == (3, {"2": 1})
 
 
 def test_a_process_names_its_broker_and_its_cluster() -> None:

@@ -1,0 +1,205 @@
+"""The forms in which people hold brokers' logs: a function a kind builds it from stock lines.
+
+`FORMS` is what `docs/incidents.md` lists: the name that the report gives, a builder, the step of the
+times. A stock line is `[date] LEVEL message (logger)`; a line that is none (a stack trace) goes on.
+"""
+
+import json
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta, timezone
+from typing import NamedTuple
+
+from kafka_protocol.stock_log import Record, epoch_ms, records
+
+Layout = Callable[[Record], str]
+Wrapping = Callable[[str, datetime], str]
+"""A line and its time in UTC in; the text of it in the file out."""
+
+
+class FormKind(NamedTuple):
+    name: str
+    build: Callable[[Iterable[str], timezone], list[str]]
+    resolution_ms: float = 1.0
+    tells_zone: bool = False
+    """Whether it has a time in UTC beside the broker's."""
+
+
+def _kind(
+    name: str, wrapping: Wrapping | None = None, layout: Layout | None = None, step_ms: float = 1.0,
+    *, tells_zone: bool = False,
+) -> FormKind:  # fmt: skip
+    def build(stock: Iterable[str], zone: timezone) -> list[str]:
+        built, at = list[str](), datetime(2026, 1, 5, tzinfo=UTC)
+        for text in stock:
+            before, found = records(text)
+            if before or not found:
+                line = text
+            else:
+                ms = epoch_ms(found[0].date, zone)
+                at = datetime.fromtimestamp((ms or 0) / 1000, UTC)
+                line = layout(found[0]._replace(logger=found[0].logger)) if layout else text
+            built += (wrapping(line, at) if wrapping else line).split("\n")
+        return built
+
+    return FormKind(name, build, step_ms, tells_zone)
+
+
+def _strimzi_3(one: Record) -> str:
+    return f"{one.date} {one.level} {one.body} ({one.logger}) [data-plane-kafka-request-handler-0]"
+
+
+def _strimzi_4(one: Record) -> str:
+    short = one.logger.rpartition(".")[2]
+    return f"{one.date[:19]} {one.level:5} [event-processor-1] {short}:71 - {one.body}"
+
+
+def _operator(one: Record) -> str:
+    return (
+        f"[{one.level}] {one.date} [event-processor-1] {one.logger} complete"
+        f" - app=kafka, clusterId=x, server=0 - {one.body}"
+    )
+
+
+def _numbered(one: Record) -> str:
+    return f"[{one.date}] {one.level} {one.body} ({one.logger}:66)"
+
+
+def _iso(date: str) -> str:
+    return date.replace(" ", "T").replace(",", ".")
+
+
+def _ecs(one: Record) -> str:
+    return json.dumps({
+        "@timestamp": _iso(one.date), "ecs.version": "1.2.0", "log.level": one.level,
+        "message": one.body, "process.thread.name": "main", "log.logger": one.logger,
+    })  # fmt: skip
+
+
+def _json_layout(one: Record) -> str:
+    ms = epoch_ms(one.date, UTC) or 0
+    return json.dumps({
+        "instant": {"epochSecond": ms // 1000, "nanoOfSecond": ms % 1000 * 1_000_000},
+        "thread": "main", "level": one.level, "loggerName": one.logger, "message": one.body,
+        "endOfBatch": False, "threadId": 33,
+    })  # fmt: skip
+
+
+def _nano(at: datetime) -> str:
+    return f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond:06}114Z"
+
+
+def _ms(at: datetime) -> int:
+    return round(at.timestamp() * 1000)
+
+
+def _json_file(line: str, at: datetime) -> str:
+    return json.dumps({"log": line + "\n", "stream": "stdout", "time": _nano(at)})
+
+
+def _journald(line: str, at: datetime) -> str:
+    return json.dumps({
+        "_HOSTNAME": "b1", "MESSAGE": line, "__REALTIME_TIMESTAMP": str(_ms(at) * 1000),
+        "SYSLOG_IDENTIFIER": "kafka",
+    })  # fmt: skip
+
+
+def _csv(cell: str) -> str:
+    return '"' + cell.replace('"', '""') + '"'
+
+
+def _event(line: str, at: datetime) -> str:
+    ingested = _ms(at + timedelta(seconds=4))
+    event = {
+        "logStreamName": "kafka-0", "timestamp": _ms(at), "message": line,
+        "ingestionTime": ingested, "eventId": "3" * 56,
+    }  # fmt: skip
+    return json.dumps({"events": [event]}, indent=4)
+
+
+def _loki(line: str, at: datetime) -> str:
+    return json.dumps({"line": line, "timestamp": str(_ms(at) * 1_000_000), "fields": {"pod": "k"}})
+
+
+def _kibana(line: str, at: datetime) -> str:
+    source = {"@timestamp": _nano(at), "host": {"name": "b1"}, "message": line}
+    return json.dumps({"_index": "logs-2026.01.05", "_id": "x", "_source": source})
+
+
+STOCK = "Kafka's stock pattern"
+STAMPS = "behind times of `docker logs -t` or `kubectl logs --timestamps`"
+POD = "behind a pod's and a container's name"
+FORMS: dict[str, FormKind] = {
+    "stock, Confluent Platform, bitnami": _kind(STOCK),
+    "stock with line numbers": _kind(f"{STOCK} with line numbers", layout=_numbered),
+    "Strimzi to 3.9": _kind("Strimzi's pattern (to 3.9)", layout=_strimzi_3),
+    "Strimzi from Kafka 4": _kind("Strimzi's pattern (Kafka 4)", None, _strimzi_4, 1000.0),
+    "Confluent's operator": _kind("the pattern of Confluent's operator", layout=_operator),
+    "Elastic Common Schema": _kind("JSON (Elastic Common Schema)", layout=_ecs),
+    "JsonTemplateLayout": _kind("JSON (log4j's JsonLayout)", layout=_json_layout),
+    "compose": _kind(
+        f"{STOCK} behind a container's name (compose)", lambda line, _: f"kafka-1  | {line}"
+    ),
+    "docker logs -t": _kind(
+        f"{STOCK} {STAMPS}", lambda line, at: f"{_nano(at)} {line}", tells_zone=True
+    ),
+    "Docker's json-file": _kind(f"{STOCK} in Docker's json-file", _json_file, tells_zone=True),
+    "kubectl logs --timestamps": _kind(
+        f"Strimzi's pattern (Kafka 4) {STAMPS}", lambda line, at: f"{_nano(at)} {line}",
+        _strimzi_4, 1000.0, tells_zone=True,
+    ),
+    "kubectl logs --prefix": _kind(
+        f"{STOCK} behind `kubectl logs --prefix`", lambda line, _: f"[pod/kafka-0/kafka] {line}"
+    ),
+    "CRI": _kind(
+        f"{STOCK} in CRI's form", lambda line, at: f"{_nano(at)} stdout F {line}", tells_zone=True
+    ),
+    "journald": _kind(
+        f"{STOCK} behind journald's prefix",
+        lambda line, at: f"{at:%b %d %H:%M:%S} b1 kafka-server-start.sh[1234]: {line}",
+    ),
+    "journald -o short-iso": _kind(
+        f"{STOCK} behind journald's prefix",
+        lambda line, at: f"{at:%Y-%m-%dT%H:%M:%S}+0000 b1 kafka[1234]: {line}", tells_zone=True,
+    ),
+    "journald -o json": _kind(f"{STOCK} in journald's JSON", _journald, tells_zone=True),
+    "stern, k9s": _kind(f"{STOCK} {POD}", lambda line, _: f"kafka-0 kafka {line}"),
+    "CloudWatch console CSV": _kind(
+        f"{STOCK} in CloudWatch's CSV", lambda line, at: f"{_ms(at)},{_csv(line)}", tells_zone=True
+    ),
+    "CloudWatch with ingestion times": _kind(
+        f"{STOCK} with CloudWatch's times behind",
+        lambda line, at: f"{line},{at + timedelta(seconds=4):%Y-%m-%d %H:%M:%S}.000",
+    ),
+    "aws logs tail": _kind(
+        f"{STOCK} behind `aws logs tail`",
+        lambda line, at: f"{at:%Y-%m-%dT%H:%M:%S.%f}+00:00 kafka/b1 {line}", tells_zone=True,
+    ),
+    "aws logs filter-log-events": _kind(f"{STOCK} in JSON of one field a line", _event),
+    "Loki export": _kind(f"{STOCK} in a Loki export", _loki, tells_zone=True),
+    "Kibana export": _kind(f"{STOCK} in a Kibana export", _kibana, tells_zone=True),
+    "Kibana CSV": _kind(
+        f"{STOCK} in a Kibana export",
+        lambda line, at: f'"{at:%b} {at.day}, {at:%Y @ %H:%M:%S}.{_ms(at) % 1000:03}",{_csv(line)}',
+    ),
+    "grep -n": _kind(f"{STOCK} behind `grep -n`", lambda line, _: f"123:{line}"),
+    "grep -H": _kind(f"{STOCK} behind `grep -H`", lambda line, _: f"logs/server.log.1:{line}"),
+    "PowerShell's UTF-16": _kind(
+        f"{STOCK} in UTF-16", lambda line, _: line.encode("utf-16-le").decode("latin-1") + "\r\0"
+    ),
+    "a box of a terminal": _kind(STOCK, lambda line, _: f"│ {line}        │"),
+    "colours": _kind(
+        f"{STOCK} behind a container's name (compose)",
+        lambda line, _: f"\x1b[36mkafka-1  |\x1b[0m {line}\x1b[0m",
+    ),
+}  # fmt: skip
+"""By the names in `docs/incidents.md`."""
+SAMPLE = (
+    "[2026-01-05 10:00:03,000] INFO [GroupCoordinator id=1 topic=__consumer_offsets partition=49]"
+    " Stabilized group g1 generation 5 with 2 members."
+    " (org.apache.kafka.coordinator.group.GroupMetadataManager)"
+)
+
+
+def sample(kind: str) -> str:
+    """Return a line of a kind, as the documentation shows it."""
+    return FORMS[kind].build([SAMPLE], timezone.utc)[-1]
