@@ -5,9 +5,10 @@ time: what goes on from there counts as if nothing had ended.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from datetime import tzinfo
 from hashlib import blake2b
+from itertools import islice
 from math import inf
 from operator import attrgetter
 from typing import NamedTuple
@@ -16,12 +17,11 @@ import msgspec
 
 from groupquake.timing import HOLD_S
 from groupquake.watch.group_counts import Event, GroupCounts, GroupView
-from reports.incident.lines.form import Form, recognised
+from reports.incident.lines.anchor import hinted
+from reports.incident.lines.form import SAMPLES, recognised
 from reports.incident.lines.reader import Line, Reader
 from reports.incident.timing import BACK_MS
 
-FIRST = 200
-"""By how many lines the form of a source is recognised, at most."""
 FOLDED = "folded"
 """The status of a line that came before: by another appender, or by a command started again."""
 RECENT = 20_000
@@ -36,23 +36,17 @@ class Position(msgspec.Struct):
     modified_ns: int = 0
 
 
-class Source(msgspec.Struct):
-    """How a source writes lines, by its first ones, which are held until that is recognised."""
-
-    form: Form | None = None
-    first: list[str] = []
-
-
 class State(msgspec.Struct):
     """All that is known. `files` belongs to what reads files.
 
-    `pending` are lines that lines of an earlier time may still precede. `latest_ms` and `brokers`
-    are of each process, that is of each source and constant text before its lines.
+    `samples` are a source's first lines of coordinators, by which its form is recognised. `pending`
+    are lines that lines of an earlier time may still precede. `latest_ms` and `brokers` are of each
+    process, that is of each source and constant text before its lines.
     """
 
     version: int = 1
     files: dict[str, Position] = {}
-    sources: dict[str, Source] = {}
+    samples: dict[str, list[str]] = {}
     groups: dict[str, GroupCounts] = {}
     lines: dict[str, int] = {}
     pending: list[Line] = []
@@ -88,29 +82,21 @@ class Counting:
             if process.startswith(f"{source}\n"):
                 self._again_ms[process] = at_ms - BACK_MS
 
-    def take(self, source: str, texts: Iterable[str], now_s: float) -> None:
+    def take(self, source: str, texts: Sequence[str], now_s: float) -> None:
         """Take the next lines of a source, in their order."""
-        of = self.state.sources.setdefault(source, Source())
-        if of.form is None:
-            self._heard_s[source] = now_s
-            of.first += texts
-            if len(of.first) >= FIRST:
-                self._recognise(source, of, now_s)
-            return
-        reader = self._readers.get(source)
-        if reader is None:
-            reader = self._readers[source] = Reader(of.form, self._zone)
+        samples = self.state.samples.setdefault(source, [])
+        fresh = [*islice(filter(hinted, texts), SAMPLES - len(samples))]
+        if fresh or source not in self._readers:
+            samples += fresh
+            self._readers[source] = Reader(recognised(samples, self._pattern), self._zone)
         for text in texts:
-            self._read(source, reader, text, now_s)
+            self._read(source, text, now_s)
 
     def settle(self, now_s: float) -> list[Event]:
         """Count the lines that no line of an earlier time may precede; return what happened.
 
         A process is waited for while it writes. At the infinite time all lines are counted.
         """
-        for source, of in self.state.sources.items():
-            if of.first and now_s - self._heard_s.get(source, -inf) >= HOLD_S:
-                self._recognise(source, of, now_s)
         latest_ms, pending = self.state.latest_ms, self.state.pending
         awaited = (latest_ms[one] for one, at_s in self._heard_s.items()
                    if one in latest_ms and now_s - at_s < HOLD_S)  # fmt: skip
@@ -132,13 +118,8 @@ class Counting:
         groups = sorted(self._views.values(), key=lambda one: (-one.rebalances, one.name))
         return View(groups, dict(self.state.lines), self.state.rejected)
 
-    def _recognise(self, source: str, of: Source, now_s: float) -> None:
-        first, of.first = of.first, []
-        of.form = recognised(first[:FIRST], self._pattern)
-        self.take(source, first, now_s)
-
-    def _read(self, source: str, reader: Reader, text: str, now_s: float) -> None:
-        read = reader.read(text)
+    def _read(self, source: str, text: str, now_s: float) -> None:
+        read = self._readers[source].read(text)
         fresh = [line for line in read.lines if self._is_fresh(source, line, now_s)]
         status = read.status if fresh or not read.lines else FOLDED
         self.state.lines[status] = self.state.lines.get(status, 0) + 1

@@ -55,7 +55,7 @@ class FollowedFile:
     def read(self) -> list[str]:
         """Return the next lines, without their ends; none where no whole line is there yet."""
         try:
-            if self._file is None or self._is_rewritten(self._file):
+            if self._file is None or not self._at.offset or self._is_rewritten(self._file):
                 self._file = self._opened()
             lines = self._lines(self._file)
             if not lines and not _is_same(self._path, self._file):
@@ -103,7 +103,7 @@ class FollowedFile:
 
     def _next(self) -> BinaryIO:
         """Return the part that was written to after the one read last."""
-        at, read = self._at, self._file
+        at, read = self._at, self._file if self._at.offset else None
         newer = (one for one in self._parts() if one.stat().st_mtime_ns > at.modified_ns)
         others = (one for one in newer if read is None or not _is_same(one, read))
         file = open_regular(next(others, self._path))

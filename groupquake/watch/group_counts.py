@@ -9,16 +9,14 @@ from typing import NamedTuple
 
 import msgspec
 
-from reports.incident.group_incident import STORM_REBALANCES, storms
+from reports.incident.group_incident import storms
 from reports.incident.lines.reader import Line
-from reports.incident.rebalances import OPEN, Rebalance, Rebalances
+from reports.incident.rebalances import UNENDED, Rebalance, Rebalances
 
 KEPT = 100
 """How many rebalances and changes of a group are kept; twice as many before some are forgotten."""
 CLIENTS, OTHERS = 100, "(others)"
 """How many clients of a group are counted each by its own name; and the name of all further."""
-_OVERLAP = 2 * STORM_REBALANCES - 1
-"""The last beginnings that decide whether a storm is a new one: windows that overlap are one."""
 
 
 class Ended(msgspec.Struct, tag_field="event", tag="rebalance"):
@@ -71,15 +69,14 @@ class GroupCounts(msgspec.Struct):
     clients: dict[str, int] = {}
     generation: int | None = None
     last_ms: float | None = None
-    began_ms: list[float] = []
     storms: int = 0
+    storm_until_ms: float | None = None
     events: int = 0
 
     def take(self, line: Line) -> Iterator[Event]:
         """Take the next line about the group; yield what has happened by it."""
         assert line.group is not None, "lines about no group are not counted"
         found = self.recent.found
-        known = len(found)
         self.recent.take(line)
         generation = line.fields.get("generation", "")
         if generation.isdecimal() and len(generation) < 10:
@@ -92,18 +89,17 @@ class GroupCounts(msgspec.Struct):
                 line.group, over.at_ms, over.ended_ms, over.generation, over.reason,
                 over.clients, over.ending, over.broker,
             )  # fmt: skip
-        for begun in found[known:]:
-            yield from self._storm(line.group, begun)
+        yield from self._storm(line.group)
         if max(len(found), len(self.recent.changes)) >= 2 * KEPT:
             gone = self.recent.forget(KEPT)
             self.causes, self.clients = self._summed(gone)
             self.events -= len(gone)
 
-    def _storm(self, group: str, begun: Rebalance) -> Iterator[Storm]:
-        """Yield the storm that a rebalance makes, unless it is a part of one."""
-        self.began_ms = [*self.began_ms, begun.at_ms][-_OVERLAP:]
-        for storm in storms(self.began_ms)[-1:]:
-            if storm.until_ms == begun.at_ms and storm.rebalances == STORM_REBALANCES:
+    def _storm(self, group: str) -> Iterator[Storm]:
+        """Yield the last storm, unless it is a part of the one before."""
+        for storm in storms(self.recent.beginnings())[-1:]:
+            until_ms, self.storm_until_ms = self.storm_until_ms, storm.until_ms
+            if until_ms is None or storm.from_ms > until_ms:
                 self.storms += 1
                 of = Counter(name for one in self.recent.found[-5:] for name in one.clients)
                 yield Storm(group, *storm, clients=[name for name, _ in of.most_common()])
@@ -131,4 +127,4 @@ class GroupCounts(msgspec.Struct):
 
 def _is_over(found: list[Rebalance], number: int) -> bool:
     """Tell whether a rebalance has its end, or will have none: another one follows it."""
-    return found[number].ending != OPEN or number < len(found) - 1
+    return found[number].ending not in UNENDED or number < len(found) - 1

@@ -1,5 +1,6 @@
 """What a follower counts is what the report counts of the same lines."""
 
+import gzip
 from collections.abc import Mapping
 from itertools import cycle, islice
 from math import inf
@@ -15,7 +16,8 @@ from groupquake.watch.counting import Counting, State
 from groupquake.watch.group_counts import CLIENTS, KEPT, OTHERS, Ended, Event, GroupCounts, Storm
 from reports.incident.group_incident import STORM_REBALANCES, row_about, storms
 from reports.incident.lines.reader import Line
-from tests.reports.incident.incident_here import RECORDED, incident_of, recorded, texts_of
+from reports.incident.rebalances import Began
+from tests.reports.incident.incident_here import RECORDED, incident_of, recorded
 
 UTC = ZoneInfo("UTC")
 NAMES = sorted(path.name for path in RECORDED.iterdir())
@@ -30,8 +32,11 @@ PREPARING = (
 
 
 def lines_of(name: str) -> list[str]:
-    parts = sorted([*texts_of(file, content)] for file, content in LOGS[name].items())
-    return [text for part in parts for text in part]  # each part begins with a time
+    parts = (
+        gzip.decompress(content) if file.endswith(".gz") else content
+        for file, content in LOGS[name].items()
+    )
+    return b"".join(sorted(parts)).decode().splitlines()  # each part begins with a time
 
 
 def preparing(at_s: int, generation: int = 1) -> str:
@@ -115,7 +120,7 @@ def test_storms_are_those_of_the_report(pauses_ms: list[int]) -> None:
         at_ms += pause_ms
         began.append(at_ms)
         [*group.take(Line(at_ms, "1", None, "preparing", "g", {"reason": "leave"}, ""))]
-    assert group.storms == len(storms(began))
+    assert group.storms == len(storms([Began(at_ms, at_ms) for at_ms in began]))
 
 
 def test_memory_is_bounded_and_nothing_is_forgotten_of_the_counts() -> None:

@@ -21,11 +21,13 @@ class Log:
         self.at = Position()
         self.wrote: list[str] = []
         self.read: list[str] = []
-        self._tick_ns = 10**18
+        self._tick_ns = 2 * 10**18
         self.start()
 
     def start(self, *, from_end: bool = False) -> None:
         """Follow anew, from the position that is written down."""
+        if hasattr(self, "follower"):
+            self.follower.close()
         self.at = msgspec.json.decode(msgspec.json.encode(self.at), type=Position)
         self.follower = FollowedFile(self.path, [self.path], self.at, from_end=from_end)
 
@@ -84,6 +86,7 @@ def test_every_line_is_read_once_and_in_order(
         getattr(log, step)()
     log.write()
     log.follow()
+    log.follower.close()
     assert log.read == log.wrote
     assert log.follower.notice == ""
 
