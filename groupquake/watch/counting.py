@@ -68,7 +68,8 @@ class Counting:
     """Counts what texts tell. Times `now_s` are of any clock that only goes forward."""
 
     def __init__(self, state: State, zone: tzinfo, pattern: str = "") -> None:
-        """Go on from a state; `zone` and `pattern` are as for `report`."""
+        """Go on from a state; `zone` and `pattern` are as for `report`. Raises EvidenceError."""
+        recognised((), pattern)  # a bad pattern is one before any line comes
         self.state = state
         self._zone, self._pattern = zone, pattern
         self._readers: dict[str, Reader] = {}

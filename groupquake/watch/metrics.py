@@ -78,7 +78,7 @@ class OfView(Collector):
             of = CounterMetricFamily if family.is_counter else GaugeMetricFamily
             metric = of(family.prometheus_name, family.text, labels=family.labels)
             for labels, value in family.values(view):
-                metric.add_metric([*labels.values()], value)
+                metric.add_metric([labels[name] for name in family.labels], value)
             yield metric
 
 

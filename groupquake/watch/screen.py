@@ -70,7 +70,7 @@ class Screen:
 
 def drawing(view: View, events: Sequence[str], notices: Sequence[str], rows: int) -> Group:
     """Return the screen; no more than so many groups are on it."""
-    table = Table(expand=True, box=None, header_style="bold")
+    table = Table(expand=True, box=None, pad_edge=False, header_style="bold")
     table.add_column("group", overflow="fold", ratio=2)
     table.add_column("rebalances", justify="right")
     table.add_column("by cause", overflow="fold", ratio=3)
@@ -89,7 +89,7 @@ def drawing(view: View, events: Sequence[str], notices: Sequence[str], rows: int
     hidden = len(view.groups) - rows
     below = [f"and {counted(hidden, 'more group')}"] if hidden > 0 else []
     below += [NOT_JUDGED, *events, *notices]
-    texts = [Text(printable(line), overflow="ellipsis", no_wrap=True) for line in below]
+    texts = [Text(printable(line)) for line in below]
     return Group(Text(printable(of_lines(view))), table, *texts)
 
 

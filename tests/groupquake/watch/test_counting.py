@@ -17,18 +17,13 @@ from groupquake.watch.group_counts import CLIENTS, KEPT, OTHERS, Ended, Event, G
 from reports.incident.group_incident import STORM_REBALANCES, row_about, storms
 from reports.incident.lines.reader import Line
 from reports.incident.rebalances import Began
+from tests.groupquake.watch.outputs_here import preparing
 from tests.reports.incident.incident_here import RECORDED, incident_of, recorded
 
 UTC = ZoneInfo("UTC")
 NAMES = sorted(path.name for path in RECORDED.iterdir())
 LOGS = {name: recorded(name) for name in NAMES}
 REPORTS = {name: incident_of(files) for name, files in LOGS.items()}
-PREPARING = (
-    "[2026-11-23 10:00:{:02},000] INFO [GroupCoordinator 1]: Preparing to rebalance group g in"
-    " state PreparingRebalance with old generation {} (__consumer_offsets-1) (reason: Removing"
-    " member app-{:08x}-0000-0000-0000-000000000000 on LeaveGroup)"
-    " (kafka.coordinator.group.GroupCoordinator)"
-)
 
 
 def lines_of(name: str) -> list[str]:
@@ -37,10 +32,6 @@ def lines_of(name: str) -> list[str]:
         for file, content in LOGS[name].items()
     )
     return b"".join(sorted(parts)).decode().splitlines()  # each part begins with a time
-
-
-def preparing(at_s: int, generation: int = 1) -> str:
-    return PREPARING.format(at_s, generation, at_s)
 
 
 def again(counting: Counting) -> Counting:

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -11,6 +12,13 @@ from hypothesis import strategies as st
 
 from groupquake.watch.counting import Position
 from groupquake.watch.files import FollowedFile, logs_of
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Iterator["Log"]:
+    log = Log(tmp_path)
+    yield log
+    log.follower.close()
 
 
 class Log:
@@ -58,6 +66,7 @@ class Log:
             os.truncate(self.path, 0)
 
     def follow(self) -> None:
+        """Read what there is, and what comes after the end of a file."""
         empty = 0
         while empty < 3:
             lines = self.follower.read()
@@ -91,8 +100,7 @@ def test_every_line_is_read_once_and_in_order(
     assert log.follower.notice == ""
 
 
-def test_a_line_is_read_when_it_is_whole_or_its_file_is_left(tmp_path: Path) -> None:
-    log = Log(tmp_path)
+def test_a_line_is_read_when_it_is_whole_or_its_file_is_left(log: Log) -> None:
     log.write(end="")
     log.follow()
     assert log.read == []
@@ -102,8 +110,7 @@ def test_a_line_is_read_when_it_is_whole_or_its_file_is_left(tmp_path: Path) -> 
     assert log.read == log.wrote
 
 
-def test_from_the_end_only_what_is_new_is_read(tmp_path: Path) -> None:
-    log = Log(tmp_path)
+def test_from_the_end_only_what_is_new_is_read(log: Log) -> None:
     log.write(3)
     log.at = Position()
     log.start(from_end=True)
@@ -112,8 +119,7 @@ def test_from_the_end_only_what_is_new_is_read(tmp_path: Path) -> None:
     assert log.read == log.wrote[3:]
 
 
-def test_what_is_lost_is_said(tmp_path: Path) -> None:
-    log = Log(tmp_path)
+def test_what_is_lost_is_said(log: Log) -> None:
     log.write()
     log.follow()
     log.path.unlink()
@@ -124,13 +130,12 @@ def test_what_is_lost_is_said(tmp_path: Path) -> None:
     assert "may be missing" in log.follower.notice
 
 
-def test_rotated_parts_are_read_first(tmp_path: Path) -> None:
-    log = Log(tmp_path)
+def test_rotated_parts_are_read_first(log: Log) -> None:
     for _ in range(3):
         log.write()
         log.rotate()
     log.write()
-    (grouped,) = logs_of(sorted(tmp_path.iterdir())).items()
+    (grouped,) = logs_of(sorted(log.path.parent.iterdir())).items()
     log.follower = FollowedFile(*grouped, Position(), from_end=False)
     log.follow()
     assert log.read == log.wrote

@@ -6,7 +6,7 @@ import subprocess
 import threading
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 import pytest
@@ -28,7 +28,7 @@ class Watch:
         self._folder = folder
         self.events: list[dict[str, Any]] = []
 
-    def __enter__(self) -> "Watch":
+    def __enter__(self) -> Self:
         words = arguments("watch", *LOGS, "--state", "state.json", "--json")
         self._process = subprocess.Popen(words, cwd=self._folder, stdout=subprocess.PIPE, text=True)
         return self
@@ -65,7 +65,7 @@ def test_it_counts_what_the_report_counts_afterwards(tmp_path: Path) -> None:
         assert run.stderr is not None
         reader = threading.Thread(target=run.stderr.read)
         try:
-            read_until("impact", run.stderr)
+            read_until("steady state met", run.stderr)
             reader.start()
             for rebalances in (4, 10):
                 with watch:
