@@ -17,9 +17,7 @@ from groupquake.watch.group_counts import Ended, Event
 from kafka_protocol.printable import printable
 from reports.page.wording import REASONS, counted, day, seconds, utc
 
-NOT_JUDGED = (
-    "Coordinator lines cannot show whether a rebalance was due; `groupquake run` judges it."
-)
+NOT_JUDGED = "Whether a rebalance was due is not known: `groupquake run` judges that."
 SHOWN = 3
 """How many causes and clients of a group are shown, and how many events and notices."""
 _ROOM = 2 * SHOWN + 9
