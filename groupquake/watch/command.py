@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 
 import click
 import msgspec
+from rich.live import Live
 
 from groupquake.commands.incident import time_zone
 from groupquake.commands.options import is_port
@@ -21,7 +22,7 @@ from groupquake.watch.follower import Follower
 from groupquake.watch.group_counts import Storm
 from groupquake.watch.metrics import exported, served
 from groupquake.watch.pipes import Pipe, command_line
-from groupquake.watch.screen import Lines, Screen, live, summary
+from groupquake.watch.screen import Lines, Screen, summary
 from groupquake.watch.webhook import posting
 from scenarios.regular_files import open_regular, replace_file
 
@@ -104,9 +105,13 @@ def watch(
         post = opened.enter_context(posting(webhook, failures.append)) if webhook else None
         opened.enter_context(SIGNALS.handling(lambda _: stopped.set()))
         is_drawn = sys.stdout.isatty() and not as_json
-        output = Screen(opened.enter_context(live())) if is_drawn else Lines(as_json=as_json)
+        output = (
+            Screen(opened.enter_context(Live(auto_refresh=False, screen=True)))
+            if is_drawn
+            else Lines(as_json=as_json)
+        )
         opened.callback(follower.close)
-        for batch in follower.batches(stopped.is_set):
+        for batch in follower.batches(stopped.is_set, is_kept=state_file is not None):
             notices, failures[:] = [*batch.notices, *failures], []
             if not batch.is_new and not notices:
                 continue

@@ -25,7 +25,7 @@ from reports.incident.timing import BACK_MS
 FOLDED = "folded"
 """The status of a line that came before: by another appender, or by a command started again."""
 RECENT = 20_000
-"""How many coordinator lines are remembered, so that the same ones do not count again."""
+"""How many lines of coordinators are remembered, so that they do not count again, or pending."""
 
 
 class Position(msgspec.Struct):
@@ -102,9 +102,9 @@ class Counting:
         awaited = (latest_ms[one] for one, at_s in self._heard_s.items()
                    if one in latest_ms and now_s - at_s < HOLD_S)  # fmt: skip
         pending.sort(key=attrgetter("at_ms"))  # stable: of one time, as they came
-        settled = bisect_right(
-            pending, min(awaited, default=inf) - BACK_MS, key=attrgetter("at_ms")
-        )
+        until_ms = min(awaited, default=inf) - BACK_MS
+        settled = bisect_right(pending, until_ms, key=attrgetter("at_ms"))
+        settled = max(settled, len(pending) - RECENT)  # the clock of a process may be late
         events: list[Event] = []
         names = dict.fromkeys(line.group or "" for line in pending[:settled])
         for line in pending[:settled]:

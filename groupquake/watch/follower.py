@@ -31,13 +31,16 @@ class Follower:
         self._counting, self._files, self._pipes = counting, files, [*pipes]
         self._ready = selectors.PollSelector()  # it takes files as standard input, too
 
-    def batches(self, is_stopped: Callable[[], bool]) -> Iterator[Batch]:
-        """Yield batches until it is stopped, or nothing more can come; then nothing is pending."""
-        while not is_stopped():
-            if not self._files and all(pipe.is_over for pipe in self._pipes):
-                yield Batch(self._counting.settle(inf), [], is_new=True)
-                return
+    def batches(self, is_stopped: Callable[[], bool], *, is_kept: bool) -> Iterator[Batch]:
+        """Yield batches until it is stopped, or nothing more can come.
+
+        What is pending when it is stopped is counted at once, unless it `is_kept` for another one.
+        """
+        is_over = lambda: not self._files and all(pipe.is_over for pipe in self._pipes)
+        while not is_stopped() and not is_over():
             yield self._batch()
+        if is_over() or not is_kept:
+            yield Batch(self._counting.settle(inf), [], is_new=True)
 
     def close(self) -> None:
         """End the commands, and close the files."""
@@ -49,22 +52,22 @@ class Follower:
 
     def _batch(self) -> Batch:
         now_s, counting = time.monotonic(), self._counting
-        is_new = bool(counting.state.pending)
+        was_pending, has_read = bool(counting.state.pending), False
         for name, file in self._files.items():
             if texts := file.read():
                 counting.take(name, texts, now_s)
-                is_new = True
+                has_read = True
         for pipe in self._pipes:
             if pipe.may_open(now_s):
                 counting.begins(pipe.name)
                 self._ready.register(pipe.fileno(), selectors.EVENT_READ, pipe)
-        for key, _ in self._ready.select(0 if is_new else FOLLOW_S):
+        for key, _ in self._ready.select(0 if has_read else FOLLOW_S):
             counting.take(key.data.name, key.data.read(now_s), now_s)
-            is_new = True
+            has_read = True
             if not key.data.is_open:
                 self._ready.unregister(key.fd)
-        notices = [*self._notices()]
-        return Batch(counting.settle(time.monotonic()), notices, is_new)
+        events = counting.settle(time.monotonic())
+        return Batch(events, [*self._notices()], has_read or was_pending)
 
     def _notices(self) -> Iterator[str]:
         pipes = {pipe.name: pipe for pipe in self._pipes}

@@ -31,11 +31,6 @@ class Family(NamedTuple):
     values: Callable[[View], Values]
     is_counter: bool = True
 
-    @property
-    def prometheus_name(self) -> str:
-        """The name that Prometheus has for it, without `_total`."""
-        return self.name.replace(".", "_") + ("_seconds" if self.unit == "s" else "")
-
 
 def _by(of: Callable[[GroupView], Mapping[str, int]], label: str, view: View) -> Values:
     for group in view.groups:
@@ -76,7 +71,8 @@ class OfView(Collector):
         view = self._shown()
         for family in FAMILIES:
             of = CounterMetricFamily if family.is_counter else GaugeMetricFamily
-            metric = of(family.prometheus_name, family.text, labels=family.labels)
+            name = family.name.replace(".", "_") + "_seconds" * (family.unit == "s")
+            metric = of(name, family.text, labels=family.labels)
             for labels, value in family.values(view):
                 metric.add_metric([labels[name] for name in family.labels], value)
             yield metric

@@ -2,10 +2,8 @@
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from typing import Protocol
 
 import msgspec
-from rich.console import Console as Terminal
 from rich.console import Group
 from rich.live import Live
 from rich.table import Table
@@ -24,26 +22,17 @@ _ROOM = 2 * SHOWN + 9
 """The rows of a screen beside the groups."""
 
 
-class Output(Protocol):
-    """Shows events as they come, notices (what is the matter with a source), and all counts."""
-
-    def show(self, events: Sequence[Event], notices: Sequence[str], view: View) -> None:
-        """Show what is new."""
-
-
 class Lines:
     """A line an event, as text or as JSON; notices go to standard error."""
 
     def __init__(self, *, as_json: bool = False) -> None:
         """Choose the form."""
-        self._as_json = as_json
+        self._line = _as_json if as_json else as_text
 
-    def show(self, events: Sequence[Event], notices: Sequence[str], view: View) -> None:  # noqa: ARG002
+    def show(self, events: Sequence[Event], notices: Sequence[str], _: View) -> None:
         """Print what is new."""
-        if events and self._as_json:
-            Console.result(*(msgspec.json.encode(event).decode() for event in events))
-        elif events:
-            Console.result(*map(as_text, events))
+        if events:
+            Console.result(*map(self._line, events))
         if notices:
             Console.error(*notices)
 
@@ -69,16 +58,13 @@ class Screen:
 def drawing(view: View, events: Sequence[str], notices: Sequence[str], rows: int) -> Group:
     """Return the screen; no more than so many groups are on it."""
     table = Table(expand=True, box=None, pad_edge=False, header_style="bold")
-    table.add_column("group", overflow="fold", ratio=2)
-    table.add_column("rebalances", justify="right")
-    table.add_column("by cause", overflow="fold", ratio=3)
-    table.add_column("most by", overflow="fold", ratio=3)
-    table.add_column("gen.", justify="right")
-    table.add_column("last, s", justify="right")
-    table.add_column("storms", justify="right")
+    for title, ratio in (("group", 2), ("by cause", 3), ("most by", 3)):
+        table.add_column(title, overflow="fold", ratio=ratio)
+    for title in ("total", "generation", "last, s", "storms"):
+        table.add_column(title, justify="right")
     for one in view.groups[:rows]:
         cells = (
-            one.name, str(one.rebalances), most(one.causes), most(one.clients),
+            one.name, most(one.causes), most(one.clients), str(one.rebalances),
             "?" if one.generation is None else str(one.generation),
             "now" if one.is_going_on else seconds(one.last_ms, 3), str(one.storms),
         )  # fmt: skip
@@ -134,10 +120,9 @@ def summary(view: View) -> list[str]:
     return ["", *groups, f"  {of_lines(view)}", f"  {NOT_JUDGED}"]
 
 
+def _as_json(event: Event) -> str:
+    return msgspec.json.encode(event).decode()
+
+
 def _at(at_ms: float) -> str:
     return f"{day(at_ms)} {utc(at_ms)}"
-
-
-def live() -> Live:
-    """Return what draws on the terminal of standard output, until it is left."""
-    return Live(console=Terminal(), auto_refresh=False, screen=True)

@@ -72,17 +72,37 @@ def test_it_counts_what_the_report_counts_however_often_it_is_stopped(
     assert_counts(counting, REPORTS[name], events)
 
 
-@pytest.mark.parametrize("name", NAMES[:1])
-def test_a_command_that_repeats_its_lines_doubles_none(name: str) -> None:
-    texts, events = lines_of(name), list[Event]()
+def test_a_command_that_repeats_its_lines_doubles_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("groupquake.watch.counting.RECENT", 100)  # it repeats more than that
+    texts, events = lines_of(NAMES[0]), list[Event]()
     counting = Counting(State(), UTC)
     for upto in (len(texts) // 2, len(texts)):
         counting = again(counting)
         counting.begins("kubectl logs")
         counting.take("kubectl logs", texts[:upto], 0)
         events += counting.settle(inf)
-    assert_counts(counting, REPORTS[name], events)
-    assert counting.view().lines["folded"] > 0
+    assert_counts(counting, REPORTS[NAMES[0]], events)
+    assert counting.view().lines["folded"] > 100
+
+
+def test_lines_of_two_appenders_count_once() -> None:
+    counting = Counting(State(), UTC)
+    counting.take("a", [text for text in lines_of(NAMES[0]) for _ in range(2)], 0)
+    assert_counts(counting, REPORTS[NAMES[0]], counting.settle(inf))
+    lines = counting.view().lines
+    assert lines["folded"] == lines["used"]
+
+
+def test_a_process_whose_clock_is_late_does_not_hold_up_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("groupquake.watch.counting.RECENT", 5)
+    counting = Counting(State(), UTC)
+    for number in range(10):
+        counting.take("late", [preparing(number, generation=number)], 0.0)
+        counting.take("b", [preparing(30 + number, generation=number)], 0.0)
+    counting.settle(0.1)
+    assert len(counting.state.pending) == 5
 
 
 def test_lines_of_two_processes_are_counted_in_the_order_of_their_times() -> None:

@@ -71,7 +71,7 @@ def test_a_screen_of_80_columns_has_all_of_a_group(counting: Counting) -> None:
     text = terminal.file.getvalue()  # type: ignore[attr-defined]
     assert max(map(len, text.splitlines())) <= 80
     (row,) = (line.split() for line in text.splitlines() if line.startswith("g "))
-    assert row == ["g", "5", "leave", "5", "app", "5", "4", "now", "1"]
+    assert row == ["g", "leave", "5", "app", "5", "5", "4", "now", "1"]
     assert "6 lines read: 1 irrelevant, 5 used" in text
     assert "an event" in text
     assert "x.log: a\\nnotice" in text
