@@ -18,8 +18,6 @@ from reports.page.wording import REASONS, counted, day, seconds, utc
 NOT_JUDGED = "Whether a rebalance was due is not known: `groupquake run` judges that."
 SHOWN = 3
 """How many causes and clients of a group are shown, and how many events and notices."""
-_ROOM = 2 * SHOWN + 9
-"""The rows of a screen beside the groups."""
 
 
 class Lines:
@@ -50,19 +48,18 @@ class Screen:
         """Draw all anew."""
         self._events += map(as_text, events)
         self._notices += notices
-        rows = max(self._live.console.height - _ROOM, 1)
-        drawn = drawing(view, [*self._events], [*self._notices], rows)
+        drawn = drawing(view, [*self._events, *self._notices], self._live.console.height)
         self._live.update(drawn, refresh=True)
 
 
-def drawing(view: View, events: Sequence[str], notices: Sequence[str], rows: int) -> Group:
-    """Return the screen; no more than so many groups are on it."""
+def drawing(view: View, news: Sequence[str], height: int) -> Group:
+    """Return the screen; of the groups there are as many as it has room for, or more."""
     table = Table(expand=True, box=None, pad_edge=False, header_style="bold")
     for title, ratio in (("group", 2), ("by cause", 3), ("most by", 3)):
         table.add_column(title, overflow="fold", ratio=ratio)
     for title in ("total", "generation", "last, s", "storms"):
         table.add_column(title, justify="right")
-    for one in view.groups[:rows]:
+    for one in view.groups[:height]:
         cells = (
             one.name, most(one.causes), most(one.clients), str(one.rebalances),
             "?" if one.generation is None else str(one.generation),
@@ -70,11 +67,9 @@ def drawing(view: View, events: Sequence[str], notices: Sequence[str], rows: int
         )  # fmt: skip
         style = "bold yellow" if one.is_going_on else "red" if one.storms else ""
         table.add_row(*(Text(printable(cell)) for cell in cells), style=style)
-    hidden = len(view.groups) - rows
-    below = [f"and {counted(hidden, 'more group')}"] if hidden > 0 else []
-    below += [NOT_JUDGED, *events, *notices]
-    texts = [Text(printable(line)) for line in below]
-    return Group(Text(printable(of_lines(view))), table, *texts)
+    groups = f"{counted(len(view.groups), 'group')}, those with most rebalances first"
+    above = (of_lines(view), NOT_JUDGED, *news, groups)
+    return Group(*(Text(printable(line)) for line in above), table)
 
 
 def of_lines(view: View) -> str:
