@@ -147,6 +147,7 @@ def summary(incident: dict[str, Any], place: str) -> list[str]:
             f" {counted(len(group['storms']), 'storm')}; as static members, with a session of"
             f" {spared['session_ms'] / 1000:g} s, about {spared['spared']} fewer"
         )
+        lines += [f"  {name}: {gap['what']}" for gap in group["missing"][:SHOWN]]
     if len(incident["groups"]) > SHOWN:
         lines.append(f"  and {len(incident['groups']) - SHOWN} more groups in the report")
     lines.append(
@@ -164,5 +165,5 @@ def summary(incident: dict[str, Any], place: str) -> list[str]:
 
 
 def _read_as(file: dict[str, Any]) -> str:
-    form = f"{file['form']}, " if file["form"] else ""
+    form = f"{file['read_as']}, " if file["read_as"] else ""
     return f"{file['file']}: {form}{counted(file['lines'], 'line')}"

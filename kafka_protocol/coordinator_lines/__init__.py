@@ -1,8 +1,9 @@
 """The lines that a group coordinator writes, as templates that are parsed and printed.
 
 Input: the release and coordinator that wrote a log. Output: its grammar.
-`java.toml` and `scala.toml` hold the newest lines, `scala-*.toml` what earlier releases word
-otherwise; `template` explains the form of a template, `parser` parses lines.
+`java.toml` and `scala.toml` hold the newest lines; those with a release in their names what earlier
+ones word otherwise; `*-others.toml` what is read in logs of any release alone. `template` explains
+the form of a template, `parser` parses lines.
 """
 
 from kafka_protocol.coordinator_lines.grammar import Grammar, read
@@ -39,9 +40,15 @@ def grammar_of(version: str, coordinator: str) -> Grammar:
     return read(next(of, "scala"))
 
 
-_BEFORE_3 = sorted(set(_SCALA_BEFORE_3.values()), reverse=True)
-ALL_GRAMMARS = (JAVA, SCALA, *map(read, _BEFORE_3))
-"""The newest first."""
+OF_RUNS = (JAVA, SCALA, *map(read, sorted(set(_SCALA_BEFORE_3.values()), reverse=True)))
+"""The grammars of releases that runs may have, the newest of a coordinator first."""
+_OF_OLD = ("scala-2.3", "scala-2.2", "scala-2.0", "scala-0.10", "scala-others")
+OF_COORDINATORS = {
+    "java": (JAVA, read("java-3.8"), read("java-others")),
+    "scala": (*OF_RUNS[1:], *map(read, _OF_OLD)),
+}
+"""All grammars by coordinator, the newest first: those too that are for logs of any release."""
+ALL_GRAMMARS = tuple(grammar for found in OF_COORDINATORS.values() for grammar in found)
 
 
 def finder_of(*names: str) -> LineFinder:
@@ -53,6 +60,6 @@ def finder_of(*names: str) -> LineFinder:
 
 
 __all__ = [
-    "ALL_GRAMMARS", "GRAMMARS", "JAVA", "OPERATIONS", "SCALA", "Grammar", "LineFinder",
-    "LineParser", "Reason", "Template", "finder_of", "grammar_of",
+    "ALL_GRAMMARS", "GRAMMARS", "JAVA", "OF_COORDINATORS", "OF_RUNS", "OPERATIONS", "SCALA",
+    "Grammar", "LineFinder", "LineParser", "Reason", "Template", "finder_of", "grammar_of",
 ]  # fmt: skip

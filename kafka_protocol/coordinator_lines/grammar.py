@@ -14,6 +14,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from kafka_protocol.coordinator_lines.member_ids import without_ids
 from kafka_protocol.coordinator_lines.template import CLIENT_REASON, Fields, Reason, Template
 
 
@@ -52,13 +53,15 @@ class Grammar:
     tells_bytes: bool = True
     _templates: Mapping[str, Template] = field(init=False, repr=False, compare=False)
     _reasons: Mapping[str, Reason] = field(init=False, repr=False, compare=False)
-    _classes: Sequence[tuple[re.Pattern[str], str]] = field(init=False, repr=False, compare=False)
+    _classes: Sequence[tuple[re.Pattern[str], Reason]] = field(
+        init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         """Index what is looked up for every line."""
         templates = {template.name: template for template in self.templates}
         reasons = {reason.name: reason for reason in self.reasons}
-        classes = [(re.compile(reason.regex, re.ASCII), reason.name) for reason in self.reasons]
+        classes = [(re.compile(reason.regex, re.ASCII), reason) for reason in self.reasons]
         object.__setattr__(self, "_templates", templates)
         object.__setattr__(self, "_reasons", reasons)
         object.__setattr__(self, "_classes", classes)
@@ -76,29 +79,50 @@ class Grammar:
 
         None for a text of no class.
         """
-        for pattern, name in self._classes:
+        for pattern, one in self._classes:
             if match := pattern.match(reason):
-                return name, match[1]
+                return one.name, match[1]
         return None
 
     def said(self, name: str, message: str) -> Fields:
+        """Return what a message of the template of a name says, as `fields` does."""
+        return self.fields(self.template(name), message)
+
+    def fields(self, template: Template, message: str) -> Fields:
         """Return all fields of a template's message, and of the reason in it.
 
-        `reason` is the class of the reason then, and its fields are beside it.
+        `reason` is the class of the reason then, and its fields are beside it. That of no class is
+        its own text without the ids of members, as `member` has them, and without what the client
+        gave as its reason.
         """
-        found = self.template(name).values(message)
+        found = template.values(message)
         if "ending" in found:
             found["client_reason"] = found["ending"].partition(CLIENT_REASON)[2]
-        known = self.classed(found["reason"]) if "reason" in found else None
-        if known is None:
+        if "reason" not in found:
             return found
-        return found | self.reason(known[0]).values(found["reason"]) | {"reason": known[0]}
+        text = found["reason"]
+        known = next((one for pattern, one in self._classes if pattern.match(text)), None)
+        if known is not None:
+            return found | known.values(text) | {"reason": known.name}
+        own, _, given = text.partition(CLIENT_REASON)
+        reason, members = without_ids(own)
+        found |= {"reason": reason, "member": ", ".join(members)}
+        return found | {"client_reason": given} if given else found
 
     def printed(self, name: str, broker: object, values: Mapping[str, object]) -> str:
         """Print a group's line, prefix and all. Raises as `Template.printed` does."""
         return self.printed_prefix.format(broker=broker, **values) + self.template(name).printed(
             values
         )
+
+
+def united(grammars: Sequence[Grammar]) -> Grammar:
+    """Return a grammar of all lines of some of one coordinator; those of the first come first."""
+    return replace(
+        grammars[0],
+        templates=tuple(dict.fromkeys(t for one in grammars for t in one.templates)),
+        reasons=tuple(dict.fromkeys(reason for one in grammars for reason in one.reasons)),
+    )
 
 
 @cache
@@ -108,7 +132,7 @@ def read(name: str) -> Grammar:
     like = read(keys.pop("like")) if "like" in keys else None
     templates = tuple(
         Template(template, tuple(block["loggers"]), text)
-        for block in keys.pop("lines")
+        for block in keys.pop("lines", ())
         for template, text in block.items()
         if template != "loggers"
     )

@@ -1,14 +1,14 @@
 """Parsing the coordinator's lines: the body of a log line in; template and fields out.
 
-`LineParser` knows the release. `AnyRelease` does not: it tries every grammar of a coordinator, the
-newest first. `LineFinder` looks for a few lines alone, in logs of any coordinator.
+`LineParser` knows the release. `AnyRelease` does not, nor the logger: it tries every grammar of a
+coordinator. `LineFinder` looks for a few lines alone, in logs of any coordinator.
 """
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from kafka_protocol.coordinator_lines.grammar import Grammar
+from kafka_protocol.coordinator_lines.grammar import Grammar, united
 from kafka_protocol.coordinator_lines.template import Fields, Template
 
 NO_FIELDS: Mapping[str, str] = {}
@@ -30,23 +30,23 @@ class CoordinatorLine(NamedTuple):
 class Matcher:
     """Finds the template of a message: one pattern of all, so that C makes the choice."""
 
-    __slots__ = ("_fields", "_pattern")
+    __slots__ = ("_pattern", "_templates")
 
     def __init__(self, templates: Iterable[Template]) -> None:
         """Take templates; the first counts of those that match the same message."""
         numbered = {f"t{place}": template for place, template in enumerate(templates)}
         choices = (f"(?P<{key}>{template.regex})" for key, template in numbered.items())
         self._pattern = re.compile("|".join(choices), re.ASCII)
-        self._fields = {key: (t.name, t.fields) for key, t in numbered.items()}
+        self._templates = numbered
 
-    def match(self, message: str) -> tuple[str, Fields] | None:
-        """Return the name of a message's template, and its fields; None if it is of none."""
+    def match(self, message: str) -> tuple[Template, Fields] | None:
+        """Return a message's template, and the fields that it reports; None if it is of none."""
         match = self._pattern.match(message)
         if match is None or match.lastgroup is None or match.lastindex is None:
             return None
-        name, fields = self._fields[match.lastgroup]
+        template = self._templates[match.lastgroup]
         groups = match.groups(default="")[match.lastindex :]
-        return name, dict(zip(fields, groups, strict=False))
+        return template, dict(zip(template.fields, groups, strict=False))
 
 
 def by_logger(templates: Sequence[Template]) -> dict[str, Matcher]:
@@ -79,7 +79,8 @@ class LineParser:
         found = matcher.match(message) if matcher else None
         if found is None:
             return CoordinatorLine(message, partition, None, NO_FIELDS)
-        return CoordinatorLine(message, partition, *found)
+        template, fields = found
+        return CoordinatorLine(message, partition, template.name, fields)
 
 
 _LINE = re.compile(r".*\[Group(?:Coordinator|MetadataManager)[^\]]*\]:? (.*) \(([^()\s]+)\)$")
@@ -101,12 +102,13 @@ class LineFinder:
         """Return the template's name and the fields of a whole line; None if it is no such line."""
         match = _LINE.match(line)
         matcher = self._matchers.get(match[2]) if match else None
-        return matcher.match(match[1]) if match and matcher else None
+        found = matcher.match(match[1]) if match and matcher else None
+        return (found[0].name, found[1]) if found else None
 
 
 OF_OTHERS = ("[ShareCoordinator ", "[TransactionCoordinator ")
 """How lines of other coordinators begin, also of loggers that they share with the group's."""
-PREFIX = re.compile(r"\[Group(?:Coordinator|MetadataManager) ")
+PREFIX = re.compile(r"\[Group(?:Coordinator|MetadataManager| Metadata Manager on Broker) ")
 """How a line of any group coordinator begins that has a prefix, be the rest of it damaged."""
 PREPARING = "Preparing to re"
 """How the message of every release begins that says that a rebalance begins."""
@@ -116,8 +118,7 @@ class KnownLine(NamedTuple):
     """A line that a group coordinator wrote.
 
     `broker` and `partition` are empty where its prefix does not name them; `template` is None if
-    no grammar has it. `fields` are those of the template and of the reason in it. There `reason` is
-    the reason's class, or its text if it is of none.
+    no grammar has it. `fields` are those that `Grammar.fields` returns.
     """
 
     broker: str
@@ -128,45 +129,30 @@ class KnownLine(NamedTuple):
 
 
 class AnyRelease:
-    """The grammars of one coordinator, ready to parse lines of any of its releases."""
+    """The grammars of one coordinator, ready to parse lines of any of its releases.
 
-    __slots__ = ("_grammars", "_prefix")
+    A message is that of the newest grammar that has it, whichever logger it is of.
+    """
 
-    def __init__(self, grammars: Iterable[Grammar]) -> None:
+    __slots__ = ("_grammar", "_matcher", "_prefix")
+
+    def __init__(self, grammars: Sequence[Grammar]) -> None:
         """Take the grammars of the coordinator, the newest first."""
-        self._grammars = [
-            (grammar, {**by_logger(grammar.templates), "": Matcher(grammar.templates)})
-            for grammar in grammars
-        ]
-        self._prefix = re.compile(self._grammars[0][0].prefix, re.ASCII)
+        self._grammar = united(grammars)
+        self._matcher = Matcher(self._grammar.templates)
+        self._prefix = re.compile(self._grammar.prefix, re.ASCII)
 
     def begins(self, body: str) -> bool:
         """Tell whether a body has the coordinator's prefix, with a broker."""
         head = self._prefix.match(body)
         return head is not None and bool(head[1])
 
-    def parsed(self, logger: str, body: str) -> KnownLine:
-        """Parse the body of a coordinator's line, by its logger if a grammar has its name.
-
-        Without the prefix it may be of a logger that writes none, and is of one that does else.
-        """
+    def parsed(self, body: str) -> KnownLine:
+        """Parse the body of a coordinator's line, with its prefix if its logger writes one."""
         head = self._prefix.match(body)
         broker, partition, message = head.groups(default="") if head else ("", "", body)
-        known = any(logger in matchers for _, matchers in self._grammars)
-        return KnownLine(broker, partition, *self._said(logger if known else "", message), message)
-
-    def _said(self, logger: str, message: str) -> tuple[str | None, Mapping[str, str]]:
-        """Return a message's template and fields, by the newest grammar that knows all of it."""
-        first: tuple[str | None, Mapping[str, str]] = (None, {})
-        for grammar, matchers in self._grammars:
-            matcher = matchers.get(logger)
-            found = matcher.match(message) if matcher else None
-            if found is None:
-                continue
-            name, fields = found
-            said = grammar.said(name, message)
-            if "reason" not in fields or grammar.classed(fields["reason"]) is not None:
-                return name, said
-            if first[0] is None:
-                first = name, said
-        return first
+        found = self._matcher.match(message)
+        if found is None:
+            return KnownLine(broker, partition, None, NO_FIELDS, message)
+        fields = self._grammar.fields(found[0], message)
+        return KnownLine(broker, partition, found[0].name, fields, message)

@@ -90,6 +90,7 @@ class Wording:
         instance = says.get("instance") or None
         values = {
             "member": member,
+            "leader": member,  # of a write that failed
             "state": says["state"],
             "instance": self.option(instance) if reason is Reason.NEW_MEMBER else instance,
             "rest": Error.NOT_COORDINATOR.name,  # why a write failed, which no rule is about

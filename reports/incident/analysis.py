@@ -26,9 +26,11 @@ FILES = ("incident.json", "incident.html")
 
 
 class Engine(Protocol):
-    """What reads files, in this order of calls; `names` has what people know them by."""
+    """What reads files, in this order of calls."""
 
-    names: Mapping[str, str]
+    @property
+    def names(self) -> Mapping[str, str]:
+        """Return what people know the files by, by their URIs."""
 
     def read(self, recognise: Recognise, zone: tzinfo) -> Iterable[tuple[str, int, SplitSummary]]:
         """Read all lines; yield each split: its file, its begin in it, its summary."""
@@ -36,7 +38,7 @@ class Engine(Protocol):
     def rejected(self) -> Sequence[Json]:
         """Return the first rejected lines."""
 
-    def told(self, owners: Owners, session_ms: float | None) -> Iterable[bytes]:
+    def abouts(self, owners: Owners, session_ms: float | None) -> Iterable[bytes]:
         """Yield what the lines of each key tell."""
 
     def rebalances(self) -> Sequence[Json]:
@@ -97,10 +99,10 @@ def incident_of(
     if why := refusal(files, rejected, asked.cluster):
         raise EvidenceError(why)
     progress("telling what happened to each group")
-    told = joined(engine.told(owners(files, asked.cluster), asked.session_ms))
+    known = joined(engine.abouts(owners(files, asked.cluster), asked.session_ms))
     for file in files:
-        file["copies"] = told["doubled"][file["path"]]
-    return summary(files, told, rejected, str(asked.zone)), engine.rebalances()
+        file["copies"] = known["doubled"][file["path"]]
+    return summary(files, known, rejected, str(asked.zone)), engine.rebalances()
 
 
 def _numbered(rejected: Iterable[Json], files: Sequence[Json]) -> Iterator[Json]:

@@ -53,10 +53,10 @@ class Coordinated(NamedTuple):
 
 @dataclass
 class Chain:
-    """What is known so far; `generation` is the group's at `told_ms`, if any line told it."""
+    """What is known so far; `generation` is the group's at `known_ms`, if any line has it."""
 
     generation: int | None = None
-    told_ms: float | None = None
+    known_ms: float | None = None
     missing: list[Missing] = field(default_factory=list)
     resets: list[Reset] = field(default_factory=list)
     coordinators: list[Coordinated] = field(default_factory=list)
@@ -81,14 +81,14 @@ class Chain:
         """
         if generation > MOST:
             return
-        if self.generation is not None and self.told_ms is not None:
+        if self.generation is not None and self.known_ms is not None:
             lacking = generation - self.generation - (begun == self.generation)
             if lacking > 0:
-                first, after_ms = self.generation + 1, self.told_ms
+                first, after_ms = self.generation + 1, self.known_ms
                 self.missing.append(Missing(first, generation, after_ms, line.at_ms, lacking))
             elif generation < self.generation:
                 self.resets.append(Reset(line.at_ms, line.broker, self.generation, generation))
-        self.generation, self.told_ms = generation, line.at_ms
+        self.generation, self.known_ms = generation, line.at_ms
 
     def _is_of_another(self, line: Line) -> bool:
         return bool(

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
+from kafka_protocol.printable import printable
+from reports.incident.rebalances import BEFORE, IN_GAP
 from reports.incident.timing import SHORTEST_DRAWN_MS
 from reports.page import drawing, wording
 from reports.page.drawing import Ends, bars, escape
@@ -28,9 +30,10 @@ COLOURS: Mapping[str, str] = {
     "new_member": "#77aadd", "leave": "#eedd88", "session_expired": "#ee8866",
     "member_metadata": "#bbcc33", "leader_rejoin": "#44bb99", "static_replaced": "#aaaa00",
     "protocol_change": "#99ddff", "pending_sync": "#ffaabb",
+    BEFORE: "#bcaed6", IN_GAP: "#bcaed6",
 }  # fmt: skip
 """Of rebalances by reason (Paul Tol, light)."""
-UNBEGUN = ("began before the logs", "began in a gap of the logs")
+UNBEGUN = (BEFORE, IN_GAP)
 OTHER_COLOUR, MISSING_COLOUR = "#9aa5b4", "#d9dee5"
 BROKER_COLOURS = ("#dfe4ec", "#c6d0de", "#d3e3dc", "#e8dfc8", "#d8d6ec")
 """Of coordinators; their ids stand in them."""
@@ -152,9 +155,12 @@ def _timeline(groups: Mapping[str, Json], rebalances: Sequence[Json], time: Ends
     rows = {name: place for place, name in enumerate(groups)}
     narrowest_ms = (time[1] - time[0]) * NARROWEST
 
-    def bar(name: str, from_ms: float, until_ms: float, colour: str, hover: str, text: str = "") -> Json:
+    def bar(
+        name: str, from_ms: float, until_ms: float, colour: str, hover: str, text: str = ""
+    ) -> Json:
         return {
-            "base": _date(from_ms), "length": until_ms - from_ms, "row": rows[name],
+            "base": _date(from_ms), "length": max(until_ms - from_ms, narrowest_ms),
+            "row": rows[name],
             "colour": colour, "hover": f"<b>{escape(name)}</b>: {hover}", "text": escape(text),
         }  # fmt: skip
 
@@ -167,7 +173,7 @@ def _timeline(groups: Mapping[str, Json], rebalances: Sequence[Json], time: Ends
         bar(
             one["group"],
             one["at_ms"],
-            max(one["ended_ms"] or one["at_ms"], one["at_ms"] + narrowest_ms),
+            one["ended_ms"] or one["at_ms"],
             COLOURS.get(one["reason"], OTHER_COLOUR),
             _hover(one),
         )
@@ -190,12 +196,13 @@ def _timeline(groups: Mapping[str, Json], rebalances: Sequence[Json], time: Ends
         for of in group["coordinators"]
     ]
     inner = ROW_PX * len(rows) + ROW_PX
-    names = dict(enumerate(drawing.short_names(rows).values()))
+    names = {float(row): name for row, name in enumerate(drawing.short_names(rows).values())}
     axis = drawing.row_axis(names, (-0.6, len(rows) - 0.4), [0.0, 1.0])
     edge = {"line": {"width": 0.5, "color": drawing.MUTED}}
     layout = drawing.layout(inner, lowest="y1")
     layout["xaxis"] |= {
-        "type": "date", "range": [*map(_date, time)], "ticksuffix": "", "automargin": True,
+        "type": "date", "range": [_date(time[0] - narrowest_ms), _date(time[1] + 2 * narrowest_ms)],
+        "ticksuffix": "", "automargin": True,
         "title": {"text": "date and time, UTC", "standoff": 6},
     }  # fmt: skip
     traces = [
@@ -203,7 +210,8 @@ def _timeline(groups: Mapping[str, Json], rebalances: Sequence[Json], time: Ends
         bars("y1", begun, **BARS, marker=edge),
         bars("y1", strips, **STRIP),
     ]
-    return drawing.unchecked(traces, {**layout, "yaxis1": axis}, [], [])
+    whole = {**layout, "yaxis1": axis, "meta": [*map(printable, rows)]}
+    return drawing.unchecked(traces, whole, [], [])
 
 
 def _date(at_ms: float) -> str:

@@ -199,7 +199,7 @@ class Rebalances:
         """Take a phase of the rebalance that leads to a generation, and may begin out of sight."""
         one = self._going_on()
         if one is None or one.generation + 1 != generation:
-            after_ms = self.chain.told_ms
+            after_ms = self.chain.known_ms
             self._reach(generation - 1, line)
             one = self._add(line, generation - 1, BEFORE if after_ms is None else IN_GAP)
             one.is_begun, one.after_ms = False, after_ms

@@ -34,9 +34,10 @@ def refusal(files: Sequence[Json], rejected: Sequence[Json], cluster: str) -> st
     """
     if any(file["statuses"][USED] for file in files):
         return _of_clusters(files, cluster)
-    said = next(_unread(files, rejected))
     damage = [f"{file['name']}: {file['damage']}" for file in files if file["damage"]]
-    return "; ".join([said, *damage[:NAMED]])
+    if damage and not any(file["lines"] for file in files):
+        return "; ".join(damage[:NAMED])
+    return "; ".join([next(_unread(files, rejected)), *damage[:NAMED]])
 
 
 def _unread(files: Sequence[Json], rejected: Sequence[Json]) -> Iterator[str]:
@@ -64,9 +65,9 @@ def _unread(files: Sequence[Json], rejected: Sequence[Json]) -> Iterator[str]:
     file = max(files, key=lambda file: file["lines"])
     if any(one["timed"] for one in files):
         yield (
-            f"none of {counted(lines, 'line')} is a group coordinator's, of any release, in any form"
-            f" that is known{_opening(file)}; give the server.log of the brokers that coordinate the"
-            " groups, of level INFO, or the form of the lines with --pattern"
+            f"none of {lines:,} lines is a group coordinator's{_opening(file)}; give the"
+            " server.log, at level INFO, of the brokers that coordinate the groups, or the form of"
+            " the lines with --pattern"
         )
     yield (
         f"{file['name']}: nothing of Kafka: no line has a time, and none is a coordinator's"

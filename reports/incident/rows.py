@@ -164,7 +164,7 @@ def about(key: Key, rows: Iterable[Row], owners: Owners, session_ms: float | Non
 
 
 def joined(abouts: Iterable[bytes]) -> Json:
-    """Join what is told of all keys, in any order."""
+    """Join what `about` says of all keys, in any order."""
     groups: dict[str, Json] = {}
     doubled, templates = Counter[str](), Counter[tuple[str, str]]()
     asked: dict[tuple[str | None, str | None], list[list[Any]]] = defaultdict(list)
@@ -176,8 +176,8 @@ def joined(abouts: Iterable[bytes]) -> Json:
         templates.update({(broker, name): number for broker, name, number in one["templates"]})
         for instance, operation, *times in one["fenced"]:
             asked[instance, operation].append(times)
-        for name, rows in shown.items():
-            rows += one[name]
+        for name in OF_KEYS:
+            shown[name] += one[name]
     fenced = [
         {
             "instance": instance,

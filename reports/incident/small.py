@@ -57,7 +57,7 @@ class Small:
         """Return the first rejected lines."""
         return first("rejected", self._tables["rejected"])
 
-    def told(self, owners: Owners, session_ms: float | None) -> Iterator[bytes]:
+    def abouts(self, owners: Owners, session_ms: float | None) -> Iterator[bytes]:
         """Yield what the lines of each key tell."""
         of_keys: dict[Key, list[Row]] = defaultdict(list)
         self._rows = [*filter(None, map(owners.owned, self._rows))]

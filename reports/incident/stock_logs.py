@@ -93,7 +93,7 @@ class OnSpark:
         rows = self._found.where("why IS NOT NULL").select(*REJECTED.names)
         return _first(rows, "file", "start", "place", most=SHOWN)
 
-    def told(self, owners: Owners, session_ms: float | None) -> Iterator[bytes]:
+    def abouts(self, owners: Owners, session_ms: float | None) -> Iterator[bytes]:
         """Yield what the lines of each key tell."""
 
         def own(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

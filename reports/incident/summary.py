@@ -20,14 +20,14 @@ OF_BROKERS = ("starting", "shut_down", "loaded", "unloaded", "load_failed", "wri
 """The templates that are counted by broker."""
 
 
-def summary(files: Sequence[Json], told: Json, rejected: Sequence[Json], time_zone: str) -> Json:
+def summary(files: Sequence[Json], known: Json, rejected: Sequence[Json], time_zone: str) -> Json:
     """Return the content of `incident.json`.
 
-    `told` is what `rows.joined` has of the lines, `rejected` the first lines that could not be
+    `known` is what `rows.joined` has of the lines, `rejected` the first lines that could not be
     read.
     """
-    groups: Mapping[str, Json] = told["groups"]
-    templates: Mapping[tuple[str, str], int] = told["templates"]
+    groups: Mapping[str, Json] = known["groups"]
+    templates: Mapping[tuple[str, str], int] = known["templates"]
     by_group = dict(sorted(groups.items(), key=lambda item: (-item[1]["rebalances"], item[0])))
     reasons, lines = Counter[str](), Counter[str]()
     for one in by_group.values():
@@ -42,6 +42,9 @@ def summary(files: Sequence[Json], told: Json, rejected: Sequence[Json], time_zo
     times = [at for file in files for at in (file["first_ms"], file["last_ms"]) if at is not None]
     total, found_storms = reasons.total(), sum(len(one["storms"]) for one in by_group.values())
     headline = [f"{counted(total, 'rebalance')} of {counted(len(by_group), 'group')}"]
+    missing = sum(one["rebalances_missing"] for one in by_group.values())
+    if missing:
+        headline[0] += f", {missing:,} more that are not in the logs"
     if unread := sum(file["preparing_rejected"] for file in files):
         headline[0] += f", {unread:,} more in lines that could not be read"
     if found_storms:
@@ -65,11 +68,12 @@ def summary(files: Sequence[Json], told: Json, rejected: Sequence[Json], time_zo
         "notices": notices(files),
         "files": of_files,
         "rebalances": total,
+        "rebalances_missing": missing,
         "rebalances_by_reason": dict(reasons.most_common()),
         "groups": by_group,
         "groups_of_other_protocols": sorted({of for file in files for of in file["others"]}),
         "storms": {"rebalances": STORM_REBALANCES, "within_ms": STORM_MS, "found": found_storms},
-        **told["shown"],
+        **known["shown"],
         "rejected": list(rejected),
         "brokers": brokers,
         "would_be_static": {

@@ -75,7 +75,7 @@ def _gather(place: str, found: Gathered, into: Iterator[Path]) -> None:
         return
     elif path.is_fifo():
         with path.open("rb") as pipe:
-            written = [*_unpacked(pipe, place, into)]
+            written = iter([*_unpacked(pipe, place, into)])
     else:
         written = chain.from_iterable(map(partial(_regular, into=into), _files(path)))
     for name, file in written:

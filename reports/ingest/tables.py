@@ -184,7 +184,7 @@ def _read(spark: SparkSession, source: str, how: Reading) -> Iterator[ReadLines]
     else:
         rows = [log_files.lines(spark, source, folder) for folder in how.logs]
         if how.history:
-            rows.append(log_files.bounded(spark, [log_files.literal(f"{source}/{HISTORY}")]))
+            rows.append(log_files.bounded(spark, [uris.literal(f"{source}/{HISTORY}")]))
         lines = by_spark(reduce(DataFrame.unionAll, rows))
     read = read_lines(lines, source, how)
     try:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from kafka_protocol.coordinator_lines import ALL_GRAMMARS
+from kafka_protocol.coordinator_lines import OF_RUNS
 from kafka_protocol.coordinator_lines.template import parts_of
 from reports.judgement.coordinators import coordinator_epochs
 from reports.judgement.timelines import member_lines, timeline
@@ -18,14 +18,14 @@ READ = {
     *FIELDS,
     *member_lines.FAILED,
     *coordinator_epochs.EPOCH_TEMPLATES,
-    *(grammar.last_template for grammar in ALL_GRAMMARS),
+    *(grammar.last_template for grammar in OF_RUNS),
 }
 """The templates of the lines that the judgement reads."""
 EVERY_LINE_HAS = {"group", "partition"}
 TEXTS = sorted(
     {
         (item.name, item.text)
-        for grammar in ALL_GRAMMARS
+        for grammar in OF_RUNS
         for item in (*grammar.templates, *grammar.reasons)
     }
 )

@@ -106,6 +106,14 @@ def test_a_page_does_all_it_did(kind: str, page: Page, tmp_path: Path) -> None:
         page.mouse.down()
         page.mouse.up()
         expect(page).to_have_url(re.compile("#finding-[12]$"))
+    if kind == "incident":
+        page.fill("#search", "removal")
+        assert page.locator("#rebalances details:visible > summary").all_inner_texts() == [
+            "removal 5 rebalances"
+        ]
+        page.set_viewport_size({"width": 390, "height": 800})
+        expect(page.locator("#timeline .main-svg").first).to_have_attribute("width", "350")
+        assert page.evaluate("document.documentElement.scrollWidth") == 390
     page.emulate_media(media="print")
     page.set_viewport_size({"width": 900, "height": 800})
     assert (troubles, page.evaluate("refused")) == ([], [])

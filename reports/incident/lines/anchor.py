@@ -9,15 +9,10 @@ number of a source line.
 import re
 from typing import NamedTuple
 
-from kafka_protocol.coordinator_lines import ALL_GRAMMARS, JAVA
+from kafka_protocol.coordinator_lines import ALL_GRAMMARS, OF_COORDINATORS
 from kafka_protocol.coordinator_lines.parser import OF_OTHERS, PREFIX, AnyRelease, KnownLine
 from kafka_protocol.coordinator_lines.template import parts_of
 
-_HINTS = (
-    "GroupCoordinator", "coordinator.", "GroupMetadata", "[Group Metadata", "member.id",
-    "MemberMetadata(",
-)  # fmt: skip
-"""What every line of a coordinator has at least one of, wrapped or not."""
 _short = lambda names: {name.rpartition(".")[2] for name in names}
 _LOGGERS = _short(
     logger for one in ALL_GRAMMARS for template in one.templates for logger in template.loggers
@@ -36,8 +31,7 @@ _NAME = rf"((?:[\w$]+\.)*(?:{_SHORT}))(?::(?:\d+|\?))?"
 _BEHIND = re.compile(rf" ?\({_NAME}\)", re.ASCII)
 _BEFORE = re.compile(rf"(?<![\w.$]){_NAME}(?![\w.$])", re.ASCII)
 _NAMES_LINE = re.compile(rf'(?<![\w.$])(?=[\w$]+[.:]){_NAME}(?: \w+)?(?: [-:]+ |"|\] )', re.ASCII)
-_JAVA = AnyRelease([JAVA])
-_SCALA = AnyRelease(grammar for grammar in ALL_GRAMMARS if grammar is not JAVA)
+_JAVA, _SCALA = map(AnyRelease, OF_COORDINATORS.values())
 _TRACE = re.compile(r"\s*(?:at |\.\.\. \d+ more|Caused by: )")
 
 
@@ -54,8 +48,8 @@ class Anchored(NamedTuple):
 
 
 def hinted(text: str) -> bool:
-    """Tell, at no cost, whether a text may have a line of a coordinator."""
-    return any([hint in text for hint in _HINTS])  # noqa: C419 (a generator takes twice as long)
+    """Tell, at no cost, whether a text may have a line of a coordinator, wrapped or not."""
+    return "Group" in text or "coordinator." in text or "member.id" in text or "MemberMet" in text
 
 
 def anchored(text: str, tail: re.Pattern[str] | None) -> Anchored | None:
@@ -83,6 +77,6 @@ def is_irrelevant(logger: str) -> bool:
     return logger.rpartition(".")[2] in _IRRELEVANT
 
 
-def known_line(logger: str, message: str) -> KnownLine:
+def known_line(message: str) -> KnownLine:
     """Parse a message that a coordinator of any release wrote."""
-    return (_JAVA if _JAVA.begins(message) else _SCALA).parsed(logger, message)
+    return (_JAVA if _JAVA.begins(message) else _SCALA).parsed(message)

@@ -8,6 +8,7 @@ and 19 digits are seconds, milliseconds, microseconds and nanoseconds since 1970
 import re
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
+from string import ascii_letters, digits
 from typing import NamedTuple
 
 _NAMES = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -26,6 +27,7 @@ TIME = re.compile(
     re.ASCII | re.VERBOSE,
 )  # the last is the instant of log4j 2's own JSON
 _PLAIN = ("year", "month", "day", "clock", "fraction", "zone")
+_SHAPE = str.maketrans(ascii_letters, "a" * 52, digits)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -73,6 +75,11 @@ def moment(match: re.Match[str], year: int) -> Moment:
     resolution_ms = _resolution_ms(fraction or "")
     known_zone = _zone(zone.strip()) if zone else None
     return Moment(wall_ms, known_zone, int(named) if named else None, resolution_ms, match[0])
+
+
+def shape_of(text: str) -> str:
+    """Return what times of one form share: a time without digits, or how many a number has."""
+    return text.translate(_SHAPE) or str(len(text))
 
 
 def assumed_year(match: re.Match[str], today: datetime) -> int:

@@ -9,7 +9,7 @@ from itertools import islice
 from statistics import median
 
 from reports.incident.lines.anchor import ANCHOR, Anchored, anchored, hinted, known_line
-from reports.incident.lines.dates import TIME, Moment, assumed_year, moment
+from reports.incident.lines.dates import TIME, Moment, assumed_year, moment, shape_of
 from reports.incident.lines.log4j_pattern import Log4jPattern
 from reports.incident.lines.peeling import cleaned, peeled
 
@@ -35,7 +35,8 @@ _LAYOUTS = (
 """By the whole line, peeled, or where that is of none by the text as it stands in the file."""
 _STAMP = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)"
 _WRAPPINGS = (
-    ("in Docker's json-file", r'^\{"log":"'),
+    ("in Docker's json-file", r'\{"log"\s*:'),
+    ("in JSON, a field on each line", r'^"\w+"\s*: "'),
     ("in journald's JSON", r'"__REALTIME_TIMESTAMP"'),
     ("in a Kibana export", r'"_source"\s*:|^"?@timestamp"?,|@ \d\d:\d\d:\d\d\.\d{3}'),
     ("in CloudWatch's JSON", r'"(?:@message|logStreamName|ingestionTime|eventId)"'),
@@ -62,8 +63,8 @@ class Form:
     `name` is what the report calls it; `resolution_ms` is the step of its times. `zone` is the
     offset to UTC that the file itself tells, as `+02:00`, or empty. `year` is that of dates without
     one, 0 where all have it. `tail` is a pattern of what ends every line of the file; a line of one
-    that names loggers, and does not name its own, is cut off. `times` is how many times stand
-    before the one of the broker, and `pattern` reads lines of a given log4j pattern.
+    that names loggers, and does not name its own, is cut off. `shape` is that of the brokers'
+    times, and `pattern` reads lines of a given log4j pattern.
     """
 
     name: str = "Kafka's stock pattern"
@@ -72,7 +73,7 @@ class Form:
     year: int = 0
     tail: re.Pattern[str] | None = None
     names_logger: bool = True
-    times: int = 0
+    shape: str = shape_of("2026-01-05 10:00:00,000")
     pattern: Log4jPattern | None = None
 
     def lines(self, raw: str, wanted: re.Pattern[str] = ANCHOR) -> list[str]:
@@ -92,10 +93,6 @@ class Form:
             said.append(f"dates without a year, taken for {self.year}")
         return ", ".join(said)
 
-    def sentence(self) -> str:
-        """Return what the report says of it."""
-        return self.name
-
 
 def recognised(first: Iterable[str], pattern: str = "") -> Form:
     """Return the form of a file by its first lines, or that of a log4j `pattern`.
@@ -112,17 +109,17 @@ def recognised(first: Iterable[str], pattern: str = "") -> Form:
         return given
     times = [_times(at.before or at.after) for _, _, at in found]
     nearest = [every[-1][1] for every in times if every]
-    steps = Counter(one.resolution_ms for one in nearest)
+    common = Counter((one.resolution_ms, shape_of(one.text)) for one in nearest).most_common(1)
+    step_ms, shape = common[0][0] if common else (given.resolution_ms, given.shape)
     no_year = next((every[-1][0] for every in times if every and every[-1][1].year is None), None)
-    raw_times = Counter(len(_times(raw[: raw.find(at.message[:20])])) for raw, _, at in found)
     return Form(
         given.name if pattern else _name(found),
-        steps.most_common(1)[0][0] if steps else 1.0,
+        step_ms,
         _zone([[one for _, one in every] for every in times]),
         assumed_year(no_year, datetime.now(UTC)) if no_year else 0,
         _tail([at.message for _, _, at in found if not at.after]),
         2 * sum(at.logger != "" for _, _, at in found) > len(found),
-        max(0, raw_times.most_common(1)[0][0] - 1),
+        shape,
         given.pattern,
     )
 
@@ -166,15 +163,20 @@ def _zone(times: Sequence[Sequence[Moment]]) -> str:
 def _tail(messages: Sequence[str]) -> re.Pattern[str] | None:
     """Return a pattern of what ends all messages, but for digits, and is of no template.
 
-    Of what they have in common, it is the shortest that leaves most messages known.
+    Of what they have in common, it is the shortest that leaves most messages known. One message
+    alone does not show what it has in common with others.
     """
-    some = messages[:20]
+    some = [*dict.fromkeys(messages)][:20]
+    if len(some) < 2:
+        return None
     shapes = [re.sub(r"\d+", "0", message) for message in some]
     common = 0
     while len({shape[-common - 1 :] for shape in shapes}) == 1 and common < len(shapes[0]):
         common += 1
     best: tuple[int, re.Pattern[str] | None] = (_known(some, None), None)
     for length in range(1, common + 1):
+        if shapes[0][-length].isalnum():
+            continue  # no end of a line begins within a word
         tail = re.compile(re.escape(shapes[0][-length:]).replace("0", r"\d+") + "$")
         if best[0] == len(some):
             break
@@ -184,4 +186,4 @@ def _tail(messages: Sequence[str]) -> re.Pattern[str] | None:
 
 def _known(messages: Sequence[str], tail: re.Pattern[str] | None) -> int:
     cut = (tail.sub("", message) if tail else message for message in messages)
-    return sum(known_line("", message).template is not None for message in cut)
+    return sum(known_line(message).template is not None for message in cut)

@@ -46,7 +46,8 @@ class Log4jPattern:
         self._pattern = pattern
         self._zone = ""
         try:
-            self._line = re.compile(self._regex(pattern), re.ASCII | re.DOTALL)
+            regex = self._regex(pattern).removesuffix(r"\ +")  # ends of lines are stripped
+            self._line = re.compile(regex, re.ASCII | re.DOTALL)
         except re.error as error:  # such as two times
             raise self._wrong("has a part twice") from error
         names = self._line.groupindex

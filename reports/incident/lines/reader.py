@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from kafka_protocol.coordinator_lines.parser import PREFIX, PREPARING, KnownLine
 from reports.incident.lines.anchor import Anchored, anchored, hinted, is_irrelevant, known_line
-from reports.incident.lines.dates import TIME, Moment, moment
+from reports.incident.lines.dates import TIME, Moment, moment, shape_of
 from reports.incident.lines.form import Form
 from reports.judgement.log.log_bytes import DAMAGED, TOO_LONG
 
@@ -16,6 +16,7 @@ USED, IRRELEVANT, REJECTED = "used", "irrelevant", "rejected"
 LONGEST = 1_000_000
 """How many characters a line may have. No line of a coordinator comes near; patterns are not tried
 on what a damaged file may hold."""
+CUT_OFF = "a coordinator's line that is cut off or altered"
 NO_TIME = "a coordinator's line without a time"
 UNKNOWN_TIME = "a coordinator's line without a time in a known form; --pattern tells its form"
 OTHER_PROTOCOL = "is no classic group: this line is of the"
@@ -27,10 +28,8 @@ _BEGIN = re.compile(
     r"(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL) ", re.ASCII
 )  # fmt: skip
 """Where a line begins, also behind the half that a killed broker left."""
-_BROKER = re.compile(
-    r"\[(?:KafkaServer|BrokerServer|KafkaRaftServer|BrokerLifecycleManager) (?:id|nodeId)=(\d+)\]"
-    r"|(?<!\S)(?:broker|node)\.id = (\d+)$"
-)
+_BROKER = re.compile(r"\[(?:Kafka|Broker|KafkaRaft)(?:Server|LifecycleManager) \w+=(\d+)\]")
+_CONFIGURED = re.compile(r"(?<![\w.])(?:broker|node)\.id = (\d+)(?!\d)")
 _CLUSTER = re.compile(
     r"\[BrokerLifecycleManager id=\d+\] Incarnation \S+ of broker \d+ in cluster (\S+) is now"
     r"|\bCluster ID = ([\w-]+)(?= \(kafka\.server\.KafkaServer|\W*$)"
@@ -133,7 +132,12 @@ class Reader:
                 text = text.replace("\0", "")
             self._note_time(text)
             read = self._read(text) if hinted(text) else Read(IRRELEVANT, [])
-            self._note_process(text, read)
+            self._note_process(text)
+            for line in read.lines:
+                if line.broker:
+                    seen.brokers[line.broker] += 1
+                    self._note_broker(line.source, line.broker)
+            seen.client += "clientId=" in text and _CLIENT.search(text) is not None
         seen.statuses[read.status] += 1
         return read
 
@@ -141,39 +145,38 @@ class Reader:
         """Keep the time of any line: that of the broker, behind those of what collected it."""
         if not _CLOCK.search(text, 0, 200):
             return
-        seen = self._seen
-        for place, match in enumerate(TIME.finditer(text)):
-            if place < self._form.times:
-                continue
-            if (at_ms := self._moment(match).at_ms(self._zone)) is not None:
-                seen.timed += 1
-                if seen.first_ms is None:
-                    seen.first_ms = at_ms
-                elif seen.last_ms is not None:
-                    seen.back_ms = max(seen.back_ms, seen.last_ms - at_ms)
-                seen.last_ms = at_ms
-            return
+        for match in TIME.finditer(text):
+            if shape_of(match[0]) == self._form.shape:
+                self._note_moment(self._moment(match).at_ms(self._zone))
+                return
 
-    def _note_process(self, text: str, read: Read) -> None:
+    def _note_moment(self, at_ms: float | None) -> None:
         seen = self._seen
-        named = [(line.source, line.broker) for line in read.lines if line.broker]
-        for _, broker in named:
-            seen.brokers[broker] = seen.brokers.get(broker, 0) + 1
-        said = _BROKER.search(text) if "id=" in text or ".id = " in text else None
+        if at_ms is None:
+            return
+        seen.timed += 1
+        if seen.first_ms is None:
+            seen.first_ms = at_ms
+        elif seen.last_ms is not None and at_ms < seen.last_ms:
+            seen.back_ms = max(seen.back_ms, seen.last_ms - at_ms)
+        seen.last_ms = at_ms
+
+    def _note_process(self, text: str) -> None:
+        """Keep what a line says of the process that wrote it: its broker, its cluster."""
+        said = (_CONFIGURED if ".id = " in text else _BROKER).search(text)
         cluster = _CLUSTER.search(text) if "luster" in text else None
-        if said or cluster:
-            line = self._form.lines(text, _BROKER if said else _CLUSTER)[0]
-            source = _source(line)
-            if said:
-                named.append((source, said[1] or said[2]))
-                seen.said[said[1] or said[2]] += 1
-            if cluster:
-                self._note_cluster(source, cluster[1] or cluster[2])
-        for source, broker in named:
-            of_source = seen.of_source.setdefault(source, {})
-            of_source[broker] = of_source.get(broker, 0) + 1
-        if "clientId=" in text and _CLIENT.search(text):
-            seen.client += 1
+        if (found := said or cluster) is None:
+            return
+        source = _source(self._form.lines(text, found.re)[0])
+        if said is not None:
+            self._seen.said[said[1]] += 1
+            self._note_broker(source, said[1])
+        if cluster is not None:
+            self._note_cluster(source, cluster[1] or cluster[2])
+
+    def _note_broker(self, source: str, broker: str) -> None:
+        of_source = self._seen.of_source.setdefault(source, {})
+        of_source[broker] = of_source.get(broker, 0) + 1
 
     def _note_cluster(self, source: str, cluster: str) -> None:
         marks = self._seen.cluster_marks
@@ -198,18 +201,20 @@ class Reader:
     def _line(self, text: str) -> tuple[Line | None, str]:
         """Return the coordinator's line that a text is, or what is wrong with it, or neither."""
         at = anchored(text, self._form.tail)
+        if at is None and PREFIX.search(f"{text} "):
+            return None, CUT_OFF
         if at is None or is_irrelevant(at.logger):
             return None, ""
         if not at.message:
             return None, "no grammar has this line of a coordinator"
-        known = known_line(at.logger, at.message)
+        known = known_line(at.message)
         prefixed = PREFIX.match(at.message) is not None
         if known.template is None and not at.logger and not prefixed:
             return None, ""  # words that anybody may write
         if prefixed and (not known.broker or (self._form.names_logger and not at.logger)):
-            return None, "a coordinator's line that is cut off or altered"
-        if known.template is None:
-            return None, self._of_no_grammar(known.message)
+            return None, CUT_OFF
+        if known.template in (None, "other_protocol"):
+            return None, self._of_no_grammar(known)
         return self._timed(at, known)
 
     def _timed(self, at: Anchored, known: KnownLine) -> tuple[Line | None, str]:
@@ -232,14 +237,15 @@ class Reader:
             _source(at.before),
         ), ""
 
-    def _of_no_grammar(self, message: str) -> str:
-        other = _OTHER_PROTOCOL.match(message)
-        if other is None:
+    def _of_no_grammar(self, known: KnownLine) -> str:
+        other = _OTHER_PROTOCOL.match(known.message)
+        if other is None and known.template is None:
             return "no grammar has this line of a coordinator"
-        protocol = (other[2] or "another").lower()
-        if self._seen.others.get(other[1], "another") == "another":
-            self._seen.others[other[1]] = protocol
-        return f"group {other[1]} {OTHER_PROTOCOL} {protocol} protocol"
+        group, said = other.groups() if other else (known.fields["other"], known.fields["protocol"])
+        protocol = (said or "another").lower()
+        if self._seen.others.get(group, "another") == "another":
+            self._seen.others[group] = protocol
+        return f"group {group} {OTHER_PROTOCOL} {protocol} protocol"
 
 
 def _source(before: str) -> str:

@@ -15,6 +15,7 @@ TOO_LONG, DAMAGED = b"\0longer than 16 MiB: ", b"\0the rest of the file is not t
 """What stands before them, and a line that ends a damaged file: no line of evidence begins so, so
 that its reader rejects and counts it as any other that was altered."""
 _PIECE = 1 << 20  # how many bytes are unpacked at once
+_ZSTD_PIECE = 1 << 14  # a piece in which it is damaged is lost
 
 
 Pieces = Callable[[BinaryIO], Iterator[bytes]]
@@ -45,8 +46,13 @@ def _zstandard(file: BinaryIO) -> Iterator[bytes]:
     """Yield what the frames of a Zstandard file hold."""
     import pyarrow as pa  # noqa: PLC0415 (it loads slowly)
 
-    with pa.CompressedInputStream(pa.PythonFile(file, "r"), "zstd") as unpacker:
-        yield from iter(partial(unpacker.read, _PIECE), b"")
+    unpacker = pa.CompressedInputStream(pa.PythonFile(file, "r"), "zstd")
+    try:
+        yield from iter(partial(unpacker.read, _ZSTD_PIECE), b"")
+    except OSError as error:
+        if "Truncated" in str(error):
+            raise EOFError from error
+        raise
 
 
 FORMS: dict[str, tuple[str, Pieces]] = {

@@ -31,14 +31,12 @@ def failed(at: str, member: str = "m", broker: int = 1) -> str:
 LONG = failed("01:00", "a") + failed("09:00", "b")
 WITHIN = failed("02:00", "c") + failed("08:00", "d")
 OF_ANOTHER = WITHIN.replace("Coordinator 1", "Coordinator 2")
-HALF = "[2026-11-23 06:59" + failed("05:00", "c")
-"""Half a line of a killed broker, and behind it a whole one of its successor."""
-NO_LINE = "has no line in the form [%d] %p %m (%c)%n"
+NO_TIME = "none of its lines has a time"
 OTHER = (
     "has other lines of broker 1 than one from the same time: logs of two clusters, or no rotated"
     " parts of one log"
 )
-COPIES = "2 of its lines stand in other files, too, and count once"
+COPIES = "2 of its lines stand in the logs twice, and count once"
 BROKERS, JUMP = "has lines of several brokers: 1, 2", "its clock jumps back by up to 240 s"
 NOTICES: dict[str, tuple[dict[str, str], dict[str, list[str]]]] = {
     "rotated parts of one log": (
@@ -46,7 +44,7 @@ NOTICES: dict[str, tuple[dict[str, str], dict[str, list[str]]]] = {
     ),
     "one broker id from the same time": ({"one": LONG, "other": WITHIN}, {"other": [OTHER]}),
     "two brokers": ({"one": LONG, "other": OF_ANOTHER}, {}),
-    "no time at the begin of a line": ({"one": LONG, "half": HALF}, {"half": [NO_LINE]}),
+    "no time": ({"one": LONG, "words": "words\n"}, {"words": [NO_TIME]}),
     "a copy": ({"a": LONG, "b": LONG}, {"b": [COPIES]}),
     "several brokers in one file, and a clock that jumps back": (
         {"log": failed("05:00") + failed("01:00", broker=2)}, {"log": [BROKERS, JUMP]},
@@ -63,29 +61,38 @@ def test_what_is_doubtful(name: str) -> None:
     assert found == expected
 
 
-def test_logs_of_different_clusters_are_refused() -> None:
-    files = {
-        name: (STARTING.format(broker=1, cluster=cluster) + failed("01:00")).encode()
-        for name, cluster in (("one", "abc"), ("other", "xyz"))
-    }
-    with pytest.raises(EvidenceError, match=r"different clusters: abc \(one\), xyz \(other\)"):
-        incident_of(files)
+OF_TWO = {
+    "one": STARTING.format(broker=1, cluster="abc") + failed("01:00", "a"),
+    "other": STARTING.format(broker=1, cluster="xyz") + failed("02:00", "b") + failed("03:00", "c"),
+}
+
+
+@pytest.mark.parametrize("files", [OF_TWO, {"both": "".join(OF_TWO.values())}])
+def test_logs_of_different_clusters_are_reported_one_after_another(files: dict[str, str]) -> None:
+    contents = {name: text.encode() for name, text in files.items()}
+    with pytest.raises(EvidenceError, match=r"abc \(\w+\), xyz \(\w+\);.* --cluster abc"):
+        incident_of(contents)
+    with pytest.raises(EvidenceError, match="no file names it; they name abc"):
+        incident_of(contents, cluster="nobody")
+    of = {name: incident_of(contents, cluster=name)["lines"] for name in ("abc", "xyz")}
+    assert of == {"abc": {"session_expired": 1}, "xyz": {"session_expired": 2}}
 
 
 def test_a_damaged_time_at_an_end_of_a_split_leaves_the_others_of_its_file() -> None:
     damaged = "[2026-11-99 10:00:00,000] INFO x (y)\n"
     (file,) = incident_of({"log": (failed("01:00") + damaged).encode()})["files"]
     at_ms = datetime(2026, 11, 23, 7, 1, 0, 357_000, UTC).timestamp() * 1000
-    assert (file["first_ms"], file["last_ms"]) == (at_ms, None)
+    assert (file["first_ms"], file["last_ms"]) == (at_ms, at_ms)
     times = [(None, None), (1.0, None), (2.0, 3.0), (None, 4.0), (None, None)]
     splits = [SplitSummary(Counter([USED]), first_ms=first, last_ms=last) for first, last in times]
-    (file,) = log_files(["log"], [("log", at, split) for at, split in enumerate(splits)])
+    (file,) = log_files({"log": "log"}, {}, [("log", at, split) for at, split in enumerate(splits)])
     assert (file["first_ms"], file["last_ms"]) == (1.0, 4.0)
 
 
-def test_a_line_that_a_broker_writes_twice_counts_twice() -> None:
+def test_a_line_that_stands_twice_in_a_file_counts_once() -> None:
     incident = incident_of({"log": (failed("01:00") * 2).encode()})
-    assert incident["lines"] == {"session_expired": 2}
+    assert incident["lines"] == {"session_expired": 1}
+    assert incident["coverage"]["copies"] == 1
 
 
 def test_lines_without_a_prefix_are_of_the_brokers_of_their_file() -> None:

@@ -1,7 +1,7 @@
 """The forms in which people hold brokers' logs: a function a kind builds it from stock lines.
 
-`FORMS` is what `docs/incidents.md` lists: the name that the report gives, a builder, the step of the
-times. A stock line is `[date] LEVEL message (logger)`; a line that is none (a stack trace) goes on.
+`FORMS` is what `docs/incidents.md` lists: the name that the report gives, a builder, the step of
+its times. A stock line is `[date] LEVEL message (logger)`; one that is none (a trace) goes on.
 """
 
 import json
@@ -174,7 +174,7 @@ FORMS: dict[str, FormKind] = {
         f"{STOCK} behind `aws logs tail`",
         lambda line, at: f"{at:%Y-%m-%dT%H:%M:%S.%f}+00:00 kafka/b1 {line}", tells_zone=True,
     ),
-    "aws logs filter-log-events": _kind(f"{STOCK} in JSON of one field a line", _event),
+    "aws logs filter-log-events": _kind(f"{STOCK} in JSON, a field on each line", _event),
     "Loki export": _kind(f"{STOCK} in a Loki export", _loki, tells_zone=True),
     "Kibana export": _kind(f"{STOCK} in a Kibana export", _kibana, tells_zone=True),
     "Kibana CSV": _kind(
@@ -202,4 +202,4 @@ SAMPLE = (
 
 def sample(kind: str) -> str:
     """Return a line of a kind, as the documentation shows it."""
-    return FORMS[kind].build([SAMPLE], timezone.utc)[-1]
+    return FORMS[kind].build([SAMPLE], UTC)[-1]

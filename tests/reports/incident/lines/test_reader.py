@@ -104,5 +104,6 @@ def test_groups_of_other_protocols_are_named() -> None:
         " joins the consumer group using the consumer protocol."
         " (org.apache.kafka.coordinator.group.GroupMetadataManager)"
     )
-    assert reader.read(AT + text).status == "irrelevant"
-    assert reader.summary().others == {"modern"}
+    found = reader.read(AT + text)
+    assert (found.status, "modern" in found.why) == ("rejected", True)
+    assert reader.summary().others == {"modern": "consumer"}

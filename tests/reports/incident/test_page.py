@@ -1,0 +1,112 @@
+"""The page of an incident, from the lines of a log."""
+
+from typing import Any
+
+from reports.incident import page
+from tests.reports.incident.incident_here import incident_of
+from tests.reports.reading import Page
+
+MEMBER = "app-f16351f5-996e-42c3-a846-07c023f0f2b1"
+SEVEN_WEEKS_LATER = "2026-02-23 10:00:00,000"
+
+
+def log(*lines: str, broker: int = 1) -> str:
+    """Return lines of a coordinator, given as "time message"."""
+    return "".join(
+        f"[2026-01-05 {line[:12]}] INFO [GroupCoordinator {broker}]: {line[13:]}"
+        " (kafka.coordinator.group.GroupCoordinator)\n"
+        for line in lines
+    )
+
+
+def preparing(at: str, generation: int, reason: str = f"Adding new member {MEMBER}") -> str:
+    return (
+        f"{at} Preparing to rebalance group g in state PreparingRebalance with old generation"
+        f" {generation} (__consumer_offsets-7) (reason: {reason} with group instance id None;"
+        " client reason: not provided)"
+    )
+
+
+def assigned(at: str, generation: int) -> list[str]:
+    about = f"for generation {generation}. The group has 1 members, 0 of which are static."
+    return [
+        f"{at} Stabilized group g generation {generation} (__consumer_offsets-7) with 1 members",
+        f"{at} Assignment received from leader {MEMBER} for group g {about}",
+    ]
+
+
+def read(text: str, **instead: Any) -> Page:
+    """Return the page of one log, with other values in its content."""
+    incident = incident_of({"server.log": text.encode()})
+    rows = sorted(incident["longest"], key=lambda row: row["at_ms"])
+    return Page(page.render(incident | instead, rows))
+
+
+WHOLE = log(preparing("10:00:00,000", 4), *assigned("10:00:03,010", 5))
+BROKEN = (
+    WHOLE
+    + log(preparing("10:01:00,000", 9))
+    + log(preparing("10:02:00,000", 10), *assigned("10:02:01,000", 11), broker=2)
+)
+
+
+def test_seven_weeks_are_dates() -> None:
+    late = log(preparing("10:00:00,000", 5)).replace("2026-01-05 10:00:00,000", SEVEN_WEEKS_LATER)
+    figure = read(WHOLE + late).figure
+    _, begun, _ = figure["data"]
+    assert figure["layout"]["xaxis"]["type"] == "date"
+    assert begun["base"] == ["2026-01-05 10:00:00.000", "2026-02-23 10:00:00.000"]
+
+
+def test_a_bar_is_as_long_as_its_rebalance() -> None:
+    _, begun, strips = read(WHOLE).figure["data"]
+    assert (begun["x"], strips["x"], strips["text"]) == ([3010.0], [3010.0], ["1"])
+
+
+def test_every_rebalance_has_a_row_also_without_its_end() -> None:
+    found = read(BROKEN)
+    rows = [attributes["title"] for tag, attributes in found.elements if "title" in attributes]
+    assert sum("Preparing to rebalance group g" in (title or "") for title in rows[:3]) == 3
+    assert "no end in the logs" in found.text
+    assert "generations 6 to 9 are not in the logs" in found.text
+
+
+def test_who_coordinated_and_what_is_missing_is_drawn() -> None:
+    gaps, _, strips = read(BROKEN).figure["data"]
+    assert strips["text"] == ["1", "2"]
+    assert gaps["base"] == ["2026-01-05 10:00:03.010"]
+    assert "generations 6 to 9 are not in the logs" in gaps["hovertext"][0]
+
+
+def test_a_rebalance_without_its_beginning_is_none_of_the_join_phases() -> None:
+    text = read(log(*assigned("10:00:03,010", 5))).text
+    assert "before 2026-01-05 10:00:03.010 UTC" in text
+    assert "0.000 s" not in text
+
+
+def test_reasons_in_words_of_their_own_share_a_colour() -> None:
+    unlike = {f"reason {number}": 1 for number in range(9)}
+    assert page.causes({"leave": 2, **unlike})[1:] == [(page.OTHER_COLOUR, "another cause", 9)]
+
+
+def test_what_is_too_much_to_draw_is_counted() -> None:
+    found = read(WHOLE, rebalances=20_001)
+    assert "1 rebalance, the first in time; 20,000 later ones" in found.text
+
+
+def test_logs_without_a_rebalance_say_what_was_read() -> None:
+    found = read(log("10:00:00,000 Starting up.") + "[2026-01-05 10:00:00,000] INFO x (y)\n")
+    assert "of 2 lines in 1 file, 1 are a group coordinator's" in found.text
+    assert found.figures == {}
+
+
+def test_what_sessions_spare_and_cost_is_summed_where_all_groups_have_them() -> None:
+    def group(*by_session: tuple[float, int, int, float]) -> dict[str, Any]:
+        spared = [[session, count] for session, count, _, _ in by_session]
+        idle = [[session, members, ms] for session, _, members, ms in by_session]
+        return {"would_be_static": {"spared_by_session_ms": spared, "idle_by_session_ms": idle}}
+
+    one = group((6_000.0, 1, 1, 100.0), (10_000.0, 2, 1, 500.0))
+    other = group((10_000.0, 3, 2, 4_000.0))
+    assert page.trade_offs([one, other]) == [(10_000.0, 5, 3, 4_500.0)]
+    assert page.trade_offs([]) == []
