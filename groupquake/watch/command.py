@@ -104,15 +104,12 @@ def watch(
             opened.enter_context(exported(lambda: view))
         post = opened.enter_context(posting(webhook, failures.append)) if webhook else None
         opened.enter_context(SIGNALS.handling(lambda _: stopped.set()))
-        is_drawn = sys.stdout.isatty() and not as_json
-        output = (
-            Screen(opened.enter_context(Live(auto_refresh=False, screen=True)))
-            if is_drawn
-            else Lines(as_json=as_json)
-        )
+        output: Lines | Screen = Lines(as_json=as_json)
+        if sys.stdout.isatty() and not as_json:
+            output = Screen(opened.enter_context(Live(auto_refresh=False, screen=True)))
         opened.callback(follower.close)
         for batch in follower.batches(stopped.is_set, is_kept=state_file is not None):
-            notices, failures[:] = [*batch.notices, *failures], []
+            notices = [*batch.notices, *(failures.pop(0) for _ in range(len(failures)))]
             if not batch.is_new and not notices:
                 continue
             view = counting.view()
@@ -121,7 +118,8 @@ def watch(
                 if post is not None and isinstance(event, Storm):
                     post(event)
             _write_state(state_file, state)
-    Console.error(*failures)
+    if failures:
+        Console.error(*failures)
     if not as_json:
         Console.result(*summary(view))
     return Exit.PASS
