@@ -85,6 +85,8 @@ for name, place, line in (
     ("trial", "trial.command:trial",
      "Try clients on a real cluster: did they keep the protocol, and did its brokers."),
     ("validate", "commands.experiments:validate", "Check experiments without running them."),
+    ("watch", "watch.command:watch",
+     "Follow brokers' own logs, and count the rebalances of each group as they happen."),
 ):  # fmt: skip
     cli.add_command(Lazy(name, f"groupquake.{place}", line))
 

@@ -51,3 +51,16 @@ REDUCTION_S = 30
 """How long the first violation is reduced, where --effort does not say."""
 SHORTER_MS = 500
 """By how much `shrink` shortens times at least: less is within what members and brokers take."""
+
+# Watching
+
+HOLD_S = 1.0
+"""How long a process that is silent is waited for: lines of several are counted by their times."""
+FOLLOW_S = 0.25
+"""How often files are looked at for new lines."""
+START_AGAIN_S = 5.0
+"""The pause before a followed command that has ended is started again."""
+COMMAND_END_S = 5.0
+"""For a followed command to end after SIGTERM; then it is killed."""
+WEBHOOK_S = 5.0
+"""For the answer of a webhook."""

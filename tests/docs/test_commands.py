@@ -45,6 +45,7 @@ RUN_BY = {
     "groupquake clients list": "tests/groupquake/test_trial.py",
     "groupquake clients build": "tests/groupquake/test_trial_run.py",
     "groupquake shrink": "tests/groupquake/shrink/test_command.py",
+    "groupquake watch": "tests/groupquake/watch/test_live_cluster.py",
     "groupquake trial": "tests/groupquake/test_trial_run.py",
     "groupquake dev fuzz": "tests/groupquake/fuzz/test_real_broker.py",
     "groupquake dev spark-archive": "tests/reports/ingest/test_archive.py",

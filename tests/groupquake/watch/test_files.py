@@ -1,0 +1,141 @@
+"""A log is read once, whatever becomes of its file."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from groupquake.watch.counting import Position
+from groupquake.watch.files import FollowedFile, logs_of
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Iterator["Log"]:
+    log = Log(tmp_path)
+    yield log
+    log.follower.close()
+
+
+class Log:
+    """A log that a test writes to, and its follower."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "server.log"
+        self.at = Position()
+        self.wrote: list[str] = []
+        self.read: list[str] = []
+        self._tick_ns = 2 * 10**18
+        self.start()
+
+    def start(self, *, from_end: bool = False) -> None:
+        """Follow anew, from the position that is written down."""
+        if hasattr(self, "follower"):
+            self.follower.close()
+        self.at = msgspec.json.decode(msgspec.json.encode(self.at), type=Position)
+        self.follower = FollowedFile(self.path, [self.path], self.at, from_end=from_end)
+
+    def write(self, count: int = 1, end: str = "\n") -> None:
+        for _ in range(count):
+            line = f"[2026-11-23 10:00:{len(self.wrote):06}] a line"
+            self.wrote.append(line)
+            with self.path.open("a") as file:
+                file.write(line + end)
+        self._tick_ns += 10**9  # kernels write times in steps of milliseconds
+        os.utime(self.path, ns=(self._tick_ns, self._tick_ns))
+
+    def rotate(self) -> None:
+        for number in range(9, 0, -1):
+            part = self.path.with_name(f"server.log.{number}")
+            if part.exists():
+                part.rename(part.with_name(f"server.log.{number + 1}"))
+        if self.path.exists():
+            self.path.rename(self.path.with_name("server.log.1"))
+
+    def copy_and_truncate(self) -> None:
+        if self.path.exists():
+            for number in range(9, 0, -1):
+                part = self.path.with_name(f"server.log.{number}")
+                if part.exists():
+                    part.rename(part.with_name(f"server.log.{number + 1}"))
+            shutil.copy2(self.path, self.path.with_name("server.log.1"))
+            os.truncate(self.path, 0)
+
+    def follow(self) -> None:
+        """Read what there is, and what comes after the end of a file."""
+        empty = 0
+        while empty < 3:
+            lines = self.follower.read()
+            self.read += lines
+            empty = 0 if lines else empty + 1
+
+
+STEPS = ["write", "rotate", "copy_and_truncate", "follow", "start"]
+
+
+@given(st.lists(st.sampled_from(STEPS), max_size=25))
+@settings(max_examples=150)
+def test_every_line_is_read_once_and_in_order(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[str]
+) -> None:
+    log = Log(tmp_path_factory.mktemp("log"))
+    log.write()
+    log.follow()
+    rotations = 0
+    for step in steps:
+        rotations += step in ("rotate", "copy_and_truncate")
+        if rotations > 8:
+            break
+        if step in ("rotate", "copy_and_truncate"):
+            log.write()
+        getattr(log, step)()
+    log.write()
+    log.follow()
+    log.follower.close()
+    assert log.read == log.wrote
+    assert log.follower.notice == ""
+
+
+def test_a_line_is_read_when_it_is_whole_or_its_file_is_left(log: Log) -> None:
+    log.write(end="")
+    log.follow()
+    assert log.read == []
+    log.rotate()
+    log.write()
+    log.follow()
+    assert log.read == log.wrote
+
+
+def test_from_the_end_only_what_is_new_is_read(log: Log) -> None:
+    log.write(3)
+    log.at = Position()
+    log.start(from_end=True)
+    log.write(2)
+    log.follow()
+    assert log.read == log.wrote[3:]
+
+
+def test_what_is_lost_is_said(log: Log) -> None:
+    log.write()
+    log.follow()
+    log.path.unlink()
+    log.start()
+    log.write()
+    log.follow()
+    assert log.read == log.wrote
+    assert "may be missing" in log.follower.notice
+
+
+def test_rotated_parts_are_read_first(log: Log) -> None:
+    for _ in range(3):
+        log.write()
+        log.rotate()
+    log.write()
+    (grouped,) = logs_of(sorted(log.path.parent.iterdir())).items()
+    log.follower = FollowedFile(*grouped, Position(), from_end=False)
+    log.follow()
+    assert log.read == log.wrote
