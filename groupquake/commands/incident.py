@@ -165,5 +165,5 @@ def summary(incident: dict[str, Any], place: str) -> list[str]:
 
 
 def _read_as(file: dict[str, Any]) -> str:
-    form = f"{file['read_as']}, " if file["read_as"] else ""
+    form = f"{file['form']}, " if file["form"] else ""
     return f"{file['file']}: {form}{counted(file['lines'], 'line')}"

@@ -139,7 +139,7 @@ def as_json(file: Json) -> Json:
     form: Form | None = file["form"]
     return {
         "file": file["name"],
-        "read_as": form.sentence() if form else "",
+        "form": form.sentence() if form else "",
         "resolution_ms": form and form.resolution_ms,
         "broker": file["broker"] or None,
         "lines": file["lines"],

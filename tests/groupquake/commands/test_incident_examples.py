@@ -42,7 +42,7 @@ def one(found: Json, took_ms: float | None = 3_010, ended_ms: float = 3_010) -> 
 def to_the_second(found: Json) -> None:
     one(found, took_ms=3_000, ended_ms=3_000)
     [file] = found["files"]
-    assert "times to the second" in file["read_as"]
+    assert "times to the second" in file["form"]
 
 
 def folded(found: Json) -> None:
