@@ -7,7 +7,7 @@ from tests.reference_coordinator.classic.releases import runs
 from tests.reference_coordinator.classic.transition_check import checked_steps
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def _transitions_are_those_of_the_table():
     """Every step of every test of the oracle takes transitions of the table alone."""
     with checked_steps():
