@@ -32,6 +32,7 @@ Key = tuple[HintKind, str | int]
 OF_GENERATION = (HintKind.PREPARING, HintKind.JOIN_PHASE_ENDED, HintKind.ASSIGNED)
 """Hints that tell the generation. Who leads it is compared with the timeline: a leader assigns in
 one generation after the other, within milliseconds, and a line before 3.0 does not name it."""
+OF_REBALANCES = (*OF_GENERATION, HintKind.REJOINED)
 OF_KNOWN_ID = (HintKind.PENDING_JOINED, HintKind.REJOINED)
 """Hints that tell when a JoinGroup with a member id was acted on."""
 
@@ -46,7 +47,7 @@ class Hints:
 
     by_key: dict[Key, list[float]] = field(default_factory=lambda: defaultdict(list))
     of_rebalances: set[HintKind] = field(default_factory=set)
-    """The kinds among `OF_GENERATION` that are there: so every step of these kinds has its line."""
+    """The kinds among `OF_REBALANCES` that are there: so every step of these kinds has its line."""
 
     @classmethod
     def of(cls, hints: Iterable[Hint]) -> "Hints":
@@ -55,7 +56,7 @@ class Hints:
         for hint in hints:
             about = hint.generation if hint.kind in OF_GENERATION else hint.subject
             sorted_hints.by_key[hint.kind, about].append(hint.at_ms)
-            if hint.kind in OF_GENERATION:
+            if hint.kind in OF_REBALANCES:
                 sorted_hints.of_rebalances.add(hint.kind)
         for times in sorted_hints.by_key.values():
             times.sort()

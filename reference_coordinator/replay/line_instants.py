@@ -16,7 +16,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
 
-from reference_coordinator.classic.effects import AssignmentReceived, Effect, Transition
+from reference_coordinator.classic.effects import AssignmentReceived, Effect, Reason, Transition
 from reference_coordinator.classic.state import State
 from reference_coordinator.replay.candidates import Candidate
 from reference_coordinator.replay.clock import Clock
@@ -45,6 +45,9 @@ OF_GROUP = {
 }
 """The instants that lines about the group mark, by the state that it enters."""
 
+REJOINS = (Reason.MEMBER_METADATA, Reason.LEADER_REJOIN, Reason.JOIN_REASON)
+"""The reasons of a rebalance whose line names the member that rejoined."""
+
 
 class LinesMay(IntEnum):
     """How far the steps of an order may depart from lines: see the module."""
@@ -62,6 +65,8 @@ def printed(lines: Iterable[DueLine], effects: Iterable[Effect]) -> Iterator[Key
     for effect in effects:
         if isinstance(effect, Transition) and effect.after in OF_GROUP:
             yield OF_GROUP[effect.after], effect.generation
+            if effect.reason in REJOINS:
+                yield HintKind.REJOINED, effect.member_id
         elif isinstance(effect, AssignmentReceived):
             yield HintKind.ASSIGNED, effect.generation
 

@@ -9,7 +9,14 @@ from reference_coordinator.replay.clock import Clock
 from reference_coordinator.replay.conditions import Conditions
 from reference_coordinator.replay.hints import Hints, Key
 from reference_coordinator.replay.line_instants import LinesMay, keep_to_lines
-from tests.reference_coordinator.replay.conftest import IDS, PROFILE, START, Scenario
+from tests.reference_coordinator.replay.conftest import (
+    IDS,
+    PROFILE,
+    START,
+    Scenario,
+    listed,
+    stable,
+)
 
 REFUSED = Error.REBALANCE_IN_PROGRESS
 METADATA = {1: "bQ==", 2: "Yg==", 3: "Yw=="}
@@ -190,3 +197,22 @@ def test_a_step_may_stand_still_between_two_of_its_lines(apart_ms: float, from_m
         line(10 + apart_ms, HintKind.PREPARING, generation=1),
     )
     assert earliest([(HintKind.PENDING_JOINED, "b"), (HintKind.PREPARING, 1)], *lines) == from_ms
+
+
+@pytest.mark.parametrize("first", ["a", "b"])
+def test_the_line_of_a_rebalance_names_who_rejoined_first(first: str) -> None:
+    """Seen on 4.3.0 at a load of 9: each of two that rejoin may begin it, and both were in time."""
+    scenario = stable()
+    anew = [{"name": "range", "metadata": METADATA[2]}]
+    for who, at in (("a", 1_605.0), ("b", 1_604.0)):
+        scenario.join(who, at, 1_650, generation=2, known=IDS[who], before=40, latest=1_640)
+        scenario.alter_last(request={**scenario.requests[-1].request, "protocols": anew})
+    members = [{**member, "metadata": METADATA[2]} for member in listed("a", "b")]
+    scenario.change("JOIN_GROUP:a:1605", members=members)
+    other = {"a": 1_604.0, "b": 1_605.0}[first]
+    for kind, about in ((HintKind.PREPARING, ""), (HintKind.REJOINED, IDS[first])):
+        scenario.hints.append(line(other + 2, kind, about, 1))
+    scenario.hints.append(line(1_649, HintKind.JOIN_PHASE_ENDED, "", 2))
+    outcome = scenario.replay()
+    assert not outcome.violations
+    assert outcome.rows[-1].member_id == IDS[first]
