@@ -44,7 +44,7 @@ NEWS = 5
 )  # fmt: skip
 @click.option(
     "--state", "state_file", metavar="FILE", type=click.Path(path_type=Path),
-    help="Keep counts and positions there, and go on from them.",
+    help="Keep counts there, and go on from them.",
 )  # fmt: skip
 @click.option(
     "--metrics", metavar="[HOST:]PORT",
@@ -105,7 +105,8 @@ def watch(
             view = counting.view()
             said = [notices.pop(0) for _ in range(len(notices))]
             if post is not None:
-                [*map(post, storms)]
+                for storm in storms:
+                    post(storm)
             if live is not None:
                 news += [*map(as_text, storms), *said]
                 live.update(drawing(view, news, live.console.height), refresh=True)

@@ -77,12 +77,15 @@ class Counting:
     def take(self, source: str, texts: Sequence[str], now_s: float) -> None:
         """Take the next lines of a source, in their order."""
         samples = self.state.samples.setdefault(source, [])
-        fresh = [*islice(filter(hinted, texts), SAMPLES - len(samples))]
-        if fresh or source not in self._readers:
-            samples += fresh
+        more = [*islice(filter(hinted, texts), SAMPLES - len(samples))]
+        if more or source not in self._readers:
+            samples += more
             self._readers[source] = Reader(recognised(samples, self._pattern), self._zone)
         for text in texts:
-            self._read(source, text, now_s)
+            read = self._readers[source].read(text)
+            fresh = [line for line in read.lines if self._is_fresh(source, line, now_s)]
+            self._lines[read.status if fresh or not read.lines else FOLDED] += 1
+            self._rejected = read.why or self._rejected
 
     def settle(self, now_s: float) -> list[Storm]:
         """Count the lines that no line of an earlier time may precede; return storms that begin.
@@ -109,13 +112,6 @@ class Counting:
         """Return what is shown now; later changes do not change it."""
         groups = sorted(self._views.values(), key=lambda one: (-one.rebalances, one.name))
         return View(groups, dict(self._lines), self._rejected)
-
-    def _read(self, source: str, text: str, now_s: float) -> None:
-        read = self._readers[source].read(text)
-        fresh = [line for line in read.lines if self._is_fresh(source, line, now_s)]
-        status = read.status if fresh or not read.lines else FOLDED
-        self._lines[status] += 1
-        self._rejected = read.why or self._rejected
 
     def _is_fresh(self, source: str, line: Line, now_s: float) -> bool:
         """Put a line among the pending ones, unless it came before."""

@@ -17,32 +17,37 @@ from groupquake.watch.counting import View
 
 Shown = Callable[[], View]
 """Returns what is counted now; it is called in other threads."""
-METRICS = {
-    "groupquake.group.rebalances": ("counter", "Rebalances that began, by cause"),
-    "groupquake.member.rebalances": ("counter", "Rebalances that a client began"),
-    "groupquake.group.storms": ("counter", "Storms of rebalances"),
-    "groupquake.group.generation": ("gauge", "The generation that a line named last"),
-    "groupquake.group.last_rebalance.seconds": ("gauge", "How long the last rebalance took"),
-    "groupquake.watch.lines": ("counter", "Lines read, by status"),
-}
-"""The kind and the text of each metric, by the name that OpenTelemetry has for it."""
+METRICS = (
+    ("groupquake_group_rebalances", "counter", "Rebalances that began, by cause"),
+    ("groupquake_member_rebalances", "counter", "Rebalances that a client began"),
+    ("groupquake_group_storms", "counter", "Storms of rebalances"),
+    ("groupquake_group_generation", "gauge", "The generation that a line named last"),
+    ("groupquake_group_last_rebalance_seconds", "gauge", "How long the last rebalance took"),
+    ("groupquake_watch_lines", "counter", "Lines read, by status"),
+)
 
 
-def values(view: View) -> Iterator[tuple[str, dict[str, str], float]]:
-    """Yield the names of metrics, each with labels and the value for these."""
+def metrics(view: View) -> dict[str, Metric]:
+    """Return all metrics with their values, by their names."""
+    found = {name: Metric(name, text, kind) for name, kind, text in METRICS}
+
+    def add(name: str, value: float, **labels: str) -> None:
+        metric = found[f"groupquake_{name}"]
+        metric.add_sample(metric.name + "_total" * (metric.type == "counter"), labels, value)
+
     for status, count in view.lines.items():
-        yield "groupquake.watch.lines", {"status": status}, count
+        add("watch_lines", count, status=status)
     for one in view.groups:
-        group = {"group": one.name}
         for cause, count in one.causes.items():
-            yield "groupquake.group.rebalances", {**group, "cause": cause}, count
+            add("group_rebalances", count, group=one.name, cause=cause)
         for client, count in one.clients.items():
-            yield "groupquake.member.rebalances", {**group, "client": client}, count
-        yield "groupquake.group.storms", group, one.storms
+            add("member_rebalances", count, group=one.name, client=client)
+        add("group_storms", one.storms, group=one.name)
         if one.generation is not None:
-            yield "groupquake.group.generation", group, one.generation
+            add("group_generation", one.generation, group=one.name)
         if one.last_ms is not None:
-            yield "groupquake.group.last_rebalance.seconds", group, one.last_ms / 1000
+            add("group_last_rebalance_seconds", one.last_ms / 1000, group=one.name)
+    return found
 
 
 @dataclass(frozen=True)
@@ -52,14 +57,8 @@ class OfView(Collector):
     shown: Shown
 
     def collect(self) -> Iterable[Metric]:
-        """Yield each metric with its values."""
-        counted = [*values(self.shown())]
-        for name, (kind, text) in METRICS.items():
-            metric = Metric(name.replace(".", "_"), text, kind)
-            for of, labels, value in counted:
-                if of == name:
-                    metric.add_sample(metric.name + "_total" * (kind == "counter"), labels, value)
-            yield metric
+        """Return each metric with its values."""
+        return metrics(self.shown()).values()
 
 
 @contextmanager
@@ -97,9 +96,10 @@ def exported(shown: Shown) -> Iterator[None]:
     meter = provider.get_meter("groupquake")
 
     def observed(name: str, _: CallbackOptions) -> Iterator[Observation]:
-        return (Observation(value, labels) for of, labels, value in values(shown()) if of == name)
+        samples = metrics(shown())[name].samples
+        return (Observation(sample.value, sample.labels) for sample in samples)
 
-    for name, (kind, text) in METRICS.items():
+    for name, kind, text in METRICS:
         create = getattr(meter, f"create_observable_{kind}")
         create(name, [partial(observed, name)], description=text)
     try:

@@ -21,7 +21,7 @@ SHOWN = 3
 def drawing(view: View, news: Iterable[str] = (), groups: int | None = None) -> Group:
     """Return the screen, with so many groups at most."""
     table = Table(expand=True, box=None, pad_edge=False, header_style="bold")
-    for title, ratio in (("group", 2), ("by cause", 3), ("most by", 3)):
+    for title, ratio in (("group", 3), ("by cause", 4), ("most by", 3)):
         table.add_column(title, overflow="fold", ratio=ratio)
     for title in ("total", "generation", "last, s", "storms"):
         table.add_column(title, justify="right")
