@@ -1,15 +1,20 @@
-"""A log is read whole and in order, whatever becomes of its file; what comes again is said."""
+"""A log is read whole and in order, and counts once, whatever becomes of its file."""
 
 import os
 import shutil
 from collections.abc import Iterator
+from math import inf
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from groupquake.watch.counting import Counting, State
 from groupquake.watch.files import FollowedFile, logs_of
+from tests.groupquake.watch.outputs_here import preparing
 
 
 @pytest.fixture
@@ -24,7 +29,7 @@ class Log:
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "server.log"
-        self.written_ns: dict[str, int] = {}
+        self.state = State()
         self.wrote: list[str] = []
         self.read: list[str] = []
         self.begun: list[str] = []
@@ -36,13 +41,20 @@ class Log:
         """Follow anew, from what is written down."""
         if hasattr(self, "follower"):
             self.follower.close()
+        self.state = msgspec.json.decode(msgspec.json.encode(self.state), type=State)
+        self.counting = Counting(self.state, ZoneInfo("UTC"))
         self.follower = FollowedFile(
-            self.path, given or [self.path], self.written_ns, self.begun.append, self.notices.append
-        )
+            self.path, given or [self.path], self.state.written_ns, self._begins,
+            self.notices.append,
+        )  # fmt: skip
+
+    def _begins(self, name: str) -> None:
+        self.begun.append(name)
+        self.counting.begins(name)
 
     def write(self, count: int = 1, end: str = "\n") -> None:
         for _ in range(count):
-            line = f"[2026-11-23 10:00:{len(self.wrote):06}] a line"
+            line = preparing(len(self.wrote), generation=len(self.wrote))
             self.wrote.append(line)
             with self.path.open("a") as file:
                 file.write(line + end)
@@ -72,6 +84,7 @@ class Log:
         while empty < 3:
             lines = self.follower.read(0)
             self.read += lines
+            self.counting.take(str(self.path), lines, 0)
             empty = 0 if lines else empty + 1
 
 
@@ -98,6 +111,9 @@ def test_every_line_is_read_and_in_order(
     log.follow()
     log.follower.close()
     assert [*dict.fromkeys(log.read)] == log.wrote
+    log.counting.settle(inf)
+    (group,) = log.counting.view().groups
+    assert group.causes == {"leave": len(log.wrote)}, "none is lost, and none counts twice"
 
 
 def test_a_line_is_read_when_it_is_whole_or_its_file_is_left(log: Log) -> None:
@@ -147,7 +163,7 @@ def test_rotated_parts_are_read_first(log: Log) -> None:
     log.write()
     ((path, given),) = logs_of(map(str, log.path.parent.iterdir())).items()
     assert path == log.path
-    log.written_ns.clear()
+    log.state = State()
     log.start(given)
     log.follow()
     assert log.read == log.wrote
