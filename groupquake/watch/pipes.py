@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from typing import IO
 
 from groupquake.timing import COMMAND_END_S, START_AGAIN_S
@@ -44,7 +43,7 @@ class Pipe:
         lines = lines_of(whole) if whole or end else []
         self._last = next((line for line in reversed(lines) if line), self._last)
         if not piece:
-            code, self._begin_s = self._ended(), now_s + START_AGAIN_S
+            code, self._begin_s = self.close(COMMAND_END_S), now_s + START_AGAIN_S
             self.is_over = self.name == STANDARD_INPUT
             if not self.is_over:
                 self._notice(
@@ -53,12 +52,17 @@ class Pipe:
                 )
         return lines
 
-    def close(self) -> None:
-        """End the command, with what it has started."""
-        if self._process is not None:
-            with suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGTERM)
-        self._ended()
+    def close(self, within_s: float = 0) -> int | None:
+        """Wait for the command to end, or end it with what it has started; return its exit code."""
+        process, self._process, self._file = self._process, None, None
+        if process is None:
+            return None
+        with process:
+            try:
+                return process.wait(within_s)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                return process.wait()
 
     def _begun(self) -> IO[bytes]:
         self._begins(self.name)
@@ -73,15 +77,3 @@ class Pipe:
         )
         assert self._process.stdout is not None, "it is a pipe"
         return self._process.stdout
-
-    def _ended(self) -> int | None:
-        """Return the exit code of the command, once it has ended."""
-        process, self._process, self._file = self._process, None, None
-        if process is None:
-            return None
-        with process:
-            try:
-                return process.wait(COMMAND_END_S)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                return process.wait()
