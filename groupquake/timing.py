@@ -61,6 +61,6 @@ FOLLOW_S = 0.25
 START_AGAIN_S = 5.0
 """The pause before a followed command that has ended is started again."""
 COMMAND_END_S = 5.0
-"""For a followed command to end after SIGTERM; then it is killed."""
+"""For a followed command to end when its output has ended; then it is killed."""
 WEBHOOK_S = 5.0
 """For the answer of a webhook."""

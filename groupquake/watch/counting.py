@@ -1,10 +1,11 @@
-"""Texts of several sources in, as they come; the counts of all groups, and events, out.
+"""Texts of several sources in, as they come; the counts of all groups, and storms, out.
 
-It has neither clock nor files, and all it knows is a `State`, which can be written down at any
-time: what goes on from there counts as if nothing had ended.
+All that it knows of groups is a `State`, which can be written down at any time: what goes on from
+there, and reads again what there is, counts as if nothing had ended.
 """
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import tzinfo
 from hashlib import blake2b
@@ -16,48 +17,37 @@ from typing import NamedTuple
 import msgspec
 
 from groupquake.timing import HOLD_S
-from groupquake.watch.group_counts import Event, GroupCounts, GroupView
+from groupquake.watch.group_counts import GroupCounts, GroupView, Storm
 from reports.incident.lines.anchor import hinted
 from reports.incident.lines.form import SAMPLES, recognised
 from reports.incident.lines.reader import Line, Reader
 from reports.incident.timing import BACK_MS
 
 FOLDED = "folded"
-"""The status of a line that came before: by another appender, or by a command started again."""
+"""The status of a line that came before: by another appender, or from a source that began again."""
 RECENT = 20_000
 """How many lines of coordinators are remembered, so that they do not count again, or pending."""
 
 
-class Position(msgspec.Struct):
-    """How far a file is read: `head` are its first bytes, by which it is known when renamed."""
-
-    head: bytes = b""
-    offset: int = 0
-    modified_ns: int = 0
-
-
 class State(msgspec.Struct):
-    """All that is known. `files` belongs to what reads files.
+    """What is kept. `written_ns` belongs to what reads files.
 
     `samples` are a source's first lines of coordinators, by which its form is recognised. `pending`
     are lines that lines of an earlier time may still precede. `latest_ms` and `brokers` are of each
     process, that is of each source and constant text before its lines.
     """
 
-    version: int = 1
-    files: dict[str, Position] = {}
+    written_ns: dict[str, int] = {}
     samples: dict[str, list[str]] = {}
     groups: dict[str, GroupCounts] = {}
-    lines: dict[str, int] = {}
     pending: list[Line] = []
     recent: dict[int, None] = {}
     latest_ms: dict[str, float] = {}
     brokers: dict[str, str] = {}
-    rejected: str = ""
 
 
 class View(NamedTuple):
-    """What is shown: the groups, those with most rebalances first; lines by status; a reason."""
+    """What is shown: groups; lines read, by status; and why the last one was rejected."""
 
     groups: list[GroupView]
     lines: Mapping[str, int]
@@ -75,10 +65,11 @@ class Counting:
         self._readers: dict[str, Reader] = {}
         self._heard_s: dict[str, float] = {}
         self._again_ms: dict[str, float] = {}
+        self._lines, self._rejected = Counter[str](), ""
         self._views = {name: one.view(name) for name, one in state.groups.items()}
 
     def begins(self, source: str) -> None:
-        """Take note that a source may repeat what it gave: it has no position to go on from."""
+        """Take note that a source begins anew, and may repeat what it gave."""
         for process, at_ms in self.state.latest_ms.items():
             if process.startswith(f"{source}\n"):
                 self._again_ms[process] = at_ms - BACK_MS
@@ -86,15 +77,18 @@ class Counting:
     def take(self, source: str, texts: Sequence[str], now_s: float) -> None:
         """Take the next lines of a source, in their order."""
         samples = self.state.samples.setdefault(source, [])
-        fresh = [*islice(filter(hinted, texts), SAMPLES - len(samples))]
-        if fresh or source not in self._readers:
-            samples += fresh
+        more = [*islice(filter(hinted, texts), SAMPLES - len(samples))]
+        if more or source not in self._readers:
+            samples += more
             self._readers[source] = Reader(recognised(samples, self._pattern), self._zone)
         for text in texts:
-            self._read(source, text, now_s)
+            read = self._readers[source].read(text)
+            fresh = [line for line in read.lines if self._is_fresh(source, line, now_s)]
+            self._lines[read.status if fresh or not read.lines else FOLDED] += 1
+            self._rejected = read.why or self._rejected
 
-    def settle(self, now_s: float) -> list[Event]:
-        """Count the lines that no line of an earlier time may precede; return what happened.
+    def settle(self, now_s: float) -> list[Storm]:
+        """Count the lines that no line of an earlier time may precede; return storms that begin.
 
         A process is waited for while it writes. At the infinite time all lines are counted.
         """
@@ -105,26 +99,19 @@ class Counting:
         until_ms = min(awaited, default=inf) - BACK_MS
         settled = bisect_right(pending, until_ms, key=attrgetter("at_ms"))
         settled = max(settled, len(pending) - RECENT)  # the clock of a process may be late
-        events: list[Event] = []
+        begun: list[Storm] = []
         names = dict.fromkeys(line.group or "" for line in pending[:settled])
         for line in pending[:settled]:
             group = self.state.groups.setdefault(line.group or "", GroupCounts())
-            events += group.take(line)
+            begun += group.take(line)
         del pending[:settled]
         self._views |= {name: self.state.groups[name].view(name) for name in names}
-        return events
+        return begun
 
     def view(self) -> View:
         """Return what is shown now; later changes do not change it."""
         groups = sorted(self._views.values(), key=lambda one: (-one.rebalances, one.name))
-        return View(groups, dict(self.state.lines), self.state.rejected)
-
-    def _read(self, source: str, text: str, now_s: float) -> None:
-        read = self._readers[source].read(text)
-        fresh = [line for line in read.lines if self._is_fresh(source, line, now_s)]
-        status = read.status if fresh or not read.lines else FOLDED
-        self.state.lines[status] = self.state.lines.get(status, 0) + 1
-        self.state.rejected = read.why or self.state.rejected
+        return View(groups, dict(self._lines), self._rejected)
 
     def _is_fresh(self, source: str, line: Line, now_s: float) -> bool:
         """Put a line among the pending ones, unless it came before."""

@@ -2,68 +2,85 @@
 
 import glob
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, MutableMapping
 from os.path import samestat
 from pathlib import Path
 from time import time_ns
 from typing import BinaryIO
 
-from groupquake.watch.counting import Position
 from reports.judgement.log.log_bytes import FORMS, OTHERS
 from scenarios.regular_files import open_regular
 
 CHUNK = 1 << 20
 """How many bytes are read at once; a longer line is read in parts."""
 HEAD = 1 << 10
-"""By how many first bytes a file is known again: lines with times differ from those of others."""
+"""By how many first bytes a file that is truncated and written to anew is known as another."""
 PACKED = (*FORMS, *OTHERS)
 
 
-def logs_of(paths: Iterable[Path]) -> dict[Path, list[Path]]:
-    """Group paths by their log: rotated parts, such as `server.log.1`, belong to `server.log`."""
+def logs_of(names: Iterable[str]) -> dict[Path, list[Path]]:
+    """Group files by their log: rotated parts, such as `server.log.1`, belong to `server.log`."""
     found: dict[Path, list[Path]] = {}
-    for path in sorted(paths, key=lambda path: len(str(path))):
-        log = next((one for one in found if str(path).startswith(f"{one}.")), path)
-        found.setdefault(log, []).append(path)
+    for path in sorted(map(os.path.abspath, names), key=len):
+        log = next((one for one in found if path.startswith(f"{one}.")), Path(path))
+        found.setdefault(log, []).append(Path(path))
     return found
 
 
 class FollowedFile:
-    """Reads on from where `at` says, which is kept up to date.
+    """The parts of a log: what rotation calls `FILE.…`, in the order of their last lines; `FILE`.
 
-    The parts of a log are its file and what rotation calls `FILE.…`, in the order in which they
-    were last written to. The part that is read is known by its first bytes, whatever its name, so
-    it is read to its end when it is renamed, or copied and truncated, also while nobody follows.
+    A part is read to its end also when it is renamed meanwhile. At the start, and where the file is
+    truncated, all parts are read that may have lines which were not read yet, from their beginning.
     """
 
-    def __init__(self, path: Path, given: Iterable[Path], at: Position, *, from_end: bool) -> None:
-        """`given` are the parts to begin with, if `at` is no position in the log yet."""
-        self._path, self._at = path, at
-        self._file: BinaryIO | None = None
-        self.notice = ""
-        """What is to be said once about what was found."""
-        if at.modified_ns:
-            return
-        written_ns = (one.stat().st_mtime_ns for one in given if one.exists())
-        at.modified_ns = min(written_ns, default=time_ns()) - 1
-        if from_end and path.exists():
-            with open_regular(path) as file:
-                end = file.seek(0, os.SEEK_END)
-                at.head = os.pread(file.fileno(), min(HEAD, end), 0)
-                at.offset = end
+    is_over = False
 
-    def read(self) -> list[str]:
+    def __init__(
+        self,
+        path: Path,
+        given: Iterable[Path],
+        written_ns: MutableMapping[str, int],
+        begins: Callable[[str], None],
+        notice: Callable[[str], None],
+    ) -> None:
+        """Take the parts to begin with where `written_ns` does not know the log yet.
+
+        It is kept up to date: when the part read last was written to. `begins` is called before
+        lines may come again.
+        """
+        self.name, self._path = str(path), path
+        self._begins, self._notice = begins, notice
+        self._written_ns = written_ns
+        if self.name not in written_ns:
+            times = (one.stat().st_mtime_ns for one in given if one.exists())
+            written_ns[self.name] = min(times, default=time_ns())
+        self._file: BinaryIO | None = None
+        self._head, self._offset = b"", 0
+        self._is_awaited = False
+
+    def read(self, _: float) -> list[str]:
         """Return the next lines, without their ends; none where no whole line is there yet."""
         try:
-            if self._file is None or not self._at.offset or self._is_rewritten(self._file):
-                self._file = self._opened()
+            if self._file is None or self._is_rewritten(self._file):
+                self._begins(self.name)
+                self._file = self._opened(self._written_ns[self.name])
+            elif not self._offset:
+                self._file = self._opened(self._written_ns[self.name] + 1)
             lines = self._lines(self._file)
             if not lines and not _is_same(self._path, self._file):
                 lines = self._lines(self._file, whole=False)
                 if not lines:
-                    self._file = self._next()
-        except OSError:  # it is renamed just now, or may not be read yet
+                    self._written_ns[self.name] = os.fstat(self._file.fileno()).st_mtime_ns
+                    self._file = self._opened(self._written_ns[self.name] + 1)
+        except OSError as error:  # where it was there before, it is renamed just now
+            if self._file is None and not self._is_awaited:
+                self._is_awaited = True
+                self._notice(f"{self.name}: {error.strerror}; it is waited for")
             return []
+        if self._is_awaited:
+            self._is_awaited = False
+            self._notice(f"{self.name}: is there now, and is read")
         return lines
 
     def close(self) -> None:
@@ -71,52 +88,30 @@ class FollowedFile:
         if self._file is not None:
             self._file.close()
 
+    def _opened(self, since_ns: int) -> BinaryIO:
+        """Return the first part that was written to since then, to be read from its beginning."""
+        rotated = self._path.parent.glob(f"{glob.escape(self._path.name)}.*")
+        plain = (one for one in rotated if not one.name.endswith(PACKED) and one.is_file())
+        times = sorted((one.stat().st_mtime_ns, one) for one in plain)
+        file = open_regular(next((one for at_ns, one in times if at_ns >= since_ns), self._path))
+        self.close()
+        self._head, self._offset = b"", 0
+        return file
+
+    def _is_rewritten(self, file: BinaryIO) -> bool:
+        is_shorter = os.fstat(file.fileno()).st_size < self._offset
+        return is_shorter or os.pread(file.fileno(), len(self._head), 0) != self._head
+
     def _lines(self, file: BinaryIO, *, whole: bool = True) -> list[str]:
-        at = self._at
-        piece = os.pread(file.fileno(), CHUNK, at.offset)
+        piece = os.pread(file.fileno(), CHUNK, self._offset)
         if (whole and len(piece) < CHUNK) or b"\n" in piece:
             piece = piece[: piece.rfind(b"\n") + 1]
         if not piece:
             return []
-        if len(at.head) < HEAD:
-            at.head = os.pread(file.fileno(), min(HEAD, at.offset + len(piece)), 0)
-        at.offset += len(piece)
-        at.modified_ns = os.fstat(file.fileno()).st_mtime_ns
+        self._offset += len(piece)
+        self._head = self._head or piece[:HEAD]
+        self._written_ns[self.name] = os.fstat(file.fileno()).st_mtime_ns
         return lines_of(piece)
-
-    def _is_rewritten(self, file: BinaryIO) -> bool:
-        """Tell whether a file is another than the one read last, or begins anew."""
-        at, size = self._at, os.fstat(file.fileno()).st_size
-        return size < at.offset or os.pread(file.fileno(), len(at.head), 0) != at.head
-
-    def _opened(self) -> BinaryIO:
-        """Return the part that was read last, else the next one."""
-        if self._at.offset:
-            for part in self._parts():
-                file = open_regular(part)
-                if not self._is_rewritten(file):
-                    self.close()
-                    return file
-                file.close()
-            self.notice = "what was read last is gone or packed: lines may be missing"
-        return self._next()
-
-    def _next(self) -> BinaryIO:
-        """Return the part that was written to after the one read last."""
-        at, read = self._at, self._file if self._at.offset else None
-        newer = (one for one in self._parts() if one.stat().st_mtime_ns > at.modified_ns)
-        others = (one for one in newer if read is None or not _is_same(one, read))
-        file = open_regular(next(others, self._path))
-        self.close()
-        at.head, at.offset = b"", 0
-        return file
-
-    def _parts(self) -> list[Path]:
-        """Return the parts that are there, the file itself the last."""
-        rotated = self._path.parent.glob(f"{glob.escape(self._path.name)}.*")
-        plain = [one for one in rotated if not one.name.endswith(PACKED) and one.is_file()]
-        last = [self._path] if self._path.exists() else []
-        return [*sorted(plain, key=lambda one: one.stat().st_mtime_ns), *last]
 
 
 def _is_same(path: Path, file: BinaryIO) -> bool:

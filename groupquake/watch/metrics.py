@@ -1,93 +1,76 @@
 """What is counted in; metrics out: for Prometheus to fetch, or by OpenTelemetry to a collector."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 from prometheus_client import CollectorRegistry, start_http_server
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from groupquake.watch.counting import View
-from groupquake.watch.group_counts import GroupView
 
-Labels = dict[str, str]
-Values = Iterator[tuple[Labels, float]]
 Shown = Callable[[], View]
 """Returns what is counted now; it is called in other threads."""
+METRICS = (
+    ("groupquake_group_rebalances", "counter", "Rebalances that began, by cause"),
+    ("groupquake_member_rebalances", "counter", "Rebalances that a client began"),
+    ("groupquake_group_storms", "counter", "Storms of rebalances"),
+    ("groupquake_group_generation", "gauge", "The generation that a line named last"),
+    ("groupquake_group_last_rebalance_seconds", "gauge", "How long the last rebalance took"),
+    ("groupquake_watch_lines", "counter", "Lines read, by status"),
+)
 
 
-class Family(NamedTuple):
-    """A metric by the name that OpenTelemetry has for it; Prometheus adds unit and `_total`."""
+def metrics(view: View) -> dict[str, Metric]:
+    """Return all metrics with their values, by their names."""
+    found = {name: Metric(name, text, kind) for name, kind, text in METRICS}
 
-    name: str
-    text: str
-    unit: str
-    labels: tuple[str, ...]
-    values: Callable[[View], Values]
-    is_counter: bool = True
+    def add(name: str, value: float, **labels: str) -> None:
+        metric = found[f"groupquake_{name}"]
+        metric.add_sample(metric.name + "_total" * (metric.type == "counter"), labels, value)
 
-
-def _by(of: Callable[[GroupView], Mapping[str, int]], label: str, view: View) -> Values:
-    for group in view.groups:
-        yield from (({"group": group.name, label: key}, count) for key, count in of(group).items())
-
-
-def _once(of: Callable[[GroupView], float | None], view: View) -> Values:
-    values = ((group.name, of(group)) for group in view.groups)
-    yield from (({"group": name}, value) for name, value in values if value is not None)
-
-
-FAMILIES = (
-    Family("groupquake.group.rebalances", "Rebalances that began", "{rebalance}",
-           ("group", "cause"), partial(_by, lambda group: group.causes, "cause")),
-    Family("groupquake.member.rebalances", "Rebalances that a client began", "{rebalance}",
-           ("group", "client"), partial(_by, lambda group: group.clients, "client")),
-    Family("groupquake.group.storms", "Storms of rebalances", "{storm}",
-           ("group",), partial(_once, lambda group: group.storms)),
-    Family("groupquake.group.generation", "The generation that a line named last", "{generation}",
-           ("group",), partial(_once, lambda group: group.generation), is_counter=False),
-    Family("groupquake.group.last_rebalance", "How long the last rebalance took", "s",
-           ("group",), partial(_once, lambda group: group.last_ms and group.last_ms / 1000),
-           is_counter=False),
-    Family("groupquake.watch.lines", "Lines read", "{line}", ("status",),
-           lambda view: (({"status": key}, count) for key, count in view.lines.items())),
-)  # fmt: skip
+    for status, count in view.lines.items():
+        add("watch_lines", count, status=status)
+    for one in view.groups:
+        for cause, count in one.causes.items():
+            add("group_rebalances", count, group=one.name, cause=cause)
+        for client, count in one.clients.items():
+            add("member_rebalances", count, group=one.name, client=client)
+        add("group_storms", one.storms, group=one.name)
+        if one.generation is not None:
+            add("group_generation", one.generation, group=one.name)
+        if one.last_ms is not None:
+            add("group_last_rebalance_seconds", one.last_ms / 1000, group=one.name)
+    return found
 
 
+@dataclass(frozen=True)
 class OfView(Collector):
     """Gives Prometheus's own client what is counted when it is asked."""
 
-    def __init__(self, shown: Shown) -> None:
-        """Take what returns it."""
-        self._shown = shown
+    shown: Shown
 
     def collect(self) -> Iterable[Metric]:
-        """Yield each metric with its values."""
-        view = self._shown()
-        for family in FAMILIES:
-            of = CounterMetricFamily if family.is_counter else GaugeMetricFamily
-            name = family.name.replace(".", "_") + "_seconds" * (family.unit == "s")
-            metric = of(name, family.text, labels=family.labels)
-            for labels, value in family.values(view):
-                metric.add_metric([labels[name] for name in family.labels], value)
-            yield metric
+        """Return each metric with its values."""
+        return metrics(self.shown()).values()
 
 
 @contextmanager
 def served(address: str, shown: Shown) -> Iterator[int]:
-    """Serve `/metrics` inside the block, at HOST:PORT; yield the port. Raises UsageError."""
+    """Serve `/metrics` inside the block, at [HOST:]PORT; yield the port. Raises UsageError."""
     host, _, port = address.rpartition(":")
     registry = CollectorRegistry()
     registry.register(OfView(shown))
     try:
-        server, thread = start_http_server(int(port), host.strip("[]"), registry)
-    except OSError as error:
-        raise click.UsageError(f"--metrics {address}: {error.strerror or error}") from error
+        server, thread = start_http_server(int(port), host.strip("[]") or "127.0.0.1", registry)
+    except (OSError, OverflowError, ValueError) as error:
+        raise click.UsageError(f"--metrics {address}: {error}; give PORT or HOST:PORT") from error
     try:
         yield server.server_port
     finally:
@@ -112,12 +95,13 @@ def exported(shown: Shown) -> Iterator[None]:
     provider = MeterProvider([PeriodicExportingMetricReader(otlp.OTLPMetricExporter())])
     meter = provider.get_meter("groupquake")
 
-    def observed(family: Family, _: CallbackOptions) -> Iterator[Observation]:
-        yield from (Observation(value, labels) for labels, value in family.values(shown()))
+    def observed(name: str, _: CallbackOptions) -> Iterator[Observation]:
+        samples = metrics(shown())[name].samples
+        return (Observation(sample.value, sample.labels) for sample in samples)
 
-    for family in FAMILIES:
-        of = meter.create_observable_counter if family.is_counter else meter.create_observable_gauge
-        of(family.name, [partial(observed, family)], family.unit, family.text)
+    for name, kind, text in METRICS:
+        create = getattr(meter, f"create_observable_{kind}")
+        create(name, [partial(observed, name)], description=text)
     try:
         yield
     finally:

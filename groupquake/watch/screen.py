@@ -1,123 +1,66 @@
-"""What is counted in; a screen, lines of text and JSON lines out."""
+"""What is counted in; a screen, and lines of text, out."""
 
-from collections import deque
-from collections.abc import Mapping, Sequence
+import io
+from collections.abc import Iterable, Mapping
+from shutil import get_terminal_size
 
-import msgspec
-from rich.console import Group
-from rich.live import Live
+from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from groupquake.console import Console
 from groupquake.watch.counting import View
-from groupquake.watch.group_counts import Ended, Event
+from groupquake.watch.group_counts import Storm
 from kafka_protocol.printable import printable
-from reports.page.wording import REASONS, counted, day, seconds, utc
+from reports.page.wording import counted, day, seconds, utc
 
 NOT_JUDGED = "Whether a rebalance was due is not known: `groupquake run` judges that."
 SHOWN = 3
-"""How many causes and clients of a group are shown, and how many events and notices."""
+"""How many causes and clients of a group, or of a storm, are shown."""
 
 
-class Lines:
-    """A line an event, as text or as JSON; notices go to standard error."""
-
-    def __init__(self, *, as_json: bool = False) -> None:
-        """Choose the form."""
-        self._line = _as_json if as_json else as_text
-
-    def show(self, events: Sequence[Event], notices: Sequence[str], _: View) -> None:
-        """Print what is new."""
-        if events:
-            Console.result(*map(self._line, events))
-        if notices:
-            Console.error(*notices)
-
-
-class Screen:
-    """The groups, and the last events, on a terminal that is drawn anew."""
-
-    def __init__(self, live: Live) -> None:
-        """Take what draws."""
-        self._live = live
-        self._events = deque[str](maxlen=SHOWN)
-        self._notices = deque[str](maxlen=SHOWN)
-
-    def show(self, events: Sequence[Event], notices: Sequence[str], view: View) -> None:
-        """Draw all anew."""
-        self._events += map(as_text, events)
-        self._notices += notices
-        drawn = drawing(view, [*self._events, *self._notices], self._live.console.height)
-        self._live.update(drawn, refresh=True)
-
-
-def drawing(view: View, news: Sequence[str], height: int) -> Group:
-    """Return the screen; of the groups there are as many as it has room for, or more."""
+def drawing(view: View, news: Iterable[str] = (), groups: int | None = None) -> Group:
+    """Return the screen, with so many groups at most."""
     table = Table(expand=True, box=None, pad_edge=False, header_style="bold")
-    for title, ratio in (("group", 2), ("by cause", 3), ("most by", 3)):
+    for title, ratio in (("group", 3), ("by cause", 4), ("most by", 3)):
         table.add_column(title, overflow="fold", ratio=ratio)
     for title in ("total", "generation", "last, s", "storms"):
         table.add_column(title, justify="right")
-    for one in view.groups[:height]:
+    for one in view.groups[:groups]:
         cells = (
-            one.name, most(one.causes), most(one.clients), str(one.rebalances),
+            one.name, _most(one.causes), _most(one.clients), str(one.rebalances),
             "?" if one.generation is None else str(one.generation),
             "now" if one.is_going_on else seconds(one.last_ms, 3), str(one.storms),
         )  # fmt: skip
         style = "bold yellow" if one.is_going_on else "red" if one.storms else ""
         table.add_row(*(Text(printable(cell)) for cell in cells), style=style)
-    groups = f"{counted(len(view.groups), 'group')}, those with most rebalances first"
-    above = (of_lines(view), NOT_JUDGED, *news, groups)
+    by_status = ", ".join(f"{count:,} {status}" for status, count in sorted(view.lines.items()))
+    lines = f"{counted(sum(view.lines.values()), 'line')} read: {by_status or 'waiting'}"
+    above = (
+        f"{lines} ({view.rejected})" if view.rejected else lines,
+        NOT_JUDGED,
+        *news,
+        f"{counted(len(view.groups), 'group')}, those with most rebalances first",
+    )
     return Group(*(Text(printable(line)) for line in above), table)
 
 
-def of_lines(view: View) -> str:
-    """Say how many lines were read, by their status."""
-    by_status = ", ".join(f"{count:,} {status}" for status, count in sorted(view.lines.items()))
-    said = f"{counted(sum(view.lines.values()), 'line')} read: {by_status or 'waiting'}"
-    return f"{said} ({view.rejected})" if view.rejected else said
+def as_lines(view: View) -> list[str]:
+    """Return what the screen shows, as lines of text as wide as the terminal."""
+    written = io.StringIO()
+    Console(file=written, width=get_terminal_size().columns).print(drawing(view))
+    return [line.rstrip() for line in written.getvalue().splitlines()]
 
 
-def most(counts: Mapping[str, int]) -> str:
-    """Name those that count most."""
-    by_count = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    more = ["…"] if len(by_count) > SHOWN else []
-    return ", ".join([*(f"{name} {count}" for name, count in by_count[:SHOWN]), *more])
-
-
-def as_text(event: Event) -> str:
-    """Return an event in a line."""
-    by = f" by {', '.join(event.clients[:SHOWN])}" if event.clients else ""
-    if isinstance(event, Ended):
-        took = None if event.ended_ms is None else event.ended_ms - event.at_ms
-        lasted = "" if took is None else f" of {seconds(took, 3)} s"
-        cause = REASONS.get(event.cause, event.cause)
-        return (
-            f"{_at(event.at_ms)} {event.group}: rebalance{lasted} after generation"
-            f" {event.generation}, {cause}{by}: {event.ending}"
-        )
-    within_s = seconds(event.until_ms - event.from_ms)
+def as_text(storm: Storm) -> str:
+    """Return a storm in a line."""
+    by = f" by {', '.join(storm.clients[:SHOWN])}" if storm.clients else ""
     return (
-        f"{_at(event.until_ms)} {event.group}: a storm, {event.rebalances} rebalances within"
-        f" {within_s} s{by}"
+        f"{day(storm.until_ms)} {utc(storm.until_ms)} {storm.group}: a storm, {storm.rebalances}"
+        f" rebalances within {seconds(storm.until_ms - storm.from_ms)} s{by}"
     )
 
 
-def summary(view: View) -> list[str]:
-    """Return the last lines that the command prints."""
-    groups = [
-        f"  {one.name}: {counted(one.rebalances, 'rebalance')} ({most(one.causes)}),"
-        f" {counted(one.storms, 'storm')}; most by {most(one.clients) or 'nobody named'}"
-        for one in view.groups
-        if one.rebalances
-    ]
-    return ["", *groups, f"  {of_lines(view)}", f"  {NOT_JUDGED}"]
-
-
-def _as_json(event: Event) -> str:
-    return msgspec.json.encode(event).decode()
-
-
-def _at(at_ms: float) -> str:
-    return f"{day(at_ms)} {utc(at_ms)}"
+def _most(counts: Mapping[str, int]) -> str:
+    by_count = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    more = ["…"] if len(by_count) > SHOWN else []
+    return ", ".join([*(f"{name} {count}" for name, count in by_count[:SHOWN]), *more])

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from http.client import HTTPException
 from urllib.request import Request, urlopen
 
+import click
 import msgspec
 
 from groupquake.timing import WEBHOOK_S
@@ -13,11 +14,13 @@ from groupquake.watch.group_counts import Storm
 
 
 @contextmanager
-def posting(url: str, failed: Callable[[str], None]) -> Iterator[Callable[[Storm], None]]:
+def posting(url: str, notice: Callable[[str], None]) -> Iterator[Callable[[Storm], object]]:
     """Give what posts a storm, one after the other, and waits for none until the block ends.
 
-    `failed` gets a sentence where a storm was not taken; it is called in another thread.
+    `notice` gets a sentence, in another thread, where a storm is not taken. Raises UsageError.
     """
+    if not url.startswith(("http://", "https://")):
+        raise click.UsageError(f"--webhook {url!r} is no URL; write http://… or https://…")
 
     def post(storm: Storm) -> None:
         body = msgspec.json.encode(storm)
@@ -26,7 +29,7 @@ def posting(url: str, failed: Callable[[str], None]) -> Iterator[Callable[[Storm
             with urlopen(Request(url, body, headers), timeout=WEBHOOK_S):  # noqa: S310 (the user's)
                 pass
         except (OSError, HTTPException) as error:
-            failed(f"--webhook {url}: {error}; the storm of {storm.group} was not posted")
+            notice(f"--webhook {url}: {error}; the storm of {storm.group} was not posted")
 
     with ThreadPoolExecutor(1) as pool:
-        yield lambda storm: [pool.submit(post, storm)].clear()
+        yield lambda storm: pool.submit(post, storm)

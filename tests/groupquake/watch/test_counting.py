@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from groupquake.watch.counting import Counting, State
-from groupquake.watch.group_counts import CLIENTS, KEPT, OTHERS, Ended, Event, GroupCounts, Storm
+from groupquake.watch.group_counts import CLIENTS, KEPT, OTHERS, GroupCounts, Storm
 from reports.incident.group_incident import STORM_REBALANCES, storms
 from reports.incident.lines.reader import Line
 from reports.incident.rebalances import Began
@@ -39,14 +39,13 @@ def again(counting: Counting) -> Counting:
     return Counting(msgspec.json.decode(msgspec.json.encode(counting.state), type=State), UTC)
 
 
-def assert_counts(counting: Counting, report: Mapping[str, Any], events: list[Event]) -> None:
+def assert_counts(counting: Counting, report: Mapping[str, Any], begun: list[Storm]) -> None:
     groups = {one.name: one for one in counting.view().groups}
     assert groups.keys() == report["groups"].keys()
     for name, of in report["groups"].items():
         assert groups[name].causes == of["by_reason"]
         assert groups[name].storms == len(of["storms"])
-        ended = [one for one in events if isinstance(one, Ended) and one.group == name]
-        assert len(ended) == of["rebalances"] - groups[name].is_going_on
+        assert groups[name].storms == sum(one.group == name for one in begun)
     by_client = {
         (one["group"], one["client"]): one["rebalances"] for one in report["worst_members"]
     }
@@ -60,28 +59,28 @@ def assert_counts(counting: Counting, report: Mapping[str, Any], events: list[Ev
 def test_it_counts_what_the_report_counts_however_often_it_is_stopped(
     name: str, pieces: list[int], stops: int
 ) -> None:
-    texts, counting, events = iter(lines_of(name)), Counting(State(), UTC), list[Event]()
+    texts, counting, begun = iter(lines_of(name)), Counting(State(), UTC), list[Storm]()
     for number, size in enumerate(cycle(pieces)):
         if not (piece := [*islice(texts, size)]):
             break
         if number % stops == 0:
             counting = again(counting)
         counting.take("server.log", piece, number / 10)
-        events += counting.settle(number / 10)
-    events += counting.settle(inf)
-    assert_counts(counting, REPORTS[name], events)
+        begun += counting.settle(number / 10)
+    begun += counting.settle(inf)
+    assert_counts(counting, REPORTS[name], begun)
 
 
 def test_a_command_that_repeats_its_lines_doubles_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("groupquake.watch.counting.RECENT", 100)  # it repeats more than that
-    texts, events = lines_of(NAMES[0]), list[Event]()
+    texts, begun = lines_of(NAMES[0]), list[Storm]()
     counting = Counting(State(), UTC)
     for upto in (len(texts) // 2, len(texts)):
         counting = again(counting)
         counting.begins("kubectl logs")
         counting.take("kubectl logs", texts[:upto], 0)
-        events += counting.settle(inf)
-    assert_counts(counting, REPORTS[NAMES[0]], events)
+        begun += counting.settle(inf)
+    assert_counts(counting, REPORTS[NAMES[0]], begun)
     assert counting.view().lines["folded"] > 100
 
 
@@ -110,17 +109,18 @@ def test_lines_of_two_processes_are_counted_in_the_order_of_their_times() -> Non
     counting.take("a", [preparing(10, generation=1), preparing(30, generation=3)], 0.0)
     assert counting.settle(0.5) == [], "b may still write"
     counting.take("b", [preparing(20, generation=2)], 0.5)
-    ended = [one for one in counting.settle(2.0) if isinstance(one, Ended)]
-    assert [one.generation for one in ended] == [1, 2]
+    counting.settle(2.0)
+    (group,) = counting.state.groups.values()
+    assert [one.generation for one in group.recent.found] == [1, 2, 3]
 
 
 def test_a_storm_is_an_event_once() -> None:
-    counting, found = Counting(State(), UTC), list[Event]()
+    counting, found = Counting(State(), UTC), list[Storm]()
     for number in range(STORM_REBALANCES + 3):
         counting = again(counting)
         counting.take("a", [preparing(2 * number, generation=number)], number)
         found += counting.settle(inf)
-    (storm,) = (one for one in found if isinstance(one, Storm))
+    (storm,) = found
     assert (storm.rebalances, storm.until_ms - storm.from_ms) == (STORM_REBALANCES, 8_000)
 
 
@@ -135,14 +135,13 @@ def test_storms_are_those_of_the_report(pauses_ms: list[int]) -> None:
 
 
 def test_memory_is_bounded_and_nothing_is_forgotten_of_the_counts() -> None:
-    group, events = GroupCounts(), list[Event]()
+    group = GroupCounts()
     for number in range(3 * KEPT):
         member = f"app{number}-{number:08x}-0000-0000-0000-000000000000"
         fields = {"reason": "leave", "member": member, "generation": str(number)}
-        events += group.take(Line(1e6 * number, "1", None, "preparing", "g", fields, ""))
+        [*group.take(Line(1e6 * number, "1", None, "preparing", "g", fields, ""))]
     view = group.view("g")
     assert len(group.recent.found) < 2 * KEPT
-    assert len(events) == 3 * KEPT - 1, "the last one is not over"
     assert view.causes == {"leave": 3 * KEPT}
     assert len(view.clients) == CLIENTS + 1
     assert view.clients[OTHERS] == 3 * KEPT - CLIENTS

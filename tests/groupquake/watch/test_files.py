@@ -1,17 +1,20 @@
-"""A log is read once, whatever becomes of its file."""
+"""A log is read whole and in order, and counts once, whatever becomes of its file."""
 
 import os
 import shutil
 from collections.abc import Iterator
+from math import inf
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from groupquake.watch.counting import Position
+from groupquake.watch.counting import Counting, State
 from groupquake.watch.files import FollowedFile, logs_of
+from tests.groupquake.watch.outputs_here import preparing
 
 
 @pytest.fixture
@@ -26,22 +29,32 @@ class Log:
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "server.log"
-        self.at = Position()
+        self.state = State()
         self.wrote: list[str] = []
         self.read: list[str] = []
+        self.begun: list[str] = []
+        self.notices: list[str] = []
         self._tick_ns = 2 * 10**18
         self.start()
 
-    def start(self, *, from_end: bool = False) -> None:
-        """Follow anew, from the position that is written down."""
+    def start(self, given: list[Path] | None = None) -> None:
+        """Follow anew, from what is written down."""
         if hasattr(self, "follower"):
             self.follower.close()
-        self.at = msgspec.json.decode(msgspec.json.encode(self.at), type=Position)
-        self.follower = FollowedFile(self.path, [self.path], self.at, from_end=from_end)
+        self.state = msgspec.json.decode(msgspec.json.encode(self.state), type=State)
+        self.counting = Counting(self.state, ZoneInfo("UTC"))
+        self.follower = FollowedFile(
+            self.path, given or [self.path], self.state.written_ns, self._begins,
+            self.notices.append,
+        )  # fmt: skip
+
+    def _begins(self, name: str) -> None:
+        self.begun.append(name)
+        self.counting.begins(name)
 
     def write(self, count: int = 1, end: str = "\n") -> None:
         for _ in range(count):
-            line = f"[2026-11-23 10:00:{len(self.wrote):06}] a line"
+            line = preparing(len(self.wrote), generation=len(self.wrote))
             self.wrote.append(line)
             with self.path.open("a") as file:
                 file.write(line + end)
@@ -69,8 +82,9 @@ class Log:
         """Read what there is, and what comes after the end of a file."""
         empty = 0
         while empty < 3:
-            lines = self.follower.read()
+            lines = self.follower.read(0)
             self.read += lines
+            self.counting.take(str(self.path), lines, 0)
             empty = 0 if lines else empty + 1
 
 
@@ -79,7 +93,7 @@ STEPS = ["write", "rotate", "copy_and_truncate", "follow", "start"]
 
 @given(st.lists(st.sampled_from(STEPS), max_size=25))
 @settings(max_examples=150)
-def test_every_line_is_read_once_and_in_order(
+def test_every_line_is_read_and_in_order(
     tmp_path_factory: pytest.TempPathFactory, steps: list[str]
 ) -> None:
     log = Log(tmp_path_factory.mktemp("log"))
@@ -96,8 +110,10 @@ def test_every_line_is_read_once_and_in_order(
     log.write()
     log.follow()
     log.follower.close()
-    assert log.read == log.wrote
-    assert log.follower.notice == ""
+    assert [*dict.fromkeys(log.read)] == log.wrote
+    log.counting.settle(inf)
+    (group,) = log.counting.view().groups
+    assert group.causes == {"leave": len(log.wrote)}, "none is lost, and none counts twice"
 
 
 def test_a_line_is_read_when_it_is_whole_or_its_file_is_left(log: Log) -> None:
@@ -110,24 +126,34 @@ def test_a_line_is_read_when_it_is_whole_or_its_file_is_left(log: Log) -> None:
     assert log.read == log.wrote
 
 
-def test_from_the_end_only_what_is_new_is_read(log: Log) -> None:
-    log.write(3)
-    log.at = Position()
-    log.start(from_end=True)
-    log.write(2)
-    log.follow()
-    assert log.read == log.wrote[3:]
-
-
-def test_what_is_lost_is_said(log: Log) -> None:
-    log.write()
-    log.follow()
-    log.path.unlink()
+def test_lines_come_again_only_from_a_log_that_begins_again(log: Log) -> None:
+    for _ in range(3):
+        log.write(2)
+        log.follow()
+        log.rotate()
+    assert log.read == log.wrote
+    assert len(log.begun) == 1
     log.start()
     log.write()
     log.follow()
+    assert log.read[6:] == log.wrote[4:], "the part that was read last, and what is new"
+    assert len(log.begun) == 2
+
+
+def test_a_log_that_is_not_there_yet_is_waited_for_and_read(tmp_path: Path) -> None:
+    log = Log(tmp_path / "later")
+    log.follow()
+    log.path.parent.mkdir()
+    log.write()
+    log.rotate()
+    log.write()
+    log.follow()
+    log.follower.close()
     assert log.read == log.wrote
-    assert "may be missing" in log.follower.notice
+    name = str(log.path)
+    assert log.notices == [
+        f"{name}: No such file or directory; it is waited for", f"{name}: is there now, and is read"
+    ]  # fmt: skip
 
 
 def test_rotated_parts_are_read_first(log: Log) -> None:
@@ -135,7 +161,9 @@ def test_rotated_parts_are_read_first(log: Log) -> None:
         log.write()
         log.rotate()
     log.write()
-    (grouped,) = logs_of(sorted(log.path.parent.iterdir())).items()
-    log.follower = FollowedFile(*grouped, Position(), from_end=False)
+    ((path, given),) = logs_of(map(str, log.path.parent.iterdir())).items()
+    assert path == log.path
+    log.state = State()
+    log.start(given)
     log.follow()
     assert log.read == log.wrote

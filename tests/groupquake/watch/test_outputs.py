@@ -60,8 +60,7 @@ def test_a_collector_of_opentelemetry_gets_the_same(
             pass  # the last export is at the end
     points = {(name, *labels.values()): value for name, labels, value in collector.points()}
     assert points == {
-        (name.removesuffix("_total").replace("_", "."), *labels): value
-        for (name, *labels), value in COUNTED.items()
+        (name.removesuffix("_total"), *labels): value for (name, *labels), value in COUNTED.items()
     }
 
 
