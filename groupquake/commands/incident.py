@@ -151,8 +151,8 @@ def summary(incident: dict[str, Any], place: str) -> list[str]:
     if len(incident["groups"]) > SHOWN:
         lines.append(f"  and {len(incident['groups']) - SHOWN} more groups in the report")
     lines.append(
-        f"  {read['lines_read']} lines read: {read['used']} used, {read['irrelevant']} irrelevant,"
-        f" {read['rejected']} rejected"
+        f"  {counted(read['lines_read'], 'line')} read: {read['used']} used,"
+        f" {read['irrelevant']} irrelevant, {read['rejected']} rejected"
     )
     lines += [f"  {_read_as(one)}" for one in incident["files"][:SHOWN]]
     if len(incident["files"]) > SHOWN:
