@@ -35,7 +35,7 @@ _RUN = ("environment.json", "experiment.yaml", "night.json", "brokers")
 """What folders of runs and nights have; folders of logs have none of them."""
 _OBSERVED = re.compile(r"group\.log.*")
 """The name of a log that only a run folder has, of a broker or of the tap."""
-_LOG = re.compile(r"\.(?:log|out|gz|bz2|xz|zst|tar|tgz)\b[^/]*$")
+_LOG = re.compile(r"\.(?:log|out|txt|gz|bz2|xz|zst|tar|tgz)\b[^/]*$")
 """How the name of a log, or of an archive of logs, ends that is not on this machine."""
 
 

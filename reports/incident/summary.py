@@ -40,9 +40,12 @@ def summary(files: Sequence[Json], known: Json, rejected: Sequence[Json], time_z
             of_broker[template] = count
     static = [one["would_be_static"] for one in by_group.values()]
     spared = sum(one["spared"] for one in static)
-    costs = [cost for one in static for cost in one["idle_by_session_ms"]
-             if cost[0] == one["session_ms"]]  # fmt: skip
-    idle_members, idle_ms = (sum(cost[place] for cost in costs) for place in (1, 2))
+    idle_ms = sum(
+        idle_ms
+        for one in static
+        for session_ms, _, idle_ms in one["idle_by_session_ms"]
+        if session_ms == one["session_ms"]
+    )
     times = [at for file in files for at in (file["first_ms"], file["last_ms"]) if at is not None]
     total, found_storms = reasons.total(), sum(len(one["storms"]) for one in by_group.values())
     headline = [f"{counted(total, 'rebalance')} of {counted(len(by_group), 'group')}"]
@@ -95,8 +98,6 @@ def summary(files: Sequence[Json], known: Json, rejected: Sequence[Json], time_z
         "would_be_static": {
             "rebalances": total,
             "spared": spared,
-            "idle_members": idle_members,
-            "idle_ms": idle_ms,
             "estimate": True,
             "assumptions": list(ASSUMPTIONS),
         },

@@ -15,6 +15,7 @@ import pytest
 from pyarrow import parquet
 from pyspark.sql import SparkSession
 
+from groupquake.commands.incident import are_logs
 from tests.groupquake.conftest import Command
 from tests.recorded import stock_logs as stock
 from tests.reports.incident.incident_here import RECORDED, incident_of, recorded
@@ -281,3 +282,10 @@ def test_the_logs_of_a_run_alone_are_named(tmp_path: Path, groupquake: Command, 
         done = groupquake("report", place)
         assert done.code == 64
         assert f"is a part of a run; give the run's folder, {tmp_path}/run" in done.err
+
+
+def test_a_folder_of_what_kubectl_wrote_is_one_of_logs(tmp_path: Path) -> None:
+    (tmp_path / "kafka-0.txt").touch()
+    assert are_logs(str(tmp_path))
+    (tmp_path / "environment.json").touch()
+    assert not are_logs(str(tmp_path))
