@@ -35,7 +35,7 @@ _RUN = ("environment.json", "experiment.yaml", "night.json", "brokers")
 """What folders of runs and nights have; folders of logs have none of them."""
 _OBSERVED = re.compile(r"group\.log.*")
 """The name of a log that only a run folder has, of a broker or of the tap."""
-_LOG = re.compile(r"\.(?:log|out|gz|bz2|xz|zst|tar|tgz)\b[^/]*$")
+_LOG = re.compile(r"\.(?:log|out|txt|gz|bz2|xz|zst|tar|tgz)\b[^/]*$")
 """How the name of a log, or of an archive of logs, ends that is not on this machine."""
 
 
@@ -151,8 +151,8 @@ def summary(incident: dict[str, Any], place: str) -> list[str]:
     if len(incident["groups"]) > SHOWN:
         lines.append(f"  and {len(incident['groups']) - SHOWN} more groups in the report")
     lines.append(
-        f"  {read['lines_read']} lines read: {read['used']} used, {read['irrelevant']} irrelevant,"
-        f" {read['rejected']} rejected"
+        f"  {counted(read['lines_read'], 'line')} read: {read['used']} used,"
+        f" {read['irrelevant']} irrelevant, {read['rejected']} rejected"
     )
     lines += [f"  {_read_as(one)}" for one in incident["files"][:SHOWN]]
     if len(incident["files"]) > SHOWN:

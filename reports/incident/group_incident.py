@@ -14,6 +14,7 @@ from reports.incident.lines.reader import Line
 from reports.incident.rebalances import CAME, Began, Rebalance, Rebalances
 from reports.incident.static_estimate import estimate
 from reports.incident.timing import STORM_MS
+from reports.page.wording import counted, lasting
 
 Json = dict[str, Any]
 STORM_REBALANCES = 5
@@ -103,12 +104,11 @@ def sentence(gap: Missing, stormy: Sequence[Storm]) -> str:
     named = f"generation {first} is" if first == last else f"generations {first} to {last} are"
     for storm in stormy:
         if storm.from_ms <= gap.after_ms and gap.before_ms <= storm.until_ms:
-            within_s = (storm.until_ms - storm.from_ms) / 1000
-            count = f"{storm.rebalances} rebalances in {within_s:.0f} s, a storm"
+            within = lasting(storm.until_ms - storm.from_ms)
+            count = f"{storm.rebalances} rebalances in {within}, a storm"
             return f"{named} not in the logs: {count}"
-    within_s = (gap.before_ms - gap.after_ms) / 1000
-    count = f"{gap.rebalances} more rebalance{'s' if gap.rebalances > 1 else ''}"
-    return f"{named} not in the logs: {count} within {within_s:.0f} s"
+    count = counted(gap.rebalances, "more rebalance")
+    return f"{named} not in the logs: {count} within {lasting(gap.before_ms - gap.after_ms)}"
 
 
 def _row(one: Rebalance) -> Json:

@@ -121,9 +121,9 @@ def _of_file(file: Json) -> Iterator[str]:
     if not file["lines"]:
         yield "has no line"
     elif not file["timed"]:
-        yield "none of its lines has a time"
+        yield "no line is recognised as a broker's"
     if rejected := file["statuses"][REJECTED]:
-        yield f"rejected lines of a coordinator: {rejected}"
+        yield f"rejected lines: {rejected}"
     if len(file["brokers"]) > 1:
         yield f"has lines of several brokers: {', '.join(sorted(file['brokers']))}"
     if len(clusters := {mark[-1] for mark in file["clusters"]}) > 1:
@@ -139,7 +139,7 @@ def as_json(file: Json) -> Json:
     form: Form | None = file["form"]
     return {
         "file": file["name"],
-        "form": form.sentence() if form else "",
+        "form": form.sentence() if form and file["timed"] else "",
         "resolution_ms": form and form.resolution_ms,
         "broker": file["broker"] or None,
         "lines": file["lines"],

@@ -6,7 +6,14 @@ It says what was found, where the first line of it is, and what would be read in
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from reports.incident.lines.reader import NO_DATE, NO_TIME, REJECTED, UNKNOWN_TIME, USED
+from reports.incident.lines.reader import (
+    NO_DATE,
+    NO_TIME,
+    OTHER_PROTOCOL,
+    REJECTED,
+    UNKNOWN_TIME,
+    USED,
+)
 from reports.page.wording import counted
 
 Json = dict[str, Any]
@@ -22,8 +29,8 @@ WHAT_TO_DO: Mapping[str, str] = {
 }
 """By why a line was rejected."""
 IN_GENERAL = (
-    "classic groups of Kafka 0.10 to 4.4 are read; if these are such, give the form of the lines"
-    " with --pattern"
+    "classic groups of Kafka 0.10 to 4.4 are read, of lines that are neither wrapped nor cut; if"
+    " these are such, give the form of the lines with --pattern"
 )
 
 
@@ -45,7 +52,9 @@ def _unread(files: Sequence[Json], rejected: Sequence[Json]) -> Iterator[str]:
     lines = sum(file["lines"] for file in files)
     others = {group: of for file in files for group, of in file["others"].items()}
     if others:
-        named = ", ".join(f"{group} ({of})" for group, of in sorted(others.items())[:NAMED])
+        named = ", ".join(
+            f"{group} ({of} protocol)" for group, of in sorted(others.items())[:NAMED]
+        )
         first = f"; {_place(rejected[0])}" if rejected else ""
         yield (
             f"no line is about a classic group: {counted(len(others), 'group')} of other protocols"
@@ -53,10 +62,9 @@ def _unread(files: Sequence[Json], rejected: Sequence[Json]) -> Iterator[str]:
         )
     if rejected:
         count = counted(sum(file["statuses"][REJECTED] for file in files), "line")
-        what_to_do = WHAT_TO_DO.get(rejected[0]["why"], IN_GENERAL)
         yield (
-            f"{count} of a group coordinator, none of which can be read; {_place(rejected[0])};"
-            f" {what_to_do}"
+            f"{count} of a group coordinator, none of which can be read; {_place(rejected[0])}"
+            f"{what_to_do(rejected[0]['why'])}"
         )
     for file in files:
         if file["client"]:
@@ -71,9 +79,14 @@ def _unread(files: Sequence[Json], rejected: Sequence[Json]) -> Iterator[str]:
             " the lines with --pattern"
         )
     yield (
-        f"{file['name']}: nothing of Kafka: no line has a time, and none is a coordinator's"
-        f"{_opening(file)}; {SERVER_LOG}, or the form of the lines with --pattern"
+        f"{file['name']}: nothing of Kafka: no line is recognised as a broker's{_opening(file)};"
+        f" {SERVER_LOG}, or the form of the lines with --pattern"
     )
+
+
+def what_to_do(why: str) -> str:
+    """Say what to do about a line by why it was rejected, behind a semicolon."""
+    return "" if OTHER_PROTOCOL in why else f"; {WHAT_TO_DO.get(why, IN_GENERAL)}"
 
 
 def _place(rejected: Json) -> str:

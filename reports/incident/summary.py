@@ -9,7 +9,7 @@ from reports.incident.lines.reader import IRRELEVANT, REJECTED, USED
 from reports.incident.log_files import as_json, notices
 from reports.incident.static_estimate import ASSUMPTIONS
 from reports.incident.timing import STORM_MS
-from reports.page.wording import counted
+from reports.page.wording import counted, lasting, seconds
 
 Json = dict[str, Any]
 LEVEL = "coordinator"
@@ -38,7 +38,14 @@ def summary(files: Sequence[Json], known: Json, rejected: Sequence[Json], time_z
         of_broker = brokers.setdefault(broker or "?", dict.fromkeys(OF_BROKERS, 0))
         if template in OF_BROKERS:
             of_broker[template] = count
-    spared = sum(one["would_be_static"]["spared"] for one in by_group.values())
+    static = [one["would_be_static"] for one in by_group.values()]
+    spared = sum(one["spared"] for one in static)
+    idle_ms = sum(
+        idle_ms
+        for one in static
+        for session_ms, _, idle_ms in one["idle_by_session_ms"]
+        if session_ms == one["session_ms"]
+    )
     times = [at for file in files for at in (file["first_ms"], file["last_ms"]) if at is not None]
     total, found_storms = reasons.total(), sum(len(one["storms"]) for one in by_group.values())
     headline = [f"{counted(total, 'rebalance')} of {counted(len(by_group), 'group')}"]
@@ -49,8 +56,20 @@ def summary(files: Sequence[Json], known: Json, rejected: Sequence[Json], time_z
         headline[0] += f", {unread:,} more in lines that could not be read"
     if found_storms:
         headline.append(counted(found_storms, "storm"))
+    headline += [
+        f"the longest took {seconds(one['took_ms'], 3)} s ({one['group']})"
+        for one in known["shown"]["longest"][:1]
+    ]
+    headline += [
+        f"{one['client']} of {one['group']} began most: {one['rebalances']}"
+        for one in known["shown"]["worst_members"][:1]
+        if one["rebalances"] > 1
+    ]
     if spared:
-        headline.append(f"static members would have spared about {spared} of {total}")
+        headline.append(
+            f"static members would have spared about {spared} of {total}, and left partitions"
+            f" without an owner for {lasting(idle_ms)} in all"
+        )
     of_files = [as_json(file) for file in files]
     summed = (USED, IRRELEVANT, REJECTED, "copies")
     return {

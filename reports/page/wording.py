@@ -18,6 +18,7 @@ REASONS: Mapping[str, str] = {
     "over_capacity": "the loaded group was larger than group.max.size",
     "assignment_error": "the assignment could not be stored",
     "group_config": "a config of the group asked for it",
+    "": "the broker wrote no reason",
 }
 
 ENDINGS: Mapping[str, str] = {
@@ -41,6 +42,13 @@ def offset(at_ms: float | None, zero_ms: float) -> str:
 def seconds(duration_ms: float | None, digits: int = 1) -> str:
     """Write a duration in seconds, without its unit."""
     return "-" if duration_ms is None else f"{duration_ms / 1000:.{digits}f}"
+
+
+def lasting(duration_ms: float) -> str:
+    """Write a duration in the largest unit that it has two of."""
+    units = (("days", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000))
+    unit, ms = next((each for each in units if duration_ms >= 2 * each[1]), units[-1])
+    return f"{duration_ms / ms:.0f} {unit}"
 
 
 def utc(at_ms: float) -> str:

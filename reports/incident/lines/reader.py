@@ -20,7 +20,7 @@ on what a damaged file may hold."""
 CUT_OFF = "a coordinator's line that is cut off or altered"
 NO_TIME, NO_DATE = "a coordinator's line without a time", "a coordinator's line without a date"
 UNKNOWN_TIME = "a coordinator's line without a time in a known form; --pattern tells its form"
-OTHER_PROTOCOL = "is no classic group: this line is of the"
+OTHER_PROTOCOL = "is no classic group: this line is of"
 """Why lines are rejected, as the summary counts them."""
 
 _TOO_LONG, _DAMAGED = TOO_LONG.decode(), DAMAGED.decode()
@@ -139,7 +139,7 @@ class Reader:
             read = self._read(text) if hinted(text) else Read(IRRELEVANT, [])
             self._note_process(text)
             for line in read.lines:
-                if not noted:
+                if not noted or line is not read.lines[0]:
                     self._note_moment(line.at_ms)
                 if line.broker:
                     seen.brokers[line.broker] += 1
@@ -259,7 +259,7 @@ class Reader:
         protocol = (said or "another").lower()
         if self._seen.others.get(group, "another") == "another":
             self._seen.others[group] = protocol
-        return f"group {group} {OTHER_PROTOCOL} {protocol} protocol"
+        return f"group {group} {OTHER_PROTOCOL} {'the ' if said else ''}{protocol} protocol"
 
 
 def _source(before: str) -> str:

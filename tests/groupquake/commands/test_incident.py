@@ -15,6 +15,7 @@ import pytest
 from pyarrow import parquet
 from pyspark.sql import SparkSession
 
+from groupquake.commands.incident import are_logs
 from tests.groupquake.conftest import Command
 from tests.recorded import stock_logs as stock
 from tests.reports.incident.incident_here import RECORDED, incident_of, recorded
@@ -161,7 +162,7 @@ def test_copies_damage_and_files_of_others_are_noticed(tmp_path: Path, groupquak
     assert (Path(rejected["file"]).name, rejected["number"]) == ("half.log", 1000)
     assert rejected["line"] == half
     assert noticed["empty.log"] == "has no line"
-    assert "none of its lines has a time" in noticed["binary.log"]
+    assert "no line is recognised as a broker's" in noticed["binary.log"]
     assert found["coverage"]["copies"] > 0
     assert any("stand in the logs twice" in what for what in noticed.values())
     again = groupquake("report", folder, "--output", tmp_path / "out")
@@ -264,7 +265,7 @@ def test_other_compressions_have_no_line() -> None:
     plain = {name: content for name, content in recorded(NAMES[0]).items() if content}
     found = incident_of({**plain, "server.log.9.lz4": b"\x04\x22M\x18" + bytes(range(256)) * 9})
     (noticed,) = [one for one in found["notices"] if one["file"] == "server.log.9.lz4"]
-    assert "none of its lines has a time" in str(noticed)
+    assert "no line is recognised as a broker's" in str(noticed)
 
 
 @pytest.mark.parametrize("part", ["tap", "brokers"])
@@ -281,3 +282,10 @@ def test_the_logs_of_a_run_alone_are_named(tmp_path: Path, groupquake: Command, 
         done = groupquake("report", place)
         assert done.code == 64
         assert f"is a part of a run; give the run's folder, {tmp_path}/run" in done.err
+
+
+def test_a_folder_of_what_kubectl_wrote_is_one_of_logs(tmp_path: Path) -> None:
+    (tmp_path / "kafka-0.txt").touch()
+    assert are_logs(str(tmp_path))
+    (tmp_path / "environment.json").touch()
+    assert not are_logs(str(tmp_path))

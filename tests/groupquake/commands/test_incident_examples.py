@@ -117,7 +117,7 @@ RIGHT: dict[str, Callable[[Json], None]] = {
 }  # fmt: skip
 REFUSED = {
     "20": "a coordinator's line without a time",
-    "29": r"g848 \(consumer\)",
+    "29": r"g848 \(consumer protocol\)",
     "40-client": "a client's log",
 }
 

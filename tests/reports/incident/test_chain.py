@@ -115,7 +115,7 @@ def test_what_is_missing_is_counted_and_named() -> None:
     assert (gap["from_generation"], gap["until_generation"], gap["rebalances"]) == (5, 8, 3)
     assert gap["before_ms"] - gap["after_ms"] == 603_000.0
     assert (incident["rebalances"], incident["rebalances_missing"]) == (2, 3)
-    assert gap["what"] == "generations 5 to 8 are not in the logs: 3 more rebalances within 603 s"
+    assert gap["what"] == "generations 5 to 8 are not in the logs: 3 more rebalances within 10 min"
     assert incident["storms"] == []
 
 

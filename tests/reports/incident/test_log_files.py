@@ -31,7 +31,7 @@ def failed(at: str, member: str = "m", broker: int = 1) -> str:
 LONG = failed("01:00", "a") + failed("09:00", "b")
 WITHIN = failed("02:00", "c") + failed("08:00", "d")
 OF_ANOTHER = WITHIN.replace("Coordinator 1", "Coordinator 2")
-NO_TIME = "none of its lines has a time"
+FOREIGN = "no line is recognised as a broker's"
 OTHER = (
     "has other lines of broker 1 than one from the same time: logs of two clusters, or no rotated"
     " parts of one log"
@@ -44,7 +44,7 @@ NOTICES: dict[str, tuple[dict[str, str], dict[str, list[str]]]] = {
     ),
     "one broker id from the same time": ({"one": LONG, "other": WITHIN}, {"other": [OTHER]}),
     "two brokers": ({"one": LONG, "other": OF_ANOTHER}, {}),
-    "no time": ({"one": LONG, "words": "words\n"}, {"words": [NO_TIME]}),
+    "no time": ({"one": LONG, "words": "words\n"}, {"words": [FOREIGN]}),
     "a copy": ({"a": LONG, "b": LONG}, {"b": [COPIES]}),
     "several brokers in one file, and a clock that jumps back": (
         {"log": failed("05:00") + failed("01:00", broker=2)}, {"log": [BROKERS, JUMP]},
@@ -59,6 +59,11 @@ def test_what_is_doubtful(name: str) -> None:
     for notice in incident_of({name: text.encode() for name, text in files.items()})["notices"]:
         found.setdefault(notice["file"], []).append(notice["what"])
     assert found == expected
+
+
+def test_a_file_without_a_broker_has_no_form() -> None:
+    found = incident_of({"one": LONG.encode(), "core": bytes(range(256)) * 9})["files"]
+    assert {file["file"]: bool(file["form"]) for file in found} == {"one": True, "core": False}
 
 
 OF_TWO = {

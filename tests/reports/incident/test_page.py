@@ -88,6 +88,31 @@ def test_reasons_in_words_of_their_own_share_a_colour() -> None:
     assert page.causes({"leave": 2, **unlike})[1:] == [(page.OTHER_COLOUR, "another cause", 9)]
 
 
+def test_a_release_without_reasons_has_a_cause_in_words() -> None:
+    old = log("10:00:00,000 Preparing to restabilize group g with old generation 4")
+    text = read(old).text
+    assert "the broker wrote no reason" in text
+    assert "another cause" not in text
+
+
+def test_a_member_that_never_came_back_is_not_denied() -> None:
+    gone = preparing("10:00:00,000", 4, f"removing member {MEMBER} on heartbeat expiration")
+    text = read(log(gone.replace(" with group instance id None; client reason: not provided", "")))
+    assert "no dynamic member came back within its session" in text.text
+
+
+def test_a_line_of_another_protocol_asks_for_no_pattern() -> None:
+    share = "[GroupId s] Member m new assignment state: epoch=7, previousEpoch=6, state=STABLE."
+    text = read(
+        WHOLE
+        + WHOLE[: len("[2026-01-05 10:00:00,000] INFO ")]
+        + f"[GroupCoordinator id=1 topic=__consumer_offsets partition=3] {share}"
+        " (org.apache.kafka.coordinator.group.GroupMetadataManager)\n"
+    ).text
+    assert "group s is no classic group: this line is of another protocol" in text
+    assert "--pattern" not in text
+
+
 def test_what_is_too_much_to_draw_is_counted() -> None:
     found = read(WHOLE, rebalances=20_001)
     assert "1 rebalance, the first in time; 20,000 later ones" in found.text

@@ -107,3 +107,11 @@ def test_groups_of_other_protocols_are_named() -> None:
     found = reader.read(AT + text)
     assert (found.status, "modern" in found.why) == ("rejected", True)
     assert reader.summary().others == {"modern": "consumer"}
+
+
+def test_a_record_of_several_lines_lasts_until_its_last() -> None:
+    reader = Reader(Form(), UTC)
+    later = AT.replace("36:12", "36:15") + FAILED
+    assert len(reader.read(AT + PREPARING + later).lines) == 2
+    seen = reader.summary()
+    assert (seen.timed, (seen.last_ms or 0.0) - (seen.first_ms or 0.0)) == (2, 3000.0)
