@@ -99,7 +99,7 @@ CHANGES = {
 @pytest.mark.parametrize("name", CHANGES)
 def test_who_came_and_went(name: str) -> None:
     lines, clients = CHANGES[name]
-    [one] = taken([*lines, *done(10)]).found
+    one = taken([*lines, *done(10)]).found[0]
     assert [change.client for change in one.changes] == clients
 
 
