@@ -55,7 +55,7 @@ class Coordinated(NamedTuple):
 class Chain:
     """What is known so far; `generation` is the group's at `known_ms`, if any line has it.
 
-    `begun` is the generation that the last rebalance leads away from, if it may have led to another.
+    `begun` is the generation that the last rebalance leads away from, unless it came to nothing.
     """
 
     generation: int | None = None

@@ -6,6 +6,7 @@ data through a JSON form that cannot end a script.
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from heapq import nlargest
 from itertools import cycle
 from typing import Any, NamedTuple
 
@@ -25,6 +26,8 @@ GROUPS_SHOWN = 40
 """How many groups the page shows, those with most rebalances first; `incident.json` has all."""
 ROWS_SHOWN = 25
 """How many rows each table shows, the worst first."""
+STRIPS_SHOWN = 25
+"""How many coordinators of a group the timeline shows, those for longest."""
 ROW_PX = 42
 COLOURS: Mapping[str, str] = {
     "new_member": "#77aadd", "leave": "#eedd88", "session_expired": "#ee8866",
@@ -39,6 +42,7 @@ BROKER_COLOURS = ("#dfe4ec", "#c6d0de", "#d3e3dc", "#e8dfc8", "#d8d6ec")
 """Of coordinators; their ids stand in them."""
 BARS, STRIP = {"offset": -0.47, "width": 0.5}, {"offset": 0.06, "width": 0.38}
 """Where bars stand in the row of a group: its rebalances, and below them its coordinators."""
+SUMMED = ("spared", "idle_members", "idle_ms")
 NARROWEST = 1 / 400
 """The least part of the time that a bar takes, so that a short rebalance shows."""
 
@@ -58,8 +62,10 @@ def render(incident: Json, rebalances: Sequence[Json]) -> str:
     last_ms = max([incident["last_ms"] or 0.0, *(group["last_ms"] for group in groups)])
     time = (first_ms, max(last_ms, first_ms + SHORTEST_DRAWN_MS))
     shown = {name: incident["groups"][name] for name in [*incident["groups"]][:GROUPS_SHOWN]}
+    of_groups = chains(incident["groups"], rebalances)
     environment = environment_of("reports.incident", "reports.page")
-    environment.filters["moment"] = moment
+    environment.filters |= {"moment": moment, "date": _date}
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
     return page_of(
         environment,
         "incident.html.j2",
@@ -69,14 +75,13 @@ def render(incident: Json, rebalances: Sequence[Json]) -> str:
         some_missing=any(group["missing"] for group in shown.values()),
         rows_shown=ROWS_SHOWN,
         drawn=len(rebalances),
-        chains=chains(incident["groups"], rebalances),
-        figures={"timeline": _timeline(shown, rebalances, time)} if shown else {},
+        chains=of_groups,
+        figures={"timeline": _timeline(shown, of_groups, time)} if shown else {},
         plotly=Markup(get_plotlyjs()),  # noqa: S704 (the library's own text)
         causes=causes,
         reason=reason,
         given_reason=given_reason,
         trade_offs=trade_offs(incident["groups"].values()),
-        trade_offs_of=trade_offs_of,
         what_to_do=lambda why: WHAT_TO_DO.get(why, IN_GENERAL),
         unbegun=UNBEGUN,
         wording=wording,
@@ -88,7 +93,7 @@ def chains(groups: Mapping[str, Json], rebalances: Sequence[Json]) -> dict[str, 
     breaks = {
         name: [
             *({"at_ms": gap["after_ms"], "what": gap["what"]} for gap in group["missing"]),
-            *({"at_ms": back["at_ms"], "what": went_back(back)} for back in group["resets"]),
+            *group["resets"],
         ]
         for name, group in groups.items()
     }
@@ -101,36 +106,10 @@ def _place(one: Json) -> tuple[float, bool]:
     return one["at_ms"], "what" in one
 
 
-def went_back(reset: Json) -> str:
-    """Say that the generation of a group went back."""
-    return f"the generation went back from {reset['from_generation']} to {reset['to_generation']}"
-
-
-class TradeOff(NamedTuple):
-    """What static members would have spared, and cost, with a session timeout of `session_ms`.
-
-    The partitions of `members` would have lain idle for `idle_ms` in all.
-    """
-
-    session_ms: float
-    spared: int
-    members: int
-    idle_ms: float
-
-
-def trade_offs(groups: Iterable[Json]) -> list[TradeOff]:
-    """Return the sums over groups, for each session timeout that all of them have."""
-    of_groups = [trade_offs_of(group) for group in groups]
-    shared = set[float].intersection(*({*of} for of in of_groups)) if of_groups else set[float]()
-    sums = {each: [*zip(*(of[each] for of in of_groups), strict=True)] for each in sorted(shared)}
-    return [TradeOff(each, *map(sum, columns[1:])) for each, columns in sums.items()]
-
-
-def trade_offs_of(group: Json) -> dict[float, TradeOff]:
-    """Return those of one group, by session timeout."""
-    of = group["would_be_static"]
-    pairs = zip(of["spared_by_session_ms"], of["idle_by_session_ms"], strict=True)
-    return {each: TradeOff(each, count, *cost) for (each, count), (_, *cost) in pairs}
+def trade_offs(groups: Iterable[Json]) -> list[Json]:
+    """Return what all groups together are spared, and what it costs, by session timeout."""
+    rows = zip(*(group["would_be_static"]["by_session"] for group in groups), strict=True)
+    return [{**row[0], **{name: sum(one[name] for one in row) for name in SUMMED}} for row in rows]
 
 
 def moment(at_ms: float | None) -> str:
@@ -157,50 +136,53 @@ def given_reason(one: Json) -> str:
     return "" if given == "not provided" else given
 
 
-def _timeline(groups: Mapping[str, Json], rebalances: Sequence[Json], time: Ends) -> Json:
-    """Draw a row for each group: its rebalances and missing generations, and who coordinated it."""
+def _timeline(groups: Mapping[str, Json], of_groups: Mapping[str, list[Json]], time: Ends) -> Json:
+    """Draw a row for each group: its rebalances and missing generations, and who coordinated it.
+
+    What shows where the pointer rests on a rebalance, the page's script takes from the table.
+    """
     rows = {name: place for place, name in enumerate(groups)}
     narrowest_ms = (time[1] - time[0]) * NARROWEST
 
-    def bar(
-        name: str, from_ms: float, until_ms: float, colour: str, hover: str, text: str = ""
-    ) -> Json:
-        return {
-            "base": _date(from_ms), "length": max(until_ms - from_ms, narrowest_ms),
-            "row": rows[name],
-            "colour": colour, "hover": f"<b>{escape(name)}</b>: {hover}", "text": escape(text),
-        }  # fmt: skip
+    def bar(name: str, from_ms: float, until_ms: float, colour: str, **shown: str) -> Json:
+        length = round(max(until_ms - from_ms, narrowest_ms))
+        at = {"base": _date(from_ms), "length": length, "row": rows[name], "colour": colour}
+        return {**at, "hover": "", **{key: escape(text) for key, text in shown.items()}}
 
     gaps = [
-        bar(name, gap["after_ms"], gap["before_ms"], MISSING_COLOUR, escape(gap["what"]))
+        bar(name, gap["after_ms"], gap["before_ms"], MISSING_COLOUR, hover=gap["what"])
         for name, group in groups.items()
         for gap in group["missing"]
     ]
     begun = [
         bar(
-            one["group"],
+            name,
             one["at_ms"],
             one["ended_ms"] or one["at_ms"],
             COLOURS.get(one["reason"], OTHER_COLOUR),
-            _hover(one),
         )
-        for one in rebalances
-        if one["group"] in rows
+        for name in groups
+        for one in of_groups.get(name, ())
+        if "what" not in one
     ]
-    coordinators = {of["broker"]: "" for group in groups.values() for of in group["coordinators"]}
-    colours = dict(zip(sorted(coordinators), cycle(BROKER_COLOURS), strict=False))
+    coordinated = [
+        (name, of)
+        for name, group in groups.items()
+        for of in nlargest(STRIPS_SHOWN, group["coordinators"], key=_lasted)
+    ]
+    brokers = sorted({of["broker"] for _, of in coordinated})
+    colours = dict(zip(brokers, cycle(BROKER_COLOURS), strict=False))
     strips = [
         bar(
             name,
             of["from_ms"],
             of["until_ms"],
             colours[of["broker"]],
-            f"broker {escape(of['broker'])} coordinated<br>{moment(of['from_ms'])}<br>"
-            f"to {moment(of['until_ms'])}",
-            of["broker"],
+            hover=f"broker {of['broker']} coordinated from {moment(of['from_ms'])}"
+            f" to {moment(of['until_ms'])}",
+            text=of["broker"],
         )
-        for name, group in groups.items()
-        for of in group["coordinators"]
+        for name, of in coordinated
     ]
     inner = ROW_PX * len(rows) + ROW_PX
     names = {float(row): name for row, name in enumerate(drawing.short_names(rows).values())}
@@ -214,7 +196,7 @@ def _timeline(groups: Mapping[str, Json], rebalances: Sequence[Json], time: Ends
     }  # fmt: skip
     traces = [
         bars("y1", gaps, **BARS),
-        bars("y1", begun, **BARS, marker=edge),
+        bars("y1", begun, **BARS, marker=edge, text="", hovertext=""),
         bars("y1", strips, **STRIP),
     ]
     whole = {**layout, "yaxis1": axis, "meta": [*map(printable, rows)]}
@@ -227,11 +209,5 @@ def _date(at_ms: float) -> str:
     return f"{at:%Y-%m-%d %H:%M:%S}.{at.microsecond // 1000:03d}"
 
 
-def _hover(one: Json) -> str:
-    took = "" if one["took_ms"] is None else f"{wording.seconds(one['took_ms'], 3)} s, "
-    given = given_reason(one)
-    client_reason = f"<br>client: {escape(given)}" if given else ""
-    return (
-        f"{escape(reason(one['reason']))}<br>{escape(one['clients'])}{client_reason}<br>"
-        f"{moment(one['at_ms'])}<br>{took}{escape(one['ending'])}"
-    )
+def _lasted(of: Json) -> tuple[float, float]:
+    return of["until_ms"] - of["from_ms"], -of["from_ms"]

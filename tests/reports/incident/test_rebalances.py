@@ -9,6 +9,7 @@ from reports.incident.lines.reader import Line
 from reports.incident.rebalances import Began, Rebalances, client_of
 from reports.incident.static_estimate import estimate
 from reports.incident.tables import REBALANCES, table_of
+from reports.incident.timing import SESSIONS_MS
 
 SECOND = 1000.0
 UUID = "f16351f5-996e-42c3-a846-07c023f0f2b"
@@ -196,8 +197,10 @@ def test_what_static_members_cost(name: str) -> None:
     """They ran with sessions of 10 s; partitions of members that went lie idle."""
     lines, session_s, (members, idle_s) = IDLE[name]
     would_be = estimate(taken(lines), session_s * SECOND, 10 * SECOND)
-    found = {session_ms: rest for session_ms, *rest in would_be["idle_by_session_ms"]}
-    assert found[session_s * SECOND] == [members, idle_s * SECOND]
+    assert (would_be["idle_members"], would_be["idle_ms"]) == (members, idle_s * SECOND)
+    assert would_be["session_ms"] == session_s * SECOND
+    same = {name: would_be[name] for name in ("session_ms", "spared", "idle_members", "idle_ms")}
+    assert (same in would_be["by_session"]) == (same["session_ms"] in SESSIONS_MS)
 
 
 def test_members_of_unknown_kind_are_spared_nothing_for_sure() -> None:
