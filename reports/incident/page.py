@@ -74,6 +74,7 @@ def render(incident: Json, rebalances: Sequence[Json]) -> str:
         missing_colour=MISSING_COLOUR,
         some_missing=any(group["missing"] for group in shown.values()),
         rows_shown=ROWS_SHOWN,
+        strips_shown=STRIPS_SHOWN,
         drawn=len(rebalances),
         chains=of_groups,
         figures={"timeline": _timeline(shown, of_groups, time)} if shown else {},
