@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from heapq import nlargest
 from itertools import cycle
-from typing import Any, NamedTuple
+from typing import Any
 
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
@@ -47,14 +47,6 @@ NARROWEST = 1 / 400
 """The least part of the time that a bar takes, so that a short rebalance shows."""
 
 
-class Cause(NamedTuple):
-    """A colour, what it means, and how many rebalances have it."""
-
-    colour: str
-    words: str
-    rebalances: int
-
-
 def render(incident: Json, rebalances: Sequence[Json]) -> str:
     """Write the page; `rebalances` are rows of the table, in the order of their times."""
     groups = incident["groups"].values()  # a clock may go back: the last line may not be the latest
@@ -91,20 +83,14 @@ def render(incident: Json, rebalances: Sequence[Json]) -> str:
 
 def chains(groups: Mapping[str, Json], rebalances: Sequence[Json]) -> dict[str, list[Json]]:
     """Return the rebalances of each group, and `what` breaks the chain of its generations."""
-    breaks = {
-        name: [
-            *({"at_ms": gap["after_ms"], "what": gap["what"]} for gap in group["missing"]),
-            *group["resets"],
-        ]
+    found = {
+        name: [*({**gap, "at_ms": gap["after_ms"]} for gap in group["missing"]), *group["resets"]]
         for name, group in groups.items()
     }
     for one in rebalances:
-        breaks[one["group"]].append(one)
-    return {name: sorted(of, key=_place) for name, of in breaks.items() if of}
-
-
-def _place(one: Json) -> tuple[float, bool]:
-    return one["at_ms"], "what" in one
+        found[one["group"]].append(one)
+    in_order = lambda one: (one["at_ms"], "what" in one)
+    return {name: sorted(of, key=in_order) for name, of in found.items() if of}
 
 
 def trade_offs(groups: Iterable[Json]) -> list[Json]:
@@ -118,12 +104,16 @@ def moment(at_ms: float | None) -> str:
     return "-" if at_ms is None else f"{wording.day(at_ms)} {wording.utc(at_ms)}"
 
 
-def causes(by_reason: Mapping[str, int]) -> list[Cause]:
-    """Return what the colours mean; reasons without a colour of their own are one."""
-    found = [Cause(COLOURS[name], reason(name), count)
-             for name, count in by_reason.items() if name in COLOURS]  # fmt: skip
+def causes(by_reason: Mapping[str, int]) -> list[tuple[str, str, int]]:
+    """Return colours, what they mean, and how many rebalances have them.
+
+    Reasons without a colour of their own are one.
+    """
+    found = [
+        (COLOURS[name], reason(name), count) for name, count in by_reason.items() if name in COLOURS
+    ]
     others = sum(count for name, count in by_reason.items() if name not in COLOURS)
-    return [*found, *([Cause(OTHER_COLOUR, "another cause", others)] if others else [])]
+    return [*found, *([(OTHER_COLOUR, "another cause", others)] if others else [])]
 
 
 def reason(name: str) -> str:
@@ -156,34 +146,23 @@ def _timeline(groups: Mapping[str, Json], of_groups: Mapping[str, list[Json]], t
         for gap in group["missing"]
     ]
     begun = [
-        bar(
-            name,
-            one["at_ms"],
-            one["ended_ms"] or one["at_ms"],
-            COLOURS.get(one["reason"], OTHER_COLOUR),
-        )
+        bar(name, one["at_ms"], one["ended_ms"] or 0, COLOURS.get(one["reason"], OTHER_COLOUR))
         for name in groups
         for one in of_groups.get(name, ())
         if "what" not in one
     ]
+    lasted = lambda of: of["until_ms"] - of["from_ms"]
     coordinated = [
-        (name, of)
+        (name, of["broker"], of["from_ms"], of["until_ms"])
         for name, group in groups.items()
-        for of in nlargest(STRIPS_SHOWN, group["coordinators"], key=_lasted)
+        for of in nlargest(STRIPS_SHOWN, group["coordinators"], key=lasted)
     ]
-    brokers = sorted({of["broker"] for _, of in coordinated})
+    brokers = sorted({broker for _, broker, *_ in coordinated})
     colours = dict(zip(brokers, cycle(BROKER_COLOURS), strict=False))
+    about = "broker {} coordinated from {} to {}".format
     strips = [
-        bar(
-            name,
-            of["from_ms"],
-            of["until_ms"],
-            colours[of["broker"]],
-            hover=f"broker {of['broker']} coordinated from {moment(of['from_ms'])}"
-            f" to {moment(of['until_ms'])}",
-            text=of["broker"],
-        )
-        for name, of in coordinated
+        bar(name, *time, colours[broker], hover=about(broker, *map(moment, time)), text=broker)
+        for name, broker, *time in coordinated
     ]
     inner = ROW_PX * len(rows) + ROW_PX
     names = {float(row): name for row, name in enumerate(drawing.short_names(rows).values())}
@@ -208,7 +187,3 @@ def _date(at_ms: float) -> str:
     """Write a time as an axis of dates takes it in any time zone of a browser."""
     at = datetime.fromtimestamp(round(at_ms) / 1000, UTC)
     return f"{at:%Y-%m-%d %H:%M:%S}.{at.microsecond // 1000:03d}"
-
-
-def _lasted(of: Json) -> tuple[float, float]:
-    return of["until_ms"] - of["from_ms"], -of["from_ms"]

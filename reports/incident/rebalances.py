@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from kafka_protocol.coordinator_lines.member_ids import client_of
 from reports.incident.chain import Chain
 from reports.incident.lines.reader import Line
 from reports.incident.timing import NEAR_MS
@@ -41,16 +42,12 @@ _STATE = re.compile(
     r"(?:Updating metadata for member .*? during|joins group .*? in(?: state)?)"
     r" (Stable|CompletingRebalance)\b"
 )
-_KINDS = {
-    "static_added": True, "static_replaced": True, "static_mapped": True,
-    "dynamic_given_id": False, "dynamic_added": False, "pending_joins": False,
-}  # fmt: skip
-"""The templates that tell whether their member is static."""
+_KINDS = {"static": True, "dynamic": False, "pending": False}
+"""How the names of templates begin that tell whether their member is static."""
 _BY_NEIGHBOURS = ("leave", "")
 """The reasons that may not name who began the rebalance, though somebody did: a LeaveGroup may give
 instance ids alone, and the oldest releases write no reason."""
 
-_ID = re.compile(r"(.*)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _SET = re.compile(r"(?:Hash)?Set\((.*)\)")
 _NO_INSTANCE = ("", "None", "null")
 
@@ -114,12 +111,6 @@ class Rebalance:
             until_ms = self.at_ms + NEAR_MS
             named = [change.client for change in self.changes if change.at_ms <= until_ms]
         return list(dict.fromkeys(named))
-
-
-def client_of(member: str) -> str:
-    """Return the client id, or the instance id of a static member, that a member id begins with."""
-    match = _ID.fullmatch(member)
-    return match[1] if match else member
 
 
 @dataclass
@@ -261,7 +252,7 @@ class Rebalances:
     def _tell(self, members: Iterable[str], line: Line) -> None:
         """Take what a line tells of the kind of members."""
         instance = line.fields.get("instance", "").removeprefix("Some(").removesuffix(")")
-        static = _KINDS.get(line.template)
+        static = _KINDS.get(line.template.partition("_")[0])
         if static is None and "instance" in line.fields:
             static = instance not in _NO_INSTANCE
         if static is not None:

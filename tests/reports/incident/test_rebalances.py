@@ -6,7 +6,7 @@ import pytest
 
 from reports.incident.group_incident import Storm, row_about, storms
 from reports.incident.lines.reader import Line
-from reports.incident.rebalances import Began, Rebalances, client_of
+from reports.incident.rebalances import Began, Rebalances
 from reports.incident.static_estimate import estimate
 from reports.incident.tables import REBALANCES, table_of
 from reports.incident.timing import SESSIONS_MS
@@ -136,11 +136,6 @@ def test_how_rebalances_end() -> None:
         ("the next one began", None), ("the group became empty", 1_000.0),
         ("the coordinator gave the group up", 1_000.0), ("no end in the logs", None),
     ]  # fmt: skip
-
-
-def test_a_member_id_that_looks_like_no_other_is_kept() -> None:
-    assert client_of(id_of("consumer, one (two)")) == "consumer, one (two)"
-    assert client_of("odd") == "odd"
 
 
 SAME = [id_of("same", number) for number in (1, 2, 3, 4)]
