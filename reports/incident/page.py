@@ -101,7 +101,7 @@ def trade_offs(groups: Iterable[Json]) -> list[Json]:
 
 def moment(at_ms: float | None) -> str:
     """Write date and time of day, UTC."""
-    return "-" if at_ms is None else f"{wording.day(at_ms)} {wording.utc(at_ms)}"
+    return "-" if at_ms is None else f"{_date(at_ms)} UTC"
 
 
 def causes(by_reason: Mapping[str, int]) -> list[tuple[str, str, int]]:

@@ -88,6 +88,16 @@ def test_reasons_in_words_of_their_own_share_a_colour() -> None:
     assert page.causes({"leave": 2, **unlike})[1:] == [(page.OTHER_COLOUR, "another cause", 9)]
 
 
+def test_a_file_with_the_newest_line_first_tells_the_same() -> None:
+    """As consoles and collectors export them; lines of one time are in the order of the file."""
+    begins, again = preparing("10:00:00,000", 4), preparing("10:00:03,000", 5)
+    text = log(begins, *assigned("10:00:03,000", 5), again)
+    newest_first = "".join(reversed(text.splitlines(keepends=True)))
+    rows, reversed_rows = (with_rows({"app.log": of.encode()})[1] for of in (text, newest_first))
+    assert [row["took_ms"] for row in rows] == [3_000.0, None]
+    assert reversed_rows == rows
+
+
 def test_what_is_too_much_to_draw_is_counted() -> None:
     found = read(WHOLE, rebalances=20_001)
     assert "1 rebalance, the first in time; 20,000 later ones" in found.text
