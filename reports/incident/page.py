@@ -161,8 +161,15 @@ def _timeline(groups: Mapping[str, Json], of_groups: Mapping[str, list[Json]], t
     colours = dict(zip(brokers, cycle(BROKER_COLOURS), strict=False))
     about = "broker {} coordinated from {} to {}".format
     strips = [
-        bar(name, *time, colours[broker], hover=about(broker, *map(moment, time)), text=broker)
-        for name, broker, *time in coordinated
+        bar(
+            name,
+            from_ms,
+            until_ms,
+            colours[broker],
+            text=broker,
+            hover=about(broker, moment(from_ms), moment(until_ms)),
+        )
+        for name, broker, from_ms, until_ms in coordinated
     ]
     inner = ROW_PX * len(rows) + ROW_PX
     names = {float(row): name for row, name in enumerate(drawing.short_names(rows).values())}
