@@ -15,7 +15,7 @@ MOST = 2**31 - 1
 """The highest generation: it is an INT32 in requests and records."""
 _OF_FORMER = (
     "group_unloaded", "expiry_after_delete", "heartbeat_of_nobody", "late_sync_timer",
-    "already_removed", "commit_failed", "metadata_failed", "persist_failed", "empty_failed",
+    "already_removed", "commit_failed", "metadata_failed", "persist_failed", "empty_failed", "dead",
 )  # fmt: skip
 """The templates that a broker also writes when another already coordinates the group."""
 
@@ -53,10 +53,14 @@ class Coordinated(NamedTuple):
 
 @dataclass
 class Chain:
-    """What is known so far; `generation` is the group's at `known_ms`, if any line has it."""
+    """What is known so far; `generation` is the group's at `known_ms`, if any line has it.
+
+    `begun` is the generation that the last rebalance leads away from, unless it came to nothing.
+    """
 
     generation: int | None = None
     known_ms: float | None = None
+    begun: int | None = None
     missing: list[Missing] = field(default_factory=list)
     resets: list[Reset] = field(default_factory=list)
     coordinators: list[Coordinated] = field(default_factory=list)
@@ -74,15 +78,12 @@ class Chain:
             self.coordinators[-1] = self.coordinators[-1]._replace(until_ms=line.at_ms)
         return another
 
-    def reach(self, generation: int, line: Line, begun: int | None) -> None:
-        """Take it that the group has a generation, by a line.
-
-        `begun` is the generation in which the last rebalance began.
-        """
+    def reach(self, generation: int, line: Line) -> None:
+        """Take it that the group has a generation, by a line."""
         if generation > MOST:
             return
         if self.generation is not None and self.known_ms is not None:
-            lacking = generation - self.generation - (begun == self.generation)
+            lacking = generation - self.generation - (self.begun == self.generation)
             if lacking > 0:
                 first, after_ms = self.generation + 1, self.known_ms
                 self.missing.append(Missing(first, generation, after_ms, line.at_ms, lacking))

@@ -48,11 +48,10 @@ def row_about(group: str, about: Iterable[Line], session_ms: float | None) -> Js
       `to_generation`, `what`.
     - `coordinators` lists who coordinated when, in their order: `broker`, `from_ms`, `until_ms`.
     - `storms` count what is missing, too: `from_ms`, `until_ms`, `rebalances`.
-    - `would_be_static`: `spared` rebalances for `session_ms`, and `spared_up_to`, which takes
-      `unknown` clients for dynamic ones, of which no line tells the kind. By session (ms):
-      `spared_by_session_ms` lists [session, rebalances]; `idle_by_session_ms` lists [session,
-      members, idle_ms]: the partitions of so many members would have lain idle for so long in all,
-      each for no longer than the session.
+    - `would_be_static`: for the session `session_ms`, static members would have `spared`
+      rebalances, and the partitions of `idle_members` would have lain idle for `idle_ms` in all;
+      `by_session` lists the same for other sessions. `spared_up_to` takes `unknown` clients, of
+      which no line tells the kind, for dynamic ones.
 
     In rows of rebalances, `after_ms` is the time after which one began whose "Preparing" is not in
     the logs; `took_ms` is None unless they have beginning and end. In rows of members, `static` is

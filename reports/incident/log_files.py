@@ -94,9 +94,9 @@ def owners(files: Sequence[Json], cluster: str) -> Owners:
                 brokers["", source] = broker
         for start, place, source, name in file["clusters"]:
             clusters.setdefault((file["path"], source), []).append((start, place, name))
-    return Owners(
-        {file["path"]: rank for rank, file in enumerate(files)}, brokers, clusters, cluster
-    )
+    ranks = {file["path"]: rank for rank, file in enumerate(files)}
+    newest_first = (of["path"] for of in files if (of["first_ms"] or 0.0) > (of["last_ms"] or 0.0))
+    return Owners(ranks, brokers, clusters, cluster, frozenset(newest_first))
 
 
 def notices(files: Sequence[Json]) -> list[dict[str, str]]:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from kafka_protocol.coordinator_lines.member_ids import client_of
 from reports.incident.chain import Chain
 from reports.incident.lines.reader import Line
 from reports.incident.timing import NEAR_MS
@@ -33,17 +34,20 @@ BEFORE, IN_GAP = "began before the logs", "began in a gap of the logs"
 """The reasons of rebalances whose "Preparing" is not in the logs."""
 _PHASES = {"stabilized": UNASSIGNED, "assignment": ASSIGNED, "empty": EMPTY}
 """The templates of lines that name the generation that a rebalance leads to; how it then stands."""
-_MOVES = ("group_loaded", "group_unloaded")
-_KINDS = {
-    "static_added": True, "static_replaced": True, "static_mapped": True,
-    "dynamic_given_id": False, "dynamic_added": False, "pending_joins": False,
-}  # fmt: skip
-"""The templates that tell whether their member is static."""
+_GONE = ("group_loaded", "group_unloaded", "group_expired")
+"""The templates of lines behind which no rebalance goes on."""
+_STATES = {"static_replaced": "CompletingRebalance", "leader_rejoin": "Stable"}
+"""In which state a group is as a rebalance begins, by its reason."""
+_STATE = re.compile(
+    r"(?:Updating metadata for member .*? during|joins group .*? in(?: state)?)"
+    r" (Stable|CompletingRebalance)\b"
+)
+_KINDS = {"static": True, "dynamic": False, "pending": False}
+"""How the names of templates begin that tell whether their member is static."""
 _BY_NEIGHBOURS = ("leave", "")
 """The reasons that may not name who began the rebalance, though somebody did: a LeaveGroup may give
 instance ids alone, and the oldest releases write no reason."""
 
-_ID = re.compile(r"(.*)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _SET = re.compile(r"(?:Hash)?Set\((.*)\)")
 _NO_INSTANCE = ("", "None", "null")
 
@@ -109,12 +113,6 @@ class Rebalance:
         return list(dict.fromkeys(named))
 
 
-def client_of(member: str) -> str:
-    """Return the client id, or the instance id of a static member, that a member id begins with."""
-    match = _ID.fullmatch(member)
-    return match[1] if match else member
-
-
 @dataclass
 class Rebalances:
     """What the lines about a group tell, which are taken in the order of their times.
@@ -127,6 +125,8 @@ class Rebalances:
     changes: list[Change] = field(default_factory=list)
     kinds: dict[str, bool] = field(default_factory=dict)
     chain: Chain = field(default_factory=Chain)
+    _joined: tuple[list[str], str] = ([], "")
+    """The members of the last line that is no phase's, and its text if they were added by it."""
     _is_held: bool = False
     """Whether the coordinator of the last rebalance still has the group."""
     _noted: set[tuple[str, bool]] = field(default_factory=set)
@@ -145,10 +145,11 @@ class Rebalances:
             self._begin(line, generation or 0)
         elif line.template in _PHASES and generation is not None:
             self._enter(line, generation)
-        elif line.template in _MOVES:
+        elif line.template in _GONE:
             self._move(line, generation)
         else:
             members = _members(line.fields.get("member") or line.fields.get("removed", ""))
+            self._joined = members, "" if line.template == "dynamic_given_id" else line.text
             self._tell([*members, *_members(line.fields.get("new_member", ""))], line)
             how = CAME if line.template in ARRIVALS else DEPARTURES.get(line.template)
             self._note(line.at_ms, members, how)
@@ -177,9 +178,6 @@ class Rebalances:
         lacking = [Began(one.after_ms, one.before_ms, one.rebalances) for one in self.chain.missing]
         return sorted([*seen, *lacking], key=lambda one: (one.after_ms or 0.0, one.until_ms))
 
-    def _reach(self, generation: int, line: Line) -> None:
-        self.chain.reach(generation, line, self.found[-1].generation if self.found else None)
-
     def _going_on(self) -> Rebalance | None:
         """Return the last rebalance, if lines to come may be of it."""
         return self.found[-1] if self.found and self._is_held else None
@@ -187,23 +185,32 @@ class Rebalances:
     def _begin(self, line: Line, generation: int) -> None:
         last, reason = self._going_on(), line.fields.get("reason", "")
         if last is not None and (last.ending, last.generation + 1) == (UNASSIGNED, generation):
-            last.ending = AGAIN
-        self._reach(generation, line)
+            state = self._state(line)
+            last.ending = UNASSIGNED if state == "Stable" else AGAIN
+            last.ended_ms = line.at_ms if state == "CompletingRebalance" else None
+        self.chain.reach(generation, line)
         members = _members(line.fields.get("member", ""))
         self._tell(members, line)
         self._add(line, generation, reason, members)
         how = CAME if reason == "new_member" else DEPARTURES.get(reason)
         self._note(line.at_ms, members, how)
 
+    def _state(self, line: Line) -> str:
+        """Return in which state the group was as a rebalance began, if a line tells it."""
+        reason, (members, text) = line.fields.get("reason", ""), self._joined
+        is_of_joined = reason == "new_member" and members == _members(line.fields["member"])
+        match = _STATE.search(text if is_of_joined else line.text)
+        return _STATES.get(reason, match[1] if match else "")
+
     def _enter(self, line: Line, generation: int) -> None:
         """Take a phase of the rebalance that leads to a generation, and may begin out of sight."""
-        one = self._going_on()
-        if one is None or one.generation + 1 != generation:
+        one, ending = self._going_on(), _PHASES[line.template]
+        if one is None or one.generation + 1 != generation or _are_two(one.ending, ending):
             after_ms = self.chain.known_ms
-            self._reach(generation - 1, line)
+            self.chain.reach(generation - 1, line)
             one = self._add(line, generation - 1, BEFORE if after_ms is None else IN_GAP)
             one.is_begun, one.after_ms = False, after_ms
-        self._reach(generation, line)
+        self.chain.reach(generation, line)
         size, static = (_count(line.fields.get(name)) for name in ("members", "static_members"))
         if static is not None and static in (0, size):
             self._uniform = {generation: static > 0}
@@ -211,9 +218,9 @@ class Rebalances:
                 self._know(member, static > 0)
         if one.ending not in UNENDED:
             return
-        one.ending = _PHASES[line.template]
+        one.ending = ending
         one.size = one.size if size is None else size
-        if one.ending == UNASSIGNED:
+        if ending == UNASSIGNED:
             one.stabilized_ms = line.at_ms
         else:
             one.ended_ms = line.at_ms
@@ -224,7 +231,8 @@ class Rebalances:
         if gives_up and last is not None and last.ending in UNENDED:
             last.ending, last.ended_ms = GIVEN_UP, line.at_ms
         if generation is not None:
-            self._reach(generation, line)
+            self.chain.reach(generation, line)
+            self.chain.begun = None
         self._is_held = False
 
     def _add(
@@ -236,6 +244,7 @@ class Rebalances:
             line.at_ms, line.broker, reason, line.text, [*members], given, generation, near
         )
         self.found.append(one)
+        self.chain.begun = generation
         self._before.clear()
         self._is_held = True
         return one
@@ -243,7 +252,7 @@ class Rebalances:
     def _tell(self, members: Iterable[str], line: Line) -> None:
         """Take what a line tells of the kind of members."""
         instance = line.fields.get("instance", "").removeprefix("Some(").removesuffix(")")
-        static = _KINDS.get(line.template)
+        static = _KINDS.get(line.template.partition("_")[0])
         if static is None and "instance" in line.fields:
             static = instance not in _NO_INSTANCE
         if static is not None:
@@ -266,6 +275,11 @@ class Rebalances:
                 changes.append(change)
                 if how != CAME and uniform is not None and self.static(member) is None:
                     self._know(member, uniform)
+
+
+def _are_two(ending: str, further: str) -> bool:
+    """Tell whether a generation of two groups of one name has both ends: it is empty, or is not."""
+    return ending not in (OPEN, further) and EMPTY in (ending, further)
 
 
 def _takes(last: Rebalance, at_ms: float) -> bool:

@@ -99,13 +99,15 @@ class Owners:
     `ranks` orders the files by their times. `brokers` has the broker of a process, by file and
     `source`; without a file that of processes called so, without a source that of the file.
     `clusters` has where a process of a file names its cluster: it is of that from (split, place)
-    on. `cluster` is the only one to be read, if one is asked for.
+    on. `cluster` is the only one to be read, if one is asked for. The lines of files that are
+    `newest_first` stand the other way round.
     """
 
     ranks: Mapping[str, int]
     brokers: Mapping[tuple[str, str], str]
     clusters: Mapping[tuple[str, str], list[tuple[int, int, str]]] = field(default_factory=dict)
     cluster: str = ""
+    newest_first: frozenset[str] = frozenset()
 
     def owned(self, row: Row) -> Row | None:
         """Name the broker of a line; None if it is of another cluster than the one asked for."""
@@ -122,7 +124,8 @@ class Owners:
 
     def in_order(self, row: Row) -> tuple[float, int, int, int]:
         """Return what the lines of a key are ordered by."""
-        return row.line.at_ms, self.ranks[row.file], row.start, row.place
+        step = -1 if row.file in self.newest_first else 1
+        return row.line.at_ms, self.ranks[row.file], step * row.start, step * row.place
 
 
 def key_of(line: Line) -> Key:

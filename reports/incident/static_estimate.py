@@ -100,32 +100,30 @@ def estimate(found: Rebalances, session_ms: float | None, seen_ms: float | None)
 
     `session_ms` is the session asked for, `seen_ms` the one that the lines tell: without the one
     the other is taken, and without both the clients' default. Members count as dynamic where a line
-    tells it; `spared_up_to` is what it would be if all were of which none does. These are of
-    `unknown` clients. For the other keys see `row_about`.
+    tells it. For the keys see `row_about`.
     """
     ran_with_ms = seen_ms or SESSION_MS
-    asked_ms = session_ms or ran_with_ms
     kinds = [(change, found.static(change.member)) for change in found.changes]
     dynamic = [change for change, static in kinds if static is False]
     perhaps = [change for change, static in kinds if not static]
-    pairs = {
-        each: absences(dynamic, ran_with_ms, each) for each in sorted({asked_ms, *SESSIONS_MS})
-    }
-    by_session = {each: spared(found.found, of_each) for each, of_each in pairs.items()}
-    for rebalance in by_session[asked_ms]:
-        rebalance.spared = True
     empty_ms = [one.ended_ms for one in found.found if one.ending == EMPTY and one.ended_ms]
+
+    def with_session(each_ms: float) -> tuple[list[Rebalance], dict[str, float]]:
+        pairs = absences(dynamic, ran_with_ms, each_ms)
+        free = spared(found.found, pairs)
+        members, idle_ms = idle(dynamic, pairs, empty_ms, ran_with_ms, each_ms)
+        cost = {"idle_members": members, "idle_ms": idle_ms}
+        return free, {"session_ms": each_ms, "spared": len(free), **cost}
+
+    free, own = with_session(session_ms or ran_with_ms)
+    for rebalance in free:
+        rebalance.spared = True
+    if_dynamic = absences(perhaps, ran_with_ms, own["session_ms"])
     return {
-        "session_ms": asked_ms,
+        **own,
         "session_seen_ms": seen_ms,
         "rebalances": len(found.found),
-        "spared": len(by_session[asked_ms]),
-        "spared_up_to": len(spared(found.found, absences(perhaps, ran_with_ms, asked_ms))),
+        "spared_up_to": len(spared(found.found, if_dynamic)),
         "unknown": len({change.client for change, static in kinds if static is None}),
-        "absences": len(pairs[asked_ms]),
-        "spared_by_session_ms": [[each, len(free)] for each, free in by_session.items()],
-        "idle_by_session_ms": [
-            [each, *idle(dynamic, of_each, empty_ms, ran_with_ms, each)]
-            for each, of_each in pairs.items()
-        ],
+        "by_session": [with_session(each)[1] for each in SESSIONS_MS],
     }

@@ -40,12 +40,7 @@ def summary(files: Sequence[Json], known: Json, rejected: Sequence[Json], time_z
             of_broker[template] = count
     static = [one["would_be_static"] for one in by_group.values()]
     spared = sum(one["spared"] for one in static)
-    idle_ms = sum(
-        idle_ms
-        for one in static
-        for session_ms, _, idle_ms in one["idle_by_session_ms"]
-        if session_ms == one["session_ms"]
-    )
+    idle_ms = sum(one["idle_ms"] for one in static)
     times = [at for file in files for at in (file["first_ms"], file["last_ms"]) if at is not None]
     total, found_storms = reasons.total(), sum(len(one["storms"]) for one in by_group.values())
     headline = [f"{counted(total, 'rebalance')} of {counted(len(by_group), 'group')}"]

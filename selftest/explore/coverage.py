@@ -5,15 +5,15 @@ it if the step comes out otherwise with another value of this rule alone, of tho
 `groupquake.fuzz.coverage` knows. A pair is written `rule=value: move`.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import fields
+from collections.abc import Iterator
 from functools import cache
-from typing import Any
+from typing import cast
 
 from groupquake.fuzz.coverage import flips
 from groupquake.fuzz.judge import replayed
 from reference_coordinator.classic.effects import Effect
 from reference_coordinator.classic.events import Event, TimerFired
+from reference_coordinator.classic.noted_rules import NotedRules
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.state import Group
 from reference_coordinator.classic.step import step
@@ -21,41 +21,22 @@ from selftest.mutants.evidence import KEPT, sequences_in
 
 RECORDED = "traces", "defects"
 """Where the sequences of the track record are, among what is kept."""
-_read: set[str] = set()
 
 
-class _Reading(Profile):
-    """A profile that notes which of its rules are read."""
-
-    def __getattribute__(self, name: str) -> Any:
-        _read.add(name)
-        return super().__getattribute__(name)
-
-
-@cache
-def _variants(profile: Profile) -> tuple[Profile, Mapping[str, tuple[tuple[str, Profile], ...]]]:
-    """Return the profile so that it notes what is read, and by rule the profiles without it."""
-    others: dict[str, tuple[tuple[str, Profile], ...]] = {}
-    for rule, value, other in flips(profile, but=()):
-        others[rule] = (*others.get(rule, ()), (f"{rule}={value}", other))
-    same = {field.name: getattr(profile, field.name) for field in fields(Profile)}
-    return _Reading(**same), others
+_flips = cache(lambda profile: [*flips(profile, but=())])
 
 
 def new_pairs(group: Group, event: Event, profile: Profile, seen: set[str]) -> Iterator[str]:
     """Yield the pairs of a step that were not seen before; they are now."""
-    reading, others = _variants(profile)
-    _read.clear()
-    done = step(group, event, reading)
+    noted = NotedRules(profile)
+    done = step(group, event, cast(Profile, noted))
     kind = type(event).__name__.removesuffix("Received")
     cause = f"{event.timer.kind} timer" if isinstance(event, TimerFired) else kind
-    move = f"{group.state} -> {done[0].state} by {cause}"
-    for rule in sorted(_read & others.keys()):
-        for name, other in others[rule]:
-            pair = f"{name}: {move}"
-            if pair not in seen and step(group, event, other) != done:
-                seen.add(pair)
-                yield pair
+    for rule, value, other in _flips(profile):
+        pair = f"{rule}={value}: {group.state} -> {done[0].state} by {cause}"
+        if rule in noted.read and pair not in seen and step(group, event, other) != done:
+            seen.add(pair)
+            yield pair
 
 
 def recorded_pairs(profile: Profile) -> set[str]:

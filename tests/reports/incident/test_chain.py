@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 from reports.incident.group_incident import row_about
 from reports.incident.lines.form import Form
 from reports.incident.lines.reader import Line, Reader
-from reports.incident.rebalances import ASSIGNED, BEFORE, EMPTY, IN_GAP, OPEN, UNASSIGNED
+from reports.incident.rebalances import (
+    AGAIN,
+    ASSIGNED,
+    BEFORE,
+    EMPTY,
+    IN_GAP,
+    OPEN,
+    UNASSIGNED,
+)  # fmt: skip
 
 UUID = "-11111111-1111-4111-8111-11111111111{}"
 OFFSETS = "(__consumer_offsets-49)"
@@ -59,6 +67,17 @@ NEWCOMER = (
     f"Dynamic member with unknown member id joins group g1 in Stable state. Created a new member id"
     f" {APP_TOO} and request the member to rejoin with this id."
 )
+COMPLETING = f"Updating metadata for member {APP} during CompletingRebalance; client reason: x"
+REJOINS = f"Leader {APP} re-joining group during Stable; client reason: during CompletingRebalance"
+EXPIRED = f"removing member {APP} on heartbeat expiration"
+JOINS = f"Adding new member {APP_TOO} with group instance id Some(two); client reason: not provided"
+JOINS_COMPLETING = written(
+    "00:09,000",
+    "Static member with groupInstanceId=two and unknown member id joins group g1 in"
+    f" CompletingRebalance state. Created a new member id {APP_TOO} for this member and add to the"
+    " group.",
+)
+ASKS_COMPLETING = NEWCOMER.replace("Stable", "CompletingRebalance")
 EMPTY_6 = written("02:00,000", f"Group g1 with generation 6 is now empty {OFFSETS}")
 LOADED = "Loading group metadata for g1 with generation 4"
 CASES = {
@@ -93,6 +112,41 @@ CASES = {
         [FOUR, assigned("00:03,000", 5), EMPTY_6],
         [(3_000.0, ASSIGNED, "new_member"), (None, EMPTY, IN_GAP)],
     ),
+    "a group of the same name, created after it was empty": (
+        [FOUR, written("00:01,000", f"Group g1 with generation 5 is now empty {OFFSETS}"),
+         stabilized("10:00,000", 5)],
+        [(1_000.0, EMPTY, "new_member"), (None, UNASSIGNED, IN_GAP)],
+    ),
+    "and of which the first expired": (
+        [EMPTY_6,
+         written("03:00,000", "Group g1 transitioned to Dead in generation 6"),
+         EMPTY_6.replace("02:00", "04:00")],
+        [(None, EMPTY, BEFORE), (None, EMPTY, IN_GAP)],
+    ),
+    "its former coordinator finds it dead meanwhile": (
+        [FOUR, written("00:01,000", LOADED, 2), preparing("00:02,000", 4, joins(APP), 2),
+         written("00:03,000", "Group g1 is dead, skipping rebalance stage"),
+         stabilized("00:04,000", 5, 2), preparing("00:05,000", 5, COMPLETING, 2)],
+        [(None, OPEN, "new_member"), (3_000.0, AGAIN, "new_member"),
+         (None, OPEN, "member_metadata")],
+    ),
+    "a member joins before its assignment": (
+        [FOUR, stabilized("00:03,000", 5), JOINS_COMPLETING, preparing("00:09,001", 5, JOINS)],
+        [(9_001.0, AGAIN, "new_member"), (None, OPEN, "new_member")],
+    ),
+    "nothing tells whether the assignment came before the next one": (
+        [FOUR, stabilized("00:03,000", 5), preparing("09:00,000", 5, EXPIRED)],
+        [(None, AGAIN, "new_member"), (None, OPEN, "session_expired")],
+    ),
+    "a member that asked for an id before its assignment joins after it, maybe": (
+        [FOUR, stabilized("00:03,000", 5), written("00:09,000", ASKS_COMPLETING),
+         preparing("00:09,001", 5, joins(APP_TOO))],
+        [(None, AGAIN, "new_member"), (None, OPEN, "new_member")],
+    ),
+    "its assignment came, and is not in the logs": (
+        [FOUR, stabilized("00:03,000", 5), preparing("09:00,000", 5, REJOINS)],
+        [(None, UNASSIGNED, "new_member"), (None, OPEN, "leader_rejoin")],
+    ),
 }  # fmt: skip
 
 
@@ -117,6 +171,12 @@ def test_what_is_missing_is_counted_and_named() -> None:
     assert (incident["rebalances"], incident["rebalances_missing"]) == (2, 3)
     assert gap["what"] == "generations 5 to 8 are not in the logs: 3 more rebalances within 10 min"
     assert incident["storms"] == []
+
+
+def test_what_a_coordinator_began_that_ended_is_none_of_the_next_ones() -> None:
+    """The next one loads generation 4, so that two rebalances led it to generation 6."""
+    loads, again = written("01:00,000", LOADED, 2), preparing("05:00,000", 6, joins(APP_TOO), 2)
+    assert reported([FOUR, loads, again])["incident"]["rebalances_missing"] == 2
 
 
 def test_what_is_missing_counts_towards_a_storm() -> None:
@@ -153,7 +213,6 @@ def test_a_group_that_is_created_again_begins_another_chain() -> None:
 FAILED_WRITE = (
     f"Error NOT_COORDINATOR when storing group assignment during SyncGroup (member: {APP})"
 )
-EXPIRED = f"removing member {APP} on heartbeat expiration"
 GONE = written("00:00,000", f"Member {APP} in group g1 has failed, removing it from the group")
 KINDS = {
     "no line tells it": (
@@ -204,7 +263,9 @@ def chains(draw: st.DrawFn, brokers: int = 1) -> list[Line]:
     def write(template: str, broker: int) -> None:
         nonlocal at_ms
         at_ms += draw(st.sampled_from([10.0, 4_000.0, 900_000.0]))
-        fields = {"generation": str(generation), "reason": "leave"}
+        is_unassigned = bool(lines) and lines[-1].template == "stabilized"
+        reason = draw(st.sampled_from(["leave", "static_replaced"])) if is_unassigned else "leave"
+        fields = {"generation": str(generation), "reason": reason}
         lines.append(Line(at_ms, str(broker), 0, template, "g1", fields, ""))
 
     for broker in range(brokers):
@@ -229,7 +290,10 @@ def durations(lines: list[Line]) -> Iterator[tuple[float, float]]:
     for begun, *rest in (lines[place:] for place in range(len(lines))):
         if begun.template == "preparing":
             for line in rest:
-                if line.template in ("assignment", "empty"):
+                unassigned = line.fields["reason"] == "static_replaced"
+                if line.template in ("assignment", "empty") or (
+                    unassigned and line.template == "preparing"
+                ):
                     yield begun.at_ms, line.at_ms - begun.at_ms
                 if line.template != "stabilized":
                     break
