@@ -14,7 +14,7 @@ from plotly.offline import get_plotlyjs
 
 from kafka_protocol.printable import printable
 from reports.incident.rebalances import BEFORE, IN_GAP
-from reports.incident.refusals import IN_GENERAL, WHAT_TO_DO
+from reports.incident.refusals import what_to_do
 from reports.incident.timing import SHORTEST_DRAWN_MS
 from reports.page import drawing, wording
 from reports.page.drawing import Ends, bars, escape
@@ -77,7 +77,7 @@ def render(incident: Json, rebalances: Sequence[Json]) -> str:
         given_reason=given_reason,
         trade_offs=trade_offs(incident["groups"].values()),
         trade_offs_of=trade_offs_of,
-        what_to_do=lambda why: WHAT_TO_DO.get(why, IN_GENERAL),
+        what_to_do=what_to_do,
         unbegun=UNBEGUN,
         wording=wording,
     )

@@ -6,7 +6,14 @@ It says what was found, where the first line of it is, and what would be read in
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from reports.incident.lines.reader import NO_DATE, NO_TIME, REJECTED, UNKNOWN_TIME, USED
+from reports.incident.lines.reader import (
+    NO_DATE,
+    NO_TIME,
+    OTHER_PROTOCOL,
+    REJECTED,
+    UNKNOWN_TIME,
+    USED,
+)
 from reports.page.wording import counted
 
 Json = dict[str, Any]
@@ -15,16 +22,22 @@ SHOWN = 120
 NAMED = 5
 """How many groups, files and clusters it names."""
 SERVER_LOG = "give the brokers' server.log, or their standard output"
-WHAT_TO_DO: Mapping[str, str] = {
+_WHAT_TO_DO: Mapping[str, str] = {
+    UNKNOWN_TIME: "give the form of its lines, such as --pattern '%d{ISO8601} %p %m (%c)%n'",
     NO_TIME: "give a log with times, as `--timestamps` of kubectl or `-t` of docker logs add them",
     NO_DATE: "give a log with dates, as `--timestamps` of kubectl or `-t` of docker logs add them",
-    UNKNOWN_TIME: "give the form of its lines, such as --pattern '%d{ISO8601} %p %m (%c)%n'",
+    OTHER_PROTOCOL: "only classic groups are reported: there is nothing to do for lines of others",
 }
-"""By why a line was rejected."""
-IN_GENERAL = (
+"""By what is in why a line was rejected; the first counts."""
+_IN_GENERAL = (
     "classic groups of Kafka 0.10 to 4.4 are read; if these are such, give the form of the lines"
     " with --pattern"
 )
+
+
+def what_to_do(why: str) -> str:
+    """Return what helps where a line was rejected."""
+    return next((to_do for part, to_do in _WHAT_TO_DO.items() if part in why), _IN_GENERAL)
 
 
 def refusal(files: Sequence[Json], rejected: Sequence[Json], cluster: str) -> str:
@@ -53,10 +66,9 @@ def _unread(files: Sequence[Json], rejected: Sequence[Json]) -> Iterator[str]:
         )
     if rejected:
         count = counted(sum(file["statuses"][REJECTED] for file in files), "line")
-        what_to_do = WHAT_TO_DO.get(rejected[0]["why"], IN_GENERAL)
         yield (
             f"{count} of a group coordinator, none of which can be read; {_place(rejected[0])};"
-            f" {what_to_do}"
+            f" {what_to_do(rejected[0]['why'])}"
         )
     for file in files:
         if file["client"]:

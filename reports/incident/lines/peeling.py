@@ -12,7 +12,8 @@ from json import JSONDecodeError, loads
 from reports.incident.lines.anchor import ANCHOR
 from reports.incident.lines.dates import TIME
 
-_ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?)")
+_COLOUR = re.compile(r"\x1b\[[\d;]*[mK]")  # all else may be a name: brokers print it as it is
+_ESCAPED = re.compile(r"\\+u00((?!22|5[cC])[2-7][\da-fA-F])")
 _EDGES = " \t\r\n\v\f\ufeff\ufffd│┃║|`"
 _MARKDOWN = re.compile(r"\*\*|\\(?=[_\[\]*()#.|<>-])")
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
@@ -38,6 +39,8 @@ def peeled(raw: str, wanted: re.Pattern[str] = ANCHOR, depth: int = 0) -> list[s
     A text that is not wrapped is its own line.
     """
     text = cleaned(raw)
+    if '"' in text and "\\u00" in text:
+        text = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
     begin = wanted.search(text)
     if begin is None or depth == _DEEPEST or '"' not in text[: begin.start()]:
         return [text]
@@ -47,7 +50,7 @@ def peeled(raw: str, wanted: re.Pattern[str] = ANCHOR, depth: int = 0) -> list[s
 def cleaned(raw: str) -> str:
     """Return a text without marks of encodings and colours, boxes and Markdown."""
     text = raw.replace("\0", "") if "\0" in raw else raw  # UTF-16 that nobody has decoded
-    text = _ANSI.sub("", text) if "\x1b" in text else text
+    text = _COLOUR.sub("", text) if "\x1b" in text else text
     if "**" in text or "\\_" in text or "\\[" in text:
         text = _MARKDOWN.sub("", text)
     return text.strip(_EDGES)

@@ -2,7 +2,7 @@
 
 from zoneinfo import ZoneInfo
 
-from reports.incident.lines.form import Form
+from reports.incident.lines.form import Form, recognised
 from reports.incident.lines.reader import LONGEST, Read, Reader
 
 UTC = ZoneInfo("UTC")
@@ -107,3 +107,13 @@ def test_groups_of_other_protocols_are_named() -> None:
     found = reader.read(AT + text)
     assert (found.status, "modern" in found.why) == ("rejected", True)
     assert reader.summary().others == {"modern": "consumer"}
+
+
+def test_a_number_in_a_message_is_no_time() -> None:
+    lines = [f"1795419372 INFO {FAILED}", "\tlog.segment.bytes = 1073741824", "# 1073741824 bytes"]
+    for before in ("", "kafka-1  | "):
+        texts = [before + line for line in lines]
+        reader = Reader(recognised(texts), UTC)
+        assert [reader.read(text).status for text in texts] == ["used", "irrelevant", "irrelevant"]
+        seen = reader.summary()
+        assert (seen.timed, seen.back_ms, seen.last_ms) == (1, 0.0, 1_795_419_372_000.0)
