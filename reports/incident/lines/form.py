@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from itertools import islice
+from os.path import commonprefix
 
 from reports.incident.lines.anchor import ANCHOR, Anchored, anchored, hinted, known_line
 from reports.incident.lines.dates import TIME, Moment, assumed_year, moment
@@ -42,9 +43,8 @@ class Form:
     `name` is what the report calls it; `resolution_ms` is the step of its times. `zone` is that
     which the file itself tells. `year` is that of dates without one, 0 where all have it. `tail` is
     a pattern of what ends every line of the file; a line of one that names loggers, and does not
-    name its own, is cut off. `place` finds the time of any line by what is before it; it is None
-    where times have lines of their own. `time` is what times look like, and `strptime` reads them
-    where that is no known form.
+    name its own, is cut off. `place` finds the time of any line by what is before it. `time` is
+    what times look like, and `strptime` reads them where that is no known form.
     """
 
     name: str = "Kafka's stock pattern"
@@ -53,7 +53,7 @@ class Form:
     year: int = 0
     tail: re.Pattern[str] | None = None
     names_logger: bool = True
-    place: re.Pattern[str] | None = re.compile(r"^\[(\d+-\d+-\d+ \d+:\d+:\d+,\d+)")
+    place: re.Pattern[str] = re.compile(r"^\[(\d+-\d+-\d+ \d+:\d+:\d+,\d+)")
     time: re.Pattern[str] = TIME
     strptime: str = ""
 
@@ -123,8 +123,9 @@ def _placed(form: Form, times: Sequence[tuple[str, str]]) -> Form:
     for raw, time in times:
         message = ANCHOR.search(raw)
         at = raw.rfind(time, 0, message.start() if message else len(raw))
-        before, found, _ = raw.partition(time) if at < 0 else (raw[:at], time, "")
-        if found:
+        at = raw.find(time) if at < 0 else at
+        if at >= 0:
+            before = raw[:at]
             key = _KEY.search(before)
             lead = "".join(
                 r"\s+" if one.isspace() else _WORD if re.match(_WORD, one) else re.escape(one)
@@ -137,7 +138,7 @@ def _placed(form: Form, times: Sequence[tuple[str, str]]) -> Form:
             )  # fmt: skip
             places[rf"{re.escape(key[0]) if key else f'^{lead}'}({shape})(?!\d)"] += 1
     regex = "|".join(place for place, _ in places.most_common(PLACES))
-    return replace(form, place=re.compile(regex) if regex else None)
+    return replace(form, place=re.compile(regex)) if regex else form
 
 
 def _name(found: Sequence[tuple[str, str, Anchored]]) -> str:
@@ -178,21 +179,14 @@ def _tail(messages: Sequence[str]) -> re.Pattern[str] | None:
     alone does not show what it has in common with others.
     """
     some = [*dict.fromkeys(messages)][:20]
-    if len(some) < 2:
-        return None
-    shapes = [re.sub(r"\d+", "0", message) for message in some]
-    common = 0
-    while len({shape[-common - 1 :] for shape in shapes}) == 1 and common < len(shapes[0]):
-        common += 1
-    best: tuple[int, re.Pattern[str] | None] = (_known(some, None), None)
-    for length in range(1, common + 1):
-        if shapes[0][-length].isalnum():
-            continue  # no end of a line begins within a word
-        tail = re.compile(re.escape(shapes[0][-length:]).replace("0", r"\d+") + "$")
-        if best[0] == len(some):
-            break
-        best = max(best, (_known(some, tail), tail), key=lambda one: one[0])
-    return best[1]
+    ends = [re.sub(r"\d+", "0", message)[::-1] for message in some]
+    common = commonprefix(ends)[::-1] if len(some) > 1 else ""  # noqa: RUF071 (no paths)
+    tails = (
+        re.compile(re.escape(common[at:]).replace("0", r"\d+") + "$")
+        for at in reversed(range(len(common)))
+        if not common[at].isalnum()  # no end of a line begins within a word
+    )
+    return max([None, *tails], key=lambda tail: _known(some, tail))
 
 
 def _known(messages: Sequence[str], tail: re.Pattern[str] | None) -> int:

@@ -18,7 +18,6 @@ _DATE, _MESSAGE = ("d", "date"), ("m", "msg", "message")
 _INNER = ("style", "highlight", "enc", "encode", "notEmpty", "varsNotEmpty", "maxLen", "maxLength")
 """What writes the pattern in its first braces, changed at most in colour or length."""
 _NOTHING = ("n", "ex", "exception", "throwable", "rEx", "rException", "xEx", "xException")
-_DATES = {"ISO8601_BASIC": "yyyyMMdd'T'HHmmss,SSS", "COMPACT": "yyyyMMddHHmmssSSS"}
 _READ_ANYWAY = (
     "", "DEFAULT", "DEFAULT_PERIOD", "ISO8601", "ISO8601_PERIOD", "DATE", "DATE_PERIOD", "UNIX",
     "UNIX_MILLIS",
@@ -34,6 +33,7 @@ _LETTERS = {
     "Z": ("%z", r"[+-]\d\d:?\d\d"), "z": ("%Z", "(?:UTC|GMT)"),
 }  # fmt: skip
 """What the letters of Java's date formats write: the directive of `strptime`, and a pattern."""
+_NEEDED = (("year", "Yy"), ("month", "mbB"), ("day", "d"), ("hour", "HI"), ("minute", "M"))
 _PART = re.compile(r"'((?:[^']|'')*)'|(([A-Za-z])\3*)|([^A-Za-z']+)")
 
 
@@ -49,19 +49,23 @@ def form_fields(pattern: str) -> dict[str, Any]:
     flat = _CONVERSION.sub(_inner, pattern)
     if "%" in (rest := _CONVERSION.sub("", flat)):
         raise wrong(f"has no conversion at {rest[rest.index('%') :][:10]!r}")
-    found = [*_CONVERSION.finditer(flat)]
-    for what, names in (("time: %d", _DATE), ("message: %m", _MESSAGE)):
-        if (times := sum(one[1] in names for one in found)) != 1:
-            raise wrong(f"has {'a' if times else 'no'} {what}{' twice' if times else ''}")
-    of_time = next(one for one in found if one[1] in _DATE)
+    times, messages = (
+        [one for one in _CONVERSION.finditer(flat) if one[1] in names]
+        for names in (_DATE, _MESSAGE)
+    )
+    for what, found in (("time: %d", times), ("message: %m", messages)):
+        if len(found) != 1:
+            raise wrong(f"has {'more than one' if found else 'no'} {what}")
+    [of_time], [message] = times, messages
     of_times = _of_times(of_time[2] or "", wrong)
     try:
         zone = ZoneInfo(of_time[3]) if of_time[3] else None
     except (OSError, ValueError, KeyError) as error:
         raise wrong(f"has no time zone {of_time[3]!r}") from error
-    message = next(one for one in found if one[1] in _MESSAGE)
-    tail = _behind(flat[message.end() :])
-    return {"name": f"the pattern {pattern}", "zone": zone, "tail": tail, **of_times}
+    return {
+        "name": f"the pattern {pattern}", "zone": zone, "tail": _behind(flat[message.end() :]),
+        **of_times,
+    }  # fmt: skip
 
 
 def _inner(match: re.Match[str]) -> str:
@@ -84,7 +88,7 @@ def _of_times(form: str, wrong: Callable[[str], EvidenceError]) -> dict[str, Any
     if form in _READ_ANYWAY:
         return {}
     regex, strptime, fraction = "", "", ""
-    for quoted, letters, letter, other in _PART.findall(_DATES.get(form, form)):
+    for quoted, letters, letter, other in _PART.findall(form):
         if not letters:
             literal = quoted.replace("''", "'") or other
             regex, strptime = regex + re.escape(literal), strptime + literal.replace("%", "%%")
@@ -93,14 +97,8 @@ def _of_times(form: str, wrong: Callable[[str], EvidenceError]) -> dict[str, Any
             raise wrong(f"has {letters!r} in its time, which is not known here")
         regex, strptime = regex + known[1], strptime + known[0]
         fraction = letters if letter == "S" else fraction
-    for what, letters in {
-        "year": "Yy",
-        "month": "mbB",
-        "day": "d",
-        "hour": "HI",
-        "minute": "M",
-    }.items():
-        if not any(f"%{letter}" in strptime for letter in letters):
+    for what, directives in _NEEDED:
+        if not re.search(f"%[{directives}]", strptime):
             raise wrong(f"has no {what} in its time: %d")
     time = re.compile(rf"(?<!\d){regex}", re.ASCII)
     return {"time": time, "place": time, "strptime": strptime, "resolution_ms": step_ms(fraction)}

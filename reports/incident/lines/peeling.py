@@ -88,11 +88,6 @@ def _time(before: str, after: str) -> str:
     return next(iter(named or [time[0] for _, time in times]), "")
 
 
-def is_time_field(before: str) -> bool:
-    """Tell, by what is before a time, whether it is a field of JSON that has a line of its own."""
-    return before.lstrip()[:1] == '"' and before.count(":") == 1 and bool(_WHEN.search(before))
-
-
 def _unquoted(string: str, quoted: re.Pattern[str]) -> str:
     if quoted is _CELL:
         return string.replace('""', '"')

@@ -11,7 +11,7 @@ from kafka_protocol.coordinator_lines.parser import PREFIX, PREPARING, KnownLine
 from reports.incident.lines.anchor import Anchored, anchored, hinted, is_irrelevant, known_line
 from reports.incident.lines.dates import TIME
 from reports.incident.lines.form import Form
-from reports.incident.lines.peeling import is_time_field, peeled
+from reports.incident.lines.peeling import peeled
 from reports.judgement.log.log_bytes import DAMAGED, TOO_LONG
 
 USED, IRRELEVANT, REJECTED = "used", "irrelevant", "rejected"
@@ -79,13 +79,12 @@ class SplitSummary:
 
     `statuses` counts the lines, `timed` those with a time where the file has it. `brokers` counts
     lines by which a broker names itself, `said` those that say it about the process alone, and
-    `of_source` both, by the `source` of lines. `clusters` are their ids, and `cluster_marks` say
+    `of_source` both, by the `source` of lines. `cluster_marks` say
     which line of the split (from 0), of which source, names which, where that changes. `back_ms` is
     how far the clock jumped back, at most. `damage` says what could not be read.
 
-    `others` are groups of other protocols, each with its protocol. `timeless` counts coordinator's
-    lines that were rejected for want of a time, `preparing_rejected` rejected ones that begin a
-    rebalance, `client` lines of clients, `nul` lines with zeros between characters, as of UTF-16.
+    `others` are groups of other protocols, each with its protocol. `preparing_rejected` counts
+    rejected lines that begin a rebalance, `client` lines of clients.
     """
 
     statuses: dict[str, int] = field(default_factory=Counter)
@@ -96,13 +95,10 @@ class SplitSummary:
     brokers: dict[str, int] = field(default_factory=Counter)
     said: dict[str, int] = field(default_factory=Counter)
     of_source: dict[str, dict[str, int]] = field(default_factory=dict)
-    clusters: set[str] = field(default_factory=set)
     cluster_marks: list[tuple[int, str, str]] = field(default_factory=list)
     others: dict[str, str] = field(default_factory=dict)
-    timeless: int = 0
     preparing_rejected: int = 0
     client: int = 0
-    nul: int = 0
     damage: str = ""
 
 
@@ -119,8 +115,6 @@ class Reader:
         self._seen = SplitSummary()
         self._noted, self._last = False, ""
         """Whether the time of the line is kept already; the last that is."""
-        self._time_field = ""
-        """The time in JSON with a field on each line, of which the message is one."""
 
     def summary(self) -> SplitSummary:
         """Return what is known of all that was read."""
@@ -137,7 +131,6 @@ class Reader:
                 seen.damage = text.removeprefix(_DAMAGED)
                 return Read(IRRELEVANT, [])
             too_long = text.startswith(_TOO_LONG)
-            seen.nul += not too_long
             text = text.replace("\0", "")
         if too_long or len(text) > LONGEST:
             seen.statuses[REJECTED] += 1
@@ -156,13 +149,8 @@ class Reader:
 
     def _note_time(self, text: str) -> bool:
         """Keep the time of any line, from where the form has it; tell whether it is there."""
-        if (place := self._form.place) is not None:
-            match = place.search(text)
-            return match is not None and self._note(match[match.lastindex or 0])
-        match = self._form.time.search(text) if '"' in text else None
-        if match is not None and is_time_field(text[: match.start()]):
-            self._time_field = match[0]
-        return False
+        match = self._form.place.search(text)
+        return match is not None and self._note(match[match.lastindex or 0])
 
     def _note(self, time: str) -> bool:
         """Keep a time. On one day, those of a known form are in the order of their texts."""
@@ -204,7 +192,6 @@ class Reader:
 
     def _note_cluster(self, source: str, cluster: str) -> None:
         marks = self._seen.cluster_marks
-        self._seen.clusters.add(cluster)
         if next((one for _, of, one in reversed(marks) if of == source), "") != cluster:
             marks.append((sum(self._seen.statuses.values()), source, cluster))
 
@@ -242,16 +229,14 @@ class Reader:
         before = at.before
         times = [*self._form.time.finditer(before)]
         match = times[-1] if times else self._form.time.search(at.after)
-        time = match[0] if match else "" if before.strip() else self._time_field
-        if not time:
-            self._seen.timeless += 1
+        if match is None:
             dated = re.search(r"\d[-/.]\d|\d{8}", before)
             clock = re.search(r":\d\d\b", before)
             return None, UNKNOWN_TIME if dated else NO_DATE if clock else NO_TIME
-        if (at_ms := self._at_ms(time)) is None:
+        if (at_ms := self._at_ms(match[0])) is None:
             return None, "a coordinator's line at no possible time"
         if not self._noted:
-            self._note(time)
+            self._note(match[0])
         partition = known.partition or known.fields.get("partition") or ""
         return Line(
             at_ms,

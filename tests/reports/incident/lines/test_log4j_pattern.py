@@ -36,7 +36,7 @@ def test_lines_of_a_pattern_are_read(pattern: str) -> None:
 
 @pytest.mark.parametrize(("pattern", "what"), [
     ("%m", "no time"), ("%d %p", "no message"), ("%d{HH:mm:ss} %m", "no year"),
-    ("%d %m %m", "twice"), ("%d{yyyy %m", "no conversion"), ("%d{GGGG} %m", "'GGGG'"),
+    ("%d %m %m", "more than one"), ("%d{yyyy %m", "no conversion"), ("%d{GGGG} %m", "'GGGG'"),
     ("%d{ISO8601}{Mars} %m", "'Mars'"), ("%d %m 5%", "no conversion"),
 ])  # fmt: skip
 def test_a_bad_pattern_is_one_sentence(pattern: str, what: str) -> None:

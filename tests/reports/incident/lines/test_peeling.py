@@ -20,7 +20,7 @@ ECS = {"@timestamp": "2026-01-05T10:00:03.000Z", "message": ONE, "log": {"logger
 STREAM = {"pod": "kafka-0"}
 VALUES = [["1767607203000000000", STOCK], ["1767607203000000000", STOCK.replace("g1", "g2")]]
 TEXTS = {
-    "ECS, a field a line": json.dumps(ECS, indent=2),
+    "ECS": json.dumps(ECS),
     "ECS in json-file": json.dumps({"log": json.dumps(ECS) + "\n", "time": "2026-01-05T11:00:00Z"}),
     "ECS in CSV": f'2026-01-05 10:00:04.000,"{json.dumps(ECS).replace(chr(34), chr(34) * 2)}"',
     "GELF": json.dumps({"short_message": ONE, "timestamp": 1767607203.0, "_logger": LOGGER}),

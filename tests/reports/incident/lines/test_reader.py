@@ -94,7 +94,7 @@ def test_a_process_names_its_broker_and_its_cluster() -> None:
     )
     reader.read("\tbroker.id = 3")
     seen = reader.summary()
-    assert (seen.said, seen.clusters) == ({"3": 2}, {"abc"})
+    assert (seen.said, seen.cluster_marks) == ({"3": 2}, [(0, "", "abc")])
 
 
 def test_groups_of_other_protocols_are_named() -> None:
