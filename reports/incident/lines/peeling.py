@@ -38,22 +38,16 @@ def peeled(raw: str, wanted: re.Pattern[str] = ANCHOR, depth: int = 0) -> list[s
 
     A text that is not wrapped is its own line.
     """
-    text = cleaned(raw)
+    text = _COLOUR.sub("", raw) if "\x1b" in raw else raw
+    if "**" in text or "\\_" in text or "\\[" in text:
+        text = _MARKDOWN.sub("", text)
+    text = text.strip(_EDGES)
     if '"' in text and "\\u00" in text:
         text = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
     begin = wanted.search(text)
     if begin is None or depth == _DEEPEST or '"' not in text[: begin.start()]:
         return [text]
     return next(filter(None, (_in(text, wanted, one, depth) for one in (_CELL, _STRING))), [text])
-
-
-def cleaned(raw: str) -> str:
-    """Return a text without marks of encodings and colours, boxes and Markdown."""
-    text = raw.replace("\0", "") if "\0" in raw else raw  # UTF-16 that nobody has decoded
-    text = _COLOUR.sub("", text) if "\x1b" in text else text
-    if "**" in text or "\\_" in text or "\\[" in text:
-        text = _MARKDOWN.sub("", text)
-    return text.strip(_EDGES)
 
 
 def _in(text: str, wanted: re.Pattern[str], quoted: re.Pattern[str], depth: int) -> list[str]:

@@ -125,17 +125,15 @@ class Reader:
     def read(self, text: str) -> Read:
         """Read the next line, given without its line end."""
         seen = self._seen
-        too_long = False
-        if "\0" in text:
-            if text.startswith(_DAMAGED):
-                seen.damage = text.removeprefix(_DAMAGED)
-                return Read(IRRELEVANT, [])
-            too_long = text.startswith(_TOO_LONG)
-            text = text.replace("\0", "")
-        if too_long or len(text) > LONGEST:
+        if text.startswith(_DAMAGED):
+            seen.damage = text.removeprefix(_DAMAGED)
+            return Read(IRRELEVANT, [])
+        if len(text) > LONGEST or text.startswith(_TOO_LONG):
             seen.statuses[REJECTED] += 1
             return Read(REJECTED, [], "too many characters in one line")
-        self._noted = self._note_time(text)
+        text = text.replace("\0", "")  # UTF-16 that nobody has decoded
+        time = self._form.place.search(text)
+        self._noted = time is not None and self._note(time[time.lastindex or 0])
         read = self._read(text) if hinted(text) else Read(IRRELEVANT, [])
         if ".id = " in text or "[Kafka" in text or "[Broker" in text or "luster" in text:
             self._note_process(text)
@@ -147,13 +145,11 @@ class Reader:
         seen.statuses[read.status] += 1
         return read
 
-    def _note_time(self, text: str) -> bool:
-        """Keep the time of any line, from where the form has it; tell whether it is there."""
-        match = self._form.place.search(text)
-        return match is not None and self._note(match[match.lastindex or 0])
-
     def _note(self, time: str) -> bool:
-        """Keep a time. On one day, those of a known form are in the order of their texts."""
+        """Keep the time of any line, if it is one.
+
+        On one day, those of a known form are in the order of their texts.
+        """
         seen, last = self._seen, self._last
         if time < last or time[:_DAY] != last[:_DAY] or self._form.strptime:
             at_ms, last_ms = self._at_ms(time), self._at_ms(last)
@@ -184,16 +180,13 @@ class Reader:
             self._seen.said[said[1]] += 1
             self._note_broker(source, said[1])
         if cluster is not None:
-            self._note_cluster(source, cluster[1] or cluster[2])
+            marks, name = self._seen.cluster_marks, cluster[1] or cluster[2]
+            if next((one for _, of, one in reversed(marks) if of == source), "") != name:
+                marks.append((sum(self._seen.statuses.values()), source, name))
 
     def _note_broker(self, source: str, broker: str) -> None:
         of_source = self._seen.of_source.setdefault(source, {})
         of_source[broker] = of_source.get(broker, 0) + 1
-
-    def _note_cluster(self, source: str, cluster: str) -> None:
-        marks = self._seen.cluster_marks
-        if next((one for _, of, one in reversed(marks) if of == source), "") != cluster:
-            marks.append((sum(self._seen.statuses.values()), source, cluster))
 
     def _read(self, text: str) -> Read:
         lines, why = list[Line](), ""
