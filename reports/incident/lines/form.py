@@ -167,9 +167,8 @@ def _zone(times: Sequence[Sequence[Moment]]) -> tzinfo | None:
         return None
     offset = sorted(offsets)[len(offsets) // 2]
     quarter = round(offset / QUARTER) * QUARTER
-    if abs(offset - quarter) > NEAR or abs(quarter) > WIDEST:
-        return None
-    return timezone(quarter)
+    known = abs(offset - quarter) <= NEAR and abs(quarter) <= WIDEST
+    return timezone(quarter) if known else None
 
 
 def _tail(messages: Sequence[str]) -> re.Pattern[str] | None:
@@ -186,9 +185,7 @@ def _tail(messages: Sequence[str]) -> re.Pattern[str] | None:
         for at in reversed(range(len(common)))
         if not common[at].isalnum()  # no end of a line begins within a word
     )
-    return max([None, *tails], key=lambda tail: _known(some, tail))
-
-
-def _known(messages: Sequence[str], tail: re.Pattern[str] | None) -> int:
-    cut = (tail.sub("", message) if tail else message for message in messages)
-    return sum(known_line(message).template is not None for message in cut)
+    known = lambda tail: sum(
+        known_line(tail.sub("", one) if tail else one).template is not None for one in some
+    )
+    return max([None, *tails], key=known)
