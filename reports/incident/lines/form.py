@@ -95,7 +95,8 @@ def recognised(first: Sequence[str], pattern: str = "") -> Form:
     lines = [(raw, line, anchored(line, given.tail)) for raw in texts for line in peeled(raw)]
     found = [(raw, line, at) for raw, line, at in lines if at and at.message]
     if not found:
-        timed = ((raw, every[0]) for raw in first if (every := given.times(raw)))
+        clocks = ((raw, [one for one in given.times(raw) if ":" in one]) for raw in first)
+        timed = ((raw, every[0]) for raw, every in clocks if every)  # a number may be anything
         return _placed(given, [*islice(timed, SAMPLES)])
     times = [given.times(at.before) or given.times(at.after)[:1] for _, _, at in found]
     today = datetime.now(UTC)
