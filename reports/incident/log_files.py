@@ -68,7 +68,7 @@ def _file(of_start: Mapping[int, SplitSummary]) -> Json:
         "lines": sum(lines),
         "first_lines": dict(zip(of_start, accumulate(lines, initial=0), strict=False)),
         "copies": 0,
-        **{name: total(name) for name in ("timed", "timeless", "client", "nul")},
+        **{name: total(name) for name in ("timed", "client")},
         "preparing_rejected": total("preparing_rejected"),
         "first_ms": next(first_ms, None),
         "last_ms": next(last_ms, None),

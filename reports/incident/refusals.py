@@ -22,16 +22,22 @@ SHOWN = 120
 NAMED = 5
 """How many groups, files and clusters it names."""
 SERVER_LOG = "give the brokers' server.log, or their standard output"
-WHAT_TO_DO: Mapping[str, str] = {
+_WHAT_TO_DO: Mapping[str, str] = {
+    UNKNOWN_TIME: "give the form of its lines, such as --pattern '%d{ISO8601} %p %m (%c)%n'",
     NO_TIME: "give a log with times, as `--timestamps` of kubectl or `-t` of docker logs add them",
     NO_DATE: "give a log with dates, as `--timestamps` of kubectl or `-t` of docker logs add them",
-    UNKNOWN_TIME: "give the form of its lines, such as --pattern '%d{ISO8601} %p %m (%c)%n'",
+    OTHER_PROTOCOL: "only classic groups are reported: there is nothing to do for lines of others",
 }
-"""By why a line was rejected."""
-IN_GENERAL = (
+"""By what is in why a line was rejected; the first counts."""
+_IN_GENERAL = (
     "classic groups of Kafka 0.10 to 4.4 are read, of lines that are neither wrapped nor cut; if"
     " these are such, give the form of the lines with --pattern"
 )
+
+
+def what_to_do(why: str) -> str:
+    """Return what helps where a line was rejected."""
+    return next((to_do for part, to_do in _WHAT_TO_DO.items() if part in why), _IN_GENERAL)
 
 
 def refusal(files: Sequence[Json], rejected: Sequence[Json], cluster: str) -> str:
@@ -63,8 +69,8 @@ def _unread(files: Sequence[Json], rejected: Sequence[Json]) -> Iterator[str]:
     if rejected:
         count = counted(sum(file["statuses"][REJECTED] for file in files), "line")
         yield (
-            f"{count} of a group coordinator, none of which can be read; {_place(rejected[0])}"
-            f"{what_to_do(rejected[0]['why'])}"
+            f"{count} of a group coordinator, none of which can be read; {_place(rejected[0])};"
+            f" {what_to_do(rejected[0]['why'])}"
         )
     for file in files:
         if file["client"]:
@@ -82,11 +88,6 @@ def _unread(files: Sequence[Json], rejected: Sequence[Json]) -> Iterator[str]:
         f"{file['name']}: nothing of Kafka: no line is recognised as a broker's{_opening(file)};"
         f" {SERVER_LOG}, or the form of the lines with --pattern"
     )
-
-
-def what_to_do(why: str) -> str:
-    """Say what to do about a line by why it was rejected, behind a semicolon."""
-    return "" if OTHER_PROTOCOL in why else f"; {WHAT_TO_DO.get(why, IN_GENERAL)}"
 
 
 def _place(rejected: Json) -> str:

@@ -1,147 +1,104 @@
-"""A conversion pattern of log4j 1 or 2, such as `%d{dd.MM.yyyy HH:mm} %-5p %m (%c)%n`; lines read.
+"""A conversion pattern of log4j 1 or 2, such as `%d{dd.MM.yyyy HH:mm} %-5p %m (%c)%n`.
 
-What a pattern writes is divided into the time, the logger and the message; all else, such as
-threads, is skipped. The language is that of log4j 2's PatternLayout, which has log4j 1's.
+A message is found by its own words. What a pattern tells beside it is how times are written, and
+what ends a line. The language is that of log4j 2's PatternLayout, which has log4j 1's.
 """
 
 import re
-from datetime import datetime
-from itertools import accumulate
+from collections.abc import Callable
+from typing import Any
 from zoneinfo import ZoneInfo
 
+from reports.incident.lines.dates import step_ms
 from reports.judgement.errors import EvidenceError
 
-_CONVERSION = re.compile(r"%(?:%|(-?\d*(?:\.-?\d+)?)([A-Za-z]+))")
-_LOGGER = ("c", "lo", "logger", "C", "class")
-_MESSAGE = ("m", "msg", "message")
+_BRACES = r"\{((?:[^{}]|\{[^{}]*\})*)\}"
+_CONVERSION = re.compile(rf"%(?:%|[\d.-]*([A-Za-z]+)(?:{_BRACES})?(?:{_BRACES})?)(?!\{{)")
+_DATE, _MESSAGE = ("d", "date"), ("m", "msg", "message")
 _INNER = ("style", "highlight", "enc", "encode", "notEmpty", "varsNotEmpty", "maxLen", "maxLength")
 """What writes the pattern in its first braces, changed at most in colour or length."""
 _NOTHING = ("n", "ex", "exception", "throwable", "rEx", "rException", "xEx", "xException")
-_DATES = {
-    "": "yyyy-MM-dd HH:mm:ss,SSS", "DEFAULT": "yyyy-MM-dd HH:mm:ss,SSS",
-    "ISO8601": "yyyy-MM-dd'T'HH:mm:ss,SSS", "ISO8601_BASIC": "yyyyMMdd'T'HHmmss,SSS",
-    "DATE": "dd MMM yyyy HH:mm:ss,SSS", "COMPACT": "yyyyMMddHHmmssSSS",
-    "DEFAULT_PERIOD": "yyyy-MM-dd HH:mm:ss.SSS", "ISO8601_PERIOD": "yyyy-MM-dd'T'HH:mm:ss.SSS",
-    "DATE_PERIOD": "dd MMM yyyy HH:mm:ss.SSS", "UNIX": "U", "UNIX_MILLIS": "U",
-}  # fmt: skip
+_READ_ANYWAY = (
+    "", "DEFAULT", "DEFAULT_PERIOD", "ISO8601", "ISO8601_PERIOD", "DATE", "DATE_PERIOD", "UNIX",
+    "UNIX_MILLIS",
+)  # fmt: skip
+"""Log4j's own names of forms of times, by what they are, and those that `dates` has."""
 _LETTERS = {
-    "y": r"(?P<year>\d{2,4})", "u": r"(?P<year>\d{4})", "M": r"(?P<month>\d\d?)",
-    "MMM": r"(?P<month>[A-Za-z]{3,9})\.?", "d": r"(?P<day>\d\d?)", "H": r"(?P<hour>\d\d?)",
-    "h": r"(?P<hour>\d\d?)",
-    "m": r"(?P<minute>\d\d)", "s": r"(?P<second>\d\d)", "S": r"(?P<fraction>\d{N})",
-    "n": r"(?P<fraction>\d{N})", "a": r"(?P<half>[AaPp])\.?[Mm]\.?", "E": r"[^\W\d]+",
-    "X": r"(?P<zone>Z|[+-]\d\d:?\d\d)", "Z": r"(?P<zone>[+-]\d\d:?\d\d)",
-    "z": r"(?:(?P<zone>Z|UTC|GMT)|[A-Z]{3,5})", "U": r"(?P<epoch>\d{10}(?:\d{3})?)",
+    "y": ("%Y", r"\d{4}"), "u": ("%Y", r"\d{4}"), "yy": ("%y", r"\d\d"), "M": ("%m", r"\d\d?"),
+    "MM": ("%m", r"\d\d"), "MMM": ("%b", "[A-Za-z]{3}"), "MMMM": ("%B", "[A-Za-z]+"),
+    "d": ("%d", r"\d\d?"), "dd": ("%d", r"\d\d"), "H": ("%H", r"\d\d?"), "HH": ("%H", r"\d\d"),
+    "h": ("%I", r"\d\d?"), "hh": ("%I", r"\d\d"), "m": ("%M", r"\d\d"), "s": ("%S", r"\d\d"),
+    "S": ("%f", r"\d{1,6}"), "a": ("%p", "[AaPp][Mm]"), "E": ("%a", "[A-Za-z]{3}"),
+    "EEEE": ("%A", "[A-Za-z]+"), "X": ("%z", r"(?:Z|[+-]\d\d:?\d\d)"),
+    "Z": ("%z", r"[+-]\d\d:?\d\d"), "z": ("%Z", "(?:UTC|GMT)"),
 }  # fmt: skip
-"""What the letters of Java's SimpleDateFormat and DateTimeFormatter write; `U` is the epoch."""
-_DATE = re.compile(r"'((?:[^']|'')*)'|(([A-Za-z])\3*)|([^A-Za-z']+)")
-_NEEDED = ("year", "month", "day", "hour", "minute")
+"""What the letters of Java's date formats write: the directive of `strptime`, and a pattern."""
+_NEEDED = (("year", "Yy"), ("month", "mbB"), ("day", "d"), ("hour", "HI"), ("minute", "M"))
+_PART = re.compile(r"'((?:[^']|'')*)'|(([A-Za-z])\3*)|([^A-Za-z']+)")
 
 
-class Log4jPattern:
-    """Divides the lines that a conversion pattern writes."""
+def form_fields(pattern: str) -> dict[str, Any]:
+    """Return the fields of the `Form` of a pattern.
 
-    def __init__(self, pattern: str) -> None:
-        """Raise EvidenceError for what is no pattern, or one without a whole time or a message."""
-        self._pattern = pattern
-        self._zone = ""
-        try:
-            regex = self._regex(pattern).removesuffix(r"\ +")  # ends of lines are stripped
-            self._line = re.compile(regex, re.ASCII | re.DOTALL)
-        except re.error as error:  # such as two times
-            raise self._wrong("has a part twice") from error
-        names = self._line.groupindex
-        if "message" not in names:
-            raise self._wrong("has no message: %m")
-        lacks = [name for name in _NEEDED if name not in names]
-        if lacks and "epoch" not in names:
-            raise self._wrong(f"has no {lacks[0]} in its time: %d")
+    Raises EvidenceError for what is no pattern, or one without a whole time or a message.
+    """
+    wrong = lambda what: EvidenceError(
+        f"--pattern {pattern!r} {what}; give the layout's pattern as log4j has it, such as"
+        " '[%d] %p %m (%c)%n'"
+    )
+    flat = _CONVERSION.sub(_inner, pattern)
+    if "%" in (rest := _CONVERSION.sub("", flat)):
+        raise wrong(f"has no conversion at {rest[rest.index('%') :][:10]!r}")
+    times, messages = (
+        [one for one in _CONVERSION.finditer(flat) if one[1] in names]
+        for names in (_DATE, _MESSAGE)
+    )
+    for what, found in (("time: %d", times), ("message: %m", messages)):
+        if len(found) != 1:
+            raise wrong(f"has {'more than one' if found else 'no'} {what}")
+    [of_time], [message] = times, messages
+    of_times = _of_times(of_time[2] or "", wrong)
+    try:
+        zone = ZoneInfo(of_time[3]) if of_time[3] else None
+    except (OSError, ValueError, KeyError) as error:
+        raise wrong(f"has no time zone {of_time[3]!r}") from error
+    return {
+        "name": f"the pattern {pattern}", "zone": zone, "tail": _behind(flat[message.end() :]),
+        **of_times,
+    }  # fmt: skip
 
-    def rewritten(self, text: str) -> str:
-        """Return a line in Kafka's stock pattern; one that the pattern did not write as it is.
 
-        What stands before and behind stays where it is.
-        """
-        if (match := self._line.search(text)) is None:
-            return text
-        of = match.groupdict()
-        logger = f" ({of['logger']})" if of.get("logger") else ""
-        return f"{text[: match.start()]}[{self._time(of)}] {of['message']}{logger}"
+def _inner(match: re.Match[str]) -> str:
+    return _CONVERSION.sub(_inner, match[2] or "") if match[1] in _INNER else match[0]
 
-    def _time(self, of: dict[str, str | None]) -> str:
-        if epoch := of.get("epoch"):
-            return epoch
-        month = of["month"] or ""
-        if not month.isdecimal():
-            month = str("janfebmaraprmayjunjulaugsepoctnovdec".find(month[:3].lower()) // 3 + 1)
-        names = ("year", "day", "hour", "minute", "second")
-        year, day, hour, minute, second = (int(of.get(name) or 0) for name in names)
-        if half := of.get("half"):
-            hour = hour % 12 + 12 * (half in "pP")
-        zone = ZoneInfo(self._zone) if self._zone else None
-        try:
-            at = datetime(year % 2000 + 2000, int(month), day, hour, minute, second, tzinfo=zone)
-        except ValueError:
-            return ""
-        fraction = f",{of['fraction']}" if of.get("fraction") else ""
-        return f"{at:%Y-%m-%d %H:%M:%S}{fraction}{of.get('zone') or f'{at:%z}'}"
 
-    def _wrong(self, what: str) -> EvidenceError:
-        return EvidenceError(
-            f"--pattern {self._pattern!r} {what}; give the layout's pattern as log4j has it, such"
-            " as '[%d] %p %m (%c)%n'"
-        )
+def _behind(pattern: str) -> re.Pattern[str] | None:
+    """Return a pattern of what ends a line, from behind its message on."""
+    parts, end = [], 0
+    for match in _CONVERSION.finditer(pattern):
+        parts.append(re.escape(pattern[end : match.start()]))
+        parts.append("" if match[1] in _NOTHING else r"[^\[\]()]*" if match[1] else "%")
+        end = match.end()
+    tail = "".join([*parts, re.escape(pattern[end:])]).removesuffix("\\ ")
+    return re.compile(f"{tail}$") if tail else None
 
-    def _regex(self, pattern: str) -> str:
-        parts, at = [], 0
-        while (match := _CONVERSION.search(pattern, at)) is not None:
-            parts.append(re.escape(pattern[at : match.start()]))
-            options, at = self._options(pattern, match.end())
-            parts.append(self._converted(match[1] or "", match[2] or "", options))
-        rest = pattern[at:]
-        if "%" in rest:
-            raise self._wrong(f"has no conversion at {rest[rest.index('%') :][:10]!r}")
-        return re.sub(r"(?:\\ )+", r"\\ +", "".join(parts) + re.escape(rest))
 
-    def _options(self, pattern: str, at: int) -> tuple[list[str], int]:
-        """Return what is in the braces that follow, which may be nested, and where they end."""
-        found = []
-        while pattern[at : at + 1] == "{":
-            depths = accumulate({"{": 1, "}": -1}.get(char, 0) for char in pattern[at:])
-            length = next((place for place, depth in enumerate(depths) if depth == 0), 0)
-            if not length:
-                raise self._wrong("has braces that do not close")
-            found.append(pattern[at + 1 : at + length])
-            at += length + 1
-        return found, at
-
-    def _converted(self, width: str, name: str, options: list[str]) -> str:
-        if not name:
-            return "%"
-        if name in ("d", "date"):
-            return self._date(*(options or [""])[:2])
-        if name in _MESSAGE:
-            return "(?P<message>.*)"
-        if name in _LOGGER:
-            return r" *(?P<logger>[\w.$]+) *"
-        if name in _INNER:
-            return self._regex((options or [""])[0])
-        return "" if name in _NOTHING else r"\s*.*?\s*" if width else ".*?"
-
-    def _date(self, form: str, zone: str = "") -> str:
-        self._zone = zone
-        try:
-            ZoneInfo(zone or "UTC")
-        except (OSError, ValueError, KeyError) as error:
-            raise self._wrong(f"has no time zone {zone!r}") from error
-        parts = []
-        for quoted, letters, letter, other in _DATE.findall(_DATES.get(form, form)):
-            if not letters:
-                literal = re.escape(quoted.replace("''", "'") or other)
-                parts.append("[T ]" if literal == "T" else literal)  # log4j 1 has a blank there
-                continue
-            key = "MMM" if letters.startswith("MMM") else letter
-            if (regex := _LETTERS.get(key)) is None:
-                raise self._wrong(f"has {letters!r} in its time, which is not known here")
-            parts.append(regex.replace("N", str(len(letters))))
-        return "".join(parts)
+def _of_times(form: str, wrong: Callable[[str], EvidenceError]) -> dict[str, Any]:
+    """Return what finds and reads times of a form: nothing for one that `dates` has."""
+    if form in _READ_ANYWAY:
+        return {}
+    regex, strptime, fraction = "", "", ""
+    for quoted, letters, letter, other in _PART.findall(form):
+        if not letters:
+            literal = quoted.replace("''", "'") or other
+            regex, strptime = regex + re.escape(literal), strptime + literal.replace("%", "%%")
+            continue
+        if (known := _LETTERS.get(letters) or _LETTERS.get(letter)) is None:
+            raise wrong(f"has {letters!r} in its time, which is not known here")
+        regex, strptime = regex + known[1], strptime + known[0]
+        fraction = letters if letter == "S" else fraction
+    for what, directives in _NEEDED:
+        if not re.search(f"%[{directives}]", strptime):
+            raise wrong(f"has no {what} in its time: %d")
+    time = re.compile(rf"(?<!\d){regex}", re.ASCII)
+    return {"time": time, "place": time, "strptime": strptime, "resolution_ms": step_ms(fraction)}

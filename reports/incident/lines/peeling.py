@@ -12,7 +12,8 @@ from json import JSONDecodeError, loads
 from reports.incident.lines.anchor import ANCHOR
 from reports.incident.lines.dates import TIME
 
-_ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?)")
+_COLOUR = re.compile(r"\x1b\[[\d;]*[mK]")  # all else may be a name: brokers print it as it is
+_ESCAPED = re.compile(r"\\+u00((?!22|5[cC])[2-7][\da-fA-F])")
 _EDGES = " \t\r\n\v\f\ufeff\ufffd│┃║|`"
 _MARKDOWN = re.compile(r"\*\*|\\(?=[_\[\]*()#.|<>-])")
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
@@ -37,20 +38,16 @@ def peeled(raw: str, wanted: re.Pattern[str] = ANCHOR, depth: int = 0) -> list[s
 
     A text that is not wrapped is its own line.
     """
-    text = cleaned(raw)
+    text = _COLOUR.sub("", raw) if "\x1b" in raw else raw
+    if "**" in text or "\\_" in text or "\\[" in text:
+        text = _MARKDOWN.sub("", text)
+    text = text.strip(_EDGES)
+    if '"' in text and "\\u00" in text:
+        text = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
     begin = wanted.search(text)
     if begin is None or depth == _DEEPEST or '"' not in text[: begin.start()]:
         return [text]
     return next(filter(None, (_in(text, wanted, one, depth) for one in (_CELL, _STRING))), [text])
-
-
-def cleaned(raw: str) -> str:
-    """Return a text without marks of encodings and colours, boxes and Markdown."""
-    text = raw.replace("\0", "") if "\0" in raw else raw  # UTF-16 that nobody has decoded
-    text = _ANSI.sub("", text) if "\x1b" in text else text
-    if "**" in text or "\\_" in text or "\\[" in text:
-        text = _MARKDOWN.sub("", text)
-    return text.strip(_EDGES)
 
 
 def _in(text: str, wanted: re.Pattern[str], quoted: re.Pattern[str], depth: int) -> list[str]:
@@ -83,11 +80,6 @@ def _time(before: str, after: str) -> str:
     times = [(fields, time) for fields in (before, after) for time in TIME.finditer(fields)]
     named = [time[0] for fields, time in times if _WHEN.search(fields, 0, time.start())]
     return next(iter(named or [time[0] for _, time in times]), "")
-
-
-def is_time_field(before: str) -> bool:
-    """Tell, by what is before a time, whether it is a field of JSON that has a line of its own."""
-    return before.lstrip()[:1] == '"' and before.count(":") == 1 and bool(_WHEN.search(before))
 
 
 def _unquoted(string: str, quoted: re.Pattern[str]) -> str:

@@ -3,14 +3,15 @@
 import re
 from collections import Counter
 from dataclasses import dataclass, field
-from datetime import datetime, tzinfo
+from datetime import tzinfo
+from itertools import pairwise
 from typing import NamedTuple
 
 from kafka_protocol.coordinator_lines.parser import PREFIX, PREPARING, KnownLine
 from reports.incident.lines.anchor import Anchored, anchored, hinted, is_irrelevant, known_line
-from reports.incident.lines.dates import TIME, Moment, moment, shape_of
+from reports.incident.lines.dates import TIME
 from reports.incident.lines.form import Form
-from reports.incident.lines.peeling import is_time_field
+from reports.incident.lines.peeling import peeled
 from reports.judgement.log.log_bytes import DAMAGED, TOO_LONG
 
 USED, IRRELEVANT, REJECTED = "used", "irrelevant", "rejected"
@@ -25,7 +26,7 @@ OTHER_PROTOCOL = "is no classic group: this line is of"
 
 _TOO_LONG, _DAMAGED = TOO_LONG.decode(), DAMAGED.decode()
 _BEGIN = re.compile(
-    r"\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[,.]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\]? +"
+    r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[,.]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\]? +"
     r"(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL) ", re.ASCII
 )  # fmt: skip
 """Where a line begins, also behind the half that a killed broker left."""
@@ -43,7 +44,8 @@ protocols begin."""
 _CLIENT = re.compile(r"\[(?:Consumer|Producer|AdminClient|Worker) (?:clientId|instanceId)=")
 _NUMBERED = re.compile(r"(?:^|:)\d+:$|-\d+-$|\b\d{10,}\b")  # grep's and CloudWatch's
 _PUNCTUATION = " \t|,;>'"
-_CLOCK = re.compile(r":\d\d\b")
+_DAY = 11
+"""No date of a known form has more characters."""
 
 
 class Line(NamedTuple):
@@ -77,13 +79,12 @@ class SplitSummary:
 
     `statuses` counts the lines, `timed` those with a time where the file has it. `brokers` counts
     lines by which a broker names itself, `said` those that say it about the process alone, and
-    `of_source` both, by the `source` of lines. `clusters` are their ids, and `cluster_marks` say
+    `of_source` both, by the `source` of lines. `cluster_marks` say
     which line of the split (from 0), of which source, names which, where that changes. `back_ms` is
     how far the clock jumped back, at most. `damage` says what could not be read.
 
-    `others` are groups of other protocols, each with its protocol. `timeless` counts coordinator's
-    lines that were rejected for want of a time, `preparing_rejected` rejected ones that begin a
-    rebalance, `client` lines of clients, `nul` lines with zeros between characters, as of UTF-16.
+    `others` are groups of other protocols, each with its protocol. `preparing_rejected` counts
+    rejected lines that begin a rebalance, `client` lines of clients.
     """
 
     statuses: dict[str, int] = field(default_factory=Counter)
@@ -94,13 +95,10 @@ class SplitSummary:
     brokers: dict[str, int] = field(default_factory=Counter)
     said: dict[str, int] = field(default_factory=Counter)
     of_source: dict[str, dict[str, int]] = field(default_factory=dict)
-    clusters: set[str] = field(default_factory=set)
     cluster_marks: list[tuple[int, str, str]] = field(default_factory=list)
     others: dict[str, str] = field(default_factory=dict)
-    timeless: int = 0
     preparing_rejected: int = 0
     client: int = 0
-    nul: int = 0
     damage: str = ""
 
 
@@ -113,14 +111,15 @@ class Reader:
         The zone that the form has from the file itself goes before it.
         """
         self._form = form
-        self._by_clock = "::" in form.shape
-        self._time_field: re.Match[str] | None = None
-        """The time in JSON with a field on each line, of which the message is one."""
+        self._zone = form.zone or zone
         self._seen = SplitSummary()
-        self._zone = datetime.fromisoformat(f"2000-01-01T00:00{form.zone}").tzinfo or zone
+        self._noted, self._last = False, ""
+        """Whether the time of the line is kept already; the last that is."""
 
     def summary(self) -> SplitSummary:
         """Return what is known of all that was read."""
+        last_ms = self._at_ms(self._last)
+        self._seen.last_ms = self._seen.last_ms if last_ms is None else last_ms
         return self._seen
 
     def read(self, text: str) -> Read:
@@ -129,47 +128,44 @@ class Reader:
         if text.startswith(_DAMAGED):
             seen.damage = text.removeprefix(_DAMAGED)
             return Read(IRRELEVANT, [])
-        if text.startswith(_TOO_LONG) or len(text) > LONGEST:
-            read = Read(REJECTED, [], "too many characters in one line")
-        else:
-            if "\0" in text:
-                seen.nul += 1
-                text = text.replace("\0", "")
-            noted = self._note_time(text)
-            read = self._read(text) if hinted(text) else Read(IRRELEVANT, [])
+        if len(text) > LONGEST or text.startswith(_TOO_LONG):
+            seen.statuses[REJECTED] += 1
+            return Read(REJECTED, [], "too many characters in one line")
+        text = text.replace("\0", "")  # UTF-16 that nobody has decoded
+        time = self._form.place.search(text)
+        self._noted = time is not None and self._note(time[time.lastindex or 0])
+        read = self._read(text) if hinted(text) else Read(IRRELEVANT, [])
+        if ".id = " in text or "[Kafka" in text or "[Broker" in text or "luster" in text:
             self._note_process(text)
-            for line in read.lines:
-                if not noted or line is not read.lines[0]:
-                    self._note_moment(line.at_ms)
-                if line.broker:
-                    seen.brokers[line.broker] += 1
-                    self._note_broker(line.source, line.broker)
-            seen.client += "clientId=" in text and _CLIENT.search(text) is not None
+        for line in read.lines:
+            if line.broker:
+                seen.brokers[line.broker] += 1
+                self._note_broker(line.source, line.broker)
+        seen.client += "clientId=" in text and _CLIENT.search(text) is not None
         seen.statuses[read.status] += 1
         return read
 
-    def _note_time(self, text: str) -> bool:
-        """Keep the time of any line: that of the broker, behind those of what collected it."""
-        if self._by_clock and not _CLOCK.search(text):
-            return False
-        for match in TIME.finditer(text):
-            if is_time_field(text[: match.start()]):
-                self._time_field = match
-            if shape_of(match[0]) == self._form.shape:
-                return self._note_moment(self._moment(match).at_ms(self._zone))
-        return False
+    def _note(self, time: str) -> bool:
+        """Keep the time of any line, if it is one.
 
-    def _note_moment(self, at_ms: float | None) -> bool:
-        seen = self._seen
-        if at_ms is None:
-            return False
+        On one day, those of a known form are in the order of their texts.
+        """
+        seen, last = self._seen, self._last
+        if time < last or time[:_DAY] != last[:_DAY] or self._form.strptime:
+            at_ms, last_ms = self._at_ms(time), self._at_ms(last)
+            if at_ms is None:
+                return False
+            if seen.first_ms is None:
+                seen.first_ms = at_ms
+            elif last_ms is not None:
+                seen.back_ms = max(seen.back_ms, last_ms - at_ms)
+            seen.last_ms = at_ms
+        self._last = time
         seen.timed += 1
-        if seen.first_ms is None:
-            seen.first_ms = at_ms
-        elif seen.last_ms is not None and at_ms < seen.last_ms:
-            seen.back_ms = max(seen.back_ms, seen.last_ms - at_ms)
-        seen.last_ms = at_ms
         return True
+
+    def _at_ms(self, time: str) -> float | None:
+        return self._form.moment(time).at_ms(self._zone)
 
     def _note_process(self, text: str) -> None:
         """Keep what a line says of the process that wrote it: its broker, its cluster."""
@@ -177,31 +173,26 @@ class Reader:
         cluster = _CLUSTER.search(text) if "luster" in text else None
         if (found := said or cluster) is None:
             return
-        source = _source(self._form.lines(text, found.re)[0])
+        line = peeled(text, found.re)[0]
+        times = [*self._form.time.finditer(line, 0, line.find(found[0]))]
+        source = _source(line[: times[-1].start()]) if times else ""
         if said is not None:
             self._seen.said[said[1]] += 1
             self._note_broker(source, said[1])
         if cluster is not None:
-            self._note_cluster(source, cluster[1] or cluster[2])
+            marks, name = self._seen.cluster_marks, cluster[1] or cluster[2]
+            if next((one for _, of, one in reversed(marks) if of == source), "") != name:
+                marks.append((sum(self._seen.statuses.values()), source, name))
 
     def _note_broker(self, source: str, broker: str) -> None:
         of_source = self._seen.of_source.setdefault(source, {})
         of_source[broker] = of_source.get(broker, 0) + 1
 
-    def _note_cluster(self, source: str, cluster: str) -> None:
-        marks = self._seen.cluster_marks
-        self._seen.clusters.add(cluster)
-        if next((one for _, of, one in reversed(marks) if of == source), "") != cluster:
-            marks.append((sum(self._seen.statuses.values()), source, cluster))
-
-    def _moment(self, match: re.Match[str]) -> Moment:
-        return moment(match, self._form.year)
-
     def _read(self, text: str) -> Read:
         lines, why = list[Line](), ""
-        for one in self._form.lines(text):
+        for one in peeled(text):
             begins = [0, *[match.start() for match in _BEGIN.finditer(one)][1:]]
-            for begin, end in zip(begins, [*begins[1:], len(one)], strict=True):
+            for begin, end in pairwise([*begins, len(one)]):
                 line, wrong = self._line(one[begin:end])
                 lines += [line] if line is not None else []
                 why = why or wrong
@@ -228,17 +219,17 @@ class Reader:
         return self._timed(at, known)
 
     def _timed(self, at: Anchored, known: KnownLine) -> tuple[Line | None, str]:
-        times = [*TIME.finditer(at.before)]
-        match = times[-1] if times else TIME.search(at.after)
-        if match is None and not at.before.strip():
-            match = self._time_field
+        before = at.before
+        times = [*self._form.time.finditer(before)]
+        match = times[-1] if times else self._form.time.search(at.after)
         if match is None:
-            self._seen.timeless += 1
-            dated = re.search(r"\d[-/.]\d|\d{8}", at.before)
-            clock = _CLOCK.search(at.before)
+            dated = re.search(r"\d[-/.]\d|\d{8}", before)
+            clock = re.search(r":\d\d\b", before)
             return None, UNKNOWN_TIME if dated else NO_DATE if clock else NO_TIME
-        if (at_ms := self._moment(match).at_ms(self._zone)) is None:
+        if (at_ms := self._at_ms(match[0])) is None:
             return None, "a coordinator's line at no possible time"
+        if not self._noted:
+            self._note(match[0])
         partition = known.partition or known.fields.get("partition") or ""
         return Line(
             at_ms,
@@ -248,7 +239,7 @@ class Reader:
             known.fields.get("group"),
             dict(known.fields),
             at.message,
-            _source(at.before),
+            _source(before[: times[-1].start()]) if times else "",
         ), ""
 
     def _of_no_grammar(self, known: KnownLine) -> str:
@@ -263,8 +254,9 @@ class Reader:
 
 
 def _source(before: str) -> str:
-    """Return what stands before a line's message of its process, before the broker's time."""
-    times = [*TIME.finditer(before)]
-    text = TIME.sub("", before[: times[-1].start()]) if times else ""
-    bare = _NUMBERED.sub("", text.strip(_PUNCTUATION).removesuffix("["))
+    """Return the process that a line names, by what stands before the broker's time."""
+    bare = before.strip(_PUNCTUATION).removesuffix("[")
+    if not bare:
+        return ""
+    bare = _NUMBERED.sub("", TIME.sub("", bare))
     return re.sub(r"^\[([^\[\]]*)\]$", r"\1", " ".join(bare.strip(_PUNCTUATION).split()))

@@ -145,8 +145,6 @@ def _kibana(line: str, at: datetime) -> str:
 
 
 STOCK = "Kafka's stock pattern"
-STAMPS = "behind times of `docker logs -t` or `kubectl logs --timestamps`"
-POD = "behind a pod's and a container's name"
 FORMS: dict[str, FormKind] = {
     "stock, Confluent Platform, bitnami": _kind(STOCK),
     "stock with line numbers": _kind(f"{STOCK} with line numbers", layout=_numbered),
@@ -157,58 +155,58 @@ FORMS: dict[str, FormKind] = {
     "JsonTemplateLayout": _kind("JSON (log4j's)", layout=_logstash, instants=True),
     "JsonLayout": _kind("JSON (log4j's)", layout=_json_layout, instants=True),
     "compose": _kind(
-        f"{STOCK} behind a container's name (compose)", lambda line, _: f"kafka-1  | {line}"
+        f"{STOCK} behind a prefix", lambda line, _: f"kafka-1  | {line}"
     ),
     "docker logs -t": _kind(
-        f"{STOCK} {STAMPS}", lambda line, at: f"{_nano(at)} {line}", tells_zone=True
+        f"{STOCK} behind a prefix", lambda line, at: f"{_nano(at)} {line}", tells_zone=True
     ),
-    "Docker's json-file": _kind(f"{STOCK} in Docker's json-file", _json_file, tells_zone=True),
+    "Docker's json-file": _kind(f"{STOCK} in JSON", _json_file, tells_zone=True),
     "kubectl logs --timestamps": _kind(
-        f"Strimzi's pattern (Kafka 4) {STAMPS}", lambda line, at: f"{_nano(at)} {line}",
+        "Strimzi's pattern (Kafka 4) behind a prefix", lambda line, at: f"{_nano(at)} {line}",
         _strimzi_4, 1000.0, tells_zone=True,
     ),
     "kubectl logs --prefix": _kind(
-        f"{STOCK} behind `kubectl logs --prefix`", lambda line, _: f"[pod/kafka-0/kafka] {line}"
+        f"{STOCK} behind a prefix", lambda line, _: f"[pod/kafka-0/kafka] {line}"
     ),
     "CRI": _kind(
-        f"{STOCK} in CRI's form", lambda line, at: f"{_nano(at)} stdout F {line}", tells_zone=True
+        f"{STOCK} behind a prefix", lambda line, at: f"{_nano(at)} stdout F {line}", tells_zone=True
     ),
     "journald": _kind(
-        f"{STOCK} behind journald's prefix",
+        f"{STOCK} behind a prefix",
         lambda line, at: f"{at:%b %d %H:%M:%S} b1 kafka-server-start.sh[1234]: {line}",
     ),
     "journald -o short-iso": _kind(
-        f"{STOCK} behind journald's prefix",
+        f"{STOCK} behind a prefix",
         lambda line, at: f"{at:%Y-%m-%dT%H:%M:%S}+0000 b1 kafka[1234]: {line}", tells_zone=True,
     ),
-    "journald -o json": _kind(f"{STOCK} in journald's JSON", _journald, tells_zone=True),
-    "stern, k9s": _kind(f"{STOCK} {POD}", lambda line, _: f"kafka-0 kafka {line}"),
+    "journald -o json": _kind(f"{STOCK} in JSON", _journald, tells_zone=True),
+    "stern, k9s": _kind(f"{STOCK} behind a prefix", lambda line, _: f"kafka-0 kafka {line}"),
     "CloudWatch console CSV": _kind(
-        f"{STOCK} in CloudWatch's CSV", lambda line, at: f"{_ms(at)},{_csv(line)}", tells_zone=True
+        f"{STOCK} in CSV", lambda line, at: f"{_ms(at)},{_csv(line)}", tells_zone=True
     ),
     "CloudWatch with ingestion times": _kind(
-        f"{STOCK} with CloudWatch's times behind",
+        STOCK,
         lambda line, at: f"{line},{at + timedelta(seconds=4):%Y-%m-%d %H:%M:%S}.000",
     ),
     "aws logs tail": _kind(
-        f"{STOCK} behind `aws logs tail`",
+        f"{STOCK} behind a prefix",
         lambda line, at: f"{at:%Y-%m-%dT%H:%M:%S.%f}+00:00 kafka/b1 {line}", tells_zone=True,
     ),
-    "aws logs filter-log-events": _kind(f"{STOCK} in JSON, a field on each line", _event),
-    "Loki export": _kind(f"{STOCK} in a Loki export", _loki, tells_zone=True),
-    "Kibana export": _kind(f"{STOCK} in a Kibana export", _kibana, tells_zone=True),
+    "aws logs filter-log-events": _kind(f"{STOCK} in JSON", _event),
+    "Loki export": _kind(f"{STOCK} in JSON", _loki, tells_zone=True),
+    "Kibana export": _kind(f"{STOCK} in JSON", _kibana, tells_zone=True),
     "Kibana CSV": _kind(
-        f"{STOCK} in a Kibana export",
+        f"{STOCK} in CSV",
         lambda line, at: f'"{at:%b} {at.day}, {at:%Y @ %H:%M:%S}.{_ms(at) % 1000:03}",{_csv(line)}',
     ),
-    "grep -n": _kind(f"{STOCK} behind `grep -n`", lambda line, _: f"123:{line}"),
-    "grep -H": _kind(f"{STOCK} behind `grep -H`", lambda line, _: f"logs/server.log.1:{line}"),
+    "grep -n": _kind(f"{STOCK} behind a prefix", lambda line, _: f"123:{line}"),
+    "grep -H": _kind(f"{STOCK} behind a prefix", lambda line, _: f"logs/server.log.1:{line}"),
     "PowerShell's UTF-16": _kind(
-        f"{STOCK} in UTF-16", lambda line, _: line.encode("utf-16-le").decode("latin-1") + "\r\0"
+        STOCK, lambda line, _: line.encode("utf-16-le").decode("latin-1") + "\r\0"
     ),
     "a box of a terminal": _kind(STOCK, lambda line, _: f"│ {line}        │"),
     "colours": _kind(
-        f"{STOCK} behind a container's name (compose)",
+        f"{STOCK} behind a prefix",
         lambda line, _: f"\x1b[36mkafka-1  |\x1b[0m {line}\x1b[0m",
     ),
 }  # fmt: skip

@@ -54,4 +54,4 @@ def test_a_date_without_a_year_is_the_last_one() -> None:
     for text, year in (("Jan  9 10:00:00", 2026), ("Dec 31 10:00:00", 2025)):
         match = TIME.search(text)
         assert match is not None
-        assert assumed_year(match, today) == year
+        assert assumed_year(moment(match, today.year), today) == year

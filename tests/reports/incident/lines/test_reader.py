@@ -2,7 +2,7 @@
 
 from zoneinfo import ZoneInfo
 
-from reports.incident.lines.form import Form
+from reports.incident.lines.form import Form, recognised
 from reports.incident.lines.reader import LONGEST, Read, Reader
 
 UTC = ZoneInfo("UTC")
@@ -94,7 +94,7 @@ def test_a_process_names_its_broker_and_its_cluster() -> None:
     )
     reader.read("\tbroker.id = 3")
     seen = reader.summary()
-    assert (seen.said, seen.clusters) == ({"3": 2}, {"abc"})
+    assert (seen.said, seen.cluster_marks) == ({"3": 2}, [(0, "", "abc")])
 
 
 def test_groups_of_other_protocols_are_named() -> None:
@@ -115,3 +115,13 @@ def test_a_record_of_several_lines_lasts_until_its_last() -> None:
     assert len(reader.read(AT + PREPARING + later).lines) == 2
     seen = reader.summary()
     assert (seen.timed, (seen.last_ms or 0.0) - (seen.first_ms or 0.0)) == (2, 3000.0)
+
+
+def test_a_number_in_a_message_is_no_time() -> None:
+    lines = [f"1795419372 INFO {FAILED}", "\tlog.segment.bytes = 1073741824", "# 1073741824 bytes"]
+    for before in ("", "kafka-1  | "):
+        texts = [before + line for line in lines]
+        reader = Reader(recognised(texts), UTC)
+        assert [reader.read(text).status for text in texts] == ["used", "irrelevant", "irrelevant"]
+        seen = reader.summary()
+        assert (seen.timed, seen.back_ms, seen.last_ms) == (1, 0.0, 1_795_419_372_000.0)
