@@ -79,7 +79,8 @@ class SplitSummary:
     lines by which a broker names itself, `said` those that say it about the process alone, and
     `of_source` both, by the `source` of lines. `clusters` are their ids, and `cluster_marks` say
     which line of the split (from 0), of which source, names which, where that changes. `back_ms` is
-    how far the clock jumped back, at most. `damage` says what could not be read.
+    how far the clock jumped back, at most; where it did, `earliest_ms` is the least time after it,
+    and `latest_ms` the greatest before it. `damage` says what could not be read.
 
     `others` are groups of other protocols, each with its protocol. `timeless` counts coordinator's
     lines that were rejected for want of a time, `preparing_rejected` rejected ones that begin a
@@ -90,6 +91,8 @@ class SplitSummary:
     timed: int = 0
     first_ms: float | None = None
     last_ms: float | None = None
+    earliest_ms: float | None = None
+    latest_ms: float | None = None
     back_ms: float = 0.0
     brokers: dict[str, int] = field(default_factory=Counter)
     said: dict[str, int] = field(default_factory=Counter)
@@ -168,6 +171,8 @@ class Reader:
             seen.first_ms = at_ms
         elif seen.last_ms is not None and at_ms < seen.last_ms:
             seen.back_ms = max(seen.back_ms, seen.last_ms - at_ms)
+            seen.earliest_ms = min(at_ms, seen.earliest_ms or at_ms)
+            seen.latest_ms = max(seen.last_ms, seen.latest_ms or 0.0)
         seen.last_ms = at_ms
         return True
 
