@@ -86,7 +86,7 @@ def _most(counts: Mapping[str, int]) -> str:
     return max(sorted(counts), key=lambda broker: counts[broker], default="")
 
 
-def leave(file: Json, cluster: str, reported: Mapping[str, Json]) -> None:
+def leave(file: Json, cluster: str, reported: Mapping[tuple[str], Json]) -> None:
     """Leave of a file that names other clusters what was reported of the one that is asked for.
 
     The coordinator's lines of the others are irrelevant, and no time but that of a line reported
@@ -94,7 +94,7 @@ def leave(file: Json, cluster: str, reported: Mapping[str, Json]) -> None:
     """
     if {mark[-1] for mark in file["clusters"]} <= {cluster}:
         return
-    left = reported.get(file["path"], {"count": 0, "first_ms": None, "last_ms": None})
+    left = reported.get((file["path"],), {"count": 0, "first_ms": None, "last_ms": None})
     used = min(left["count"], file["statuses"][USED])
     file["statuses"][IRRELEVANT] += file["statuses"][USED] - used
     file["statuses"][USED] = used

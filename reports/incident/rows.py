@@ -156,14 +156,14 @@ def of_key(
     name, is_group = key
     of_group = row_about(name, lines, session_ms) if is_group else {}
     rebalances, members = of_group.get("rebalances", []), of_group.get("members", [])
-    fenced: dict[tuple[str | None, str | None], list[float]] = {}
+    seen: dict[tuple[str | None, ...], list[float]] = defaultdict(list)
     for line in lines:
+        seen["templates", line.broker, line.template].append(line.at_ms)
         if line.template == "fenced":
-            asked = line.fields.get("instance"), line.fields.get("operation")
-            fenced.setdefault(asked, []).append(line.at_ms)
-    times: dict[str, list[float]] = {}
+            by = line.fields.get("instance"), line.fields.get("operation")
+            seen["fenced", *by].append(line.at_ms)
     for row in ordered:
-        times.setdefault(row.file, []).append(row.line.at_ms)
+        seen["files", row.file].append(row.line.at_ms)
     moves = [
         {name: getattr(line, name) for name in ("at_ms", "broker", "partition", "template")}
         for line in lines
@@ -172,10 +172,8 @@ def of_key(
     found = {
         "group": name if is_group else None,
         "incident": msgspec.Raw(of_group["incident"]) if is_group else None,
-        "templates": [[*of, n] for of, n in Counter((x.broker, x.template) for x in lines).items()],
         "doubled": doubled,
-        "files": [[file, len(at), at[0], at[-1]] for file, at in times.items()],
-        "fenced": [[*by, len(at), min(at), max(at)] for by, at in fenced.items()],
+        "seen": [(of, (len(at), min(at), max(at))) for of, at in seen.items()],
         "longest": first("longest", (row for row in rebalances if row["took_ms"] is not None)),
         "worst_members": first("worst_members", members),
         "coordinator_moves": first("coordinator_moves", moves),
@@ -188,34 +186,25 @@ def of_key(
 def joined(abouts: Iterable[bytes]) -> Json:
     """Join what `of_key` says of all keys, in any order."""
     groups: dict[str, Json] = {}
-    doubled, templates = Counter[str](), Counter[tuple[str, str]]()
-    asked: dict[tuple[str | None, str | None], list[list[Any]]] = defaultdict(list)
-    files: dict[str, list[list[Any]]] = defaultdict(list)
+    doubled = Counter[str]()
+    seen: dict[tuple[Any, ...], list[list[Any]]] = defaultdict(list)
     shown: dict[str, list[Json]] = {name: [] for name in OF_KEYS}
     for one in map(msgspec.json.decode, abouts):
         if one["incident"] is not None:
             groups[one["group"]] = one["incident"]
         doubled.update(one["doubled"])
-        templates.update({(broker, name): number for broker, name, number in one["templates"]})
-        for instance, operation, *times in one["fenced"]:
-            asked[instance, operation].append(times)
-        for file, *times in one["files"]:
-            files[file].append(times)
+        for of, times in one["seen"]:
+            seen[tuple(of)].append(times)
         for name in OF_KEYS:
             shown[name] += one[name]
-    fenced = [
-        {"instance": instance, "operation": operation, **_lasted(times)}
-        for (instance, operation), times in asked.items()
+    known: dict[str, dict[Any, Json]] = {"templates": {}, "files": {}, "fenced": {}}
+    for (what, *of), times in seen.items():
+        counts, first_ms, last_ms = zip(*times, strict=True)
+        lasted = {"count": sum(counts), "first_ms": min(first_ms), "last_ms": max(last_ms)}
+        known[what][tuple(of)] = lasted
+    shown["fenced"] = [
+        {"instance": instance, "operation": operation, **lasted}
+        for (instance, operation), lasted in known["fenced"].items()
     ]
-    return {
-        "groups": groups,
-        "templates": templates,
-        "doubled": doubled,
-        "files": {file: _lasted(times) for file, times in files.items()},
-        "shown": {name: first(name, rows) for name, rows in (shown | {"fenced": fenced}).items()},
-    }
-
-
-def _lasted(times: Iterable[list[Any]]) -> Json:
-    counts, first_ms, last_ms = zip(*times, strict=True)
-    return {"count": sum(counts), "first_ms": min(first_ms), "last_ms": max(last_ms)}
+    lists = {name: first(name, rows) for name, rows in shown.items()}
+    return known | {"groups": groups, "doubled": doubled, "shown": lists}
