@@ -98,8 +98,8 @@ class OnSpark:
                 yield from _packed(of_key(key, mine, owners, session_ms))
 
         owned = self._of("lines").mapInArrow(own, _ROWS)
-        told = self._kept(owned.repartition("name").sortWithinPartitions("name"), tell_keys)
-        self._frames |= dict.fromkeys(("lines", "abouts", "rebalances", "members"), told)
+        of_keys = self._kept(owned.repartition("name").sortWithinPartitions("name"), tell_keys)
+        self._frames |= dict.fromkeys(("lines", "abouts", "rebalances", "members"), of_keys)
 
     def _of(self, kind: str) -> DataFrame:
         return self._frames[kind].where(F.col("name") == kind)
