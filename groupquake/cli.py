@@ -10,8 +10,7 @@ from typing import Any
 
 import click
 
-from chaos.clusters import ClusterError, UnsupportedError
-from chaos.errors import ChaosError, UnreachableError
+from chaos.errors import ChaosError, ClusterError, UnreachableError, UnsupportedError
 from groupquake import __version__
 from groupquake.console import Console
 from groupquake.exits import AbortedError, Exit, NotAuthorizedError, NotHealedError, NotSteadyError

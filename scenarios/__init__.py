@@ -5,10 +5,15 @@ Out: a validated, frozen `Experiment`, or a `ScenarioError` that lists every pro
 It may import `kafka_protocol`; it uses neither a cluster nor the network.
 """
 
-from scenarios.experiment import Experiment, json_schema
-from scenarios.loading import find, load, named, names
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from scenarios.problems import ScenarioError
-from scenarios.setup import MemberSpec
+
+if TYPE_CHECKING:
+    from scenarios.experiment import Experiment, json_schema
+    from scenarios.loading import find, load, named, names
+    from scenarios.setup import MemberSpec
 
 __all__ = [
     "Experiment",
@@ -20,3 +25,12 @@ __all__ = [
     "named",
     "names",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what needs the models, which load slowly, when it is asked for (PEP 562)."""
+    for module in ("experiment", "loading", "setup") if name in __all__ else ():
+        found = import_module(f"scenarios.{module}")
+        if hasattr(found, name):
+            return getattr(found, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -8,10 +8,11 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
+if TYPE_CHECKING:
+    from pydantic import BaseModel, ValidationError
+    from pydantic_core import ErrorDetails
 
 Path = tuple[str | int, ...]
 """Where something stands: keys and list indices from the root."""
@@ -81,7 +82,7 @@ def shown(value: object) -> str:
     return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
 
 
-def found_in(error: ValidationError, root: type[BaseModel]) -> Iterator[Problem]:
+def found_in(error: "ValidationError", root: "type[BaseModel]") -> Iterator[Problem]:
     """Yield the problems behind a failed validation of `root`, in the model's order."""
     for detail in error.errors(include_url=False):
         if detail["type"] == "cross_checks":
@@ -116,7 +117,7 @@ _SENTENCES = {
 }
 
 
-def _sentence(detail: ErrorDetails, known: list[str]) -> str:
+def _sentence(detail: "ErrorDetails", known: list[str]) -> str:
     value, context = detail["input"], detail.get("ctx", {})
     match detail["type"]:
         case "extra_forbidden" | "invalid_key":
@@ -137,7 +138,7 @@ def _quoted(text: str) -> list[str]:
     return re.findall("'([^']*)'", text)
 
 
-def _place(root: type[BaseModel], loc: Path) -> tuple[Path, list[str]]:
+def _place(root: "type[BaseModel]", loc: Path) -> tuple[Path, list[str]]:
     """Return where in the file `loc` is, and which keys its parent knows.
 
     The validator's locations also contain the form of a union, by the value of its discriminator or
@@ -170,7 +171,7 @@ def _place(root: type[BaseModel], loc: Path) -> tuple[Path, list[str]]:
 
 
 @cache
-def _schema(root: type[BaseModel]) -> dict[str, Any]:
+def _schema(root: "type[BaseModel]") -> dict[str, Any]:
     return root.model_json_schema()
 
 

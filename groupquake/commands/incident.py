@@ -21,7 +21,9 @@ from reports.ingest.gathered import STDIN, Gathered, gathered
 from reports.page.wording import REASONS, counted
 
 if TYPE_CHECKING:
-    from reports.incident.analysis import Asked, Engine
+    from reports.incident.analysis import Asked
+    from reports.incident.small import Small
+    from reports.incident.stock_logs import OnSpark
     from reports.ingest.spark import SparkOptions
 
 OUTPUT = "incident"
@@ -53,9 +55,9 @@ def are_logs(place: str) -> bool:
     """Tell whether an argument is a broker's log, or a folder of such, and no run folder."""
     path = Path(place)
     if path.is_dir():
-        return not any((path / name).exists() for name in _RUN) and any(
-            child.is_file() and _LOG.search(child.name) for child in path.rglob("*")
-        )
+        files = [child.name for child in path.rglob("*") if child.is_file()]
+        is_run = any((path / name).exists() for name in _RUN)
+        return not is_run and (not files or any(map(_LOG.search, files)))
     is_here = place in STDIN or path.is_file() or path.is_fifo()
     return is_here or _LOG.search(place) is not None
 
@@ -102,7 +104,7 @@ def report_logs(
 @contextmanager
 def _small(
     found: Gathered, target: str, refused: Sequence[str], _: "SparkOptions", __: Console
-) -> Iterator["Engine"]:
+) -> Iterator["Small"]:
     from reports.incident.small import Small  # noqa: PLC0415 (only one of the two is needed)
 
     folder = uris.local_path(target)
@@ -113,7 +115,7 @@ def _small(
 @contextmanager
 def _on_spark(
     found: Gathered, target: str, refused: Sequence[str], spark: "SparkOptions", console: Console
-) -> Iterator["Engine"]:
+) -> Iterator["OnSpark"]:
     from chaos.clusters.java import find_java  # noqa: PLC0415 (Spark needs it, and loads slowly)
     from reports.incident.stock_logs import OnSpark  # noqa: PLC0415
     from reports.ingest import cache, places  # noqa: PLC0415

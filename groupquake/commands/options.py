@@ -3,13 +3,14 @@
 import re
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from scenarios import Experiment, find
-from scenarios.durations import parse_positive_ms
 from scenarios.releases import Coordinator
+
+if TYPE_CHECKING:
+    from scenarios import Experiment
 
 coordinator_option = click.option(
     "--coordinator",
@@ -78,8 +79,12 @@ def is_port(text: str) -> bool:
 
 def duration(_: click.Context, __: click.Parameter, text: str | None) -> int | None:
     """Read a duration such as 45s, as ms."""
+    if text is None:
+        return None
+    from scenarios.durations import parse_positive_ms  # noqa: PLC0415 (the models load slowly)
+
     try:
-        return None if text is None else parse_positive_ms(text)
+        return parse_positive_ms(text)
     except ValueError as error:
         raise click.BadParameter(str(error)) from error
 
@@ -95,8 +100,10 @@ def servers(_: click.Context, __: click.Parameter, text: str | None) -> str | No
 
 def resolve(
     name: str, kafka: str | None, coordinator: str | None, settings: Sequence[str]
-) -> Experiment:
+) -> "Experiment":
     """Load an experiment by file or library name, with the changes of the command line."""
+    from scenarios import find  # noqa: PLC0415 (the models load slowly)
+
     experiment = find(name)
     cluster = {"version": kafka, "coordinator": coordinator}
     # quoted, since YAML reads `4.3` as a number

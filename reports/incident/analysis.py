@@ -1,51 +1,31 @@
 """From brokers' own logs, without a run folder, to the tables, JSON and page of an incident.
 
 Two engines read the lines, by the same functions (`rows`): `small` in this process, and
-`stock_logs` on Spark.
+`stock_logs` on Spark. They map over splits, bring together the lines of each key, and store rows.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from reports.incident import page
 from reports.incident.lines.form import Form, recognised
-from reports.incident.lines.reader import SplitSummary
-from reports.incident.log_files import log_files, owners
+from reports.incident.log_files import leave, log_files, owners
 from reports.incident.refusals import refusal
-from reports.incident.rows import Owners, Recognise, joined
+from reports.incident.rows import joined
 from reports.incident.summary import summary
 from reports.judgement.errors import EvidenceError
+
+if TYPE_CHECKING:
+    from reports.incident.small import Small
+    from reports.incident.stock_logs import OnSpark
 
 Json = dict[str, Any]
 Progress = Callable[[str], None]
 FILES = ("incident.json", "incident.html")
-
-
-class Engine(Protocol):
-    """What reads files, in this order of calls."""
-
-    @property
-    def names(self) -> Mapping[str, str]:
-        """Return what people know the files by, by their URIs."""
-
-    def read(self, recognise: Recognise, zone: tzinfo) -> Iterable[tuple[str, int, SplitSummary]]:
-        """Read all lines; yield each split: its file, its begin in it, its summary."""
-
-    def rejected(self) -> Sequence[Json]:
-        """Return the first rejected lines."""
-
-    def abouts(self, owners: Owners, session_ms: float | None) -> Iterable[bytes]:
-        """Yield what the lines of each key tell."""
-
-    def rebalances(self) -> Sequence[Json]:
-        """Return the first rebalances."""
-
-    def store(self, output: str, texts: Mapping[str, str]) -> None:
-        """Write the tables, and files by their names, into the folder at a URI."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +44,7 @@ class Asked:
 
 
 def analyse(
-    engine: Engine, asked: Asked, output: str, *, progress: Progress = lambda _: None
+    engine: "Small | OnSpark", asked: Asked, output: str, *, progress: Progress = lambda _: None
 ) -> Json:
     """Report the incident that some logs tell, and store it; return the content of its JSON.
 
@@ -82,27 +62,31 @@ def analyse(
 
 
 def incident_of(
-    engine: Engine, asked: Asked, *, progress: Progress = lambda _: None
+    engine: "Small | OnSpark", asked: Asked, *, progress: Progress = lambda _: None
 ) -> tuple[Json, Sequence[Json]]:
     """Return the content of `incident.json`, and the rebalances that are drawn."""
     forms: dict[str, tuple[Form, str]] = {}
 
     def recognise(file: str, head: Sequence[str]) -> Form:
         form = recognised(head, asked.pattern)
-        forms[file] = form, head[0] if head else ""
+        if head:
+            forms[file] = form, head[0]
         return form
 
     progress("reading the lines")
-    splits = engine.read(recognise, asked.zone)
-    files = log_files(engine.names, forms, [*splits])
-    rejected = [*_numbered(engine.rejected(), files)]
+    engine.read(recognise, asked.zone)
+    files = log_files(engine.names, forms, engine.first("splits"))
+    rejected = [*_numbered(engine.first("rejected"), files)]
     if why := refusal(files, rejected, asked.cluster):
         raise EvidenceError(why)
     progress("telling what happened to each group")
-    known = joined(engine.abouts(owners(files, asked.cluster), asked.session_ms))
+    engine.tell(owners(files, asked.cluster), asked.session_ms)
+    known = joined(engine.first("abouts"))
     for file in files:
         file["copies"] = known["doubled"][file["path"]]
-    return summary(files, known, rejected, str(asked.zone)), engine.rebalances()
+        if asked.cluster:
+            leave(file, asked.cluster, known["files"])
+    return summary(files, known, rejected, str(asked.zone)), engine.first("rebalances")
 
 
 def _numbered(rejected: Iterable[Json], files: Sequence[Json]) -> Iterator[Json]:

@@ -56,8 +56,12 @@ def _file(of_start: Mapping[int, SplitSummary]) -> Json:
         for one in splits
         if one.first_ms is not None and one.last_ms is not None
     ]
-    first_ms = (one.first_ms for one in splits if one.first_ms is not None)
-    last_ms = (one.last_ms for one in reversed(splits) if one.last_ms is not None)
+    ends = [
+        at
+        for one in splits
+        for at in (one.first_ms, one.last_ms, one.earliest_ms, one.latest_ms)
+        if at is not None
+    ]
     back_ms = [ended_ms - begun_ms for (_, ended_ms), (begun_ms, _) in pairwise(times)]
     return {
         "statuses": counts("statuses"),
@@ -70,8 +74,8 @@ def _file(of_start: Mapping[int, SplitSummary]) -> Json:
         "copies": 0,
         **{name: total(name) for name in ("timed", "client")},
         "preparing_rejected": total("preparing_rejected"),
-        "first_ms": next(first_ms, None),
-        "last_ms": next(last_ms, None),
+        "first_ms": min(ends, default=None),
+        "last_ms": max(ends, default=None),
         "back_ms": max([0.0, *back_ms, *(one.back_ms for one in splits)]),
         "others": {group: of for one in splits for group, of in one.others.items()},
         "damage": next((one.damage for one in splits if one.damage), ""),
@@ -80,6 +84,21 @@ def _file(of_start: Mapping[int, SplitSummary]) -> Json:
 
 def _most(counts: Mapping[str, int]) -> str:
     return max(sorted(counts), key=lambda broker: counts[broker], default="")
+
+
+def leave(file: Json, cluster: str, reported: Mapping[tuple[str], Json]) -> None:
+    """Leave of a file that names other clusters what was reported of the one that is asked for.
+
+    The coordinator's lines of the others are irrelevant, and no time but that of a line reported
+    is known to be the cluster's.
+    """
+    if {mark[-1] for mark in file["clusters"]} <= {cluster}:
+        return
+    left = reported.get((file["path"],), {"count": 0, "first_ms": None, "last_ms": None})
+    used = min(left["count"], file["statuses"][USED])
+    file["statuses"][IRRELEVANT] += file["statuses"][USED] - used
+    file["statuses"][USED] = used
+    file.update(first_ms=left["first_ms"], last_ms=left["last_ms"])
 
 
 def owners(files: Sequence[Json], cluster: str) -> Owners:
@@ -118,7 +137,7 @@ def notices(files: Sequence[Json]) -> list[dict[str, str]]:
 def _of_file(file: Json) -> Iterator[str]:
     if file["damage"]:
         yield f"{file['damage']}: the lines before that are read"
-    if not file["lines"]:
+    elif not file["lines"]:
         yield "has no line"
     elif not file["timed"]:
         yield "no line is recognised as a broker's"

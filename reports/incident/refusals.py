@@ -3,7 +3,7 @@
 It says what was found, where the first line of it is, and what would be read instead.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from reports.incident.lines.reader import (
@@ -21,7 +21,8 @@ SHOWN = 120
 """How many characters of a line a sentence has."""
 NAMED = 5
 """How many groups, files and clusters it names."""
-SERVER_LOG = "give the brokers' server.log, or their standard output"
+SERVER_LOG = "give the server.log, at level INFO, or the output of the groups' brokers"
+OR_PATTERN = ", or the form of the lines with --pattern"
 _WHAT_TO_DO: Mapping[str, str] = {
     UNKNOWN_TIME: "give the form of its lines, such as --pattern '%d{ISO8601} %p %m (%c)%n'",
     NO_TIME: "give a log with times, as `--timestamps` of kubectl or `-t` of docker logs add them",
@@ -48,58 +49,40 @@ def refusal(files: Sequence[Json], rejected: Sequence[Json], cluster: str) -> st
     """
     if any(file["statuses"][USED] for file in files):
         return _of_clusters(files, cluster)
-    damage = [f"{file['name']}: {file['damage']}" for file in files if file["damage"]]
-    if damage and not any(file["lines"] for file in files):
-        return "; ".join(damage[:NAMED])
-    return "; ".join([next(_unread(files, rejected)), *damage[:NAMED]])
+    damage = [f"{file['name']}: {file['damage']}" for file in files if file["damage"]][:NAMED]
+    has_lines = any(file["lines"] for file in files)
+    return "; ".join([_unread(files, rejected), *damage] if has_lines or not damage else damage)
 
 
-def _unread(files: Sequence[Json], rejected: Sequence[Json]) -> Iterator[str]:
-    lines = sum(file["lines"] for file in files)
-    others = {group: of for file in files for group, of in file["others"].items()}
-    if others:
-        named = ", ".join(
-            f"{group} ({of} protocol)" for group, of in sorted(others.items())[:NAMED]
-        )
-        first = f"; {_place(rejected[0])}" if rejected else ""
-        yield (
+def _unread(files: Sequence[Json], rejected: Sequence[Json]) -> str:
+    first = (
+        f"; the first is {rejected[0]['file']}:{rejected[0]['number']}, {rejected[0]['why']}:"
+        f" {_short(rejected[0]['line'])}"
+        if rejected
+        else ""
+    )
+    if others := {group: of for file in files for group, of in file["others"].items()}:
+        named = ", ".join(f"{group} ({of})" for group, of in sorted(others.items())[:NAMED])
+        return (
             f"no line is about a classic group: {counted(len(others), 'group')} of other protocols"
             f" (KIP-848, KIP-932, KIP-1071), which are not reported: {named}{first}"
         )
     if rejected:
         count = counted(sum(file["statuses"][REJECTED] for file in files), "line")
-        yield (
-            f"{count} of a group coordinator, none of which can be read; {_place(rejected[0])};"
-            f" {what_to_do(rejected[0]['why'])}"
-        )
-    for file in files:
-        if file["client"]:
-            yield f"{file['name']}: a client's log, not a broker's{_opening(file)}; {SERVER_LOG}"
+        give = what_to_do(rejected[0]["why"])
+        return f"{count} of a group coordinator, none of which can be read{first}; {give}"
+    give = SERVER_LOG + OR_PATTERN
+    lines, file = sum(one["lines"] for one in files), max(files, key=lambda one: one["lines"])
     if not lines:
-        yield f"{', '.join(file['name'] for file in files[:NAMED])}: no line; {SERVER_LOG}"
-    file = max(files, key=lambda file: file["lines"])
-    if any(one["timed"] for one in files):
-        yield (
-            f"none of {lines:,} lines is a group coordinator's{_opening(file)}; give the"
-            " server.log, at level INFO, of the brokers that coordinate the groups, or the form of"
-            " the lines with --pattern"
-        )
-    yield (
-        f"{file['name']}: nothing of Kafka: no line is recognised as a broker's{_opening(file)};"
-        f" {SERVER_LOG}, or the form of the lines with --pattern"
-    )
-
-
-def _place(rejected: Json) -> str:
-    """Say where a rejected line is, why it is, and how it begins."""
-    return (
-        f"the first is {rejected['file']}:{rejected['number']}, {rejected['why']}:"
-        f" {_short(rejected['line'])}"
-    )
-
-
-def _opening(file: Json) -> str:
-    return f" (it begins: {_short(file['opening'])})" if file["opening"].strip() else ""
+        return f"{', '.join(one['name'] for one in files[:NAMED])}: no line; {SERVER_LOG}"
+    if of_client := next((one for one in files if one["client"]), None):
+        what, file, give = "a client's log, not a broker's", of_client, SERVER_LOG
+    elif any(one["timed"] for one in files):
+        what = f"none of {lines:,} lines is a group coordinator's"
+    else:
+        what = "nothing of Kafka: no line has a time, and none is a coordinator's"
+    begins = f" (it begins: {_short(file['opening'])})" if file["opening"].strip() else ""
+    return f"{file['name']}: {what}{begins}; {give}"
 
 
 def _short(line: str) -> str:
@@ -108,11 +91,8 @@ def _short(line: str) -> str:
 
 
 def _of_clusters(files: Sequence[Json], cluster: str) -> str:
-    where: dict[str, list[str]] = {}
-    for file in files:
-        for _, _, _, name in file["clusters"]:
-            where.setdefault(name, []).append(file["name"])
-    named = ", ".join(f"{name} ({names[0]})" for name, names in sorted(where.items())[:NAMED])
+    where = {mark[-1]: file["name"] for file in reversed(files) for mark in file["clusters"]}
+    named = ", ".join(f"{name} ({file})" for name, file in sorted(where.items())[:NAMED])
     if cluster and cluster not in where:
         return f"--cluster {cluster}: no file names it; they name {named or 'none'}"
     if len(where) > 1 and not cluster:

@@ -1,7 +1,7 @@
 """Rows: what the lines of a split are, and whose; what the lines of one key tell. No Spark.
 
-Both engines call the same: `of_split` for each split, `Owners.key_of` for each coordinator's line,
-and `about` for all lines of a key. A key is a group, or for lines without one their broker.
+Both engines call the same: `of_split` for each split, `Owners.owned` for each coordinator's line,
+and `of_key` for all lines of a key. A key is a group, or for lines without one their broker.
 """
 
 from collections import Counter, defaultdict
@@ -22,6 +22,8 @@ from reports.incident.lines.reader import Line, Reader, SplitSummary
 Json = dict[str, Any]
 Key = tuple[str, bool]
 """The name of a group, or that of a broker, and whether it is a group."""
+Found = tuple[str, Any]
+"""The kind of a row (`KINDS`), and the row."""
 Recognise = Callable[[str, list[str]], Form]
 """Given a file and its first lines, returns its form."""
 SHOWN = 100
@@ -44,7 +46,7 @@ ORDER: Mapping[str, Any] = {
     "rejected": itemgetter("file", "start", "place"),
     "rebalances": itemgetter("at_ms", "group", "generation"),
 }  # fmt: skip
-"""What comes first in the lists of an incident."""
+"""What comes first in the lists of an incident; of other rows, all are kept."""
 OF_KEYS = ("longest", "worst_members", "coordinator_moves")
 """Those that are joined from the lists of all keys."""
 
@@ -56,6 +58,16 @@ class Row(NamedTuple):
     start: int
     place: int
     line: Line
+
+
+KINDS: Mapping[str, Any] = {
+    "splits": tuple[str, int, SplitSummary], "lines": Row, "rejected": Json,
+    "abouts": bytes, "rebalances": Json, "members": Json,
+}  # fmt: skip
+"""The kinds of rows that `of_split` and `of_key` yield, with the types of those.
+
+A split is given by its file, its begin in it, and its summary.
+"""
 
 
 def text_lines(lines: Iterable[bytes]) -> Iterator[str]:
@@ -74,22 +86,24 @@ def head_of(texts: Iterator[str]) -> list[str]:
 
 def of_split(
     file: str, start: int, texts: Iterable[str], form: Form, zone: tzinfo
-) -> Iterator[Row | Json | SplitSummary]:
-    """Read a split: yield a row for each coordinator's line, what is rejected, and the summary."""
+) -> Iterator[Found]:
+    """Read a split: yield each coordinator's line, what is rejected, and the split itself."""
     reader = Reader(form, zone)
     for place, text in enumerate(texts):
         found = reader.read(text)
         for line in found.lines:
-            yield Row(file, start, place, line)
+            yield "lines", Row(file, start, place, line)
         if found.why:
             at = {"file": file, "start": start, "place": place}
-            yield {**at, "why": found.why, "line": text[:CHARACTERS]}
-    yield reader.summary()
+            yield "rejected", {**at, "why": found.why, "line": text[:CHARACTERS]}
+    yield "splits", (file, start, reader.summary())
 
 
-def first(name: str, rows: Iterable[Json]) -> list[Json]:
+def first(kind: str, rows: Iterable[Any]) -> list[Any]:
     """Return the first rows of a list, by its `ORDER`."""
-    return nsmallest(DRAWN if name == "rebalances" else SHOWN, rows, key=ORDER[name])
+    if kind not in ORDER:
+        return [*rows]
+    return nsmallest(DRAWN if kind == "rebalances" else SHOWN, rows, key=ORDER[kind])
 
 
 @dataclass(frozen=True)
@@ -133,21 +147,26 @@ def key_of(line: Line) -> Key:
     return (line.broker, False) if line.group is None else (line.group, True)
 
 
-def about(key: Key, rows: Iterable[Row], owners: Owners, session_ms: float | None) -> Json:
+def of_key(
+    key: Key, rows: Iterable[Row], owners: Owners, session_ms: float | None
+) -> Iterator[Found]:
     """Tell what the lines of a key say, at least one; `session_ms` is the session asked for.
 
-    `about` is JSON, for `joined`; `rebalances` and `members` are rows of tables.
+    Beside these lines and the rows of tables, `abouts` has JSON for `joined`.
     """
     ordered = sorted(rows, key=owners.in_order)
     lines, doubled = folded((row.file, row.line) for row in ordered)
     name, is_group = key
     of_group = row_about(name, lines, session_ms) if is_group else {}
     rebalances, members = of_group.get("rebalances", []), of_group.get("members", [])
-    fenced: dict[tuple[str | None, str | None], list[float]] = {}
+    seen: dict[tuple[str | None, ...], list[float]] = defaultdict(list)
     for line in lines:
+        seen["templates", line.broker, line.template].append(line.at_ms)
         if line.template == "fenced":
-            asked = line.fields.get("instance"), line.fields.get("operation")
-            fenced.setdefault(asked, []).append(line.at_ms)
+            by = line.fields.get("instance"), line.fields.get("operation")
+            seen["fenced", *by].append(line.at_ms)
+    for row in ordered:
+        seen["files", row.file].append(row.line.at_ms)
     moves = [
         {name: getattr(line, name) for name in ("at_ms", "broker", "partition", "template")}
         for line in lines
@@ -156,40 +175,39 @@ def about(key: Key, rows: Iterable[Row], owners: Owners, session_ms: float | Non
     found = {
         "group": name if is_group else None,
         "incident": msgspec.Raw(of_group["incident"]) if is_group else None,
-        "templates": [[*of, n] for of, n in Counter((x.broker, x.template) for x in lines).items()],
         "doubled": doubled,
-        "fenced": [[*by, len(at), min(at), max(at)] for by, at in fenced.items()],
+        "seen": [(of, (len(at), min(at), max(at))) for of, at in seen.items()],
         "longest": first("longest", (row for row in rebalances if row["took_ms"] is not None)),
         "worst_members": first("worst_members", members),
         "coordinator_moves": first("coordinator_moves", moves),
     }
-    return {"about": msgspec.json.encode(found), "rebalances": rebalances, "members": members}
+    yield "abouts", msgspec.json.encode(found)
+    for kind, of_kind in (("lines", ordered), ("rebalances", rebalances), ("members", members)):
+        yield from ((kind, row) for row in of_kind)
 
 
 def joined(abouts: Iterable[bytes]) -> Json:
-    """Join what `about` says of all keys, in any order."""
+    """Join what `of_key` says of all keys, in any order."""
     groups: dict[str, Json] = {}
-    doubled, templates = Counter[str](), Counter[tuple[str, str]]()
-    asked: dict[tuple[str | None, str | None], list[list[Any]]] = defaultdict(list)
+    doubled = Counter[str]()
+    seen: dict[tuple[Any, ...], list[list[Any]]] = defaultdict(list)
     shown: dict[str, list[Json]] = {name: [] for name in OF_KEYS}
     for one in map(msgspec.json.decode, abouts):
         if one["incident"] is not None:
             groups[one["group"]] = one["incident"]
         doubled.update(one["doubled"])
-        templates.update({(broker, name): number for broker, name, number in one["templates"]})
-        for instance, operation, *times in one["fenced"]:
-            asked[instance, operation].append(times)
+        for of, times in one["seen"]:
+            seen[tuple(of)].append(times)
         for name in OF_KEYS:
             shown[name] += one[name]
-    fenced = [
-        {
-            "instance": instance,
-            "operation": operation,
-            "count": sum(number for number, _, _ in times),
-            "first_ms": min(first_ms for _, first_ms, _ in times),
-            "last_ms": max(last_ms for _, _, last_ms in times),
-        }
-        for (instance, operation), times in asked.items()
+    known: dict[str, dict[Any, Json]] = {"templates": {}, "files": {}, "fenced": {}}
+    for (what, *of), times in seen.items():
+        counts, first_ms, last_ms = zip(*times, strict=True)
+        lasted = {"count": sum(counts), "first_ms": min(first_ms), "last_ms": max(last_ms)}
+        known[what][tuple(of)] = lasted
+    shown["fenced"] = [
+        {"instance": instance, "operation": operation, **lasted}
+        for (instance, operation), lasted in known["fenced"].items()
     ]
-    lists = {name: first(name, rows) for name, rows in (shown | {"fenced": fenced}).items()}
-    return {"groups": groups, "templates": templates, "doubled": doubled, "shown": lists}
+    lists = {name: first(name, rows) for name, rows in shown.items()}
+    return known | {"groups": groups, "doubled": doubled, "shown": lists}

@@ -1,10 +1,10 @@
 """The engine for large logs, and for those elsewhere: Spark, which has executors read and tell."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import tzinfo
-from itertools import chain, groupby, islice
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -16,27 +16,28 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from reports.incident.lines.form import Form
-from reports.incident.lines.reader import SplitSummary
 from reports.incident.rows import (
-    DRAWN,
-    SHOWN,
+    KINDS,
     Owners,
     Recognise,
-    Row,
-    about,
+    first,
     head_of,
     key_of,
+    of_key,
     of_split,
     text_lines,
 )
-from reports.incident.tables import FOUND, LINES, OF_KEY, OWNED, REJECTED, as_columns, row_of
-from reports.ingest import log_files, places, uris
+from reports.incident.tables import TABLES, table_of
+from reports.ingest import log_files, uris
 from reports.judgement.errors import EvidenceError
 from reports.judgement.log.log_bytes import unpacked
 
-Json = dict[str, Any]
+Change = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 _LOCAL = re.compile("^file:/+")
-_ROWS = 1_000
+_ROWS = "name STRING, row BINARY"
+"""Rows by their kind, or by their key, as MessagePack."""
+_AT_ONCE = 1_000
+"""How many rows a batch has."""
 _HEAD_LINES = 2_000
 """How many lines of a file that is not on this machine are read first."""
 
@@ -56,22 +57,17 @@ class OnSpark:
         self.names = {uris.uri_of(path): name for path, name in names.items()}
         self.names |= {file: file for file in _listed(spark, elsewhere)}
 
-    def read(self, recognise: Recognise, zone: tzinfo) -> Iterator[tuple[str, int, SplitSummary]]:
-        """Read all lines; yield each split: its file, its begin in it, its summary."""
+    def read(self, recognise: Recognise, zone: tzinfo) -> None:
+        """Read all lines."""
         forms = {file: recognise(file, self._head(file)) for file in self.names}
 
         def read_splits(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for split, lines in log_files.by_split(batches):
-                file, start = unquote(split.file), split.start
-                rows = of_split(file, start, text_lines(lines), forms.get(file, Form()), zone)
-                yield from _batched((_as_found(file, start, row) for row in rows), FOUND)
+                file, form = unquote(split.file), forms.get(unquote(split.file), Form())
+                yield from _packed(of_split(file, split.start, text_lines(lines), form, zone))
 
-        lines = self._lines([*self.names])
-        self._found = self._kept(lines.mapInArrow(read_splits, from_arrow_schema(FOUND)))
-        rows = self._found.where("summary IS NOT NULL").select("file", "start", "summary")
-        for row in rows.toArrow().to_pylist():
-            summary = msgspec.json.decode(row["summary"], type=SplitSummary)
-            yield row["file"], row["start"], summary
+        found = self._kept(self._lines([*self.names]), read_splits)
+        self._frames = dict.fromkeys(("splits", "lines", "rejected"), found)
 
     def _lines(self, files: Sequence[str]) -> DataFrame:
         return log_files.read(self._spark, [uris.literal(file) for file in files])
@@ -84,50 +80,46 @@ class OnSpark:
         rows = self._lines([file]).limit(_HEAD_LINES).select("value").toArrow()
         return head_of(text_lines(rows["value"].to_pylist()))
 
-    def _kept(self, frame: DataFrame) -> DataFrame:
-        self._until_end.callback(frame.unpersist)
-        return frame.persist()
+    def _kept(self, frame: DataFrame, change: Change) -> DataFrame:
+        kept = frame.mapInArrow(change, _ROWS).persist()
+        self._until_end.callback(kept.unpersist)
+        return kept
 
-    def rejected(self) -> list[Json]:
-        """Return the first rejected lines."""
-        rows = self._found.where("why IS NOT NULL").select(*REJECTED.names)
-        return _first(rows, "file", "start", "place", most=SHOWN)
-
-    def abouts(self, owners: Owners, session_ms: float | None) -> Iterator[bytes]:
-        """Yield what the lines of each key tell."""
+    def tell(self, owners: Owners, session_ms: float | None) -> None:
+        """Bring together the lines of each key."""
 
         def own(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            owned = filter(None, map(owners.owned, _rows(batches)))
-            yield from _batched(map(_with_key, owned), OWNED)
+            owned = filter(None, map(owners.owned, _rows("lines", batches)))
+            yield from _packed((repr(key_of(row.line)), row) for row in owned)
 
-        def tell(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            of_keys = groupby(_rows(batches), key=lambda row: key_of(row.line))
-            rows = (about(key, mine, owners, session_ms) for key, mine in of_keys)
-            yield from _batched(rows, OF_KEY)
+        def tell_keys(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            rows = _rows("lines", batches)
+            for key, mine in groupby(rows, key=lambda row: key_of(row.line)):
+                yield from _packed(of_key(key, mine, owners, session_ms))
 
-        lines = self._found.where("template IS NOT NULL")
-        self._lines_owned = self._kept(lines.mapInArrow(own, from_arrow_schema(OWNED)))
-        by_key = self._lines_owned.repartition("key").sortWithinPartitions("key")
-        self._keys = self._kept(by_key.mapInArrow(tell, from_arrow_schema(OF_KEY)))
-        yield from self._keys.select("about").toArrow()["about"].to_pylist()
+        owned = self._of("lines").mapInArrow(own, _ROWS)
+        of_keys = self._kept(owned.repartition("name").sortWithinPartitions("name"), tell_keys)
+        self._frames |= dict.fromkeys(("lines", "abouts", "rebalances", "members"), of_keys)
 
-    def _table(self, name: str) -> DataFrame:
-        return self._keys.select(F.inline(name)).coalesce(1)
+    def _of(self, kind: str) -> DataFrame:
+        return self._frames[kind].where(F.col("name") == kind)
 
-    def rebalances(self) -> list[Json]:
-        """Return the first rebalances."""
-        return _first(self._table("rebalances"), "at_ms", "group", "generation", most=DRAWN)
+    def first(self, kind: str) -> list[Any]:
+        """Return the first rows of a kind: those of each part, and the first of these."""
+
+        def cut(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            yield from _packed((kind, row) for row in first(kind, _rows(kind, batches)))
+
+        found = self._of(kind).mapInArrow(cut, _ROWS).toArrow()
+        return first(kind, _rows(kind, found.to_batches()))
 
     def store(self, output: str, texts: Mapping[str, str]) -> None:
         """Write the tables, and files by their names, into the folder at a URI."""
-        tables = {
-            "lines": self._lines_owned.select(*LINES.names),
-            "rejected": self._found.where("why IS NOT NULL").select(*REJECTED.names),
-            "rebalances": self._table("rebalances"),
-            "members": self._table("members"),
-        }
-        for name, table in tables.items():
-            table.write.mode("overwrite").parquet(f"{output}/tables/{name}")
+        from reports.ingest import places  # noqa: PLC0415 (executors have not what it needs)
+
+        for name, schema in TABLES.items():
+            rows = self._of(name).mapInArrow(_as_table(name), from_arrow_schema(schema))
+            rows.write.mode("overwrite").parquet(f"{output}/tables/{name}")
         places.write_texts(self._spark, output, texts)
 
 
@@ -144,29 +136,22 @@ def _listed(spark: SparkSession, elsewhere: Sequence[str]) -> list[str]:
     return sorted({_LOCAL.sub("file:/", unquote(uri)) for uri in files})
 
 
-def _batched(rows: Iterable[Json], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Give out rows by column names; names that are no column are left out."""
-    given = iter(rows)
-    while some := [*islice(given, _ROWS)]:
-        yield pa.RecordBatch.from_pylist(some, schema)
+def _packed(rows: Iterable[tuple[str, Any]]) -> Iterator[pa.RecordBatch]:
+    given, pack = iter(rows), msgspec.msgpack.encode
+    while some := [*islice(given, _AT_ONCE)]:
+        columns = [[name for name, _ in some], [pack(row) for _, row in some]]
+        yield pa.record_batch(columns, ["name", "row"])
 
 
-def _as_found(file: str, start: int, row: Row | Json | SplitSummary) -> Json:
-    if isinstance(row, Row):
-        return as_columns(row)
-    if isinstance(row, SplitSummary):
-        return {"file": file, "start": start, "summary": msgspec.json.encode(row).decode()}
-    return row
+def _rows(kind: str, batches: Iterable[pa.RecordBatch]) -> Iterator[Any]:
+    """Return rows of one kind as they were before `_packed`."""
+    unpack = msgspec.msgpack.Decoder(KINDS[kind]).decode
+    return (unpack(row) for batch in batches for row in batch["row"].to_pylist())
 
 
-def _with_key(row: Row) -> Json:
-    return as_columns(row) | {"key": msgspec.json.encode(key_of(row.line)).decode()}
-
-
-def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[Row]:
-    return map(row_of, chain.from_iterable(batch.to_pylist() for batch in batches))
-
-
-def _first(rows: DataFrame, *order: str, most: int) -> list[Json]:
-    found: list[Json] = rows.orderBy(*order).limit(most).toArrow().to_pylist()
-    return found
+def _as_table(kind: str) -> Change:
+    return lambda batches: (
+        part
+        for batch in batches
+        for part in table_of(_rows(kind, [batch]), TABLES[kind]).to_batches()
+    )

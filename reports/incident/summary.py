@@ -27,13 +27,13 @@ def summary(files: Sequence[Json], known: Json, rejected: Sequence[Json], time_z
     read.
     """
     groups: Mapping[str, Json] = known["groups"]
-    templates: Mapping[tuple[str, str], int] = known["templates"]
+    templates: Mapping[tuple[str, str], Json] = known["templates"]
     by_group = dict(sorted(groups.items(), key=lambda item: (-item[1]["rebalances"], item[0])))
     reasons, lines = Counter[str](), Counter[str]()
     for one in by_group.values():
         reasons.update(one["by_reason"])
     brokers: dict[str, Json] = {}
-    for (broker, template), count in sorted(templates.items()):
+    for (broker, template), count in sorted((of, seen["count"]) for of, seen in templates.items()):
         lines[template] += count
         of_broker = brokers.setdefault(broker or "?", dict.fromkeys(OF_BROKERS, 0))
         if template in OF_BROKERS:

@@ -5,18 +5,17 @@ machine is first written into a temporary folder as such: a pipe, an archive (`l
 UTF-16 (PowerShell's `>`), and what is packed otherwise than its name says.
 """
 
-import io
+import shutil
 import sys
 import tarfile
-from codecs import BOM_UTF16_BE, BOM_UTF16_LE, getincrementaldecoder
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import partial
-from itertools import chain, count
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, BinaryIO, cast
+from typing import IO
 
 from reports.ingest.uris import SCHEME
 from reports.judgement.errors import EvidenceError
@@ -25,12 +24,10 @@ from scenarios.regular_files import open_regular
 
 STDIN = ("-", "/dev/stdin")
 DEEPEST = 4
-"""How many times a file may be packed: `logs.tar.gz` with `server.log.1.gz` in it is three."""
+"""How many times a file may be packed: `logs.tar.zst` with `server.log.1.gz` in it is three."""
 RATIO = 10
 """How many bytes of a log a packed one may have, for one of its own: what is known unread."""
-_HEAD = 512
-_PIECE = 1 << 20
-_TAR = slice(257, 262), b"ustar"
+_HEAD, _TAR = 512, slice(257, 262)
 _OF_TEXT = 0.4
 """Which share of the bytes of UTF-16 at least are zeros, every other one, in a log of English."""
 
@@ -56,8 +53,15 @@ def gathered(places: Sequence[str]) -> Iterator[Gathered]:
     with TemporaryDirectory(prefix="groupquake-") as temporary:
         found, into = Gathered(), (Path(temporary) / f"{number}.log" for number in count())
         for place in places:
+            path = Path(place.removeprefix("file:"))
+            if SCHEME.match(place) and not (place.startswith("file:") and path.exists()):
+                found.uris.append(place)
+                continue
             try:
-                _gather(place, found, into)
+                for name, file in _read(place, path, into):
+                    if file not in found.names:
+                        found.names[file] = name
+                        found.bytes += file.stat().st_size * (RATIO if file.suffix in FORMS else 1)
             except OSError as error:
                 why = error.strerror or error
                 raise EvidenceError(f"{error.filename or place}: {why}") from error
@@ -66,22 +70,15 @@ def gathered(places: Sequence[str]) -> Iterator[Gathered]:
         yield found
 
 
-def _gather(place: str, found: Gathered, into: Iterator[Path]) -> None:
-    path = Path(place.removeprefix("file:"))
+def _read(place: str, path: Path, into: Iterator[Path]) -> Iterator[tuple[str, Path]]:
     if place in STDIN:
-        written = _unpacked(sys.stdin.buffer, "standard input", into)
-    elif SCHEME.match(place) and not (place.startswith("file:") and path.exists()):
-        found.uris.append(place)
-        return
+        yield from _logs("standard input", _copied(sys.stdin.buffer, next(into)), into)
     elif path.is_fifo():
         with path.open("rb") as pipe:
-            written = iter([*_unpacked(pipe, place, into)])
+            yield from _logs(place, _copied(pipe, next(into)), into)
     else:
-        written = chain.from_iterable(map(partial(_regular, into=into), _files(path)))
-    for name, file in written:
-        if file not in found.names:
-            found.names[file] = name
-            found.bytes += file.stat().st_size * (RATIO if file.suffix in FORMS else 1)
+        for file in _files(path):
+            yield from _logs(str(file), file, into)
 
 
 def _files(path: Path) -> Iterable[Path]:
@@ -92,26 +89,44 @@ def _files(path: Path) -> Iterable[Path]:
     return sorted(file for file in path.rglob("*") if not file.is_dir() and shown(file))
 
 
-def _regular(path: Path, into: Iterator[Path]) -> Iterator[tuple[str, Path]]:
+def _copied(file: IO[bytes], path: Path) -> Path:
+    with path.open("wb") as target:
+        shutil.copyfileobj(file, target)
+    return path
+
+
+def _logs(name: str, path: Path, into: Iterator[Path], deep: int = 0) -> Iterator[tuple[str, Path]]:
+    """Yield the names and paths of the logs in a file, written anew where engines need it."""
+    damage, named = list[str](), path.suffix if path.suffix in FORMS else ""
     with open_regular(path) as file:
         packed = _packed(file.read(_HEAD))
         file.seek(0)
-        head = next(unpacked_pieces(file, packed, []), b"")
-        named = next((end for end in FORMS if path.name.endswith(end)), "")
-        if packed == named and not (_packed(head) or _is_tar(head) or _encoding(head)):
-            yield str(path), path
+        head = next(unpacked_pieces(file, packed, []), b"")[:_HEAD]
+        is_tar, encoding = head[_TAR] == b"ustar", _encoding(head)
+        if deep == DEEPEST or (packed == named and not (_packed(head) or is_tar or encoding)):
+            yield name, path
             return
-        file.seek(0)
-        yield from _unpacked(file, str(path), into)
+        if packed or named:
+            file.seek(0)
+            path = next(into)
+            with path.open("wb") as target:
+                target.writelines(unpacked_pieces(file, packed, damage))
+    if is_tar:
+        yield from _members(name, path, into, deep, damage)
+        path = next(into)
+    elif encoding:
+        path = _as_utf8(path, encoding, next(into), damage)
+    if damage:
+        with path.open("ab") as target:
+            target.writelines(b"\n" + DAMAGED + what.encode() for what in damage)
+    if encoding or (is_tar and damage):
+        yield name, path
+    elif not is_tar:
+        yield from _logs(name, path, into, deep + 1)
 
 
 def _packed(head: bytes) -> str:
     return next((end for end, begin in BEGINS.items() if head.startswith(begin)), "")
-
-
-def _is_tar(head: bytes) -> bool:
-    place, word = _TAR
-    return head[place] == word
 
 
 def _encoding(head: bytes) -> str:
@@ -121,85 +136,33 @@ def _encoding(head: bytes) -> str:
     """
     if head.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         return "utf-16-le" if head.startswith(BOM_UTF16_LE) else "utf-16-be"
-    head = head[:_HEAD]
     zeros = {"utf-16-le": head[1::2].count(0), "utf-16-be": head[::2].count(0)}
     of = max(zeros, key=lambda name: zeros[name])
     return of if sum(zeros.values()) == zeros[of] > _OF_TEXT * len(head) else ""
 
 
-class _Pieces(io.RawIOBase):
-    """Pieces of a file as a file."""
-
-    def __init__(self, pieces: Iterable[bytes]) -> None:
-        self._pieces = iter(pieces)
-        self._rest = b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        given = self._rest or next(self._pieces, b"")
-        size = min(len(given), len(buffer))
-        buffer[:size], self._rest = given[:size], given[size:]
-        return size
-
-
-def _file_of(*pieces: Iterable[bytes]) -> BinaryIO:
-    return cast(BinaryIO, io.BufferedReader(_Pieces(chain(*pieces)), _PIECE))
-
-
-def _unpacked(
-    file: BinaryIO, name: str, into: Iterator[Path], deep: int = 0
-) -> Iterator[tuple[str, Path]]:
-    """Write what a file holds into files; yield the name and path of each."""
-    head = file.read(_HEAD)
-    pieces, damage = chain([head], iter(partial(file.read, _PIECE), b"")), list[str]()
-    if (packed := _packed(head)) and deep < DEEPEST:
-        unpacked = unpacked_pieces(_file_of(pieces), packed, damage)
-        yield from _unpacked(_file_of(unpacked), name, into, deep + 1)
-    elif _is_tar(head) and deep < DEEPEST:
-        yield from _members(_file_of(pieces), name, into, deep, damage)
-    else:
-        yield _written(pieces, name, next(into), damage)
-        return
-    if damage:
-        yield _written([], name, next(into), damage)
+def _as_utf8(path: Path, encoding: str, target: Path, damage: list[str]) -> Path:
+    with (
+        path.open(encoding=encoding, errors="ignore", newline="") as text,
+        target.open("w", encoding="utf-8", newline="") as written,
+    ):
+        shutil.copyfileobj(text, written)
+    if path.stat().st_size % 2:
+        damage.append(f"the {encoding.upper()} text is cut off within a character")
+    return target
 
 
 def _members(
-    file: BinaryIO, name: str, into: Iterator[Path], deep: int, damage: list[str]
+    name: str, path: Path, into: Iterator[Path], deep: int, damage: list[str]
 ) -> Iterator[tuple[str, Path]]:
+    """Yield the logs in the files of an archive, up to where it is cut off."""
     try:
-        with tarfile.open(fileobj=file, mode="r|") as archive:
+        with tarfile.open(path) as archive:
             for member in archive:
                 if (content := archive.extractfile(member)) is not None:
-                    opened = cast(BinaryIO, content)
-                    yield from _unpacked(opened, f"{name}!/{member.name}", into, deep + 1)
+                    file = next(into)
+                    with suppress(tarfile.ReadError):  # the next member is not there, either
+                        _copied(content, file)
+                    yield from _logs(f"{name}!/{member.name}", file, into, deep + 1)
     except tarfile.TarError as error:
         damage.append(f"the archive is cut off or damaged ({error})")
-
-
-def _written(pieces: Iterable[bytes], name: str, path: Path, damage: list[str]) -> tuple[str, Path]:
-    """Write a file as UTF-8; return its name and path. What cannot be read ends it as a damage."""
-    with path.open("wb") as target:
-        try:
-            target.writelines(_as_utf8(pieces, damage))
-        except (tarfile.TarError, EOFError) as error:
-            damage.append(f"the archive is cut off ({error})")
-        target.writelines(b"\n" + DAMAGED + what.encode() for what in damage)
-    damage.clear()
-    return name, path
-
-
-def _as_utf8(pieces: Iterable[bytes], damage: list[str]) -> Iterator[bytes]:
-    pieces = iter(pieces)
-    first = next(pieces, b"")
-    encoding = _encoding(first)
-    if not encoding:
-        yield from chain([first], pieces)
-        return
-    decoder = getincrementaldecoder(encoding)("replace")
-    for piece in chain([first], pieces):
-        yield decoder.decode(piece).encode("utf-8", "replace")
-    if decoder.getstate()[0]:
-        damage.append(f"the {encoding.upper()} text is cut off within a character")

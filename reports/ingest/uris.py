@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from reports.judgement.errors import EvidenceError
-from scenarios.regular_files import replace_file
 
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 _GLOB = re.compile(r"[\\*?\[\]{}]")
@@ -57,6 +56,8 @@ def remove(uri: str, names: Iterable[str]) -> None:
 
 def write_texts(folder: Path, texts: Mapping[str, str]) -> None:
     """Write text files, by name, into a folder of this machine, in place of those there."""
+    from scenarios.regular_files import replace_file  # noqa: PLC0415 (executors have no scenarios)
+
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
         replace_file(folder / name, text.encode())

@@ -5,8 +5,6 @@ from collections.abc import Iterable, Mapping
 from inspect import cleandoc
 from typing import Any, NamedTuple
 
-from scenarios.faults import FAULTS
-
 Fault = Mapping[str, Any]
 """A fault as it stands in `verdict.json`."""
 
@@ -22,6 +20,8 @@ class Declared(NamedTuple):
 
 def declared(fault: Fault) -> Declared:
     """Return what a fault is; one whose name is not known is taken for one of a member."""
+    from scenarios.faults import FAULTS  # noqa: PLC0415 (the models load slowly)
+
     if (kind := FAULTS.get(fault["name"])) is None:
         return Declared("member", fault["name"], one_shot=False, meaning="")
     summary = cleandoc(kind.__doc__ or "").partition("\n\n")[0]

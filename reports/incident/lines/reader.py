@@ -81,7 +81,8 @@ class SplitSummary:
     lines by which a broker names itself, `said` those that say it about the process alone, and
     `of_source` both, by the `source` of lines. `cluster_marks` say
     which line of the split (from 0), of which source, names which, where that changes. `back_ms` is
-    how far the clock jumped back, at most. `damage` says what could not be read.
+    how far the clock jumped back, at most; where it did, `earliest_ms` is the least time after it,
+    and `latest_ms` the greatest before it. `damage` says what could not be read.
 
     `others` are groups of other protocols, each with its protocol. `preparing_rejected` counts
     rejected lines that begin a rebalance, `client` lines of clients.
@@ -91,6 +92,8 @@ class SplitSummary:
     timed: int = 0
     first_ms: float | None = None
     last_ms: float | None = None
+    earliest_ms: float | None = None
+    latest_ms: float | None = None
     back_ms: float = 0.0
     brokers: dict[str, int] = field(default_factory=Counter)
     said: dict[str, int] = field(default_factory=Counter)
@@ -157,8 +160,10 @@ class Reader:
                 return False
             if seen.first_ms is None:
                 seen.first_ms = at_ms
-            elif last_ms is not None:
+            elif last_ms is not None and at_ms < last_ms:
                 seen.back_ms = max(seen.back_ms, last_ms - at_ms)
+                seen.earliest_ms = min(at_ms, seen.earliest_ms or at_ms)
+                seen.latest_ms = max(last_ms, seen.latest_ms or 0.0)
             seen.last_ms = at_ms
         self._last = time
         seen.timed += 1
@@ -230,6 +235,7 @@ class Reader:
             return None, "a coordinator's line at no possible time"
         if not self._noted:
             self._note(match[0])
+        self._noted = False  # the next line in this text has a time of its own
         partition = known.partition or known.fields.get("partition") or ""
         return Line(
             at_ms,

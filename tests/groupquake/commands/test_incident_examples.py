@@ -221,7 +221,7 @@ def test_what_cannot_be_read_is_named(tmp_path: Path, groupquake: Command) -> No
     (tmp_path / "empty.log").touch()
     (tmp_path / "words.log").write_text("nothing of the kind\n")
     wrong = {
-        ("folder", "--logs"): "no file is there",
+        ("folder",): "no file is there",
         ("empty.log",): "empty.log: no line",
         ("words.log",): "nothing of Kafka: .*it begins: nothing of the kind",
         ("words.log", "--cluster", "x"): "nothing of Kafka",

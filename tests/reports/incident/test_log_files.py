@@ -79,15 +79,28 @@ def test_logs_of_different_clusters_are_reported_one_after_another(files: dict[s
         incident_of(contents)
     with pytest.raises(EvidenceError, match="no file names it; they name abc"):
         incident_of(contents, cluster="nobody")
-    of = {name: incident_of(contents, cluster=name)["lines"] for name in ("abc", "xyz")}
-    assert of == {"abc": {"session_expired": 1}, "xyz": {"session_expired": 2}}
+    of = {name: incident_of(contents, cluster=name) for name in ("abc", "xyz")}
+    assert [one["lines"]["session_expired"] for one in of.values()] == [1, 2]
+    counts = [[one["coverage"][name] for name in ("lines_read", "used", "irrelevant", "rejected")]
+              for one in of.values()]  # fmt: skip
+    assert counts == [[5, 1, 4, 0], [5, 2, 3, 0]]
+    assert [of["abc"]["last_ms"], of["xyz"]["last_ms"]] == [at_ms(1), at_ms(3)]
+
+
+def at_ms(minute: int) -> float:
+    return datetime(2026, 11, 23, 7, minute, 0, 357_000, UTC).timestamp() * 1000
+
+
+def test_the_time_of_a_log_spans_what_stands_around_a_jump_of_its_clock() -> None:
+    text = failed("03:00") + failed("05:00") + failed("01:00") + failed("04:00")
+    (file,) = incident_of({"log": text.encode()})["files"]
+    assert (file["first_ms"], file["last_ms"]) == (at_ms(1), at_ms(5))
 
 
 def test_a_damaged_time_at_an_end_of_a_split_leaves_the_others_of_its_file() -> None:
     damaged = "[2026-11-99 10:00:00,000] INFO x (y)\n"
     (file,) = incident_of({"log": (failed("01:00") + damaged).encode()})["files"]
-    at_ms = datetime(2026, 11, 23, 7, 1, 0, 357_000, UTC).timestamp() * 1000
-    assert (file["first_ms"], file["last_ms"]) == (at_ms, at_ms)
+    assert (file["first_ms"], file["last_ms"]) == (at_ms(1), at_ms(1))
     times = [(None, None), (1.0, None), (2.0, 3.0), (None, 4.0), (None, None)]
     splits = [SplitSummary(Counter([USED]), first_ms=first, last_ms=last) for first, last in times]
     (file,) = log_files({"log": "log"}, {}, [("log", at, split) for at, split in enumerate(splits)])
