@@ -76,6 +76,7 @@ def _file(of_start: Mapping[int, SplitSummary]) -> Json:
         "preparing_rejected": total("preparing_rejected"),
         "first_ms": min(ends, default=None),
         "last_ms": max(ends, default=None),
+        "is_newest_first": bool(times) and times[0][0] > times[-1][1],
         "back_ms": max([0.0, *back_ms, *(one.back_ms for one in splits)]),
         "others": {group: of for one in splits for group, of in one.others.items()},
         "damage": next((one.damage for one in splits if one.damage), ""),
@@ -114,7 +115,7 @@ def owners(files: Sequence[Json], cluster: str) -> Owners:
         for start, place, source, name in file["clusters"]:
             clusters.setdefault((file["path"], source), []).append((start, place, name))
     ranks = {file["path"]: rank for rank, file in enumerate(files)}
-    newest_first = (of["path"] for of in files if (of["first_ms"] or 0.0) > (of["last_ms"] or 0.0))
+    newest_first = (file["path"] for file in files if file["is_newest_first"])
     return Owners(ranks, brokers, clusters, cluster, frozenset(newest_first))
 
 

@@ -62,7 +62,9 @@ def _unread(files: Sequence[Json], rejected: Sequence[Json]) -> str:
         else ""
     )
     if others := {group: of for file in files for group, of in file["others"].items()}:
-        named = ", ".join(f"{group} ({of})" for group, of in sorted(others.items())[:NAMED])
+        named = ", ".join(
+            f"{group} ({of} protocol)" for group, of in sorted(others.items())[:NAMED]
+        )
         return (
             f"no line is about a classic group: {counted(len(others), 'group')} of other protocols"
             f" (KIP-848, KIP-932, KIP-1071), which are not reported: {named}{first}"

@@ -8,7 +8,7 @@ from reports.incident.group_incident import Storm, row_about, storms
 from reports.incident.lines.reader import Line
 from reports.incident.rebalances import Began, Rebalances
 from reports.incident.static_estimate import estimate
-from reports.incident.tables import REBALANCES, table_of
+from reports.incident.tables import TABLES, table_of
 from reports.incident.timing import SESSIONS_MS
 
 SECOND = 1000.0
@@ -221,6 +221,6 @@ def test_numbers_of_eighteen_digits_have_room_in_the_table() -> None:
     begun = line(1, "preparing", reason="leave", generation=old)
     stabilized = line(2, "stabilized", generation=most, members=most)
     row = row_about("g", [begun, stabilized, line(3, "assignment", generation=most)], None)
-    [rebalance] = table_of(row["rebalances"], REBALANCES).to_pylist()
+    [rebalance] = table_of(row["rebalances"], TABLES["rebalances"]).to_pylist()
     assert (rebalance["members"], rebalance["generation"]) == (int(most), int(old))
     assert (rebalance["took_ms"], rebalance["line"]) == (2_000, "preparing as it was written")
