@@ -4,7 +4,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from math import inf
 from pathlib import Path
@@ -27,10 +27,12 @@ from groupquake.watch.pipes import STANDARD_INPUT, Pipe
 from groupquake.watch.screen import as_lines, as_text, drawing
 from groupquake.watch.webhook import posting
 from reports.ingest.gathered import STDIN
-from scenarios.regular_files import replace_file
+from scenarios.regular_files import open_regular, replace_file
 
 NEWS = 5
 """How many of the last storms and notices the screen shows."""
+_BEGIN = msgspec.json.encode(State())[:26]
+"""How a file begins that has a state."""
 
 
 @click.command()
@@ -75,6 +77,7 @@ def watch(
     counting, notices = Counting(state, zone, pattern), list[str]()
     pipes = dict.fromkeys([STANDARD_INPUT] * any(one in STDIN for one in sources) + [*commands])
     logs = [one for one in sources if one not in STDIN and not one.endswith(PACKED)]
+    _require_readable(logs, pipes)
     heard = counting.begins, notices.append
     followed: list[FollowedFile | Pipe] = [
         *(FollowedFile(*log, state.written_ns, *heard) for log in logs_of(logs).items()),
@@ -117,6 +120,13 @@ def watch(
     return Exit.PASS
 
 
+def _require_readable(logs: Iterable[str], pipes: Container[str]) -> None:
+    if sys.stdin is None and STANDARD_INPUT in pipes:
+        raise click.UsageError("-: standard input is closed")
+    if odd := [one for one in logs if Path(one).exists() and not Path(one).is_file()]:
+        raise click.UsageError(f"{odd[0]}: not a regular file; give a pipe as - or by --command")
+
+
 def _print(results: Iterable[str], notices: Iterable[str]) -> None:
     for line in results:
         Console.result(line)
@@ -150,11 +160,16 @@ def _batches(
 
 def _read_state(file: Path | None) -> State:
     """Return the state to go on from, if there is one. Raises UsageError for any other file."""
-    if file is None or not file.exists():
+    if file is None:
         return State()
     try:
-        return msgspec.json.decode(file.read_bytes(), type=State)
-    except (OSError, msgspec.DecodeError, UnicodeError) as error:
+        with open_regular(file) as kept:
+            text = kept.read()
+        # msgspec asks for no tag where only one type may come
+        return msgspec.json.decode(text if text.startswith(_BEGIN) else b"", type=State)
+    except FileNotFoundError:
+        return State()
+    except (OSError, msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise click.UsageError(
             f"--state {file}: {error}; give a file that `watch` wrote, or a new one"
         ) from error

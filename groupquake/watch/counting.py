@@ -29,7 +29,7 @@ RECENT = 20_000
 """How many lines of coordinators are remembered, so that they do not count again, or pending."""
 
 
-class State(msgspec.Struct):
+class State(msgspec.Struct, tag_field="file", tag="groupquake watch"):
     """What is kept. `written_ns` belongs to what reads files.
 
     `samples` are a source's first lines of coordinators, by which its form is recognised. `pending`

@@ -2,6 +2,7 @@
 
 import glob
 import os
+import re
 from collections.abc import Callable, Iterable, MutableMapping
 from os.path import samestat
 from pathlib import Path
@@ -16,6 +17,8 @@ CHUNK = 1 << 20
 HEAD = 1 << 10
 """By how many first bytes a file that is truncated and written to anew is known as another."""
 PACKED = (*FORMS, *OTHERS)
+_ROTATED = re.compile(r"\.[\dT._-]+")
+"""What rotation puts behind a name: a number or a date; packed parts end in letters."""
 
 
 def logs_of(names: Iterable[str]) -> dict[Path, list[Path]]:
@@ -91,7 +94,8 @@ class FollowedFile:
     def _opened(self, since_ns: int) -> BinaryIO:
         """Return the first part that was written to since then, to be read from its beginning."""
         rotated = self._path.parent.glob(f"{glob.escape(self._path.name)}.*")
-        plain = (one for one in rotated if not one.name.endswith(PACKED) and one.is_file())
+        begins = len(self._path.name)
+        plain = (one for one in rotated if _ROTATED.fullmatch(one.name[begins:]) and one.is_file())
         times = sorted((one.stat().st_mtime_ns, one) for one in plain)
         file = open_regular(next((one for at_ns, one in times if at_ns >= since_ns), self._path))
         self.close()

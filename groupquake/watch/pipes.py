@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import IO
 
 from groupquake.timing import COMMAND_END_S, START_AGAIN_S
@@ -58,11 +59,11 @@ class Pipe:
         if process is None:
             return None
         with process:
-            try:
-                return process.wait(within_s)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                return process.wait()
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(within_s)
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # also what its shell left behind
+            return process.wait()
 
     def _begun(self) -> IO[bytes]:
         self._begins(self.name)

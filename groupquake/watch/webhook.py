@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.client import HTTPException
+from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import click
@@ -15,7 +16,7 @@ from groupquake.watch.group_counts import Storm
 
 @contextmanager
 def posting(url: str, notice: Callable[[str], None]) -> Iterator[Callable[[Storm], object]]:
-    """Give what posts a storm, one after the other, and waits for none until the block ends.
+    """Give what posts a storm, one after the other; the end of the block waits for one alone.
 
     `notice` gets a sentence, in another thread, where a storm is not taken. Raises UsageError.
     """
@@ -28,8 +29,13 @@ def posting(url: str, notice: Callable[[str], None]) -> Iterator[Callable[[Storm
         try:
             with urlopen(Request(url, body, headers), timeout=WEBHOOK_S):  # noqa: S310 (the user's)
                 pass
-        except (OSError, HTTPException) as error:
+        except (OSError, ValueError, HTTPException) as error:
+            if isinstance(error, HTTPError):
+                error.close()
             notice(f"--webhook {url}: {error}; the storm of {storm.group} was not posted")
 
-    with ThreadPoolExecutor(1) as pool:
+    pool = ThreadPoolExecutor(1)
+    try:
         yield lambda storm: pool.submit(post, storm)
+    finally:
+        pool.shutdown(cancel_futures=True)  # the end waits for one POST at most

@@ -25,18 +25,21 @@ def folded(rows: Iterable[tuple[str, Line]]) -> tuple[list[Line], Counter[str]]:
     """
     copies: Counter[str] = Counter()
     again: Counter[tuple[str, str, str, float]] = Counter()
-    once: dict[tuple[str, str, float, int], dict[float, Line]] = {}
+    once: dict[tuple[str, str, float, int], dict[float | None, Line]] = {}
+    rows = [*rows]
+    exact = {file for file, line in rows if line.at_ms % COARSE_MS}
     for file, line in rows:
         second = line.at_ms // COARSE_MS * COARSE_MS
-        is_coarse, number = line.at_ms == second, 0
+        is_coarse, number = file not in exact, 0
+        at_ms = None if is_coarse else line.at_ms
         if is_coarse and not any(line.fields.get(name) for name in _TELLING):
             number = again[file, line.broker, line.text, second]
             again[file, line.broker, line.text, second] += 1
         same = once.setdefault((line.broker, line.text, second, number), {})
-        if line.at_ms in same or (is_coarse and same):
+        if at_ms in same or (is_coarse and same):
             copies[file] += 1
         else:
-            copies[file] += same.pop(second, None) is not None
-            same[line.at_ms] = line
+            copies[file] += same.pop(None, None) is not None
+            same[at_ms] = line
     lines = [line for same in once.values() for line in same.values()]
     return sorted(lines, key=lambda line: line.at_ms), +copies

@@ -78,7 +78,13 @@ def _file(of_start: Mapping[int, SplitSummary]) -> Json:
         "last_ms": max(ends, default=None),
         "is_newest_first": bool(times) and times[0][0] > times[-1][1],
         "back_ms": max([0.0, *back_ms, *(one.back_ms for one in splits)]),
-        "others": {group: of for one in splits for group, of in one.others.items()},
+        "others": {
+            group: of
+            for known in (False, True)  # a line that names the protocol counts
+            for one in reversed(splits)
+            for group, of in one.others.items()
+            if (of != "another") is known
+        },
         "damage": next((one.damage for one in splits if one.damage), ""),
     }
 
@@ -149,7 +155,8 @@ def _of_file(file: Json) -> Iterator[str]:
     if len(clusters := {mark[-1] for mark in file["clusters"]}) > 1:
         yield f"has lines of several clusters: {', '.join(sorted(clusters))}"
     if file["back_ms"] > BACK_MS:
-        yield f"its clock jumps back by up to {file['back_ms'] / 1000:,.0f} s"
+        or_else = ", or it has its newest lines first" if file["is_newest_first"] else ""
+        yield f"its clock jumps back by up to {file['back_ms'] / 1000:,.0f} s{or_else}"
     if file["copies"]:
         yield f"{file['copies']} of its lines stand in the logs twice, and count once"
 

@@ -34,14 +34,10 @@ BEFORE, IN_GAP = "began before the logs", "began in a gap of the logs"
 """The reasons of rebalances whose "Preparing" is not in the logs."""
 _PHASES = {"stabilized": UNASSIGNED, "assignment": ASSIGNED, "empty": EMPTY}
 """The templates of lines that name the generation that a rebalance leads to; how it then stands."""
-_GONE = ("group_loaded", "group_unloaded", "group_expired")
+_GONE = ("group_loaded", "group_unloaded", "group_expired", "group_removed")
 """The templates of lines behind which no rebalance goes on."""
 _STATES = {"static_replaced": "CompletingRebalance", "leader_rejoin": "Stable"}
 """In which state a group is as a rebalance begins, by its reason."""
-_STATE = re.compile(
-    r"(?:Updating metadata for member .*? during|joins group .*? in(?: state)?)"
-    r" (Stable|CompletingRebalance)\b"
-)
 _KINDS = {"static": True, "dynamic": False, "pending": False}
 """How the names of templates begin that tell whether their member is static."""
 _BY_NEIGHBOURS = ("leave", "")
@@ -149,7 +145,8 @@ class Rebalances:
             self._move(line, generation)
         else:
             members = _members(line.fields.get("member") or line.fields.get("removed", ""))
-            self._joined = members, "" if line.template == "dynamic_given_id" else line.text
+            given = line.template == "dynamic_given_id"  # it joins when it comes again
+            self._joined = members, "" if given else line.fields.get("state", "")
             self._tell([*members, *_members(line.fields.get("new_member", ""))], line)
             how = CAME if line.template in ARRIVALS else DEPARTURES.get(line.template)
             self._note(line.at_ms, members, how)
@@ -197,10 +194,9 @@ class Rebalances:
 
     def _state(self, line: Line) -> str:
         """Return in which state the group was as a rebalance began, if a line tells it."""
-        reason, (members, text) = line.fields.get("reason", ""), self._joined
+        reason, (members, state) = line.fields.get("reason", ""), self._joined
         is_of_joined = reason == "new_member" and members == _members(line.fields["member"])
-        match = _STATE.search(text if is_of_joined else line.text)
-        return _STATES.get(reason, match[1] if match else "")
+        return _STATES.get(reason, state if is_of_joined else line.fields.get("state", ""))
 
     def _enter(self, line: Line, generation: int) -> None:
         """Take a phase of the rebalance that leads to a generation, and may begin out of sight."""
@@ -227,9 +223,9 @@ class Rebalances:
 
     def _move(self, line: Line, generation: int | None) -> None:
         last, is_known = self._going_on(), generation in (None, self.chain.generation)
-        gives_up = line.template == "group_unloaded" and is_known
-        if gives_up and last is not None and last.ending in UNENDED:
-            last.ending, last.ended_ms = GIVEN_UP, line.at_ms
+        ending = {"group_unloaded": GIVEN_UP, "group_removed": EMPTY}.get(line.template)
+        if ending and is_known and last is not None and last.ending in UNENDED:
+            last.ending, last.ended_ms = ending, line.at_ms
         if generation is not None:
             self.chain.reach(generation, line)
             self.chain.begun = None

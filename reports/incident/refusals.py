@@ -61,7 +61,8 @@ def _unread(files: Sequence[Json], rejected: Sequence[Json]) -> str:
         if rejected
         else ""
     )
-    if others := {group: of for file in files for group, of in file["others"].items()}:
+    others = {group: of for file in files for group, of in file["others"].items()}
+    if others and all(OTHER_PROTOCOL in row["why"] for row in rejected):
         named = ", ".join(
             f"{group} ({of} protocol)" for group, of in sorted(others.items())[:NAMED]
         )
@@ -77,9 +78,9 @@ def _unread(files: Sequence[Json], rejected: Sequence[Json]) -> str:
     lines, file = sum(one["lines"] for one in files), max(files, key=lambda one: one["lines"])
     if not lines:
         return f"{', '.join(one['name'] for one in files[:NAMED])}: no line; {SERVER_LOG}"
-    if of_client := next((one for one in files if one["client"]), None):
+    if of_client := next((one for one in files if one["client"] and not one["broker"]), None):
         what, file, give = "a client's log, not a broker's", of_client, SERVER_LOG
-    elif any(one["timed"] for one in files):
+    elif any(one["timed"] or one["broker"] for one in files):
         what = f"none of {lines:,} lines is a group coordinator's"
     else:
         what = "nothing of Kafka: no line has a time, and none is a coordinator's"

@@ -78,6 +78,8 @@ def _read(place: str, path: Path, into: Iterator[Path]) -> Iterator[tuple[str, P
             yield from _logs(place, _copied(pipe, next(into)), into)
     else:
         for file in _files(path):
+            if not str(file).isascii() and str(file) != str(file).encode(errors="replace").decode():
+                raise EvidenceError(f"{str(file)!a}: its name is not UTF-8; rename it")
             yield from _logs(str(file), file, into)
 
 
@@ -159,7 +161,8 @@ def _members(
     try:
         with tarfile.open(path) as archive:
             for member in archive:
-                if (content := archive.extractfile(member)) is not None:
+                content = archive.extractfile(member) if member.isfile() else None
+                if content is not None:
                     file = next(into)
                     with suppress(tarfile.ReadError):  # the next member is not there, either
                         _copied(content, file)

@@ -25,11 +25,6 @@ def uri_of(place: str | Path) -> str:
     return text if SCHEME.match(text) else f"file:{Path(place).absolute()}"
 
 
-def glob_of(place: str) -> str:
-    """Return what Spark reads a place as: a path of this machine as it is, a URI as a glob."""
-    return place if SCHEME.match(place) else literal(uri_of(place))
-
-
 def local_path(uri: str) -> Path | None:
     """Return the path of a `file:` URI; None for any other one."""
     return Path("/" + uri.removeprefix("file:").lstrip("/")) if uri.startswith("file:") else None

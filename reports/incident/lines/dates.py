@@ -6,6 +6,7 @@ and 19 digits are seconds, milliseconds, microseconds and nanoseconds since 1970
 """
 
 import re
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import NamedTuple
 
@@ -17,7 +18,7 @@ TIME = re.compile(
       | (?P<day_2>\d\d?)[-/.\ ](?P<month_2>\d\d|{_MONTH})[-/.\ ](?P<year_2>\d{{4}})
       | \b(?P<month_3>{_MONTH})\ +(?P<day_3>\d\d?)(?:,?\ (?P<year_3>\d{{4}}))?
     )(?:[T_:]|,?\ +(?:@\ )?)
-    (?P<clock>\d\d:\d\d:\d\d)(?:[.,](?P<fraction>\d{{1,9}}))?
+    (?P<clock>\d\d:\d\d:\d\d)(?:[.,](?P<fraction>\d{{1,9}}))?+(?!\ ?[AaPp]\.?[Mm]\b)
     (?P<zone>Z\b|\ ?(?:UTC|GMT)\b|\ ?[+-]\d\d:?\d\d\b)?
   | (?<![\w/-])(?P<epoch>1\d{{9}}(?:\d{{3}}|\d{{6}}|\d{{9}})?)(?:\.(?P<part>\d{{1,9}}))?(?![\w:.-])
   | "epochSecond"\s*:\s*(?P<second>1\d{{9}})\s*,\s*"nanoOfSecond"\s*:\s*(?P<nano>\d{{1,9}})\b
@@ -51,8 +52,8 @@ class Moment(NamedTuple):
             return None
 
 
-def moment(match: re.Match[str], year: int) -> Moment:
-    """Return the time that `TIME` found; `year` is that of dates without one."""
+def moment(match: re.Match[str], today: datetime) -> Moment:
+    """Return the time that `TIME` found; without a year it is the latest that is not to come."""
     year_named, month, day, clock, fraction, zone = match.group(
         "year", "month", "day", "clock", "fraction", "zone"
     )
@@ -67,23 +68,18 @@ def moment(match: re.Match[str], year: int) -> Moment:
         month = (match["month_2"] or match["month_3"]).lower()
         year_named = match["year_2"] or match["year_3"]
     number = month if month.isdecimal() else f"{_NAMES.index(month) + 1:02}"
-    text = f"{year_named or year}-{number}-{day:0>2}T{clock}.{fraction or '':0<3.3}"
-    try:
-        at = datetime.fromisoformat(
-            text + (zone or "").strip().replace("UTC", "Z").replace("GMT", "Z")
-        )
-    except ValueError:
-        return Moment(None, step_ms(fraction or ""))
-    return Moment(at, step_ms(fraction or ""), year_named is not None)
+    rest = f"-{number}-{day:0>2}T{clock}.{fraction or '':0<3.3}" + (zone or "").strip().replace(
+        "UTC", "Z"
+    ).replace("GMT", "Z")
+    # a 29 February comes every 4 years, or 8
+    for year in [year_named] if year_named else range(today.year, today.year - 9, -1):
+        with suppress(ValueError):
+            at = datetime.fromisoformat(f"{year}{rest}")
+            if year_named or at.replace(tzinfo=UTC) <= today + timedelta(days=1):
+                return Moment(at, step_ms(fraction or ""), year_named is not None)
+    return Moment(None, step_ms(fraction or ""))
 
 
 def step_ms(fraction: str) -> float:
     """Return the resolution of times with such a fraction of a second."""
     return (1000.0, 100.0, 10.0, 1.0)[min(3, len(fraction))]
-
-
-def assumed_year(this_year: Moment, today: datetime) -> int:
-    """Return the year of a date without one: the latest in which it is not to come."""
-    at_ms = this_year.at_ms(UTC)
-    tomorrow_ms = (today + timedelta(days=1)).timestamp() * 1000
-    return today.year - (at_ms is None or at_ms > tomorrow_ms)

@@ -9,7 +9,7 @@ from itertools import islice
 from os.path import commonprefix
 
 from reports.incident.lines.anchor import ANCHOR, Anchored, anchored, hinted, known_line
-from reports.incident.lines.dates import TIME, Moment, assumed_year, moment
+from reports.incident.lines.dates import TIME, Moment, moment
 from reports.incident.lines.log4j_pattern import form_fields
 from reports.incident.lines.peeling import peeled
 
@@ -50,7 +50,8 @@ class Form:
     name: str = "Kafka's stock pattern"
     resolution_ms: float = 1.0
     zone: tzinfo | None = None
-    year: int = 0
+    today: datetime = datetime(1970, 1, 1, tzinfo=UTC)
+    names_year: bool = True
     tail: re.Pattern[str] | None = None
     names_logger: bool = True
     place: re.Pattern[str] = re.compile(r"^\[(\d+-\d+-\d+ \d+:\d+:\d+,\d+)")
@@ -65,9 +66,11 @@ class Form:
         """Return what a time of the file says."""
         if not self.strptime:
             match = TIME.match(time)
-            return moment(match, self.year) if match else Moment(None, self.resolution_ms)
+            return moment(match, self.today) if match else Moment(None, self.resolution_ms)
         try:
-            return Moment(datetime.strptime(time, self.strptime), self.resolution_ms)  # noqa: DTZ007
+            at = datetime.strptime(time, self.strptime)  # noqa: DTZ007
+            is_utc = "%Z" in self.strptime  # UTC or GMT, by its pattern
+            return Moment(at.replace(tzinfo=UTC) if is_utc else at, self.resolution_ms)
         except ValueError:
             return Moment(None, self.resolution_ms)
 
@@ -79,8 +82,8 @@ class Form:
             said.append(f"times to {steps[self.resolution_ms]}")
         if self.zone:
             said.append(f"brokers at {self.zone}")
-        if self.year:
-            said.append(f"dates without a year, taken for {self.year}")
+        if not self.names_year:
+            said.append("dates without a year, taken for the latest that is not to come")
         return ", ".join(said)
 
 
@@ -94,22 +97,23 @@ def recognised(first: Sequence[str], pattern: str = "") -> Form:
     texts = islice(filter(hinted, first), SAMPLES)
     lines = [(raw, line, anchored(line, given.tail)) for raw in texts for line in peeled(raw)]
     found = [(raw, line, at) for raw, line, at in lines if at and at.message]
-    if not found:
+    if found:
+        times = [given.times(at.before) or given.times(at.after)[:1] for _, _, at in found]
+    else:  # what other lines show has to do; a number without a colon may be anything
         clocks = ((raw, [one for one in given.times(raw) if ":" in one]) for raw in first)
-        timed = ((raw, every[0]) for raw, every in clocks if every)  # a number may be anything
-        return _placed(given, [*islice(timed, SAMPLES)])
-    times = [given.times(at.before) or given.times(at.after)[:1] for _, _, at in found]
-    today = datetime.now(UTC)
-    moments = [[*map(replace(given, year=today.year).moment, every)] for every in times]
+        timed = [*islice(((raw, every[:2]) for raw, every in clocks if every), SAMPLES)]
+        found = [(raw, raw, Anchored(raw, "", "", "")) for raw, _ in timed]
+        times = [every for _, every in timed]
+    given = replace(given, today=datetime.now(UTC))
+    moments = [[*map(given.moment, every)] for every in times]
     nearest = [every[-1] for every in moments if every]
     steps = Counter(one.resolution_ms for one in nearest).most_common(1)
-    no_year = next((one for one in nearest if not one.names_year), None)
     form = replace(
         given,
-        name=given.name if pattern else _name(found),
+        name=given.name if pattern or not found else _name(found),
         resolution_ms=steps[0][0] if steps else given.resolution_ms,
         zone=given.zone or _zone(moments),
-        year=assumed_year(no_year, today) if no_year else 0,
+        names_year=all(one.names_year for one in nearest),
         tail=given.tail or _tail([at.message for _, _, at in found if not at.after]),
         names_logger=2 * sum(at.logger != "" for _, _, at in found) > len(found),
     )

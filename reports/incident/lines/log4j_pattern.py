@@ -100,5 +100,8 @@ def _of_times(form: str, wrong: Callable[[str], EvidenceError]) -> dict[str, Any
     for what, directives in _NEEDED:
         if not re.search(f"%[{directives}]", strptime):
             raise wrong(f"has no {what} in its time: %d")
+    parts = re.findall("%[A-Za-z]", strptime)
+    if len(parts) > len({*parts}):
+        raise wrong("has a part of its time twice")
     time = re.compile(rf"(?<!\d){regex}", re.ASCII)
     return {"time": time, "place": time, "strptime": strptime, "resolution_ms": step_ms(fraction)}

@@ -86,6 +86,7 @@ def _unquoted(string: str, quoted: re.Pattern[str]) -> str:
     if quoted is _CELL:
         return string.replace('""', '"')
     try:
-        return str(loads(f'"{string}"', strict=False))
+        given = str(loads(f'"{string}"', strict=False))
+        return given.encode(errors="replace").decode()  # half a surrogate pair is no character
     except JSONDecodeError:
         return string

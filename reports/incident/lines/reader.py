@@ -42,7 +42,9 @@ _OTHER_PROTOCOL = re.compile(
 """How lines about groups of the consumer (KIP-848), share (KIP-932) and streams (KIP-1071)
 protocols begin."""
 _CLIENT = re.compile(r"\[(?:Consumer|Producer|AdminClient|Worker) (?:clientId|instanceId)=")
-_NUMBERED = re.compile(r"(?:^|:)\d+:$|-\d+-$|\b\d{10,}\b")  # grep's and CloudWatch's
+_NO_SOURCE = re.compile(  # grep's and CloudWatch's numbers, and levels
+    r"(?:^|:)\d+:$|-\d+-$|\b\d{10,}\b|\b(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b"
+)
 _PUNCTUATION = " \t|,;>'"
 _DAY = 11
 """No date of a known form has more characters."""
@@ -226,6 +228,7 @@ class Reader:
     def _timed(self, at: Anchored, known: KnownLine) -> tuple[Line | None, str]:
         before = at.before
         times = [*self._form.time.finditer(before)]
+        times = [one for one in times if ":" in one[0]] or times  # a number may be anything
         match = times[-1] if times else self._form.time.search(at.after)
         if match is None:
             dated = re.search(r"\d[-/.]\d|\d{8}", before)
@@ -264,5 +267,5 @@ def _source(before: str) -> str:
     bare = before.strip(_PUNCTUATION).removesuffix("[")
     if not bare:
         return ""
-    bare = _NUMBERED.sub("", TIME.sub("", bare))
+    bare = _NO_SOURCE.sub("", TIME.sub("", bare))
     return re.sub(r"^\[([^\[\]]*)\]$", r"\1", " ".join(bare.strip(_PUNCTUATION).split()))

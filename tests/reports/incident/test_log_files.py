@@ -37,7 +37,10 @@ OTHER = (
     " parts of one log"
 )
 COPIES = "2 of its lines stand in the logs twice, and count once"
-BROKERS, JUMP = "has lines of several brokers: 1, 2", "its clock jumps back by up to 240 s"
+BROKERS, JUMP = (
+    "has lines of several brokers: 1, 2",
+    "its clock jumps back by up to 240 s, or it has its newest lines first",
+)
 NOTICES: dict[str, tuple[dict[str, str], dict[str, list[str]]]] = {
     "rotated parts of one log": (
         {"new": failed("02:00"), "old": failed("01:00") + failed("01:59")}, {},
