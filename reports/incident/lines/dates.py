@@ -1,7 +1,7 @@
 """Times in a text: any form in which logs write them in; milliseconds, zone and resolution out.
 
-The date is before the clock, year first, day first or month first, by numbers or English names,
-and may lack its year, as syslog's does; fractions and zones may be missing. Numbers of 10, 13, 16
+The date is before the clock: year first or day first, by numbers, or with the month's English name.
+It may lack its year, as syslog's does; fractions and zones may be missing. Numbers of 10, 13, 16
 and 19 digits are seconds, milliseconds, microseconds and nanoseconds since 1970, in UTC.
 """
 

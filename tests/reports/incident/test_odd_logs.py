@@ -9,7 +9,9 @@ from tests.reports.incident.incident_here import RECORDED, incident_of, with_row
 
 LINES = (RECORDED.parent / "incidents" / "05.log").read_text("utf-8").splitlines(keepends=True)
 """Preparing at 10:00:00,000, stabilized at 10:00:03,000, assigned at 10:00:03,010; no brackets."""
-NOISE = "09:00:00,000 INFO [ReplicaManager broker=1] x (kafka.server.ReplicaManager)\n"
+NOISE = (
+    "Dec 31 09:00:00 b1 kafka[12]: INFO [ReplicaManager broker=1] x (kafka.server.ReplicaManager)\n"
+)
 SYSLOG = {"10:00:00,000": "Dec 31 23:59:57", "10:00:03,0[01]0": "Jan 01 00:00:00"}
 
 
@@ -29,7 +31,7 @@ ODD: dict[str, tuple[Callable[[str], str], str, float]] = {
         "", 3_010.0,
     ),
     "no coordinator's line in the first megabyte": (
-        lambda line: "b1 | " + line, f"b1 | 2026-01-05 {NOISE}" * 15_000, 3_010.0,
+        syslog, NOISE * 15_000, 3_000.0,
     ),
 }  # fmt: skip
 
