@@ -53,8 +53,11 @@ class GroupCounts(msgspec.Struct):
 
     def take(self, line: Line) -> Iterator[Storm]:
         """Take the next line about the group; yield a storm that begins by it."""
+        known = self._known()
         self.recent.take(line)
-        for storm in storms(self.recent.beginnings())[-1:]:
+        # only a rebalance that was not known before can begin a storm, or go on with one
+        found = storms(self.recent.beginnings()) if self._known() != known else []
+        for storm in found[-1:]:
             until_ms, self.storm_until_ms = self.storm_until_ms, storm.until_ms
             if until_ms is None or storm.from_ms > until_ms:  # else it is a part of the last one
                 self.storms += 1
@@ -64,6 +67,9 @@ class GroupCounts(msgspec.Struct):
                 )
         if max(len(self.recent.found), len(self.recent.changes)) >= 2 * KEPT:
             self.causes, self.clients = self._summed(self.recent.forget(KEPT))
+
+    def _known(self) -> tuple[int, int]:
+        return len(self.recent.found), len(self.recent.chain.missing)
 
     def view(self, name: str) -> GroupView:
         """Return what is shown of the group."""
