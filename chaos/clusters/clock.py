@@ -10,13 +10,12 @@ import socket
 import struct
 import time
 from collections.abc import Mapping
-from datetime import UTC
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
 from chaos.errors import ClusterError
 from chaos.timing import CLOCK_CONNECT_S, CLOCK_LINE_S, CLOCK_POLL_S
-from kafka_protocol.stock_log import epoch_ms
+from kafka_protocol.log_line import dated_ms
 from scenarios.durations import now_ms
 
 LIBRARY = "libfaketimeMT.so.1"
@@ -98,5 +97,5 @@ def _stamp_ms(log: Path, read_to: int) -> int | None:
         file.seek(read_to)
         for line in file:
             if (found := _REFUSED.match(line)) is not None:
-                return epoch_ms(found[1].decode(), UTC)
+                return dated_ms(found[1].decode())
     return None

@@ -26,6 +26,10 @@ class Reason(StrEnum):
     """What an operator has asked of the group (never released)."""
 
 
+REJOINS = (Reason.MEMBER_METADATA, Reason.LEADER_REJOIN, Reason.JOIN_REASON)
+"""The reasons of rebalances that begin with a JoinGroup of a member that knows its id."""
+
+
 @frozen_dataclass(frozen=True)  # without slots, for `changed`
 class JoinResponse:
     """JoinGroup's response. `members` are (member id, instance id, metadata), in no order."""

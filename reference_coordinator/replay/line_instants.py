@@ -16,7 +16,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
 
-from reference_coordinator.classic.effects import AssignmentReceived, Effect, Reason, Transition
+from reference_coordinator.classic.effects import REJOINS, AssignmentReceived, Effect, Transition
 from reference_coordinator.classic.state import State
 from reference_coordinator.replay.candidates import Candidate
 from reference_coordinator.replay.clock import Clock
@@ -44,9 +44,6 @@ OF_GROUP = {
     State.EMPTY: HintKind.JOIN_PHASE_ENDED,
 }
 """The instants that lines about the group mark, by the state that it enters."""
-
-REJOINS = (Reason.MEMBER_METADATA, Reason.LEADER_REJOIN, Reason.JOIN_REASON)
-"""The reasons of a rebalance whose line names the member that rejoined."""
 
 
 class LinesMay(IntEnum):

@@ -122,7 +122,7 @@ class Rebalances:
     kinds: dict[str, bool] = field(default_factory=dict)
     chain: Chain = field(default_factory=Chain)
     _joined: tuple[list[str], str] = ([], "")
-    """The members of the last line that is no phase's, and its text if they were added by it."""
+    """The members of the last line that is no phase's, and in which state they joined by it."""
     _is_held: bool = False
     """Whether the coordinator of the last rebalance still has the group."""
     _noted: set[tuple[str, bool]] = field(default_factory=set)

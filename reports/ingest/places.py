@@ -1,8 +1,7 @@
 """Places: the URIs of evidence and results, which Spark reads and writes.
 
-Tables are Spark's own business; here are the small files around them. Spark
-reads those of a run folder that is not on this machine into a temporary folder. Every step works on
-Spark Connect, too.
+Tables are Spark's own business; here are the small files around them. Spark reads those of a run
+folder that is not on this machine into a temporary folder. Every step works on Spark Connect, too.
 """
 
 import tempfile

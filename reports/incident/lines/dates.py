@@ -68,16 +68,16 @@ def moment(match: re.Match[str], today: datetime) -> Moment:
         month = (match["month_2"] or match["month_3"]).lower()
         year_named = match["year_2"] or match["year_3"]
     number = month if month.isdecimal() else f"{_NAMES.index(month) + 1:02}"
-    rest = f"-{number}-{day:0>2}T{clock}.{fraction or '':0<3.3}" + (zone or "").strip().replace(
-        "UTC", "Z"
-    ).replace("GMT", "Z")
+    offset = re.sub("UTC|GMT", "Z", (zone or "").strip())
+    rest = f"-{number}-{day:0>2}T{clock}.{fraction or '':0<3.3}{offset}"
+    step = step_ms(fraction or "")
     # a 29 February comes every 4 years, or 8
     for year in [year_named] if year_named else range(today.year, today.year - 9, -1):
         with suppress(ValueError):
             at = datetime.fromisoformat(f"{year}{rest}")
             if year_named or at.replace(tzinfo=UTC) <= today + timedelta(days=1):
-                return Moment(at, step_ms(fraction or ""), year_named is not None)
-    return Moment(None, step_ms(fraction or ""))
+                return Moment(at, step, year_named is not None)
+    return Moment(None, step)
 
 
 def step_ms(fraction: str) -> float:

@@ -41,10 +41,10 @@ class Form:
     """How a file writes its lines.
 
     `name` is what the report calls it; `resolution_ms` is the step of its times. `zone` is that
-    which the file itself tells. `year` is that of dates without one, 0 where all have it. `tail` is
-    a pattern of what ends every line of the file; a line of one that names loggers, and does not
-    name its own, is cut off. `place` finds the time of any line by what is before it. `time` is
-    what times look like, and `strptime` reads them where that is no known form.
+    which the file itself tells. Dates lie before `today` where not all have a year (`names_year`).
+    `tail` is a pattern of what ends every line of the file; a line of one that names loggers, and
+    does not name its own, is cut off. `place` finds the time of any line by what is before it.
+    `time` is what times look like, and `strptime` reads them where that is no known form.
     """
 
     name: str = "Kafka's stock pattern"

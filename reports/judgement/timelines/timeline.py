@@ -20,7 +20,7 @@ from typing import Any
 
 from kafka_protocol.coordinator_lines import Grammar
 from kafka_protocol.errors import Error
-from reference_coordinator.classic.effects import Reason
+from reference_coordinator.classic.effects import REJOINS, Reason
 from reference_coordinator.replay import Hint, HintKind, ObservedRequest
 
 Line = Mapping[str, Any]  # a row of the table `transitions`
@@ -57,8 +57,6 @@ HINTS = {
     "assignment": HintKind.ASSIGNED,
     "persist_failed": HintKind.PERSIST_FAILED,
 }  # templates of lines that mark an instant, and the oracle's name of that instant
-OF_REJOIN = ("member_metadata", "leader_rejoin", "join_reason")
-"""The reasons of rebalances that begin with a JoinGroup of a member that knows its id."""
 Place = tuple[int, int]  # incarnation and generation
 BY_TIMERS = (Reason.SESSION_EXPIRED, Reason.PENDING_SYNC)
 """The reasons of rebalances that no request begins."""
@@ -81,7 +79,7 @@ def hints(lines: Iterable[Line], grammar: Grammar) -> list[Hint]:
                 marks.append((HintKind.SYNC_EXPIRED, about))
             elif why == "new_member" and member and alone:  # no other line of one that joins
                 marks.append((HintKind.PENDING_JOINED, member))
-            elif why in OF_REJOIN:
+            elif why in REJOINS:
                 marks.append((HintKind.REJOINED, member))
         generation = -1 if line["generation"] is None else line["generation"]
         found += [

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta, timezone
 from typing import NamedTuple
 
-from kafka_protocol.stock_log import epoch_ms
+from kafka_protocol.log_line import dated_ms
 
 
 class Record(NamedTuple):
@@ -48,7 +48,7 @@ def _kind(
             line = text
             if match := _RECORD.match(text):
                 one = Record(*match.groups(default=""))
-                at = datetime.fromtimestamp((epoch_ms(one.date, zone) or 0) / 1000, UTC)
+                at = datetime.fromisoformat(one.date).replace(tzinfo=zone).astimezone(UTC)
                 line = layout(one) if layout else text
             built += (wrapping(line, at) if wrapping else line).split("\n")
         return built
@@ -95,7 +95,7 @@ def _logstash(one: Record) -> str:
 
 
 def _json_layout(one: Record) -> str:
-    ms = epoch_ms(one.date, UTC) or 0
+    ms = dated_ms(one.date) or 0
     return json.dumps({
         "instant": {"epochSecond": ms // 1000, "nanoOfSecond": ms % 1000 * 1_000_000},
         "thread": "main", "level": one.level, "loggerName": one.logger, "message": one.body,
