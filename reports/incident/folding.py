@@ -12,6 +12,9 @@ from reports.incident.timing import COARSE_MS
 
 _TELLING = ("generation", "member")
 """The fields that tell a line from the next one like it, which is written in the same second."""
+_ONCE_A_RECORD = "member_loaded"
+"""The line that a loading broker writes for each record of a group, mostly within a millisecond:
+no copy (`GroupMetadata.loadGroup`, up to 3.9)."""
 
 
 def folded(rows: Iterable[tuple[str, Line]]) -> tuple[list[Line], Counter[str]]:
@@ -37,7 +40,7 @@ def folded(rows: Iterable[tuple[str, Line]]) -> tuple[list[Line], Counter[str]]:
             again[file, line.broker, line.text, second] += 1
         same = once.setdefault((line.broker, line.text, second, number), {})
         if at_ms in same or (is_coarse and same):
-            copies[file] += 1
+            copies[file] += line.template != _ONCE_A_RECORD
         else:
             copies[file] += same.pop(None, None) is not None
             same[at_ms] = line

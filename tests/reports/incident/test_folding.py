@@ -9,6 +9,7 @@ LINE = Line(1_010.0, "1", 49, "stabilized", "g", {"generation": "5"}, "Stabilize
 COARSE = LINE._replace(at_ms=1_000.0)
 NAMELESS = LINE._replace(template="static_no_rebalance", fields={})
 NAMELESS_COARSE = NAMELESS._replace(at_ms=1_000.0)
+LOADED = LINE._replace(template="member_loaded")
 LATER = LINE._replace(at_ms=1_500.0)
 CASES = {
     "twice in one file": ([("a", LINE), ("a", LINE)], [LINE], {"a": 1}),
@@ -23,6 +24,7 @@ CASES = {
         [("a", COARSE), ("a", COARSE), ("b", LINE), ("b", LINE)], [LINE], {"a": 1, "b": 2},
     ),
     "no name and twice in a millisecond": ([("a", NAMELESS)] * 2, [NAMELESS], {"a": 1}),
+    "a loading broker's, once a record": ([("a", LOADED)] * 2, [LOADED], {}),
     "no name and twice in a second, which may be": (
         [("a", NAMELESS_COARSE)] * 2, [NAMELESS_COARSE] * 2, {},
     ),
