@@ -2,15 +2,18 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from groupquake.nightly.night import WORST_FIRST
 from groupquake.trial.experiments import FAILOVER, Candidate, Fired, experiment_of
+from reports.judgement.clients.client_rules.client_processes import Rule
+from reports.judgement.clients.client_rules.findings import CLIENT_RULES
 
 Json = dict[str, Any]
 Of = Literal["pass", "fail", "unknown", "not run", "not possible"]
+Kept = Literal["kept", "broken", "not certain", "not known"]
 BROKER_FAULTS = "broker."
 KNOWN: Mapping[tuple[str, str], str] = {
     ("franz-go", "stops-when-fenced"): "twmb/franz-go#931",
@@ -24,7 +27,8 @@ KNOWN: Mapping[tuple[str, str], str] = {
 class Cell:
     """What one client did in one experiment, and what its brokers did.
 
-    `rebalances` were observed while faults happened. Each of the `findings` is as the verdict of
+    `rebalances` were observed while faults happened; they and the other costs are None where
+    nothing tells of them. Each of the `findings` is as the verdict of
     the run has it, with `known` for a thread about it upstream.
     """
 
@@ -32,6 +36,10 @@ class Cell:
     broker: Of = "not run"
     client: Of = "not run"
     rebalances: int | None = None
+    unowned_partition_s: float | None = None
+    """How long partitions had no owner, summed up over them; None where clients do not tell."""
+    records_twice: int | None = None
+    """Records that members processed twice; None where clients do not tell."""
     why: tuple[str, ...] = ()
     """What the brokers did against the rules, proven or not."""
     doubts: tuple[str, ...] = ()
@@ -76,16 +84,24 @@ def _cell(
             if _concerns(doubt, mine, verdict)
         ),
     )
-    observed = (verdict["groups"].get(group) for group in mine)
+    groups = [of for group in mine if (of := verdict["groups"].get(group))]
     return Cell(
         name,
         _of([one["proven"] for one in roots], doubts),
         _of(["unsure" not in one for one in findings], doubts),
-        sum(group["rebalances_observed"]["impact"] for group in observed if group),
+        _sum(of["rebalances_observed"]["impact"] for of in groups),
+        _sum(of["unowned_partition_s"] for of in groups),
+        _sum((of.get("records") or {}).get("twice") for of in groups),
         tuple(f"{one['kind']}: expected {one['expected']}; {one['observed']}" for one in roots),
         doubts,
         findings,
     )
+
+
+def _sum(numbers: Iterable[float | None]) -> Any:
+    """Return a sum; None where one of the numbers is not known, or there is none."""
+    every = [*numbers]
+    return None if None in every or not every else round(sum(filter(None, every)), 3)
 
 
 def _of(proven: Sequence[bool], doubts: Collection[str]) -> Of:
@@ -142,9 +158,25 @@ def as_json(row: Cell) -> Json:
     return asdict(row) | {"rules": row.rules}
 
 
-def worst(rows: Mapping[str, Collection[Cell]]) -> Of:
+def kept(rows: Collection[Cell]) -> dict[str, Kept]:
+    """Return what became of each rule in the cells of a client."""
+    found = [one for cell in rows for one in cell.findings]
+    sure = {one["rule"] for one in found if "unsure" not in one}
+    unsure = {one["rule"] for one in found}
+    ran = any(cell.client not in ("not run", "not possible") for cell in rows)
+    tells = any(cell.records_twice is not None for cell in rows)
+
+    def of(rule: Rule) -> Kept:
+        if rule.name in unsure:
+            return "broken" if rule.name in sure else "not certain"
+        return "kept" if ran and (tells or rule.about == "protocol") else "not known"
+
+    return {name: of(rule) for name, rule in CLIENT_RULES.items()}
+
+
+def worst(rows: Iterable[Collection[Cell]]) -> Of:
     """Return the worst verdict of all cells."""
-    every = {of for row in rows.values() for cell in row for of in (cell.broker, cell.client)}
+    every = {of for row in rows for cell in row for of in (cell.broker, cell.client)}
     return next((of for of in WORST_FIRST if of in every), "pass")
 
 

@@ -1,6 +1,8 @@
 """`groupquake trial`: clients against a fixed set of experiments, and what each of them did."""
 
 import json
+import os
+import platform
 import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,8 +19,18 @@ from groupquake.nightly.night import CODES, Night, read_verdict
 from groupquake.nightly.suite import Job, Platform
 from groupquake.signals import SIGNALS
 from groupquake.trial import page
-from groupquake.trial.cells import Of, as_json, cells, worst
-from groupquake.trial.experiments import EXPERIMENTS, OWN, Candidate, Fired, planned, written
+from groupquake.trial.cells import Cell, as_json, cells, kept, worst
+from groupquake.trial.experiments import (
+    COMPARISON,
+    EXPERIMENTS,
+    OWN,
+    Candidate,
+    Fired,
+    planned,
+    written,
+)
+from groupquake.trial.run_facts import load, software
+from reports.judgement.clients.client_rules.findings import CLIENT_RULES
 from scenarios import ScenarioError
 from scenarios.clients import ADAPTERS
 from scenarios.fields import BIG_SEED
@@ -61,21 +73,29 @@ Json = dict[str, Any]
     show_default=True,
     help="Parent of the trial's folder: run folders, trial.json, trial.md and trial.html.",
 )
+@click.option(
+    "--comparison/--no-comparison",
+    default=True,
+    show_default=True,
+    help=f"Run Kafka's own client ({COMPARISON}) under the same faults, to compare the costs.",
+)
 @click.option("--json", "as_text", is_flag=True, help="Print trial.json in the end.")
 def trial(
     clients: tuple[str, ...], kafka: str, experiments: str, seed: int | None, directory: Path,
-    *, as_text: bool,
+    *, comparison: bool, as_text: bool,
 ) -> Exit:  # fmt: skip
     """Try clients on a real cluster: did they keep the protocol, and did its brokers.
 
     Members restart, crash, freeze, are duplicated and removed, and lose their coordinator or the
     answer to their JoinGroup, which the tap drops. All experiments of a client run at once, each
     in a group of its own. Each has two verdicts: did the brokers keep the protocol, and did the
-    client.
+    client. The page has the rules that a client kept and broke, what to mend, and what each
+    disturbance cost it, beside Kafka's own client, which runs too and does not count.
     """
     wanted = _wanted(experiments)
     _check(kafka)
-    candidates = _candidates(clients)
+    tried = _candidates(clients)
+    candidates = _candidates((*clients, COMPARISON)) if comparison else tried
     chosen = secrets.randbelow(BIG_SEED) if seed is None else seed
     runs = {one: one.experiment(wanted, kafka) for one in candidates}
     plans = {one: planned(run, chosen) for one, run in runs.items()}
@@ -98,13 +118,21 @@ def trial(
     night = Night("trial", jobs, folder, progress=console.progress)
     with SIGNALS.handling(night.abort):
         record, code = night.run()
-    verdict, found = _result(plans, wanted, record, why_not, folder)
+    rows, found = _result(plans, wanted, record, why_not, folder)
     result = {
-        "verdict": verdict,
+        "verdict": worst(rows[one.name] for one in tried),
         "kafka": kafka,
         "seed": chosen,
         "at": record["started_at"],
+        "groupquake": " ".join(filter(None, (record["groupquake_version"], record["git"]))),
+        "machine": f"{os.cpu_count()} cores, {platform.platform()}",
         "experiments": list(wanted),
+        "tried": [one.name for one in tried],
+        "comparison": COMPARISON if COMPARISON in found else None,
+        "rules": {
+            name: {"demands": of.demands, "source": of.source, "mend": of.mend, "about": of.about}
+            for name, of in CLIENT_RULES.items()
+        },
         "clients": found,
     }
     (folder / "trial.json").write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
@@ -114,7 +142,7 @@ def trial(
     console.result(*json_lines(result) if as_text else lines)
     if code in (Exit.ABORTED, Exit.NOT_HEALED):
         return code
-    return CODES[result["verdict"]]
+    return CODES[worst(rows[one.name] for one in tried)]
 
 
 def _result(
@@ -123,23 +151,27 @@ def _result(
     record: Json,
     why_not: Mapping[Candidate, str],
     folder: Path,
-) -> tuple[Of, Json]:
-    """Return the worst verdict, and what `trial.json` has of each client."""
+) -> tuple[dict[str, list[Cell]], Json]:
+    """Return the cells of each client, and what `trial.json` has of it."""
     runs = {run["experiment"]: run for run in record["runs"]}
     rows, found = {}, {}
     for one, plan in plans.items():
         run = runs.get(f"trial-{one.name}", {})
-        verdict = read_verdict(folder / run["folder"]) if run.get("folder") else None
+        ran = folder / run["folder"] if run.get("folder") else None
+        verdict = read_verdict(ran)
         rows[one.name] = cells(one, wanted, verdict, plan)
         found[one.name] = {
             "about": one.about,
+            "software": software(ran) if ran and verdict else None,
+            "load": load(ran) if ran and verdict else None,
             "command": list(one.command),
             "folder": run.get("folder"),
             "took_s": run.get("took_s"),
             "why_not": why_not.get(one) or (run.get("why") if verdict is None else None),
+            "rules": kept(rows[one.name]),
             "cells": [as_json(cell) for cell in rows[one.name]],
         }
-    return worst(rows), found
+    return rows, found
 
 
 def _unbuilt(

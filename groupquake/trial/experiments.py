@@ -36,6 +36,8 @@ FAILOVER = "coordinator-failover"
 """The experiment that hits a broker, and with it members of all the others."""
 OWN = ("librdkafka-process", *ADAPTERS)
 """The clients that come with groupquake."""
+COMPARISON = "java"
+"""Kafka's own client, of the brokers' release: others are shown beside it."""
 
 
 class Fired(NamedTuple):

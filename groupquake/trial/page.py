@@ -1,10 +1,9 @@
 """A trial as a page: Markdown and HTML of the same tables, and the lines of a terminal."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from groupquake.trial.cells import link
-from reports.judgement.clients.client_rules.findings import CLIENT_RULES
 from reports.page.environment import environment_of, page_of
 
 Json = dict[str, Any]
@@ -15,6 +14,12 @@ MARKS: Mapping[str, str] = {
     "not run": "not run",
     "not possible": "not possible",
 }
+COSTS: Mapping[str, str] = {
+    "rebalances": "rebalances",
+    "unowned_partition_s": "partitions without an owner, s",
+    "records_twice": "records processed twice",
+}
+"""What a disturbance costs, by its name in a cell."""
 
 
 def lines(trial: Json) -> list[str]:
@@ -53,6 +58,8 @@ def _terminal_findings(trial: Json) -> Iterator[str]:
                 known = f"; known: {first['known']}" if first["known"] else ""
                 unsure = f"; not certain: {first['unsure']}" if "unsure" in first else ""
                 yield f"{name}, {cell['experiment']}: {rule}: {first['what']}{more}{known}{unsure}"
+        for rule in broken(client):
+            yield f"{name}: to mend {rule}: {trial['rules'][rule]['mend']}"
 
 
 def markdown(trial: Json) -> str:
@@ -67,21 +74,31 @@ def html(trial: Json) -> str:
 
 def _render(name: str, trial: Json) -> str:
     environment = environment_of("groupquake.trial")
-    environment.globals |= {
-        "link": link,
-        "marks": MARKS,
-        "rules": CLIENT_RULES,
-        "broken": _broken(trial),
-    }
+    environment.globals |= {"link": link, "marks": MARKS, "broken": broken, "COSTS": COSTS}
+    environment.filters["found"] = _found
+    environment.filters["cost"] = _cost
     return page_of(environment, name, **trial)
 
 
-def _broken(trial: Json) -> Sequence[str]:
-    """Return the rules that any client broke, in their order."""
-    found = {
-        rule
-        for client in trial["clients"].values()
+def broken(client: Json) -> list[str]:
+    """Return the rules that a client broke, or may have, in their order."""
+    return [rule for rule, of in client["rules"].items() if of in ("broken", "not certain")]
+
+
+def _found(client: Json, rule: str) -> list[tuple[str, Json, int]]:
+    """Return the experiments in which a rule was broken: the first finding, how many more."""
+    return [
+        (cell["experiment"], mine[0], len(mine) - 1)
         for cell in client["cells"]
-        for rule in cell["rules"]
-    }
-    return [rule for rule in CLIENT_RULES if rule in found]
+        if (mine := [one for one in cell["findings"] if one["rule"] == rule])
+    ]
+
+
+def _cost(cell: Json, name: str) -> str:
+    """Write what a disturbance cost, or why it is not known."""
+    if cell["client"] in ("not run", "not possible"):
+        return "-" if cell["client"] == "not possible" else cell["client"]
+    value = cell[name]
+    if value is None:
+        return "not known"
+    return f"{value:,.1f}" if isinstance(value, float) else f"{value:,}"

@@ -48,6 +48,7 @@ def add(verdict: Json, gaps: Json | None, digests: Mapping[str, Digest]) -> None
             "by_cause": {phase: dict(sorted(counts.items())) for phase, counts in causes.items()},
             "stop_the_world_ms": None if moved is None else summary(digest.stopped_ms),
             "partitions_moved": None if moved is None else with_total(moved),
+            "unowned_partition_s": None if moved is None else round(digest.unowned_ms / 1000, 3),
             "evictions": with_total(digest.evictions),
             "fences": with_total(digest.fences),
         }

@@ -51,6 +51,8 @@ class Digest:
     """The client.ids that asked to join a group of the experiment; None where that is not known."""
     moved: Counter[str] | None = None
     """Partitions that moved to another member, by phase; None where clients tell nothing."""
+    unowned_ms: float = 0.0
+    """How long partitions had no owner, in ms, summed up over what was assigned in the impact."""
     stopped_ms: list[float] = field(default_factory=list)
     """How long members were stopped, in ms: the stops that began in the impact phase."""
     not_on_wire: int = 0
@@ -165,7 +167,9 @@ class Digester:
             getattr(digest, name)[row["name"]] += row["count"]
         elif name == "handovers":
             digest.moved = Counter() if digest.moved is None else digest.moved
-            digest.moved[self._phase(row["at_ms"])] += row["moved"]
+            phase = self._phase(row["at_ms"])
+            digest.moved[phase] += row["moved"]
+            digest.unowned_ms += row["unowned_ms"] if phase == "impact" else 0.0
         elif name == "stops" and self._phase(row["from_ms"]) == "impact":
             digest.stopped_ms.append(row["stopped_ms"])
         elif name == "expulsions":

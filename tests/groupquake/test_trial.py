@@ -1,14 +1,20 @@
 """Trials: what is read from the command line, which run it becomes, and what its cells say."""
 
 import json
+import re
 from collections import Counter
+from html import unescape
 
 import pytest
 
 from groupquake.trial import page
-from groupquake.trial.cells import as_json, cells, worst
+from groupquake.trial.cells import as_json, cells, kept, worst
 from groupquake.trial.experiments import EXPERIMENTS, OWN, Candidate, planned, written
+from groupquake.trial.run_facts import load as load_of
+from groupquake.trial.run_facts import software
 from kafka_protocol.offsets_topic import partition_of
+from reports.judgement.clients.client_rules.client_processes import Rule
+from reports.judgement.clients.client_rules.findings import CLIENT_RULES
 from scenarios import ScenarioError, load
 
 ALL = tuple(EXPERIMENTS)
@@ -116,7 +122,10 @@ def faults():
 
 def verdict(**more):
     groups = [group for names in EXPERIMENTS.values() for group in names]
-    shown = {"rebalances_observed": {"impact": 2}, "responses_checked": 10}
+    shown = {
+        "rebalances_observed": {"impact": 2}, "responses_checked": 10, "unowned_partition_s": 1.5,
+        "records": {"twice": 3},
+    }  # fmt: skip
     return {
         "groups": {name: dict(shown) for name in groups},
         "faults": list(faults()),
@@ -128,7 +137,10 @@ def verdict(**more):
 
 
 def finding(group, at_ms, rule="rejoins"):
-    log = [{"file": "brokers/1/group.log", "line": 7}]
+    log = [
+        {"file": "brokers/1/group.log", "line": 7, "at_ms": at_ms, "api": "HEARTBEAT",
+         "generation": 4, "answer": "ILLEGAL_GENERATION"}
+    ]  # fmt: skip
     return {"group": group, "client": "c", "rule": rule, "at_ms": at_ms, "what": "w", "log": log}
 
 
@@ -150,7 +162,38 @@ class TestCells:
         rows = by_name(verdict())
         assert {(cell.broker, cell.client) for cell in rows.values()} == {("pass", "pass")}
         assert (rows["kill"].rebalances, rows["pause"].rebalances) == (4, 2)
-        assert worst({"x": rows.values()}) == "pass"
+        assert worst([rows.values()]) == "pass"
+
+    def test_the_costs_are_those_of_the_groups_or_not_known(self):
+        found = verdict()
+        found["groups"]["pause"]["unowned_partition_s"] = None
+        found["groups"]["kill-static"]["records"] = None
+        rows = by_name(found)
+        costs = {
+            name: (cell.unowned_partition_s, cell.records_twice) for name, cell in rows.items()
+        }
+        assert costs["batch-removal"] == (1.5, 3)
+        assert costs["lost-join-answer"] == (3.0, 6)
+        assert costs["pause"] == (None, 3)
+        assert costs["kill"] == (3.0, None)
+
+    def test_every_rule_is_kept_broken_or_open(self):
+        unsure = finding("pause", 5_000.0, "syncs") | {"unsure": "the machine was busy"}
+        found = verdict(client_findings=[finding("pause", 5_000.0), unsure])
+        rules = kept(by_name(found).values())
+        assert (rules.pop("rejoins"), rules.pop("syncs")) == ("broken", "not certain")
+        assert set(rules.values()) == {"kept"}
+        assert set(kept(by_name(None).values()).values()) == {"not known"}
+
+    def test_what_only_the_application_tells_is_not_known_without_it(self, monkeypatch):
+        rule = Rule("loses-nothing", "d", "s", mend="m", about="application")
+        monkeypatch.setitem(CLIENT_RULES, rule.name, rule)
+        found = verdict()
+        assert kept(by_name(found).values())[rule.name] == "kept"
+        for group in found["groups"].values():
+            group["records"] = None
+        rules = kept(by_name(found).values())
+        assert (rules[rule.name], rules["rejoins"]) == ("not known", "kept")
 
     def test_a_client_finding_is_that_of_its_group_until_a_broker_is_killed(self):
         early, late = finding("pause", 5_000.0), finding("pause", 9_500.0, "stops-when-fenced")
@@ -160,7 +203,7 @@ class TestCells:
         }  # fmt: skip
         assert rows["pause"].broker == "pass"
         assert rows["coordinator-failover"].findings[0]["known"] == "twmb/franz-go#931"
-        assert worst({"x": rows.values()}) == "fail"
+        assert worst([rows.values()]) == "fail"
 
     def test_a_broker_that_breaks_the_protocol(self):
         broken = {"root": True, "proven": True, "group": "duplicate-id", "kind": "response",
@@ -205,7 +248,7 @@ class TestCells:
     def test_an_empty_verdict_passes_nobody(self):
         rows = by_name(verdict(groups={}, faults=[]))
         assert neither_passes(rows) == list(ALL)
-        assert worst({"x": rows.values()}) == "unknown"
+        assert worst([rows.values()]) == "unknown"
 
     def test_a_finding_that_a_busy_machine_may_explain_proves_nothing(self):
         unsure = finding("pause", 5_000.0) | {"unsure": "the machine was busy"}
@@ -219,26 +262,88 @@ class TestCells:
         assert {cell.broker for cell in by_name(None).values()} == {"not run"}
 
 
-def test_the_pages_have_every_cell_and_finding():
-    rows = list(
-        by_name(
-            verdict(client_findings=[finding("pause", 5_000.0)], unknown_because=["why so"])
-        ).values()
-    )
-    client = {"about": "a & b", "why_not": None, "cells": [as_json(cell) for cell in rows]}
-    none = [as_json(cell) for cell in by_name(None, "sarama").values()]
-    trial = {
-        "kafka": "4.3.0", "seed": 1, "at": "today", "experiments": list(ALL), "verdict": "fail",
-        "clients": {"franz-go": client,
-                    "sarama": {"about": "s", "why_not": "there is no 'go'", "cells": none}},
+def trial_of(verdicts):
+    """Return a trial as `trial.json` has it: of clients by name, all but java on trial."""
+    clients = {
+        name: {
+            "about": f"{name} & co", "software": None, "load": (1.5, 20.0), "why_not": None,
+            "cells": [*map(as_json, rows := [*by_name(found, name).values()])], "rules": kept(rows),
+        }
+        for name, found in verdicts.items()
     }  # fmt: skip
-    for text in (page.markdown(trial), page.html(trial), "\n".join(page.lines(trial))):
-        assert "there is no 'go'" in text.replace("&#39;", "'")
-        assert "rejoins" in text
-        assert "why so" in text
-        assert all(name in text for name in ALL)
-    assert "a &amp; b" in page.html(trial)
-    assert "| franz-go | brokers unknown, client unknown; 2 rebalances |" in page.markdown(trial)
+    return {
+        "kafka": "4.3.0", "seed": 1, "at": "today", "groupquake": "0.1.0 abc", "machine": "2 cores",
+        "experiments": list(ALL), "verdict": "fail", "clients": clients,
+        "comparison": "java" if "java" in clients else None,
+        "tried": [name for name in clients if name != "java"],
+        "rules": {name: {"demands": one.demands, "source": one.source, "mend": one.mend}
+                  for name, one in CLIENT_RULES.items()},
+    }  # fmt: skip
+
+
+def text_of(part):
+    return unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", part)))
+
+
+class TestPage:
+    def test_every_cell_and_finding(self):
+        found = verdict(client_findings=[finding("pause", 5_000.0)], unknown_because=["why so"])
+        trial = trial_of({"franz-go": found, "sarama": None})
+        trial["clients"]["sarama"]["why_not"] = "there is no 'go'"
+        for text in (page.markdown(trial), page.html(trial), "\n".join(page.lines(trial))):
+            for said in (
+                "there is no 'go'",
+                "rejoins",
+                "why so",
+                CLIENT_RULES["rejoins"].mend,
+                *ALL,
+            ):
+                assert said.replace("_", "") in unescape(text).replace("\\", "").replace("_", "")
+        assert "franz-go &amp; co" in page.html(trial)
+        line = "| franz-go | brokers unknown, client unknown; 2 rebalances |"
+        assert line in page.markdown(trial)
+
+    def test_a_broken_rule_has_the_requests_that_show_it(self):
+        broken = [finding("pause", 5_000.0), finding("pause", 6_000.0)]
+        html = page.html(trial_of({"franz-go": verdict(client_findings=broken), "java": verdict()}))
+        (article,) = re.findall(r"<article.*?</article>", html, re.DOTALL)
+        assert ("00:00:05.000 UTC HEARTBEAT 4 ILLEGAL_GENERATION brokers/1/group.log:7") in text_of(
+            article
+        )
+        assert "1 more" in text_of(article)
+        assert CLIENT_RULES["rejoins"].source in text_of(article)
+
+    def test_costs_stand_beside_those_of_kafkas_own_client(self):
+        theirs = verdict()
+        theirs["groups"]["pause"] |= {
+            "rebalances_observed": {"impact": 1}, "unowned_partition_s": 12.5, "records": None,
+        }  # fmt: skip
+        html = page.html(trial_of({"franz-go": verdict(), "java": theirs}))
+        assert "pause 2 1 1.5 12.5 3 not known" in text_of(html)
+        assert "kill 4 4 3.0 3.0 6 6" in text_of(html)
+        assert html.count("<section>") == 1, "the comparison is not on trial"
+
+    def test_it_is_one_file_that_loads_nothing(self):
+        html = page.html(trial_of({"franz-go": verdict()}))
+        assert not re.search(r"<(script|link|img|iframe)\b|url\(|@import", html)
+
+
+class TestRunFacts:
+    def test_what_members_call_themselves(self, tmp_path):
+        log = tmp_path / "brokers" / "1" / "group.log"
+        log.parent.mkdir(parents=True)
+        line = '{"requestApiKeyName":"%s"} {"softwareName":"%s","softwareVersion":"1.2"}\n'
+        log.write_text(line % ("LEAVE_GROUP", "admin") + line % ("JOIN_GROUP", "unknown"))
+        assert software(tmp_path) is None
+        with log.open("a") as file:
+            file.write(line % ("JOIN_GROUP", "franz"))
+        assert software(tmp_path) == "franz 1.2"
+
+    def test_the_load_of_the_machine(self, tmp_path):
+        sample = {"event": "sample", "interval_ms": 1000, "cpu_waiting": 0.1, "cpu_stolen": 0.0}
+        lines = [{**sample, "at_ms": 1, "load": one} for one in (3.5, 1.25, 2.0)]
+        (tmp_path / "machine.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
+        assert load_of(tmp_path) == (1.25, 3.5)
 
 
 class TestCommand:
@@ -257,7 +362,9 @@ class TestCommand:
 
     def test_a_client_that_cannot_be_built_is_not_run(self, groupquake, tmp_path):
         nothing = {"PATH": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
-        done = groupquake("trial", "--client", "sarama", "--seed", "5", env=nothing)
+        done = groupquake(
+            "trial", "--client", "sarama", "--seed", "5", "--no-comparison", env=nothing
+        )
         assert (done.code, "there is no 'go' on the path" in done.err) == (2, True)
         trial = json.loads((tmp_path / "trials" / "latest" / "trial.json").read_text())
         assert [trial[key] for key in ("verdict", "kafka", "seed")] == ["not run", "4.3.0", 5]
