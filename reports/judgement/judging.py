@@ -84,6 +84,7 @@ def context_of(
         partitions=run.first_partitions,
         absences=run.absences,
         broken_wires=run.broken_wires,
+        acts=run.acts,
         has_history=run.has_history,
         fenced=fenced_lines(fenced, run.grammar),
         grown_ms=run.grown_ms,

@@ -89,6 +89,20 @@ class BrokenWire(NamedTuple):
     until_ms: float
 
 
+class Act(NamedTuple):
+    """A time in which a fault acts on a client of a group, from its intent until it is healed.
+
+    One that `freezes` it lets it go on as it is; one may give it an instance id (`gives_id`).
+    """
+
+    group: str
+    client: str
+    from_ms: float
+    until_ms: float
+    freezes: bool
+    gives_id: bool
+
+
 def clock(at_ms: float) -> str:
     """Write a time of day, UTC, with ms."""
     return datetime.fromtimestamp(at_ms / 1_000, UTC).strftime("%H:%M:%S.%f")[:-3]

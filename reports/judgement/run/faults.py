@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from reference_coordinator.replay import Outage, Parting, Stall
 from reports.judgement.errors import EvidenceError
-from reports.judgement.run.disturbance import Absence, BrokenWire
+from reports.judgement.run.disturbance import Absence, Act, BrokenWire
 from reports.judgement.run.journal import Entry, Fault, Form, healed_ms, lacks, parse, read
 from reports.timing import CATCHING_UP_MS, REPLICATES_MS, UP_MS
 from scenarios.faults import FAULTS, NETWORKS
@@ -202,6 +202,11 @@ class RunFaults:
         """When faults on members had clients down."""
         return absences(self.faults)
 
+    @cached_property
+    def acts(self) -> tuple[Act, ...]:
+        """When faults acted on clients, other than on their wire."""
+        return tuple(act for fault in self.faults for act in acts_of(fault))
+
     def _done(self, *what: str) -> Iterator[Fault]:
         """Yield the faults that did one of these to the process of a broker (`Fault.process`)."""
         for fault in self.faults:
@@ -249,6 +254,19 @@ def broken_wire_of(fault: Fault) -> BrokenWire | None:
     if _trait(fault["name"], "needs") != "tap" or not fault["group"]:
         return None
     return BrokenWire(fault["group"], fault["target"], fault["meant_at_ms"], healed_ms(fault))
+
+
+def acts_of(fault: Fault) -> Iterator[Act]:
+    """Yield when a fault acted on clients: its target or targets, and the duplicate of one."""
+    if _trait(fault["name"], "hits") != "member" or not fault["group"]:
+        return
+    args = fault["args"]
+    clients = [*args.get("members", [fault["target"]]), *filter(None, [args.get("duplicate")])]
+    freezes = _trait(fault["name"], "undo_name") == "resume-member"
+    gives_id = not args.keys().isdisjoint(("members", "duplicate", "instance_id"))
+    for client in clients:
+        times = fault["meant_at_ms"], healed_ms(fault)
+        yield Act(fault["group"], client, *times, freezes, gives_id)
 
 
 def _caught_up_ms(fault: Fault) -> float:

@@ -7,12 +7,17 @@ from math import inf
 from typing import Any, Literal, NamedTuple
 
 from kafka_protocol.bodies import generation_in
+from kafka_protocol.errors import Error
 from reference_coordinator.replay import ObservedRequest
 from reference_coordinator.replay.evidence import ONLY_RESTART_TIMERS
 from reports.judgement.run.history import ENDS, ClientEvent
 from reports.timing import SEEN_MS, WIRE_LATE_MS
 
 CREATED = "created"
+OUT = (Error.UNKNOWN_MEMBER_ID, Error.FENCED_INSTANCE_ID)
+"""The answers that say to a client that it is no member any more."""
+IN_GENERATION = ("HEARTBEAT", "SYNC_GROUP", "OFFSET_COMMIT")
+"""The requests of a member that has joined."""
 Span = tuple[float, float]  # from when until when, in ms
 
 
@@ -75,24 +80,47 @@ def _membership(seen: ObservedRequest) -> tuple[Any, ...]:
     return seen.broker, body.get("memberId"), generation_in(body), body.get("groupInstanceId")
 
 
-@dataclass(frozen=True, slots=True)
-class ClientProcess:
-    """One process of a client in a group.
+class Known(NamedTuple):
+    """What is known of a client beside what it sends.
 
-    `closes_ms` is when its clean close begins, `ends_ms` when it begins to end anyhow, both
-    infinity where nothing says so. In the `excused` spans it could not act: a fault had it frozen
-    or a broker down, or a broker stood still. `heartbeat_ms` is its configured interval.
+    In the `excused` spans it could not act: a fault had it frozen or a broker down, or a broker
+    stood still. In the `acted` ones faults acted on it. `given_id` says that one of these gave it
+    an instance id. `heartbeat_ms` is its configured interval.
     """
 
+    excused: Sequence[Span] = ()
+    acted: Sequence[Span] = ()
+    given_id: bool = False
+    heartbeat_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClientProcess:
+    """One process of a client (`name`) in a group, whose processes are in `group`.
+
+    `closes_ms` is when its clean close begins, `ends_ms` when it begins to end anyhow, both
+    infinity where nothing says so.
+    """
+
+    name: str
     sent: Sequence[Sent]
     closes_ms: float
     ends_ms: float
-    excused: Sequence[Span]
-    heartbeat_ms: float | None
+    known: Known
+    group: Sequence["ClientProcess"]
+
+    @property
+    def others(self) -> Iterator["ClientProcess"]:
+        """The processes of the other clients of its group."""
+        return (one for one in self.group if one.name != self.name)
 
     def is_excused(self, from_ms: float, until_ms: float) -> bool:
         """Whether it could not act for a part of a time."""
-        return any(began < until_ms and from_ms < ended for began, ended in self.excused)
+        return _meets(self.known.excused, from_ms, until_ms)
+
+    def is_acted_on(self, from_ms: float, until_ms: float) -> bool:
+        """Whether it could not act, or a fault acted on it, for a part of a time."""
+        return _meets((*self.known.excused, *self.known.acted), from_ms, until_ms)
 
     def knew(self, answer: Sent, later: Sent, for_ms: float) -> bool:
         """Whether it had known an answer for a time as it sent something.
@@ -143,6 +171,10 @@ class ClientProcess:
                 yield at, one
 
 
+def _meets(spans: Iterable[Span], from_ms: float, until_ms: float) -> bool:
+    return any(began < until_ms and from_ms < ended for began, ended in spans)
+
+
 @dataclass(slots=True)
 class Client:
     """What one client sent in one group, over all its processes."""
@@ -169,7 +201,7 @@ class Client:
             self._going_on.clear()
 
     def processes(
-        self, excused: Sequence[Span], heartbeat_ms: float | None
+        self, name: str, known: Known, group: Sequence[ClientProcess]
     ) -> Iterator[ClientProcess]:
         """Cut what it sent into processes: where its history says so, or else where it looks so."""
         sent = sorted(self.sent, key=lambda one: one.arrived_ms)
@@ -183,11 +215,12 @@ class Client:
             }
             is_clean = "closed" in ends and ends.keys().isdisjoint(("killed", "fenced"))
             yield ClientProcess(
+                name,
                 [one for one in sent if from_ms <= one.arrived_ms < until_ms],
                 ends.get("closing", inf) if is_clean else inf,
                 min(ends.values(), default=inf),
-                excused,
-                heartbeat_ms,
+                known,
+                group,
             )
 
 

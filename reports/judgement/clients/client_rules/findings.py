@@ -12,12 +12,13 @@ from kafka_protocol.errors import codes_in, name_of
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.breaches import Breach
 from reports.judgement.clients.client_answers import as_delivered
-from reports.judgement.clients.client_rules import rules
+from reports.judgement.clients.client_rules import heartbeats, identity, joining, leaving
 from reports.judgement.clients.client_rules.client_processes import (
     CREATED,
     Client,
+    ClientProcess,
+    Known,
     Rule,
-    Span,
     last_ms,
 )
 from reports.judgement.clients.offsets import stored
@@ -57,9 +58,10 @@ COMMITS_ON = Rule(
 _OF_BREACH = {Breach.OWNED_TWICE: OWNS_ALONE, Breach.OFFSET_WENT_BACK: COMMITS_ON}
 CLIENT_RULES: Mapping[str, Rule] = {
     one.name: one
-    for one in (*vars(rules).values(), OWNS_ALONE, COMMITS_ON)
+    for module in (joining, identity, heartbeats, leaving)
+    for one in vars(module).values()
     if isinstance(one, Rule)
-}  # all rules by their names
+} | {one.name: one for one in (OWNS_ALONE, COMMITS_ON)}  # all rules by their names
 
 
 @dataclass(slots=True)
@@ -104,34 +106,44 @@ class ClientRules:
 
     def rows(self) -> Iterator[Json]:
         """Yield rows of `CLIENT_FINDINGS`, without the group."""
+        group: list[ClientProcess] = []
         for name, client in sorted(self._clients.items()):
-            for process in client.processes(
-                self._excused(name), self.context.heartbeat_ms.get(name)
-            ):
-                for rule in CLIENT_RULES.values():
-                    for one in rule.breaks(process):
-                        yield {
-                            "client_id": name,
-                            "rule": rule.name,
-                            "at_ms": one.at_ms,
-                            "what": one.what,
-                            "requests": ",".join(seen.id for seen in one.shown),
-                            "sent": json.dumps([*map(_sent, one.shown)]),
-                            "from_ms": min(seen.earliest_ms for seen in one.shown),
-                            "until_ms": max(map(last_ms, one.shown)),
-                            "on_time": rule.on_time and not one.by_order,
-                        }
+            group += client.processes(name, self._known(name), group)
+        for process in group:
+            for rule in CLIENT_RULES.values():
+                for one in rule.breaks(process):
+                    yield {
+                        "client_id": process.name,
+                        "rule": rule.name,
+                        "at_ms": one.at_ms,
+                        "what": one.what,
+                        "requests": ",".join(seen.id for seen in one.shown),
+                        "sent": json.dumps([*map(_sent, one.shown)]),
+                        "from_ms": min(seen.earliest_ms for seen in one.shown),
+                        "until_ms": max(map(last_ms, one.shown)),
+                        "on_time": rule.on_time and not one.by_order,
+                    }
 
-    def _excused(self, name: str) -> list[Span]:
+    def _known(self, name: str) -> Known:
+        """Return what is known of a client beside what it sends."""
         context, mine = self.context, (self.group, name)
         broken = (one for one in context.broken_wires if (one.group, one.client) == mine)
         absent = (one for one in context.absences if (one.group, one.client) == mine)
-        return [
-            *((one.from_ms, one.until_ms) for one in broken),
-            *((one.from_ms, one.until_ms) for one in absent),
-            *((one.from_ms, one.until_ms) for one in context.outages),
-            *((one.from_ms, one.until_ms) for one in context.stalls if one.proven),
-        ]
+        acts = [one for one in context.acts if (one.group, one.client) == mine]
+        stalls = (one for one in context.stalls if one.proven)
+        frozen = (one for one in acts if one.freezes)
+        return Known(
+            excused=[
+                *((one.from_ms, one.until_ms) for one in broken),
+                *((one.from_ms, one.until_ms) for one in absent),
+                *((one.from_ms, one.until_ms) for one in context.outages),
+                *((one.from_ms, one.until_ms) for one in stalls),
+                *((one.from_ms, one.until_ms) for one in frozen),
+            ],
+            acted=[(one.from_ms, one.until_ms) for one in acts],
+            given_id=any(one.gives_id for one in acts),
+            heartbeat_ms=context.heartbeat_ms.get(name),
+        )
 
 
 def _sent(seen: ObservedRequest) -> Json:

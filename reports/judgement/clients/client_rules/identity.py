@@ -1,0 +1,272 @@
+"""Rules on the ids and the generation that a client gives: each is its own, and the newest."""
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice, pairwise
+
+from kafka_protocol.bodies import generation_in
+from kafka_protocol.errors import Error
+from reports.judgement.clients.client_rules.client_processes import (
+    IN_GENERATION,
+    OUT,
+    Broken,
+    ClientProcess,
+    Sent,
+    rule,
+)
+from reports.judgement.clients.client_rules.words import SHOWN, error_of, seconds, times
+from reports.timing import AFTER_MS, LEARNED_MS
+
+
+@rule(
+    "AbstractCoordinator.resetStateOnResponseError (UNKNOWN_MEMBER_ID)",
+    mend="Forget the member id when an answer says UNKNOWN_MEMBER_ID, and join with an empty one.",
+    on_time=True,
+)
+def rejoins_afresh(process: ClientProcess) -> Iterator[Broken]:
+    """A member that is unknown joins without a member id, or with another."""
+    for at, one in process.refused(Error.UNKNOWN_MEMBER_ID):
+        again = process.next_join(one.answered_ms + AFTER_MS)
+        if not one.member_id or again is None or again.member_id != one.member_id:
+            continue
+        if process.knew(one, again, AFTER_MS):
+            yield Broken(
+                again.arrived_ms,
+                f"JOIN_GROUP with the member id {one.member_id} again, after the answer"
+                f" UNKNOWN_MEMBER_ID to {one.api}",
+                (one.seen, again.seen),
+                by_order=one.api == "JOIN_GROUP" or not _is_asked_before(process, at),
+            )
+            return
+
+
+def _is_asked_before(process: ClientProcess, at: int) -> bool:
+    """Whether an answer before the request at a place may be why its member joins again.
+
+    If none is, a JoinGroup shows that its sender has read the answer to that request.
+    """
+    for one in reversed(process.sent[:at]):
+        if one.api in ("JOIN_GROUP", "SYNC_GROUP"):
+            return one.error != Error.NONE or one.api == "JOIN_GROUP"
+        if one.error:
+            return True
+    return True
+
+
+@rule(
+    "KIP-62; AbstractCoordinator (REBALANCE_IN_PROGRESS keeps the generation)",
+    mend="Keep the member id at a rebalance, and send it in the next JoinGroup.",
+)
+def keeps_its_id(process: ClientProcess) -> Iterator[Broken]:
+    """A dynamic member that learns of a rebalance joins it under its member id."""
+    for _, one in process.refused(Error.REBALANCE_IN_PROGRESS):
+        again = process.next_join(one.answered_ms)
+        if not one.member_id or one.instance_id or again is None or again.member_id:
+            continue
+        may_be_out = any(
+            other.error in OUT or other.api == "LEAVE_GROUP"
+            for other in process.sent
+            if one.arrived_ms < other.arrived_ms < again.arrived_ms
+        )
+        if not may_be_out and not process.is_excused(one.answered_ms, again.arrived_ms):
+            yield Broken(
+                again.arrived_ms,
+                "JOIN_GROUP without a member id, after the answer REBALANCE_IN_PROGRESS to"
+                f" {one.api} of {one.member_id}: the group waits for that one",
+                (one.seen, again.seen),
+            )
+            return
+
+
+@rule(
+    "KIP-394",
+    mend="Send the next JoinGroup with the member id that MEMBER_ID_REQUIRED gives.",
+)
+def takes_its_id(process: ClientProcess) -> Iterator[Broken]:
+    """A member that is given an id to join with (MEMBER_ID_REQUIRED) joins with it."""
+    # the next by order: on a busy machine it may seem to arrive before the answer was sent
+    for one, again in pairwise(process.joins):
+        given = one.seen.response_fields.get("memberId")
+        if one.error != Error.MEMBER_ID_REQUIRED or again.member_id == given:
+            continue
+        was_told = again.arrived_ms > one.answered_ms
+        if was_told and not process.is_excused(one.answered_ms, again.arrived_ms):
+            yield Broken(
+                again.arrived_ms,
+                f"JOIN_GROUP as {again.member_id or 'a member without an id'}, though the answer"
+                f" MEMBER_ID_REQUIRED gave it {given}",
+                (one.seen, again.seen),
+            )
+            return
+
+
+@rule(
+    "KIP-345; AbstractCoordinator.resetStateOnResponseError",
+    mend="Stop heartbeats and commits under a member id that is unknown or fenced.",
+    on_time=True,
+)
+def gives_up_what_it_lost(process: ClientProcess) -> Iterator[Broken]:
+    """A member that is removed or fenced sends nothing more under its lost member id."""
+    reported = {""}
+    for _, one in process.refused(*OUT):
+        lost = one.member_id
+        if lost in reported:
+            continue
+        later = [
+            other
+            for other in process.sent
+            if other.member_id == lost
+            and other.api in IN_GENERATION
+            and process.knew(one, other, LEARNED_MS)
+        ]
+        if len(later) > 1:
+            reported.add(lost)
+            apis = ", ".join(dict.fromkeys(other.api for other in later))
+            yield Broken(
+                later[0].arrived_ms,
+                f"{times(later)} {apis} under the member id {lost} from"
+                f" {later[0].arrived_ms - one.answered_ms:.0f} ms after the answer {error_of(one)}"
+                " on",
+                (one.seen, *(other.seen for other in later[:SHOWN])),
+            )
+
+
+@rule(
+    "KIP-345: FENCED_INSTANCE_ID is fatal",
+    mend="Take FENCED_INSTANCE_ID as fatal: end the process, and do not join again under this id.",
+    on_time=True,
+)
+def stops_when_fenced(process: ClientProcess) -> Iterator[Broken]:
+    """A process that is fenced does not join under its instance id again."""
+    # without a member id it had given its id up itself: no other process fenced it
+    fenced = (one for _, one in process.refused(Error.FENCED_INSTANCE_ID) if one.member_id)
+    for one in islice(fenced, 1):
+        again = [
+            other
+            for other in process.joins
+            if other.instance_id == one.instance_id and process.knew(one, other, AFTER_MS)
+        ]
+        if again:
+            yield Broken(
+                again[0].arrived_ms,
+                f"{times(again)} JOIN_GROUP as {one.instance_id} after the answer"
+                f" FENCED_INSTANCE_ID to {one.api}",
+                (one.seen, *(other.seen for other in again[:SHOWN])),
+                by_order=one.api == "JOIN_GROUP" or len(again) > 1,
+            )
+
+
+@rule(
+    "KIP-345: group.instance.id in Heartbeat v3, SyncGroup v3 and OffsetCommit v7",
+    mend="Send group.instance.id in each Heartbeat, SyncGroup and OffsetCommit, too.",
+)
+def carries_its_instance_id(process: ClientProcess) -> Iterator[Broken]:
+    """A static member gives its instance id in every request of its membership."""
+    if not process.is_static:
+        return
+    lacking = {
+        one.api: one.seen
+        for one in reversed(process.sent)
+        if one.api in IN_GENERATION and one.member_id and not one.instance_id
+    }
+    if lacking:
+        named = ", ".join(f"{api} v{seen.api_version}" for api, seen in lacking.items())
+        yield Broken(
+            min(seen.earliest_ms for seen in lacking.values()),
+            f"{named} of a static member without its group.instance.id: a second process with its"
+            " id cannot fence it",
+            sorted(lacking.values(), key=lambda seen: seen.earliest_ms),
+        )
+
+
+@rule(
+    "KIP-345: an instance id is of one process; a second one fences the first",
+    mend="Set group.instance.id to a value that differs per process, e.g. the pod's name.",
+)
+def has_an_instance_id_of_its_own(process: ClientProcess) -> Iterator[Broken]:
+    """Two members that are up at one time have two instance ids."""
+    for instance_id in sorted({one.instance_id for one in process.joins if one.instance_id}):
+        fenced = [
+            (one, join)
+            for other in process.others
+            if other.name != process.name and not (other.known.given_id or process.known.given_id)
+            for join in other.joins
+            if join.instance_id == instance_id and not join.error and join.is_heard
+            for one in process.sent
+            if one.instance_id == instance_id and one.error == Error.FENCED_INSTANCE_ID
+            if one.arrived_ms > join.arrived_ms
+        ]
+        if not fenced:
+            continue
+        one, join = fenced[-1]
+        later = [again for again in process.joins if again.arrived_ms > one.arrived_ms]
+        both = " and ".join(sorted({process.name, join.seen.client_id}))
+        yield Broken(
+            one.arrived_ms,
+            f"{both} both use the group.instance.id {instance_id}: {process.name} was fenced"
+            f" {'again and again' if later else 'for good'}"
+            f" {seconds(one.arrived_ms - join.arrived_ms)} after {join.seen.client_id} joined",
+            (join.seen, one.seen),
+        )
+
+
+@rule(
+    "AbstractCoordinator.Generation: each request has that of the last JoinGroup",
+    mend="Give Heartbeat, SyncGroup and OffsetCommit the generation that the last JoinGroup was"
+    " answered; keep none from before.",
+    on_time=True,
+)
+def uses_its_generation(process: ClientProcess) -> Iterator[Broken]:
+    """A member gives the generation of its last JoinGroup in every request."""
+    stale = [
+        (one, join)
+        for _, one in process.refused(Error.ILLEGAL_GENERATION)
+        if (join := _newer(process, one)) is not None
+    ]
+    if not stale:
+        return
+    (first, _), (last, joined) = stale[0], stale[-1]
+    apis = Counter(one.api for one, _ in stale)
+    sent = " and ".join(f"{count} {api}" for api, count in apis.most_common())
+    lasted = f" over {seconds(last.arrived_ms - first.arrived_ms)}" if len(stale) > 1 else ""
+    cost = _joins_because(process, {id(one) for one, _ in stale})
+    rejoined = f"; because of that it joined again {cost} times, each a rebalance" if cost else ""
+    yield Broken(
+        first.arrived_ms,
+        f"{process.name} sent {sent} under generation {generation_in(last.seen.request)}{lasted},"
+        f" while it was in generation {_generation(joined)}: all were refused with"
+        f" {error_of(last)}{rejoined}",
+        (joined.seen, *(one.seen for one, _ in stale[-SHOWN:])),
+        by_order=len(stale) > SHOWN,
+    )
+
+
+def _generation(join: Sent) -> int:
+    """Return the generation that a JoinGroup was answered."""
+    return int(join.seen.response_fields.get("generationId", -1))
+
+
+def _newer(process: ClientProcess, one: Sent) -> Sent | None:
+    """Return the last JoinGroup that a client had known the answer to for a time, if newer."""
+    sent_ms, used = one.arrived_ms, generation_in(one.seen.request)
+    known = [
+        join
+        for join in process.joins
+        if not join.error and join.is_heard and join.answered_ms + LEARNED_MS < sent_ms
+    ]
+    excused = process.is_excused(sent_ms - LEARNED_MS, sent_ms)
+    if not known or used is None or excused or not 0 <= used < _generation(known[-1]):
+        return None
+    return known[-1]
+
+
+def _joins_because(process: ClientProcess, stale: set[int]) -> int:
+    """Return how many JoinGroups followed stale requests (by `id`), with no other cause."""
+    count, because = 0, False
+    for one in process.sent:
+        if one.api == "JOIN_GROUP":
+            count += because and not one.error
+            because = False
+        elif one.error:
+            because = id(one) in stale
+    return count

@@ -1,0 +1,209 @@
+"""Rules on when a client joins: as soon as it is asked to, and not before."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from math import inf
+
+from kafka_protocol.errors import NOT_SERVED_YET, Error
+from reports.judgement.clients.client_rules.client_processes import (
+    IN_GENERATION,
+    Broken,
+    ClientProcess,
+    Sent,
+    rule,
+)
+from reports.judgement.clients.client_rules.words import SHOWN, error_of, seconds
+from reports.timing import LEARNED_MS, LOOP_MS, UNASKED_MS
+
+LOOP, UNASKED = 16, 3
+"""So many JoinGroups are a loop within LOOP_MS, and sent needlessly within UNASKED_MS."""
+ASKED = (Error.REBALANCE_IN_PROGRESS, Error.ILLEGAL_GENERATION, Error.UNKNOWN_MEMBER_ID)
+"""The answers that ask a client to join again."""
+
+
+@rule(
+    "KIP-62 (the rebalance timeout); AbstractCoordinator's heartbeat handler",
+    mend="Join again as soon as an answer says REBALANCE_IN_PROGRESS, ILLEGAL_GENERATION or"
+    " UNKNOWN_MEMBER_ID, within max.poll.interval.ms.",
+    on_time=True,
+)
+def rejoins(process: ClientProcess) -> Iterator[Broken]:
+    """A member that is asked to joins again within its rebalance timeout."""
+    until_ms = -inf
+    for at, one in process.refused(*ASKED):
+        if one.answered_ms <= until_ms:
+            continue
+        removed = _removed(process, at)
+        if shows := removed or _goes_on_without(process, at, "JOIN_GROUP", "LEAVE_GROUP"):
+            until_ms = shows.arrived_ms if removed else _deadline_ms(process, at)
+            after = seconds(shows.arrived_ms - one.answered_ms)
+            yield Broken(
+                one.answered_ms,
+                f"{process.name} sent no JOIN_GROUP within its rebalance timeout of"
+                f" {seconds(process.timeout_ms(at))} after the answer {error_of(one)} to its"
+                f" {one.api}"
+                + (
+                    f": {after} later the group had removed it{_waits(process, one, shows)}"
+                    if removed
+                    else f"; {after} later it sends {shows.api}"
+                ),
+                (one.seen, shows.seen),
+            )
+
+
+def _removed(process: ClientProcess, at: int) -> Sent | None:
+    """Return what shows that the group went on without a member that it had asked to join.
+
+    The rebalance timeout began at most a heartbeat before the member was asked.
+    """
+    asked = process.sent[at]
+    due_ms = asked.answered_ms + process.timeout_ms(at) - LEARNED_MS
+    due_ms -= process.known.heartbeat_ms or LEARNED_MS
+    later = (
+        one
+        for one in process.sent[at + 1 :]
+        if one.api in ("JOIN_GROUP", "LEAVE_GROUP") or one.error == Error.UNKNOWN_MEMBER_ID
+    )
+    first = next(later, None)
+    if first is None or asked.error == Error.UNKNOWN_MEMBER_ID or not first.member_id:
+        return None
+    is_out = first.error == Error.UNKNOWN_MEMBER_ID and first.member_id == asked.member_id
+    in_time = first.api in ("JOIN_GROUP", "LEAVE_GROUP") or first.arrived_ms < due_ms
+    if not is_out or in_time or process.is_excused(asked.answered_ms, first.arrived_ms):
+        return None
+    return first
+
+
+def _waits(process: ClientProcess, asked: Sent, removed: Sent) -> str:
+    """Return in words how long other members waited for one that was asked and did not come."""
+    waits = {
+        other.name: one.answered_ms - one.arrived_ms
+        for other in process.others
+        for one in other.joins
+        if one.is_heard
+        and one.arrived_ms < removed.arrived_ms
+        and one.answered_ms > asked.answered_ms
+        and one.answered_ms - one.arrived_ms > LEARNED_MS
+    }
+    if not waits:
+        return ""
+    return (
+        f", and {', '.join(sorted(waits))} had waited for it, up to {seconds(max(waits.values()))}"
+    )
+
+
+@rule(
+    "the consumer protocol; KAFKA-9752 (the pending-sync timer)",
+    mend="Send SyncGroup right after JoinGroup is answered, before anything that may take long.",
+    on_time=True,
+)
+def syncs(process: ClientProcess) -> Iterator[Broken]:
+    """A member that has joined sends SyncGroup within its rebalance timeout."""
+    for at, one in enumerate(process.sent):
+        if one.api != "JOIN_GROUP" or one.error != Error.NONE:
+            continue
+        if shows := _goes_on_without(process, at, "SYNC_GROUP", "JOIN_GROUP", "LEAVE_GROUP"):
+            generation = one.seen.response_fields.get("generationId")
+            yield Broken(
+                one.answered_ms,
+                f"no SYNC_GROUP within its rebalance timeout after it joined generation"
+                f" {generation}; it sends {shows.api} later",
+                (one.seen, shows.seen),
+            )
+
+
+def _deadline_ms(process: ClientProcess, at: int) -> float:
+    return process.sent[at].answered_ms + process.timeout_ms(at) + LEARNED_MS
+
+
+def _goes_on_without(process: ClientProcess, at: int, *apis: str) -> Sent | None:
+    """Return what a member sends after its rebalance timeout, within which it sent none of these.
+
+    The time begins with the answer to its request at a place.
+    """
+    asked, deadline_ms = process.sent[at], _deadline_ms(process, at)
+    followed = any(
+        later.arrived_ms > asked.arrived_ms or later.answered_ms >= asked.answered_ms
+        for later in process.sent
+        if later is not asked and later.api in apis and later.arrived_ms <= deadline_ms
+    )
+    if followed or process.is_excused(asked.answered_ms, deadline_ms):
+        return None
+    return process.goes_on(deadline_ms)
+
+
+@rule(
+    "retry.backoff.ms, 100 ms by default; KIP-580",
+    mend="Wait for retry.backoff.ms, 100 ms or more, before JoinGroup is sent again.",
+)
+def does_not_loop(process: ClientProcess) -> Iterator[Broken]:
+    """A client waits between two attempts to join."""
+    if loop := _within(process.joins, LOOP, LOOP_MS):
+        yield Broken(
+            loop[-1].arrived_ms,
+            f"{LOOP} JOIN_GROUP within a second",
+            [one.seen for one in loop[:SHOWN]],
+        )
+
+
+@rule(
+    "the consumer protocol: a new subscription or new metadata asks for it",
+    mend="Join again only when an answer, new metadata or a new subscription asks for it.",
+)
+def joins_when_asked(process: ClientProcess) -> Iterator[Broken]:
+    """A member of a stable generation does not join again and again unless it is asked to."""
+    if unasked := _within(_unasked(process), UNASKED, UNASKED_MS):
+        yield Broken(
+            unasked[-1].arrived_ms,
+            f"{UNASKED} JOIN_GROUP within {UNASKED_MS / 1000:.0f} s, though no answer asked for it",
+            [one.seen for one in unasked],
+        )
+
+
+def _unasked(process: ClientProcess) -> Iterator[Sent]:
+    """Yield the JoinGroups that a member of a stable generation was let in with."""
+    settled = False
+    for one in process.sent:
+        if one.api == "JOIN_GROUP":
+            if settled and not one.error:
+                yield one
+            settled = False
+        elif one.api == "SYNC_GROUP" or one.error:
+            settled = one.error == Error.NONE
+
+
+def _within(sent: Iterable[Sent], count: int, ms: float) -> Sequence[Sent]:
+    """Return the first so many in a row that arrived within a time; nothing if none did."""
+    every = [*sent]
+    rows = (every[at : at + count] for at in range(len(every) - count + 1))
+    return next((row for row in rows if row[-1].arrived_ms - row[0].arrived_ms <= ms), ())
+
+
+@rule(
+    "NOT_COORDINATOR is retriable; AbstractCoordinator keeps its generation",
+    mend="Look for the new coordinator after NOT_COORDINATOR, and go on there with the "
+    "same member id and generation.",
+)
+def stays_when_its_coordinator_moves(process: ClientProcess) -> Iterator[Broken]:
+    """A member goes on in its generation when another broker coordinates its group.
+
+    After a session timeout without an answer it may take its membership for lost.
+    """
+    settled: Sent | None = None
+    for at, one in enumerate(process.sent):
+        if one.api != "JOIN_GROUP":
+            if one.is_heard and one.error not in NOT_SERVED_YET:
+                settled = one if one.api in IN_GENERATION and not one.error else None
+            continue
+        let_in = one.error in (Error.NONE, Error.MEMBER_ID_REQUIRED)
+        in_time = settled and one.arrived_ms - settled.answered_ms < process.session_ms(at)
+        if settled and in_time and let_in and settled.seen.broker != one.seen.broker:
+            mine = one.member_id == settled.member_id
+            yield Broken(
+                one.arrived_ms,
+                f"JOIN_GROUP with{'' if mine else 'out'} its member id at its new coordinator,"
+                " which did not ask for it",
+                (settled.latest, one.seen),
+            )
+            return
+        if one.error not in NOT_SERVED_YET:
+            settled = None
