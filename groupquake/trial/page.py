@@ -75,8 +75,7 @@ def html(trial: Json) -> str:
 def _render(name: str, trial: Json) -> str:
     environment = environment_of("groupquake.trial")
     environment.globals |= {"link": link, "marks": MARKS, "broken": broken, "COSTS": COSTS}
-    environment.filters["found"] = _found
-    environment.filters["cost"] = _cost
+    environment.filters |= {"found": _found, "cost": _cost, "judged": _judged}
     return page_of(environment, name, **trial)
 
 
@@ -92,6 +91,11 @@ def _found(client: Json, rule: str) -> list[tuple[str, Json, int]]:
         for cell in client["cells"]
         if (mine := [one for one in cell["findings"] if one["rule"] == rule])
     ]
+
+
+def _judged(client: Json) -> int:
+    """Return in how many experiments a client's verdict is known."""
+    return sum(cell["client"] in ("pass", "fail") for cell in client["cells"])
 
 
 def _cost(cell: Json, name: str) -> str:

@@ -59,12 +59,15 @@ class WireClient(Client):
         self._goes_on.set()
 
     def close(self) -> None:
-        """Close cleanly: a dynamic member leaves its group, a static one does not (KIP-345)."""
-        self.closed = True
+        """Close cleanly: a dynamic member leaves its group, a static one does not (KIP-345).
+
+        If its LeaveGroup gets no answer, it ends as by `kill`.
+        """
         try:
             self._greenlet.kill()
             self.resume()
             self._client.leave("the consumer is being closed", LEAVE_S)
+            self.closed = True
         except WireError as error:
             self._member.error(str(error))
         finally:

@@ -117,7 +117,7 @@ class GroupClient:
         if gone:
             self.listener.gave_up("revoked", gone)
         member = self._member
-        if member.connection is not None and member.member_id and member.instance_id is None:
+        if member.member_id and member.instance_id is None:
             member.leave(reason=reason, within_s=within_s)
 
     def disconnect(self) -> None:

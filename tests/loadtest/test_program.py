@@ -520,6 +520,22 @@ def test_a_client_on_the_wire_is_gone_though_the_greenlet_that_kills_it_is_kille
     assert said.startswith("m: the connection to 127.0.0.1:")
 
 
+def closed_on_the_wire(member_id, programs):
+    monkey.patch_socket()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        config = replace(programs.config("m", None), client="wire")
+        one = programs.member(config, WireClient, f"127.0.0.1:{server.getsockname()[1]}")
+        one.open()
+        one._client._greenlet.kill()
+        one._client._client._member.member_id = member_id
+        one.close()
+
+
+@pytest.mark.parametrize(("member_id", "event"), [("", "closed"), ("m-1", "killed")])
+def test_a_member_on_the_wire_that_cannot_leave_ends_as_in_a_crash(play, member_id, event):
+    assert play(partial(closed_on_the_wire, member_id)).life[-2:] == ["closing", event]
+
+
 def fenced_and_started(programs):
     one = programs.opened("fenced", "fenced")
     one.start()

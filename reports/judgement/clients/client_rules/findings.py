@@ -149,15 +149,15 @@ class ClientRules:
 def _sent(seen: ObservedRequest) -> Json:
     """Return what a verdict says of a request; without an answer that was heard, it has none.
 
-    `generation` is that of the request or, of a JoinGroup, of its answer.
+    `generation` is that of the request or, of a JoinGroup, of its answer; None before there is one.
     """
     generation = generation_in(seen.request)
     if generation is None:
-        generation = seen.response_fields.get("generationId")
+        generation = seen.response_fields.get("generationId", -1)
     error = next((code for code in codes_in(seen.response) if code), 0)
     answer = name_of(error) if seen.answered_ms < inf else None
     return {"at_ms": round(seen.earliest_ms, 3)} | dict(
-        zip(_TELLS, (seen.api, generation, answer), strict=True)
+        zip(_TELLS, (seen.api, None if generation < 0 else generation, answer), strict=True)
     )
 
 
