@@ -1,14 +1,11 @@
 """Findings about the clients of one group, as rows."""
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
-from kafka_protocol.bodies import generation_in
-from kafka_protocol.errors import codes_in, name_of
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.breaches import Breach
 from reports.judgement.clients.client_answers import as_delivered
@@ -33,13 +30,12 @@ Json = dict[str, Any]
 
 CLIENT_FINDINGS = """
     group STRING, client_id STRING, rule STRING, at_ms DOUBLE, what STRING, requests STRING,
-    sent STRING, from_ms DOUBLE, until_ms DOUBLE, on_time BOOLEAN
+    from_ms DOUBLE, until_ms DOUBLE, on_time BOOLEAN
 """
 """One row a rule that a process of a client breaks; `requests` are those that show it, as
-`broker:line`, comma-separated, from the arrival of the first to the answer of the last; `sent` says
-what each of them was, as JSON. What rests `on_time` proves nothing of a time in which the machine
-was busy. They are about clients: the verdict does not depend on them."""
-_TELLS = ("api", "generation", "answer")
+`broker:line`, comma-separated, from the arrival of the first to the answer of the last. What rests
+`on_time` proves nothing of a time in which the machine was busy. They are about clients: the
+verdict does not depend on them."""
 LISTED = 400  # how many findings about clients a verdict has
 OWNS_ALONE = Rule(
     "owns-alone",
@@ -118,7 +114,6 @@ class ClientRules:
                         "at_ms": one.at_ms,
                         "what": one.what,
                         "requests": ",".join(seen.id for seen in one.shown),
-                        "sent": json.dumps([*map(_sent, one.shown)]),
                         "from_ms": min(seen.earliest_ms for seen in one.shown),
                         "until_ms": max(map(last_ms, one.shown)),
                         "on_time": rule.on_time and not one.by_order,
@@ -146,21 +141,6 @@ class ClientRules:
         )
 
 
-def _sent(seen: ObservedRequest) -> Json:
-    """Return what a verdict says of a request; without an answer that was heard, it has none.
-
-    `generation` is that of the request or, of a JoinGroup, of its answer; None before there is one.
-    """
-    generation = generation_in(seen.request)
-    if generation is None:
-        generation = seen.response_fields.get("generationId", -1)
-    error = next((code for code in codes_in(seen.response) if code), 0)
-    answer = name_of(error) if seen.answered_ms < inf else None
-    return {"at_ms": round(seen.earliest_ms, 3)} | dict(
-        zip(_TELLS, (seen.api, None if generation < 0 else generation, answer), strict=True)
-    )
-
-
 def about_client(client: str, row: Json) -> Json:
     """Return a breach that another client than a well-known one shows as a finding about it."""
     rule = _OF_BREACH[row["kind"]]
@@ -170,7 +150,6 @@ def about_client(client: str, row: Json) -> Json:
         "at_ms": row["at_ms"],
         "what": row["observed"],
         "requests": f"{row['broker']}:{row['line']}",
-        "sent": json.dumps([{"at_ms": round(row["at_ms"], 3)} | dict.fromkeys(_TELLS)]),
         "from_ms": row["at_ms"],
         "until_ms": row["at_ms"],
         "on_time": rule.on_time,
@@ -198,7 +177,6 @@ def _described(row: Json, places: LogPlaces, busy: Sequence[Disturbance]) -> Jso
     rule = CLIENT_RULES[row["rule"]]
     shown = (one.rpartition(":") for one in row["requests"].split(","))
     log = [places.place(broker, int(line)) for broker, _, line in shown]
-    sent = json.loads(row["sent"])
     return {
         "group": row["group"],
         "client": row["client_id"],
@@ -209,10 +187,7 @@ def _described(row: Json, places: LogPlaces, busy: Sequence[Disturbance]) -> Jso
         "what": row["what"],
         "mend": rule.mend,
         "about": rule.about,
-        "log": [
-            {"file": file, "line": number, **about}
-            for (file, number), about in zip(log, sent, strict=True)
-        ],
+        "log": [{"file": file, "line": number} for file, number in log],
         **({"unsure": why} if (why := _unsure(row, busy)) else {}),
     }
 
