@@ -18,6 +18,8 @@ OUT = (Error.UNKNOWN_MEMBER_ID, Error.FENCED_INSTANCE_ID)
 """The answers that say to a client that it is no member any more."""
 IN_GENERATION = ("HEARTBEAT", "SYNC_GROUP", "OFFSET_COMMIT")
 """The requests of a member that has joined."""
+MANY = 6
+"""So many commits in a row show, however slow the machine was, that a client did go on."""
 Span = tuple[float, float]  # from when until when, in ms
 
 
@@ -57,6 +59,15 @@ class Sent:
     def is_heard(self) -> bool:
         """Whether the client got its answer."""
         return self.answered_ms < inf
+
+    def at_least(self, from_ms: float, until_ms: float) -> int:
+        """Return how many of these arrived in a time, at least: the longest gap is known."""
+        first_ms, last_ms = max(self.arrived_ms, from_ms), min(self.latest.earliest_ms, until_ms)
+        if from_ms < self.arrived_ms and self.latest.earliest_ms <= until_ms:
+            return self.count
+        before, after = self.apart
+        gap_ms = after.earliest_ms - before.earliest_ms
+        return int((last_ms - first_ms) // gap_ms) if first_ms < last_ms and gap_ms else 0
 
     def takes(self, seen: ObservedRequest) -> bool:
         """Take one more, if it is of the same membership; return whether it was."""
@@ -135,6 +146,14 @@ class ClientProcess:
         """Return what it sent first after a time, which shows that it was still up."""
         later = (one for one in self.sent if until_ms < one.latest.earliest_ms < self.ends_ms)
         return next(later, None)
+
+    def committed(self, from_ms: float, until_ms: float) -> int:
+        """Return how many OffsetCommits it sent in a time as a member, at least."""
+        return sum(
+            one.at_least(from_ms, until_ms)
+            for one in self.sent
+            if one.api == "OFFSET_COMMIT" and one.member_id
+        )
 
     def timeout_ms(self, at: int) -> float:
         """Return the rebalance timeout that it asked for before its request at a place."""

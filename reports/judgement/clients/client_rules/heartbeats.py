@@ -3,15 +3,16 @@
 from collections.abc import Iterator
 
 from kafka_protocol.errors import Error
+from reference_coordinator.replay import ObservedRequest
 from reports.judgement.clients.client_rules.client_processes import (
+    MANY,
     OUT,
     Broken,
     ClientProcess,
-    Span,
     last_ms,
     rule,
 )
-from reports.judgement.clients.client_rules.words import SHOWN, seconds, times
+from reports.judgement.clients.client_rules.words import seconds
 
 FEW_BEATS = 6  # from how many heartbeats in a row on their interval is judged
 OFF = 2.0  # how many times rarer or denser heartbeats may be than configured
@@ -76,45 +77,41 @@ def keeps_its_session(process: ClientProcess) -> Iterator[Broken]:
 )
 def goes_on_with_its_heartbeats(process: ClientProcess) -> Iterator[Broken]:
     """A member that sends other requests sends heartbeats, too."""
-    for from_ms, until_ms in _without_heartbeats(process):
-        commits = [
-            one
-            for one in process.sent
-            if one.api == "OFFSET_COMMIT"
-            and one.member_id
-            and from_ms < one.arrived_ms <= one.latest.earliest_ms < until_ms
-        ]
-        if not commits or process.is_excused(from_ms, until_ms):
-            continue
-        last = commits[-1]
-        at = process.sent.index(last)
-        went_on_ms = last.latest.earliest_ms - from_ms
-        if went_on_ms > process.session_ms(at):
+    for at, last, until_ms in _without_heartbeats(process):
+        from_ms, session_ms = last_ms(last), process.session_ms(at)
+        goes_on = process.committed(from_ms + session_ms, until_ms)
+        if goes_on and not process.is_excused(from_ms, until_ms):
+            commits = process.committed(from_ms, until_ms)
+            shown = (one.latest for one in process.sent if one.api == "OFFSET_COMMIT")
             yield Broken(
                 from_ms,
                 f"{process.name} sent no HEARTBEAT for {seconds(until_ms - from_ms)}, longer than"
-                f" its session timeout of {seconds(process.session_ms(at))}, and went on to commit:"
-                f" {times(commits)} OFFSET_COMMIT in that time",
-                [one.seen for one in commits[-SHOWN:]],
+                f" its session timeout of {seconds(session_ms)}, though it went on: it sent"
+                f" OFFSET_COMMIT {commits} times in that time",
+                (last, *(one for one in shown if from_ms < one.earliest_ms <= until_ms)),
+                by_order=commits >= MANY,
             )
             return
 
 
-def _without_heartbeats(process: ClientProcess) -> Iterator[Span]:
+def _without_heartbeats(
+    process: ClientProcess,
+) -> Iterator[tuple[int, ObservedRequest, float]]:
     """Yield the times between two heartbeats of a member, in which it did not join, either.
 
-    They end when an answer says that it is no member any more, or it ends.
+    Each has the place and the request that it begins with, and ends where an answer says that it is
+    no member any more.
     """
-    since_ms: float | None = None
-    for one in process.sent:
-        if one.api not in ("HEARTBEAT", "JOIN_GROUP", "SYNC_GROUP") and one.error not in OUT:
+    began: tuple[int, ObservedRequest] | None = None
+    for at, one in enumerate(process.sent):
+        beats = one.api in ("HEARTBEAT", "SYNC_GROUP")
+        if not beats and one.api != "JOIN_GROUP" and one.error not in OUT:
             continue
-        if since_ms is not None:
-            yield since_ms, last_ms(one.seen)
-        if one.api == "HEARTBEAT" and one.count > 1:
+        if began is not None:
+            yield *began, one.arrived_ms
+        if beats and one.count > 1:
             before, after = one.apart
-            yield last_ms(before), after.earliest_ms
-        is_member = one.api in ("HEARTBEAT", "SYNC_GROUP") and one.error not in OUT
-        since_ms = last_ms(one.latest) if is_member else None
-    if since_ms is not None:
-        yield since_ms, process.ends_ms
+            yield at, before, after.earliest_ms
+        began = (at, one.latest) if beats and one.error not in OUT else None
+    if began is not None:
+        yield *began, process.ends_ms

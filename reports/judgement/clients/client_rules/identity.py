@@ -185,29 +185,37 @@ def carries_its_instance_id(process: ClientProcess) -> Iterator[Broken]:
 )
 def has_an_instance_id_of_its_own(process: ClientProcess) -> Iterator[Broken]:
     """Two members that are up at one time have two instance ids."""
-    for instance_id in sorted({one.instance_id for one in process.joins if one.instance_id}):
-        fenced = [
-            (one, join)
-            for other in process.others
-            if other.name != process.name and not (other.known.given_id or process.known.given_id)
-            for join in other.joins
-            if join.instance_id == instance_id and not join.error and join.is_heard
-            for one in process.sent
-            if one.instance_id == instance_id and one.error == Error.FENCED_INSTANCE_ID
-            if one.arrived_ms > join.arrived_ms
-        ]
-        if not fenced:
-            continue
-        one, join = fenced[-1]
-        later = [again for again in process.joins if again.arrived_ms > one.arrived_ms]
-        both = " and ".join(sorted({process.name, join.seen.client_id}))
-        yield Broken(
-            one.arrived_ms,
-            f"{both} both use the group.instance.id {instance_id}: {process.name} was fenced"
-            f" {'again and again' if later else 'for good'}"
-            f" {seconds(one.arrived_ms - join.arrived_ms)} after {join.seen.client_id} joined",
-            (join.seen, one.seen),
-        )
+    fenced = [
+        (one, join)
+        for _, one in process.refused(Error.FENCED_INSTANCE_ID)
+        if (join := _namesake(process, one)) is not None
+    ]
+    if not fenced:
+        return
+    one, join = fenced[0]
+    other = join.seen.client_id
+    often = f"{len(fenced)} times" if len(fenced) > 1 else "for good"
+    yield Broken(
+        one.arrived_ms,
+        f"{process.name} and {other} both use the group.instance.id {one.instance_id}:"
+        f" {process.name} was fenced {often} as {other} joined",
+        (join.seen, one.seen),
+    )
+
+
+def _namesake(process: ClientProcess, fenced: Sent) -> Sent | None:
+    """Return the last JoinGroup of another client under the instance id of one that is fenced.
+
+    None where a fault gave one of them its id.
+    """
+    joins = [
+        join
+        for other in process.others
+        if not (other.known.given_id or process.known.given_id)
+        for join in other.joins
+        if join.instance_id == fenced.instance_id and join.arrived_ms < fenced.answered_ms
+    ]
+    return max(joins, key=lambda join: (not join.error, join.arrived_ms), default=None)
 
 
 @rule(

@@ -6,6 +6,7 @@ from math import inf
 from kafka_protocol.errors import NOT_SERVED_YET, Error
 from reports.judgement.clients.client_rules.client_processes import (
     IN_GENERATION,
+    MANY,
     Broken,
     ClientProcess,
     Sent,
@@ -32,20 +33,23 @@ def rejoins(process: ClientProcess) -> Iterator[Broken]:
     for at, one in process.refused(*ASKED):
         if one.answered_ms <= until_ms:
             continue
-        removed = _removed(process, at)
-        if shows := removed or _goes_on_without(process, at, "JOIN_GROUP", "LEAVE_GROUP"):
-            until_ms = shows.arrived_ms if removed else _deadline_ms(process, at)
-            after = seconds(shows.arrived_ms - one.answered_ms)
+        if removed := _removed(process, at):
+            until_ms = removed.arrived_ms
+            after = seconds(until_ms - one.answered_ms)
             yield Broken(
                 one.answered_ms,
-                f"{process.name} sent no JOIN_GROUP within its rebalance timeout of"
-                f" {seconds(process.timeout_ms(at))} after the answer {error_of(one)} to its"
-                f" {one.api}"
-                + (
-                    f": {after} later the group had removed it{_waits(process, one, shows)}"
-                    if removed
-                    else f"; {after} later it sends {shows.api}"
-                ),
+                f"{process.name} was asked to join again (the answer {error_of(one)} to its"
+                f" {one.api}) and did not: after {after} the group removed it, whose rebalance"
+                f" timeout is {seconds(process.timeout_ms(at))}{_waits(process, one, removed)}",
+                (one.seen, removed.seen),
+                by_order=process.committed(one.answered_ms, until_ms) >= MANY,
+            )
+        elif shows := _goes_on_without(process, at, "JOIN_GROUP", "LEAVE_GROUP"):
+            until_ms = _deadline_ms(process, at)
+            yield Broken(
+                one.answered_ms,
+                f"no JOIN_GROUP within its rebalance timeout of {process.timeout_ms(at):.0f} ms"
+                f" after the answer {error_of(one)} to {one.api}; it sends {shows.api} later",
                 (one.seen, shows.seen),
             )
 
@@ -75,20 +79,19 @@ def _removed(process: ClientProcess, at: int) -> Sent | None:
 
 def _waits(process: ClientProcess, asked: Sent, removed: Sent) -> str:
     """Return in words how long other members waited for one that was asked and did not come."""
-    waits = {
-        other.name: one.answered_ms - one.arrived_ms
+    waits = [
+        (other.name, one.answered_ms - one.arrived_ms)
         for other in process.others
         for one in other.joins
         if one.is_heard
         and one.arrived_ms < removed.arrived_ms
         and one.answered_ms > asked.answered_ms
         and one.answered_ms - one.arrived_ms > LEARNED_MS
-    }
+    ]
     if not waits:
         return ""
-    return (
-        f", and {', '.join(sorted(waits))} had waited for it, up to {seconds(max(waits.values()))}"
-    )
+    names = ", ".join(sorted({name for name, _ in waits}))
+    return f"; {names} had waited for it, up to {seconds(max(ms for _, ms in waits))}"
 
 
 @rule(

@@ -69,19 +69,22 @@ def stays_while_it_runs(process: ClientProcess) -> Iterator[Broken]:
         return
     first = gone[0]
     away = [one.back.arrived_ms - one.last.arrived_ms for one in gone if one.back is not None]
-    often = f" {len(gone)} times, first" if len(gone) > 1 else ""
-    back = f" and came back {seconds(max(away))} later at most" if away else ""
+    often = f" {len(gone)} times" if len(gone) > 1 else ""
+    back = f", and came back {seconds(max(away))} later" if away else ""
     yield Broken(
         first.last.arrived_ms,
-        f"{process.name} left the group by itself{often} {seconds(first.idle_ms)} after its last"
-        f" commit or rebalance (its max.poll.interval.ms is {seconds(first.timeout_ms)}){back}; the"
-        " group rebalances when it leaves and when it comes back",
-        [one.seen for gone_ in gone[:SHOWN] for one in (gone_.last, gone_.back) if one is not None],
+        f"{process.name} left the group by itself{often}, {seconds(first.idle_ms)} after its last"
+        " commit, as a client does that is not polled within its max.poll.interval.ms of"
+        f" {seconds(first.timeout_ms)}{back}: each time the group rebalances twice",
+        [one.seen for it in gone[:SHOWN] for one in (it.last, it.back) if one is not None],
     )
 
 
 class _Departure(NamedTuple):
-    """What a member sent last, and when it came back; `idle_ms` is how long it had done nothing."""
+    """What a member sent last, and when it came back; `idle_ms` is how long it had not committed.
+
+    Where it had not, either, since it got its assignment, that counts.
+    """
 
     last: Sent
     back: Sent | None
@@ -92,12 +95,30 @@ class _Departure(NamedTuple):
 def _departures(process: ClientProcess) -> Iterator[_Departure]:
     """Yield when a member left that no fault acted on, and that did not close then."""
     worked_ms = -inf
+    last: Sent | None = None  # to be heard of
     for at, one in enumerate(process.sent):
-        if one.api == "LEAVE_GROUP" and one.arrived_ms < process.ends_ms - CLOSES_MS:
-            back = process.next_join(one.arrived_ms)
-            since_ms = one.arrived_ms - process.timeout_ms(at) - LEARNED_MS
-            shows = back is not None or process.ends_ms < inf
-            if worked_ms > -inf and shows and not process.is_acted_on(since_ms, one.arrived_ms):
-                yield _Departure(one, back, one.arrived_ms - worked_ms, process.timeout_ms(at))
-        elif one.api in ("SYNC_GROUP", "OFFSET_COMMIT") and not one.error:
+        back = process.next_join(one.arrived_ms)
+        if one.api == "LEAVE_GROUP":
+            left = one if back is not None or process.ends_ms < inf else None
+        else:
+            left, back = _fell_silent(process, last, one), one
+        if left is not None and worked_ms > -inf and left.arrived_ms < process.ends_ms - CLOSES_MS:
+            left_ms, timeout_ms = last_ms(left.latest), process.timeout_ms(at)
+            if not process.is_acted_on(left_ms - timeout_ms - LEARNED_MS, one.arrived_ms):
+                yield _Departure(left, back, left_ms - worked_ms, timeout_ms)
+        if one.api in ("SYNC_GROUP", "OFFSET_COMMIT") and not one.error:
             worked_ms = max(worked_ms, last_ms(one.latest))
+        if last is None or last_ms(one.latest) > last_ms(last.latest):
+            last = one
+
+
+def _fell_silent(process: ClientProcess, last: Sent | None, one: Sent) -> Sent | None:
+    """Return what a static member sent last, if it was silent and joins without its member id.
+
+    So one comes back that was not polled: it gives its membership up without a LeaveGroup.
+    """
+    if last is None or one.api != "JOIN_GROUP" or one.member_id or not one.instance_id:
+        return None
+    silent_ms = one.arrived_ms - last_ms(last.latest)
+    beats_ms = process.known.heartbeat_ms
+    return last if not last.error and beats_ms and silent_ms > 2 * beats_ms + LEARNED_MS else None
