@@ -6,7 +6,7 @@ mend. Clients that come with groupquake are there to load brokers: theirs is sho
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from scenarios import Experiment
@@ -42,9 +42,8 @@ class ClientVerdict(NamedTuple):
 
     @property
     def judged(self) -> list[Json]:
-        """The findings that it is about, those that are certain first."""
-        mine = (one for one in self.findings if one["counts"] or not self.counts)
-        return sorted(mine, key=lambda one: "unsure" in one)
+        """The findings that it is about."""
+        return [one for one in self.findings if one["counts"] or not self.counts]
 
     @property
     def verdict(self) -> str:
@@ -66,7 +65,7 @@ class ClientVerdict(NamedTuple):
     @property
     def says(self) -> list[str]:
         """A sentence for each rule that is broken."""
-        return [sentence(first, more) for first, more in by_rule(self.judged)]
+        return [sentence(first, len(more)) for first, *more in by_rule(self.judged)]
 
     @property
     def headline(self) -> str:
@@ -87,12 +86,12 @@ def _counts(experiment: Experiment, group: str, client: str) -> bool:
     return any(kind_of(one.client) == "command" for one in members)
 
 
-def by_rule(found: Iterable[Json]) -> Iterator[tuple[Json, int]]:
-    """Yield the first finding of each rule, and how many more there are."""
-    of_rule: dict[str, list[Json]] = defaultdict(list)
-    for one in found:
-        of_rule[one["rule"]].append(one)
-    return ((first, len(more)) for first, *more in of_rule.values())
+def by_rule(found: Iterable[Json]) -> Iterable[list[Json]]:
+    """Return the findings of each rule: those that count and those that are certain first."""
+    of_rule: dict[tuple[str, bool], list[Json]] = defaultdict(list)
+    for one in sorted(found, key=lambda one: (not one["counts"], "unsure" in one)):
+        of_rule[one["rule"], one["counts"]].append(one)
+    return of_rule.values()
 
 
 def sentence(finding: Mapping[str, Any], more: int = 0) -> str:
