@@ -51,8 +51,10 @@ class Outcome:
         return found
 
     def __str__(self) -> str:
-        """Return what a test that fails prints."""
-        return "\n".join([f"groupquake: {self.experiment}", *self.lines])
+        """Return what a test that fails prints, first what the client did if that counts."""
+        clients = self.content["clients"]
+        says = [f"your client: {what}" for what in clients["says"] if clients["counts"]]
+        return "\n".join([*says, f"groupquake: {self.experiment}", *self.lines])
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

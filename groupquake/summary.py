@@ -1,10 +1,10 @@
 """The last lines that a run prints."""
 
-from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from reports.judgement.clients.client_verdict import by_rule, sentence
 from reports.judgement.expectations import described
 from reports.judgement.run import forecast
 
@@ -62,14 +62,9 @@ def summary(verdict: dict[str, Any], place: str | Path) -> list[str]:
 
 
 def _about_clients(verdict: dict[str, Any]) -> Iterator[str]:
-    """Yield a line for each rule that clients broke, with one place that shows it."""
-    of_rule: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for one in verdict["client_findings"]:
-        of_rule[one["rule"]].append(one)
-    for rule, found in of_rule.items():
-        first = found[0]
+    """Yield for each rule that clients broke what they did, one place, and what to mend."""
+    for first, *more in by_rule(verdict["client_findings"]):
+        whose = "your client" if first["counts"] else "client (shown, not counted)"
         place = f"{first['log'][-1]['file']}:{first['log'][-1]['line']}"
-        more = f", and {len(found) - 1} more" if len(found) > 1 else ""
-        unsure = f" (not certain: {first['unsure']})" if "unsure" in first else ""
-        what = f"{first['what']}{more}{unsure}"
-        yield f"  client finding: {rule}: {first['client']} ({place}): {what}"
+        yield f"  {whose}: {sentence(first, len(more))} ({first['rule']}, {place})"
+        yield f"    to mend it: {first['mend']}"

@@ -9,7 +9,14 @@ from scenarios.durations import format_ms
 from scenarios.external import KEYS as EXTERNAL_KEYS
 from scenarios.external import external_checks
 from scenarios.fields import MOST
-from scenarios.model import Expectation, GroupMembersProbe, Movement, Ownership, StaticMembers
+from scenarios.model import (
+    Clients,
+    Expectation,
+    GroupMembersProbe,
+    Movement,
+    Ownership,
+    StaticMembers,
+)
 from scenarios.problems import Path, Problem, shown, unknown
 from scenarios.releases import require_coordinator
 from scenarios.setup import Setup, members_of
@@ -283,7 +290,13 @@ def _at_coordinators(experiment: Setup) -> Iterator[tuple[str, str]]:
 
 def _expectations(experiment: Setup) -> Iterator[Problem]:
     groups, version = experiment.group_names, number(experiment.cluster.version)
+    about_clients = [i for i, one in enumerate(experiment.expect) if isinstance(one, Clients)]
+    for i in about_clients[1:]:
+        first = f"expect.{about_clients[0]}"
+        yield Problem(("expect", i, "clients"), f"stands in {first} already; remove one of them")
     for i, expected in enumerate(experiment.expect):
+        if isinstance(expected, Clients):
+            continue
         yield from unknown("group", expected.group, groups, ("expect", i, "group"))
         match expected:
             case Expectation(rebalances=wanted):

@@ -380,17 +380,29 @@ class Movement(Part):
     """How many there must be: a number, or a range."""
 
 
+class Clients(Part):
+    """Whether what clients do against the rules of their protocol counts in the verdict.
+
+    By default it counts for programs of yours (`command`), and is shown for other clients.
+    """
+
+    clients: Literal["kept", "shown"]
+    """`kept`: a rule that any client breaks is a `fail`. `shown`: it is listed, and no fail."""
+
+
 def _what(value: object) -> str:
     """Return the tag of a form: the name of its class."""
     if isinstance(value, Part):
         return value.__class__.__name__
     keys = value if isinstance(value, dict) else ()
-    return "Ownership" if "unowned" in keys else "Movement" if "moved" in keys else "Expectation"
+    marks = {"unowned": "Ownership", "moved": "Movement", "clients": "Clients"}
+    return next((name for key, name in marks.items() if key in keys), "Expectation")
 
 
 Expected = Annotated[
     Annotated[Expectation, Tag("Expectation")]
     | Annotated[Ownership, Tag("Ownership")]
-    | Annotated[Movement, Tag("Movement")],
+    | Annotated[Movement, Tag("Movement")]
+    | Annotated[Clients, Tag("Clients")],
     Discriminator(_what),
 ]

@@ -4,12 +4,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
-from typing import Any
+from typing import Any, Literal
 
 from kafka_protocol.releases import number
 from scenarios.clients import Client
 from scenarios.fields import Items, Name, Part
 from scenarios.model import (
+    Clients,
     Cluster,
     Expectation,
     Expected,
@@ -89,7 +90,7 @@ class Setup(Part):
     phases: Phases
     expect: Items[Expected] = ()
     """What must hold beside the rules of the coordinator: numbers of rebalances, or of partitions
-    without an owner. Without it only the rules count."""
+    without an owner, and whether what clients do counts. Without it only the rules count."""
     verdicts: Items[ExpectedVerdict] = ()
     """Expected verdicts by release, oldest first, where the experiment shows a known defect."""
 
@@ -128,6 +129,11 @@ class Setup(Part):
     def moves(self) -> tuple[Movement, ...]:
         """What is expected of partitions that move."""
         return tuple(one for one in self.expect if isinstance(one, Movement))
+
+    @property
+    def clients(self) -> Literal["kept", "shown"] | None:
+        """Whether what clients do counts, if the file says so."""
+        return next((one.clients for one in self.expect if isinstance(one, Clients)), None)
 
     @property
     def probes(self) -> tuple[Probe, ...]:

@@ -279,6 +279,8 @@ def _reasons(verdict: Json) -> Iterator[str]:
                 f"{finding['kind'].replace('_', ' ')} in {finding['group']}: "
                 f"expected {finding['expected']}; observed {finding['observed']}"
             )
+    if verdict["clients"]["verdict"] == "broken" and verdict["clients"]["counts"]:
+        yield from (f"your client: {what}" for what in verdict["clients"]["says"])
     for item in verdict["expectations_unmet"]:
         yield (
             f"expected {item['expected']} {item['what']} of {item['group']} in {item['phase']}, "

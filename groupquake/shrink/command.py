@@ -74,7 +74,9 @@ def shrink(name: str, tries: int, output: Path | None, **given: Any) -> Exit:
     courses = simulated(experiment)
     roots = of_verdict(verdict, experiment) if verdict else [*chain(*courses)] or ran(experiment)
     if not roots:
-        raise click.UsageError(f"{name} did not fail; give an experiment or a run that does")
+        raise click.UsageError(
+            f"{name} did not fail, or by its clients alone; give an experiment or a run that does"
+        )
     root, console, share = roots[0], Console(), sum(map(roots[0].is_in, courses))
     Console.result(f"root: {root}; simulated: in {share} of {len(courses)} courses")
 

@@ -53,8 +53,11 @@ def missed(experiment: Experiment, tallies: Mapping[str, Tally]) -> Iterator[Roo
 
 
 def of_verdict(verdict: Mapping[str, Any] | None, experiment: Experiment) -> list[Root]:
-    """Return the roots of a verdict: findings, rebalances, owners; none if it is not `fail`."""
-    if verdict is None or verdict["verdict"] != "fail":
+    """Return the roots of a verdict: findings, rebalances, owners.
+
+    There are none if it is no `fail`, or one of clients alone.
+    """
+    if verdict is None or verdict["verdict"] != "fail" or verdict.get("clients", {}).get("alone"):
         return []
     broken = verdict["broken_promises"] if verdict["judge"] == "kip-345" else {}
     proven = [one for one in verdict["findings"] if one["root"] and one["proven"]]

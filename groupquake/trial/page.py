@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from groupquake.trial.cells import link
+from reports.judgement.clients.client_verdict import sentence
 from reports.page.environment import environment_of, page_of
 
 Json = dict[str, Any]
@@ -53,11 +54,10 @@ def _terminal_findings(trial: Json) -> Iterator[str]:
             yield from (f"{name}, {cell['experiment']}, brokers: {why}" for why in cell["why"])
             yield from (f"{name}, {cell['experiment']}: unknown: {why}" for why in cell["doubts"])
             for rule in cell["rules"]:
-                first, *others = [one for one in cell["findings"] if one["rule"] == rule]
-                more = f" (and {len(others)} more)" if others else ""
-                known = f"; known: {first['known']}" if first["known"] else ""
-                unsure = f"; not certain: {first['unsure']}" if "unsure" in first else ""
-                yield f"{name}, {cell['experiment']}: {rule}: {first['what']}{more}{known}{unsure}"
+                mine = [one for one in cell["findings"] if one["rule"] == rule]
+                known = f"; known: {mine[0]['known']}" if mine[0]["known"] else ""
+                said = sentence(mine[0], len(mine) - 1)
+                yield f"{name}, {cell['experiment']}: {rule}: {said}{known}"
         for rule in broken(client):
             yield f"{name}: to mend {rule}: {trial['rules'][rule]['mend']}"
 
@@ -75,7 +75,9 @@ def html(trial: Json) -> str:
 def _render(name: str, trial: Json) -> str:
     environment = environment_of("groupquake.trial")
     environment.globals |= {"link": link, "marks": MARKS, "broken": broken, "COSTS": COSTS}
-    environment.filters |= {"found": _found, "cost": _cost, "judged": _judged}
+    environment.filters |= {
+        "found": _found, "cost": _cost, "judged": _judged, "generation": _generation
+    }  # fmt: skip
     return page_of(environment, name, **trial)
 
 
@@ -84,10 +86,10 @@ def broken(client: Json) -> list[str]:
     return [rule for rule, of in client["rules"].items() if of in ("broken", "not certain")]
 
 
-def _found(client: Json, rule: str) -> list[tuple[str, Json, int]]:
-    """Return the experiments in which a rule was broken: the first finding, how many more."""
+def _found(client: Json, rule: str) -> list[tuple[str, str, Json]]:
+    """Return the experiments in which a rule was broken: what a client did, the first finding."""
     return [
-        (cell["experiment"], mine[0], len(mine) - 1)
+        (cell["experiment"], sentence(mine[0], len(mine) - 1), mine[0])
         for cell in client["cells"]
         if (mine := [one for one in cell["findings"] if one["rule"] == rule])
     ]
@@ -96,6 +98,12 @@ def _found(client: Json, rule: str) -> list[tuple[str, Json, int]]:
 def _judged(client: Json) -> int:
     """Return in how many experiments a client's verdict is known."""
     return sum(cell["client"] in ("pass", "fail") for cell in client["cells"])
+
+
+def _generation(sent: Json) -> str:
+    """Write the generation of a request, if there was one yet."""
+    generation = sent["generation"]
+    return "-" if generation is None or generation < 0 else str(generation)
 
 
 def _cost(cell: Json, name: str) -> str:

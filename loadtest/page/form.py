@@ -12,7 +12,7 @@ from loadtest.errors import LoadtestError
 from loadtest.options import AS_IT_SAYS, count, read
 from scenarios import Experiment
 from scenarios.fields import BIG_SEED
-from scenarios.model import Movement, Ownership
+from scenarios.model import Clients, Expectation, Ownership
 
 _SET = "--set="
 _SETTINGS_IN_ERROR = re.compile(r"^--set .*: (?=[a-z_]+(?:\.\w+)*: )")
@@ -113,9 +113,9 @@ def _expectations(experiment: Experiment, resized: set[str]) -> Iterator[str]:
     kept = [
         expectation
         for expectation in experiment.expect
-        if expectation.group not in resized
-        or isinstance(expectation, Ownership)
-        or (not isinstance(expectation, Movement) and expectation.rebalances.max == 0)
+        if isinstance(expectation, Clients | Ownership)
+        or expectation.group not in resized
+        or (isinstance(expectation, Expectation) and expectation.rebalances.max == 0)
     ]
     if len(kept) < len(experiment.expect):
         texts = [item.model_dump(mode="json", by_alias=True, exclude_none=True) for item in kept]

@@ -99,8 +99,10 @@ class Run:
             f" observed {item['observed']}"
             for item in self.verdict["expectations_unmet"]
         ]
+        clients = self.verdict["clients"]
         return (
             found
+            + [f"your client: {what}" for what in clients["says"] if clients["counts"]]
             + unmet
             + [f"unknown because {reason}" for reason in self.verdict["unknown_because"]]
         )

@@ -246,6 +246,8 @@ def expected_verdict(
     proven: Collection[str],
     unmet: Sequence[Shortfall],
     unanswered: Collection[str] = (),
+    *,
+    clients_broken: bool = False,
 ) -> Json | None:
     """Return the verdict that the experiment expects and whether it is met; None without one.
 
@@ -254,14 +256,15 @@ def expected_verdict(
     names is the only one broken in the group it names, and nothing else is wrong in any group. For
     the reason `unowned`, all that is wrong must be partitions without owner, in that group, or in
     any group if none is named. For `unanswered`, all that is wrong must be requests that were never
-    answered: `unanswered` are the groups where nothing else is proven.
+    answered: `unanswered` are the groups where nothing else is proven. A client's fail
+    (`clients_broken`) is never the one that is expected.
     """
     if expected is None:
         return None
     because, group = expected.because, expected.group
     short = {item.group for item in unmet}
     wrong = {*proven, *short}
-    met = verdict == expected.verdict
+    met = verdict == expected.verdict and not clients_broken
     if expected.verdict == "fail" and because == "unowned":
         ownerless = {item.group for item in unmet if item.what == UNOWNED and item.too_many}
         where = ownerless if group is None else {group}

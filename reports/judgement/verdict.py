@@ -8,11 +8,13 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from kafka_protocol.group_record import DEFAULT_LIMIT_BYTES, LIMIT_PROPERTY
 from reports.judgement import doubtful, findings
 from reports.judgement.clients.client_rules.findings import about_clients
+from reports.judgement.clients.client_verdict import ClientVerdict
 from reports.judgement.digest import Digest, Digester, with_total
 from reports.judgement.disturbances import Disturbances
 from reports.judgement.expectations import (
@@ -33,6 +35,7 @@ from scenarios import Experiment
 
 Json = dict[str, Any]
 SHOWN = 20  # how many rejected or missing lines a verdict quotes
+KEPT = "kept the protocol"
 LARGE = 0.1
 """The part of the largest batch from which on the headline shows the size of a group's record."""
 
@@ -78,8 +81,14 @@ def evaluate(run: RunFolder, data: Results, profile: str | None) -> Json:
     doubts += doubtful.of_findings(found)
     if run.stopped and (doubts or short):
         doubts.insert(0, "the run was stopped before its time was over")
+    about = about_clients(data.client_findings, data.digests.values(), data.places, run.busy)
+    missing = next(chain(_not_whole(run, data), _cut_short(run)), None)
+    clients = ClientVerdict.of(run.experiment, about["client_findings"], missing)
+    brokers = "broke the protocol" if proven else "unknown" if found or doubts else KEPT
+    doubts += clients.doubts
+    others_fail = bool(proven or certain)
     open_ = doubts or found or short
-    verdict = "fail" if proven or certain else "unknown" if open_ else "pass"
+    verdict = "fail" if others_fail or clients.fails else "unknown" if open_ else "pass"
     members = Counter((one.group, one.kind) for one in run.experiment.members())
     groups = {
         name: _group(run, data, name, members) | {"unowned": left.get(name)}
@@ -92,11 +101,12 @@ def evaluate(run: RunFolder, data: Results, profile: str | None) -> Json:
         [one.group for one in proven],
         counted,
         findings.unanswered(proven),
+        clients_broken=clients.fails,
     )
     return {
         "verdict": verdict,
         "experiment": run.experiment.name,
-        "headline": _headline(groups),
+        "headline": [f"brokers: {brokers} · {clients.headline}", *_headline(groups)],
         "kafka_version": run.environment["kafka_version"],
         "coordinator": run.environment["coordinator"],
         "profile": profile,
@@ -126,7 +136,14 @@ def evaluate(run: RunFolder, data: Results, profile: str | None) -> Json:
         **({"unsure": list(run.outside.unsure)} if run.outside else {}),
         "counterexample": None,
         "departures": [_departure(row, data.places) for row in data.departures[:SHOWN]],
-        **about_clients(data.client_findings, data.digests.values(), data.places, run.busy),
+        "clients": {
+            "verdict": clients.verdict,
+            "counts": clients.counts,
+            "says": clients.says,
+            "alone": clients.fails and not others_fail,
+        },
+        **about,
+        "client_findings": clients.findings,
         "coverage": _coverage(data),
         **({"witnesses": data.witnesses} if data.witnesses else {}),
         "disturbances": disturbances.as_json(run, found, changed.values()),
@@ -185,10 +202,7 @@ def _doubts(run: RunFolder, data: Results, profile: str | None) -> Iterator[str]
         yield f"the oracle has no profile for Kafka {version}; it was replayed under the newest one"
     for group in data.kip_848:
         yield f"group {group} uses the KIP-848 protocol, which is out of scope"
-    for group in (name for name in run.experiment.group_names if name not in data.groups):
-        yield f"group {group}: no request of it in any broker's log"
-    yield from _missing(data)
-    yield from doubtful.altered(run, data.altered_history)
+    yield from _not_whole(run, data)
     if not data.tells_bytes:
         for group in findings.possible_metadata_changes(data.comparison):
             yield f"group {group}: {findings.LENGTH_ALONE}"
@@ -204,6 +218,14 @@ def _doubts(run: RunFolder, data: Results, profile: str | None) -> Iterator[str]
         for group, kinds in known
         if kinds.get(kind)
     )
+
+
+def _not_whole(run: RunFolder, data: Results) -> Iterator[str]:
+    """Say what the logs and the history lack: it may prove something, or excuse a client."""
+    for group in (name for name in run.experiment.group_names if name not in data.groups):
+        yield f"group {group}: no request of it in any broker's log"
+    yield from _missing(data)
+    yield from doubtful.altered(run, data.altered_history)
 
 
 def _missing(data: Results) -> Iterator[str]:
@@ -229,6 +251,11 @@ def _doubts_of_run(run: RunFolder) -> Iterator[str]:
     yield from run.failures
     if not run.steady:
         yield "the steady state was not met before the first fault"
+    yield from _cut_short(run)
+
+
+def _cut_short(run: RunFolder) -> Iterator[str]:
+    """Say that the journal does not go to the end of the run."""
     if run.aborted:
         yield "the run was aborted"
     elif not (run.stopped or run.completed):

@@ -5,14 +5,17 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from kafka_protocol.printable import printable
+from reports.judgement.clients.client_verdict import sentence
 
 Json = Mapping[str, Any]
+OUTPUT = "system-out"  # what a green case has to say
 
 
 def render(verdict: Json) -> str:
     """Write one suite: comparison and expectations of each group, faults, evidence.
 
-    A proven finding is a failure; what makes the verdict unknown is an error.
+    A proven finding is a failure; what makes the verdict unknown is an error; what does not count
+    is output.
     """
     suite = ET.Element("testsuite", name=str(verdict["experiment"]))
     for group in verdict["groups"]:
@@ -21,7 +24,8 @@ def render(verdict: Json) -> str:
         kind = "failure" if proven else "error"
         _add(suite, f"comparison {group}", map(_described, proven or mine), kind)
     # where the evidence has gaps, a wrong count proves nothing
-    kind = "failure" if verdict["verdict"] == "fail" else "error"
+    is_fail = verdict["verdict"] == "fail" and not verdict["clients"]["alone"]
+    kind = "failure" if is_fail else "error"
     for group in verdict["groups"]:
         unmet = (
             f"{one['phase']}: expected {one['expected']} {one['what']}, observed {one['observed']}"
@@ -30,6 +34,8 @@ def render(verdict: Json) -> str:
             if one["group"] == group
         )
         _add(suite, f"expectations {group}", unmet, kind)
+    for group in verdict["groups"]:
+        _add_clients(suite, group, verdict["client_findings"])
     unverified = (
         f"{fault['name']} on {fault['target']}: {fault['witness'] or 'never carried out'}"
         for fault in verdict["faults"]
@@ -42,13 +48,24 @@ def render(verdict: Json) -> str:
     return written(suite)
 
 
+def _add_clients(suite: ET.Element, group: str, found: Iterable[Json]) -> None:
+    """Add the case of a group's clients: findings that do not count are its output."""
+    mine = [one for one in found if one["group"] == group]
+    counted = [one for one in mine if one["counts"]]
+    sure = [one for one in counted if "unsure" not in one]
+    kind = "failure" if sure else "error" if counted else OUTPUT
+    texts = (f"{sentence(one)} ({one['rule']}). {one['mend']}" for one in sure or counted or mine)
+    _add(suite, f"clients {group}", texts, kind)
+
+
 def _add(suite: ET.Element, name: str, reasons: Iterable[str], kind: str = "error") -> None:
     """Add a case, with the reasons why it is not green as a child element."""
     case = child(suite, "testcase", classname=f"groupquake.{suite.get('name')}", name=name)
     texts = list(reasons)
     if texts:
         more = f" (and {len(texts) - 1} more)" if len(texts) > 1 else ""
-        child(case, kind, *texts, message=texts[0] + more)
+        message = {} if kind == OUTPUT else {"message": texts[0] + more}
+        child(case, kind, *texts, **message)
 
 
 def _described(finding: Json) -> str:

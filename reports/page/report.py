@@ -13,6 +13,7 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from reports.judgement import expectations
+from reports.judgement.clients import client_verdict
 from reports.judgement.costs import TopicGrowth, topic_growths
 from reports.judgement.findings import began_ms
 from reports.judgement.results import Results
@@ -70,6 +71,7 @@ def render(run: RunFolder, verdict: Json, data: Results, drawn: Sequence[str], r
         wording=wording,
         beyond=forecast.outside(verdict),
         expectations=expectations,
+        client_verdict=client_verdict,
         in_kib=in_kib,
         faults=faults,
     )

@@ -49,8 +49,10 @@ def verdict(name: str) -> dict[str, Any]:
              "proven": True, "expected": name, "observed": name}
         ],
         "counterexample": {"group": name, "requests": 1, "left_out": 1, "files": [name, name]},
+        "clients": {"verdict": "unknown", "counts": True, "says": [name], "alone": False},
         "client_findings": [
-            {"rule": name, "client": name, "log": [place], "what": name, "unsure": name}
+            {"rule": name, "client": name, "log": [place], "what": name, "unsure": name,
+             "mend": name, "counts": True, "group": name}
         ],
         "expectations_unmet": [
             {"expected": 1, "what": name, "group": name, "phase": "impact", "observed": 2}

@@ -86,13 +86,16 @@ def test_how_a_verdict_ends_a_test(pytester: pytest.Pytester) -> None:
     ):
         config = pytester.parseconfig(*PLUGIN, "--groupquake-unknown", unknown)
         lines = [f"verdict: {verdict}", "report: runs/a/report.html"]
-        outcome = Outcome("a.yaml", verdict, lines, Path("runs/a"))
+        clients = {"counts": verdict == "fail", "says": ["c-1 leaves"]}
+        (pytester.path / "verdict.json").write_text(json.dumps({"clients": clients}))
+        says = ["your client: c-1 leaves"] if verdict == "fail" else []
+        outcome = Outcome("a.yaml", verdict, lines, pytester.path)
         if ends is None:
             pytest_plugin._require_pass(outcome, config)
             continue
         with pytest.raises(ends) as ended:
             pytest_plugin._require_pass(outcome, config)
-        assert str(ended.value) == "\n".join(["groupquake: a.yaml", *lines])
+        assert str(ended.value) == "\n".join([*says, "groupquake: a.yaml", *lines])
 
 
 def test_overrides_are_options_of_the_command() -> None:

@@ -62,7 +62,11 @@ def test_the_first_reasons_of_an_unknown_verdict_are_printed() -> None:
 
 
 def test_what_clients_did_is_one_line_a_rule() -> None:
-    found = {"rule": "r", "client": "c", "log": [{"file": "f", "line": 7}], "what": "w"}
-    for more, words in (([], ""), ([found, found], ", and 2 more")):
+    found = {
+        "rule": "r", "client": "c", "log": [{"file": "f", "line": 7}], "what": "c leaves",
+        "mend": "Stay.", "counts": True,
+    }  # fmt: skip
+    for more, words in (([], ""), ([found, found], " (and 2 more)")):
         lines = summary(VERDICT | {"client_findings": [found, *more]}, Path("x"))
-        assert f"  client finding: r: c (f:7): w{words}" in lines
+        at = lines.index(f"  your client: c leaves{words} (r, f:7)")
+        assert lines[at + 1] == "    to mend it: Stay."

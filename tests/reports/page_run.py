@@ -98,6 +98,9 @@ class MadeUpRun:
     owners: str = ""
     allowed: str = ""
     """Which rebalances of the dynamic group the experiment expects."""
+    client: str = "librdkafka"
+    """What the members of the dynamic group are."""
+    client_findings: list[Json] = field(default_factory=list)
     client_reasons: dict[float, str] = field(default_factory=dict)
     """What clients gave as their reasons, by when rebalances began."""
     max_age: str = "300s"
@@ -145,7 +148,7 @@ class MadeUpRun:
             f" metadata_max_age: {self.max_age}"
         )
         static = f'{{kind: static, count: {self.size}, instance_id: "static-{{n}}"}}'
-        dynamic = f"{{kind: dynamic, count: {self.size}}}"
+        dynamic = f"{{kind: dynamic, count: {self.size}, client: {self.client}}}"
         between = f"rebalances: {{min: {max(0, 2 * self.size - 4)}, max: {2 * self.size + 2}}}"
         return f"""
 name: made-up-bounce
@@ -181,9 +184,10 @@ expect:
         tables = {
             **sides, "comparison": self.comparison, "violations": self.violations,
             "assigned": self.assigned, "expulsions": self.expulsions, "stops": self.stops,
-            "handovers": self.handovers,
+            "handovers": self.handovers, "client_findings": self.client_findings,
         }  # fmt: skip
         return Results(
+            client_findings=self.client_findings,
             digests=digests_of(run, tables),
             observed=sides["observed"],
             comparison=self.comparison,
@@ -238,6 +242,17 @@ expect:
             "expected": "error_code=0; generation=3", "observed": "error_code=25; generation=-1",
             "id": request, "api": "HEARTBEAT", "client_id": client, "arrived_ms": at_ms - 2,
             "broker": "2", "file": "brokers/2/group.log", "line": 777,
+        })  # fmt: skip
+
+    def add_client_finding(
+        self, client: str, *, group: str = "dynamic", said: str | None = None
+    ) -> None:
+        """Let a client send LeaveGroup, which is static."""
+        self.client_findings.append({
+            "group": group, "client_id": client, "rule": "stays-when-static",
+            "at_ms": IMPACT_MS + 3_000, "what": "it sent LeaveGroup", "requests": "2:59",
+            "shown": said, "from_ms": IMPACT_MS + 3_000, "until_ms": IMPACT_MS + 3_100,
+            "on_time": False,
         })  # fmt: skip
 
     def lose(self, at: int, side: str) -> None:

@@ -8,7 +8,7 @@ from scenarios.document import Document
 from scenarios.faults.group import GroupBounce
 from scenarios.model import LONG
 from scenarios.targets import Names
-from tests.scenarios.conftest import SMALL, Load
+from tests.scenarios.conftest import SMALL, Load, Problems
 
 
 def test_units_and_shapes_in_python(load_text: Load) -> None:
@@ -25,6 +25,13 @@ def test_units_and_shapes_in_python(load_text: Load) -> None:
     assert (experiment.expect[0].rebalances.min, experiment.expect[0].rebalances.max) == (0, 0)
     with pytest.raises(ValidationError, match="frozen"):
         experiment.faults[0].at_ms = 1
+
+
+def test_whether_clients_count_is_said_once(load_text: Load, problems: Problems) -> None:
+    assert load_text(SMALL).clients is None
+    assert load_text(f"{SMALL}  - {{clients: shown}}\n").clients == "shown"
+    [line] = problems(f"{SMALL}  - {{clients: shown}}\n  - {{clients: kept}}\n")
+    assert "expect.2.clients: stands in expect.1 already; remove one of them" in line
 
 
 def test_defaults(load_text: Load) -> None:

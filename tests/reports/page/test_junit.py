@@ -10,7 +10,7 @@ from tests.reports.page_run import IMPACT_MS
 
 CASES = (
     "comparison static", "comparison dynamic", "expectations static", "expectations dynamic",
-    "faults verified", "evidence complete",
+    "clients static", "clients dynamic", "faults verified", "evidence complete",
 )  # fmt: skip
 
 

@@ -1,11 +1,14 @@
 """Findings about the clients of one group, as rows."""
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
+from kafka_protocol.bodies import generation_in
+from kafka_protocol.errors import codes_in, name_of
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.breaches import Breach
 from reports.judgement.clients.client_answers import as_delivered
@@ -30,12 +33,12 @@ Json = dict[str, Any]
 
 CLIENT_FINDINGS = """
     group STRING, client_id STRING, rule STRING, at_ms DOUBLE, what STRING, requests STRING,
-    from_ms DOUBLE, until_ms DOUBLE, on_time BOOLEAN
+    shown STRING, from_ms DOUBLE, until_ms DOUBLE, on_time BOOLEAN
 """
 """One row a rule that a process of a client breaks; `requests` are those that show it, as
-`broker:line`, comma-separated, from the arrival of the first to the answer of the last. What rests
-`on_time` proves nothing of a time in which the machine was busy. They are about clients: the
-verdict does not depend on them."""
+`broker:line`, comma-separated, from the arrival of the first to the answer of the last. `shown` is
+a JSON list of what each of them says (`_said`), or null where only their place is known. What rests
+`on_time` proves nothing of a time in which the machine was busy."""
 LISTED = 400  # how many findings about clients a verdict has
 OWNS_ALONE = Rule(
     "owns-alone",
@@ -113,9 +116,7 @@ class ClientRules:
                         "rule": rule.name,
                         "at_ms": one.at_ms,
                         "what": one.what,
-                        "requests": ",".join(seen.id for seen in one.shown),
-                        "from_ms": min(seen.earliest_ms for seen in one.shown),
-                        "until_ms": max(map(last_ms, one.shown)),
+                        **of_requests(one.shown),
                         "on_time": rule.on_time and not one.by_order,
                     }
 
@@ -141,6 +142,27 @@ class ClientRules:
         )
 
 
+def of_requests(shown: Sequence[ObservedRequest]) -> Json:
+    """Return the columns of a finding that tell of the requests that show it."""
+    return {
+        "requests": ",".join(seen.id for seen in shown),
+        "shown": json.dumps([_said(seen) for seen in shown]),
+        "from_ms": min(seen.earliest_ms for seen in shown),
+        "until_ms": max(map(last_ms, shown)),
+    }
+
+
+def _said(seen: ObservedRequest) -> Json:
+    """Return when a request came, its API, its generation or that of its answer, and its errors."""
+    errors = {name_of(code): None for code in codes_in(seen.response_fields) if code}
+    return {
+        "at_ms": round(seen.earliest_ms, 3),
+        "api": seen.api,
+        "generation": generation_in({**seen.response_fields, **seen.request}),
+        "answer": ", ".join(errors) or "no error" if seen.answered_ms < inf else "no answer",
+    }
+
+
 def about_client(client: str, row: Json) -> Json:
     """Return a breach that another client than a well-known one shows as a finding about it."""
     rule = _OF_BREACH[row["kind"]]
@@ -150,6 +172,7 @@ def about_client(client: str, row: Json) -> Json:
         "at_ms": row["at_ms"],
         "what": row["observed"],
         "requests": f"{row['broker']}:{row['line']}",
+        "shown": None,
         "from_ms": row["at_ms"],
         "until_ms": row["at_ms"],
         "on_time": rule.on_time,
@@ -177,6 +200,7 @@ def _described(row: Json, places: LogPlaces, busy: Sequence[Disturbance]) -> Jso
     rule = CLIENT_RULES[row["rule"]]
     shown = (one.rpartition(":") for one in row["requests"].split(","))
     log = [places.place(broker, int(line)) for broker, _, line in shown]
+    said = [{}] * len(log) if row["shown"] is None else json.loads(row["shown"])
     return {
         "group": row["group"],
         "client": row["client_id"],
@@ -187,7 +211,10 @@ def _described(row: Json, places: LogPlaces, busy: Sequence[Disturbance]) -> Jso
         "what": row["what"],
         "mend": rule.mend,
         "about": rule.about,
-        "log": [{"file": file, "line": number} for file, number in log],
+        "log": [
+            {"file": file, "line": number, **one}
+            for (file, number), one in zip(log, said, strict=True)
+        ],
         **({"unsure": why} if (why := _unsure(row, busy)) else {}),
     }
 

@@ -1,0 +1,103 @@
+"""The verdict on clients, beside that on brokers.
+
+It counts in the verdict of the run for programs of the user's own, whose findings somebody can
+mend. Clients that come with groupquake are there to load brokers: theirs is shown. An experiment's
+`expect: [{clients: kept | shown}]` says otherwise.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from scenarios import Experiment
+from scenarios.clients import kind_of
+from scenarios.setup import DUPLICATE
+
+Json = dict[str, Any]
+
+
+class ClientVerdict(NamedTuple):
+    """`findings` about clients, each with whether it `counts`, and what follows from them.
+
+    If the verdict as a whole `counts`, it is about the findings that do, else about all.
+    """
+
+    counts: bool
+    findings: Sequence[Json]
+    missing: str | None
+    """Why the evidence is not whole: then no finding is certain, and none is no proof."""
+
+    @classmethod
+    def of(
+        cls, experiment: Experiment, found: Iterable[Json], missing: str | None
+    ) -> "ClientVerdict":
+        """Conclude from findings as `about_clients` lists them."""
+        unsure = {"unsure": f"the evidence is not whole: {missing}"} if missing else {}
+        findings = [
+            unsure | one | {"counts": _counts(experiment, one["group"], one["client"])}
+            for one in found
+        ]
+        counts = any(_counts(experiment, one.group, one.name) for one in experiment.members())
+        return cls(counts or any(one["counts"] for one in findings), findings, missing)
+
+    @property
+    def judged(self) -> list[Json]:
+        """The findings that it is about."""
+        return [one for one in self.findings if one["counts"] or not self.counts]
+
+    @property
+    def verdict(self) -> str:
+        """`kept`, `broken` or `unknown`."""
+        unsure = ["unsure" in one for one in self.judged]
+        return "broken" if not all(unsure) else "unknown" if unsure or self.missing else "kept"
+
+    @property
+    def fails(self) -> bool:
+        """Whether it makes the verdict of the run a fail."""
+        return self.counts and self.verdict == "broken"
+
+    @property
+    def doubts(self) -> list[str]:
+        """Why it allows no pass, if it counts and no finding is certain."""
+        unsure = self.counts and self.verdict == "unknown"
+        return [f"your client: {one}" for one in self.says] if unsure else []
+
+    @property
+    def says(self) -> list[str]:
+        """A sentence for each rule that is broken."""
+        return [sentence(first, len(more)) for first, *more in by_rule(self.judged)]
+
+    @property
+    def headline(self) -> str:
+        """Its part of the headline."""
+        of = "your client" if self.counts else "clients (shown, not counted)"
+        return ": ".join((of, self.verdict, *self.says[:1]))
+
+
+def _counts(experiment: Experiment, group: str, client: str) -> bool:
+    """Whether findings about a client of a group count in the verdict of the run.
+
+    A client.id that no member was given is that of the group's programs.
+    """
+    if experiment.clients is not None:
+        return experiment.clients == "kept"
+    known = experiment.member_called.get(client.removesuffix(DUPLICATE))
+    members = experiment.members_by_group.get(group, ()) if known is None else (known,)
+    return any(kind_of(one.client) == "command" for one in members)
+
+
+def by_rule(found: Iterable[Json]) -> Iterable[list[Json]]:
+    """Return the findings of each rule: those that count and those that are certain first."""
+    of_rule: dict[tuple[str, bool], list[Json]] = defaultdict(list)
+    for one in sorted(found, key=lambda one: (not one["counts"], "unsure" in one)):
+        of_rule[one["rule"], one["counts"]].append(one)
+    return of_rule.values()
+
+
+def sentence(finding: Mapping[str, Any], more: int = 0) -> str:
+    """Write a finding: the member, what it did, how many more there are, and if it is certain."""
+    what, client = finding["what"], finding["client"]
+    said = what if what.startswith(client) else f"{client}: {what}"
+    more_of_it = f" (and {more} more)" if more else ""
+    unsure = f" (not certain: {finding['unsure']})" if "unsure" in finding else ""
+    return f"{said}{more_of_it}{unsure}"
