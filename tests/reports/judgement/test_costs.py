@@ -5,7 +5,7 @@ from collections import Counter
 from reports.judgement import members, verdict
 from reports.judgement.costs import hub_gaps, summary
 from reports.judgement.logged import REQUEST, Chunk
-from tests.reports.page_run import IMPACT_MS, ZERO_MS, expulsion, stop
+from tests.reports.page_run import IMPACT_MS, ZERO_MS, expulsion, handover, stop
 
 ANSWERS = [
     (1.0, "a", "HEARTBEAT", True, '{"throttleTimeMs":0,"errorCode":82}'),
@@ -69,6 +69,14 @@ def test_costs_without_history_are_not_zero(made):
     assert judged["groups"]["static"]["partitions_moved"] is None
     assert judged["groups"]["static"]["evictions"] == by_phase()
     assert judged["groups"]["dynamic"]["partitions_moved"] == by_phase(impact=16)
+
+
+def test_partitions_without_an_owner_count_in_the_impact_phase(made):
+    spans = {ZERO_MS + 1: 5_000.0, IMPACT_MS + 1: 1_250.0, IMPACT_MS + 2: 2_000.0}
+    made.handovers = [handover("static", at_ms, 1, ms) for at_ms, ms in spans.items()]
+    _, judged, *_ = made.finish()
+    assert judged["groups"]["static"]["unowned_partition_s"] == 3.25
+    assert judged["groups"]["dynamic"]["unowned_partition_s"] is None
 
 
 def test_stops_outside_the_impact_phase_do_not_count(made):
