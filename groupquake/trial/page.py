@@ -82,8 +82,9 @@ def _render(name: str, trial: Json) -> str:
 
 
 def broken(client: Json) -> list[str]:
-    """Return the rules that a client broke, or may have, in their order."""
-    return [rule for rule, of in client["rules"].items() if of in ("broken", "not certain")]
+    """Return the rules that a client broke, or may have: first those of most experiments."""
+    rules = [rule for rule, of in client["rules"].items() if of in ("broken", "not certain")]
+    return sorted(rules, key=lambda rule: -len(_found(client, rule)))
 
 
 def _found(client: Json, rule: str) -> list[tuple[str, str, Json]]:

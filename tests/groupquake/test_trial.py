@@ -313,6 +313,12 @@ class TestPage:
         assert "pause : c: w (and 1 more)." in text_of(article)
         assert CLIENT_RULES["rejoins"].source in text_of(article)
 
+    def test_what_shows_in_most_experiments_comes_first(self):
+        kinds = {"rejoins": ["pause"], "syncs": ["pause", "failover"]}
+        broken = [finding(group, 1.0, rule) for rule, groups in kinds.items() for group in groups]
+        trial = trial_of({"franz-go": verdict(client_findings=broken)})
+        assert page.broken(trial["clients"]["franz-go"]) == ["syncs", "rejoins"]
+
     def test_costs_stand_beside_those_of_kafkas_own_client(self):
         theirs = verdict()
         theirs["groups"]["pause"] |= {
