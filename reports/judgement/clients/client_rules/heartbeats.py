@@ -12,7 +12,7 @@ from reports.judgement.clients.client_rules.client_processes import (
     last_ms,
     rule,
 )
-from reports.judgement.clients.client_rules.words import seconds
+from reports.judgement.clients.client_rules.words import often, seconds
 
 FEW_BEATS = 6  # from how many heartbeats in a row on their interval is judged
 OFF = 2.0  # how many times rarer or denser heartbeats may be than configured
@@ -63,8 +63,8 @@ def keeps_its_session(process: ClientProcess) -> Iterator[Broken]:
         if silent_ms > session_ms and not process.is_excused(since_ms, one.arrived_ms):
             yield Broken(
                 one.arrived_ms,
-                f"silent for {silent_ms:.0f} ms with a session timeout of {session_ms:.0f} ms, and"
-                " removed",
+                f"{process.name} sent nothing for {seconds(silent_ms)}, longer than its session"
+                f" timeout of {seconds(session_ms)}, and was removed",
                 (before.latest, one.seen),
             )
             return
@@ -79,7 +79,8 @@ def goes_on_with_its_heartbeats(process: ClientProcess) -> Iterator[Broken]:
     """A member that sends other requests sends heartbeats, too."""
     for at, last, until_ms in _without_heartbeats(process):
         from_ms, session_ms = last_ms(last), process.session_ms(at)
-        goes_on = process.committed(from_ms + session_ms, until_ms)
+        due_ms = from_ms + session_ms
+        goes_on = process.committed(from_ms, due_ms) and process.committed(due_ms, until_ms)
         if goes_on and not process.is_excused(from_ms, until_ms):
             commits = process.committed(from_ms, until_ms)
             shown = (one.latest for one in process.sent if one.api == "OFFSET_COMMIT")
@@ -87,7 +88,7 @@ def goes_on_with_its_heartbeats(process: ClientProcess) -> Iterator[Broken]:
                 from_ms,
                 f"{process.name} sent no HEARTBEAT for {seconds(until_ms - from_ms)}, longer than"
                 f" its session timeout of {seconds(session_ms)}, though it went on: it sent"
-                f" OFFSET_COMMIT {commits} times in that time",
+                f" OFFSET_COMMIT {often(commits)} in that time",
                 (last, *(one for one in shown if from_ms < one.earliest_ms <= until_ms)),
                 by_order=commits >= MANY,
             )
@@ -114,4 +115,4 @@ def _without_heartbeats(
             yield at, before, after.earliest_ms
         began = (at, one.latest) if beats and one.error not in OUT else None
     if began is not None:
-        yield *began, process.ends_ms
+        yield *began, min(process.ends_ms, max(last_ms(one.latest) for one in process.sent))

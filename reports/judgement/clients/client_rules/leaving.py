@@ -1,18 +1,20 @@
 """Rules on when a client leaves: when a dynamic one closes, and else never."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from math import inf
 from typing import NamedTuple
 
+from reference_coordinator.replay import ObservedRequest
 from reports.judgement.clients.client_rules.client_processes import (
     IN_GENERATION,
+    OUT,
     Broken,
     ClientProcess,
     Sent,
     last_ms,
     rule,
 )
-from reports.judgement.clients.client_rules.words import SHOWN, seconds
+from reports.judgement.clients.client_rules.words import SHOWN, often, seconds
 from reports.timing import CLOSES_MS, LEARNED_MS
 
 
@@ -43,7 +45,8 @@ def leaves_when_dynamic(process: ClientProcess) -> Iterator[Broken]:
     since_ms = process.closes_ms - CLOSES_MS
     left = any(one.api == "LEAVE_GROUP" and one.arrived_ms > since_ms for one in process.sent)
     synced = any(one.api == "SYNC_GROUP" and one.is_heard and not one.error for one in before)
-    if left or not synced:
+    is_out = any(one.error in OUT and one.arrived_ms > process.closes_ms for one in process.sent)
+    if left or is_out or not synced:
         return
     last = before[-1]
     is_member = last.api in IN_GENERATION and last.is_heard and not last.error
@@ -69,14 +72,14 @@ def stays_while_it_runs(process: ClientProcess) -> Iterator[Broken]:
         return
     first = gone[0]
     away = [one.back.arrived_ms - one.last.arrived_ms for one in gone if one.back is not None]
-    often = f" {len(gone)} times" if len(gone) > 1 else ""
+    number = f" {often(len(gone))}" if len(gone) > 1 else ""
     back = f", and came back {seconds(max(away))} later" if away else ""
     yield Broken(
         first.last.arrived_ms,
-        f"{process.name} left the group by itself{often}, {seconds(first.idle_ms)} after its last"
+        f"{process.name} left the group by itself{number}, {seconds(first.idle_ms)} after its last"
         " commit, as a client does that is not polled within its max.poll.interval.ms of"
         f" {seconds(first.timeout_ms)}{back}: each time the group rebalances twice",
-        [one.seen for it in gone[:SHOWN] for one in (it.last, it.back) if one is not None],
+        [*_shown(gone[:SHOWN])],
     )
 
 
@@ -90,6 +93,14 @@ class _Departure(NamedTuple):
     back: Sent | None
     idle_ms: float
     timeout_ms: float
+
+
+def _shown(gone: Iterable[_Departure]) -> Iterator[ObservedRequest]:
+    """Yield the requests that show how a member left and came back."""
+    for one in gone:
+        yield one.last.latest
+        if one.back is not None:
+            yield one.back.seen
 
 
 def _departures(process: ClientProcess) -> Iterator[_Departure]:
