@@ -5,7 +5,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from kafka_protocol.printable import printable
-from reports.judgement.clients.client_verdict import sentence
+from reports.judgement.clients.client_verdict import by_rule, sentence
 
 Json = Mapping[str, Any]
 OUTPUT = "system-out"  # what a green case has to say
@@ -54,7 +54,10 @@ def _add_clients(suite: ET.Element, group: str, found: Iterable[Json]) -> None:
     counted = [one for one in mine if one["counts"]]
     sure = [one for one in counted if "unsure" not in one]
     kind = "failure" if sure else "error" if counted else OUTPUT
-    texts = (f"{sentence(one)} ({one['rule']}). {one['mend']}" for one in sure or counted or mine)
+    texts = (
+        f"{sentence(first, len(more))} ({first['rule']}). {first['mend']}"
+        for first, *more in by_rule(sure or counted or mine)
+    )
     _add(suite, f"clients {group}", texts, kind)
 
 

@@ -86,9 +86,9 @@ def _counts(experiment: Experiment, group: str, client: str) -> bool:
     return any(kind_of(one.client) == "command" for one in members)
 
 
-def by_rule(found: Iterable[Json]) -> Iterable[list[Json]]:
+def by_rule(found: Iterable[Mapping[str, Any]]) -> Iterable[list[Mapping[str, Any]]]:
     """Return the findings of each rule: those that count and those that are certain first."""
-    of_rule: dict[tuple[str, bool], list[Json]] = defaultdict(list)
+    of_rule: dict[tuple[str, bool], list[Mapping[str, Any]]] = defaultdict(list)
     for one in sorted(found, key=lambda one: (not one["counts"], "unsure" in one)):
         of_rule[one["rule"], one["counts"]].append(one)
     return of_rule.values()

@@ -8,6 +8,7 @@ from groupquake.shrink.root import of_verdict
 from groupquake.summary import summary
 from reports.judgement.missing.gaps import gap
 from reports.page import junit
+from tests.reports.judgement.clients.client_rules.conversation import Conversation
 from tests.reports.page_run import IMPACT_MS, MadeUpRun, made_up
 
 OWN = "{command: [./consumer]}"
@@ -78,6 +79,13 @@ def test_the_case_of_a_build_server(made_run, expects, lost, tag):
     (found,) = next(case for case in suite if case.get("name") == "clients dynamic")
     assert (found.tag, SAYS in found.text) == (tag, True)
     assert len(next(case for case in suite if case.get("name") == "clients static")) == 0
+
+
+def test_a_finding_has_the_requests_that_show_it():
+    [found] = Conversation("i").member_of_it().leave().found([])
+    assert found["rule"] == "stays-when-static"
+    [shown] = found["log"]
+    assert (shown["api"], shown["generation"], shown["answer"]) == ("LEAVE_GROUP", 1, "no error")
 
 
 @pytest.fixture
