@@ -12,7 +12,7 @@ from typing import Any
 from loadtest.history import now_ms
 from loadtest.timing import QUIET_MS
 
-_VALUE = re.compile(rb"(\S+@[0-9]+) ([0-9]{1,18})")
+_VALUE = re.compile(rb"([^@ ]+@[0-9]+) ([0-9]{1,18})")
 
 
 def producer_since(name: str, at_ms: float) -> str:
@@ -43,10 +43,10 @@ class Processed:
         if reading is None:
             reading = self._readings[partition] = _Reading()
         if first != reading.last + 1:
+            reading.end_range()
             reading.numbers.clear()
-        elif reading.ranges:
-            first = reading.ranges.pop()[0]
-        reading.ranges.append((first, last))
+        if reading.first is None:
+            reading.first = first
         reading.last = last
         self._at_ms = at_ms
         return reading
@@ -77,10 +77,9 @@ class Processed:
         if not self._at_ms:
             return
         at_ms, self._at_ms, self._written_ms = self._at_ms, 0.0, now_ms()
-        ranges = {name_of(one): read.ranges for one, read in self._readings.items() if read.ranges}
+        taken = {name_of(partition): one.take() for partition, one in self._readings.items()}
+        ranges = {name: found for name, found in taken.items() if found}
         self._append("processed", at_ms=at_ms, ranges=ranges)
-        for reading in self._readings.values():
-            reading.ranges = []
         for one in self._misnumbered:
             self._append("misnumbered", at_ms=at_ms, **one)
         self._misnumbered.clear()
@@ -89,13 +88,26 @@ class Processed:
 class _Reading:
     """How far a partition was read, and what of it is not written yet."""
 
-    __slots__ = ("last", "numbers", "ranges")
+    __slots__ = ("_ended", "first", "last", "numbers")
 
     def __init__(self) -> None:
+        self._ended: list[tuple[int, int]] = []
+        self.first: int | None = None
         self.last = -2
-        self.ranges: list[tuple[int, int]] = []
         self.numbers: dict[bytes, int] = {}
         """The last number of each producer, since the last gap in the offsets."""
+
+    def end_range(self) -> None:
+        """Let the next record begin a range."""
+        if self.first is not None:
+            self._ended.append((self.first, self.last))
+        self.first = None
+
+    def take(self) -> list[tuple[int, int]]:
+        """Return the ranges that are not written yet, once."""
+        self.end_range()
+        ended, self._ended = self._ended, []
+        return ended
 
 
 def name_of(partition: tuple[str, int]) -> str:

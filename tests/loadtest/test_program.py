@@ -166,8 +166,8 @@ def read_until_nothing_is_owned(name, programs):
 def processed(seen):
     """Return what was processed, and the events that such lines have to precede."""
     around = ("processed", "committed", "revoked", "killed")
-    told = [line for line in seen.lines if line["event"] in around]
-    return [line.get("ranges", line["event"]) for line in told]
+    these = [line for line in seen.lines if line["event"] in around]
+    return [line.get("ranges", line["event"]) for line in these]
 
 
 def test_what_a_program_processed_stands_before_what_it_committed_and_gave_up(play):
