@@ -71,10 +71,8 @@ def measure(folder: Path) -> Json:
 
 def _produce(bootstrap: str) -> int:
     """Write the records; return the bytes of their values."""
-    created = AdminClient({"bootstrap.servers": bootstrap}).create_topics(
-        [NewTopic(TOPIC, PARTITIONS, 1)]
-    )
-    created[TOPIC].result()
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])[TOPIC].result()
     producer, size = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True}), 0
     name = producer_since("producer-0", now_ms())
     for number in range(RECORDS):
