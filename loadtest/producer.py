@@ -145,11 +145,7 @@ class PacedProducer:
         value = f"{self._calls_itself} {number}"
         try:
             producer.produce(
-                self.config.topic,
-                value,
-                key=str(sent),
-                partition=partition,
-                on_delivery=self._queue_callback,
+                self.config.topic, value, str(sent), partition, on_delivery=self._queue_callback
             )
             self._numbers[partition] = number
         except BufferError:

@@ -80,7 +80,7 @@ class Stub:
     def list_topics(self, topic, _timeout):
         return SimpleNamespace(topics={topic: SimpleNamespace(partitions={0: None})})
 
-    def produce(self, _topic, value, *, on_delivery, **_):
+    def produce(self, _topic, value, _key, _partition, *, on_delivery):
         self.sent.append(value.split())
         message = SimpleNamespace(latency=lambda: 0.001)
         on_delivery(None if self.stores else KafkaError(KafkaError._MSG_TIMED_OUT), message)
