@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from benchmarks import foresight, latency, members, oracle, runs
+from benchmarks import foresight, latency, members, oracle, records, runs
 from benchmarks.table import HEAD, Line, as_text, markdown, table
 from chaos.clusters.oracle import OracleCluster
 from chaos.clusters.process import ProcessCluster
@@ -33,6 +33,8 @@ HUB_SECONDS = {"librdkafka": 100.0}
 """How long instead, so that one second of a hundred is not the p99 of its longest delays."""
 ORACLE_GOALS = {"steady 5": 250_000, "steady 500": 150_000, "storm": 20_000}
 FORESIGHT_GOALS_S = dict(zip(foresight.CASES, (5, 10, 120), strict=True))
+RUN_S = 60
+"""A run's length of which the cost of its records is a share."""
 EACH = 4_000
 """Members of a Locust process, where there are several."""
 
@@ -151,6 +153,13 @@ def _of_verdict(found: Json) -> Iterator[Line]:
                found["ratio"], "x", 1.25)  # fmt: skip
 
 
+def _of_records(found: Json) -> Iterator[Line]:
+    yield Line(f"{records.RECORDS:,} records noted in a run of {RUN_S} s: a core's share",
+               f"{found['without_s']:.3g} s without, {found['more_s']:.3g} s more,"
+               f" {found['ratio']:.2f} x; {found['bytes'] / 1000:,.0f} KB of history",
+               100 * found["more_s"] / RUN_S, "%", 5)  # fmt: skip
+
+
 class Row(NamedTuple):
     """How a row is measured, and what its lines are."""
 
@@ -167,6 +176,7 @@ ROWS: Mapping[str, Row] = {
     ),
     "chaos": Row(lambda folder, _: runs.chaos(folder, 100), _of_chaos),
     "tap": Row(lambda folder, _: latency.of_tap(folder, latency.RATE, 20.0), _of_tap),
+    "records": Row(lambda folder, _: records.measure(folder), _of_records),
     "oracle": Row(lambda *_: oracle.measure(), _of_oracle),
     "foresight": Row(lambda *_: foresight.measure(), _of_foresight),
     "verdict": Row(lambda folder, _: runs.verdict(folder), _of_verdict),

@@ -190,11 +190,13 @@ def require_allowed(history: Path, prefix: str) -> None:
     found, event = refused[0]
     what = (found[1] or found[2]).lower()
     who, right = ("", "WRITE") if event.get("kind") == "producer" else ("member ", "READ")
+    allow = f"{right} and DESCRIBE of each {what} with the prefix '{prefix}'"
+    if what == "cluster":  # of an idempotent producer; from 2.8 on WRITE is enough (KIP-679)
+        allow = "IDEMPOTENT_WRITE of the cluster"
     times = sum(1 + one.get("left_out", 0) for _, one in refused)
     raise NotAuthorizedError(
         f"{who}{event['member']}: {what.upper()}_AUTHORIZATION_FAILED: {event['error']} (the first"
-        f" of {times} refusals); allow {right} and DESCRIBE of each {what} with the prefix"
-        f" '{prefix}' to the clients' user"
+        f" of {times} refusals); allow {allow} to the clients' user"
     )
 
 

@@ -55,3 +55,11 @@ def test_the_right_of_a_producer_is_to_write(tmp_path: Path) -> None:
         require_allowed(history, "trial-")
     assert str(error.value).startswith("producer-0: TOPIC_AUTHORIZATION_FAILED: produce: ")
     assert "of 45 refusals); allow WRITE and DESCRIBE of each topic" in str(error.value)
+
+
+def test_before_2_8_an_idempotent_producer_needs_a_right_of_the_cluster(tmp_path: Path) -> None:
+    history = tmp_path / "history.jsonl"
+    refused = "Failed to acquire PID: Broker: Cluster authorization failed"
+    write(history, {"event": "error", "error": refused})
+    with pytest.raises(NotAuthorizedError, match="allow IDEMPOTENT_WRITE of the cluster to the"):
+        require_allowed(history, "trial-")

@@ -34,7 +34,7 @@ def others(rows, name):
 def steps_of(load, member):
     """What happened to a member, with the partitions concerned."""
     lines = [line for line in load.history() if line["member"] == member]
-    skipped = ("committed", "error")
+    skipped = ("processed", "misnumbered", "committed", "error")
     return [
         (line["event"], line.get("partitions")) for line in lines if line["event"] not in skipped
     ]

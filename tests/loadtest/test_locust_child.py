@@ -5,11 +5,13 @@ import json
 import signal
 import urllib.parse
 import urllib.request
-from collections import Counter
+from collections import Counter, defaultdict
 
 import pytest
 from confluent_kafka import ConsumerGroupState
 from confluent_kafka.admin import AdminClient
+
+from tests.loadtest.conftest import PARTITIONS
 
 pytestmark = pytest.mark.cluster
 
@@ -78,6 +80,14 @@ def check_history(history, rows, bounced):
     assert not any(line["errors"] for line in produced)
     assert [line["max_ms"] for line in history if line["event"] == "hub_lag"]
     assert any(line["offsets"] for line in history if line["event"] == "committed")
+    processed = defaultdict(set)
+    for line in history:
+        for partition, ranges in line.get("ranges", {}).items():
+            offsets = itertools.chain(*(range(first, last + 1) for first, last in ranges))
+            processed[line["group"], partition].update(offsets)
+    assert len(processed) == len({row["group"] for row in rows.values()}) * PARTITIONS
+    assert all(found == set(range(max(found) + 1)) for found in processed.values()), "none is lost"
+    assert not [line for line in history if line["event"] == "misnumbered"]
     # A commit may meet a rebalance, which is an error to the client and none to anybody else.
     errors = [line["error"] for line in history if line["event"] == "error"]
     assert not [error for error in errors if not error.startswith("commit: ")]

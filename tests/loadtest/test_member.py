@@ -84,7 +84,7 @@ class Group:
         return [
             (line["event"], line.get("partitions"))
             for line in self.events(member)
-            if line["event"] not in ("committed", "error")
+            if line["event"] not in ("processed", "misnumbered", "committed", "error")
         ]
 
     def broker_has(self, member):
