@@ -20,6 +20,8 @@ IN_GENERATION = ("HEARTBEAT", "SYNC_GROUP", "OFFSET_COMMIT")
 """The requests of a member that has joined."""
 MANY = 6
 """So many commits in a row show, however slow the machine was, that a client did go on."""
+STALLED = 0.1
+"""Of which part of a time on standstills of brokers excuse what a client does not do in it."""
 Span = tuple[float, float]  # from when until when, in ms
 
 
@@ -60,6 +62,11 @@ class Sent:
         """Whether the client got its answer."""
         return self.answered_ms < inf
 
+    @property
+    def generation(self) -> int:
+        """The generation that its answer has, a JoinGroup's; -1 if that has none."""
+        return int(self.seen.response_fields.get("generationId", -1)) if self.is_heard else -1
+
     def at_least(self, from_ms: float, until_ms: float) -> int:
         """Return how many of these arrived in a time, at least: the longest gap is known."""
         first_ms, last_ms = max(self.arrived_ms, from_ms), min(self.latest.earliest_ms, until_ms)
@@ -94,12 +101,13 @@ def _membership(seen: ObservedRequest) -> tuple[Any, ...]:
 class Known(NamedTuple):
     """What is known of a client beside what it sends.
 
-    In the `excused` spans it could not act: a fault had it frozen or a broker down, or a broker
-    stood still. In the `acted` ones faults acted on it. `given_id` says that one of these gave it
-    an instance id. `heartbeat_ms` is its configured interval.
+    In the `excused` spans it could not act: a fault had it frozen or a broker down. In the `stalls`
+    a broker stood still. In the `acted` ones faults acted on it. `given_id` says that one of these
+    gave it an instance id. `heartbeat_ms` is its configured interval.
     """
 
     excused: Sequence[Span] = ()
+    stalls: Sequence[Span] = ()
     acted: Sequence[Span] = ()
     given_id: bool = False
     heartbeat_ms: float | None = None
@@ -126,12 +134,16 @@ class ClientProcess:
         return (one for one in self.group if one.name != self.name)
 
     def is_excused(self, from_ms: float, until_ms: float) -> bool:
-        """Whether it could not act for a part of a time."""
-        return _meets(self.known.excused, from_ms, until_ms)
+        """Whether it could not act for a part of a time, if only by a fault a short one."""
+        stalls = [one for one in self.known.stalls if one[0] < until_ms and from_ms < one[1]]
+        stood_ms = sum(min(ended, until_ms) - max(began, from_ms) for began, ended in stalls)
+        is_long = bool(stalls) and stood_ms >= STALLED * (until_ms - from_ms)
+        return is_long or _meets(self.known.excused, from_ms, until_ms)
 
     def is_acted_on(self, from_ms: float, until_ms: float) -> bool:
         """Whether it could not act, or a fault acted on it, for a part of a time."""
-        return _meets((*self.known.excused, *self.known.acted), from_ms, until_ms)
+        acted = _meets(self.known.acted, from_ms, until_ms)
+        return acted or self.is_excused(from_ms, until_ms)
 
     def knew(self, answer: Sent, later: Sent, for_ms: float) -> bool:
         """Whether it had known an answer for a time as it sent something.

@@ -12,7 +12,7 @@ from reports.judgement.clients.client_rules.client_processes import (
     last_ms,
     rule,
 )
-from reports.judgement.clients.client_rules.words import seconds
+from reports.judgement.clients.client_rules.words import often, seconds
 
 FEW_BEATS = 6  # from how many heartbeats in a row on their interval is judged
 OFF = 2.0  # how many times rarer or denser heartbeats may be than configured
@@ -87,7 +87,7 @@ def goes_on_with_its_heartbeats(process: ClientProcess) -> Iterator[Broken]:
                 from_ms,
                 f"{process.name} sent no HEARTBEAT for {seconds(until_ms - from_ms)}, longer than"
                 f" its session timeout of {seconds(session_ms)}, though it went on: it sent"
-                f" OFFSET_COMMIT {commits} times in that time",
+                f" OFFSET_COMMIT {often(commits)} in that time",
                 (last, *(one for one in shown if from_ms < one.earliest_ms <= until_ms)),
                 by_order=commits >= MANY,
             )

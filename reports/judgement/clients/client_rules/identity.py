@@ -14,7 +14,7 @@ from reports.judgement.clients.client_rules.client_processes import (
     Sent,
     rule,
 )
-from reports.judgement.clients.client_rules.words import SHOWN, error_of, seconds, times
+from reports.judgement.clients.client_rules.words import SHOWN, error_of, often, seconds
 from reports.timing import AFTER_MS, LEARNED_MS
 
 
@@ -124,7 +124,7 @@ def gives_up_what_it_lost(process: ClientProcess) -> Iterator[Broken]:
             apis = ", ".join(dict.fromkeys(other.api for other in later))
             yield Broken(
                 later[0].arrived_ms,
-                f"{times(later)} {apis} under the member id {lost} from"
+                f"{often(sum(other.count for other in later))} {apis} under the member id {lost} from"
                 f" {later[0].arrived_ms - one.answered_ms:.0f} ms after the answer {error_of(one)}"
                 " on",
                 (one.seen, *(other.seen for other in later[:SHOWN])),
@@ -149,7 +149,7 @@ def stops_when_fenced(process: ClientProcess) -> Iterator[Broken]:
         if again:
             yield Broken(
                 again[0].arrived_ms,
-                f"{times(again)} JOIN_GROUP as {one.instance_id} after the answer"
+                f"{often(len(again))} JOIN_GROUP as {one.instance_id} after the answer"
                 f" FENCED_INSTANCE_ID to {one.api}",
                 (one.seen, *(other.seen for other in again[:SHOWN])),
                 by_order=one.api == "JOIN_GROUP" or len(again) > 1,
@@ -194,7 +194,7 @@ def has_an_instance_id_of_its_own(process: ClientProcess) -> Iterator[Broken]:
         return
     one, join = fenced[0]
     other = join.seen.client_id
-    often = f"{len(fenced)} times" if len(fenced) > 1 else "for good"
+    often = often(len(fenced)) if len(fenced) > 1 else "for good"
     yield Broken(
         one.arrived_ms,
         f"{process.name} and {other} both use the group.instance.id {one.instance_id}:"
@@ -238,20 +238,17 @@ def uses_its_generation(process: ClientProcess) -> Iterator[Broken]:
     sent = " and ".join(f"{count} {api}" for api, count in apis.most_common())
     lasted = f" over {seconds(last.arrived_ms - first.arrived_ms)}" if len(stale) > 1 else ""
     cost = _joins_because(process, {id(one) for one, _ in stale})
-    rejoined = f"; because of that it joined again {cost} times, each a rebalance" if cost else ""
+    rejoined = (
+        f"; because of that it joined again {often(cost)}, each time a rebalance" if cost else ""
+    )
     yield Broken(
         first.arrived_ms,
         f"{process.name} sent {sent} under generation {generation_in(last.seen.request)}{lasted},"
-        f" while it was in generation {_generation(joined)}: all were refused with"
+        f" while it was in generation {joined.generation}: all were refused with"
         f" {error_of(last)}{rejoined}",
         (joined.seen, *(one.seen for one, _ in stale[-SHOWN:])),
         by_order=len(stale) > SHOWN,
     )
-
-
-def _generation(join: Sent) -> int:
-    """Return the generation that a JoinGroup was answered."""
-    return int(join.seen.response_fields.get("generationId", -1))
 
 
 def _newer(process: ClientProcess, one: Sent) -> Sent | None:
@@ -263,7 +260,7 @@ def _newer(process: ClientProcess, one: Sent) -> Sent | None:
         if not join.error and join.is_heard and join.answered_ms + LEARNED_MS < sent_ms
     ]
     excused = process.is_excused(sent_ms - LEARNED_MS, sent_ms)
-    if not known or used is None or excused or not 0 <= used < _generation(known[-1]):
+    if not known or used is None or excused or not 0 <= used < known[-1].generation:
         return None
     return known[-1]
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from math import inf
 
+from kafka_protocol.bodies import generation_in
 from kafka_protocol.errors import NOT_SERVED_YET, Error
 from reports.judgement.clients.client_rules.client_processes import (
     IN_GENERATION,
@@ -31,7 +32,7 @@ def rejoins(process: ClientProcess) -> Iterator[Broken]:
     """A member that is asked to joins again within its rebalance timeout."""
     until_ms = -inf
     for at, one in process.refused(*ASKED):
-        if one.answered_ms <= until_ms:
+        if one.answered_ms <= until_ms or _joined_since(process, one):
             continue
         if removed := _removed(process, at):
             until_ms = removed.arrived_ms
@@ -52,6 +53,18 @@ def rejoins(process: ClientProcess) -> Iterator[Broken]:
                 f" after the answer {error_of(one)} to {one.api}; it sends {shows.api} later",
                 (one.seen, shows.seen),
             )
+
+
+def _joined_since(process: ClientProcess, one: Sent) -> bool:
+    """Whether a client was in a newer generation by the time that a request was refused.
+
+    `ConsumerCoordinator` does not join again then, either: the answer is about an older generation.
+    """
+    used = generation_in(one.seen.request)
+    return one.error == Error.ILLEGAL_GENERATION and any(
+        join.arrived_ms < one.answered_ms and used is not None and join.generation > used
+        for join in process.joins
+    )
 
 
 def _removed(process: ClientProcess, at: int) -> Sent | None:

@@ -6,13 +6,14 @@ from typing import NamedTuple
 
 from reports.judgement.clients.client_rules.client_processes import (
     IN_GENERATION,
+    OUT,
     Broken,
     ClientProcess,
     Sent,
     last_ms,
     rule,
 )
-from reports.judgement.clients.client_rules.words import SHOWN, seconds
+from reports.judgement.clients.client_rules.words import SHOWN, often, seconds
 from reports.timing import CLOSES_MS, LEARNED_MS
 
 
@@ -43,7 +44,8 @@ def leaves_when_dynamic(process: ClientProcess) -> Iterator[Broken]:
     since_ms = process.closes_ms - CLOSES_MS
     left = any(one.api == "LEAVE_GROUP" and one.arrived_ms > since_ms for one in process.sent)
     synced = any(one.api == "SYNC_GROUP" and one.is_heard and not one.error for one in before)
-    if left or not synced:
+    is_out = any(one.error in OUT and one.arrived_ms > process.closes_ms for one in process.sent)
+    if left or is_out or not synced:
         return
     last = before[-1]
     is_member = last.api in IN_GENERATION and last.is_heard and not last.error
@@ -69,7 +71,7 @@ def stays_while_it_runs(process: ClientProcess) -> Iterator[Broken]:
         return
     first = gone[0]
     away = [one.back.arrived_ms - one.last.arrived_ms for one in gone if one.back is not None]
-    often = f" {len(gone)} times" if len(gone) > 1 else ""
+    often = f" {often(len(gone))}" if len(gone) > 1 else ""
     back = f", and came back {seconds(max(away))} later" if away else ""
     yield Broken(
         first.last.arrived_ms,

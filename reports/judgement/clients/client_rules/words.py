@@ -1,7 +1,5 @@
 """What the sentences of findings have in common: names of errors, counts and times."""
 
-from collections.abc import Iterable
-
 from kafka_protocol.errors import name_of
 from reports.judgement.clients.client_rules.client_processes import Sent
 
@@ -13,10 +11,9 @@ def error_of(one: Sent) -> str:
     return name_of(one.error or 0)
 
 
-def times(sent: Iterable[Sent]) -> str:
-    """Return how often something was sent, in words."""
-    count = sum(one.count for one in sent)
-    return f"{count} times" if count > 1 else "once"
+def often(count: int) -> str:
+    """Return how often something happened, in words."""
+    return {1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
 def seconds(ms: float) -> str:

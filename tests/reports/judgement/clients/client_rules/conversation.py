@@ -1,6 +1,8 @@
 """Synthesized requests of one client: what it sends, and what it is answered."""
 
 from collections.abc import Callable, Sequence
+from copy import copy
+from itertools import count
 from math import inf
 from typing import Any
 
@@ -19,13 +21,13 @@ class Conversation:
     """A client `c` that talks to broker 1 from 0 ms on; `wait` lets time pass."""
 
     def __init__(self, instance: str | None = None, **rules: Any) -> None:
-        self.now_ms = 0.0
+        self.now_ms, self.name, self.answers_ms = 0.0, "c", ANSWERS_MS
         self.member = self.connection = ""
         self.instance = instance
         self.broker = "1"
         self.generation = 0
         self.rules = ClientRules(context(**rules), "g")
-        self._lines = 0
+        self._lines = count(1)
         self.start()
 
     def start(self) -> "Conversation":
@@ -34,9 +36,14 @@ class Conversation:
         self.connection, self.member = f"connection-{self.now_ms}", ""
         return self
 
+    def other(self, name: str, instance: str | None = None) -> "Conversation":
+        """Another client of the group, from now on."""
+        other = copy(self).now(name=name, instance=instance, generation=0)
+        return other.start()
+
     def event(self, name: str) -> "Conversation":
         """Its history says something."""
-        event = ClientEvent(self.now_ms, EVENTS.index(name), "c", sent_at_ms=inf)
+        event = ClientEvent(self.now_ms, EVENTS.index(name), self.name, sent_at_ms=inf)
         self.rules.add((), (), [event])
         return self.wait(1)
 
@@ -73,7 +80,6 @@ class Conversation:
 
     def send(self, api: str, error: int = 0, /, **fields: Any) -> dict[str, Any]:
         """Send a request, which is answered at once; return the answer."""
-        self._lines += 1
         response = {"errorCode": error, **fields.pop("response", {})}
         request = {
             "groupId": "g",
@@ -88,12 +94,12 @@ class Conversation:
             answered = [{"partitionIndex": 0, "errorCode": error}]
             response = {"topics": [{"name": "t", "partitions": answered}]}
         seen = ObservedRequest(
-            f"{self.broker}:{self._lines}", self.broker, api, 9, "c", self.connection,
-            self.now_ms, self.now_ms, self.now_ms + ANSWERS_MS, self.now_ms + ANSWERS_MS,
+            f"{self.broker}:{next(self._lines)}", self.broker, api, 9, self.name, self.connection,
+            self.now_ms, self.now_ms, self.now_ms + self.answers_ms, self.now_ms + self.answers_ms,
             request, response,
         )  # fmt: skip
         self.rules.add([seen], [None if api == "OFFSET_COMMIT" else error])
-        self.wait(ANSWERS_MS + 1)
+        self.wait(self.answers_ms + 1)
         return response
 
     def join(self, error: int = 0, /, **fields: Any) -> "Conversation":
