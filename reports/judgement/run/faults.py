@@ -204,7 +204,7 @@ class RunFaults:
 
     @cached_property
     def acts(self) -> tuple[Act, ...]:
-        """When faults acted on clients, other than on their wire."""
+        """When faults acted on clients, or on their wire."""
         return tuple(act for fault in self.faults for act in acts_of(fault))
 
     def _done(self, *what: str) -> Iterator[Fault]:

@@ -63,8 +63,8 @@ def keeps_its_session(process: ClientProcess) -> Iterator[Broken]:
         if silent_ms > session_ms and not process.is_excused(since_ms, one.arrived_ms):
             yield Broken(
                 one.arrived_ms,
-                f"silent for {silent_ms:.0f} ms with a session timeout of {session_ms:.0f} ms, and"
-                " removed",
+                f"{process.name} sent nothing for {seconds(silent_ms)}, longer than its session"
+                f" timeout of {seconds(session_ms)}, and was removed",
                 (before.latest, one.seen),
             )
             return
@@ -79,7 +79,8 @@ def goes_on_with_its_heartbeats(process: ClientProcess) -> Iterator[Broken]:
     """A member that sends other requests sends heartbeats, too."""
     for at, last, until_ms in _without_heartbeats(process):
         from_ms, session_ms = last_ms(last), process.session_ms(at)
-        goes_on = process.committed(from_ms + session_ms, until_ms)
+        due_ms = from_ms + session_ms
+        goes_on = process.committed(from_ms, due_ms) and process.committed(due_ms, until_ms)
         if goes_on and not process.is_excused(from_ms, until_ms):
             commits = process.committed(from_ms, until_ms)
             shown = (one.latest for one in process.sent if one.api == "OFFSET_COMMIT")

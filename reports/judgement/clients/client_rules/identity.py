@@ -121,10 +121,11 @@ def gives_up_what_it_lost(process: ClientProcess) -> Iterator[Broken]:
         ]
         if len(later) > 1:
             reported.add(lost)
+            number = often(sum(other.count for other in later))
             apis = ", ".join(dict.fromkeys(other.api for other in later))
             yield Broken(
                 later[0].arrived_ms,
-                f"{often(sum(other.count for other in later))} {apis} under the member id {lost} from"
+                f"{number} {apis} under the member id {lost} from"
                 f" {later[0].arrived_ms - one.answered_ms:.0f} ms after the answer {error_of(one)}"
                 " on",
                 (one.seen, *(other.seen for other in later[:SHOWN])),
@@ -194,11 +195,11 @@ def has_an_instance_id_of_its_own(process: ClientProcess) -> Iterator[Broken]:
         return
     one, join = fenced[0]
     other = join.seen.client_id
-    often = often(len(fenced)) if len(fenced) > 1 else "for good"
+    number = often(len(fenced)) if len(fenced) > 1 else "for good"
     yield Broken(
         one.arrived_ms,
         f"{process.name} and {other} both use the group.instance.id {one.instance_id}:"
-        f" {process.name} was fenced {often} as {other} joined",
+        f" {process.name} was fenced {number} as {other} joined",
         (join.seen, one.seen),
     )
 

@@ -1,9 +1,10 @@
 """Rules on when a client leaves: when a dynamic one closes, and else never."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from math import inf
 from typing import NamedTuple
 
+from reference_coordinator.replay import ObservedRequest
 from reports.judgement.clients.client_rules.client_processes import (
     IN_GENERATION,
     OUT,
@@ -71,14 +72,14 @@ def stays_while_it_runs(process: ClientProcess) -> Iterator[Broken]:
         return
     first = gone[0]
     away = [one.back.arrived_ms - one.last.arrived_ms for one in gone if one.back is not None]
-    often = f" {often(len(gone))}" if len(gone) > 1 else ""
+    number = f" {often(len(gone))}" if len(gone) > 1 else ""
     back = f", and came back {seconds(max(away))} later" if away else ""
     yield Broken(
         first.last.arrived_ms,
-        f"{process.name} left the group by itself{often}, {seconds(first.idle_ms)} after its last"
+        f"{process.name} left the group by itself{number}, {seconds(first.idle_ms)} after its last"
         " commit, as a client does that is not polled within its max.poll.interval.ms of"
         f" {seconds(first.timeout_ms)}{back}: each time the group rebalances twice",
-        [one.seen for it in gone[:SHOWN] for one in (it.last, it.back) if one is not None],
+        [*_shown(gone[:SHOWN])],
     )
 
 
@@ -92,6 +93,14 @@ class _Departure(NamedTuple):
     back: Sent | None
     idle_ms: float
     timeout_ms: float
+
+
+def _shown(gone: Iterable[_Departure]) -> Iterator[ObservedRequest]:
+    """Yield the requests that show how a member left and came back."""
+    for one in gone:
+        yield one.last.latest
+        if one.back is not None:
+            yield one.back.seen
 
 
 def _departures(process: ClientProcess) -> Iterator[_Departure]:

@@ -196,7 +196,8 @@ ONE = {"group": "g", "target": "a", "meant_at_ms": 1.0, "healed": True, "healed_
          [("a", False, True), ("a.duplicate", False, True)]),
         ({"name": "member.swap-instance", "args": {"members": ["a", "b"]}},
          [("a", False, True), ("b", False, True)]),
-        ({"name": "net.isolate", "args": {}}, []),
+        ({"name": "net.isolate", "args": {}}, [("a", False, False)]),
+        ({"name": "broker.kill", "args": {}}, []),
     ],
 )  # fmt: skip
 def test_what_faults_do_to_clients(fault, acts):
