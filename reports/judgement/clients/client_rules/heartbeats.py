@@ -115,4 +115,4 @@ def _without_heartbeats(
             yield at, before, after.earliest_ms
         began = (at, one.latest) if beats and one.error not in OUT else None
     if began is not None:
-        yield *began, process.ends_ms
+        yield *began, min(process.ends_ms, max(last_ms(one.latest) for one in process.sent))

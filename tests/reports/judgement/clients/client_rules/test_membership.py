@@ -3,6 +3,7 @@
 import pytest
 
 from kafka_protocol.errors import Error
+from reference_coordinator.replay import Stall
 from reports.judgement.run.disturbance import Absence, Act
 from reports.judgement.run.faults import acts_of
 from reports.judgement.run.machine_log import busy
@@ -126,6 +127,13 @@ def test_a_member_that_commits_sends_heartbeats_too():
     assert member().wait(20_000).broken == {}, "nothing shows that it goes on"
 
 
+def test_commits_that_began_before_the_last_heartbeat_count():
+    client = member().again(3, lambda c: c.beat().commit())
+    said = what(commits(client), "goes-on-with-its-heartbeats")
+    assert "sent no HEARTBEAT for 10.1 s" in said
+    assert "OFFSET_COMMIT 10 times" in said, "the one before is as old as the last heartbeat"
+
+
 def test_commits_without_heartbeats_are_certain_on_a_busy_machine():
     found = removed(member(), lambda c: c.wait(1_000).commit()).found(BUSY)
     assert {one["rule"] for one in found} == {"rejoins", "goes-on-with-its-heartbeats"}
@@ -151,6 +159,22 @@ def test_a_static_member_that_is_not_polled_falls_silent():
     client = member("i").wait(5_000).now(member="").join().sync().beat(times=3)
     assert client.broken == {"stays-while-it-runs": ["1:10", "1:11"]}
     assert member("i").wait(5_000).join().sync().broken == {}, "it keeps its member id"
+
+
+def test_the_last_sign_of_a_member_counts_whatever_it_sent():
+    client = member("i").commit().beat(times=8).wait(100).now(member="").join()
+    assert client.broken == {}
+
+
+@pytest.mark.parametrize(("until_ms", "excused"), [(8_200.0, False), (11_000.0, True)])
+def test_a_short_standstill_of_a_broker_excuses_nothing(until_ms, excused):
+    found = away(member(stalls=(Stall("1", 8_000.0, until_ms),))).broken
+    assert ("stays-while-it-runs" not in found) == excused
+
+
+def test_a_member_that_was_removed_as_it_closed_sends_no_leave():
+    client = member().event("closing").wait(2_000).commit(UNKNOWN).event("closed")
+    assert client.broken == {}
 
 
 @pytest.mark.parametrize(
