@@ -125,6 +125,8 @@ def test_a_member_that_commits_sends_heartbeats_too():
     assert "goes-on-with-its-heartbeats" in resumed.broken
     assert commits(member(**frozen(9_000.0))).broken == {}
     assert member().wait(20_000).broken == {}, "nothing shows that it goes on"
+    silent = member().wait(20_000).commit(UNKNOWN).broken
+    assert [*silent] == ["keeps-its-session"], "it did not go on meanwhile"
 
 
 def test_commits_that_began_before_the_last_heartbeat_count():
