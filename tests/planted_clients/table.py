@@ -83,7 +83,7 @@ ISSUES_OWN = (
         static=True,
         count=2,
     ),
-    Planted("foreign_commit", "akka/alpakka-kafka#118", "commits-its-own", ("orders-",)),
+    Planted("foreign_commit", "akka/alpakka-kafka#118", "commits-what-it-owns", ("orders-",)),
     Planted("slow_processing", "dpkp/kafka-python#2070", "stays-while-it-runs", ("by itself",)),
 )
 """The five of the issue that asked for them, written anew."""
