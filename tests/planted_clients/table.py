@@ -1,7 +1,7 @@
 """The bugs that are planted: the program, where consumers have it, and what must name it."""
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -205,10 +205,3 @@ def _is_in(planted: Planted) -> dict[str, Any]:
     """Return a probe of a group's members: three, though two of four may share an id."""
     name = f"{planted.group} is in"
     return {"name": name, "probe": "group.members", "group": planted.group, "tolerance": 3}
-
-
-def named(findings: Sequence[Mapping[str, Any]], group: str) -> Iterator[tuple[str, str, str]]:
-    """Yield the members, rules and sentences of the findings about clients of a group."""
-    for one in findings:
-        if one["group"] == group and "unsure" not in one:
-            yield one["client"], one["rule"], one["what"]
