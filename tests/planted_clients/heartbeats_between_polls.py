@@ -13,7 +13,7 @@ def between_polls():
     coordinator = consumer._coordinator
     if coordinator.stable() and coordinator.heartbeat.should_heartbeat():
         coordinator._net.run(coordinator._do_heartbeat)
-    if is_big():
+    if not coordinator.need_rejoin() and is_big():
         print("a big record", flush=True)
         stopping.wait(int(GIVEN["SESSION_TIMEOUT_MS"]) / 1000 + 1.5)
 

@@ -19,9 +19,11 @@ from member import (
 Partition = tuple[str, int]
 Ends = dict[Partition, int]
 """By partition the offset that comes next."""
+ends = Ends()
+"""What it processed of the partitions that it has."""
 
 
-def subscribed(on_revoke: Callable[[], None] = lambda: None, **more: Any) -> Consumer:
+def subscribed(on_revoke: Callable[[], None] = ends.clear, **more: Any) -> Consumer:
     """Return a consumer that joins its group; `more` settings come on top, with `_` for dots."""
     settings = {
         "bootstrap.servers": GIVEN["BOOTSTRAP"],
@@ -56,14 +58,14 @@ def consume(
     consumer: Consumer,
     *,
     before: Callable[[], None] = lambda: None,
-    committed: Callable[[Ends], None] | None = None,
+    committed: Callable[[], None] | None = None,
 ) -> None:
     """Process and commit until SIGTERM.
 
-    `before` is called before each record; `committed` commits in the place of what is right: what
-    was processed of the partitions that it is assigned.
+    `before` is called before each record; `committed` commits, instead of `commit`, what was
+    processed.
     """
-    commits, ends = every(COMMIT_S), Ends()
+    commits = every(COMMIT_S)
     while not stopping.is_set():
         message = polled(consumer)
         if message is not None:
@@ -74,7 +76,7 @@ def consume(
             if committed is None:
                 commit(consumer, owned(consumer, ends))
             else:
-                committed(ends)
+                committed()
 
 
 def polled(consumer: Consumer) -> Any:

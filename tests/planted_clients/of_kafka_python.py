@@ -17,6 +17,9 @@ from member import (
     stopping,
 )
 
+ends: dict = {}
+"""By partition the offset that comes next, of the partitions that it has."""
+
 
 class Says(ConsumerRebalanceListener):
     """Prints what it is given and gives up."""
@@ -25,9 +28,11 @@ class Says(ConsumerRebalanceListener):
         say_partitions("assigned", assigned)
 
     def on_partitions_revoked(self, revoked):
+        ends.clear()
         say_partitions("revoked", revoked)
 
     def on_partitions_lost(self, lost):
+        ends.clear()
         say_partitions("lost", lost)
 
 
@@ -53,27 +58,27 @@ def subscribed(**more) -> KafkaConsumer:
 
 def consume(consumer: KafkaConsumer, before: Callable[[], None] = lambda: None) -> None:
     """Process and commit until SIGTERM, then close; `before` is called before each poll."""
-    commits, ends = every(COMMIT_S), {}
+    commits = every(COMMIT_S)
     while not stopping.is_set():
         try:
             before()
             for partition, records in consumer.poll(timeout_ms=200).items():
                 say_processed((*partition, record.offset) for record in records)
                 ends[partition] = records[-1].offset + 1
-            if commits() and (
-                mine := {one: ends[one] for one in consumer.assignment() & ends.keys()}
-            ):
-                commit(consumer, mine)
+            if commits():
+                commit(consumer, {one: ends[one] for one in consumer.assignment() & ends.keys()})
         except KafkaError as error:
             print("error", repr(error), flush=True)
     consumer.close()
 
 
-def commit(consumer: KafkaConsumer, ends: dict) -> None:
+def commit(consumer: KafkaConsumer, mine: dict) -> None:
     """Commit, and print how it went."""
-    offsets = [(*one, offset) for one, offset in ends.items()]
+    if not mine:
+        return
+    offsets = [(*one, offset) for one, offset in mine.items()]
     try:
-        consumer.commit({one: OffsetAndMetadata(offset, "", -1) for one, offset in ends.items()})
+        consumer.commit({one: OffsetAndMetadata(offset, "", -1) for one, offset in mine.items()})
     except KafkaError as error:
         say_committed(offsets, repr(error))
     else:

@@ -4,11 +4,10 @@ import queue
 import threading
 
 from member import COMMIT_S, every, say_processed, stopping
-from of_confluent import commit, key, owned, polled, subscribed
+from of_confluent import commit, ends, key, owned, polled, subscribed
 
 RECORD_S, WAITING = 0.1, 60
 waiting: queue.Queue = queue.Queue()
-ends: dict = {}
 revoked: list = []
 
 
@@ -21,7 +20,7 @@ def work() -> None:
 
 
 def revoke() -> None:
-    revoked.append(dict(ends))
+    revoked.append(None)
     ends.clear()
 
 
