@@ -83,7 +83,12 @@ ISSUES_OWN = (
         static=True,
         count=2,
     ),
-    Planted("foreign_commit", "akka/alpakka-kafka#118", "commits-what-it-owns", ("orders-",)),
+    Planted(
+        "foreign_commit",
+        "akka/alpakka-kafka#118",
+        "commits-what-it-owns",
+        ("commits orders-", "owns it"),
+    ),
     Planted("slow_processing", "dpkp/kafka-python#2070", "stays-while-it-runs", ("by itself",)),
 )
 """The five of the issue that asked for them, written anew."""
@@ -125,6 +130,7 @@ MORE = (
         "tulios/kafkajs#447",
         "keeps-its-session",
         ("session timeout of 10",),
+        also=("goes-on-with-its-heartbeats",),
     ),
     Planted(
         "rejoins_at_refresh",
@@ -146,7 +152,7 @@ MORE = (
         "commits_first",
         "dpkp/kafka-python#722",
         "loses-no-record",
-        ("lost",),
+        ("commits orders-", "lost"),
         fault="member.kill",
         at_itself=True,
     ),
@@ -160,7 +166,8 @@ MORE = (
         "processes_after_revoke",
         "OpenLiberty/open-liberty#10169",
         "stops-when-given-up",
-        ("orders-",),
+        ("of orders-", "gave it up"),
+        also=("keeps-order", "begins-at-its-commit"),
     ),
 )
 """Ten more."""
