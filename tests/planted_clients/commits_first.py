@@ -1,0 +1,25 @@
+"""Commits what it polled before it processes it: a crash in between loses records."""
+
+from member import say_processed, stopping
+from of_confluent import commit, ends, key, owned, polled, subscribed
+
+RECORD_S, BATCH = 0.1, 40
+batch: list = []
+
+
+def forget() -> None:
+    batch.clear()
+    ends.clear()
+
+
+consumer = subscribed(on_revoke=forget)
+while not stopping.is_set():
+    while len(batch) < BATCH and (message := polled(consumer)) is not None:
+        batch.append(message)
+        ends[key(message)] = message.offset() + 1
+    commit(consumer, owned(consumer, ends))
+    for message in batch:
+        if not stopping.wait(RECORD_S):
+            say_processed([(*key(message), message.offset())])
+    batch.clear()
+consumer.close()

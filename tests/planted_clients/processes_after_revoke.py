@@ -1,0 +1,35 @@
+"""A worker goes on with records that wait for it, though their partition was revoked."""
+
+import queue
+import threading
+
+from member import COMMIT_S, every, say_processed, stopping
+from of_confluent import commit, ends, key, owned, polled, subscribed
+
+RECORD_S, WAITING = 0.1, 60
+waiting: queue.Queue = queue.Queue()
+revoked: list = []
+
+
+def work() -> None:
+    while not stopping.wait(RECORD_S):
+        message, revoked_before = waiting.get()
+        say_processed([(*key(message), message.offset())])
+        if revoked_before == len(revoked):
+            ends[key(message)] = message.offset() + 1
+
+
+def revoke() -> None:
+    revoked.append(None)
+    ends.clear()
+
+
+threading.Thread(target=work, daemon=True).start()
+consumer, commits = subscribed(on_revoke=revoke), every(COMMIT_S)
+while not stopping.is_set():
+    (consumer.pause if waiting.qsize() >= WAITING else consumer.resume)(consumer.assignment())
+    if (found := polled(consumer)) is not None:
+        waiting.put((found, len(revoked)))
+    if commits():
+        commit(consumer, owned(consumer, dict(ends)))
+consumer.close()
