@@ -99,8 +99,10 @@ def takes_its_id(process: ClientProcess) -> Iterator[Broken]:
         if was_told and not process.is_excused(one.answered_ms, again.arrived_ms):
             yield Broken(
                 again.arrived_ms,
-                f"JOIN_GROUP as {again.member_id or 'a member without an id'}, though the answer"
-                f" MEMBER_ID_REQUIRED gave it {given}",
+                f"{process.name} did not join with the member id that MEMBER_ID_REQUIRED gave it:"
+                f" its next JOIN_GROUP had {'another' if again.member_id else 'none'}, and a"
+                " rebalance waits for the first one up to the session timeout of"
+                f" {seconds(float(one.seen.request.get('sessionTimeoutMs') or 0))}",
                 (one.seen, again.seen),
             )
             return
