@@ -76,6 +76,11 @@ class Sent:
         gap_ms = after.earliest_ms - before.earliest_ms
         return int((last_ms - first_ms) // gap_ms) if first_ms < last_ms and gap_ms else 0
 
+    def follows(self, other: "Sent") -> bool:
+        """Whether it was sent on the same connection later."""
+        mine, theirs = self.seen, other.latest
+        return mine.connection == theirs.connection and self.arrived_ms >= other.arrived_ms
+
     def takes(self, seen: ObservedRequest) -> bool:
         """Take one more, if it is of the same membership; return whether it was."""
         if _membership(self.seen) != _membership(seen):

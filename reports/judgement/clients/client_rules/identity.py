@@ -26,16 +26,22 @@ from reports.timing import AFTER_MS, LEARNED_MS
 def rejoins_afresh(process: ClientProcess) -> Iterator[Broken]:
     """A member that is unknown joins without a member id, or with another."""
     for at, one in process.refused(Error.UNKNOWN_MEMBER_ID):
-        again = process.next_join(one.answered_ms + AFTER_MS)
+        again = process.next_join(one.arrived_ms)
+        # on one connection a client sends no second JoinGroup before it has read the first answer
+        in_order = one.api == "JOIN_GROUP" and again is not None and again.follows(one)
+        if not in_order:
+            again = process.next_join(one.answered_ms + AFTER_MS)
         if not one.member_id or again is None or again.member_id != one.member_id:
             continue
-        if process.knew(one, again, AFTER_MS):
+        if in_order or process.knew(one, again, AFTER_MS):
+            joins = [join for join in process.joins if join.member_id == one.member_id]
+            late = [join for join in joins if join.arrived_ms > one.arrived_ms]
             yield Broken(
                 again.arrived_ms,
-                f"JOIN_GROUP with the member id {one.member_id} again, after the answer"
-                f" UNKNOWN_MEMBER_ID to {one.api}",
-                (one.seen, again.seen),
-                by_order=one.api == "JOIN_GROUP" or not _is_asked_before(process, at),
+                f"{process.name} sent JOIN_GROUP {often(len(late))} with the member id that it had"
+                f" lost, after the answer UNKNOWN_MEMBER_ID to its {one.api}: none lets it in",
+                (one.seen, *(join.seen for join in late[:SHOWN])),
+                by_order=in_order or not _is_asked_before(process, at),
             )
             return
 
@@ -93,8 +99,10 @@ def takes_its_id(process: ClientProcess) -> Iterator[Broken]:
         if was_told and not process.is_excused(one.answered_ms, again.arrived_ms):
             yield Broken(
                 again.arrived_ms,
-                f"JOIN_GROUP as {again.member_id or 'a member without an id'}, though the answer"
-                f" MEMBER_ID_REQUIRED gave it {given}",
+                f"{process.name} did not join with the member id that MEMBER_ID_REQUIRED gave it:"
+                f" its next JOIN_GROUP had {'another' if again.member_id else 'none'}, and a"
+                " rebalance waits for the first one up to the session timeout of"
+                f" {seconds(float(one.seen.request.get('sessionTimeoutMs') or 0))}",
                 (one.seen, again.seen),
             )
             return
@@ -144,17 +152,34 @@ def stops_when_fenced(process: ClientProcess) -> Iterator[Broken]:
     for one in islice(fenced, 1):
         again = [
             other
-            for other in process.joins
-            if other.instance_id == one.instance_id and process.knew(one, other, AFTER_MS)
+            for at, other in enumerate(process.sent)
+            if other.api == "JOIN_GROUP" and other.instance_id == one.instance_id
+            if _gives_it_up(process, at) or process.knew(one, other, AFTER_MS)
         ]
         if again:
             yield Broken(
                 again[0].arrived_ms,
-                f"{often(len(again))} JOIN_GROUP as {one.instance_id} after the answer"
-                f" FENCED_INSTANCE_ID to {one.api}",
+                f"{process.name} sent JOIN_GROUP {often(len(again))} as {one.instance_id} after the"
+                f" answer FENCED_INSTANCE_ID to its {one.api}: it fences the process that has this"
+                " id now",
                 (one.seen, *(other.seen for other in again[:SHOWN])),
                 by_order=one.api == "JOIN_GROUP" or len(again) > 1,
             )
+
+
+def _gives_it_up(process: ClientProcess, at: int) -> bool:
+    """Whether a JoinGroup leaves out the member id that the last refusal before it fenced.
+
+    So its sender has read that, however soon it comes.
+    """
+    join = process.sent[at]
+    refused = next((one for one in reversed(process.sent[:at]) if one.error), None)
+    return (
+        refused is not None
+        and refused.error == Error.FENCED_INSTANCE_ID
+        and refused.member_id not in ("", join.member_id)
+        and join.follows(refused)
+    )
 
 
 @rule(

@@ -13,7 +13,7 @@ from reports.judgement.clients.client_rules.client_processes import (
     Sent,
     rule,
 )
-from reports.judgement.clients.client_rules.words import SHOWN, error_of, seconds
+from reports.judgement.clients.client_rules.words import SHOWN, error_of, often, seconds
 from reports.timing import LEARNED_MS, LOOP_MS, UNASKED_MS
 
 LOOP, UNASKED = 16, 3
@@ -156,7 +156,7 @@ def does_not_loop(process: ClientProcess) -> Iterator[Broken]:
     if loop := _within(process.joins, LOOP, LOOP_MS):
         yield Broken(
             loop[-1].arrived_ms,
-            f"{LOOP} JOIN_GROUP within a second",
+            f"{process.name} sent {LOOP} JOIN_GROUP within {seconds(LOOP_MS)}, without a pause",
             [one.seen for one in loop[:SHOWN]],
         )
 
@@ -167,10 +167,13 @@ def does_not_loop(process: ClientProcess) -> Iterator[Broken]:
 )
 def joins_when_asked(process: ClientProcess) -> Iterator[Broken]:
     """A member of a stable generation does not join again and again unless it is asked to."""
-    if unasked := _within(_unasked(process), UNASKED, UNASKED_MS):
+    every = [*_unasked(process)]
+    if unasked := _within(every, UNASKED, UNASKED_MS):
         yield Broken(
             unasked[-1].arrived_ms,
-            f"{UNASKED} JOIN_GROUP within {UNASKED_MS / 1000:.0f} s, though no answer asked for it",
+            f"{process.name} sent JOIN_GROUP {often(len(every))} though no answer asked for it,"
+            f" {UNASKED} of them within {seconds(UNASKED_MS)}: it stops reading each time, and all"
+            " members do if it leads the group",
             [one.seen for one in unasked],
         )
 

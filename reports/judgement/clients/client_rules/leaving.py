@@ -28,7 +28,8 @@ def stays_when_static(process: ClientProcess) -> Iterator[Broken]:
     if leave is not None and process.is_static:
         yield Broken(
             leave.arrived_ms,
-            "a static member sends LEAVE_GROUP: the group rebalances",
+            f"{process.name} sent LEAVE_GROUP though it is static (it has a group.instance.id): the"
+            " group rebalances when it leaves and when it comes back",
             [leave.seen],
         )
 
@@ -53,8 +54,8 @@ def leaves_when_dynamic(process: ClientProcess) -> Iterator[Broken]:
     if is_member and not process.is_excused(last.answered_ms, process.closes_ms + LEARNED_MS):
         yield Broken(
             process.closes_ms,
-            "a dynamic member closes and sends no LEAVE_GROUP: its partitions wait for its session"
-            " to end",
+            f"{process.name} ended and sent no LEAVE_GROUP: nobody reads its partitions until its"
+            f" session is over, {seconds(process.session_ms(len(process.sent)))} later",
             [last.latest],
         )
 

@@ -38,6 +38,9 @@ SCENARIOS = {
     "it joins with the id that was refused":
         (lambda: member().beat(UNKNOWN).wait(500).join(UNKNOWN),
          {"rejoins-afresh": ["1:11", "1:12"]}),
+    "it joins again at once with the id that was refused": (
+        lambda: member().beat(UNKNOWN).join(UNKNOWN).join(UNKNOWN),
+        {"rejoins-afresh": ["1:12", "1:13"]}),
     # sent before the answer, and read one after the other
     "what was on its way": (
         lambda: member("i").beat(UNKNOWN).again(100, lambda c: c.beat(UNKNOWN, every_ms=10))
@@ -82,6 +85,9 @@ SCENARIOS = {
         lambda: member("i").beat(UNKNOWN).wait(1_100).commit(UNKNOWN), {}),
     "it is fenced, and joins": (
         lambda: member("i").beat(FENCED).wait(500).join(FENCED),
+        {"stops-when-fenced": ["1:11", "1:12"]}),
+    "it is fenced, and joins at once without the fenced id": (
+        lambda: member("i").beat(FENCED).now(member="").join(),
         {"stops-when-fenced": ["1:11", "1:12"]}),
     "no other process fenced it": (
         lambda: member("i").now(member="").beat(FENCED).wait(500).join(), {}),
