@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from math import inf, isfinite
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from reports.judgement.run.journal import Fault, healed_ms
 from reports.timing import CLOCK_OFF_MS, METADATA_KNOWN_MS
@@ -87,6 +87,20 @@ class BrokenWire(NamedTuple):
     client: str
     from_ms: float
     until_ms: float
+
+
+class Act(NamedTuple):
+    """What may be why members come and go: a fault, or the load, by which `what` says in words.
+
+    It was done to `clients` of a group, to all where none is named; None stands for all groups.
+    """
+
+    by: Literal["fault", "load"]
+    group: str | None
+    clients: frozenset[str]
+    from_ms: float
+    until_ms: float
+    what: str
 
 
 def clock(at_ms: float) -> str:

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from reference_coordinator.replay import Outage, Parting, Stall
 from reports.judgement.errors import EvidenceError
-from reports.judgement.run.disturbance import Absence, BrokenWire
+from reports.judgement.run.disturbance import Absence, Act, BrokenWire
 from reports.judgement.run.journal import Entry, Fault, Form, healed_ms, lacks, parse, read
 from reports.timing import CATCHING_UP_MS, REPLICATES_MS, UP_MS
 from scenarios.faults import FAULTS, NETWORKS
@@ -249,6 +249,25 @@ def broken_wire_of(fault: Fault) -> BrokenWire | None:
     if _trait(fault["name"], "needs") != "tap" or not fault["group"]:
         return None
     return BrokenWire(fault["group"], fault["target"], fault["meant_at_ms"], healed_ms(fault))
+
+
+def act_of(fault: Fault, noticed_ms: float) -> Act:
+    """Return to which members a fault is a cause to come or go, and until when.
+
+    Members notice within `noticed_ms` what a topic is. A fault without an end acts to the end.
+    """
+    name, outage, ends_ms = fault["name"], outage_of(fault), healed_ms(fault)
+    hits, what = _trait(name, "hits"), f"{name} of {fault['target']}"
+    if _trait(name, "one_shot"):
+        ends_ms = fault["injected_at_ms"] or inf
+    if hits == "topic":
+        ends_ms += noticed_ms
+    if outage is not None:
+        ends_ms = outage.until_ms
+    of_all = outage is not None or fault["broker"] is not None or hits == "topic"
+    group = None if of_all else fault["group"]
+    members = fault["target"].split(", ") if group and hits != "group" else ()
+    return Act("fault", group, frozenset(members), fault["meant_at_ms"], ends_ms, what)
 
 
 def _caught_up_ms(fault: Fault) -> float:

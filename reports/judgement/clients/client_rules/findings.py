@@ -50,10 +50,19 @@ COMMITS_ON = Rule(
     "Commit only what is processed and still owned, and begin a new partition at its committed"
     " offset.",
 )  # a rule about what clients commit, which `judgement.clients.offsets` judges
+CAUSES_NO_REBALANCE = Rule(
+    "causes-no-rebalance",
+    "A member that no fault hits neither leaves nor lets its session expire, nor joins again.",
+    "the consumer protocol: each of these makes every member of the group join again",
+    mend="See in the client's own log why it left, was silent or joined again at these times; often"
+    " its application polls too rarely (max.poll.interval.ms) or ends.",
+    on_time=True,
+    about="application",
+)  # a rule about what happens to groups, which `judgement.causes` judges
 _OF_BREACH = {Breach.OWNED_TWICE: OWNS_ALONE, Breach.OFFSET_WENT_BACK: COMMITS_ON}
 CLIENT_RULES: Mapping[str, Rule] = {
     one.name: one
-    for one in (*vars(rules).values(), OWNS_ALONE, COMMITS_ON)
+    for one in (*vars(rules).values(), OWNS_ALONE, COMMITS_ON, CAUSES_NO_REBALANCE)
     if isinstance(one, Rule)
 }  # all rules by their names
 
