@@ -17,14 +17,15 @@ from operator import itemgetter
 from typing import Any, Literal, NamedTuple
 
 from kafka_protocol.consumer_protocol import TopicPartition
-from kafka_protocol.errors import NO_ERROR
+from kafka_protocol.errors import NO_ERROR, Error
 from reference_coordinator.classic.effects import REJOINS, Reason
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.clients.assignments import COOPERATIVE, subscription_in
 from reports.judgement.clients.client_rules.findings import CAUSES_NO_REBALANCE
+from reports.judgement.clients.offsets import stored
 from reports.judgement.clients.ownership import DUPLICATE
 from reports.judgement.group_evidence import Batch, GroupEvidence, Named
-from reports.judgement.members import ACCEPTED, EVICTED
+from reports.judgement.members import EVICTED
 from reports.judgement.run.disturbance import Act
 from reports.judgement.run.history import ClientEvent
 from reports.timing import ARRIVAL_ERROR_MS, HANDLED_MS, LEARNED_MS, TIMER_SLACK_MS
@@ -37,6 +38,7 @@ CAUSES = "group STRING, started_ms DOUBLE, by STRING, who STRING, what STRING"
 in words. The load causes those by which a group forms and ends."""
 OF_BROKER = (Reason.ASSIGNMENT_ERROR, Reason.OVER_CAPACITY)
 """The reasons of rebalances that no member begins."""
+REJOINED = (*REJOINS, Reason.STATIC_REPLACED, Reason.PROTOCOL_CHANGE)
 JOINS = (Reason.NEW_MEMBER, Reason.STATIC_REPLACED, Reason.PROTOCOL_CHANGE)
 DID: Mapping[str, str] = {
     Reason.LEAVE: "left",
@@ -56,6 +58,7 @@ class Cause(NamedTuple):
     what: str
     who: str | None = None
     since_ms: float = -inf
+    is_copy: bool = False  # that of the rebalance before
 
 
 class Begun(NamedTuple):
@@ -67,12 +70,16 @@ class Begun(NamedTuple):
 
 
 class Joined(NamedTuple):
-    """A JoinGroup; `gives_up` tells that its member had revoked partitions before it."""
+    """A JoinGroup; `gives_up` tells that its member had revoked partitions before it.
+
+    `after_ms` is how long before it the last JoinGroup or SyncGroup of its client was answered.
+    """
 
     at_ms: float
     request: str
     session_ms: float = inf
     gives_up: bool = False
+    after_ms: float = inf
 
 
 class Gone(NamedTuple):
@@ -101,6 +108,8 @@ class Causes:
     _gone: list[Gone] = field(default_factory=list)
     _owned: dict[str, frozenset[TopicPartition]] = field(default_factory=dict)
     """What each client said that it owned when it joined last."""
+    _let_in_ms: dict[str, float] = field(default_factory=dict)
+    """When each client was answered its last JoinGroup or SyncGroup."""
     _acts: list[Act] = field(default_factory=list)
 
     def add(self, batch: Batch) -> None:
@@ -108,9 +117,6 @@ class Causes:
         for seen, error in zip(batch.seen, batch.requests.error_codes, strict=True):
             response = seen.response_fields if seen.api == "JOIN_GROUP" else {}
             member = response.get("memberId") or seen.request.get("memberId") or ""
-            if error in ACCEPTED:
-                self._heard[member].append(seen.answered_ms)
-                self._heard[seen.client_id].append(seen.answered_ms)
             if seen.api == "LEAVE_GROUP":
                 for one in seen.request.get("members") or (seen.request,):
                     left = one.get("memberId") or ""
@@ -118,6 +124,12 @@ class Causes:
             elif seen.api == "JOIN_GROUP":
                 self._clients[member] = seen.client_id
                 self._joins[seen.client_id].append(self._join_of(seen, error))
+            failed = stored(seen)[1] if seen.api == "OFFSET_COMMIT" else error
+            if failed in (NO_ERROR, Error.REBALANCE_IN_PROGRESS):
+                self._heard[member].append(seen.answered_ms)
+                self._heard[seen.client_id].append(seen.answered_ms)
+                if seen.api in ("JOIN_GROUP", "SYNC_GROUP"):
+                    self._let_in_ms[seen.client_id] = seen.answered_ms
         expired = (line for line in batch.chunk.lines if line["template"] == EVICTED)
         self._gone += (Gone(line["at_ms"], line["member"]) for line in expired)
         self._acts += map(
@@ -133,7 +145,8 @@ class Causes:
             owned = frozenset(subscription_in(next(said, "")).owned)
             gives_up = not self._owned.get(seen.client_id, frozenset()) <= owned
             self._owned[seen.client_id] = owned
-        return Joined(seen.earliest_ms, seen.id, session_ms, gives_up)
+        after_ms = seen.earliest_ms - self._let_in_ms.get(seen.client_id, -inf)
+        return Joined(seen.earliest_ms, seen.id, session_ms, gives_up, after_ms)
 
     def _of_load(self, event: ClientEvent) -> Act:
         what = f"{event.event} of {event.client} by the load"
@@ -183,8 +196,9 @@ class Causes:
             yield Cause("broker", f"broker {broker} became the coordinator", client, since_ms)
         if reason in JOINS:
             yield from self._as_it_was_gone(client, since_ms, at_ms, last)
-        if reason in REJOINS and joined.gives_up:
-            yield last._replace(what=f"{client} gives partitions up for the one before")
+        at_once = joined.after_ms < LEARNED_MS and not last.is_copy
+        if (reason in REJOINS and joined.gives_up) or (reason in REJOINED and at_once):
+            yield last._replace(what=f"{client} rejoined as the one before asks it", is_copy=True)
         if left and left.sender != client:
             yield Cause("unknown", f"{left.sender} removed {client}")
         silent_ms = at_ms - since_ms
