@@ -20,7 +20,7 @@ from kafka_protocol.consumer_protocol import TopicPartition
 from kafka_protocol.errors import NO_ERROR, Error
 from reference_coordinator.classic.effects import REJOINS, Reason
 from reference_coordinator.replay import ObservedRequest
-from reports.judgement.clients.assignments import COOPERATIVE, subscription_in
+from reports.judgement.clients.assignments import COOPERATIVE, SHOWN, subscription_in
 from reports.judgement.clients.client_rules.findings import CAUSES_NO_REBALANCE
 from reports.judgement.clients.offsets import stored
 from reports.judgement.clients.ownership import DUPLICATE
@@ -196,9 +196,10 @@ class Causes:
             yield Cause("broker", f"broker {broker} became the coordinator", client, since_ms)
         if reason in JOINS:
             yield from self._as_it_was_gone(client, since_ms, at_ms, last)
-        at_once = joined.after_ms < LEARNED_MS and not last.is_copy
+        again = last.by == "client" and last.who == client
+        at_once = joined.after_ms < LEARNED_MS and not (last.is_copy or again)
         if (reason in REJOINS and joined.gives_up) or (reason in REJOINED and at_once):
-            yield last._replace(what=f"{client} rejoined as the one before asks it", is_copy=True)
+            yield last._replace(what=f"{client} rejoined after the one before", is_copy=True)
         if left and left.sender != client:
             yield Cause("unknown", f"{left.sender} removed {client}")
         silent_ms = at_ms - since_ms
@@ -266,7 +267,7 @@ class Causes:
         did = Counter(DID.get(begun.reason or "", str(begun.reason)) for begun, _ in caused)
         listed = [f"{what} {count} times" if count > 1 else what for what, count in did.items()]
         count = "a rebalance" if len(caused) == 1 else f"{len(caused)} rebalances"
-        joins = (self._joined(client, begun.at_ms) for begun, _ in caused)
+        joins = (self._joined(client, begun.at_ms) for begun, _ in caused[:SHOWN])
         return {
             "client_id": client,
             "rule": CAUSES_NO_REBALANCE.name,

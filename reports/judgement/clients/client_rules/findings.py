@@ -8,6 +8,7 @@ from typing import Any
 
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.breaches import Breach
+from reports.judgement.clients import foreign_commits
 from reports.judgement.clients.client_answers import as_delivered
 from reports.judgement.clients.client_rules import rules
 from reports.judgement.clients.client_rules.client_processes import (
@@ -50,6 +51,16 @@ COMMITS_ON = Rule(
     "Commit only what is processed and still owned, and begin a new partition at its committed"
     " offset.",
 )  # a rule about what clients commit, which `judgement.clients.offsets` judges
+COMMITS_WHAT_IT_OWNS = Rule(
+    foreign_commits.RULE,
+    "A member commits no partition that the assignment of its generation gives to another.",
+    "the consumer protocol: a partition has one owner; ConsumerCoordinator.onJoinPrepare commits"
+    " before the partitions are given up",
+    mend="Forget the positions of partitions in the callback that revokes them, and commit none of"
+    " them after it.",
+    on_time=True,
+    about="application",
+)  # a rule about what clients commit, which `judgement.clients.foreign_commits` judges
 CAUSES_NO_REBALANCE = Rule(
     "causes-no-rebalance",
     "A member that no fault hits neither leaves nor lets its session expire, nor joins again.",
@@ -62,7 +73,13 @@ CAUSES_NO_REBALANCE = Rule(
 _OF_BREACH = {Breach.OWNED_TWICE: OWNS_ALONE, Breach.OFFSET_WENT_BACK: COMMITS_ON}
 CLIENT_RULES: Mapping[str, Rule] = {
     one.name: one
-    for one in (*vars(rules).values(), OWNS_ALONE, COMMITS_ON, CAUSES_NO_REBALANCE)
+    for one in (
+        *vars(rules).values(),
+        OWNS_ALONE,
+        COMMITS_ON,
+        COMMITS_WHAT_IT_OWNS,
+        CAUSES_NO_REBALANCE,
+    )
     if isinstance(one, Rule)
 }  # all rules by their names
 
