@@ -2,14 +2,14 @@
 
 A member learns its share of a generation by SyncGroup. What it commits in that generation beside
 its share is another member's if that one's share has it: a cooperative member may still commit what
-it gives up, which no member of the generation has. Commits that it may have sent before it knew are
-not judged, nor are those of a time in which a fault had its wire broken.
+it gives up, which no member of the generation has. Not judged is what it may have sent before it
+knew its share, or while a fault had its wire broken.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 from kafka_protocol.bodies import generation_in
 from kafka_protocol.consumer_protocol import Assignment
@@ -20,44 +20,29 @@ from reports.timing import LEARNED_MS, WIRE_LATE_MS
 
 Json = dict[str, Any]
 RULE = "commits-what-it-owns"
+CERTAIN = 3
+"""From how many such commits of a partition on no lateness of a machine explains them."""
 
 
-@dataclass(slots=True)
-class Foreign:
-    """What a client commits of one partition though another owns it; offsets that went back."""
+class Foreign(NamedTuple):
+    """Commits of a partition that its `owner` (member id) has since a generation.
+
+    `shown` are the first two and the last. One of them set the committed offset back furthest.
+    """
 
     owner: str
-    generation: int  # since which the owner has it
-    shown: list[ObservedRequest]
-    count: int = 0
-    back: tuple[int, int] = (0, 0)
-    """The committed offset before and after the commit that went back furthest."""
+    generation: int
+    shown: Sequence[ObservedRequest] = ()
+    times: int = 0
+    before: int = 0
+    after: int = 0
 
-    def took(self, commit: ObservedRequest, before: int | None, offset: int) -> None:
-        """Take one more commit; `before` is the offset that was committed, if that is known."""
-        self.count += 1
-        self.shown = [*self.shown[:2], commit]
-        if before is not None and before - offset > self.lost:
-            self.back = before, offset
-
-    @property
-    def times(self) -> str:
-        """How often it was committed, in words."""
-        return f"{self.count} times" if self.count > 1 else "once"
-
-    @property
-    def lost(self) -> int:
-        """How many records would be read again."""
-        return self.back[0] - self.back[1]
-
-    @property
     def went_back(self) -> str:
-        """How far a committed offset went back, in words; nothing where none did."""
-        if not self.lost:
+        """Say how far a committed offset went back; nothing where none did."""
+        if self.before == self.after:
             return ""
-        before, after = (f"{offset:,}" for offset in self.back)
-        again = f"{self.lost:,} {'record' if self.lost == 1 else 'records'}"
-        return f"; the committed offset went back from {before} to {after} ({again} to read again)"
+        again = f"{self.before - self.after:,} records to read again"
+        return f"; the committed offset went back from {self.before:,} to {self.after:,} ({again})"
 
 
 @dataclass(slots=True)
@@ -67,7 +52,7 @@ class ForeignCommits:
     context: RunContext
     _generation: int = -1  # that of the last assignment
     _owners: dict[str, tuple[str, int]] = field(default_factory=dict)
-    """By partition, the member id that has it, and the generation since which that one does."""
+    """By partition, the member id that has it, and the generation since which it does."""
     _clients: dict[str, str] = field(default_factory=dict)  # by member id
     _synced_ms: dict[str, float] = field(default_factory=dict)
     """When each client was answered its share last."""
@@ -87,44 +72,44 @@ class ForeignCommits:
                 same = before.get(name, ("", 0))[0] == member
                 self._owners[name] = before[name] if same else (member, generation)
 
-    def committed(
-        self, commit: ObservedRequest, name: str, offset: int, before: int | None
-    ) -> None:
-        """Take a commit of a partition that is not in its member's share.
-
-        `before` is the offset that was committed before, None where that is not known.
-        """
-        client, (owner, since) = commit.client_id, self._owners.get(name, ("", 0))
-        knows_ms = self._synced_ms.get(client, inf) + LEARNED_MS
-        is_late = any(
+    def committed(self, commit: ObservedRequest, name: str, offset: int, before: int) -> None:
+        """Take a commit of a partition that is not in its member's share; `before` stood."""
+        client, at_ms = commit.client_id, commit.earliest_ms
+        owner, since = self._owners.get(name, ("", 0))
+        synced_ms = self._synced_ms.get(client, inf)
+        held_up = any(
             one.client == client
-            and one.from_ms <= commit.earliest_ms
-            and one.until_ms + WIRE_LATE_MS >= knows_ms - LEARNED_MS
+            and one.from_ms <= at_ms
+            and synced_ms <= one.until_ms + WIRE_LATE_MS
             for one in self.context.broken_wires
         )
-        is_mine = self._clients.get(owner, owner) == client
         current = generation_in(commit.request) == self._generation
-        if owner and current and not is_mine and not is_late and commit.earliest_ms > knows_ms:
-            found = self._found.setdefault((client, name), Foreign(owner, since, []))
-            found.took(commit, before, offset)
+        if not owner or self._clients.get(owner) == client or not current:
+            return
+        if at_ms > synced_ms + LEARNED_MS and not held_up:
+            found = self._found.get((client, name), Foreign(owner, since))
+            if before - offset > found.before - found.after:
+                found = found._replace(before=before, after=offset)
+            shown = (*found.shown[:2], commit)
+            self._found[client, name] = found._replace(shown=shown, times=found.times + 1)
 
     def rows(self) -> Iterator[Json]:
         """Yield rows of `CLIENT_FINDINGS`, one a client, without the group."""
         for client in dict.fromkeys(client for client, _ in self._found):
             mine = {name: one for (whose, name), one in self._found.items() if whose == client}
-            name = max(mine, key=lambda name: (mine[name].lost, mine[name].count))
+            name = max(mine, key=lambda name: (mine[name].before - mine[name].after, name))
             first, others = mine[name], sorted(mine.keys() - {name})
-            shown = [*first.shown, *(seen for one in mine.values() for seen in one.shown)]
+            times = f"{first.times} times" if first.times > 1 else "once"
             yield {
                 "client_id": client,
                 "rule": RULE,
-                "at_ms": min(seen.earliest_ms for seen in shown),
-                "what": f"{client} commits {name} {first.times} though"
+                "at_ms": first.shown[0].earliest_ms,
+                "what": f"{client} commits {name} {times} though"
                 f" {self._clients.get(first.owner, first.owner)} owns it since generation"
-                f" {first.generation}{first.went_back}"
+                f" {first.generation}{first.went_back()}"
                 + (f"; so it does with {listed(others)}" if others else ""),
                 "requests": ",".join(seen.id for seen in first.shown),
-                "from_ms": min(seen.earliest_ms for seen in shown),
-                "until_ms": max(seen.answered_ms for seen in shown),
-                "on_time": True,
+                "from_ms": first.shown[0].earliest_ms,
+                "until_ms": first.shown[-1].answered_ms,
+                "on_time": first.times < CERTAIN,
             }

@@ -171,7 +171,7 @@ class Offsets:
                 last = None
             if share is not None and name not in share:
                 self.counts[NOT_THEIRS] += 1
-                self.foreign.committed(commit, name, offset, last and last.offset)
+                self.foreign.committed(commit, name, offset, last.offset if last else offset)
                 lowest = min(offset, last.offset) if last else offset
             elif share is not None and last is not None:
                 if self._may_be_sent_before(commit, last.seen):
