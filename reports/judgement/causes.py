@@ -30,7 +30,7 @@ from reports.judgement.group_evidence import Batch, GroupEvidence, Named
 from reports.judgement.members import EVICTED
 from reports.judgement.run.disturbance import Act
 from reports.judgement.run.history import ClientEvent
-from reports.timing import ARRIVAL_ERROR_MS, HANDLED_MS, LEARNED_MS, TIMER_SLACK_MS
+from reports.timing import ARRIVAL_ERROR_MS, HANDLED_MS, LEARNED_MS
 
 Json = dict[str, Any]
 By = Literal["fault", "load", "broker", "client", "unknown"]
@@ -39,6 +39,7 @@ CAUSES = "group STRING, started_ms DOUBLE, by STRING, who STRING, what STRING"
 """One row a rebalance whose begin is known: who caused it (`BY`), which client began it, and how,
 in words. The load causes those by which a group forms and ends."""
 OF_BROKER = (Reason.ASSIGNMENT_ERROR, Reason.OVER_CAPACITY)  # no member begins these
+NOT_DUE = ("unexpected", "early")  # outcomes of what the reference coordinator does not do
 SILENT = (Reason.SESSION_EXPIRED, Reason.PENDING_SYNC)  # no request begins these
 REJOINED = (*REJOINS, Reason.STATIC_REPLACED, Reason.PROTOCOL_CHANGE)
 JOINS = (Reason.NEW_MEMBER, Reason.STATIC_REPLACED, Reason.PROTOCOL_CHANGE)
@@ -69,6 +70,7 @@ class Begun(NamedTuple):
     reason: str | None
     members: str
     sender: str = ""  # of a departure by LeaveGroup
+    outcome: str = "match"  # of a rebalance, beside the reference coordinator's
 
 
 class Joined(NamedTuple):
@@ -79,7 +81,6 @@ class Joined(NamedTuple):
 
     at_ms: float
     request: str
-    session_ms: float
     gives_up: bool
     after_ms: float
 
@@ -92,7 +93,7 @@ class Causes:
     _heard: dict[str, "array[float]"] = field(
         default_factory=partial(defaultdict, partial(array, "d"))
     )  # when answers accepted each member id, and each client, ms
-    _clients: dict[str, str] = field(default_factory=dict)  # by member id
+    _clients: dict[str | None, str] = field(default_factory=dict)  # by member id, and instance
     _joins: dict[str, list[Joined]] = field(default_factory=partial(defaultdict, list))
     _gone: list[Begun] = field(default_factory=list)  # the departures
     _owned: dict[str, frozenset[TopicPartition]] = field(default_factory=dict)
@@ -107,11 +108,11 @@ class Causes:
             client, member = seen.client_id, seen.request.get("memberId") or ""
             if seen.api == "LEAVE_GROUP":
                 for one in seen.request.get("members") or (seen.request,):
-                    left = one.get("memberId") or ""
+                    left = one.get("memberId") or one.get("groupInstanceId") or ""
                     self._gone.append(Begun(seen.earliest_ms, Reason.LEAVE, left, client))
             elif seen.api == "JOIN_GROUP":
                 member = seen.response_fields.get("memberId") or member
-                self._clients[member] = client
+                self._clients |= {member: client, seen.request.get("groupInstanceId"): client}
                 self._joins[client].append(self._join_of(seen, error))
             failed = stored(seen)[1] if seen.api == "OFFSET_COMMIT" else error
             if failed in (NO_ERROR, Error.REBALANCE_IN_PROGRESS):
@@ -134,8 +135,7 @@ class Causes:
             gives_up = not self._owned.get(client, frozenset()) <= owned
             self._owned[client] = owned
         after_ms = seen.earliest_ms - self._let_in_ms.get(client, -inf)
-        session_ms = float(seen.request.get("sessionTimeoutMs") or inf)
-        return Joined(seen.earliest_ms, seen.id, session_ms, gives_up, after_ms)
+        return Joined(seen.earliest_ms, seen.id, gives_up, after_ms)
 
     def _of_load(self, event: ClientEvent) -> Act:
         client, at_ms = event.client.removesuffix(DUPLICATE), event.at_ms
@@ -165,23 +165,20 @@ class Causes:
 
     def _possible(self, begun: Begun, last: Cause) -> Iterator[Cause]:
         """Yield what may be the cause of a rebalance, or of a departure; the first one is it."""
-        (at_ms, reason, ids, sender), context = begun, self.evidence.context
+        at_ms, reason, context = begun.at_ms, begun.reason, self.evidence.context
         if not context.loaded_ms[0] <= at_ms < context.loaded_ms[1]:
             yield Cause("load", "the group forms or ends")
-        member = ids.strip(", ").partition(",")[0]
-        if reason == Reason.LEAVE and not sender:
-            sender = self._sender(at_ms, member)
-        client = self._clients.get(member, sender)
-        since_ms = self._before(member if reason in SILENT else client, at_ms) if client else at_ms
+        client, sender, since_ms = self._of(begun)
         if act := self._act(client, since_ms, at_ms):
             yield Cause(act.by, act.what, client or None, since_ms)
-        if reason in OF_BROKER:
-            yield Cause("broker", str(reason).replace("_", " "))
+        if reason in OF_BROKER or begun.outcome in NOT_DUE:
+            words = str(begun.outcome if begun.outcome in NOT_DUE else reason)
+            yield Cause("broker", f"the broker alone: {words.replace('_', ' ')}", client or None)
         if reason is None or (joined := self._joined(client, at_ms)) is None:
             yield Cause("unknown", "nothing tells which member began it")
             return
         for load in self.evidence.beforehand.epoch_events:
-            if load.kind == "loaded" and since_ms < load.at_ms <= at_ms:
+            if load.kind == "loaded" and -inf < since_ms < load.at_ms <= at_ms:
                 yield Cause("broker", f"broker {load.broker} became the coordinator", client)
         if reason in JOINS:
             yield from self._returned(client, since_ms, at_ms, last)
@@ -189,14 +186,20 @@ class Causes:
             yield last._replace(what=f"{client} rejoined after the one before", is_copy=True)
         if sender not in ("", client):
             yield Cause("unknown", f"{sender} removed {client}")
-        silent_ms, session_ms = at_ms - since_ms, joined.session_ms
-        if reason == Reason.SESSION_EXPIRED and silent_ms < session_ms - TIMER_SLACK_MS:
-            what = f"removed {client} after {silent_ms:.0f} ms of a session of {session_ms:.0f} ms"
-            yield Cause("broker", what, client)
         stood = (one for one in context.standstills if one.meets(since_ms, at_ms))
         if sum(one.lasted_ms for one in stood) > LEARNED_MS:
             yield Cause("unknown", f"a broker or the machine stood still before {client} did it")
         yield Cause("client", f"{client} {DID.get(reason, reason)} by itself", client, since_ms)
+
+    def _of(self, begun: Begun) -> tuple[str, str, float]:
+        """Return whose it is, who sent its LeaveGroup, and when that one was accepted before."""
+        member, sender = begun.members.strip(", ").partition(",")[0], begun.sender
+        if begun.reason == Reason.LEAVE and not sender:
+            member, sender = self._left(begun.at_ms, member)
+        if client := self._clients.get(member, sender):
+            name = member if begun.reason in SILENT else client
+            return client, sender, self._before(name, begun.at_ms)
+        return "", sender, begun.at_ms
 
     def _returned(self, client: str, since_ms: float, at_ms: float, last: Cause) -> Iterator[Cause]:
         """Yield why a client that joins was not in the group."""
@@ -236,12 +239,12 @@ class Causes:
         )
         return max(joins, default=None)
 
-    def _sender(self, at_ms: float, member: str) -> str:
-        """Return who sent the LeaveGroup that began a rebalance: of a member, or else the last."""
+    def _left(self, at_ms: float, member: str) -> tuple[str, str]:
+        """Return who left as a rebalance began, and who said so; the line may name no member."""
         within = (at_ms - HANDLED_MS, at_ms + ARRIVAL_ERROR_MS)
         left = [one for one in self._gone if one.sender and within[0] <= one.at_ms <= within[1]]
         last = max(left, key=lambda one: (one.members == member, one.at_ms), default=None)
-        return last.sender if last else ""
+        return (member or last.members, last.sender) if last else (member, "")
 
     def _finding(self, client: str, caused: Sequence[tuple[Begun, Cause]]) -> Json:
         """Return the finding about a client that caused rebalances by itself."""
@@ -268,7 +271,8 @@ def _begun(compared: Iterable[Json], side: str) -> Iterator[Begun]:
         if side == "expected":  # an answer tells of it, or the replay alone
             at_ms = at_ms or row["observed_joined_ms"]
         if at_ms is not None:
-            yield Begun(at_ms, row[f"{side}_reason"], row[f"{side}_member_id"] or "")
+            reason, ids = row[f"{side}_reason"], row[f"{side}_member_id"] or ""
+            yield Begun(at_ms, reason, ids, outcome=row["outcome"])
 
 
 def _follows(reason: str, joined: Joined, last: Cause, client: str) -> bool:
