@@ -63,7 +63,7 @@ class ForeignCommits:
         request, generation = sync.request, sync.request["generationId"]
         self._clients[request["memberId"]] = sync.client_id
         self._synced_ms[sync.client_id] = sync.answered_ms
-        if not request["assignments"] or generation == self._generation:
+        if not request.get("assignments") or generation == self._generation:
             return
         before, self._owners, self._generation = self._owners, {}, generation
         for one in request["assignments"]:
