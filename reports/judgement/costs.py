@@ -11,6 +11,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from kafka_protocol.join_reason import JoinReason
+from reports.judgement.causes import BY
 from reports.judgement.digest import Digest, with_total
 from reports.judgement.run.journal import PHASES
 from reports.judgement.run.run_folder import GROWTH
@@ -45,6 +46,8 @@ def add(verdict: Json, gaps: Json | None, digests: Mapping[str, Digest]) -> None
             causes[phase][reason or "none"] += count
         moved = digest.moved
         about |= {
+            "rebalances_by_cause": {by: digest.causes[by] for by in BY},
+            "rebalances_by_client": dict(sorted(digest.by_client.items())),
             "by_cause": {phase: dict(sorted(counts.items())) for phase, counts in causes.items()},
             "stop_the_world_ms": None if moved is None else summary(digest.stopped_ms),
             "partitions_moved": None if moved is None else with_total(moved),

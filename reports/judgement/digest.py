@@ -55,6 +55,10 @@ class Digest:
     """How long partitions had no owner, in ms, summed up over what was assigned in the impact."""
     stopped_ms: list[float] = field(default_factory=list)
     """How long members were stopped, in ms: the stops that began in the impact phase."""
+    causes: Counter[str] = field(default_factory=Counter)
+    """Rebalances by who caused them (`causes.BY`)."""
+    by_client: Counter[str] = field(default_factory=Counter)
+    """Rebalances that each client caused by itself."""
     not_on_wire: int = 0
     """How many rebalances no answer tells of, at level `wire`: the replay alone has them."""
 
@@ -163,6 +167,10 @@ class Digester:
                 digest.not_on_wire += row["observed_generation"] is None
         elif name == "expected" and row["started_ms"] is not None:
             digest.expected[self._phase(row["started_ms"])] += 1
+        elif name == "causes":
+            digest.causes[row["by"]] += 1
+            if row["by"] == "client":
+                digest.by_client[row["who"]] += 1
         elif name in ("clients", "witnesses"):
             getattr(digest, name)[row["name"]] += row["count"]
         elif name == "handovers":

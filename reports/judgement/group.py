@@ -15,7 +15,7 @@ from reference_coordinator.classic.noted_rules import NotedRules
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import PROMISES
 from reference_coordinator.replay import Evidence, GroupReplay
-from reports.judgement import breaches, checkers, members, witnesses
+from reports.judgement import breaches, causes, checkers, members, witnesses
 from reports.judgement.clients import assignments, comparison, ownership
 from reports.judgement.clients.client_rules.findings import CLIENT_FINDINGS
 from reports.judgement.coordinators import elections
@@ -83,6 +83,7 @@ TABLES = {
     "client_findings": CLIENT_FINDINGS,
     **ownership.TABLES,
     "witnesses": witnesses.WITNESSES,
+    "causes": causes.CAUSES,
     "digests": DIGESTS,
 }
 OF_TIME = ("match", "early", "late", "early_line", "late_line")
@@ -131,12 +132,14 @@ def _checked(evidence: GroupEvidence, chunks: Iterable[Chunk]) -> Iterator[Named
     noted = NotedRules(context.profile, differing(context.profile, context.promised))
     judgement = GroupCheck(evidence, cast(Profile, noted), context.first_alone)
     beside = [checker(evidence, context) for checker in checkers.CHECKERS]
+    why, about_clients = causes.Causes(evidence), list[Json]()
     for chunk in chunks:
         batch = evidence.add(chunk)
         yield from checkers.rows("joins", evidence.members.add(batch.requests))
         for checker in beside:
             yield from checker.add(batch) or ()
         judgement.add(batch)
+        why.add(batch)
     found = judgement.compared()
     despite_lateness = _despite_lateness(evidence, found)
     ends = chain.from_iterable(checker.end() for checker in beside)
@@ -146,7 +149,10 @@ def _checked(evidence: GroupEvidence, chunks: Iterable[Chunk]) -> Iterator[Named
         if name in DUE and row["line"] is None:
             row.update(evidence.last_line(row[DUE[name]]))
         evidence.is_wrong |= name in DIFFERENCES and row.get("outcome") != "match"
+        if name == "client_findings":
+            about_clients.append(row)
         yield name, row
+    yield from why.rows(found["comparison"], about_clients)
     yield from evidence.final_rows(judgement.explained, judgement.record_bytes)
     if evidence.members.has_statics:
         yield from _promises(evidence, found, noted, judgement.replay)

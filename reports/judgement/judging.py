@@ -1,5 +1,6 @@
 """Makes the context in which groups are judged, once all logs of a run are read."""
 
+from math import inf
 from typing import NamedTuple
 
 from reference_coordinator.classic.profiles import Profile
@@ -9,12 +10,15 @@ from reports.judgement.log.log_places import Level
 from reports.judgement.log.merging import Merged
 from reports.judgement.log.split_rows import is_patchy
 from reports.judgement.run.deliveries import Deliveries
+from reports.judgement.run.disturbance import Act
+from reports.judgement.run.faults import act_of
 from reports.judgement.run.machine_log import as_stalls, stood_still
 from reports.judgement.run.run_folder import RunFolder
 from reports.judgement.run_context import RunContext
 from reports.judgement.timelines.fenced_lines import fenced_lines
 from reports.judgement.timelines.member_lines import FENCED
 from reports.judgement.witnesses import Tap
+from reports.timing import PARTITIONS_NOTICED_MS
 from scenarios.clients import kind_of
 from scenarios.setup import DUPLICATE
 from scenarios.wire_scripts import NEEDS
@@ -41,6 +45,7 @@ def context_of(
     most = max(named, default=None)
     pauses, standstills = stood_still(run.stalls, run.standstills, merged.signs)
     groups = {group.name: group for group in run.experiment.workload.groups}
+    phases = dict(run.phases)
     members = {
         name: (one, groups[one.group])
         for one in run.experiment.members()
@@ -84,7 +89,14 @@ def context_of(
         partitions=run.first_partitions,
         absences=run.absences,
         broken_wires=run.broken_wires,
-        acts=run.acts,
+        acts=(
+            *(act_of(fault, _noticed_ms(run)) for fault in run.faults),
+            *(
+                Act("load", script, frozenset(), -inf, inf, f"wire script {script}")
+                for script in run.experiment.workload.wire_scripts
+            ),
+        ),
+        loaded_ms=(phases.get("impact", inf), phases.get("teardown", inf)),
         has_history=run.has_history,
         fenced=fenced_lines(fenced, run.grammar),
         grown_ms=run.grown_ms,
@@ -92,3 +104,9 @@ def context_of(
         wire=run.restarts if run.level is Level.WIRE else None,
         tap=tap,
     )
+
+
+def _noticed_ms(run: RunFolder) -> float:
+    """Return how long members may take to notice that a topic grew or was deleted."""
+    ages_ms = (group.metadata_max_age_ms for group in run.experiment.workload.groups)
+    return max([PARTITIONS_NOTICED_MS, *(5.0 * age_ms for age_ms in ages_ms)])

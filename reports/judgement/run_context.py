@@ -56,7 +56,9 @@ class RunContext:
     """How many partitions each topic of the experiment has all the time."""
     absences: tuple[Absence, ...] = ()  # when faults on members had clients down
     broken_wires: tuple[BrokenWire, ...] = ()  # when faults broke the wire of clients
-    acts: tuple[Act, ...] = ()  # when faults acted on clients, or on their wire
+    acts: tuple[Act, ...] = ()  # what faults and wire scripts did to groups
+    loaded_ms: tuple[float, float] = (-inf, inf)
+    """From when until when the groups are there, as the load has them."""
     has_history: bool = True  # whether there is a client history
     fenced: FencedLines | None = None
     """The fenced lines of all groups; None where they are not known."""

@@ -123,7 +123,8 @@ def _hover(one: DrawnGroup, side: str, period: Period, span: Span) -> str:
     reason = str(row[f"{side}_reason"] or "no reason logged")
     member = str(row[f"{side}_member_id"] or "")
     cause = f" · {escape(one.clients.get(member, member))}" if member else ""
-    remark = one.remarks.get(row["observed_started_ms"], "") if side == "observed" else ""
+    began_ms = row["observed_started_ms"] or row["expected_started_ms"] or row["observed_joined_ms"]
+    remark = one.remarks.get(began_ms, "") if side == "observed" else ""
     to = "none" if period.generation is None else period.generation
     return (
         f"<b>rebalance</b> ({side}) from generation {row[f'{side}_old_generation']} to {to}<br>"

@@ -160,13 +160,24 @@ class _Page:
             stops=costs.of("stops", group, "impact"),
         )
 
-    def _remarks(self, group: str) -> dict[float, str]:
-        """Return the clients' reasons and delays after a growth, by the time a rebalance began."""
-        remarks = {
-            row["started_ms"]: f"client: {row['client_reason']}"
-            for row in self.data.observed
-            if row["group"] == group and row["client_reason"] is not None
+    @cached_property
+    def causes(self) -> Mapping[tuple[str, float], str]:
+        """Who caused each rebalance, by group and when it began."""
+        return {
+            (row["group"], row["started_ms"]): f"{wording.BY[row['by']]}: {row['what']}"
+            for row in self.rows.get("causes", ())
         }
+
+    def _remarks(self, group: str) -> dict[float, str]:
+        """Return who caused rebalances, clients' reasons and delays after a growth, by begin."""
+        remarks = {
+            at_ms: f"caused by {why}" for (of, at_ms), why in self.causes.items() if of == group
+        }
+        for row in self.data.observed:
+            if row["group"] == group and row["client_reason"] is not None:
+                before = remarks.get(row["started_ms"])
+                given = f"client: {row['client_reason']}"
+                remarks[row["started_ms"]] = "; ".join(filter(None, (before, given)))
         for one in self.growth:
             if one.group == group and one.rebalance is not None:
                 started_ms = one.rebalance["started_ms"]

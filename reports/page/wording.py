@@ -21,6 +21,15 @@ REASONS: Mapping[str, str] = {
     "": "the broker wrote no reason",
 }
 
+BY: Mapping[str, str] = {
+    "fault": "a fault of the plan",
+    "load": "the load",
+    "broker": "the broker",
+    "client": "a client by itself",
+    "unknown": "unknown",
+}
+"""Who caused a rebalance (`judgement.causes`)."""
+
 ENDINGS: Mapping[str, str] = {
     "revoked": "revoked in a rebalance",
     "lost": "lost: the member was no longer in the group, or not in this generation",

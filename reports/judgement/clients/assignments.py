@@ -119,7 +119,7 @@ class Assignments:
         of.assignor = joined.get("protocolName") or ""
         for one in seen.request["protocols"]:
             if one["name"] == of.assignor:
-                said = _subscription(one["metadata"])
+                said = subscription_in(one["metadata"])
                 of.topics.update(said.topics)
                 of.owned.update(said.owned)
 
@@ -160,7 +160,7 @@ class Assignments:
 
 
 @lru_cache(maxsize=1_000)
-def _subscription(blob: str) -> Subscription:
+def subscription_in(blob: str) -> Subscription:
     """Decode a subscription; the members of a group have the same again and again."""
     return read(Subscription, blob) or Subscription(())
 

@@ -23,6 +23,7 @@ from kafka_protocol.bodies import generation_in, partitions_in
 from kafka_protocol.errors import NO_ERROR, Error
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.breaches import AboutClient, Breach, breach
+from reports.judgement.clients.foreign_commits import ForeignCommits
 from reports.judgement.run.disturbance import of_partition
 from reports.judgement.run_context import RunContext
 from reports.timing import LOAD_LINE_LATE_MS, RETENTION_MS
@@ -121,6 +122,7 @@ class Offsets:
     context: RunContext
     goes_on: Callable[[str], bool] = lambda _: True
     counts: Counter[str] = field(default_factory=Counter)
+    foreign: ForeignCommits = field(init=False)
     _shares: dict[int | None, dict[str, dict[str, frozenset[str] | None]]] = field(
         default_factory=dict
     )
@@ -136,8 +138,12 @@ class Offsets:
     """When the last commit of a partition was answered that is no more remembered."""
     _waiting: list[ObservedRequest] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        self.foreign = ForeignCommits(self.context)
+
     def assigned(self, sync: ObservedRequest, share: frozenset[str] | None) -> None:
         """Note which partitions a member has in a generation; None if that cannot be read."""
+        self.foreign.assigned(sync)
         request = sync.request
         if request["generationId"] not in self._shares and len(self._shares) == GENERATIONS:
             del self._shares[next(iter(self._shares))]
@@ -165,6 +171,8 @@ class Offsets:
                 last = None
             if share is not None and name not in share:
                 self.counts[NOT_THEIRS] += 1
+                self.foreign.committed(commit, name, offset, last.offset if last else offset)
+                lowest = min(offset, last.offset) if last else offset
             elif share is not None and last is not None:
                 if self._may_be_sent_before(commit, last.seen):
                     lowest = min(offset, last.offset)

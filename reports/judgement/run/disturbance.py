@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from math import inf, isfinite
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from reports.judgement.run.journal import Fault, healed_ms
 from reports.timing import CLOCK_OFF_MS, METADATA_KNOWN_MS
@@ -90,17 +90,20 @@ class BrokenWire(NamedTuple):
 
 
 class Act(NamedTuple):
-    """A time in which a fault acts on a client of a group, from its intent until it is healed.
+    """What may be why members come and go: a fault, or the load, by which `what` says in words.
 
-    One that `freezes` it lets it go on as it is; one may give it an instance id (`gives_id`).
+    It was done to `clients` of a group, to all where none is named; None stands for all groups. One
+    that `freezes` them lets them go on as they are; one may give them an instance id (`gives_id`).
     """
 
-    group: str
-    client: str
+    by: Literal["fault", "load"]
+    group: str | None
+    clients: frozenset[str]
     from_ms: float
     until_ms: float
-    freezes: bool
-    gives_id: bool
+    what: str
+    freezes: bool = False
+    gives_id: bool = False
 
 
 def clock(at_ms: float) -> str:

@@ -202,11 +202,6 @@ class RunFaults:
         """When faults on members had clients down."""
         return absences(self.faults)
 
-    @cached_property
-    def acts(self) -> tuple[Act, ...]:
-        """When faults acted on clients, or on their wire."""
-        return tuple(act for fault in self.faults for act in acts_of(fault))
-
     def _done(self, *what: str) -> Iterator[Fault]:
         """Yield the faults that did one of these to the process of a broker (`Fault.process`)."""
         for fault in self.faults:
@@ -256,17 +251,35 @@ def broken_wire_of(fault: Fault) -> BrokenWire | None:
     return BrokenWire(fault["group"], fault["target"], fault["meant_at_ms"], healed_ms(fault))
 
 
-def acts_of(fault: Fault) -> Iterator[Act]:
-    """Yield when a fault acted on clients: its target or targets, and the duplicate of one."""
-    if _trait(fault["name"], "hits") != "member" or not fault["group"]:
-        return
-    args = fault["args"]
-    clients = [*args.get("members", [fault["target"]]), *filter(None, [args.get("duplicate")])]
-    freezes = _trait(fault["name"], "undo_name") == "resume-member"
-    gives_id = not args.keys().isdisjoint(("members", "duplicate", "instance_id"))
-    for client in clients:
-        times = fault["meant_at_ms"], healed_ms(fault)
-        yield Act(fault["group"], client, *times, freezes, gives_id)
+def act_of(fault: Fault, noticed_ms: float) -> Act:
+    """Return to which members a fault is a cause to come or go, and until when.
+
+    Members notice within `noticed_ms` what a topic is. A fault without an end acts to the end.
+    """
+    name, outage, ends_ms = fault["name"], outage_of(fault), healed_ms(fault)
+    hits, what = _trait(name, "hits"), f"{name} of {fault['target']}"
+    if _trait(name, "one_shot"):
+        ends_ms = fault["injected_at_ms"] or inf
+    if hits == "topic":
+        ends_ms += noticed_ms
+    if outage is not None:
+        ends_ms = outage.until_ms
+    of_all = outage is not None or fault["broker"] is not None or hits == "topic"
+    group, args = None if of_all else fault["group"], fault["args"]
+    clients: list[str] = []
+    if group and hits == "member":
+        clients += args.get("members") or fault["target"].split(", ")
+        clients += filter(None, [args.get("duplicate")])
+    return Act(
+        "fault",
+        group,
+        frozenset(clients),
+        fault["meant_at_ms"],
+        ends_ms,
+        what,
+        freezes=_trait(name, "undo_name") == "resume-member",
+        gives_id=not args.keys().isdisjoint(("members", "duplicate", "instance_id")),
+    )
 
 
 def _caught_up_ms(fault: Fault) -> float:

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
-from kafka_protocol.bodies import generation_in
-from kafka_protocol.errors import codes_in, name_of
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.breaches import Breach
+from reports.judgement.clients import foreign_commits
 from reports.judgement.clients.client_answers import as_delivered
 from reports.judgement.clients.client_rules import heartbeats, identity, joining, leaving
 from reports.judgement.clients.client_rules.client_processes import (
@@ -19,8 +18,8 @@ from reports.judgement.clients.client_rules.client_processes import (
     ClientProcess,
     Known,
     Rule,
-    last_ms,
 )
+from reports.judgement.clients.client_rules.shown import of_requests
 from reports.judgement.clients.offsets import stored
 from reports.judgement.digest import Digest
 from reports.judgement.log.log_places import LogPlaces
@@ -54,13 +53,35 @@ COMMITS_ON = Rule(
     "Commit only what is processed and still owned, and begin a new partition at its committed"
     " offset.",
 )  # a rule about what clients commit, which `judgement.clients.offsets` judges
+COMMITS_WHAT_IT_OWNS = Rule(
+    foreign_commits.RULE,
+    "A member commits no partition that the assignment of its generation gives to another.",
+    "the consumer protocol: a partition has one owner; ConsumerCoordinator.onJoinPrepare commits"
+    " before the partitions are given up",
+    mend="Forget the positions of partitions in the callback that revokes them, and commit none of"
+    " them after it.",
+    on_time=True,
+    about="application",
+)  # a rule about what clients commit, which `judgement.clients.foreign_commits` judges
+CAUSES_NO_REBALANCE = Rule(
+    "causes-no-rebalance",
+    "A member that no fault hits neither leaves nor lets its session expire, nor joins again.",
+    "the consumer protocol: each of these makes every member of the group join again",
+    mend="See in the client's own log why it left, was silent or joined again at these times; often"
+    " its application polls too rarely (max.poll.interval.ms) or ends.",
+    on_time=True,
+    about="application",
+)  # a rule about what happens to groups, which `judgement.causes` judges
 _OF_BREACH = {Breach.OWNED_TWICE: OWNS_ALONE, Breach.OFFSET_WENT_BACK: COMMITS_ON}
+_JUDGED_ELSEWHERE = (OWNS_ALONE, COMMITS_ON, COMMITS_WHAT_IT_OWNS, CAUSES_NO_REBALANCE)
 CLIENT_RULES: Mapping[str, Rule] = {
     one.name: one
     for module in (joining, identity, heartbeats, leaving)
     for one in vars(module).values()
     if isinstance(one, Rule)
-} | {one.name: one for one in (OWNS_ALONE, COMMITS_ON)}  # all rules by their names
+} | {
+    one.name: one for one in (OWNS_ALONE, COMMITS_ON, COMMITS_WHAT_IT_OWNS, CAUSES_NO_REBALANCE)
+}  # all rules by their names
 
 
 @dataclass(slots=True)
@@ -125,7 +146,7 @@ class ClientRules:
         context, mine = self.context, (self.group, name)
         broken = (one for one in context.broken_wires if (one.group, one.client) == mine)
         absent = (one for one in context.absences if (one.group, one.client) == mine)
-        acts = [one for one in context.acts if (one.group, one.client) == mine]
+        acts = [one for one in context.acts if one.group == self.group and name in one.clients]
         stalls = (one for one in context.stalls if one.proven)
         frozen = (one for one in acts if one.freezes)
         return Known(
@@ -140,27 +161,6 @@ class ClientRules:
             given_id=any(one.gives_id for one in acts),
             heartbeat_ms=context.heartbeat_ms.get(name),
         )
-
-
-def of_requests(shown: Sequence[ObservedRequest]) -> Json:
-    """Return the columns of a finding that tell of the requests that show it."""
-    return {
-        "requests": ",".join(seen.id for seen in shown),
-        "shown": json.dumps([_said(seen) for seen in shown]),
-        "from_ms": min(seen.earliest_ms for seen in shown),
-        "until_ms": max(map(last_ms, shown)),
-    }
-
-
-def _said(seen: ObservedRequest) -> Json:
-    """Return when a request came, its API, its generation or that of its answer, and its errors."""
-    errors = {name_of(code): None for code in codes_in(seen.response_fields) if code}
-    return {
-        "at_ms": round(seen.earliest_ms, 3),
-        "api": seen.api,
-        "generation": generation_in({**seen.response_fields, **seen.request}),
-        "answer": ", ".join(errors) or "no error" if seen.answered_ms < inf else "no answer",
-    }
 
 
 def about_client(client: str, row: Json) -> Json:

@@ -1,0 +1,34 @@
+"""The requests that show a finding about a client, as columns of its row."""
+
+import json
+from collections.abc import Sequence
+from math import inf
+from typing import Any
+
+from kafka_protocol.bodies import generation_in
+from kafka_protocol.errors import codes_in, name_of
+from reference_coordinator.replay import ObservedRequest
+from reports.judgement.clients.client_rules.client_processes import last_ms
+
+Json = dict[str, Any]
+
+
+def of_requests(shown: Sequence[ObservedRequest]) -> Json:
+    """Return the columns of a finding that tell of the requests that show it."""
+    return {
+        "requests": ",".join(seen.id for seen in shown),
+        "shown": json.dumps([_said(seen) for seen in shown]),
+        "from_ms": min(seen.earliest_ms for seen in shown),
+        "until_ms": max(map(last_ms, shown)),
+    }
+
+
+def _said(seen: ObservedRequest) -> Json:
+    """Return when a request came, its API, its generation or that of its answer, and its errors."""
+    errors = {name_of(code): None for code in codes_in(seen.response_fields) if code}
+    return {
+        "at_ms": round(seen.earliest_ms, 3),
+        "api": seen.api,
+        "generation": generation_in({**seen.response_fields, **seen.request}),
+        "answer": ", ".join(errors) or "no error" if seen.answered_ms < inf else "no answer",
+    }
