@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from kafka_protocol.bodies import generation_in
 from reference_coordinator.replay import ObservedRequest
@@ -215,29 +215,35 @@ class Broken(NamedTuple):
 
 
 Breaks = Callable[[ClientProcess], Iterator[Broken]]
+About = Literal["protocol", "application"]
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
     """What clients owe: what it `demands`, in words, its source, and what finds where it is broken.
 
-    What rests `on_time` is about what a client does in time, or once it can be expected to know an
-    answer. `breaks` finds nothing where another module judges.
+    `mend` says to the owner of a client that breaks it what to do, and `about` whether the client
+    library or what the application does with its records broke it. What rests `on_time` is about
+    what a client does in time, or once it can be expected to know an answer. `breaks` finds nothing
+    where another module judges.
     """
 
     name: str
     demands: str
     source: str
+    mend: str
     on_time: bool = False
+    about: About = "protocol"
     breaks: Breaks = lambda _: iter(())
 
 
-def rule(source: str, *, on_time: bool = False) -> Callable[[Breaks], Rule]:
+def rule(source: str, *, mend: str, on_time: bool = False) -> Callable[[Breaks], Rule]:
     """Declare a rule by what finds where it is broken; its docstring says what the rule demands."""
     return lambda breaks: Rule(
         breaks.__name__.replace("_", "-"),
         " ".join((breaks.__doc__ or "").split()),
         source,
+        mend,
         on_time,
-        breaks,
+        breaks=breaks,
     )

@@ -40,12 +40,15 @@ OWNS_ALONE = Rule(
     "owns-alone",
     "A member gives up a partition before another is assigned it, or once it is out.",
     "the consumer protocol; KIP-429",
+    "Give a partition up in the rebalance listener, before the next JoinGroup or Heartbeat.",
     on_time=True,
 )  # a rule about what clients print, which `judgement.clients.ownership` judges
 COMMITS_ON = Rule(
     "commits-on",
     "A member goes on from the offset of its partition that was committed last.",
     "the consumer protocol: an owner fetches the committed offset and goes on from it",
+    "Commit only what is processed and still owned, and begin a new partition at its committed"
+    " offset.",
 )  # a rule about what clients commit, which `judgement.clients.offsets` judges
 _OF_BREACH = {Breach.OWNED_TWICE: OWNS_ALONE, Breach.OFFSET_WENT_BACK: COMMITS_ON}
 CLIENT_RULES: Mapping[str, Rule] = {
@@ -170,6 +173,8 @@ def _described(row: Json, places: LogPlaces, busy: Sequence[Disturbance]) -> Jso
         "source": rule.source,
         "at_ms": round(row["at_ms"], 3),
         "what": row["what"],
+        "mend": rule.mend,
+        "about": rule.about,
         "log": [{"file": file, "line": number} for file, number in log],
         **({"unsure": why} if (why := _unsure(row, busy)) else {}),
     }

@@ -30,7 +30,12 @@ OFF = 2.0  # how many times rarer or denser heartbeats may be than configured
 # joining
 
 
-@rule("KIP-62 (the rebalance timeout); AbstractCoordinator's heartbeat handler", on_time=True)
+@rule(
+    "KIP-62 (the rebalance timeout); AbstractCoordinator's heartbeat handler",
+    mend="Join again as soon as an answer says REBALANCE_IN_PROGRESS, ILLEGAL_GENERATION "
+    "or UNKNOWN_MEMBER_ID, within max.poll.interval.ms.",
+    on_time=True,
+)
 def rejoins(process: ClientProcess) -> Iterator[Broken]:
     """A member that is asked to joins again within its rebalance timeout."""
     until_ms = -inf
@@ -47,7 +52,11 @@ def rejoins(process: ClientProcess) -> Iterator[Broken]:
             )
 
 
-@rule("the consumer protocol; KAFKA-9752 (the pending-sync timer)", on_time=True)
+@rule(
+    "the consumer protocol; KAFKA-9752 (the pending-sync timer)",
+    mend="Send SyncGroup right after JoinGroup is answered, before anything that may take long.",
+    on_time=True,
+)
 def syncs(process: ClientProcess) -> Iterator[Broken]:
     """A member that has joined sends SyncGroup within its rebalance timeout."""
     for at, one in enumerate(process.sent):
@@ -83,7 +92,11 @@ def _goes_on_without(process: ClientProcess, at: int, *apis: str) -> Sent | None
     return process.goes_on(deadline_ms)
 
 
-@rule("AbstractCoordinator.resetStateOnResponseError (UNKNOWN_MEMBER_ID)", on_time=True)
+@rule(
+    "AbstractCoordinator.resetStateOnResponseError (UNKNOWN_MEMBER_ID)",
+    mend="Forget the member id when an answer says UNKNOWN_MEMBER_ID, and join with an empty one.",
+    on_time=True,
+)
 def rejoins_afresh(process: ClientProcess) -> Iterator[Broken]:
     """A member that is unknown joins without a member id, or with another."""
     for at, one in process.refused(Error.UNKNOWN_MEMBER_ID):
@@ -114,7 +127,10 @@ def _is_asked_before(process: ClientProcess, at: int) -> bool:
     return True
 
 
-@rule("KIP-62; AbstractCoordinator (REBALANCE_IN_PROGRESS keeps the generation)")
+@rule(
+    "KIP-62; AbstractCoordinator (REBALANCE_IN_PROGRESS keeps the generation)",
+    mend="Keep the member id at a rebalance, and send it in the next JoinGroup.",
+)
 def keeps_its_id(process: ClientProcess) -> Iterator[Broken]:
     """A dynamic member that learns of a rebalance joins it under its member id."""
     for _, one in process.refused(Error.REBALANCE_IN_PROGRESS):
@@ -136,7 +152,10 @@ def keeps_its_id(process: ClientProcess) -> Iterator[Broken]:
             return
 
 
-@rule("KIP-394")
+@rule(
+    "KIP-394",
+    mend="Send the next JoinGroup with the member id that MEMBER_ID_REQUIRED gives.",
+)
 def takes_its_id(process: ClientProcess) -> Iterator[Broken]:
     """A member that is given an id to join with (MEMBER_ID_REQUIRED) joins with it."""
     # the next by order: on a busy machine it may seem to arrive before the answer was sent
@@ -155,7 +174,10 @@ def takes_its_id(process: ClientProcess) -> Iterator[Broken]:
             return
 
 
-@rule("retry.backoff.ms, 100 ms by default; KIP-580")
+@rule(
+    "retry.backoff.ms, 100 ms by default; KIP-580",
+    mend="Wait for retry.backoff.ms, 100 ms or more, before JoinGroup is sent again.",
+)
 def does_not_loop(process: ClientProcess) -> Iterator[Broken]:
     """A client waits between two attempts to join."""
     if loop := _within(process.joins, LOOP, LOOP_MS):
@@ -166,7 +188,10 @@ def does_not_loop(process: ClientProcess) -> Iterator[Broken]:
         )
 
 
-@rule("the consumer protocol: a new subscription or new metadata asks for it")
+@rule(
+    "the consumer protocol: a new subscription or new metadata asks for it",
+    mend="Join again only when an answer, new metadata or a new subscription asks for it.",
+)
 def joins_when_asked(process: ClientProcess) -> Iterator[Broken]:
     """A member of a stable generation does not join again and again unless it is asked to."""
     if unasked := _within(_unasked(process), UNASKED, UNASKED_MS):
@@ -196,7 +221,11 @@ def _within(sent: Iterable[Sent], count: int, ms: float) -> Sequence[Sent]:
     return next((row for row in rows if row[-1].arrived_ms - row[0].arrived_ms <= ms), ())
 
 
-@rule("NOT_COORDINATOR is retriable; AbstractCoordinator keeps its generation")
+@rule(
+    "NOT_COORDINATOR is retriable; AbstractCoordinator keeps its generation",
+    mend="Look for the new coordinator after NOT_COORDINATOR, and go on there with the "
+    "same member id and generation.",
+)
 def stays_when_its_coordinator_moves(process: ClientProcess) -> Iterator[Broken]:
     """A member goes on in its generation when another broker coordinates its group.
 
@@ -226,7 +255,11 @@ def stays_when_its_coordinator_moves(process: ClientProcess) -> Iterator[Broken]
 # being a member
 
 
-@rule("KIP-345; AbstractCoordinator.resetStateOnResponseError", on_time=True)
+@rule(
+    "KIP-345; AbstractCoordinator.resetStateOnResponseError",
+    mend="Stop heartbeats and commits under a member id that is unknown or fenced.",
+    on_time=True,
+)
 def gives_up_what_it_lost(process: ClientProcess) -> Iterator[Broken]:
     """A member that is removed or fenced sends nothing more under its lost member id."""
     reported = {""}
@@ -253,7 +286,11 @@ def gives_up_what_it_lost(process: ClientProcess) -> Iterator[Broken]:
             )
 
 
-@rule("KIP-345: FENCED_INSTANCE_ID is fatal", on_time=True)
+@rule(
+    "KIP-345: FENCED_INSTANCE_ID is fatal",
+    mend="Take FENCED_INSTANCE_ID as fatal: end the process, and do not join again under this id.",
+    on_time=True,
+)
 def stops_when_fenced(process: ClientProcess) -> Iterator[Broken]:
     """A process that is fenced does not join under its instance id again."""
     # without a member id it had given its id up itself: no other process fenced it
@@ -274,7 +311,10 @@ def stops_when_fenced(process: ClientProcess) -> Iterator[Broken]:
             )
 
 
-@rule("KIP-345: a static member never sends LeaveGroup at its close")
+@rule(
+    "KIP-345: a static member never sends LeaveGroup at its close",
+    mend="Send no LeaveGroup at the close of a member that has a group.instance.id.",
+)
 def stays_when_static(process: ClientProcess) -> Iterator[Broken]:
     """A static member sends no LeaveGroup."""
     leave = next((one for one in process.sent if one.api == "LEAVE_GROUP"), None)
@@ -286,7 +326,10 @@ def stays_when_static(process: ClientProcess) -> Iterator[Broken]:
         )
 
 
-@rule("the consumer protocol; AbstractCoordinator.close")
+@rule(
+    "the consumer protocol; AbstractCoordinator.close",
+    mend="Close the consumer before the process ends, so that it sends LeaveGroup.",
+)
 def leaves_when_dynamic(process: ClientProcess) -> Iterator[Broken]:
     """A dynamic member sends LeaveGroup at a clean close."""
     if process.closes_ms == inf or process.is_static:
@@ -308,7 +351,12 @@ def leaves_when_dynamic(process: ClientProcess) -> Iterator[Broken]:
         )
 
 
-@rule("KIP-62: heartbeat.interval.ms", on_time=True)
+@rule(
+    "KIP-62: heartbeat.interval.ms",
+    mend="Send heartbeats every heartbeat.interval.ms, from a thread that the application "
+    "does not hold up.",
+    on_time=True,
+)
 def heartbeats_at_its_interval(process: ClientProcess) -> Iterator[Broken]:
     """A member sends heartbeats at its configured interval."""
     if process.heartbeat_ms is None:
@@ -329,7 +377,11 @@ def heartbeats_at_its_interval(process: ClientProcess) -> Iterator[Broken]:
             return
 
 
-@rule("KIP-62: heartbeats go on while the application processes records", on_time=True)
+@rule(
+    "KIP-62: heartbeats go on while the application processes records",
+    mend="Send heartbeats while the application works, or raise session.timeout.ms.",
+    on_time=True,
+)
 def keeps_its_session(process: ClientProcess) -> Iterator[Broken]:
     """A member that goes on does not let its session expire."""
     for at, one in process.refused(Error.UNKNOWN_MEMBER_ID):
@@ -348,7 +400,10 @@ def keeps_its_session(process: ClientProcess) -> Iterator[Broken]:
             return
 
 
-@rule("KIP-345: group.instance.id in Heartbeat v3, SyncGroup v3 and OffsetCommit v7")
+@rule(
+    "KIP-345: group.instance.id in Heartbeat v3, SyncGroup v3 and OffsetCommit v7",
+    mend="Send group.instance.id in each Heartbeat, SyncGroup and OffsetCommit, too.",
+)
 def carries_its_instance_id(process: ClientProcess) -> Iterator[Broken]:
     """A static member gives its instance id in every request of its membership."""
     if not process.is_static:

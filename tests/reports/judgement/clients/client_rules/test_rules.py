@@ -115,8 +115,10 @@ def test_which_rules_a_client_breaks(scenario, broken):
     assert scenario().broken == broken
 
 
-def test_every_rule_says_what_it_demands_and_why():
-    assert all(rule.demands and rule.source for rule in CLIENT_RULES.values())
+def test_every_rule_says_what_it_demands_and_why_and_what_to_mend():
+    for rule in CLIENT_RULES.values():
+        assert all(text.endswith(".") for text in (rule.demands, rule.mend)), rule.name
+        assert rule.source
 
 
 @pytest.mark.parametrize("instance", [None, "i"])
