@@ -51,6 +51,8 @@ class Digest:
     """The client.ids that asked to join a group of the experiment; None where that is not known."""
     moved: Counter[str] | None = None
     """Partitions that moved to another member, by phase; None where clients tell nothing."""
+    records: Counter[str] = field(default_factory=Counter)
+    """How many records members processed, and what became of them; empty where none tells."""
     stopped_ms: list[float] = field(default_factory=list)
     """How long members were stopped, in ms: the stops that began in the impact phase."""
     not_on_wire: int = 0
@@ -69,6 +71,20 @@ class Digest:
         for (phase, _), count in self.begun.items():
             counts[phase] += count
         return counts
+
+    @property
+    def application(self) -> Json | None:
+        """What became of records, as in `verdict.json`; None where no member tells."""
+        known = self.records
+        if not known["processed"]:
+            return None
+        return {
+            "processed": known["processed"],
+            "lost": None if known["untold"] else known["lost"],
+            "twice": known["twice"] + known["again"],
+            "twice_allowed": known["twice"],
+            **{name: known[name] for name in ("out_of_order", "after_given_up", "misnumbered")},
+        }
 
     def to_json(self) -> str:
         """Write it as JSON."""
@@ -163,6 +179,8 @@ class Digester:
             digest.expected[self._phase(row["started_ms"])] += 1
         elif name in ("clients", "witnesses"):
             getattr(digest, name)[row["name"]] += row["count"]
+        elif name == "records":
+            digest.records[row["what"]] += row["records"]
         elif name == "handovers":
             digest.moved = Counter() if digest.moved is None else digest.moved
             digest.moved[self._phase(row["at_ms"])] += row["moved"]

@@ -35,7 +35,7 @@ from reports.judgement.clients.client_rules.findings import about_client
 from reports.judgement.clients.offsets import Offsets, stored
 from reports.judgement.clients.ownership import Owners
 from reports.judgement.run.deliveries import InOrder
-from reports.judgement.run.history import ClientEvent
+from reports.judgement.run.history import OF_RECORDS, ClientEvent
 from reports.judgement.run_context import RunContext
 from reports.timing import ARRIVAL_ERROR_MS, GOES_ON_MS, LOOKED_FOR_MS, SEEN_MS, UNLOGGED_MS
 
@@ -112,6 +112,8 @@ class Clients:
                     late_ms = max(0.0, arrived_ms - ARRIVAL_ERROR_MS - seen.earliest_ms)
                     self._hand_on(Answer(seen, late_ms, tells), error, told_by)
         for event in events:
+            if event.event in OF_RECORDS:  # no answer is about records
+                continue
             if event == self._last:
                 self.counts[TWICE] += 1
                 continue

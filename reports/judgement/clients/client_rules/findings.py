@@ -18,6 +18,7 @@ from reports.judgement.clients.client_rules.client_processes import (
     last_ms,
 )
 from reports.judgement.clients.offsets import stored
+from reports.judgement.clients.records import RULES
 from reports.judgement.digest import Digest
 from reports.judgement.log.log_places import LogPlaces
 from reports.judgement.run.deliveries import InOrder
@@ -53,7 +54,7 @@ COMMITS_ON = Rule(
 _OF_BREACH = {Breach.OWNED_TWICE: OWNS_ALONE, Breach.OFFSET_WENT_BACK: COMMITS_ON}
 CLIENT_RULES: Mapping[str, Rule] = {
     one.name: one
-    for one in (*vars(rules).values(), OWNS_ALONE, COMMITS_ON)
+    for one in (*vars(rules).values(), OWNS_ALONE, COMMITS_ON, *RULES)
     if isinstance(one, Rule)
 }  # all rules by their names
 
@@ -163,7 +164,7 @@ def about_clients(
 def _described(row: Json, places: LogPlaces, busy: Sequence[Disturbance]) -> Json:
     """Return a row as a verdict has it: with what its rule demands, its source, and places."""
     rule = CLIENT_RULES[row["rule"]]
-    shown = (one.rpartition(":") for one in row["requests"].split(","))
+    shown = (one.rpartition(":") for one in row["requests"].split(",") if one)
     log = [places.place(broker, int(line)) for broker, _, line in shown]
     return {
         "group": row["group"],
