@@ -38,7 +38,12 @@ def stop_on_sigterm() -> None:
 
 
 def say(name: str, **fields: object) -> None:
-    """Print a line."""
+    """Print a line, after one about the records that were polled until then."""
+    consumed.say()
+    _print(name, **fields)
+
+
+def _print(name: str, **fields: object) -> None:
     line = {"timestamp": int(time.time() * 1000), "name": name, **fields}
     sys.stdout.write(json.dumps(line, separators=(",", ":")) + "\n")
     sys.stdout.flush()
@@ -54,8 +59,50 @@ def wait_to_poll() -> None:
     select.select([], [sys.stdout], [])
 
 
+class Consumed:
+    """The records that were polled, in ranges of offsets that follow one another.
+
+    They are printed once a second, and before each other line; `say` has to be called before a
+    commit, too: a process that is killed after it has nothing left to print.
+    """
+
+    def __init__(self) -> None:
+        self._ranges: dict[tuple[str, int], list[list[int]]] = {}
+        self._said_s = 0.0
+
+    def add(self, topic: str, partition: int, offset: int) -> None:
+        """Take a record."""
+        ranges = self._ranges.setdefault((topic, partition), [])
+        if ranges and ranges[-1][1] + 1 == offset:
+            ranges[-1][1] = offset
+        else:
+            ranges.append([offset, offset])
+
+    def say_due(self) -> None:
+        """Print what is not printed yet, once a second: the load reads every line."""
+        if time.monotonic() >= self._said_s + 1:
+            self.say()
+
+    def say(self) -> None:
+        """Print what is not printed yet."""
+        if not self._ranges:
+            return
+        found = [
+            {"topic": topic, "partition": number, "count": last - first + 1,
+             "minOffset": first, "maxOffset": last}
+            for (topic, number), ranges in self._ranges.items()
+            for first, last in ranges
+        ]  # fmt: skip
+        self._ranges, self._said_s = {}, time.monotonic()
+        _print("records_consumed", count=sum(one["count"] for one in found), partitions=found)
+
+
+consumed = Consumed()
+"""What this process has polled."""
+
+
 class Commits:
-    """What was polled: how many records, when the next commit is due, and of what."""
+    """When the next commit is due, and of what."""
 
     new = 0
     """How many records of assigned partitions came since the last commit, where that is counted."""
@@ -63,8 +110,6 @@ class Commits:
     def __init__(self) -> None:
         self._due_s = time.monotonic() + COMMIT_INTERVAL_S
         self._ends: dict[Any, int] = {}
-        self._unsaid = 0
-        self._say_s = 0.0
 
     def due(self) -> bool:
         """Return whether one is due, and plan the next."""
@@ -74,29 +119,19 @@ class Commits:
         self._due_s = now_s + COMMIT_INTERVAL_S
         return True
 
-    def count(self, records: int) -> None:
-        """Count what a poll returned; print the sum once a second: the load reads every line."""
-        self.new += records
-        self._unsaid += records
-        if time.monotonic() >= self._say_s:
-            self.say_rest()
-
-    def say_rest(self) -> None:
-        """Print how many records came since the last such line."""
-        if self._unsaid:
-            say("records_consumed", count=self._unsaid)
-            self._unsaid, self._say_s = 0, time.monotonic() + 1
-
     def add(self, polled: Mapping[Any, Sequence[Any]]) -> None:
         """Take polled records, by partition."""
-        if polled:
-            say("records_consumed", count=sum(map(len, polled.values())))
+        for partition, records in polled.items():
+            for record in records:
+                consumed.add(partition.topic, partition.partition, record.offset)
+        consumed.say_due()
         self._ends |= {partition: records[-1].offset + 1 for partition, records in polled.items()}
 
     def take_due(self, assigned: Iterable[Any]) -> dict[Any, int]:
         """Return what is to be committed now, by partition: offsets of those that are assigned."""
         if not self.due():
             return {}
+        consumed.say()
         mine = set(assigned)
         ends, self._ends = self._ends, {}
         return {one: offset for one, offset in ends.items() if one in mine}

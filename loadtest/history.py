@@ -21,6 +21,13 @@ Every line has `at_ms` (the time of the client's callback), `member` (the client
     closed      the close ended, after `took_ms`; these partitions were not revoked or lost before
     unanswered  a request of the `api` that it sent at `sent_at_ms` has no response, and it waits no
                 longer; its member has this `member_id` and `instance_id` (wire scripts)
+    processed   the records that it got since such a line: `ranges` of offsets for each partition,
+                first and last of each, in the order of processing; a range ends where the next
+                offset is not greater by one. Written before each other line of the member, so that
+                a commit or the loss of a partition comes after it, and else once a second at most;
+                `at_ms` is the time of its last record. `wire` reads no records
+    misnumbered of this `partition` a record was read at the next `offset` whose number is not the
+                next of its `producer`: `found`, not `expected` (`loadtest.processed`)
     committed   the number of stored `offsets`
     error       an error of Kafka's client; at most one line a second for each member and kind of
                 error, `left_out` counts the others since the line before

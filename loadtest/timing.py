@@ -26,8 +26,13 @@ LOOK_EVERY_S = 0.01
 """How often the kernel is asked whether a signal has reached all threads."""
 FLUSH_S = 5.0
 """How long a producer's close waits for unacknowledged records before it discards them."""
+PARTITIONS_EVERY_S = 5.0
+"""How often a producer asks how many partitions its topic has: new ones get records soon after."""
+PARTITIONS_ANSWER_S = 2.0
+"""How long a producer waits for that answer; its close waits for it, too."""
 QUIET_MS = 1_000.0
-"""How long further errors of a kind are only counted after a line of the history."""
+"""How long further errors of a kind are only counted after a line of the history, and what a member
+processed is collected after one."""
 
 # The whole load
 

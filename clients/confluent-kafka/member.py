@@ -22,6 +22,7 @@ class Commits(v.Commits):
         """Commit what came since the last commit, if that is due."""
         if not self.new or self.waits or not self.due():
             return
+        v.consumed.say()
         self.new, self.waits = 0, True
         try:
             consumer.commit(asynchronous=True)
@@ -45,14 +46,17 @@ def main() -> int:
         v.wait_to_poll()
         message = consumer.poll(0.1)
         error = None if message is None else message.error()
-        commits.count(int(message is not None and error is None))
+        if message is not None and error is None:
+            commits.new += 1
+            v.consumed.add(message.topic(), message.partition(), message.offset())
+        v.consumed.say_due()
         if error is not None:
             is_fatal = error.code() == KafkaError._FATAL  # noqa: SLF001 (fatal() is False here)
             v.say("fenced" if is_fatal and "fenced" in error.str() else "error", error=error.str())
             if is_fatal:
                 return 1
         commits.send_due(consumer)
-    commits.say_rest()
+    v.consumed.say()
     close(consumer, commits)
     v.say("shutdown_complete")
     return 0

@@ -29,6 +29,31 @@ type partition struct {
 	Offset    *int64 `json:"offset,omitempty"`
 }
 
+// consumed are records of a partition whose offsets follow one another.
+type consumed struct {
+	Topic     string `json:"topic"`
+	Partition int32  `json:"partition"`
+	Count     int64  `json:"count"`
+	First     int64  `json:"minOffset"`
+	Last      int64  `json:"maxOffset"`
+}
+
+func sayConsumed(fetches kgo.Fetches) {
+	found := []consumed{}
+	fetches.EachRecord(func(record *kgo.Record) {
+		if n := len(found) - 1; n >= 0 && found[n].Topic == record.Topic &&
+			found[n].Partition == record.Partition && found[n].Last+1 == record.Offset {
+			found[n].Last++
+			found[n].Count++
+			return
+		}
+		found = append(found, consumed{record.Topic, record.Partition, 1, record.Offset, record.Offset})
+	})
+	if len(found) > 0 {
+		say("records_consumed", map[string]any{"count": fetches.NumRecords(), "partitions": found})
+	}
+}
+
 var printing sync.Mutex
 
 func say(name string, fields map[string]any) {
@@ -114,6 +139,7 @@ func main() {
 		kgo.MetadataMaxAge(duration("METADATA_MAX_AGE_MS")),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.DisableAutoCommit(),
+		kgo.BlockRebalanceOnPoll(), // else it could print records of what it has given up meanwhile
 		kgo.OnPartitionsAssigned(listener("partitions_assigned")),
 		kgo.OnPartitionsRevoked(listener("partitions_revoked")),
 		kgo.OnPartitionsLost(listener("partitions_lost")),
@@ -137,17 +163,16 @@ func main() {
 				say("error", map[string]any{"error": one.Err.Error()})
 			}
 		}
-		if count := fetches.NumRecords(); count > 0 {
-			say("records_consumed", map[string]any{"count": count})
-		}
+		sayConsumed(fetches)
 		if time.Now().After(due) {
 			due = time.Now().Add(interval)
 			if offsets := client.UncommittedOffsets(); len(offsets) > 0 {
 				client.CommitOffsetsSync(ctx, offsets, committed)
 			}
 		}
+		client.AllowRebalance()
 	}
-	client.Close() // a dynamic member leaves
+	client.CloseAllowingRebalance() // a dynamic member leaves
 	say("shutdown_complete", nil)
 }
 

@@ -96,7 +96,11 @@ async function main () {
   await consumer.subscribe({ topics: setting('TOPICS').split(','), fromBeginning: true })
   await consumer.run({
     autoCommitInterval: Number(setting('COMMIT_INTERVAL_MS')),
-    eachMessage: async () => say('records_consumed', { count: 1 })
+    eachMessage: async ({ topic, partition, message }) => {
+      const offset = Number(message.offset)
+      const record = { topic, partition, count: 1, minOffset: offset, maxOffset: offset }
+      say('records_consumed', { count: 1, partitions: [record] })
+    }
   })
   say('startup_complete')
 }

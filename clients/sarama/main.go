@@ -27,6 +27,14 @@ type partition struct {
 	Partition int32  `json:"partition"`
 }
 
+type consumed struct {
+	Topic     string `json:"topic"`
+	Partition int32  `json:"partition"`
+	Count     int64  `json:"count"`
+	First     int64  `json:"minOffset"`
+	Last      int64  `json:"maxOffset"`
+}
+
 var printing sync.Mutex
 
 func say(name string, fields map[string]any) {
@@ -80,7 +88,8 @@ func (handler) ConsumeClaim(session sarama.ConsumerGroupSession, claim sarama.Co
 			if !open {
 				return nil
 			}
-			say("records_consumed", map[string]any{"count": 1})
+			say("records_consumed", map[string]any{"count": 1, "partitions": []consumed{
+				{message.Topic, message.Partition, 1, message.Offset, message.Offset}}})
 			session.MarkMessage(message, "")
 		case <-session.Context().Done():
 			return nil

@@ -75,18 +75,25 @@ class LibrdkafkaClient(Client):
         consumer = self._consumer
         if consumer is None or not self._polls:
             return
-        began_ms = now_ms()
+        began_ms = at_ms = now_ms()
         records = size = 0
+        processed = self._member.processed.record
         for _ in range(BATCH):
-            if (message := consumer.poll(0)) is None:
+            message: Any = consumer.poll(0)
+            if self._callbacks:  # before the record that came after them
+                self._process_callbacks()
+                at_ms = now_ms()
+            if message is None:
                 break
             if error := message.error():
                 self._queue("error", error)
             else:
                 records += 1
+                self._uncommitted += 1
                 size += len(message)
+                partition = message.topic(), message.partition()
+                processed(partition, message.offset(), message.value(), at_ms)
         if records:
-            self._uncommitted += records
             self._member.report("poll", now_ms() - began_ms, size)
         self._process_callbacks()
         if self._fatal is None:

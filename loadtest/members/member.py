@@ -18,6 +18,7 @@ from loadtest.configs import MemberConfig
 from loadtest.control import instance_id_of
 from loadtest.errors import LoadtestError
 from loadtest.history import ErrorLines, History, Report, now_ms
+from loadtest.processed import Processed, name_of
 from loadtest.timing import POLL_EVERY_S, WIRE_POLL_EVERY_S
 
 _LOG = logging.getLogger(__name__)
@@ -105,15 +106,21 @@ class Member:
     def _identify(self, config: MemberConfig) -> None:
         self.config = config
         self.report = self._report_as(config.kind.upper())
-        self.write = partial(
+        self._append = partial(
             self.history.write, member=config.name, group=config.group, kind=config.kind
         )
+        self.processed = Processed(self._append)
         self._errors = ErrorLines(self.write)
 
     @property
     def name(self) -> str:
         """Its name, which is its client.id."""
         return self.config.name
+
+    def write(self, event: str, **fields: Any) -> None:
+        """Append a line to the history, after what it processed until then."""
+        self.processed.write()
+        self._append(event, **fields)
 
     def row(self) -> Row:
         """Return its row in the result of the control command `members`.
@@ -143,6 +150,7 @@ class Member:
         with self._one_at_a_time:
             if self._client is not None:
                 self._client.poll_once()
+            self.processed.write_due()
 
     def close(self) -> None:
         """Close its client and kill its duplicate; the user ends."""
@@ -375,4 +383,4 @@ def row(
 
 def names(partitions: Partitions) -> list[str]:
     """Return partitions as `topic-number`, sorted."""
-    return [f"{topic}-{number}" for topic, number in sorted(partitions)]
+    return [name_of(partition) for partition in sorted(partitions)]

@@ -68,6 +68,7 @@ class ProgramClient(Client):
         self._member = member
         self._log: IO[bytes] | None = None
         self._fenced = False
+        self._says_records = False
         self._begun = b""
         self._began_ms = now_ms()
         try:
@@ -259,6 +260,16 @@ class ProgramClient(Client):
                 member.committed(len(line["offsets"]), at_ms=at_ms)
             case "offsets_committed":
                 member.not_committed(str(line.get("error")), at_ms=at_ms)
+            case "record_data":
+                self._says_records = True  # and their offsets in a sum afterwards, once more
+                where, value = (line["topic"], int(line["partition"])), str(line.get("value"))
+                member.processed.record(where, int(line["offset"]), value.encode(), at_ms)
+            case "records_consumed" if not self._says_records:
+                for one in line["partitions"]:
+                    where = one["topic"], int(one["partition"])
+                    first, last = int(one["minOffset"]), int(one["maxOffset"])
+                    if 0 <= first <= last:
+                        member.processed.offsets(where, first, last, at_ms)
             case "fenced":
                 member.fenced(str(line["error"]), at_ms)
                 self._fenced = True

@@ -39,6 +39,7 @@ HANDLERS: Mapping[str, Handler] = {
     "DELETE_TOPICS": topic_apis.delete_topics,
     "ALTER_PARTITION_REASSIGNMENTS": topic_apis.reassign,
     "ELECT_LEADERS": topic_apis.elect_leaders,
+    "INIT_PRODUCER_ID": topic_apis.init_producer_id,
     "PRODUCE": topic_apis.produce,
     "LIST_OFFSETS": topic_apis.list_offsets,
     "FETCH": topic_apis.fetch,

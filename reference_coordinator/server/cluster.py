@@ -1,6 +1,7 @@
 """A served cluster: brokers in one process, and a controller that sees which of them are there."""
 
 import asyncio
+import itertools
 import uuid
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -62,6 +63,7 @@ class ServedCluster:
         self.session_s = int(config.get(SESSION, SESSION_MS)) / 1000
         self.brokers = {number: Broker(self, number, port) for number, port in enumerate(ports, 1)}
         self.topics: dict[str, list[Partition]] = {}
+        self.producer_ids = itertools.count()
         self.coordinated: dict[str, ServedGroup] = {}
         self.offsets: dict[str, dict[tuple[str, int], dict[str, Any]]] = {}
 

@@ -170,6 +170,11 @@ async def produce(broker: "Broker", request: "Request") -> Json | None:
     return None
 
 
+async def init_producer_id(broker: "Broker", _request: "Request") -> Json:
+    """Answer InitProducerId: an id for an idempotent producer, new each time (KIP-98)."""
+    return {"errorCode": 0, "producerId": next(broker.cluster.producer_ids), "producerEpoch": 0}
+
+
 async def list_offsets(broker: "Broker", request: "Request") -> Json:
     """Answer ListOffsets; a time finds no record."""
 

@@ -57,6 +57,22 @@ def work():
         case "ends":
             Path("once").touch()
             sys.exit("Traceback: \x1b[31m\n\nValueError: bad record \xe9" + "!" * 500)
+        case "reads":
+            sums = [{"topic": "t", "partition": n, "minOffset": n, "maxOffset": 4} for n in (0, 1)]
+            say(name="records_consumed", count=9, partitions=sums)
+            say(**COMMIT, success=True)
+            say(name="records_consumed", count=1)
+            sums = [{"topic": "t", "partition": 0, "minOffset": n, "maxOffset": n} for n in (5, 7)]
+            say(name="records_consumed", count=2, partitions=sums)
+            say(name="partitions_revoked", partitions=BOTH)
+        case "shows":
+            for offset, number in enumerate((1, 2, 4)):
+                value = f"p@1790000000000 {number}"
+                say(name="record_data", topic="t", partition=0, offset=offset, value=value)
+            sums = [{"topic": "t", "partition": 0, "minOffset": 0, "maxOffset": 2}]
+            say(name="records_consumed", count=3, partitions=sums)
+            say(name="record_data", topic="t", partition=0, offset=3, key=None, value=None)
+            say(name="partitions_revoked", partitions=BOTH)
         case "talks":
             while True:
                 with Path("polls").open("a") as polls:

@@ -157,6 +157,34 @@ def test_a_program_is_told_its_identity_and_closes_cleanly(play, tmp_path):
     ])  # fmt: skip
 
 
+def read_until_nothing_is_owned(name, programs):
+    one = programs.opened(name)
+    until(lambda: not one.row()["partitions"])
+    one.kill()
+
+
+def processed(seen):
+    """Return what was processed, and the events that such lines have to precede."""
+    around = ("processed", "committed", "revoked", "killed")
+    told = [line for line in seen.lines if line["event"] in around]
+    return [line.get("ranges", line["event"]) for line in told]
+
+
+def test_what_a_program_processed_stands_before_what_it_committed_and_gave_up(play):
+    assert processed(play(partial(read_until_nothing_is_owned, "reads"))) == [
+        "committed", {"t-0": [[0, 4]], "t-1": [[1, 4]]}, "committed",
+        {"t-0": [[5, 5], [7, 7]]}, "revoked", "killed",
+    ]  # fmt: skip
+
+
+def test_records_that_a_program_shows_count_once_and_their_numbers_are_read(play):
+    seen = play(partial(read_until_nothing_is_owned, "shows"))
+    assert processed(seen) == ["committed", {"t-0": [[0, 3]]}, "revoked", "killed"]
+    [wrong] = [line for line in seen.lines if line["event"] == "misnumbered"]
+    of_record = ("partition", "offset", "producer", "expected", "found")
+    assert [wrong[key] for key in of_record] == ["t-0", 2, "p@1790000000000", 3, 4]
+
+
 def killed_and_made_dynamic(programs):
     one = programs.opened("m")
     is_up = refusal(one.change_identity, None)

@@ -27,6 +27,7 @@ from kafka_protocol.schemas import schema_of
 from loadtest.wire import Connection, negotiate
 from reference_coordinator.driving.client import METADATA
 from reference_coordinator.server.topic_apis import fetch, produce
+from reference_coordinator.server.topics import Partition
 from tests.reference_coordinator.server.serving import serving
 
 GROUP = "g"
@@ -207,7 +208,9 @@ def test_records_come_back_in_order_and_commits_are_remembered(at):
         "enable.auto.commit": False,
     }  # fmt: skip
     admin.create_topics([NewTopic("t", 1, 3)])["t"].result(WITHIN_S)
-    producer = Producer({"bootstrap.servers": at.bootstrap, "linger.ms": 0})
+    producer = Producer(
+        {"bootstrap.servers": at.bootstrap, "linger.ms": 0, "enable.idempotence": True}
+    )
     for number in range(7):
         producer.produce("t", str(number))
         producer.flush(WITHIN_S)
@@ -225,10 +228,10 @@ def test_records_come_back_in_order_and_commits_are_remembered(at):
         assert [one.offset for one in consumer.committed(consumer.assignment())] == [7]
 
 
-def batch(count=1, form=2, length=49):
+def batch(count=1, form=2, length=49, producer=-1, epoch=-1, sequence=-1):
     """A batch of format 2 without records in it, of 61 bytes; its length counts from byte 12 on."""
-    head = struct.pack(">qiibxxxxxxi", 0, length, -1, form, count - 1)
-    return head.ljust(61, b"\0")
+    head = struct.pack(">qiibxxxxxxi", 0, length, -1, form, count - 1).ljust(43, b"\0")
+    return head + struct.pack(">qhii", producer, epoch, sequence, 0)
 
 
 def producing(acks, records):
@@ -261,6 +264,15 @@ def test_what_is_no_batch_is_refused_and_without_acks_ends_the_connection_with_a
             assert wire.recv(1) == b""
     [line] = capfd.readouterr().err.splitlines()
     assert line.endswith("Produce with acks=0 of c failed (corrupt_message)")
+
+
+def test_a_batch_that_an_idempotent_producer_sends_again_is_stored_once():
+    """KIP-98: a broker knows a batch by its producer's id and epoch, and its first sequence."""
+    partition = Partition((1,))
+    sent = [batch(2, producer=7, epoch=0, sequence=n) for n in (0, 2)]
+    again = [batch(2, producer=8, epoch=0, sequence=0), batch(2, producer=7, epoch=1, sequence=0)]
+    assert [partition.append(one) for one in (*sent, *sent, *again)] == [0, 2, 0, 2, 4, 6]
+    assert [partition.append(batch()) for _ in range(2)] == [8, 9], "it has no sequence"
 
 
 def test_names_with_line_ends_begin_no_line(at, tmp_path):
