@@ -80,7 +80,7 @@ class Digest:
             return None
         return {
             "processed": known["processed"],
-            "lost": None if known["untold"] else known["lost"],
+            "lost": None if known["unnoted"] else known["lost"],
             "twice": known["twice"] + known["again"],
             "twice_allowed": known["twice"],
             **{name: known[name] for name in ("out_of_order", "after_given_up", "misnumbered")},

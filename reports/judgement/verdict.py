@@ -126,7 +126,13 @@ def evaluate(run: RunFolder, data: Results, profile: str | None) -> Json:
         **({"unsure": list(run.outside.unsure)} if run.outside else {}),
         "counterexample": None,
         "departures": [_departure(row, data.places) for row in data.departures[:SHOWN]],
-        **about_clients(data.client_findings, data.digests.values(), data.places, run.busy),
+        **about_clients(
+            data.client_findings,
+            data.digests.values(),
+            data.places,
+            run.busy,
+            data.altered_history,
+        ),
         "coverage": _coverage(data),
         **({"witnesses": data.witnesses} if data.witnesses else {}),
         "disturbances": disturbances.as_json(run, found, changed.values()),
@@ -253,7 +259,7 @@ def _group(run: RunFolder, data: Results, name: str, members: Mapping[Any, int])
         "record_limit_bytes": limit_bytes(run.experiment),
         "bound": data.bound.get(name, {}),
         "clients": dict(digest.clients) if run.has_history else None,
-        "records": digest.application,
+        "records": None if data.altered_history else digest.application,
         **({"not_on_wire": digest.not_on_wire} if run.level is Level.WIRE else {}),
     }
 

@@ -112,12 +112,12 @@ class Clients:
                     late_ms = max(0.0, arrived_ms - ARRIVAL_ERROR_MS - seen.earliest_ms)
                     self._hand_on(Answer(seen, late_ms, tells), error, told_by)
         for event in events:
-            if event.event in OF_RECORDS:  # no answer is about records
-                continue
             if event == self._last:
                 self.counts[TWICE] += 1
                 continue
             self._last = event
+            if event.event in OF_RECORDS:  # no answer is about records
+                continue
             self._push(event.at_ms + LOOKED_FOR_MS, partial(self._saw, event))
         return self._until(known_ms)
 

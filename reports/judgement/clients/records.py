@@ -1,12 +1,12 @@
 """What the application saw: records lost, processed twice, out of order, after the give-up.
 
 Members note which records they processed (`processed` in the client history), at most once a second
-and always before they tell of a commit, or of a partition that is gone. What they committed, and
-where they began, is in their requests: OffsetCommit, and the OffsetFetch after an assignment.
+and always before a line about a commit or the end of an ownership. What they committed and where
+they began is in their requests: OffsetCommit, and the OffsetFetch after an assignment.
 
 *Lost* is what a member committed past and no member of the group processed, from the first offset
 that the group committed, fetched or processed to the last one processed. A commit after which its
-client told nothing more proves nothing: a process that died may have noted less than it did.
+client said nothing more proves nothing: a process that died may have noted less than it did.
 *Twice* is allowed from the offset on that the coordinator gave to the member as it began:
 at-least-once delivery. Records before that offset are read again for no reason.
 Of a topic that a fault deletes nothing is judged; a commit without a member id is an operator's.
@@ -41,9 +41,9 @@ RECORDS = """
 """
 """Ranges of offsets and `what` a member did with them: `processed`, and of these `twice` (allowed),
 `again` (twice and not allowed), `out_of_order`, `after_given_up` and `misnumbered`; `lost`, which
-the member committed past; `untold`, the same of a member that never notes what it processes. The
+the member committed past; `unnoted`, the same of a member that never notes what it processes. The
 time is the second before its note, or its commit."""
-UNTOLD = "untold"
+UNNOTED = "unnoted"
 GAVE_UP = {"revoked": "gave it up", "lost": "lost it"}
 """The events by which a member gives partitions up while its process goes on, in words."""
 
@@ -112,7 +112,7 @@ class _Client:
     """What a client of the group is known to be at."""
 
     notes: bool = False  # whether it ever said what it processed
-    told_ms: float = -inf  # its last event
+    said_ms: float = -inf  # its last event
     created_ms: float = -inf
     noted_ms: dict[str, float] = field(default_factory=dict)
     highest: dict[str, int] = field(default_factory=dict)
@@ -152,6 +152,7 @@ class Records:
     _clients: dict[str, _Client] = field(default_factory=lambda: defaultdict(_Client))
     _rows: list[Json] = field(default_factory=list)
     _found: dict[tuple[str, Rule], _Finding] = field(default_factory=dict)
+    _last: ClientEvent | None = None
 
     def __post_init__(self) -> None:
         self._in_order = InOrder(self.context.deliveries)
@@ -260,6 +261,9 @@ class Records:
     # events
 
     def _saw(self, event: ClientEvent) -> None:
+        if event == self._last:
+            return  # a file that was altered has it twice
+        self._last = event
         client, name = self._clients[event.client], event.event
         if name == "created":
             self._forget(event.client)
@@ -279,17 +283,17 @@ class Records:
                     client.given[of] = one.last
         elif name in GAVE_UP:
             client.gave_up |= dict.fromkeys(event.partitions, (name, event.at_ms))
-        client.told_ms = event.at_ms
+        client.said_ms = event.at_ms
 
     def _forget(self, name: str) -> None:
-        """Drop what a process committed after it had told something for the last time."""
-        told_ms = self._clients[name].told_ms
+        """Drop what a process committed after it had said something for the last time."""
+        said_ms = self._clients[name].said_ms
         for one in self._partitions.values():
             one.passed = [
                 left
                 for left in one.passed
                 if left[2].client_id != name
-                or left[2].answered_ms <= told_ms
+                or left[2].answered_ms <= said_ms
                 or not self._clients[name].notes
             ]
 
@@ -391,7 +395,7 @@ class Records:
                     client, at_ms = commit.client_id, commit.answered_ms
                     event = ClientEvent(at_ms, 0, client)
                     if not self._clients[client].notes:
-                        self._row(UNTOLD, event, name, lost)
+                        self._row(UNNOTED, event, name, lost)
                         continue
                     self._row("lost", event, name, lost)
                     up_to = dict(stored(commit)[0])[name]

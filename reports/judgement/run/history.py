@@ -123,6 +123,8 @@ def said_in(line: bytes, within_ms: tuple[float, float] = (-inf, inf)) -> Said:
     needed = NEEDED.get(said.event)
     if needed is None or None in (getattr(said, name) for name in needed):
         raise ValueError(f"no client writes such a line of {said.event!r}")
+    if any(first > last for mine in (said.ranges or {}).values() for first, last in mine):
+        raise ValueError("a range ends before it begins")
     if not within_ms[0] <= said.at_ms <= within_ms[1]:
         raise ValueError("its time is not one of the run")
     return said

@@ -150,18 +150,24 @@ def about_clients(
     digests: Iterable[Digest],
     places: LogPlaces,
     busy: Sequence[Disturbance] = (),
+    altered_history: Sequence[str] = (),
 ) -> Json:
     """Return the first rows as a verdict has them, and how many all groups have.
 
     In the `busy` times what rests on time proves nothing: it gets the key `unsure`, which says why.
+    Nor does what rests on a client history that is altered, in words.
     """
     return {
-        "client_findings": [_described(row, places, busy) for row in rows[:LISTED]],
+        "client_findings": [
+            _described(row, places, busy, altered_history) for row in rows[:LISTED]
+        ],
         "client_findings_count": sum(of.rows["client_findings"] for of in digests),
     }
 
 
-def _described(row: Json, places: LogPlaces, busy: Sequence[Disturbance]) -> Json:
+def _described(
+    row: Json, places: LogPlaces, busy: Sequence[Disturbance], altered: Sequence[str]
+) -> Json:
     """Return a row as a verdict has it: with what its rule demands, its source, and places."""
     rule = CLIENT_RULES[row["rule"]]
     shown = (one.rpartition(":") for one in row["requests"].split(",") if one)
@@ -177,12 +183,16 @@ def _described(row: Json, places: LogPlaces, busy: Sequence[Disturbance]) -> Jso
         "mend": rule.mend,
         "about": rule.about,
         "log": [{"file": file, "line": number} for file, number in log],
-        **({"unsure": why} if (why := _unsure(row, busy)) else {}),
+        **({"unsure": why} if (why := _unsure(row, rule, busy, altered)) else {}),
     }
 
 
-def _unsure(row: Json, busy: Sequence[Disturbance]) -> str | None:
-    """Return why a row that rests on time proves nothing, if the machine was busy."""
+def _unsure(
+    row: Json, rule: Rule, busy: Sequence[Disturbance], altered: Sequence[str]
+) -> str | None:
+    """Return why a row proves nothing: its history is altered, or the machine was busy."""
+    if altered and rule.about == "application":
+        return altered[0]
     within = [
         one for one in busy if one.from_ms < row["until_ms"] and one.until_ms > row["from_ms"]
     ]

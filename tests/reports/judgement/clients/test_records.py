@@ -8,7 +8,9 @@ import pytest
 
 from kafka_protocol.errors import Error
 from reference_coordinator.replay import ObservedRequest
+from reports.judgement.clients.client_rules.findings import about_clients
 from reports.judgement.clients.records import Records
+from reports.judgement.log.log_places import LogPlaces
 from reports.judgement.run.disturbance import Deletion
 from reports.judgement.run.history import EVENTS, ClientEvent
 from tests.reports.judgement.contexts import context
@@ -144,7 +146,7 @@ def test_a_process_that_died_unseen_may_have_noted_less_than_it_did():
 def test_nobody_knows_what_a_member_without_notes_processed():
     group = moved().says("b", "revoked").takes("c", 10).commits("c", 15).says("c", "closed")
     counts, found = group.takes("b", 15).says("b", "processed", (15, 19)).end()
-    assert (counts, found) == ({"processed": 15, "untold": 5}, {})
+    assert (counts, found) == ({"processed": 15, "unnoted": 5}, {})
 
 
 def test_a_lower_offset_after_a_higher_one_is_out_of_order():
@@ -204,3 +206,15 @@ def test_a_record_with_a_number_that_was_not_due_is_the_producers():
 def test_a_deleted_topic_begins_anew():
     group = moved(deleted={"o": Deletion(0, inf)}).says("b", "processed", (0, 3), (0, 9))
     assert group.end() == ({}, {})
+
+
+def test_a_line_that_stands_twice_counts_once():
+    group = Group().takes("a", -1).says("a", "processed", (0, 9))
+    group.now_ms -= 2_000
+    assert group.says("a", "processed", (0, 9)).end() == ({"processed": 10}, {})
+
+
+def test_no_record_is_lost_for_certain_where_the_history_is_damaged():
+    row = next(row for table, row in skipped().records.end() if table == "client_findings")
+    known = about_clients([row | {"group": "g"}], (), LogPlaces(), altered_history=["history"])
+    assert known["client_findings"][0]["unsure"] == "history"
