@@ -18,7 +18,7 @@ from reports.judgement.clients.client_rules.client_processes import (
     last_ms,
 )
 from reports.judgement.clients.offsets import stored
-from reports.judgement.clients.records import RULES
+from reports.judgement.clients.record_rules import RULES
 from reports.judgement.digest import Digest
 from reports.judgement.log.log_places import LogPlaces
 from reports.judgement.run.deliveries import InOrder
