@@ -329,12 +329,8 @@ class Records:
             self._breaks(STOPS_WHEN_GIVEN_UP, event.client, event.at_ms, what, now)
 
     def _is_excused(self, client: str, from_ms: float, until_ms: float) -> bool:
-        return any(
-            (one.group, one.client) == (self.group, client)
-            and one.from_ms < until_ms
-            and from_ms < one.until_ms
-            for one in self.context.absences
-        )
+        mine = (one for one in self.context.absences if one[:2] == (self.group, client))
+        return any(one.from_ms < until_ms and from_ms < one.until_ms for one in mine)
 
     def _misnumbered(self, event: ClientEvent) -> None:
         if event.misnumbered is not None:
