@@ -161,6 +161,10 @@ Test: test_comparison.py."""
 GOES_ON_MS = 1_000.0
 """How long after an answer that fences it a client may be answered something else.
 Test: test_comparison.py."""
+NOTED_MS = 1_000.0
+"""How long before its note a member may have processed a record, about: it notes them once a second
+(`loadtest.history`).
+Test: test_records.py."""
 OWNED_TWICE_MS = 100.0
 """How long two owners may seem to be at one time: what Java members print is read late. Measured
 on 41 handovers of librdkafka members: never at all.

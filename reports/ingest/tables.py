@@ -278,7 +278,7 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose, partitions: 
     wrong = _within_limit(digests, drawn)
     shown = list(dict.fromkeys([*planned, *drawn]))
     wanted: dict[str, Asked] = {
-        **dict.fromkeys(("observed", "expulsions", "stops", "handovers"), Asked(shown)),
+        **dict.fromkeys(("observed", "expulsions", "stops", "handovers", "records"), Asked(shown)),
         **dict.fromkeys(("client_findings", "joins", "causes"), Asked(shown)),
         "comparison": Asked(shown, wrong),
         "ownership": Asked(shown, below=partitions),

@@ -12,6 +12,7 @@ from reports.judgement import members
 from reports.judgement.clients.assignments import Assignments
 from reports.judgement.clients.client_rules.findings import ClientRules
 from reports.judgement.clients.comparison import Clients
+from reports.judgement.clients.records import Records
 from reports.judgement.group_evidence import Batch, GroupEvidence, Named
 from reports.judgement.members import Absent
 from reports.judgement.missing import gaps
@@ -89,6 +90,21 @@ def clients(evidence: GroupEvidence, context: RunContext) -> Checker:
     return Checker(add, end)
 
 
+def records(evidence: GroupEvidence, context: RunContext) -> Checker:
+    """What the application saw: records lost, processed twice, out of order."""
+    seen = Records(context, evidence.group)
+
+    def add(batch: Batch) -> None:
+        fetches = evidence.held_up.widened(batch.chunk.fetches.observed)
+        answered = (
+            *zip(batch.seen, batch.requests.error_codes, strict=True),
+            *((one, None) for one in fetches),
+        )
+        seen.add(answered, batch.chunk.events, batch.known_ms)
+
+    return Checker(add, lambda: seen.end() if evidence.requests else ())
+
+
 def expulsions(_: GroupEvidence, __: RunContext) -> Checker:
     """Members that were evicted or fenced."""
     return Checker(lambda batch: rows("expulsions", members.expulsions(batch.chunk)))
@@ -138,5 +154,5 @@ def witnesses(_: GroupEvidence, context: RunContext) -> Checker:
 
 
 CHECKERS: tuple[Callable[[GroupEvidence, RunContext], Checker], ...] = (
-    assignments, absences, clients, expulsions, fenced, unlogged, witnesses,
+    assignments, absences, clients, records, expulsions, fenced, unlogged, witnesses,
 )  # fmt: skip

@@ -53,6 +53,8 @@ class Digest:
     """Partitions that moved to another member, by phase; None where clients tell nothing."""
     unowned_ms: float = 0.0
     """How long partitions had no owner, in ms, summed up over what was assigned in the impact."""
+    records: Counter[str] = field(default_factory=Counter)
+    """How many records members processed, and what became of them; empty where none tells."""
     stopped_ms: list[float] = field(default_factory=list)
     """How long members were stopped, in ms: the stops that began in the impact phase."""
     causes: Counter[str] = field(default_factory=Counter)
@@ -75,6 +77,20 @@ class Digest:
         for (phase, _), count in self.begun.items():
             counts[phase] += count
         return counts
+
+    @property
+    def application(self) -> Json | None:
+        """What became of records, as in `verdict.json`; None where no member tells."""
+        known = self.records
+        if not known["processed"]:
+            return None
+        return {
+            "processed": known["processed"],
+            "lost": None if known["unnoted"] else known["lost"],
+            "twice": known["twice"] + known["again"],
+            "twice_allowed": known["twice"],
+            **{name: known[name] for name in ("out_of_order", "after_given_up", "misnumbered")},
+        }
 
     def to_json(self) -> str:
         """Write it as JSON."""
@@ -173,6 +189,8 @@ class Digester:
                 digest.by_client[row["who"]] += 1
         elif name in ("clients", "witnesses"):
             getattr(digest, name)[row["name"]] += row["count"]
+        elif name == "records":
+            digest.records[row["what"]] += row["records"]
         elif name == "handovers":
             digest.moved = Counter() if digest.moved is None else digest.moved
             phase = self._phase(row["at_ms"])

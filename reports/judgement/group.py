@@ -16,7 +16,7 @@ from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import PROMISES
 from reference_coordinator.replay import Evidence, GroupReplay
 from reports.judgement import breaches, causes, checkers, members, witnesses
-from reports.judgement.clients import assignments, comparison, ownership
+from reports.judgement.clients import assignments, comparison, ownership, records
 from reports.judgement.clients.client_rules.findings import CLIENT_FINDINGS
 from reports.judgement.coordinators import elections
 from reports.judgement.coordinators.wire_epochs import epochs_of
@@ -82,6 +82,7 @@ TABLES = {
     "unlogged": UNLOGGED,
     "client_findings": CLIENT_FINDINGS,
     **ownership.TABLES,
+    "records": records.RECORDS,
     "witnesses": witnesses.WITNESSES,
     "causes": causes.CAUSES,
     "digests": DIGESTS,

@@ -280,6 +280,7 @@ def _group(run: RunFolder, data: Results, name: str, members: Mapping[Any, int])
         "record_limit_bytes": limit_bytes(run.experiment),
         "bound": data.bound.get(name, {}),
         "clients": dict(digest.clients) if run.has_history else None,
+        "records": None if data.altered_history else digest.application,
         **({"not_on_wire": digest.not_on_wire} if run.level is Level.WIRE else {}),
     }
 

@@ -23,6 +23,7 @@ Ends = tuple[float, float]
 REBALANCING = "#3d4554"
 BAND = "rgba(61, 69, 84, 0.30)"
 BROKER_BAND, BROKER_EDGE = "rgba(200, 120, 0, 0.13)", "#b5790a"
+TWICE = "#1c2430"
 FINDING, UNVERIFIED = "#b3261e", "#f3b9b4"
 INK, MUTED, LINE = "#1c2430", "#5b6675", "#d9dee5"
 PHASE_TINTS = ("#ffffff", "#f4f6f9")

@@ -25,7 +25,13 @@ from reports.page import cost_charts, faults, wording
 from reports.page.charts import timeline
 from reports.page.costs import Costs
 from reports.page.drawing import Span
-from reports.page.drawn_groups import GROUPS_DRAWN, DrawnGroup, memberships, periods
+from reports.page.drawn_groups import (
+    GROUPS_DRAWN,
+    WRONG_RECORDS,
+    DrawnGroup,
+    memberships,
+    periods,
+)
 from reports.page.environment import environment_of, page_of
 
 Json = dict[str, Any]
@@ -137,6 +143,11 @@ class _Page:
         """The groups whose owners are drawn: those that the client history has."""
         return [self._drawn[group] for group in self.groups if self.costs.has_history(group)]
 
+    @property
+    def has_records(self) -> bool:
+        """Whether the timeline marks records."""
+        return any(self._drawn[group].records for group in self.groups)
+
     @cached_property
     def _drawn(self) -> dict[str, DrawnGroup]:
         return {group: self._drawn_group(group) for group in self.groups}
@@ -155,6 +166,11 @@ class _Page:
             findings=[one for one in self.verdict["findings"] if one["group"] == group],
             clients=costs.clients,
             remarks=self._remarks(group),
+            records=[
+                row
+                for row in self.rows.get("records", ())
+                if row["group"] == group and row["what"] in WRONG_RECORDS
+            ],
             total=sum(count for name, count in self.run.partitions.items() if name in topics),
             ownership=costs.of("ownership", group),
             stops=costs.of("stops", group, "impact"),

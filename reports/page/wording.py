@@ -43,6 +43,40 @@ ENDINGS: Mapping[str, str] = {
 """How a member's ownership of a partition ended."""
 
 
+RECORDS: Mapping[str, str] = {
+    "twice": "twice, allowed: not committed when the member began",
+    "again": "twice, though committed when the member began",
+    "lost": "committed past, and processed by nobody",
+    "out_of_order": "after a higher offset",
+    "after_given_up": "after the member gave the partition up",
+    "misnumbered": "with a number of its producer that was not due",
+}
+"""What became of records, by `what` of the table `records`."""
+
+
+def records(of: Mapping[str, int | None] | None) -> str:
+    """Write what a group's application saw (`records` of `verdict.json`)."""
+    if of is None:
+        return "unknown: no member says what it processed"
+    lost, twice, allowed = of["lost"], of["twice"] or 0, of["twice_allowed"] or 0
+    how = "" if not twice else " (allowed)" if twice == allowed else f" ({allowed:,} allowed)"
+    parts = [
+        f"{counted(of['processed'] or 0, 'record')} processed",
+        "lost: unknown" if lost is None else f"{lost:,} lost",
+        f"{twice:,} twice{how}",
+        f"{of['out_of_order']:,} out of order",
+    ]
+    parts += [
+        f"{of[name]:,} {what}"
+        for name, what in (
+            ("after_given_up", "after the partition was given up"),
+            ("misnumbered", "with a wrong number"),
+        )
+        if of[name]
+    ]
+    return ", ".join(parts)
+
+
 def offset(at_ms: float | None, zero_ms: float) -> str:
     """Write a time as seconds since `zero_ms`."""
     return "-" if at_ms is None else f"{(at_ms - zero_ms) / 1000:+.3f}"

@@ -35,7 +35,7 @@ from reports.judgement.clients.client_rules.findings import about_client
 from reports.judgement.clients.offsets import Offsets, stored
 from reports.judgement.clients.ownership import Owners
 from reports.judgement.run.deliveries import InOrder
-from reports.judgement.run.history import ClientEvent
+from reports.judgement.run.history import OF_RECORDS, ClientEvent
 from reports.judgement.run_context import RunContext
 from reports.timing import ARRIVAL_ERROR_MS, GOES_ON_MS, LOOKED_FOR_MS, SEEN_MS, UNLOGGED_MS
 
@@ -116,6 +116,8 @@ class Clients:
                 self.counts[TWICE] += 1
                 continue
             self._last = event
+            if event.event in OF_RECORDS:  # no answer is about records
+                continue
             self._push(event.at_ms + LOOKED_FOR_MS, partial(self._saw, event))
         return self._until(known_ms)
 

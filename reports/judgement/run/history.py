@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from reports.judgement.run.run_folder import RunFolder
 
 FILE = "history.jsonl"  # its name in the run folder
+OF_RECORDS = ("processed", "misnumbered")  # the events about records that a member read
 EVENTS = (
-    "fenced", "closing", "revoked", "lost", "killed", "closed", "created", "assigned", "committed",
-    "unanswered",
+    *OF_RECORDS, "fenced", "closing", "revoked", "lost", "killed", "closed", "created", "assigned",
+    "committed", "unanswered",
 )  # fmt: skip
 """The events about members that are judged; those of one instant happen in this order."""
 HUB_LAG = "hub_lag"  # the event that tells how late gevent's hub ran, in `max_ms`
@@ -31,11 +32,14 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
     "ended": ("member",),
     "committed": ("member", "group", "offsets"),
     "unanswered": ("member", "group", "api", "sent_at_ms"),
+    "processed": ("member", "group", "ranges"),
+    "misnumbered": ("member", "group", "partition", "offset", "producer", "expected", "found"),
 }  # all events that `loadtest.history` writes, and what a line of each cannot be without
 Time = Annotated[float, msgspec.Meta(ge=0.0, le=253_402_300_799_000)]
 Name = Annotated[str, msgspec.Meta(min_length=1)]
 Partition = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9._-]+-(0|[1-9][0-9]{0,9})\Z")]
 Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
+Offset = Annotated[int, msgspec.Meta(ge=0, lt=(1 << 63) - 1)]
 
 
 class Said(msgspec.Struct, frozen=True):
@@ -53,6 +57,12 @@ class Said(msgspec.Struct, frozen=True):
     api: str | None = None
     sent_at_ms: Time | None = None
     max_ms: Time | None = None
+    ranges: dict[Partition, list[tuple[Offset, Offset]]] | None = None
+    partition: Partition | None = None
+    offset: Offset | None = None
+    producer: Name | None = None
+    expected: Offset | None = None
+    found: Offset | None = None
 
 
 Read = Callable[[bytes], Said]
@@ -64,7 +74,9 @@ class ClientEvent:
     """What a client saw: `partitions` are written `topic-number`, `offsets` counts those stored.
 
     `api` and `sent_at_ms` are those of a request that was never answered. `kind` is the member's:
-    `static` or `dynamic`.
+    `static` or `dynamic`. `ranges` are the records that it processed, each a partition with its
+    first and its last offset, in the order of processing; or the record that is `misnumbered`:
+    a producer, the number that was due, and the one that it has.
     """
 
     at_ms: float
@@ -77,6 +89,8 @@ class ClientEvent:
     api: str = ""
     sent_at_ms: float = inf
     kind: str | None = None
+    ranges: tuple[tuple[str, int, int], ...] = ()
+    misnumbered: tuple[str, int, int] | None = None
 
     @property
     def event(self) -> str:
@@ -96,6 +110,7 @@ def in_order(event: ClientEvent) -> tuple[Any, ...]:
         *(event.at_ms, event.order, event.client, event.offsets, event.api, event.sent_at_ms),
         *(text or "" for text in texts),
         sorted(event.partitions),
+        event.ranges,
     )
 
 
@@ -108,6 +123,8 @@ def said_in(line: bytes, within_ms: tuple[float, float] = (-inf, inf)) -> Said:
     needed = NEEDED.get(said.event)
     if needed is None or None in (getattr(said, name) for name in needed):
         raise ValueError(f"no client writes such a line of {said.event!r}")
+    if any(first > last for mine in (said.ranges or {}).values() for first, last in mine):
+        raise ValueError("a range ends before it begins")
     if not within_ms[0] <= said.at_ms <= within_ms[1]:
         raise ValueError("its time is not one of the run")
     return said
@@ -122,6 +139,11 @@ def event_of(said: Said) -> ClientEvent | None:
     """Return the event that a line tells; None if it is about no member's group."""
     if said.event not in EVENTS or said.member is None or said.group is None:
         return None
+    ranges = [(name, *one) for name, mine in (said.ranges or {}).items() for one in mine]
+    misnumbered = None
+    if said.partition is not None:
+        ranges = [(said.partition, said.offset or 0, said.offset or 0)]
+        misnumbered = (said.producer or "", said.expected or 0, said.found or 0)
     return ClientEvent(
         said.at_ms,
         EVENTS.index(said.event),
@@ -133,6 +155,8 @@ def event_of(said: Said) -> ClientEvent | None:
         said.api or "",
         inf if said.sent_at_ms is None else said.sent_at_ms,
         said.kind,
+        tuple(ranges),
+        misnumbered,
     )
 
 

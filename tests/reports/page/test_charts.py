@@ -1,9 +1,11 @@
 """The timeline: positions and colours."""
 
+from dataclasses import replace
+
 import pytest
 
 from reports.page.charts import GENERATION_COLOURS, timeline
-from reports.page.drawing import REBALANCING, Span
+from reports.page.drawing import FINDING, REBALANCING, TWICE, Span
 from reports.page.drawn_groups import DrawnGroup, Membership, Period, periods
 
 ZERO = 1_000_000.0
@@ -156,3 +158,19 @@ def test_a_phase_too_short_for_its_name_has_it_before_it_unless_it_is_the_last(b
     notes = timeline([block], Span(ZERO, ZERO + 53_000, phases))["layout"]["annotations"]
     sides = {note["text"]: note["xanchor"] for note in notes[:3]}
     assert sides == {"formation": "left", "recovery": "right", "teardown": "left"}
+
+
+def records(what, number, member="a", until_s=24):
+    until_ms = ZERO + until_s * 1000
+    return {
+        "partition": f"orders-{number}", "member": member, "what": what, "first": 5, "last": 9,
+        "records": 5, "from_ms": until_ms - 1_000, "until_ms": until_ms,
+    }  # fmt: skip
+
+
+def test_records_that_went_wrong_are_marked_in_the_lane_of_their_member(block):
+    found = [records("twice", 0), records("twice", 1), records("lost", 0, "b"), records("twice", 2)]
+    bars, figure = draw(replace(block, records=[*found, records("twice", 0, "c")]))
+    marks = [one for one in bars if one[1:3] == (23.0, 1.0)]
+    assert marks == [("a", 23.0, 1.0, TWICE, ""), ("b", 23.0, 1.0, FINDING, "")]
+    assert "orders-1: 5 records twice, allowed" in str(figure["data"])

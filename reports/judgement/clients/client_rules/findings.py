@@ -21,6 +21,7 @@ from reports.judgement.clients.client_rules.client_processes import (
 )
 from reports.judgement.clients.client_rules.shown import of_requests
 from reports.judgement.clients.offsets import stored
+from reports.judgement.clients.record_rules import RULES
 from reports.judgement.digest import Digest
 from reports.judgement.log.log_places import LogPlaces
 from reports.judgement.run.deliveries import InOrder
@@ -73,15 +74,15 @@ CAUSES_NO_REBALANCE = Rule(
     about="application",
 )  # a rule about what happens to groups, which `judgement.causes` judges
 _OF_BREACH = {Breach.OWNED_TWICE: OWNS_ALONE, Breach.OFFSET_WENT_BACK: COMMITS_ON}
-_JUDGED_ELSEWHERE = (OWNS_ALONE, COMMITS_ON, COMMITS_WHAT_IT_OWNS, CAUSES_NO_REBALANCE)
+_JUDGED_ELSEWHERE = (
+    OWNS_ALONE, COMMITS_ON, COMMITS_WHAT_IT_OWNS, CAUSES_NO_REBALANCE, *RULES
+)  # fmt: skip
 CLIENT_RULES: Mapping[str, Rule] = {
     one.name: one
     for module in (joining, identity, heartbeats, leaving)
     for one in vars(module).values()
     if isinstance(one, Rule)
-} | {
-    one.name: one for one in (OWNS_ALONE, COMMITS_ON, COMMITS_WHAT_IT_OWNS, CAUSES_NO_REBALANCE)
-}  # all rules by their names
+} | {one.name: one for one in _JUDGED_ELSEWHERE}  # all rules by their names
 
 
 @dataclass(slots=True)
@@ -198,7 +199,7 @@ def about_clients(
 def _described(row: Json, places: LogPlaces, busy: Sequence[Disturbance]) -> Json:
     """Return a row as a verdict has it: with what its rule demands, its source, and places."""
     rule = CLIENT_RULES[row["rule"]]
-    shown = (one.rpartition(":") for one in row["requests"].split(","))
+    shown = (one.rpartition(":") for one in row["requests"].split(",") if one)
     log = [places.place(broker, int(line)) for broker, _, line in shown]
     said = [{}] * len(log) if row["shown"] is None else json.loads(row["shown"])
     return {

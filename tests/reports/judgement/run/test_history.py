@@ -87,3 +87,30 @@ def test_accounts_of_parts_are_one():
         list(part.entries([b"1", *[b"x"] * damaged], int))
         whole.merge(part)
     assert (whole.lines, whole.damaged, whole.first) == (8, 5, 2)
+
+
+NOTED = {
+    "at_ms": 2.5, "member": "a", "group": "g", "event": "processed",
+    "ranges": {"o-1": [[3, 5], [0, 1]], "o-2": [[9, 9]]},
+}  # fmt: skip
+ODD = {
+    "at_ms": 3.5, "member": "a", "group": "g", "event": "misnumbered", "partition": "o-1",
+    "offset": 7, "producer": "p@1", "expected": 4, "found": 6,
+}  # fmt: skip
+
+
+def test_records_come_in_the_order_of_processing():
+    found, account = read(*(json.dumps(one).encode() for one in (NOTED, ODD)))
+    noted, odd = found["g"]
+    assert noted.ranges == (("o-1", 3, 5), ("o-1", 0, 1), ("o-2", 9, 9))
+    assert (odd.ranges, odd.misnumbered) == ((("o-1", 7, 7),), ("p@1", 4, 6))
+    assert account.damaged == 0
+
+
+@pytest.mark.parametrize(
+    "ranges",
+    [None, [[0, 1]], {"o": [[0, 1]]}, {"o-1": [[0]]}, {"o-1": [[-1, 0]]}, {"o-1": [[1, 0]]}],
+)
+def test_ranges_that_no_client_writes(ranges):
+    found, account = read(json.dumps({**NOTED, "ranges": ranges}).encode())
+    assert (found, account.damaged) == ({}, 1)
