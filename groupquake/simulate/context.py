@@ -165,8 +165,11 @@ class SimulatedContext:
     ) -> SimulatedRule:
         """Return a rule for what a member sends to brokers, all without `nodes`.
 
-        Raises NotForeseenError where it is the client's own matter how long it waits in vain.
+        Raises NotForeseenError where it is the client's own matter how long it waits in vain, or
+        what it makes of an error.
         """
+        if "error" in keys:
+            raise NotForeseenError("what a client makes of an error that its broker did not give")
         if (client := self.experiment.member_called[member].client) != "librdkafka":
             raise NotForeseenError(f"when {client} gives a request up")
         if keys.get("then") == "silence":

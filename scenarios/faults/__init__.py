@@ -41,6 +41,7 @@ FAULTS: dict[str, type[Fault]] = {
         wire.NetDropAnswers,
         wire.NetHold,
         wire.NetDuplicate,
+        wire.NetAnswerError,
         disk_and_clock.DiskFull,
         disk_and_clock.DiskSlow,
         disk_and_clock.ClockSkew,

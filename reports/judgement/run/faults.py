@@ -246,7 +246,7 @@ def parting_of(fault: Fault) -> Parting | None:
 
 def broken_wire_of(fault: Fault) -> BrokenWire | None:
     """Return when a fault broke the wire of a member; one that was not healed did to the end."""
-    if _trait(fault["name"], "needs") != "tap" or not fault["group"]:
+    if not _trait(fault["name"], "breaks_wire") or not fault["group"]:
         return None
     return BrokenWire(fault["group"], fault["target"], fault["meant_at_ms"], healed_ms(fault))
 
