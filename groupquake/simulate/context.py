@@ -127,6 +127,8 @@ class SimulatedContext:
                 group.freeze(member)
             case "stop-polling":
                 group.stop_polling(member)
+            case "unsubscribe":
+                group.unsubscribe(member)
             case "resume":
                 group.resume(member)
             case "duplicate":

@@ -74,8 +74,8 @@ def trial(
     client.
     """
     wanted = _wanted(experiments)
-    _check(kafka)
-    candidates = _candidates(clients)
+    check_release(kafka)
+    candidates = candidates_of(clients)
     chosen = secrets.randbelow(BIG_SEED) if seed is None else seed
     runs = {one: one.experiment(wanted, kafka) for one in candidates}
     plans = {one: planned(run, chosen) for one, run in runs.items()}
@@ -88,7 +88,7 @@ def trial(
             f"{directory}: no folder can be made there ({error.strerror}); give another with"
             " --trials"
         ) from error
-    why_not = _unbuilt(candidates, kafka, console)
+    why_not = unbuilt(candidates, kafka, console)
     jobs = [
         Job(runs[one].name, str(files[one]), Platform(kafka=kafka), chosen, ())
         for one in candidates
@@ -142,7 +142,7 @@ def _result(
     return worst(rows), found
 
 
-def _unbuilt(
+def unbuilt(
     candidates: Sequence[Candidate], kafka: str, console: Console
 ) -> dict[Candidate, str]:  # fmt: skip
     """Build what has to be built; return why some cannot be."""
@@ -158,7 +158,7 @@ def _unbuilt(
     return found
 
 
-def _candidates(texts: Sequence[str]) -> list[Candidate]:
+def candidates_of(texts: Sequence[str]) -> list[Candidate]:
     """Read the clients; the same name may stand once only."""
     named = [name for text in texts for name in (OWN if text == "all" else (text,))]
     found: dict[str, Candidate] = {}
@@ -184,7 +184,8 @@ def _wanted(text: str) -> tuple[str, ...]:
     return names
 
 
-def _check(kafka: str) -> None:
+def check_release(kafka: str) -> None:
+    """Raise ScenarioError if a release of the brokers is not known."""
     try:
         line_of(kafka)
     except ValueError as error:

@@ -21,6 +21,7 @@ FAULTS: dict[str, type[Fault]] = {
         member.MemberKill,
         member.MemberPause,
         member.MemberSlowPoll,
+        member.MemberUnsubscribe,
         member.DuplicateInstance,
         member.SwapInstance,
         group.MembersScale,

@@ -62,8 +62,7 @@ class NetFault(MemberFault):
     undo_words = "remove the rule after {}"
     action: ClassVar[str]
     """What the tap does."""
-    breaks_wire: ClassVar[bool] = True
-    """Whether it keeps members from what they have to do."""
+    excuses = True
 
     for_ms: PositiveMs
     """How long the rule is in force."""
@@ -387,7 +386,7 @@ class NetAnswerError(ChosenFault):
 
     noun = "answer error"
     action = "answer-error"
-    breaks_wire = False
+    excuses = False
     noted = MappingProxyType({})
 
     fault: Literal["net.answer-error"]
