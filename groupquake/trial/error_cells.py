@@ -46,12 +46,14 @@ CELLS: Mapping[str, Sequence[str]] = {
 STATIC = "FENCED_INSTANCE_ID"
 """The error that only static members get; they have a group of their own."""
 JOINING = ("JOIN_GROUP", "SYNC_GROUP")
-"""What a member sends once it starts; the rest is hit when it has joined."""
+"""What a member that starts sends before it has joined."""
 EACH_S, JOINING_S, DOWN_S = 20, 30, 4
 """How long a cell takes; how long where a member may never join, as its restart is then waited for
 (`MemberEvidence.rejoined`); and how long the member is down before it."""
 IN_A_ROW = 8 * EACH_S // JOINING_S
 """So many of these are in one group, to take no longer than the others."""
+LEAST_MS = 2_000.0
+"""How long a member is seen after an error, or what it does shows nothing."""
 MEMBER_LINES = ("created", "closing", "closed", "killed", "ended", "fenced")
 """The events of a history after which a member does nothing more by itself, or anew."""
 
@@ -70,8 +72,8 @@ def experiment(candidate: Candidate, version: str) -> Experiment:
         })  # fmt: skip
         member, from_s = {"names": [f"{name}-{0 if is_static else 'dynamic-0'}"]}, 1
         for api, error in cells:
-            joins = api in JOINING
-            lie_s, end_s = from_s + (2 if joins else 10), from_s + (JOINING_S if joins else EACH_S)
+            lie_s = from_s + DOWN_S // 2
+            end_s = from_s + (JOINING_S if api in JOINING else EACH_S)
             two_steps = api == "JOIN_GROUP" and not is_static  # KIP-394
             faults += [
                 {"fault": "member.restart", "target": member, "at": f"{from_s}s",
@@ -153,10 +155,13 @@ def read(folder: Path) -> list[Did]:
         ends = [(one["at_ms"], one["event"]) for one in events if one["member"] == lie.client
                 and one["event"] in MEMBER_LINES and one["at_ms"] > lie.at_ms]  # fmt: skip
         until_ms, end = min(ends, default=(inf, ""))
+        has_ended = end in ("ended", "fenced")
+        if not has_ended and until_ms - lie.at_ms < LEAST_MS:
+            continue
         later = [
             one for one in sent if one.client == lie.client and lie.at_ms < one.sent_ms < until_ms
         ]
-        does = ", ".join(_does(lie, later, ends=end in ("ended", "fenced")))
+        does = ", ".join(_does(lie, later, ends=has_ended))
         shown = tuple(one.place for one in (lie, *later[:3]))
         found.append(Did(lie.api, name_of(lie.error or 0), does, shown))
     return found
