@@ -54,6 +54,8 @@ IN_A_ROW = 8 * EACH_S // JOINING_S
 """So many of these are in one group, to take no longer than the others."""
 LEAST_MS = 2_000.0
 """How long a member is seen after an error, or what it does shows nothing."""
+SAME_MS = 50.0
+"""By how much the line of a member may seem to come before the answer that it is about."""
 MEMBER_LINES = ("created", "closing", "closed", "killed", "ended", "fenced")
 """The events of a history after which a member does nothing more by itself, or anew."""
 
@@ -152,8 +154,12 @@ def read(folder: Path) -> list[Did]:
     events = [*map(json.loads, (folder / "history.jsonl").read_text("utf-8").splitlines())]
     found = []
     for lie in (one for one in sent if one.error is not None):
-        ends = [(one["at_ms"], one["event"]) for one in events if one["member"] == lie.client
-                and one["event"] in MEMBER_LINES and one["at_ms"] > lie.at_ms]  # fmt: skip
+        ends = [
+            (one["at_ms"], one["event"])
+            for one in events
+            if one["member"] == lie.client and one["event"] in MEMBER_LINES
+            if one["at_ms"] > lie.at_ms - SAME_MS
+        ]
         until_ms, end = min(ends, default=(inf, ""))
         has_ended = end in ("ended", "fenced")
         if not has_ended and until_ms - lie.at_ms < LEAST_MS:
@@ -196,13 +202,20 @@ def _requests(folder: Path) -> Iterator[Sent]:
     """Yield what the lines of the tap tell of members' requests."""
     numbered = re.compile(NUMBERED)
     for log in sorted(folder.glob("tap/*/group.log")):
+        ahead_ms: float | None = None  # of the clock that orders lines: they show whole ms
         for number, line in enumerate(log.read_text("utf-8", "replace").splitlines(), 1):
             match = numbered.match(line)
             form, colon, text = match[5].partition(":") if match else ("", "", "")
             if match is None or not text.startswith("{"):
                 continue
             content = json.loads(text)
-            header, tap, at_ms = content["requestHeader"], content.get("tap", {}), float(match[2])
+            clock_ms = int(match[3]) / 1e6
+            ahead_ms = int(match[2]) - clock_ms if ahead_ms is None else ahead_ms
+            header, tap, at_ms = (
+                content["requestHeader"],
+                content.get("tap", {}),
+                clock_ms + ahead_ms,
+            )
             api = header["requestApiKeyName"]
             if api in GROUP_APIS or (form + colon == HIT and not tap.get("copy")):
                 yield Sent(

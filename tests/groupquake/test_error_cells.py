@@ -19,7 +19,7 @@ def line(api, sent_ms, error=None, *, form=request_log.COMPLETED, **request):
                "request": request, "totalTimeMs": 5.0}  # fmt: skip
     content |= {} if error is None else {"tap": {"rules": ["r1"], "errorCode": CODES[error]}}
     event = log_line.Event("tap", "DEBUG", form + request_log.as_json(content), "logger")
-    return log_line.numbered(1, sent_ms + 5, 0, event) + "\n"
+    return log_line.numbered(1, sent_ms + 5, (sent_ms + 5) * 1_000_000, event) + "\n"
 
 
 FIND = ("FIND_COORDINATOR", LIE_MS + 20, None)
