@@ -55,7 +55,7 @@ IN_A_ROW = 8 * EACH_S // JOINING_S
 LEAST_MS = 2_000.0
 """How long a member is seen after an error, or what it does shows nothing."""
 SAME_MS = 50.0
-"""By how much the line of a member may seem to come before the answer that it is about."""
+"""How far apart a line of a member and a request of it may be that are one act."""
 MEMBER_LINES = ("created", "closing", "closed", "killed", "ended", "fenced")
 """The events of a history after which a member does nothing more by itself, or anew."""
 
@@ -164,6 +164,7 @@ def read(folder: Path) -> list[Did]:
         has_ended = end in ("ended", "fenced")
         if not has_ended and until_ms - lie.at_ms < LEAST_MS:
             continue
+        until_ms += SAME_MS if has_ended else -SAME_MS
         later = [
             one for one in sent if one.client == lie.client and lie.at_ms < one.sent_ms < until_ms
         ]

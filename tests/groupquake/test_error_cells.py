@@ -51,6 +51,8 @@ def seen(folder, at_ms, event, lie, later):
         ("HEARTBEAT", [(*BEAT, AGAIN)], "fenced", "ends"),
         ("HEARTBEAT", [], "", "falls silent"),
         ("HEARTBEAT", [("LEAVE_GROUP", LIE_MS + 9_500, None, {})], "closing", "falls silent"),
+        ("HEARTBEAT", [(*BEAT, AGAIN), ("LEAVE_GROUP", LIE_MS + 8_999, None, {})], "closing",
+         "goes on"),
         ("SYNC_GROUP", [("LEAVE_GROUP", LIE_MS + 50, None, {})], "ended", "leaves, ends"),
         ("SYNC_GROUP", [("SYNC_GROUP", LIE_MS + 50, None, AGAIN)], "", "sends it again"),
         ("OFFSET_COMMIT", [("OFFSET_COMMIT", LIE_MS + 50, None, AGAIN)], "",
