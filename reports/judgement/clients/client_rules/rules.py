@@ -278,9 +278,14 @@ def stops_when_fenced(process: ClientProcess) -> Iterator[Broken]:
 def stays_when_static(process: ClientProcess) -> Iterator[Broken]:
     """A static member sends no LeaveGroup, unless its application unsubscribes."""
     # librdkafka sends one then (rd_kafka_cgrp_leave_maybe), Kafka's own client does not
-    leaves = (one for one in process.sent if one.api == "LEAVE_GROUP")
     leave = next(
-        (it for it in leaves if not process.is_excused(it.arrived_ms, it.arrived_ms)), None
+        (
+            one
+            for one in process.sent
+            if one.api == "LEAVE_GROUP"
+            and not process.is_excused(one.arrived_ms, last_ms(one.seen))
+        ),
+        None,
     )
     if leave is not None and process.is_static:
         yield Broken(

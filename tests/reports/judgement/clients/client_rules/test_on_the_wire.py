@@ -9,7 +9,7 @@ from reports.judgement.clients.client_rules.findings import ClientRules
 from reports.judgement.run.deliveries import Deliveries, Delivery
 from reports.judgement.run.disturbance import BrokenWire
 from reports.judgement.run.faults import broken_wire_of
-from tests.reports.judgement.clients.client_rules.conversation import Conversation
+from tests.reports.judgement.clients.client_rules.conversation import ANSWERS_MS, Conversation
 
 UNKNOWN, REBALANCE, FENCED = (
     Error.UNKNOWN_MEMBER_ID, Error.REBALANCE_IN_PROGRESS, Error.FENCED_INSTANCE_ID,
@@ -57,6 +57,13 @@ def test_a_client_is_excused_while_faults_break_its_own_wire(rule, course):
     assert rule not in course(Conversation(**disturbed())).broken
     assert rule in course(Conversation(**disturbed("another"))).broken
     assert rule in course(Conversation(**disturbed(until_ms=MEMBER_SINCE_MS - 1_000))).broken
+
+
+def test_a_leave_that_may_have_arrived_just_before_the_fault_is_excused():
+    """When a request arrived is known no better than its answer."""
+    leaves_ms = Conversation().now(instance="i").member_of_it().wait(500).now_ms
+    soon = disturbed(from_ms=leaves_ms + ANSWERS_MS / 2)
+    assert "stays-when-static" not in leaves_as_static(Conversation(**soon)).broken
 
 
 def test_a_disturbance_lasts_from_the_intent_to_the_heal():
