@@ -12,7 +12,8 @@ from chaos.timing import CONTROL_ANSWER_S
 from scenarios.setup import SAME, Identity
 
 Order = Literal[
-    "stop", "start", "kill", "pause", "stop-polling", "resume", "duplicate", "end-duplicate"
+    "stop", "start", "kill", "pause", "stop-polling", "unsubscribe", "resume", "duplicate",
+    "end-duplicate"
 ]  # fmt: skip
 
 
@@ -43,7 +44,8 @@ class Members:
         | `kill` | end it as a crash does: its sockets are gone |
         | `pause` | freeze the client; refused for librdkafka in the process of the load |
         | `stop-polling` | its application polls no more, its client's own threads go on |
-        | `resume` | undo both of these, if it is up |
+        | `unsubscribe` | its application wants no topics; refused for programs |
+        | `resume` | undo these three, if it is up |
         | `duplicate` | start a process under its instance id, `DUPLICATE` behind its client.id |
         | `end-duplicate` | end that process |
 

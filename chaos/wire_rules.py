@@ -20,6 +20,7 @@ from chaos.clusters import GROUP_LOG, BrokerInfo
 from chaos.errors import ChaosError
 from chaos.tap.process import RunningTap
 from chaos.tap.rules import Rule
+from kafka_protocol.apis import LOGGED_APIS
 from kafka_protocol.log_line import written_ms
 from scenarios.durations import now_ms
 
@@ -107,14 +108,17 @@ class WireRule:
     def times_logged(self, broker: int, hit: Line) -> int | None:
         """Return how often a broker's own log has a request of the tap's; None without a log.
 
-        It is known by its number and the addresses of its connection. Behind a NAT, as of brokers
-        in containers, the log has none of the tap's addresses: then by its number, client and API,
-        on any one connection, from the rule's beginning on.
+        There is none of an API that brokers do not log. A request is known by its number and the
+        addresses of its connection. Behind a NAT, as of brokers in containers, the log has none of
+        the tap's addresses: then by its number, client and API, on any one connection, from the
+        rule's beginning on.
         """
+        header = hit["requestHeader"]
+        if header["requestApiKeyName"] not in LOGGED_APIS:
+            return None
         log, since_ms = self.logs.get(broker), self.began_ms - timing.NAT_CLOCK_MS
         if log is None or not log.exists() or log.is_relative_to(self.tap.folder):
             return None
-        header = hit["requestHeader"]
         serial, client = header["correlationId"], header.get("clientId")
         numbers = (f'"correlationId":{serial},', f"correlationId={serial})")
         names = (f'"clientId":{json.dumps(client)}', f"clientId={client},")

@@ -57,7 +57,8 @@ def cli() -> None:
 
 
 for name, place, line in (
-    ("clients", "clients.command:clients", "List and build clients that members may be of."),
+    ("clients", "clients.command:clients",
+     "List and build clients, and see what they do with errors."),
     ("compare", "commands.compare:compare",
      "Compare judged runs: rebalances by reason, their time, partitions without an owner."),
     ("dev", "commands.dev:dev", "Fuzz brokers, and build archives and images."),

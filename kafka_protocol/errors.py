@@ -3,7 +3,7 @@
 Source: `org.apache.kafka.common.protocol.Errors`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import IntEnum
 from typing import Any
 
@@ -55,6 +55,10 @@ NOT_SERVED = frozenset((Error.COORDINATOR_NOT_AVAILABLE, Error.NOT_COORDINATOR))
 """The broker does not coordinate the group."""
 NOT_SERVED_YET = NOT_SERVED | {Error.COORDINATOR_LOAD_IN_PROGRESS}
 """The broker does not coordinate the group, or still loads it: nothing was done."""
+
+
+CODES: Mapping[str, int] = {one.name: one.value for kind in (Error, BrokerError) for one in kind}
+"""All of these by their names."""
 
 
 def name_of(code: int) -> str:

@@ -4,7 +4,7 @@ Metadata, FindCoordinator and DescribeCluster name brokers in their answers; Pro
 ShareFetch and ShareAcknowledge name new leaders in `NodeEndpoints` (KIP-951). Each broker becomes
 the tap's own listener for it. ApiVersions answers offer a client no version that kio does not know,
 of these APIs and of those whose requests are evidence. All other answers stay as they are, byte for
-byte, and so do these where nothing had to be changed.
+byte, and so do these where nothing had to be changed; unless a rule gives a client an error.
 """
 
 from collections.abc import Callable
@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from kio.schema.errors import ErrorCode
 
 from kafka_protocol.apis import LOGGED_APIS, ApiKey
+from kafka_protocol.bodies import with_error
 from kafka_protocol.frames import (
     KEYS,
     BodyError,
@@ -21,6 +22,7 @@ from kafka_protocol.frames import (
     response_of,
     written,
 )
+from kafka_protocol.kio_bodies import to_body, to_entity
 from kafka_protocol.schemas import known_versions, schema_of
 
 
@@ -83,6 +85,12 @@ def _listening(entry: Any, listener: Listener) -> Any:
         return entry  # with an error, a node that was never set is broker 0 without a host
     host, port = listener(node, Address(entry.host, entry.port))
     return replace(entry, host=host, port=port)
+
+
+def erring(frame: bytes, api_key: int, version: int, code: int) -> bytes:
+    """Return an answer with an error instead. Raises BodyError if it cannot be read."""
+    header, body = response_of(frame, api_key, version)
+    return written(header, to_entity(type(body), with_error(to_body(body), code)))
 
 
 def _with_known_versions(frame: bytes, version: int) -> bytes:

@@ -9,11 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
-from chaos.tap.answers import Address, is_rewritten, rewritten, unsupported_handshake
+from chaos.tap.answers import Address, erring, is_rewritten, rewritten, unsupported_handshake
 from chaos.tap.exchange import Exchange
 from chaos.tap.group_log import GroupLog, Sender
 from chaos.tap.lane import Lane
 from kafka_protocol.apis import LOGGED_APIS, ApiKey
+from kafka_protocol.errors import CODES
 from kafka_protocol.frames import (
     KEYS,
     BodyError,
@@ -247,8 +248,12 @@ class Connection:
         if self._is_silent:
             self._completed(exchange, frame, "an earlier answer was dropped")
             return
-        drops = self._broker.tap.rules.dropping(exchange) if self._broker.tap.rules else None
+        rules = self._broker.tap.rules
+        drops = rules.dropping(exchange) if rules else None
         if drops is None:
+            if rules and (error := rules.answering(exchange)) is not None:
+                exchange.error, exchange.true_answer = CODES[error], frame
+                frame = erring(frame, head.api_key, head.version, exchange.error)
             self._to_client.push(exchange, frame)
             return
         self._completed(exchange, frame, "dropped")
@@ -273,9 +278,12 @@ class Connection:
         self._completed(exchange, frame, why)
 
     def _completed(self, exchange: Exchange, frame: bytes, why: str | None) -> None:
-        """Write a request with its answer, which was delivered if nothing says why not."""
+        """Write a request with the broker's answer, delivered if nothing says why not."""
         if exchange.request is not None:
+            frame = exchange.true_answer or frame
             self._broker.log.completed(exchange, frame, self._named(), self._sender, why)
+        elif exchange.rules:
+            self._broker.log.hit(exchange, self._named())
 
     def _broker_lost(self, why: str = "the broker closed the connection") -> None:
         """Tell the client, after the answers that are under way."""

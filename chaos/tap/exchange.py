@@ -13,7 +13,8 @@ class Exchange:
     Times are of the monotonic clock. `request` is its frame where that is evidence, else None.
     `instances` are the instance ids that the connection's JoinGroups named. `decided` says which
     rules hit it. A `copy` is the second of a request that a rule doubled: no client gets its
-    answer. It `waited` if a rule held it up, or what was before it on the connection.
+    answer. It `waited` if a rule held it up, or what was before it on the connection. Where the
+    client gets an `error` (its code) instead, `true_answer` is the broker's frame.
     """
 
     head: Head
@@ -26,6 +27,8 @@ class Exchange:
     decided: dict[str, bool] = field(default_factory=dict)
     copy: bool = False
     waited: bool = False
+    error: int | None = None
+    true_answer: bytes | None = None
 
     @property
     def rules(self) -> list[str]:

@@ -6,8 +6,8 @@ at the broker is the remote time, and the time that the tap held the answer is t
 queue. `connection` has the broker's and the tap's address, as the broker's own log has them. Where
 a rule or the end of a connection acted, the key `tap` says so.
 
-Requests without an answer, and those that kio cannot read, have lines of their own. The last line
-says that the tap ended: a log without it is cut off.
+Requests without an answer, those that kio cannot read, and those of other APIs that a rule hit,
+have lines of their own. The last line says that the tap ended: a log without it is cut off.
 """
 
 import time
@@ -19,7 +19,7 @@ from kafka_protocol import request_log
 from kafka_protocol.frames import BodyError, request_of, response_of
 from kafka_protocol.kio_bodies import to_body
 from kafka_protocol.log_file import NumberedLog
-from kafka_protocol.tap_lines import ENDED, LOGGER, UNANSWERED, UNREADABLE
+from kafka_protocol.tap_lines import ENDED, HIT, LOGGER, UNANSWERED, UNREADABLE
 
 Json = dict[str, Any]
 
@@ -88,6 +88,12 @@ class GroupLog(NumberedLog):
         }
         self._write(LOGGER, UNANSWERED + request_log.as_json(content), done_ns)
 
+    def hit(self, exchange: Exchange, connection: str) -> None:
+        """Write that a rule hit a request whose API is no evidence."""
+        content = {"requestHeader": _header(exchange), "connection": connection}
+        content |= _tap(exchange, {})
+        self._write(LOGGER, HIT + request_log.as_json(content), time.monotonic_ns())
+
     def _request(self, exchange: Exchange) -> Json:
         assert exchange.request is not None
         head = exchange.head
@@ -120,6 +126,8 @@ def _tap(exchange: Exchange, more: Json) -> Json:
         acted["rules"] = exchange.rules
     if exchange.forwarded_ns is not None and (exchange.rules or exchange.waited):
         acted["requestHeldMs"] = _ms(exchange.forwarded_ns - exchange.received_ns)
+    if exchange.error is not None:
+        acted["errorCode"] = exchange.error
     if exchange.copy:
         acted["copy"] = True
     return {"tap": acted} if acted else {}

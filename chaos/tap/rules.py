@@ -21,14 +21,15 @@ class Rule:
     | `delay` | everything takes `latency_ms` longer, give or take `jitter_ms`, in the same order |
     | `drop-answers` | the request arrives; the client never gets its answer |
     | `duplicate` | the request arrives twice; the client gets the first answer |
+    | `answer-error` | the request arrives; the client gets an answer with `error` instead |
 
     `client_ids` and `instance_ids` select members: one fits if either does. After a dropped answer
     the connection ends, as clients take later answers for none (`then: close`), or stays open and
-    silent until the client gives up. `count` limits how many requests are hit, `probability` is the
-    share of those that fit, drawn from `seed`.
+    silent until the client gives up. The first requests that fit pass, as many as `after` says;
+    `count` limits how many of the others are hit, `probability` is their share, drawn from `seed`.
     """
 
-    action: Literal["partition", "hold", "delay", "drop-answers", "duplicate"]
+    action: Literal["partition", "hold", "delay", "drop-answers", "duplicate", "answer-error"]
     client_ids: tuple[str, ...] | None = None
     instance_ids: tuple[str, ...] = ()
     brokers: tuple[int, ...] | None = None
@@ -36,10 +37,12 @@ class Rule:
     way: Literal["both", "to-broker", "to-client"] = "both"
     latency_ms: float = 0.0
     jitter_ms: float = 0.0
+    after: int = 0
     count: int | None = None
     probability: float = 1.0
     seed: int = 0
     then: Literal["close", "silence"] = "close"
+    error: str = ""
 
 
 @dataclass(slots=True)
@@ -49,6 +52,7 @@ class ActiveRule:
     id: str
     rule: Rule
     hits: int = 0
+    _passed: int = 0
     _random: random.Random = field(init=False)
 
     def __post_init__(self) -> None:
@@ -78,6 +82,9 @@ class ActiveRule:
     def _decide(self, exchange: Exchange) -> bool:
         rule = self.rule
         if not self.fits(exchange) or (rule.count is not None and self.hits >= rule.count):
+            return False
+        if self._passed < rule.after:
+            self._passed += 1
             return False
         return rule.probability >= 1.0 or self._random.random() < rule.probability
 
@@ -135,6 +142,10 @@ class RuleTable:
     def dropping(self, exchange: Exchange) -> Rule | None:
         """Return the rule that drops the answer of a request, if one does."""
         return next((a.rule for a in self._of("drop-answers") if a.hit(exchange)), None)
+
+    def answering(self, exchange: Exchange) -> str | None:
+        """Return the error that the client of a request is answered instead, if a rule says so."""
+        return next((a.rule.error for a in self._of("answer-error") if a.hit(exchange)), None)
 
     def duplicating(self, exchange: Exchange) -> bool:
         """Tell whether a request is sent twice."""

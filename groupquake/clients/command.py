@@ -1,7 +1,8 @@
-"""`groupquake clients`: the adapters of other client libraries."""
+"""`groupquake clients`: the adapters of other client libraries, and what clients do with errors."""
 
 import click
 
+from groupquake.cli import Lazy
 from groupquake.clients.adapters import Adapter, built
 from groupquake.console import Console
 from groupquake.exits import Exit
@@ -10,7 +11,13 @@ from scenarios.clients import ADAPTERS
 
 @click.group()
 def clients() -> None:
-    """List and build clients that members may be of."""
+    """List and build clients that members may be of, and see what they do with errors."""
+
+
+clients.add_command(
+    Lazy("errors", "groupquake.trial.errors:errors",
+         "Answer clients errors that their broker did not give, and say what each does.")
+)  # fmt: skip
 
 
 @clients.command("list")

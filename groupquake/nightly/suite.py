@@ -74,6 +74,7 @@ class Job:
     platform: Platform
     seed: int
     assignments: tuple[str, ...]
+    options: tuple[str, ...] = ()
 
     def arguments(self) -> list[str]:
         """Return the command line that runs it, from `run` on."""
@@ -82,7 +83,7 @@ class Job:
             words.append(f"--coordinator={self.platform.coordinator}")
         if self.platform.cluster != "process":
             words.append(f"--cluster={self.platform.cluster}")
-        return words + [f"--set={assignment}" for assignment in self.assignments]
+        return [*words, *(f"--set={one}" for one in self.assignments), *self.options]
 
 
 def find(name: str) -> Path:

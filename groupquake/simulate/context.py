@@ -127,6 +127,8 @@ class SimulatedContext:
                 group.freeze(member)
             case "stop-polling":
                 group.stop_polling(member)
+            case "unsubscribe":
+                group.unsubscribe(member)
             case "resume":
                 group.resume(member)
             case "duplicate":
@@ -165,8 +167,11 @@ class SimulatedContext:
     ) -> SimulatedRule:
         """Return a rule for what a member sends to brokers, all without `nodes`.
 
-        Raises NotForeseenError where it is the client's own matter how long it waits in vain.
+        Raises NotForeseenError where it is the client's own matter how long it waits in vain, or
+        what it makes of an error.
         """
+        if "error" in keys:
+            raise NotForeseenError("what a client makes of an error that its broker did not give")
         if (client := self.experiment.member_called[member].client) != "librdkafka":
             raise NotForeseenError(f"when {client} gives a request up")
         if keys.get("then") == "silence":

@@ -114,6 +114,12 @@ class SimulatedGroup(FoldedGroup):
             notices_ms = self.of.max_poll_interval_ms + self.chance.between(timing.NOTICES_POLL_MS)
             self.agenda.after(notices_ms, partial(self._gives_up, process))
 
+    def unsubscribe(self, name: str) -> None:
+        """Let a member be out of the group; librdkafka leaves it, as a static member too."""
+        if process := self.called.get(name):
+            process.is_polled = False
+            self._gives_up(process, leaves=not process.is_wire)
+
     def resume(self, name: str) -> None:
         """Let a member go on that was frozen or did not poll."""
         process = self.called.get(name)
@@ -283,11 +289,11 @@ class SimulatedGroup(FoldedGroup):
             self.tally.rebalances[self.phase, str(effect.reason)] += 1
         super().absorb(effect)
 
-    def _gives_up(self, process: SimulatedMember) -> None:
+    def _gives_up(self, process: SimulatedMember, *, leaves: bool = False) -> None:
         """Give the membership up, if the application has not polled since it stopped to."""
         if process.is_polled or process.is_silent or process not in self.processes:
             return
-        if process.client.instance is None:
+        if leaves or process.client.instance is None:
             self.ask(process, "LEAVE_GROUP")
         self.silence(process)
         process.client = process.client.restarted()

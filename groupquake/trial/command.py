@@ -93,9 +93,9 @@ def trial(
     disturbance cost it, beside Kafka's own client, which runs too and does not count.
     """
     wanted = _wanted(experiments)
-    _check(kafka)
-    tried = _candidates(clients)
-    candidates = _candidates((*clients, COMPARISON)) if comparison else tried
+    check_release(kafka)
+    tried = candidates_of(clients)
+    candidates = candidates_of((*clients, COMPARISON)) if comparison else tried
     chosen = secrets.randbelow(BIG_SEED) if seed is None else seed
     runs = {one: one.experiment(wanted, kafka) for one in candidates}
     plans = {one: planned(run, chosen) for one, run in runs.items()}
@@ -108,7 +108,7 @@ def trial(
             f"{directory}: no folder can be made there ({error.strerror}); give another with"
             " --trials"
         ) from error
-    why_not = _unbuilt(candidates, kafka, console)
+    why_not = unbuilt(candidates, kafka, console)
     jobs = [
         Job(runs[one].name, str(files[one]), Platform(kafka=kafka), chosen, ())
         for one in candidates
@@ -174,7 +174,7 @@ def _result(
     return rows, found
 
 
-def _unbuilt(
+def unbuilt(
     candidates: Sequence[Candidate], kafka: str, console: Console
 ) -> dict[Candidate, str]:  # fmt: skip
     """Build what has to be built; return why some cannot be."""
@@ -190,7 +190,7 @@ def _unbuilt(
     return found
 
 
-def _candidates(texts: Sequence[str]) -> list[Candidate]:
+def candidates_of(texts: Sequence[str]) -> list[Candidate]:
     """Read the clients; the same name may stand once only."""
     named = [name for text in texts for name in (OWN if text == "all" else (text,))]
     found: dict[str, Candidate] = {}
@@ -216,7 +216,8 @@ def _wanted(text: str) -> tuple[str, ...]:
     return names
 
 
-def _check(kafka: str) -> None:
+def check_release(kafka: str) -> None:
+    """Raise ScenarioError if a release of the brokers is not known."""
     try:
         line_of(kafka)
     except ValueError as error:

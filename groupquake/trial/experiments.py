@@ -117,7 +117,7 @@ class Candidate:
             raise ScenarioError(f"client {self.name} has no static members (KIP-345), and no others"
                                 " take part in these experiments; name others")  # fmt: skip
         of_groups = [one for one in content["workload"]["groups"] if one["name"] in left]
-        content["workload"]["groups"] = [self._taken_over(group) for group in of_groups]
+        content["workload"]["groups"] = [self.takes_over(group) for group in of_groups]
         members = {one.name: one.group for one in _every().members() if one.group in left}
         probes = content["steady_state"]["probes"]
         content["steady_state"]["probes"] = [one for one in probes if one["group"] in left]
@@ -126,7 +126,7 @@ class Candidate:
         content["name"] = f"trial-{self.name}"
         return Experiment.model_validate(content)
 
-    def _taken_over(self, group: Json) -> Json:
+    def takes_over(self, group: Json) -> Json:
         """Return a group with this client as its members, and an assignor that it has."""
         wanted = group["assignor"]
         able = (wanted,) if self.command else ASSIGNORS.get(self.name, (wanted,))

@@ -51,7 +51,7 @@ class LibrdkafkaClient(Client):
         self._commit_sent_ms: float | None = None
         self._commit_due_ms = now_ms() + member.config.commit_interval_ms
         self._fatal: KafkaError | None = None
-        self._polls = True
+        self._polls = self._subscribes = True
         try:
             self._consumer: _Consumer | None = _Consumer(
                 {
@@ -60,15 +60,18 @@ class LibrdkafkaClient(Client):
                     "error_cb": lambda error: self._queue("error", error),
                 }
             )
-            self._consumer.subscribe(
-                list(member.config.topics),
-                on_assign=lambda _, partitions: self._queue("assigned", partitions),
-                on_revoke=lambda _, partitions: self._queue("revoked", partitions),
-                on_lost=lambda _, partitions: self._queue("lost", partitions),
-            )
+            self._subscribe(self._consumer)
         except (KafkaException, PropertiesError) as error:
             why = error.args[0].str() if isinstance(error, KafkaException) else error
             raise LoadtestError(f"{member.name!r} cannot be started: {why}") from error
+
+    def _subscribe(self, consumer: Consumer) -> None:
+        consumer.subscribe(
+            list(self._member.config.topics),
+            on_assign=lambda _, partitions: self._queue("assigned", partitions),
+            on_revoke=lambda _, partitions: self._queue("revoked", partitions),
+            on_lost=lambda _, partitions: self._queue("lost", partitions),
+        )
 
     def poll_once(self) -> None:
         """Poll without waiting, and process what the callbacks queued."""
@@ -109,9 +112,18 @@ class LibrdkafkaClient(Client):
         """Poll no more: librdkafka's own threads go on."""
         self._polls = False
 
+    def unsubscribe(self) -> None:
+        """Unsubscribe: librdkafka sends LeaveGroup, for a static member too."""
+        if self._consumer is not None:
+            self._consumer.unsubscribe()
+            self._subscribes = False
+
     def resume(self) -> None:
-        """Poll again."""
+        """Poll, or subscribe, again."""
         self._polls = True
+        if self._consumer is not None and not self._subscribes:
+            self._subscribe(self._consumer)
+            self._subscribes = True
 
     def pause(self) -> None:
         """Raise LoadtestError: its threads are those of the load."""

@@ -31,7 +31,8 @@ Members in the states after `joined` have no client until they are opened again;
 whose worker does not answer.
 """
 COMMANDS = (
-    "start", "stop", "kill", "pause", "stop-polling", "resume", "duplicate", "end-duplicate",
+    "start", "stop", "kill", "pause", "stop-polling", "unsubscribe", "resume", "duplicate",
+    "end-duplicate",
 )  # fmt: skip
 """The control commands for one member."""
 Row = dict[str, Any]
@@ -69,8 +70,12 @@ class Client(ABC):
         """Let the application poll no more, while the client's own threads go on."""
 
     @abstractmethod
+    def unsubscribe(self) -> None:
+        """Be out of the group, and stay up. Raises LoadtestError if that cannot be."""
+
+    @abstractmethod
     def resume(self) -> None:
-        """Undo `pause` and `stop_polling`."""
+        """Undo `pause`, `stop_polling` and `unsubscribe`."""
 
 
 class Member:
@@ -185,10 +190,8 @@ class Member:
                     self.stop()
                 case "kill":
                     self.kill()
-                case "pause":
-                    self._running().pause()
-                case "stop-polling":
-                    self._running().stop_polling()
+                case "pause" | "stop-polling" | "unsubscribe":
+                    getattr(self._running(), do.replace("-", "_"))()
                 case "resume":
                     if self._client is not None:
                         self._client.resume()

@@ -208,6 +208,10 @@ class ProgramClient(Client):
         finally:
             os.close(filler)
 
+    def unsubscribe(self) -> None:
+        """Raise LoadtestError: nothing asks a program for that."""
+        raise LoadtestError(f"{self._member.name!r} is a program, which cannot be asked for that")
+
     def resume(self) -> None:
         """Let its processes go on and poll."""
         self._signal(signal.SIGCONT)

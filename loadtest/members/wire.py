@@ -49,12 +49,17 @@ class WireClient(Client):
         """Let the application poll no more."""
         self._polls = False
 
+    def unsubscribe(self) -> None:
+        """Be out of the group at once: as Kafka's own client, a static member sends nothing."""
+        self._polls = False
+        self._client.unsubscribe()
+
     def pause(self) -> None:
         """Freeze it; its timers run on, and what they are for comes late."""
         self._goes_on.clear()
 
     def resume(self) -> None:
-        """Let it go on, and let its application poll."""
+        """Let it go on, and let its application poll topics."""
         self._polls = True
         self._goes_on.set()
 

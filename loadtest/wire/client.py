@@ -8,6 +8,7 @@ client raises to its application, such as GROUP_MAX_SIZE_REACHED, it tries again
 import time
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Collection, Mapping
+from math import inf
 from random import random, uniform
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,8 @@ COOPERATIVE = "cooperative-sticky"
 REVOKED = "partitions were revoked"
 REBALANCING = "the group is rebalancing"
 CHANGED = "the number of partitions has changed"
+UNPOLLED = "the application has not polled for max.poll.interval.ms"
+UNSUBSCRIBED = "the consumer unsubscribed from all topics"
 JOIN_REASONS = {
     REVOKED: JoinReason.UNKNOWN, REBALANCING: JoinReason.UNKNOWN,
     CHANGED: JoinReason.TOPIC_METADATA_CHANGE,
@@ -110,6 +113,10 @@ class GroupClient:
                 self.disconnect()
                 self._expire()
                 self._back_off()
+
+    def unsubscribe(self) -> None:
+        """Be out of the group as soon as it can, until the application polls."""
+        self._polled_s = -inf
 
     def leave(self, reason: str, within_s: float) -> None:
         """Give all partitions up, and leave the group as a dynamic member. Raises WireError."""
@@ -267,9 +274,9 @@ class GroupClient:
             self._lose("no coordinator answered for a session timeout")
 
     def _stall(self) -> None:
-        """Be out of the group, as the application does not poll; join afresh once it does."""
+        """Be out of the group, as the application wants nothing; join afresh once it does."""
         if self._joined and self.config.instance_id is None:
-            self._member.leave(reason="the application has not polled for max.poll.interval.ms")
+            self._member.leave(reason=UNSUBSCRIBED if self._polled_s == -inf else UNPOLLED)
         self._lose("the application polls again")
         self._forget()
         while not self.application_polls():

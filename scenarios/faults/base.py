@@ -103,6 +103,8 @@ class Fault(Part):
     """What it acts on."""
     noun: ClassVar[str]
     """What reports count it as."""
+    excuses: ClassVar[bool] = False
+    """Whether its members are excused meanwhile: it keeps them from what they have to do."""
     one_shot: ClassVar[bool] = False
     """Whether there is nothing to heal."""
     is_series: ClassVar[bool] = False

@@ -1,4 +1,4 @@
-"""Faults of members: restart, kill, pause, slow-poll, duplicate-instance, swap-instance.
+"""Faults of members: they end, freeze, stop polling, unsubscribe, or share an identity.
 
 All act over the control channel of the load. The witness is what the brokers' logs tell of a
 member.
@@ -8,15 +8,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Literal
 
 from kafka_protocol.errors import Error
+from scenarios.clients import IN_LOAD
 from scenarios.durations import PositiveMs, format_ms, now_ms
 from scenarios.faults.base import Fault, Finding, Hit, Planned
 from scenarios.faults.targeted import (
     Becomes,
+    Frozen,
+    GivesUp,
     MemberAway,
     MemberFault,
-    OneMember,
     Static,
     shared_identity,
+    too_short,
 )
 from scenarios.fields import SomeItems
 from scenarios.problems import Path, Problem, unknown
@@ -112,22 +115,6 @@ class MemberKill(MemberAway):
         return Finding(silence.holds, f"{silence.evidence}, no LEAVE_GROUP of it{left_out}, {gone}")
 
 
-class Frozen(OneMember):
-    """A fault after which a member goes on as it is."""
-
-    undo_name = "resume-member"
-
-    def heal(self) -> str:
-        """Let the member go on; its next request is on its way when this returns."""
-        self._healing_ms = now_ms()
-        self._context.members.order("resume", self._hit.target)
-        return "resumed over the control channel"
-
-    def verify_healed(self) -> Finding:
-        """Wait until the brokers took a heartbeat of the member, or let it join again."""
-        return self._evidence.back(self._healing_ms, self._context.stop)
-
-
 class MemberPause(Frozen, MemberAway):
     """Freezes the targets, as a long garbage collection or a suspended machine does.
 
@@ -161,7 +148,44 @@ class MemberPause(Frozen, MemberAway):
         self._began_ms = now_ms()
 
 
-class MemberSlowPoll(Frozen, MemberFault):
+class MemberUnsubscribe(GivesUp):
+    """Lets the targets unsubscribe: they stay up, and subscribe again afterwards."""
+
+    noun = "unsubscription"
+    undo_words = "subscribe again after {}"
+    excuses = True
+    since = "it unsubscribed"
+
+    fault: Literal["member.unsubscribe"]
+    for_ms: PositiveMs
+    """How long each member is unsubscribed."""
+
+    def checks(self, experiment: Setup, path: Path) -> Iterator[Problem]:
+        """Check the targets, that each can be asked for it, and that it shows."""
+        yield from super().checks(experiment, path)
+        hit = self.groups_hit(experiment)
+        members = experiment.members() if isinstance(self.target, LeaderMemberOf) else (
+            self.known_targets(experiment))  # fmt: skip
+        for one in members:
+            if one.group in hit and one.client not in IN_LOAD:
+                yield Problem(
+                    (*path, "target"),
+                    f"{one.name} is a program, which nothing can ask to unsubscribe; choose members"
+                    f" with client: {' or '.join(IN_LOAD)}",
+                )
+                break
+        for group in experiment.workload.groups:
+            if group.name in hit:
+                least_ms = 4 * group.heartbeat_interval_ms
+                yield from too_short(self.for_ms, group.name, least_ms, (*path, "for"))
+
+    def inject(self) -> None:
+        """Let the member unsubscribe."""
+        self._began_ms = now_ms()
+        self._context.members.order("unsubscribe", self._hit.target)
+
+
+class MemberSlowPoll(GivesUp):
     """Lets the application of the targets poll no more, as slow processing does.
 
     The client's own threads go on: they send heartbeats until `max_poll_interval` has passed since
@@ -170,6 +194,7 @@ class MemberSlowPoll(Frozen, MemberFault):
 
     noun = "slow poll"
     undo_words = "poll again after {}"
+    since = "its last poll"
 
     fault: Literal["member.slow-poll"]
     lasts_ms: PositiveMs
@@ -196,16 +221,6 @@ class MemberSlowPoll(Frozen, MemberFault):
         """Let the application poll no more."""
         self._began_ms = now_ms()
         self._context.members.order("stop-polling", self._hit.target)
-
-    def verify(self) -> Finding:
-        """Return whether a dynamic member left, and whether it is silent (KIP-345)."""
-        silence = self._evidence.silence(now_ms() - self._evidence.least_silence_ms)
-        left = self._context.witness.latest(self._hit.target, self._began_ms, "LEAVE_GROUP")
-        if left is None:
-            return silence
-        after_ms = round(left.arrived_ms) - self._began_ms
-        left_by = f"LEAVE_GROUP of {self._hit.target} {after_ms} ms after its last poll"
-        return Finding(silence.holds, f"{left_by} ({left.place}), {silence.evidence}")
 
 
 class DuplicateInstance(MemberFault):

@@ -1,7 +1,7 @@
 """What faults of one member, and of one broker, have in common: keys, targets, checks, undoing."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator
 
@@ -150,6 +150,39 @@ class MemberAway(MemberFault):
             if group.name in hit:
                 least_ms = 2 * group.heartbeat_interval_ms
                 yield from too_short(self.down_for_ms, group.name, least_ms, (*path, "down_for"))
+
+
+class Frozen(OneMember):
+    """A fault after which a member goes on as it is."""
+
+    undo_name = "resume-member"
+
+    def heal(self) -> str:
+        """Let the member go on; its next request is on its way when this returns."""
+        self._healing_ms = now_ms()
+        self._context.members.order("resume", self._hit.target)
+        return "resumed over the control channel"
+
+    def verify_healed(self) -> Finding:
+        """Wait until the brokers took a heartbeat of the member, or let it join again."""
+        return self._evidence.back(self._healing_ms, self._context.stop)
+
+
+class GivesUp(Frozen, MemberFault):
+    """A fault on whose account a client gives its membership up by itself, and stays up."""
+
+    since: ClassVar[str]
+    """What it had done last, in words."""
+
+    def verify(self) -> Finding:
+        """Return whether it left, as dynamic members do, and whether it is silent (KIP-345)."""
+        silence = self._evidence.silence(now_ms() - self._evidence.least_silence_ms)
+        left = self._context.witness.latest(self._hit.target, self._began_ms, "LEAVE_GROUP")
+        if left is None:
+            return silence
+        after_ms = round(left.arrived_ms) - self._began_ms
+        left_by = f"LEAVE_GROUP of {self._hit.target} {after_ms} ms after {self.since}"
+        return Finding(silence.holds, f"{left_by} ({left.place}), {silence.evidence}")
 
 
 def too_short(lasts_ms: int, group: str, least_ms: int, path: Path) -> Iterator[Problem]:

@@ -5,18 +5,20 @@ gets through the tap, or does not; the brokers' own logs; and the lines in which
 connections write what they delivered.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, get_args
 
-from pydantic import Field, PrivateAttr
+from pydantic import AfterValidator, Field, PrivateAttr
 
 from kafka_protocol.apis import GroupApi
+from kafka_protocol.errors import CODES
 from scenarios import timing
 from scenarios.durations import DurationMs, PositiveMs, now_ms
 from scenarios.faults.base import Finding, Hit, grouped
 from scenarios.faults.targeted import MemberFault, broker_checks
-from scenarios.fields import PositiveCount
-from scenarios.problems import Path, Problem
+from scenarios.fields import Count, PositiveCount
+from scenarios.problems import Path, Problem, nearest, shown
 from scenarios.setup import Setup
 from scenarios.targets import BrokerTarget
 
@@ -30,6 +32,22 @@ Api = Literal[
     GroupApi, "OFFSET_FETCH", "FIND_COORDINATOR", "METADATA", "FETCH", "LIST_OFFSETS"
 ]  # fmt: skip
 Apis = Annotated[tuple[Api, ...], Field(min_length=1, max_length=len(get_args(Api)))]
+CoordinatorApi = Literal[GroupApi, "OFFSET_FETCH", "FIND_COORDINATOR"]
+CoordinatorApis = Annotated[
+    tuple[CoordinatorApi, ...], Field(min_length=1, max_length=len(get_args(CoordinatorApi)))
+]
+
+
+def _known_error(name: str) -> str:
+    if name in _ERRORS:
+        return name
+    raise ValueError(f"{shown(name)} is not known; {nearest(name, _ERRORS)}")
+
+
+_ERRORS = tuple(name for name, code in CODES.items() if code)
+ErrorName = Annotated[
+    str, AfterValidator(_known_error), Field(json_schema_extra={"enum": [*_ERRORS]})
+]
 Share = Annotated[float, Field(strict=True, gt=0.0, le=1.0, allow_inf_nan=False)]
 
 
@@ -44,6 +62,7 @@ class NetFault(MemberFault):
     undo_words = "remove the rule after {}"
     action: ClassVar[str]
     """What the tap does."""
+    excuses = True
 
     for_ms: PositiveMs
     """How long the rule is in force."""
@@ -97,7 +116,9 @@ class NetFault(MemberFault):
         )
 
 
-_RULE_KEYS = ("way", "latency_ms", "jitter_ms", "apis", "count", "probability", "then")
+_RULE_KEYS = (
+    "way", "latency_ms", "jitter_ms", "apis", "after", "count", "probability", "then", "error"
+)  # fmt: skip
 
 
 class Parted(NetFault):
@@ -300,10 +321,14 @@ class ChosenFault(BetweenFault):
 
     apis: Apis
     """The requests that are hit, such as `[JOIN_GROUP]`."""
+    after: Count = 0
+    """How many such requests of each member pass first."""
     count: PositiveCount | None = None
     """How many requests of each member are hit at most."""
     probability: Share = 1.0
     """The share of requests that is hit, decided by the run's seed."""
+    noted: ClassVar[Mapping[str, object]]
+    """What the tap's lines say of a request that was hit."""
 
     def verify(self) -> Finding:
         """Return whether the brokers have each request that was hit as often as they should."""
@@ -312,8 +337,7 @@ class ChosenFault(BetweenFault):
 
     def _look(self) -> Finding | None:
         twice = self.action == "duplicate"
-        shown = {"copy": True} if twice else {"delivered": False, "why": "dropped"}
-        hit = list(self._rule.hit_lines(shown))
+        hit = list(self._rule.hit_lines(self.noted))
         if not hit:
             return Finding(False, f"the tap wrote of no request that {self._rule.id} hit")
         counts = [self._rule.times_logged(broker, line) for broker, line in hit]
@@ -340,6 +364,7 @@ class NetDropAnswers(ChosenFault):
 
     noun = "answer drop"
     action = "drop-answers"
+    noted = MappingProxyType({"delivered": False, "why": "dropped"})
 
     fault: Literal["net.drop-answers"]
     then: Literal["close", "silence"] = "close"
@@ -351,5 +376,21 @@ class NetDuplicate(ChosenFault):
 
     noun = "request duplication"
     action = "duplicate"
+    noted = MappingProxyType({"copy": True})
 
     fault: Literal["net.duplicate"]
+
+
+class NetAnswerError(ChosenFault):
+    """Lets requests arrive, and gives the members an error instead of the broker's answer."""
+
+    noun = "answer error"
+    action = "answer-error"
+    excuses = False
+    noted = MappingProxyType({})
+
+    fault: Literal["net.answer-error"]
+    apis: CoordinatorApis
+    """The requests that are answered so, such as `[HEARTBEAT]`."""
+    error: ErrorName
+    """The error's name, as Kafka's `Errors` has it, such as `UNKNOWN_MEMBER_ID`."""

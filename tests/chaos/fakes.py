@@ -260,7 +260,7 @@ class FakeLoad:
                 self._state[name] = "stopped"
                 if name in self.polite:
                     self.log.request(name, "LEAVE_GROUP", group=self._specs[name].group)
-            case "pause" | "stop-polling" if name not in self.deaf:
+            case "pause" | "stop-polling" | "unsubscribe" if name not in self.deaf:
                 self._state[name] = "silent"
                 if name in self.polite:
                     self.log.request(name, "LEAVE_GROUP", group=self._specs[name].group)

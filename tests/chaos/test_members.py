@@ -18,7 +18,7 @@ def test_orders_reach_the_load_process(load, members):
     assert {row["name"]: row["state"] for row in members.list()}["static-2"] == "stopped"
     members.order("start", "static-2", {"instance_id": "app-2"})
     until(lambda: '"groupInstanceId":"app-2"' in load.log.path.read_text())
-    more = ("duplicate", "end-duplicate", "kill", "pause", "stop-polling", "resume")
+    more = ("duplicate", "end-duplicate", "kill", "pause", "stop-polling", "unsubscribe", "resume")
     for order in more:
         members.order(order, "static-2")
     members.quit()

@@ -44,6 +44,7 @@ RUN_BY = {
     "groupquake oracle serve": "tests/groupquake/test_oracle_cluster.py",
     "groupquake clients list": "tests/groupquake/test_trial.py",
     "groupquake clients build": "tests/groupquake/test_trial_run.py",
+    "groupquake clients errors": "tests/groupquake/test_trial_run.py",
     "groupquake shrink": "tests/groupquake/shrink/test_command.py",
     "groupquake watch": "tests/groupquake/watch/test_live_cluster.py",
     "groupquake trial": "tests/groupquake/test_trial_run.py",

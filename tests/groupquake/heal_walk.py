@@ -40,6 +40,10 @@ def marked(step: str) -> pytest.MarkDecorator:
     return pytest.mark.long if step == "after-injected" else pytest.mark.exhaustive
 
 
+_ANSWER_ERROR = (
+    "fault: net.answer-error, target: {names: [own-1]}, apis: [HEARTBEAT],"
+    " error: REBALANCE_IN_PROGRESS, for: 3s"
+)
 BATCHES = {
     "members": (
         "fault: member.restart, target: {names: [static-0]}, down_for: 700ms",
@@ -57,6 +61,7 @@ BATCHES = {
         "fault: net.drop-answers, target: {names: [static-3]}, apis: [HEARTBEAT], for: 3s",
         "fault: net.hold, target: {names: [static-4]}, apis: [HEARTBEAT], for: 3s",
         "fault: net.duplicate, target: {names: [static-5]}, apis: [HEARTBEAT], for: 3s",
+        _ANSWER_ERROR,
     ),
     "broker.kill": ("fault: broker.kill, target: {brokers: [1]}, down_for: 300ms",),
     "broker.stop": ("fault: broker.stop, target: {brokers: [1]}, down_for: 300ms",),

@@ -34,6 +34,16 @@ def test_a_client_is_tried(process, tmp_path):
     assert done.code == {"pass": 0, "fail": 1, "unknown": 2}[found["verdict"]]
 
 
+def test_what_a_client_does_with_errors_is_a_table(process, tmp_path):
+    """librdkafka gives its member id up if that is unknown, and goes on at a new coordinator."""
+    done = process("clients", "errors", "--client=librdkafka-process", f"--trials={tmp_path}")
+    assert done.code == 0, done.err
+    (page,) = tmp_path.glob("2*/errors.md")
+    _, _, heartbeat = page.read_text().partition("### HEARTBEAT")
+    assert "| `UNKNOWN_MEMBER_ID` | joins afresh |" in heartbeat
+    assert "| `NOT_COORDINATOR` | finds its coordinator again, goes on |" in heartbeat
+
+
 @pytest.mark.parametrize("name", ["franz-go", "sarama", "kafkajs", "aiokafka", "kafka-python"])
 def test_a_client_is_built(groupquake, name, tmp_path, monkeypatch):
     adapter = Adapter.named(name)

@@ -8,6 +8,7 @@ import time
 import psutil
 import pytest
 
+from scenarios.clients import IN_LOAD
 from tests.loadtest.conftest import Locust
 from tests.loadtest.loads import end, of_one_group, others, requests_of, steps_of
 
@@ -150,6 +151,20 @@ def test_a_member_that_does_not_poll_leaves_until_it_polls_again(load, broker, s
     assert load.members()[dynamic]["joins"] == joins
     load.ask("resume", member=dynamic)
     load.wait_for(lambda: load.members()[dynamic]["joins"] > joins)
+
+
+def test_members_unsubscribe_and_subscribe_again(load, broker, static, dynamic):
+    """librdkafka leaves if it is static, too (`rd_kafka_cgrp_leave_maybe`); Kafka's own stays."""
+    if load.client not in IN_LOAD:
+        assert "is a program" in load.reply_to("unsubscribe", member=static)["error"]
+        return
+    for member, leaves in ((dynamic, True), (static, load.client == "librdkafka")):
+        joins, left = load.members()[member]["joins"], requests_of(broker, member, "LEAVE_GROUP")
+        load.ask("unsubscribe", member=member)
+        load.wait_for(lambda it=member: not load.members()[it]["partitions"])
+        load.ask("resume", member=member)
+        load.wait_for(lambda it=member, was=joins: load.members()[it]["joins"] > was)
+        assert len(requests_of(broker, member, "LEAVE_GROUP")) == len(left) + leaves
 
 
 def test_a_member_that_is_frozen_or_slow_can_be_stopped(load, dynamic):

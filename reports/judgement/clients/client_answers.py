@@ -7,6 +7,7 @@ from functools import lru_cache, partial
 from math import inf
 from typing import Any, NamedTuple
 
+from kafka_protocol.bodies import with_error
 from kafka_protocol.consumer_protocol import Assignment
 from kafka_protocol.errors import Error
 from reference_coordinator.replay import ObservedRequest
@@ -285,12 +286,20 @@ def _removed(leave: ObservedRequest) -> Iterator[str]:
 
 
 def as_delivered(seen: ObservedRequest, delivery: Delivery | None) -> ObservedRequest:
-    """Return a request with the time that its answer reached the client: infinity for never."""
+    """Return a request with the answer that its client got, and when: infinity for never."""
     if delivery is None:
         return seen
     if delivery.at_ms is None:
         return replace(seen, answered_ms=inf, response=None)
-    return replace(seen, answered_ms=max(seen.answered_ms, delivery.at_ms))
+    response = seen.response
+    if delivery.error is not None:
+        response = with_error(seen.response_fields, delivery.error)
+    return replace(seen, answered_ms=max(seen.answered_ms, delivery.at_ms), response=response)
+
+
+def heard(code: int | None, delivery: Delivery | None) -> int | None:
+    """Return the error that a client was answered where its broker answered with one."""
+    return code if delivery is None or delivery.error is None else delivery.error
 
 
 def expected(event: ClientEvent) -> str:

@@ -12,7 +12,7 @@ from functools import partial
 from heapq import heappop, heappush
 from itertools import count
 from math import inf
-from typing import Any
+from typing import Any, cast
 
 from kafka_protocol.apis import HELD_APIS
 from kafka_protocol.errors import Error
@@ -29,6 +29,7 @@ from reports.judgement.clients.client_answers import (
     as_delivered,
     described,
     expected,
+    heard,
     share,
 )
 from reports.judgement.clients.client_rules.findings import about_client
@@ -94,23 +95,16 @@ class Clients:
         Whatever comes in later happens after `known_ms`. `partition` holds the group's offsets.
         """
         for seen, code, arrived_ms in requests:
-            error, told_by = code, ""
-            tells: Tells = None
             if seen.api == "OFFSET_COMMIT":
-                kept, error = stored(seen)
                 self._about(self.offsets.committed(seen, partition))
-                # of partitions that were refused clients tell differently
-                told_by, tells = "committed" if kept else "", None if error else len(kept)
-            elif seen.api == "SYNC_GROUP" and error == 0:
-                told_by, tells = "assigned", share(seen)
-                self.offsets.assigned(seen, tells)
+            elif seen.api == "SYNC_GROUP" and code == 0:
+                self.offsets.assigned(seen, share(seen))
             if self.context.has_history:
                 self._unanswered.add(seen)
                 self._clients[seen.client_id].sent(seen, arrived_ms)
-                if told_by or error or seen.api in HELD_APIS:
-                    # a line that may have been written late makes its answer later than it was
-                    late_ms = max(0.0, arrived_ms - ARRIVAL_ERROR_MS - seen.earliest_ms)
-                    self._hand_on(Answer(seen, late_ms, tells), error, told_by)
+                # a line that may have been written late makes its answer later than it was
+                late_ms = max(0.0, arrived_ms - ARRIVAL_ERROR_MS - seen.earliest_ms)
+                self._hand_on(seen, code, late_ms)
         for event in events:
             if event == self._last:
                 self.counts[TWICE] += 1
@@ -154,13 +148,22 @@ class Clients:
 
     # what brokers say
 
-    def _hand_on(self, answer: Answer, error: int | None, told_by: str) -> None:
-        """Judge an answer once its client has got it."""
-        seen = as_delivered(answer.seen, self._handed_on.of(answer.seen))
+    def _hand_on(self, answered: ObservedRequest, code: int | None, late_ms: float) -> None:
+        """Judge an answer once its client has got it, as it got it."""
+        delivery = self._handed_on.of(answered)
+        seen, error = as_delivered(answered, delivery), heard(code, delivery)
         if seen.answered_ms == inf:
             self.counts[UNDELIVERED] += 1
-        else:
-            answer = answer._replace(seen=seen)
+            return
+        told_by, tells = "", cast(Tells, None)
+        if seen.api == "OFFSET_COMMIT":
+            kept, error = stored(seen)
+            # of partitions that were refused clients tell differently
+            told_by, tells = "committed" if kept else "", None if error else len(kept)
+        elif seen.api == "SYNC_GROUP" and error == 0:
+            told_by, tells = "assigned", share(seen)
+        if told_by or error or seen.api in HELD_APIS:
+            answer = Answer(seen, late_ms, tells)
             self._push(seen.answered_ms, partial(self._answered, answer, error, told_by))
 
     def _answered(self, answer: Answer, error: int | None, told_by: str) -> None:

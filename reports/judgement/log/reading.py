@@ -142,6 +142,8 @@ class _Reader:
             status = "irrelevant" if unanswered is None else self.request(unanswered)
         elif parser.on_wire and parts[-2:] == (tap_lines.ENDED, tap_lines.LOGGER):
             self.process.ended, status = True, "irrelevant"
+        elif parser.on_wire and parts.body.startswith(tap_lines.HIT):
+            status = "irrelevant"
         elif parser.is_of_coordinator(parts.logger):
             status = self.coordinator_line(parts)
         else:

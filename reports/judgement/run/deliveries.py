@@ -1,8 +1,8 @@
-"""Answers that the tap did not hand to their client at once: rules held, delayed or dropped them.
+"""Answers that the tap did not hand on at once as they came: rules held, dropped, changed them.
 
 A broker's log has an answer when the broker sent it. Where a rule of the tap acted, the tap's line
-says when the client got it, or that it never did. Other answers were delivered at once, and so was
-every answer of which the tap has no line: they are compared as ever.
+says when the client got it, that it never did, or which error it got instead. Other answers were
+delivered at once, and so was every answer of which the tap has no line: they are compared as ever.
 
 A rule may send a request twice. Then a broker's log has it twice, with one number.
 """
@@ -40,6 +40,8 @@ class Delivery(NamedTuple):
     at_ms: float | None
     is_copy: bool = False
     """Whether it answers the second of a request that was sent twice."""
+    error: int | None = None
+    """The error that the client was answered instead, if it was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +131,9 @@ def _answer(logged_ms: float, body: str) -> tuple[Key, Delivery] | None:
     if not (is_copy or is_answered):
         return None
     at_ms = logged_ms if is_answered and tap.get("delivered") is not False else None
-    return key, Delivery(_ends(connection), logged_ms - (waited_ms or 0.0), at_ms, is_copy)
+    answered_ms, error = logged_ms - (waited_ms or 0.0), tap.get("errorCode")
+    error = error if type(error) is int else None
+    return key, Delivery(_ends(connection), answered_ms, at_ms, is_copy, error)
 
 
 def _ends(connection: str) -> str:

@@ -194,7 +194,7 @@ class RunFaults:
 
     @cached_property
     def broken_wires(self) -> tuple[BrokenWire, ...]:
-        """When the wire of members was broken."""
+        """When the wire of members was broken, or they had unsubscribed."""
         return tuple(filter(None, map(broken_wire_of, self.faults)))
 
     @cached_property
@@ -245,8 +245,8 @@ def parting_of(fault: Fault) -> Parting | None:
 
 
 def broken_wire_of(fault: Fault) -> BrokenWire | None:
-    """Return when a fault broke the wire of a member; one that was not healed did to the end."""
-    if _trait(fault["name"], "needs") != "tap" or not fault["group"]:
+    """Return when a fault kept a member from its duties; one that was not healed did to the end."""
+    if not _trait(fault["name"], "excuses") or not fault["group"]:
         return None
     return BrokenWire(fault["group"], fault["target"], fault["meant_at_ms"], healed_ms(fault))
 

@@ -20,6 +20,7 @@ ONE = "target: {names: [static-3]}"
 KILL = f"fault: member.kill, {ONE}, down_for: 150ms"
 PAUSE = f"fault: member.pause, {ONE}, down_for: 700ms"
 SLOW = f"fault: member.slow-poll, {ONE}, lasts: 2s"
+UNSUBSCRIBE = f"fault: member.unsubscribe, {ONE}, for: 2s"
 RESTART = f"fault: member.restart, {ONE}, down_for: 150ms"
 DUPLICATE = f"fault: member.duplicate-instance, {ONE}, lasts: 150ms"
 SWAP = "fault: member.swap-instance, members: [static-2, static-3], lasts: 100ms"
@@ -134,8 +135,10 @@ def test_a_connection_is_open_while_the_kernel_says_so(listens, connects, named)
     assert not is_open("no connection")
 
 
-@pytest.fixture(params=[PAUSE, SLOW], ids=["pause", "slow-poll"])
-def frozen(request, aim):
+@pytest.fixture(params=[PAUSE, SLOW, UNSUBSCRIBE], ids=["pause", "slow-poll", "unsubscribe"])
+def frozen(request, aim, monkeypatch):
+    """A fault of a member that stays up; the load here takes any order for a program."""
+    monkeypatch.setattr("scenarios.faults.member.IN_LOAD", ("librdkafka-process",))
     return aim(request.param)
 
 

@@ -3,6 +3,7 @@
 import socket
 import subprocess
 import sys
+from dataclasses import fields
 
 import psutil
 import pytest
@@ -21,6 +22,7 @@ RULES = {
     "net.delay": ("latency: 300ms, jitter: 50ms", "delay"),
     "net.drop-answers": ("apis: [JOIN_GROUP], count: 1, then: silence", "drop-answers"),
     "net.hold": ("apis: [SYNC_GROUP], brokers: {brokers: [2]}", "hold"),
+    "net.answer-error": ("apis: [HEARTBEAT], error: UNKNOWN_MEMBER_ID, after: 2", "answer-error"),
     "net.duplicate": ("apis: [HEARTBEAT], probability: 0.5", "duplicate"),
 }
 
@@ -57,7 +59,8 @@ def test_the_rule_of_each(name, aim, context, running):
     assert (rule.brokers, fault.hit.details) == (
         *(tuple(nodes) or None, {"brokers": nodes, "members": []}),
     )
-    for key in ("way", "apis", "count", "probability", "then", "latency_ms", "jitter_ms"):
+    for key in {one.name for one in fields(Rule)} - {"action", "client_ids", "instance_ids",
+                                                     "brokers", "seed"}:  # fmt: skip
         assert getattr(rule, key) == getattr(fault, key, getattr(Rule("hold"), key))
     context.seed = 7
     assert aim(f"fault: {name}, {COMMON}, {keys}")._rule.rule.seed != rule.seed
@@ -168,3 +171,10 @@ def test_a_rule_ends_with_its_tap(running, monkeypatch):
         rule.put()
     with pytest.raises(TapGoneError, match="the tap has ended"):
         rule.remove()
+
+
+@pytest.mark.parametrize("api", ["HEARTBEAT", "FIND_COORDINATOR"])
+def test_an_error_that_no_log_of_a_broker_has(witnessed, api):
+    """Brokers log no FindCoordinator: the tap's line is all there is."""
+    found = witnessed(1, "", tap_line=(LINE % "").replace("JOIN_GROUP", api))
+    assert found.holds is (api == "FIND_COORDINATOR")

@@ -1,18 +1,20 @@
 """Which answers are rewritten, and that nothing but the addresses in them changes."""
 
+import dataclasses
 import io
 import struct
+from typing import get_args
 
 import pytest
-from kio.index import load_response_schema
 from kio.schema.errors import ErrorCode
 from kio.serial import entity_writer
 
-from chaos.tap.answers import DECODED, Address, is_rewritten, rewritten
-from kafka_protocol.errors import Error
+from chaos.tap.answers import DECODED, Address, erring, is_rewritten, rewritten
+from kafka_protocol.errors import Error, codes_in
 from kafka_protocol.frames import KEYS, BodyError, response_of
-from kafka_protocol.kio_bodies import to_body, to_entity
-from kafka_protocol.schemas import known_versions
+from kafka_protocol.kio_bodies import slots, to_body, to_entity
+from kafka_protocol.schemas import known_versions, schema_of
+from scenarios.faults.wire import CoordinatorApi
 
 HERE = Address("127.0.0.1", 50_000)
 
@@ -24,7 +26,7 @@ def listener(node: int, address: Address) -> Address:
 
 
 def frame_of(api: str, version: int, body: dict) -> bytes:
-    schema = load_response_schema(KEYS[api], version)
+    schema = schema_of(KEYS[api], version, response=True)
     buffer = io.BytesIO()
     entity_writer(schema.__header_schema__)(buffer, schema.__header_schema__(correlation_id=7))
     entity_writer(schema)(buffer, to_entity(schema, body))
@@ -161,3 +163,47 @@ def test_what_is_of_controllers_or_cannot_be_read_is_not_passed_on():
         rewritten(frame, KEYS["DESCRIBE_CLUSTER"], 1, listener)
     with pytest.raises(BodyError, match="METADATA v13"):
         rewritten(struct.pack(">i", 11) + b"\0\0\0\7garbage", 3, 13, listener)
+
+
+FILLED = {"throttleTimeMs": 3, "errorCode": 0, "groupId": "g", "key": "g", "name": "orders",
+          "topicId": TOPIC["topicId"], "partitionIndex": 4, "memberId": "m"}  # fmt: skip
+"""What says what an answer is about, and its first error."""
+SOME = {"bytes": "eA==", "string": "x", "bool": True}
+SAYS_NOTHING = ("", [], -1, False, None)
+
+
+def filled(schema: type) -> dict:
+    """A body in which every field says something."""
+
+    def value(slot):
+        if slot.key in FILLED:
+            return FILLED[slot.key]
+        return filled(slot.nested) if slot.nested else SOME.get(types[slot.attribute], 1)
+
+    types = {one.name: one.metadata.get("kafka_type") for one in dataclasses.fields(schema)}
+    return {slot.key: [value(slot)] if slot.array else value(slot) for slot in slots(schema)}
+
+
+def innermost(body: dict) -> dict:
+    """The part of a body that has its outermost error, as its one entry of lists."""
+    while "errorCode" not in body:
+        [body] = next(of for of in body.values() if isinstance(of, list))
+    return body
+
+
+@pytest.mark.parametrize("api", get_args(CoordinatorApi))
+def test_an_error_in_place_of_an_answer_of_any_version(api):
+    """Kafka's getErrorResponse: one error, and beside it only what the answer is about."""
+    for version in known_versions(KEYS[api]):
+        body = filled(schema_of(KEYS[api], version, response=True))
+        got = body_of(
+            erring(frame_of(api, version, body), KEYS[api], version, Error.ILLEGAL_GENERATION),
+            api, version,
+        )  # fmt: skip
+        assert set(codes_in(got)) == {Error.ILLEGAL_GENERATION}, (api, version)
+        assert innermost(got).keys() == innermost(body).keys()
+        for key, said in innermost(got).items():
+            if key in FILLED:
+                assert key == "errorCode" or said == FILLED[key]
+            else:
+                assert said in SAYS_NOTHING, (api, version, key)

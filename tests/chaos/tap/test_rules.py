@@ -224,6 +224,27 @@ def test_duplicates_arrive_twice_and_are_answered_once(tapped):
     until(lambda: tapped.logged("twice") == 3)
 
 
+def test_the_client_gets_an_error_and_the_line_has_both(tapped):
+    member = tapped.connect("answered")
+    lie = {"after": 1, "count": 1, "error": "FENCED_INSTANCE_ID"}
+    with tapped.rule("answer-error", ("answered",), apis=("HEARTBEAT",), **lie):
+        true = Error.UNKNOWN_MEMBER_ID
+        assert [heartbeat(member) for _ in range(3)] == [true, Error.FENCED_INSTANCE_ID, true]
+    lines = [content for _, content in tapped.lines("answered", 3)]
+    given = [content.get("tap", {}).get("errorCode") for content in lines]
+    assert given == [None, Error.FENCED_INSTANCE_ID, None]
+    assert {content["response"]["errorCode"] for content in lines} == {true}
+
+
+def test_of_other_apis_the_tap_writes_that_a_rule_hit_them(tapped):
+    member = tapped.connect("lost", asks=False)
+    lie = {"apis": ("FIND_COORDINATOR",), "error": "COORDINATOR_NOT_AVAILABLE"}
+    with tapped.rule("answer-error", ("lost",), **lie) as name:
+        assert find(member)["errorCode"] == Error.COORDINATOR_NOT_AVAILABLE
+    [(kind, content)] = tapped.lines("lost", 1)
+    assert (kind, content["tap"]["rules"]) == ("Hit", [name])
+
+
 def test_members_are_known_by_the_instance_id_of_their_join(tapped):
     """Its client.id says nothing; the connection's JoinGroup does."""
     member = tapped.connect("any-client")

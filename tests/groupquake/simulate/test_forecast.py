@@ -117,6 +117,20 @@ def test_a_member_that_does_not_poll_leaves_and_is_back() -> None:
     assert impact(forecast, "leave") == (1, 1)
 
 
+@pytest.mark.parametrize(
+    ("kind", "client", "left"),
+    [("dynamic", "librdkafka", 1), ("static", "librdkafka", 1), ("static", "wire", 0)],
+)
+def test_a_member_that_unsubscribes_is_back(kind, client, left) -> None:
+    """librdkafka's rd_kafka_cgrp_leave_maybe leaves, static or not; Kafka's own stays if static."""
+    name = "shop-0" if kind == "static" else "shop-dynamic-0"
+    fault = {"fault": "member.unsubscribe", "at": "1s", "for": "4s", "target": {"names": [name]}}
+    of = {"kind": kind, "count": SIZE, "client": client}
+    members = [of | {"instance_id": "shop-{n}"} if kind == "static" else of]
+    forecast = foreseen(experiment(fault, members=members))
+    assert impact(forecast, "leave") == (left, left)
+
+
 def test_cooperative_members_go_on_while_they_rebalance() -> None:
     """KIP-429: only what moves is without an owner, and nobody stops."""
     eager = foreseen(experiment(bounce(), kind="dynamic")).groups["shop"]

@@ -10,7 +10,7 @@ from typing import Any
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.breaches import Breach
 from reports.judgement.clients import foreign_commits
-from reports.judgement.clients.client_answers import as_delivered
+from reports.judgement.clients.client_answers import as_delivered, heard
 from reports.judgement.clients.client_rules import heartbeats, identity, joining, leaving
 from reports.judgement.clients.client_rules.client_processes import (
     CREATED,
@@ -118,8 +118,9 @@ class ClientRules:
             if self._in_order.is_copy(answered):
                 continue
             # it sent what it sent, but cannot have disregarded what it never learned
-            seen = as_delivered(answered, self.context.deliveries.of(answered))
-            error = stored(seen)[1] if seen.api == "OFFSET_COMMIT" else code
+            delivery = self.context.deliveries.of(answered)
+            seen = as_delivered(answered, delivery)
+            error = stored(seen)[1] if seen.api == "OFFSET_COMMIT" else heard(code, delivery)
             self._clients[seen.client_id].add(seen, error if seen.answered_ms < inf else None)
         for event in events:
             if event.event in (CREATED, *ENDS):

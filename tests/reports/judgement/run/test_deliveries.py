@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from kafka_protocol import log_line, request_log, tap_lines
+from kafka_protocol.errors import Error
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.clients.client_rules.findings import ClientRules
 from reports.judgement.clients.comparison import UNDELIVERED, Clients
@@ -55,6 +56,7 @@ def judged(deliveries, requests, events):
 
 HELD = read([line({"rules": ["r1"]})])
 DROPPED = read([line({"delivered": False, "why": "dropped", "rules": ["r1"]})])
+REFUSED = read([line({"rules": ["r1"], "errorCode": Error.UNKNOWN_MEMBER_ID})])
 LATER, LAST = (commit(number, ANSWERED_MS + number * 1_000) for number in (8, 9))
 DISAGREE = ["client_and_broker_disagree"]
 
@@ -68,9 +70,12 @@ DISAGREE = ["client_and_broker_disagree"]
         (DROPPED, [commit(), LATER], 8_005, []),
         (DROPPED, [commit()], 5, DISAGREE),
         (DROPPED, [commit(), LATER, LAST], 9_005, DISAGREE),
+        (REFUSED, [commit(), LATER], 8_005, []),
+        (REFUSED, [commit()], HELD_MS + 5, DISAGREE),
     ],
     ids=["as it was delivered", "before the delivery", "without the tap", "a dropped one is not",
-         "a report of a dropped one", "others of the connection are compared as ever"],
+         "a report of a dropped one", "others of the connection are compared as ever",
+         "a refused one is reported by nobody", "a report of a commit that it took for refused"],
 )  # fmt: skip
 def test_an_answer_is_expected_when_it_was_delivered(deliveries, requests, seen_ms, found):
     rows, counts = judged(deliveries, requests, [saw(ANSWERED_MS + seen_ms)])
@@ -159,3 +164,27 @@ def test_a_client_is_not_blamed_for_what_it_never_learned():
 
     assert "takes-its-id" in broken(Deliveries())
     assert "takes-its-id" not in broken(dropped)
+
+
+def test_a_client_is_judged_by_the_error_that_it_got_and_not_by_its_brokers_answer():
+    """Answered UNKNOWN_MEMBER_ID to a heartbeat, it has to join afresh (KIP-345)."""
+    lied = read([line({"rules": ["r1"], "errorCode": Error.UNKNOWN_MEMBER_ID}, api="HEARTBEAT",
+                      held_ms=0.0)])  # fmt: skip
+
+    def asked(api, serial, at_ms, **more):
+        request = {"groupId": GROUP, "memberId": "m", "groupInstanceId": None, "generationId": 3,
+                   "sessionTimeoutMs": 6_000, "rebalanceTimeoutMs": 6_000}  # fmt: skip
+        return replace(commit(serial, ANSWERED_MS + at_ms), api=api, api_version=4,
+                       request=request | more, response={"errorCode": 0, "memberId": "m",
+                                                         "generationId": 3})  # fmt: skip
+
+    joins = [asked("JOIN_GROUP", 5, -2_000), asked("SYNC_GROUP", 6, -1_000)]
+
+    def broken(deliveries, member_id):
+        rules = ClientRules(context(deliveries=deliveries))
+        again = asked("JOIN_GROUP", 8, 2_000, memberId=member_id)
+        rules.add([*joins, asked("HEARTBEAT", 7, 0), again], [0] * 4)
+        return {row["rule"] for row in rules.rows()}
+
+    assert broken(lied, "m") == {"rejoins-afresh"}
+    assert broken(lied, "") == broken(Deliveries(), "m") == set()

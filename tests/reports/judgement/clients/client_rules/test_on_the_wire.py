@@ -9,7 +9,7 @@ from reports.judgement.clients.client_rules.findings import ClientRules
 from reports.judgement.run.deliveries import Deliveries, Delivery
 from reports.judgement.run.disturbance import BrokenWire
 from reports.judgement.run.faults import broken_wire_of
-from tests.reports.judgement.clients.client_rules.conversation import Conversation
+from tests.reports.judgement.clients.client_rules.conversation import ANSWERS_MS, Conversation
 
 UNKNOWN, REBALANCE, FENCED = (
     Error.UNKNOWN_MEMBER_ID, Error.REBALANCE_IN_PROGRESS, Error.FENCED_INSTANCE_ID,
@@ -34,6 +34,10 @@ def late_to_sync(client):
     return client.member_of_it().beat(REBALANCE).join().wait(12_000).beat(REBALANCE)
 
 
+def leaves_as_static(client):
+    return client.now(instance="i").member_of_it().wait(500).leave()
+
+
 def of_an_old_membership(client):
     return client.member_of_it().beat(UNKNOWN).again(2, lambda c: c.beat(UNKNOWN, every_ms=1_100))
 
@@ -45,6 +49,7 @@ def of_an_old_membership(client):
         ("rejoins", late_to_rejoin),
         ("syncs", late_to_sync),
         ("gives-up-what-it-lost", of_an_old_membership),
+        ("stays-when-static", leaves_as_static),
     ],
 )
 def test_a_client_is_excused_while_faults_break_its_own_wire(rule, course):
@@ -54,14 +59,22 @@ def test_a_client_is_excused_while_faults_break_its_own_wire(rule, course):
     assert rule in course(Conversation(**disturbed(until_ms=MEMBER_SINCE_MS - 1_000))).broken
 
 
+def test_a_leave_that_may_have_arrived_just_before_the_fault_is_excused():
+    """When a request arrived is known no better than its answer."""
+    leaves_ms = Conversation().now(instance="i").member_of_it().wait(500).now_ms
+    soon = disturbed(from_ms=leaves_ms + ANSWERS_MS / 2)
+    assert "stays-when-static" not in leaves_as_static(Conversation(**soon)).broken
+
+
 def test_a_disturbance_lasts_from_the_intent_to_the_heal():
     fault = {
         "name": "net.isolate", "group": "g", "target": "c", "meant_at_ms": 10, "healed": True,
         "healed_at_ms": 20,
     }  # fmt: skip
-    restart = {**fault, "name": "member.restart"}
     assert broken_wire_of(fault) == BrokenWire("g", "c", 10, 20)
-    assert broken_wire_of(restart) is None
+    assert broken_wire_of({**fault, "name": "member.unsubscribe"}) == BrokenWire("g", "c", 10, 20)
+    assert broken_wire_of({**fault, "name": "member.restart"}) is None
+    assert broken_wire_of({**fault, "name": "net.answer-error"}) is None  # it gets its answers
     open_ = broken_wire_of({**fault, "healed": False, "healed_at_ms": None})
     assert open_ is not None
     assert open_.until_ms == float("inf")

@@ -1,0 +1,105 @@
+"""`groupquake clients errors`: what clients do with errors, beside what Kafka's own does."""
+
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from groupquake import folders
+from groupquake.console import Console
+from groupquake.exits import Exit
+from groupquake.nightly.night import Night
+from groupquake.nightly.suite import Job, Platform
+from groupquake.signals import SIGNALS
+from groupquake.trial.command import candidates_of, check_release, unbuilt
+from groupquake.trial.error_cells import CELLS, Did, experiment, read
+from groupquake.trial.experiments import written
+from scenarios.fields import BIG_SEED
+
+KAFKAS_OWN = "java"
+FIVE = (KAFKAS_OWN, "librdkafka-process", "franz-go", "aiokafka", "kafka-python")
+HANDLERS: Mapping[str, str] = {
+    "JOIN_GROUP": "AbstractCoordinator.JoinGroupResponseHandler",
+    "SYNC_GROUP": "AbstractCoordinator.SyncGroupResponseHandler",
+    "HEARTBEAT": "AbstractCoordinator.HeartbeatResponseHandler",
+    "OFFSET_COMMIT": "ConsumerCoordinator.OffsetCommitResponseHandler",
+}
+"""What decides this in Kafka's own client (`org.apache.kafka.clients.consumer.internals`)."""
+
+
+@click.command()
+@click.option("--client", "clients", metavar="NAME|COMMAND", multiple=True, default=FIVE,
+              help="As for `trial`. Repeatable.", show_default=", ".join(FIVE))  # fmt: skip
+@click.option("--kafka", metavar="VERSION", default="4.3.0", show_default=True,
+              help="Release of the brokers.")  # fmt: skip
+@click.option(
+    "--trials", "directory", type=click.Path(file_okay=False, path_type=Path),
+    default=Path("trials"), show_default=True,
+    help="Parent of the folder: run folders, errors.json and errors.md.",
+)  # fmt: skip
+def errors(clients: tuple[str, ...], kafka: str, directory: Path) -> Exit:
+    """Answer clients errors that their broker did not give, and say what each does.
+
+    One run for each client, in which the tap answers one request after the other with an error. A
+    member that ends is started again. Where a client does something else than Kafka's own, its
+    cell is bold.
+    """
+    check_release(kafka)
+    candidates, console = candidates_of(clients), Console()
+    runs = {one: experiment(one, kafka) for one in candidates}
+    try:
+        folder = folders.make(directory, "errors").resolve()
+        files = {one: written(run, folder) for one, run in runs.items()}
+    except OSError as error:
+        raise click.UsageError(
+            f"{directory}: no folder can be made there ({error.strerror}); give another with"
+            " --trials"
+        ) from error
+    why_not = unbuilt(candidates, kafka, console)
+    jobs = [
+        Job(runs[one].name, str(files[one]), Platform(kafka=kafka), secrets.randbelow(BIG_SEED),
+            (), ("--no-report",))
+        for one in candidates if one not in why_not
+    ]  # fmt: skip
+    night = Night("errors", jobs, folder, progress=console.progress)
+    with SIGNALS.handling(night.abort):
+        record, code = night.run()
+    of = {run["experiment"]: folder / run["folder"] for run in record["runs"]
+          if run["exit_code"] == Exit.PASS}  # fmt: skip
+    found = {one.name: read(of[runs[one].name]) for one in candidates if runs[one].name in of}
+    about = {one.name: one.about for one in candidates}
+    (folder / "errors.json").write_text(
+        json.dumps({name: [asdict(cell) for cell in cells] for name, cells in found.items()},
+                   indent=2) + "\n", encoding="utf-8",
+    )  # fmt: skip
+    page = folder / "errors.md"
+    page.write_text(markdown(found, about, kafka), encoding="utf-8")
+    console.result(page.read_text("utf-8"), f"page: {page}")
+    if code in (Exit.ABORTED, Exit.NOT_HEALED):
+        return code
+    return Exit.PASS if len(found) == len(candidates) and all(found.values()) else Exit.UNKNOWN
+
+
+def markdown(
+    found: Mapping[str, Sequence[Did]], about: Mapping[str, str], kafka: str
+) -> str:  # fmt: skip
+    """Return what clients did as a table for each API; what Kafka's own does not do is bold."""
+    names = sorted(found, key=lambda name: name != KAFKAS_OWN)
+    did = {(name, one.api, one.error): one.does for name in names for one in found[name]}
+    lines = [f"Kafka {kafka}; {'; '.join(f'{name}: {about[name]}' for name in names)}.", ""]
+    for api, of_api in CELLS.items():
+        lines += [
+            f"### {api}", "", f"`{HANDLERS[api]}` decides in Kafka's own client.", "",
+            f"| error | {' | '.join(names)} |", "|---" * (len(names) + 1) + "|",
+        ]  # fmt: skip
+        for error in of_api:
+            own = did.get((KAFKAS_OWN, api, error))
+            row = [did.get((name, api, error), "not seen") for name in names]
+            row = [text if text in (own, "not seen") or own is None else f"**{text}**"
+                   for text in row]  # fmt: skip
+            lines.append(f"| `{error}` | {' | '.join(row)} |")
+        lines.append("")
+    return "\n".join(lines)
