@@ -77,7 +77,7 @@ def errors(clients: tuple[str, ...], kafka: str, directory: Path) -> Exit:
     )  # fmt: skip
     page = folder / "errors.md"
     page.write_text(markdown(found, about, kafka), encoding="utf-8")
-    console.result(page.read_text("utf-8"), f"page: {page}")
+    console.result(*page.read_text("utf-8").splitlines(), f"page: {page}")
     if code in (Exit.ABORTED, Exit.NOT_HEALED):
         return code
     return Exit.PASS if len(found) == len(candidates) and all(found.values()) else Exit.UNKNOWN
