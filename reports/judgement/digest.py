@@ -176,11 +176,7 @@ class Digester:
                 digest.begun[self._phase(row["started_ms"]), row["reason"] or ""] += 1
             digest.generations += row["generation"] is not None and row["members"] != 0
         elif name == "comparison":
-            digest.different += row["outcome"] != "match"
-            if self.level is Level.WIRE:  # an answer tells of it, or the replay alone
-                began_ms = row["expected_started_ms"] or row["observed_joined_ms"]
-                digest.begun[self._phase(began_ms), row["expected_reason"] or ""] += 1
-                digest.not_on_wire += row["observed_generation"] is None
+            self._count_compared(digest, row)
         elif name == "expected" and row["started_ms"] is not None:
             digest.expected[self._phase(row["started_ms"])] += 1
         elif name == "causes":
@@ -201,6 +197,13 @@ class Digester:
         elif name == "expulsions":
             counts = digest.fences if row["api"] else digest.evictions
             counts[self._phase(row["at_ms"])] += 1
+
+    def _count_compared(self, digest: Digest, row: Row) -> None:
+        digest.different += row["outcome"] != "match"
+        if self.level is Level.WIRE:  # an answer tells of it, or the replay alone
+            began_ms = row["expected_started_ms"] or row["observed_joined_ms"]
+            digest.begun[self._phase(began_ms), row["expected_reason"] or ""] += 1
+            digest.not_on_wire += row["observed_generation"] is None
 
 
 def with_total(counts: Mapping[str, int]) -> dict[str, int]:
