@@ -7,7 +7,7 @@ unknown, and names it. Every other difference is proven.
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from math import inf, isfinite
@@ -17,7 +17,7 @@ from typing import Any, Self
 from reports.judgement import doubtful
 from reports.judgement.breaches import LATE, OF_CLIENTS, Breach
 from reports.judgement.coordinators.elections import unplanned_elections
-from reports.judgement.findings import LENGTH_ALONE, Finding, possible_metadata_changes
+from reports.judgement.findings import LENGTH_ALONE, Finding, began_ms, possible_metadata_changes
 from reports.judgement.run.disturbance import Disturbance, Source
 from reports.judgement.run.faults import outage_of
 from reports.judgement.run.run_folder import RunFolder
@@ -56,11 +56,13 @@ LOSES_STATE = (Source.WRITES, Source.ELECTION, Source.LOG, Source.REQUESTS, Sour
 class Disturbances:
     """The disturbances of a run, and what of its groups decides which of them concern it.
 
-    `groups` are rows of the table `groups`, by group.
+    `groups` are rows of the table `groups`, by group, `rebalances` those of the comparison, each
+    with when it began, in ms, and whether it was as expected.
     """
 
     listed: Sequence[Disturbance]
     groups: Mapping[str, Json]
+    rebalances: Mapping[str, Sequence[tuple[float, bool]]] = field(default_factory=dict)
 
     @classmethod
     def of_run(
@@ -94,7 +96,10 @@ class Disturbances:
                 for group, at_ms in possible_metadata_changes(comparison).items()
             ]
         in_order = attrgetter("from_ms", "until_ms", "cause", "broker")
-        return cls(sorted(listed, key=in_order), groups)
+        rebalances: dict[str, list[tuple[float, bool]]] = defaultdict(list)
+        for row in comparison:
+            rebalances[row["group"]].append((began_ms(row), row["outcome"] == "match"))
+        return cls(sorted(listed, key=in_order), groups, rebalances)
 
     def judged(self, found: Sequence[Finding]) -> list[Finding]:
         """Mark the findings that a disturbance may explain; the order stays.
@@ -116,7 +121,7 @@ class Disturbances:
                 one = replace(one, proven=False, may_be=may_be)  # noqa: PLW2901
                 if may_be.source in LOSES_STATE:
                     until_ms = may_be.until_ms + CATCHING_UP_MS + self._timers_ms(one.group)
-                    lost[one.group] = place, until_ms
+                    lost[one.group] = place, max(until_ms, self._right_ms(one))
             judged.append(one)
         return judged
 
@@ -193,6 +198,12 @@ class Disturbances:
             from_ms -= lasts_ms
             until_ms += lasts_ms if source is Source.LOG else 0.0
         return disturbance.meets(from_ms, until_ms)
+
+    def _right_ms(self, one: Finding) -> float:
+        """Return when a rebalance was as expected again: no time brings a generation right."""
+        after = [it for it in self.rebalances.get(one.group, ()) if it[0] > one.at_ms]
+        right = (at_ms for at_ms, as_expected in after if as_expected)
+        return next(right, max(after, default=(-inf, False))[0])
 
     def _timers_ms(self, group: str) -> float:
         """Return how long timers of a group run at most."""

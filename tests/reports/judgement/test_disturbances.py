@@ -166,6 +166,14 @@ def test_what_follows_while_the_state_is_lost_is_a_consequence():
     assert first.may_be == killed
 
 
+def test_a_state_that_is_lost_is_so_until_a_rebalance_is_as_expected():
+    killed = Disturbance("1", 0.0, 1_000.0, "killed", Source.UNSEEN, frozenset({"g"}))
+    rebalances = {"g": [(900.0, False), (40_000.0, False), (50_000.0, True), (60_000.0, False)]}
+    found = [finding(at_ms) for at_ms in (900.0, 40_000.0, 60_000.0)]
+    judged = Disturbances([killed], GROUPS, rebalances).judged(found)
+    assert [(one.root, one.proven) for one in judged] == [(None, False), (0, False), (None, True)]
+
+
 def test_a_busy_time_ends_one_sample_later_and_those_beside_each_other_are_one():
     samples = [busy(at, at + 1_000.0, "a") for at in (3_000.0, 1_000.0, 2_000.0)]
     throttled, later = busy(1_000.0, 2_000.0, "b", "2"), busy(9_000.0, 9_500.0, "b")
