@@ -15,26 +15,20 @@ Of a topic that a fault deletes nothing is judged; a commit without a member id 
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from math import inf
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from kafka_protocol.errors import Error, name_of
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.clients.client_answers import as_delivered
-from reports.judgement.clients.client_rules.client_processes import Rule
 from reports.judgement.clients.client_rules.shown import of_requests
 from reports.judgement.clients.offsets import fetched, stored
 from reports.judgement.clients.ranges import Range, Ranges
-from reports.judgement.clients.record_rules import (
-    BEGINS_AT_ITS_COMMIT,
-    KEEPS_ORDER,
-    LOSES_NO_RECORD,
-    STOPS_WHEN_GIVEN_UP,
-)
+from reports.judgement.clients.record_rules import BREAKS
 from reports.judgement.run.deliveries import InOrder
 from reports.judgement.run.disturbance import of_partition
 from reports.judgement.run.history import ClientEvent
@@ -51,12 +45,6 @@ RECORDS = """
 `again` (twice and not allowed), `out_of_order`, `after_given_up` and `misnumbered`; `lost`, which
 the member committed past; `unnoted`, the same of a member that never notes what it processes. The
 time is the second before its note, or its commit."""
-BREAKS: Mapping[str, Rule] = {
-    "lost": LOSES_NO_RECORD,
-    "again": BEGINS_AT_ITS_COMMIT,
-    "out_of_order": KEEPS_ORDER,
-    "after_given_up": STOPS_WHEN_GIVEN_UP,
-}  # the rule that a member breaks by `what`
 GAVE_UP = {"revoked": "gave it up", "lost": "lost it"}
 """The events by which a member gives partitions up while its process goes on, in words."""
 OUT = (Error.UNKNOWN_MEMBER_ID, Error.FENCED_INSTANCE_ID)
@@ -86,15 +74,6 @@ class _Process:
     reads: dict[str, _Reading] = field(default_factory=lambda: defaultdict(_Reading))
 
 
-class _Passed(NamedTuple):
-    """What a commit went past, before anybody was known to have processed it."""
-
-    first: int
-    last: int
-    commit: ObservedRequest
-    process: _Process
-
-
 @dataclass(slots=True)
 class _Partition:
     """What a group did with a partition."""
@@ -104,7 +83,8 @@ class _Partition:
     top: int = 0  # the highest offset that was committed
     last: int = 0  # the offset that was committed last
     owner: str = ""  # who was assigned it last
-    passed: list[_Passed] = field(default_factory=list)
+    passed: list[tuple[int, int, ObservedRequest, _Process]] = field(default_factory=list)
+    """What commits went past, before anybody was known to have processed it."""
 
 
 @dataclass(slots=True)
@@ -120,7 +100,8 @@ class Records:
     _processes: dict[str, _Process] = field(default_factory=lambda: defaultdict(_Process))
     """The last process of each client."""
     _noting: set[str] = field(default_factory=set)  # the clients that say what they process
-    _rows: list[Json] = field(default_factory=list)
+    _rows: dict[tuple[str, str], list[Json]] = field(default_factory=lambda: defaultdict(list))
+    """By client and `what`."""
     _found: dict[tuple[str, str], Json] = field(default_factory=dict)
     """By client and `what`: how it breaks the rule for the first time."""
     _last: ClientEvent | None = None
@@ -148,16 +129,13 @@ class Records:
         """Yield rows of `RECORDS` and of `CLIENT_FINDINGS`, without the group."""
         self._until(inf)
         self._lost()
-        yield from (("records", row) for row in self._rows)
-        for (client, what), found in self._found.items():
-            records = [
-                row["records"]
-                for row in self._rows
-                if (row["member"], row["what"]) == (client, what)
-            ]
-            if len(records) > 1:
-                found["what"] += f"; {len(records)} such ranges, {counted(sum(records))} in all"
-            yield "client_findings", found
+        for key, rows in self._rows.items():
+            yield from (("records", row) for row in rows)
+            if found := self._found.get(key):
+                if len(rows) > 1:
+                    records = counted(sum(row["records"] for row in rows))
+                    found["what"] += f"; {len(rows)} such ranges, {records} in all"
+                yield "client_findings", found
 
     def _until(self, known_ms: float) -> None:
         self._pending.sort(key=itemgetter(0))
@@ -192,10 +170,10 @@ class Records:
                 continue
             one = self._partitions[name]
             one.began, one.last = min(one.began, offset), offset
-            one.passed = [of for of in one.passed if any(one.done.missing(of.first, of.last))]
+            one.passed = [of for of in one.passed if any(one.done.missing(*of[:2]))]
             if commit.request.get("memberId"):
                 missing = one.done.missing(one.top, offset - 1)
-                one.passed += [_Passed(*passed, commit, process) for passed in missing]
+                one.passed += [(*passed, commit, process) for passed in missing]
             one.top = max(one.top, offset)
 
     def _fetched(self, process: _Process, fetch: ObservedRequest) -> None:
@@ -311,7 +289,7 @@ class Records:
             "records": of[1] - of[0] + 1,
             **time,
         }
-        self._rows.append(row)
+        self._rows[client, what].append(row)
         if what in BREAKS and (client, what) not in self._found:
             did = f"processes {ranged(of)} of {name}"
             if commit:
