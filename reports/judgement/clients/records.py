@@ -133,8 +133,8 @@ class Records:
             yield from (("records", row) for row in rows)
             if found := self._found.get(key):
                 if len(rows) > 1:
-                    records = counted(sum(row["records"] for row in rows))
-                    found["what"] += f"; {len(rows)} such ranges, {records} in all"
+                    records = sum(row["records"] for row in rows)
+                    found["what"] += f"; {len(rows)} such ranges, {records:,} in all"
                 yield "client_findings", found
 
     def _until(self, known_ms: float) -> None:
@@ -224,7 +224,7 @@ class Records:
                 if first < mine.given:
                     below = first, min(last, mine.given - 1)
                     again = f" again, though it began at the committed offset {mine.given:,}"
-                    row("again", below, f"{again}: {counted(below[1] - first + 1)} twice")
+                    row("again", below, f"{again}: {below[1] - first + 1:,} twice")
             # not where it may have begun anew meanwhile; notes of one ms come in any order
             if mine.began_ms > mine.noted_ms - NOTED_MS:
                 mine.highest = -1
@@ -269,7 +269,7 @@ class Records:
                 if notes and at_ms > process.said_ms:
                     continue
                 for lost in one.done.missing(max(first, int(low)), min(last, high)):
-                    how = f": {counted(lost[1] - lost[0] + 1)} lost"
+                    how = f": {lost[1] - lost[0] + 1:,} lost"
                     self._row(
                         client, at_ms, name, "lost" if notes else "unnoted", lost, how, commit
                     )
@@ -305,11 +305,6 @@ class Records:
                 "on_time": BREAKS[what].on_time,
             }
         return row
-
-
-def counted(records: int) -> str:
-    """Write a number of records."""
-    return f"{records:,} record{'' if records == 1 else 's'}"
 
 
 def ranged(of: Range) -> str:

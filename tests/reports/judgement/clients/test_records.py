@@ -87,7 +87,7 @@ def test_records_before_the_offset_at_which_a_member_began_may_not():
     assert counts == {"processed": 28, "twice": 5, "again": 3}
     assert found == {
         ("b", AGAIN): "b processes records 2 to 4 of o-0 again, though it began at the committed"
-        " offset 5: 3 records twice"
+        " offset 5: 3 twice"
     }
 
 
@@ -113,7 +113,7 @@ def test_what_was_committed_past_and_processed_by_nobody_is_lost():
     counts, found = skipped().commits("b", 20).end()
     assert counts == {"processed": 17, "lost": 3}
     assert found == {
-        ("a", LOST): "a commits o-0 up to 10; no member processed records 7 to 9: 3 records lost"
+        ("a", LOST): "a commits o-0 up to 10; no member processed records 7 to 9: 3 lost"
     }
 
 
