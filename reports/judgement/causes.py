@@ -24,12 +24,12 @@ from reference_coordinator.classic.effects import REJOINS, Reason
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.clients.assignments import COOPERATIVE, SHOWN, subscription_in
 from reports.judgement.clients.client_rules.findings import CAUSES_NO_REBALANCE
+from reports.judgement.clients.client_rules.shown import of_requests
 from reports.judgement.clients.offsets import stored
 from reports.judgement.clients.ownership import DUPLICATE
 from reports.judgement.group_evidence import Batch, GroupEvidence, Named
 from reports.judgement.members import EVICTED
 from reports.judgement.run.disturbance import Act
-from reports.judgement.run.history import ClientEvent
 from reports.timing import ARRIVAL_ERROR_MS, HANDLED_MS, LEARNED_MS
 
 Json = dict[str, Any]
@@ -38,10 +38,9 @@ BY: Sequence[By] = ("fault", "load", "broker", "client", "unknown")
 CAUSES = "group STRING, started_ms DOUBLE, by STRING, who STRING, what STRING"
 """One row a rebalance whose begin is known: who caused it (`BY`), which client began it, and how,
 in words. The load causes those by which a group forms and ends."""
-OF_BROKER = (Reason.ASSIGNMENT_ERROR, Reason.OVER_CAPACITY)  # no member begins these
-NOT_DUE = ("unexpected", "early")  # outcomes of what the reference coordinator does not do
+OF_BROKER = (Reason.ASSIGNMENT_ERROR, Reason.OVER_CAPACITY, "unexpected", "early")
+"""Reasons that no member has, and outcomes of what the reference coordinator does not do."""
 SILENT = (Reason.SESSION_EXPIRED, Reason.PENDING_SYNC)  # no request begins these
-REJOINED = (*REJOINS, Reason.STATIC_REPLACED, Reason.PROTOCOL_CHANGE)
 JOINS = (Reason.NEW_MEMBER, Reason.STATIC_REPLACED, Reason.PROTOCOL_CHANGE)
 DID: Mapping[str, str] = {
     Reason.LEAVE: "left",
@@ -54,13 +53,16 @@ STARTS_AND_ENDS = ("created", "closing", "killed")  # what the load does to proc
 
 
 class Cause(NamedTuple):
-    """Who caused a rebalance; `since_ms` is when its member was heard last before."""
+    """Who caused a rebalance; `since_ms` is when its member was heard last before.
+
+    A client that rejoined `again` for the rebalance before did so for the cause of that.
+    """
 
     by: By
     what: str
     who: str | None = None
     since_ms: float = -inf
-    is_copy: bool = False  # that of the rebalance before
+    again: str | None = None
 
 
 class Begun(NamedTuple):
@@ -74,15 +76,14 @@ class Begun(NamedTuple):
 
 
 class Joined(NamedTuple):
-    """A JoinGroup; `gives_up` tells that its member had revoked partitions before it.
+    """A JoinGroup, and what its member `owned` in a cooperative group.
 
-    `after_ms` is how long before it the last JoinGroup or SyncGroup of its client was answered.
+    It may follow from the rebalance before: it owned more then, or was let in just before.
     """
 
-    at_ms: float
-    request: str
-    gives_up: bool
-    after_ms: float
+    seen: ObservedRequest
+    owned: frozenset[TopicPartition]
+    follows: bool
 
 
 @dataclass(slots=True)
@@ -96,8 +97,6 @@ class Causes:
     _clients: dict[str | None, str] = field(default_factory=dict)  # by member id, and instance
     _joins: dict[str, list[Joined]] = field(default_factory=partial(defaultdict, list))
     _gone: list[Begun] = field(default_factory=list)  # the departures
-    _owned: dict[str, frozenset[TopicPartition]] = field(default_factory=dict)
-    """What each client said that it owned when it joined last."""
     _let_in_ms: dict[str, float] = field(default_factory=dict)
     """When each client was answered its last JoinGroup or SyncGroup."""
     _acts: list[Act] = field(default_factory=list)  # what the load did
@@ -113,7 +112,7 @@ class Causes:
             elif seen.api == "JOIN_GROUP":
                 member = seen.response_fields.get("memberId") or member
                 self._clients |= {member: client, seen.request.get("groupInstanceId"): client}
-                self._joins[client].append(self._join_of(seen, error))
+                self._joins[client].append(self._join_of(seen))
             failed = stored(seen)[1] if seen.api == "OFFSET_COMMIT" else error
             if failed in (NO_ERROR, Error.REBALANCE_IN_PROGRESS):
                 for name in (member, client):
@@ -123,24 +122,20 @@ class Causes:
         for line in batch.chunk.lines:
             if line["template"] == EVICTED:
                 self._gone.append(Begun(line["at_ms"], Reason.SESSION_EXPIRED, line["member"]))
-        events = (event for event in batch.chunk.events if event.event in STARTS_AND_ENDS)
-        self._acts += map(self._of_load, events)
+        for event in batch.chunk.events:
+            if event.event in STARTS_AND_ENDS:
+                who, at_ms = frozenset([event.client.removesuffix(DUPLICATE)]), event.at_ms
+                what = f"the load: {event.event} of {event.client}"
+                self._acts.append(Act("load", self.evidence.group, who, at_ms, at_ms, what))
 
-    def _join_of(self, seen: ObservedRequest, error: int | None) -> Joined:
-        client, gives_up = seen.client_id, False
-        chosen = seen.response_fields.get("protocolName")
-        if error == NO_ERROR and chosen in COOPERATIVE:
+    def _join_of(self, seen: ObservedRequest) -> Joined:
+        before, chosen = self._joins[seen.client_id], seen.response_fields.get("protocolName")
+        had = owned = before[-1].owned if before else frozenset()
+        if chosen in COOPERATIVE:
             said = (one["metadata"] for one in seen.request["protocols"] if one["name"] == chosen)
             owned = frozenset(subscription_in(next(said, "")).owned)
-            gives_up = not self._owned.get(client, frozenset()) <= owned
-            self._owned[client] = owned
-        after_ms = seen.earliest_ms - self._let_in_ms.get(client, -inf)
-        return Joined(seen.earliest_ms, seen.id, gives_up, after_ms)
-
-    def _of_load(self, event: ClientEvent) -> Act:
-        client, at_ms = event.client.removesuffix(DUPLICATE), event.at_ms
-        what = f"the load: {event.event} of {event.client}"
-        return Act("load", self.evidence.group, frozenset([client]), at_ms, at_ms, what)
+        at_once = seen.earliest_ms < self._let_in_ms.get(seen.client_id, -inf) + LEARNED_MS
+        return Joined(seen, owned, at_once or not had <= owned)
 
     def rows(self, compared: Iterable[Json], findings: Sequence[Json]) -> Iterator[Named]:
         """Yield the rows of `CAUSES` and of `CLIENT_FINDINGS`, without the group, once all is in.
@@ -159,8 +154,13 @@ class Causes:
             if cause.by == "client" and cause.who:
                 by_itself[cause.who].append((begun, cause))
         for client, caused in by_itself.items():
-            mine = [one for one in findings if one["client_id"] == client]
-            if not any(_is_said(*one, mine) for one in caused):
+            said = [one for one in findings if one["client_id"] == client]
+            if not any(
+                one["from_ms"] - LEARNED_MS <= begun.at_ms
+                and one["until_ms"] + LEARNED_MS >= cause.since_ms
+                for begun, cause in caused
+                for one in said
+            ):
                 yield "client_findings", self._finding(client, caused)
 
     def _possible(self, begun: Begun, last: Cause) -> Iterator[Cause]:
@@ -171,9 +171,11 @@ class Causes:
         client, sender, since_ms = self._of(begun)
         if act := self._act(client, since_ms, at_ms):
             yield Cause(act.by, act.what, client or None, since_ms)
-        if reason in OF_BROKER or begun.outcome in NOT_DUE:
-            words = str(begun.outcome if begun.outcome in NOT_DUE else reason)
-            yield Cause("broker", f"the broker alone: {words.replace('_', ' ')}", client or None)
+        for alone in (begun.outcome, reason):
+            if alone in OF_BROKER:
+                yield Cause(
+                    "broker", f"the broker alone: {alone.replace('_', ' ')}", client or None
+                )
         if reason is None or (joined := self._joined(client, at_ms)) is None:
             yield Cause("unknown", "nothing tells which member began it")
             return
@@ -182,8 +184,9 @@ class Causes:
                 yield Cause("broker", f"broker {load.broker} became the coordinator", client)
         if reason in JOINS:
             yield from self._returned(client, since_ms, at_ms, last)
-        if _follows(reason, joined, last, client):
-            yield last._replace(what=f"{client} rejoined after the one before", is_copy=True)
+        is_loop = client in (last.again, last.who if last.by == "client" else None)
+        if joined.follows and reason in (*JOINS, *REJOINS) and not is_loop:
+            yield last._replace(what=f"{client} rejoined after the one before", again=client)
         if sender not in ("", client):
             yield Cause("unknown", f"{sender} removed {client}")
         stood = (one for one in context.standstills if one.meets(since_ms, at_ms))
@@ -193,13 +196,21 @@ class Causes:
 
     def _of(self, begun: Begun) -> tuple[str, str, float]:
         """Return whose it is, who sent its LeaveGroup, and when that one was accepted before."""
-        member, sender = begun.members.strip(", ").partition(",")[0], begun.sender
-        if begun.reason == Reason.LEAVE and not sender:
-            member, sender = self._left(begun.at_ms, member)
-        if client := self._clients.get(member, sender):
-            name = member if begun.reason in SILENT else client
-            return client, sender, self._before(name, begun.at_ms)
-        return "", sender, begun.at_ms
+        member, sender, at_ms = (
+            begun.members.strip(", ").partition(",")[0],
+            begun.sender,
+            begun.at_ms,
+        )
+        if begun.reason == Reason.LEAVE and not sender:  # the line may name no member
+            within = (at_ms - HANDLED_MS, at_ms + ARRIVAL_ERROR_MS)
+            left = [one for one in self._gone if one.sender and within[0] <= one.at_ms <= within[1]]
+            for one in sorted(left, key=lambda one: (one.members == member, one.at_ms))[-1:]:
+                member, sender = member or one.members, one.sender
+        if not (client := self._clients.get(member, sender)):
+            return "", sender, at_ms
+        times = self._heard.get(member if begun.reason in SILENT else client, ())
+        place = bisect_left(times, at_ms)
+        return client, sender, times[place - 1] if place else -inf
 
     def _returned(self, client: str, since_ms: float, at_ms: float, last: Cause) -> Iterator[Cause]:
         """Yield why a client that joins was not in the group."""
@@ -226,25 +237,11 @@ class Causes:
         order = lambda act: (BY.index(act.by), not act.clients, -act.from_ms)
         return min(done, key=order, default=None)
 
-    def _before(self, name: str, at_ms: float) -> float:
-        """Return when a member id or a client was accepted last before a time."""
-        times = self._heard.get(name, ())
-        place = bisect_left(times, at_ms)
-        return times[place - 1] if place else -inf
-
     def _joined(self, client: str, at_ms: float) -> Joined | None:
         """Return the last JoinGroup of a client before a time."""
-        joins = (
-            one for one in self._joins.get(client, ()) if one.at_ms <= at_ms + ARRIVAL_ERROR_MS
-        )
-        return max(joins, default=None)
-
-    def _left(self, at_ms: float, member: str) -> tuple[str, str]:
-        """Return who left as a rebalance began, and who said so; the line may name no member."""
-        within = (at_ms - HANDLED_MS, at_ms + ARRIVAL_ERROR_MS)
-        left = [one for one in self._gone if one.sender and within[0] <= one.at_ms <= within[1]]
-        last = max(left, key=lambda one: (one.members == member, one.at_ms), default=None)
-        return (member or last.members, last.sender) if last else (member, "")
+        at = lambda one: one.seen.earliest_ms
+        joins = [one for one in self._joins.get(client, ()) if at(one) <= at_ms + ARRIVAL_ERROR_MS]
+        return max(joins, key=at, default=None)
 
     def _finding(self, client: str, caused: Sequence[tuple[Begun, Cause]]) -> Json:
         """Return the finding about a client that caused rebalances by itself."""
@@ -257,8 +254,7 @@ class Causes:
             "rule": CAUSES_NO_REBALANCE.name,
             "at_ms": caused[0][0].at_ms,
             "what": f"{client} caused {count} by itself: it {' and '.join(listed)}",
-            "requests": ",".join(dict.fromkeys(one.request for one in joins if one)),
-            "shown": None,
+            **of_requests([*{one.seen.id: one.seen for one in joins if one}.values()]),
             "from_ms": caused[0][1].since_ms,
             "until_ms": caused[-1][0].at_ms,
             "on_time": True,
@@ -274,17 +270,3 @@ def _begun(compared: Iterable[Json], side: str) -> Iterator[Begun]:
         if at_ms is not None:
             reason, ids = row[f"{side}_reason"], row[f"{side}_member_id"] or ""
             yield Begun(at_ms, reason, ids, outcome=row["outcome"])
-
-
-def _follows(reason: str, joined: Joined, last: Cause, client: str) -> bool:
-    """Whether a member rejoined because of the rebalance before, which it did not cause itself."""
-    if reason in REJOINS and joined.gives_up:
-        return True
-    is_loop = last.is_copy or (last.by == "client" and last.who == client)
-    return reason in REJOINED and joined.after_ms < LEARNED_MS and not is_loop
-
-
-def _is_said(begun: Begun, cause: Cause, findings: Iterable[Json]) -> bool:
-    """Whether a finding is of the time in which a client caused a rebalance."""
-    from_ms, until_ms = cause.since_ms - LEARNED_MS, begun.at_ms + LEARNED_MS
-    return any(one["from_ms"] <= until_ms and one["until_ms"] >= from_ms for one in findings)

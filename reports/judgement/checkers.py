@@ -82,7 +82,7 @@ def clients(evidence: GroupEvidence, context: RunContext) -> Checker:
             yield from rows("breaches", found)
             yield from rows("client_findings", (*owed.rows(), *heard.about_clients))
             if evidence.group not in context.scripted:
-                yield from rows("client_findings", heard.offsets.foreign.rows())
+                yield from rows("client_findings", heard.offsets.findings())
             yield from rows("breaches", heard.offsets.compare_fetches((), evidence.home))
             yield from counted("clients", heard.counts)
         yield from heard.owners.rows()

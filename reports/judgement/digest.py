@@ -81,16 +81,13 @@ class Digest:
     @property
     def application(self) -> Json | None:
         """What became of records, as in `verdict.json`; None where no member tells."""
-        known = self.records
-        if not known["processed"]:
-            return None
-        return {
-            "processed": known["processed"],
+        known, same = self.records, ("processed", "out_of_order", "after_given_up", "misnumbered")
+        counts = {name: known[name] for name in same} | {
             "lost": None if known["unnoted"] else known["lost"],
             "twice": known["twice"] + known["again"],
             "twice_allowed": known["twice"],
-            **{name: known[name] for name in ("out_of_order", "after_given_up", "misnumbered")},
         }
+        return counts if known["processed"] else None
 
     def to_json(self) -> str:
         """Write it as JSON."""

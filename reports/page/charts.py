@@ -4,32 +4,20 @@ From the top, a block has its findings (if any), the observed and the expected g
 lane for every member. Vertical bands are rebalances.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from itertools import groupby
-from operator import itemgetter
 
 from reports.page import drawing
-from reports.page.drawing import (
-    REBALANCING,
-    TITLE_PX,
-    TWICE,
-    Json,
-    Span,
-    bar,
-    bars,
-    escape,
-    short_names,
-)
+from reports.page.drawing import REBALANCING, TITLE_PX, Json, Span, bar, bars, escape, short_names
 from reports.page.drawn_groups import DrawnGroup, Period, lane
 from reports.page.wording import REASONS, RECORDS, counted, seconds
+from reports.timing import NOTED_MS
 
 GENERATION_COLOURS = ("#77aadd", "#eedd88", "#44bb99", "#ffaabb", "#bbcc33")
 """Neighbours differ in hue and brightness for every kind of colour vision (Paul Tol, light)."""
 ROW_PX = 20
 HEAD_ROWS = 1.3
 """The height of a row above the lanes, in lanes, so that numbers fit into it."""
-RECORDS_NAMED = 8
-"""How many ranges of records a hover text names."""
 FINDING_EDGE = {"width": 1.5, "color": drawing.FINDING}
 
 Rows = Mapping[str, float]
@@ -112,26 +100,21 @@ def _members(one: DrawnGroup, lanes: Rows, span: Span, axis: str) -> Json:
 
 def _records(one: DrawnGroup, lanes: Rows, span: Span, axis: str) -> Json:
     """Mark in each member's lane when it noted records twice, out of order, or committed past."""
-    at = itemgetter("member", "until_ms")
-    drawn = []
-    for (member, at_ms), found in groupby(sorted(one.records, key=at), key=at):
-        rows, where = [*found], lanes.get(member)
-        if where is None:
-            continue
-        allowed = all(row["what"] == "twice" for row in rows)
-        texts = [
-            f"{row['partition']}: {counted(row['records'], 'record')} {RECORDS[row['what']]}"
-            f" ({row['first']:,} to {row['last']:,})"
-            for row in rows[:RECORDS_NAMED]
-        ]
-        texts += [f"and {len(rows) - RECORDS_NAMED} more"] if len(rows) > RECORDS_NAMED else []
-        drawn.append({
-            **bar(span, min(row["from_ms"] for row in rows), at_ms),
-            "row": where,
-            "colour": TWICE if allowed else drawing.FINDING,
-            "hover": f"<b>{escape(member)}</b>, {span.when(at_ms)}<br>"
-            + "<br>".join(map(escape, texts)),
-        })  # fmt: skip
+    noted: dict[tuple[str, float], dict[str, bool]] = defaultdict(dict)
+    for row in one.records:  # what each range says, and whether it is allowed
+        said = f"{row['partition']}: {counted(row['records'], 'record')} {RECORDS[row['what']]}"
+        said = escape(f"{said} ({row['first']:,} to {row['last']:,})")
+        noted[row["member"], row["until_ms"]][said] = row["what"] == "twice"
+    drawn = [
+        {
+            **bar(span, at_ms - NOTED_MS, at_ms),
+            "row": lanes[member],
+            "colour": drawing.TWICE if all(said.values()) else drawing.FINDING,
+            "hover": "<br>".join([f"<b>{escape(member)}</b>, {span.when(at_ms)}", *said]),
+        }
+        for (member, at_ms), said in noted.items()
+        if member in lanes
+    ]
     return bars(axis, drawn, width=0.24)
 
 

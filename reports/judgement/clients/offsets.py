@@ -16,6 +16,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import starmap
 from math import inf
 from typing import Any, NamedTuple
 
@@ -23,10 +24,10 @@ from kafka_protocol.bodies import generation_in, partitions_in
 from kafka_protocol.errors import NO_ERROR, Error
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.breaches import AboutClient, Breach, breach
-from reports.judgement.clients.foreign_commits import ForeignCommits
+from reports.judgement.clients.foreign_commits import Foreign, Share, finding
 from reports.judgement.run.disturbance import of_partition
 from reports.judgement.run_context import RunContext
-from reports.timing import LOAD_LINE_LATE_MS, RETENTION_MS
+from reports.timing import LEARNED_MS, LOAD_LINE_LATE_MS, RETENTION_MS, WIRE_LATE_MS
 
 Json = dict[str, Any]
 
@@ -122,11 +123,10 @@ class Offsets:
     context: RunContext
     goes_on: Callable[[str], bool] = lambda _: True
     counts: Counter[str] = field(default_factory=Counter)
-    foreign: ForeignCommits = field(init=False)
-    _shares: dict[int | None, dict[str, dict[str, frozenset[str] | None]]] = field(
-        default_factory=dict
-    )
-    """By generation, and by instance or dynamic member: its member id, and its partitions."""
+    _shares: dict[int | None, dict[str, Share]] = field(default_factory=dict)
+    """By generation, and by instance or dynamic member."""
+    _foreign: dict[str, dict[str, Foreign]] = field(default_factory=lambda: defaultdict(dict))
+    """By client and partition."""
     _last: dict[str, Commit] = field(default_factory=dict)
     """The last commit of each partition, with the lowest offset of those that overlap with it."""
     _refused: dict[str, deque[int]] = field(
@@ -138,25 +138,23 @@ class Offsets:
     """When the last commit of a partition was answered that is no more remembered."""
     _waiting: list[ObservedRequest] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        self.foreign = ForeignCommits(self.context)
-
     def assigned(self, sync: ObservedRequest, share: frozenset[str] | None) -> None:
         """Note which partitions a member has in a generation; None if that cannot be read."""
-        self.foreign.assigned(sync)
         request = sync.request
         if request["generationId"] not in self._shares and len(self._shares) == GENERATIONS:
             del self._shares[next(iter(self._shares))]
         of_generation = self._shares.setdefault(request["generationId"], {})
-        of_generation[_member(request)] = {request["memberId"]: share}
+        mine = Share(request["memberId"], sync.client_id, sync.answered_ms, share)
+        of_generation[_member(request)] = mine
 
     def committed(
         self, commit: ObservedRequest, partition: int | None = None
     ) -> Iterator[AboutClient]:
         """Take a commit; yield its rows of `BREACHES`, without the group."""
         request = commit.request
-        of_generation = self._shares.get(generation_in(request), {})
-        share = of_generation.get(_member(request), {}).get(request.get("memberId", ""))
+        mine = self._shares.get(generation_in(request), {}).get(_member(request))
+        is_known = mine is not None and mine.member_id == request.get("memberId", "")
+        share = mine.partitions if mine is not None and is_known else None
         epoch = self._epoch(commit, partition)
         back = []
         for name, offset, error in partitions_of(commit):
@@ -169,9 +167,9 @@ class Offsets:
             deletion = of_partition(self.context.deleted, name)
             if last and deletion and deletion.ends(last.seen.earliest_ms, commit.answered_ms):
                 last = None
-            if share is not None and name not in share:
+            if mine is not None and share is not None and name not in share:
                 self.counts[NOT_THEIRS] += 1
-                self.foreign.committed(commit, name, offset, last.offset if last else offset)
+                self._note_foreign(commit, mine, name, last.offset if last else offset, offset)
                 lowest = min(offset, last.offset) if last else offset
             elif share is not None and last is not None:
                 if self._may_be_sent_before(commit, last.seen):
@@ -195,6 +193,29 @@ class Offsets:
                 proven=back != sent_again,
             )
             yield commit.client_id, row
+
+    def _note_foreign(
+        self, commit: ObservedRequest, mine: Share, name: str, before: int, after: int
+    ) -> None:
+        """Note a commit of a partition that is not its member's, if it is another's by now."""
+        client, at_ms, generation = mine.client, commit.earliest_ms, generation_in(commit.request)
+        held_up = any(
+            one.client == client
+            and one.from_ms <= at_ms
+            and mine.answered_ms <= one.until_ms + WIRE_LATE_MS
+            for one in self.context.broken_wires
+        )
+        newest = next(reversed(self._shares))
+        if generation != newest or held_up or at_ms <= mine.answered_ms + LEARNED_MS:
+            return
+        for owner in self._shares[generation].values():
+            if name in (owner.partitions or ()) and owner.client != client:
+                found = self._foreign[client].get(name, Foreign(owner.client, newest))
+                self._foreign[client][name] = found.and_then(commit, before, after)
+
+    def findings(self) -> Iterator[Json]:
+        """Yield rows of `CLIENT_FINDINGS`, one a client, without the group."""
+        return starmap(finding, self._foreign.items())
 
     def _may_be_sent_before(self, commit: ObservedRequest, last: ObservedRequest) -> bool:
         """Tell whether a member may have sent a commit before one that was acted on first.

@@ -256,27 +256,22 @@ def act_of(fault: Fault, noticed_ms: float) -> Act:
 
     Members notice within `noticed_ms` what a topic is. A fault without an end acts to the end.
     """
-    name, outage, ends_ms = fault["name"], outage_of(fault), healed_ms(fault)
-    hits, what = _trait(name, "hits"), f"{name} of {fault['target']}"
-    if _trait(name, "one_shot"):
-        ends_ms = fault["injected_at_ms"] or inf
-    if hits == "topic":
-        ends_ms += noticed_ms
+    name, args, outage = fault["name"], fault["args"], outage_of(fault)
+    hits, ends_ms = _trait(name, "hits"), healed_ms(fault)
     if outage is not None:
         ends_ms = outage.until_ms
+    elif _trait(name, "one_shot"):
+        ends_ms = fault["injected_at_ms"] or inf
     of_all = outage is not None or fault["broker"] is not None or hits == "topic"
-    group, args = None if of_all else fault["group"], fault["args"]
-    clients: list[str] = []
-    if group and hits == "member":
-        clients += args.get("members") or fault["target"].split(", ")
-        clients += filter(None, [args.get("duplicate")])
+    group = None if of_all else fault["group"]
+    named = [*(args.get("members") or fault["target"].split(", ")), args.get("duplicate")]
     return Act(
         "fault",
         group,
-        frozenset(clients),
+        frozenset(filter(None, named) if group and hits == "member" else ()),
         fault["meant_at_ms"],
-        ends_ms,
-        what,
+        ends_ms + noticed_ms * (hits == "topic"),
+        f"{name} of {fault['target']}",
         freezes=_trait(name, "undo_name") == "resume-member",
         gives_id=not args.keys().isdisjoint(("members", "duplicate", "instance_id")),
     )

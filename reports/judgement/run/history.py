@@ -33,7 +33,7 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
     "committed": ("member", "group", "offsets"),
     "unanswered": ("member", "group", "api", "sent_at_ms"),
     "processed": ("member", "group", "ranges"),
-    "misnumbered": ("member", "group", "partition", "offset", "producer", "expected", "found"),
+    "misnumbered": ("member", "group", "partition", "offset"),
 }  # all events that `loadtest.history` writes, and what a line of each cannot be without
 Time = Annotated[float, msgspec.Meta(ge=0.0, le=253_402_300_799_000)]
 Name = Annotated[str, msgspec.Meta(min_length=1)]
@@ -60,9 +60,6 @@ class Said(msgspec.Struct, frozen=True):
     ranges: dict[Partition, list[tuple[Offset, Offset]]] | None = None
     partition: Partition | None = None
     offset: Offset | None = None
-    producer: Name | None = None
-    expected: Offset | None = None
-    found: Offset | None = None
 
 
 Read = Callable[[bytes], Said]
@@ -75,8 +72,7 @@ class ClientEvent:
 
     `api` and `sent_at_ms` are those of a request that was never answered. `kind` is the member's:
     `static` or `dynamic`. `ranges` are the records that it processed, each a partition with its
-    first and its last offset, in the order of processing; or the record that is `misnumbered`:
-    a producer, the number that was due, and the one that it has.
+    first and its last offset, in the order of processing; or the record that is `misnumbered`.
     """
 
     at_ms: float
@@ -90,7 +86,6 @@ class ClientEvent:
     sent_at_ms: float = inf
     kind: str | None = None
     ranges: tuple[tuple[str, int, int], ...] = ()
-    misnumbered: tuple[str, int, int] | None = None
 
     @property
     def event(self) -> str:
@@ -140,10 +135,8 @@ def event_of(said: Said) -> ClientEvent | None:
     if said.event not in EVENTS or said.member is None or said.group is None:
         return None
     ranges = [(name, *one) for name, mine in (said.ranges or {}).items() for one in mine]
-    misnumbered = None
     if said.partition is not None:
         ranges = [(said.partition, said.offset or 0, said.offset or 0)]
-        misnumbered = (said.producer or "", said.expected or 0, said.found or 0)
     return ClientEvent(
         said.at_ms,
         EVENTS.index(said.event),
@@ -156,7 +149,6 @@ def event_of(said: Said) -> ClientEvent | None:
         inf if said.sent_at_ms is None else said.sent_at_ms,
         said.kind,
         tuple(ranges),
-        misnumbered,
     )
 
 

@@ -206,6 +206,15 @@ def test_a_member_that_rejoins_again_and_again_is_the_cause_of_all_but_one():
     assert [one["by"] for one in causes][2:] == ["client"] * 3
 
 
+def test_members_that_rejoin_one_after_the_other_do_so_for_the_same_rebalance():
+    beats = [request("JOIN_GROUP", 500.0, "d"), request("LEAVE_GROUP", 4_000.0, "d")]
+    for client, at_ms in (("c", 4_300.0), ("e", 4_600.0)):
+        beats += request("SYNC_GROUP", at_ms - 100.0, client), request("JOIN_GROUP", at_ms, client)
+    rows = [row(4_000.0, Reason.LEAVE, "d-id"), row(4_300.0, Reason.LEADER_REJOIN)]
+    causes, _ = caused(beats, [*rows, row(4_600.0, Reason.LEADER_REJOIN, "e-id")])
+    assert [one["who"] for one in causes] == ["d", "d", "d"]
+
+
 def subscribed(*owned):
     protocols = [{"name": "cooperative-sticky", "metadata": owned}]
     return {"protocols": protocols}, {"protocolName": "cooperative-sticky"}
