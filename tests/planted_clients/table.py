@@ -79,7 +79,7 @@ ISSUES_OWN = (
         "shared_instance_id",
         "twmb/franz-go#479",
         "has-an-instance-id-of-its-own",
-        ("shared-instance-id-0 and shared-instance-id-1 both use", "payments-prod"),
+        ("shared-instance-id-0", "shared-instance-id-1", "both use", "payments-prod"),
         static=True,
         count=2,
     ),

@@ -95,12 +95,7 @@ def takes_its_id(process: ClientProcess) -> Iterator[Broken]:
         given = one.seen.response_fields.get("memberId")
         if one.error != Error.MEMBER_ID_REQUIRED or again.member_id == given:
             continue
-        # on one connection a client sends no second JoinGroup before it has read the first answer
-        knew = again.follows(one) or (
-            again.arrived_ms > one.answered_ms
-            and not process.is_excused(one.answered_ms, again.arrived_ms)
-        )
-        if knew:
+        if again.follows(one):  # the client had read the answer, then
             yield Broken(
                 again.arrived_ms,
                 f"{process.name} did not join with the member id that MEMBER_ID_REQUIRED gave it:"
@@ -160,9 +155,10 @@ def stops_when_fenced(process: ClientProcess) -> Iterator[Broken]:
     for one in islice(fenced, 1):
         again = [
             other
-            for at, other in enumerate(process.sent)
-            if other.api == "JOIN_GROUP" and other.instance_id == one.instance_id
-            if _gives_it_up(process, at) or process.knew(one, other, AFTER_MS)
+            for other in process.joins
+            if other.instance_id == one.instance_id
+            if (other.follows(one) and other.member_id != one.member_id)  # so it has read that
+            or process.knew(one, other, AFTER_MS)
         ]
         if again:
             yield Broken(
@@ -180,21 +176,6 @@ def _member_id(process: ClientProcess, at: int) -> str | None:
     joins = (one for one in reversed(process.sent[:at]) if one.api == "JOIN_GROUP")
     let_in = (one.seen.response_fields.get("memberId") for one in joins if not one.error)
     return next(filter(None, let_in), None)
-
-
-def _gives_it_up(process: ClientProcess, at: int) -> bool:
-    """Whether a JoinGroup leaves out the member id that the last refusal before it fenced.
-
-    So its sender has read that, however soon it comes.
-    """
-    join = process.sent[at]
-    refused = next((one for one in reversed(process.sent[:at]) if one.error), None)
-    return (
-        refused is not None
-        and refused.error == Error.FENCED_INSTANCE_ID
-        and refused.member_id not in ("", join.member_id)
-        and join.follows(refused)
-    )
 
 
 @rule(
