@@ -94,7 +94,7 @@ ISSUES_OWN = (
         "dpkp/kafka-python#2070",
         "stays-while-it-runs",
         ("by itself",),
-        also=("rejoins", "causes-no-rebalance"),
+        also=("rejoins",),
     ),
 )
 """The five of the issue that asked for them, written anew."""

@@ -161,11 +161,12 @@ def stops_when_fenced(process: ClientProcess) -> Iterator[Broken]:
             or process.knew(one, other, AFTER_MS)
         ]
         if again:
+            fences = any(other.error == Error.NONE for other in again)
+            so = "it fences the process that has this id now" if fences else "none lets it in"
             yield Broken(
                 again[0].arrived_ms,
                 f"{process.name} sent JOIN_GROUP {often(len(again))} as {one.instance_id} after the"
-                f" answer FENCED_INSTANCE_ID to its {one.api}: it fences the process that has this"
-                " id now",
+                f" answer FENCED_INSTANCE_ID to its {one.api}: {so}",
                 (one.seen, *(other.seen for other in again[:SHOWN])),
                 by_order=one.api == "JOIN_GROUP" or len(again) > 1,
             )

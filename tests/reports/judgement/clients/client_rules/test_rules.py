@@ -171,6 +171,15 @@ def test_a_client_that_is_told_to_rejoins_in_time(error):
     assert member().beat(error).broken == {}, "nothing shows that it is still up"
 
 
+@pytest.mark.parametrize(
+    ("member_id", "error", "what"), [("m1", FENCED, "none lets it in"), ("", 0, "it fences")]
+)
+def test_a_fenced_member_fences_another_if_it_is_let_in(member_id, error, what):
+    client = member("i").beat(FENCED).wait(500).now(member=member_id).join(error)
+    [row] = client.rules.rows()
+    assert what in row["what"]
+
+
 @pytest.mark.parametrize("error", [UNKNOWN, FENCED])
 def test_a_client_gives_up_what_it_lost(error):
     client = member("i").beat(error).wait(1_100).commit(error).beat(error, every_ms=1_100)
