@@ -6,7 +6,7 @@ import threading
 from member import COMMIT_S, every, say_processed, stopping
 from of_confluent import commit, ends, key, owned, polled, subscribed
 
-RECORD_S, WAITING = 0.1, 60
+RECORD_S = 0.1  # fewer than are produced: what it is given for a while is still waiting later
 waiting: queue.Queue = queue.Queue()
 revoked: list = []
 
@@ -27,7 +27,6 @@ def revoke() -> None:
 threading.Thread(target=work, daemon=True).start()
 consumer, commits = subscribed(on_revoke=revoke), every(COMMIT_S)
 while not stopping.is_set():
-    (consumer.pause if waiting.qsize() >= WAITING else consumer.resume)(consumer.assignment())
     if (found := polled(consumer)) is not None:
         waiting.put((found, len(revoked)))
     if commits():

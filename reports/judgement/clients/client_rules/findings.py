@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
+from operator import attrgetter
 from typing import Any
 
 from reference_coordinator.replay import ObservedRequest
@@ -20,12 +21,13 @@ from reports.judgement.clients.client_rules.client_processes import (
     Rule,
 )
 from reports.judgement.clients.client_rules.shown import of_requests
+from reports.judgement.clients.client_rules.words import often
 from reports.judgement.clients.offsets import stored
 from reports.judgement.clients.record_rules import RULES
 from reports.judgement.digest import Digest
 from reports.judgement.log.log_places import LogPlaces
 from reports.judgement.run.deliveries import InOrder
-from reports.judgement.run.disturbance import Disturbance
+from reports.judgement.run.disturbance import Absence, BrokenWire, Disturbance
 from reports.judgement.run.history import ENDS, ClientEvent
 from reports.judgement.run_context import RunContext
 
@@ -83,6 +85,9 @@ CLIENT_RULES: Mapping[str, Rule] = {
     for one in vars(module).values()
     if isinstance(one, Rule)
 } | {one.name: one for one in _JUDGED_ELSEWHERE}  # all rules by their names
+
+
+_span = attrgetter("from_ms", "until_ms")
 
 
 @dataclass(slots=True)
@@ -146,33 +151,30 @@ class ClientRules:
     def _known(self, name: str) -> Known:
         """Return what is known of a client beside what it sends."""
         context, mine = self.context, (self.group, name)
-        broken = (one for one in context.broken_wires if (one.group, one.client) == mine)
-        absent = (one for one in context.absences if (one.group, one.client) == mine)
+        down: Sequence[Absence | BrokenWire] = (*context.broken_wires, *context.absences)
         acts = [one for one in context.acts if one.group == self.group and name in one.clients]
-        stalls = (one for one in context.stalls if one.proven)
-        frozen = (one for one in acts if one.freezes)
         return Known(
             excused=[
-                *((one.from_ms, one.until_ms) for one in broken),
-                *((one.from_ms, one.until_ms) for one in absent),
-                *((one.from_ms, one.until_ms) for one in context.outages),
-                *((one.from_ms, one.until_ms) for one in frozen),
+                *(_span(one) for one in down if (one.group, one.client) == mine),
+                *map(_span, context.outages),
+                *(_span(one) for one in acts if one.freezes),
             ],
-            stalls=[(one.from_ms, one.until_ms) for one in stalls],
-            acted=[(one.from_ms, one.until_ms) for one in acts],
+            stalls=[_span(one) for one in context.stalls if one.proven],
+            acted=[*map(_span, acts)],
             given_id=any(one.gives_id for one in acts),
             heartbeat_ms=context.heartbeat_ms.get(name),
         )
 
 
-def about_client(client: str, row: Json) -> Json:
-    """Return a breach that another client than a well-known one shows as a finding about it."""
-    rule = _OF_BREACH[row["kind"]]
+def about_client(client: str, rows: Sequence[Json]) -> Json:
+    """Return breaches of a kind that show what a client does as one finding about it."""
+    row, rule = rows[0], _OF_BREACH[rows[0]["kind"]]
+    more = f"; it did so {often(len(rows))}" if len(rows) > 1 else ""
     return {
         "client_id": client,
         "rule": rule.name,
         "at_ms": row["at_ms"],
-        "what": row["observed"],
+        "what": row["observed"] + more,
         "requests": f"{row['broker']}:{row['line']}",
         "shown": None,
         "from_ms": row["at_ms"],

@@ -33,15 +33,13 @@ def heartbeats_at_its_interval(process: ClientProcess) -> Iterator[Broken]:
             continue
         until_ms = one.latest.earliest_ms
         every_ms = (until_ms - one.arrived_ms) / (one.count - 1)
-        off = (
-            every_ms > OFF * process.known.heartbeat_ms
-            or every_ms < process.known.heartbeat_ms / OFF
-        )
+        due_ms = process.known.heartbeat_ms
+        off = not due_ms / OFF <= every_ms <= due_ms * OFF
         if off and not process.is_excused(one.arrived_ms, until_ms):
             yield Broken(
                 one.arrived_ms,
-                f"a HEARTBEAT every {every_ms:.0f} ms ({one.count} of them), and its interval is"
-                f" {process.known.heartbeat_ms:.0f} ms",
+                f"{process.name} sent a HEARTBEAT every {every_ms:.0f} ms, {one.count} in a row;"
+                f" its heartbeat.interval.ms is {due_ms:.0f} ms",
                 one.apart,
             )
             return

@@ -8,6 +8,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ import pytest
 from kafka_protocol.errors import Error
 from reference_coordinator.replay import ObservedRequest, Outage
 from reports.judgement.breaches import Breach
+from reports.judgement.clients.comparison import TWICE, Clients
 from reports.judgement.group import check_rows
 from reports.judgement.logged import Chunk, LoggedRow, Requests
 from reports.judgement.recording import Recording
@@ -22,7 +24,7 @@ from reports.judgement.run.history import EVENTS, ClientEvent
 from reports.judgement.run.run_folder import HISTORY
 from tests.recorded.logs import HISTORIES
 from tests.reports.alter import moved
-from tests.reports.judgement.contexts import compared
+from tests.reports.judgement.contexts import compared, context
 
 GROUP = "static"
 ALL = pytest.mark.parametrize("recording", HISTORIES.values(), ids=HISTORIES)
@@ -273,3 +275,10 @@ def test_a_run_is_judged_with_its_history(recording):
         assert [row["kind"] for name, row in tables if name == "breaches"] == expected
         counted = {row["name"]: row["count"] for name, row in tables if name == "clients"}
         assert bool(counted.get("assigned")) == bool(seen)
+
+
+@pytest.mark.parametrize(("kind", "twice"), [("librdkafka", 1), ("command", 0)])
+def test_a_program_whose_times_are_whole_ms_may_commit_twice_in_one(kind, twice):
+    judged = Clients(context(members={"c": kind}))
+    judged.add((), 2 * [ClientEvent(1.0, EVENTS.index("committed"), "c", offsets=1)], inf)
+    assert judged.counts[TWICE] == twice
