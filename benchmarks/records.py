@@ -58,14 +58,14 @@ def measure(folder: Path) -> Json:
             for client, seconds in took.items():
                 path = folder / f"{client.__name__}-{number}.jsonl"
                 seconds.append(_consume(client, path, cluster.bootstrap, size))
-    histories = [folder / f"{LibrdkafkaClient.__name__}-{number}.jsonl" for number in range(ROUNDS)]
+    histories = folder.glob(f"{LibrdkafkaClient.__name__}-*.jsonl")
     with_s, without_s = took.values()
     pairs = list(zip(with_s, without_s, strict=True))
     return {
         "more_s": statistics.median(noted - bare for noted, bare in pairs),
         "ratio": statistics.median(noted / bare for noted, bare in pairs),
         "without_s": statistics.median(without_s),
-        "bytes": statistics.median(_bytes_noted(history) for history in histories),
+        "bytes": statistics.median(map(_bytes_noted, histories)),
     }
 
 
@@ -117,15 +117,10 @@ def _consume(client: type[LibrdkafkaClient], path: Path, bootstrap: str, due: in
 
 def _bytes_noted(history: Path) -> int:
     """Return the bytes of the lines about records, which have to name each."""
-    size = records = 0
-    for text in history.read_text().splitlines():
-        line = json.loads(text)
-        if line["event"] == "misnumbered":
-            raise click.ClickException(f"records do not follow one another: {text}")
-        if line["event"] == "processed":
-            size += len(text) + 1
-            for ranges in line["ranges"].values():
-                records += sum(last - first + 1 for first, last in ranges)
-    if records != RECORDS:
-        raise click.ClickException(f"{records:,} records were noted, not {RECORDS:,}")
-    return size
+    lines = [(len(text) + 1, json.loads(text)) for text in history.read_text().splitlines()]
+    noted = [(size, line["ranges"]) for size, line in lines if line["event"] == "processed"]
+    every = [pair for _, ranges in noted for pairs in ranges.values() for pair in pairs]
+    records = sum(last - first + 1 for first, last in every)
+    if records != RECORDS or any(line["event"] == "misnumbered" for _, line in lines):
+        raise click.ClickException(f"{history}: not all records, or not in order: {records:,}")
+    return sum(size for size, _ in noted)

@@ -16,13 +16,6 @@ from scenarios.fields import BIG_SEED
 
 KAFKAS_OWN = "java"
 FIVE = (KAFKAS_OWN, "librdkafka-process", "franz-go", "aiokafka", "kafka-python")
-HANDLERS: Mapping[str, str] = {
-    "JOIN_GROUP": "AbstractCoordinator.JoinGroupResponseHandler",
-    "SYNC_GROUP": "AbstractCoordinator.SyncGroupResponseHandler",
-    "HEARTBEAT": "AbstractCoordinator.HeartbeatResponseHandler",
-    "OFFSET_COMMIT": "ConsumerCoordinator.OffsetCommitResponseHandler",
-}
-"""What decides this in Kafka's own client (`org.apache.kafka.clients.consumer.internals`)."""
 
 
 @click.command()
@@ -67,10 +60,8 @@ def markdown(found: Mapping[str, Sequence[Did]], about: Mapping[str, str], kafka
     did = {(name, one.api, one.error): one.does for name in names for one in found[name]}
     lines = [f"Kafka {kafka}; {'; '.join(f'{name}: {about[name]}' for name in names)}.", ""]
     for api, of_api in CELLS.items():
-        lines += [
-            f"### {api}", "", f"`{HANDLERS[api]}` decides in Kafka's own client.", "",
-            f"| error | {' | '.join(names)} |", "|---" * (len(names) + 1) + "|",
-        ]  # fmt: skip
+        lines += [f"### {api}", "", f"| error | {' | '.join(names)} |"]
+        lines.append("|---" * (len(names) + 1) + "|")
         for error in of_api:
             own = did.get((KAFKAS_OWN, api, error))
             row = [did.get((name, api, error), "not seen") for name in names]
