@@ -31,7 +31,7 @@ def measure(folder: Path) -> Json:
         with closing(History(path)) as history:
             processed, spent_s = Processed(history.write), 0.0
             for first in range(0, RECORDS, EACH):
-                messages = [_message(producer, first + number) for number in range(EACH)]
+                messages: list[Any] = [_message(producer, first + number) for number in range(EACH)]
                 began_s = time.process_time()
                 for one in messages:
                     partition = one.topic(), one.partition()
