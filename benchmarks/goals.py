@@ -33,8 +33,6 @@ HUB_SECONDS = {"librdkafka": 100.0}
 """How long instead, so that one second of a hundred is not the p99 of its longest delays."""
 ORACLE_GOALS = {"steady 5": 250_000, "steady 500": 150_000, "storm": 20_000}
 FORESIGHT_GOALS_S = dict(zip(foresight.CASES, (5, 10, 120), strict=True))
-RUN_S = 60
-"""A run's length of which the cost of its records is a share."""
 EACH = 4_000
 """Members of a Locust process, where there are several."""
 
@@ -154,10 +152,9 @@ def _of_verdict(found: Json) -> Iterator[Line]:
 
 
 def _of_records(found: Json) -> Iterator[Line]:
-    yield Line(f"{records.RECORDS:,} records noted in a run of {RUN_S} s: a core's share",
-               f"{found['without_s']:.3g} s without, {found['more_s']:.3g} s more,"
-               f" {found['ratio']:.2f} x; {found['bytes'] / 1000:,.0f} KB of history",
-               100 * found["more_s"] / RUN_S, "%", 5)  # fmt: skip
+    yield Line(f"{records.RECORDS:,} records noted in a run of {records.RUN_S} s: a core's share",
+               f"{found['seconds']:.3g} s; {found['bytes'] / 1000:,.0f} KB of history",
+               100 * found["seconds"] / records.RUN_S, "%", 5)  # fmt: skip
 
 
 class Row(NamedTuple):

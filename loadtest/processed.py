@@ -6,6 +6,7 @@ read offset by offset, the numbers of a producer follow one another.
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
@@ -31,7 +32,7 @@ class Processed:
 
     def __init__(self, write: Callable[..., None]) -> None:
         self._append = write
-        self._readings: dict[tuple[str, int], _Reading] = {}
+        self._readings: dict[tuple[str, int], _Reading] = defaultdict(_Reading)
         self._misnumbered: list[dict[str, Any]] = []
         self._at_ms = self._written_ms = 0.0
 
@@ -39,15 +40,15 @@ class Processed:
         self, partition: tuple[str, int], first: int, last: int, at_ms: float
     ) -> "_Reading":
         """Take the records from one offset to another, both included; return how far it reads."""
-        reading = self._readings.get(partition)
-        if reading is None:
-            reading = self._readings[partition] = _Reading()
-        if first != reading.last + 1:
-            reading.end_range()
+        reading = self._readings[partition]
+        follows = first == reading.next
+        if follows and reading.ranges:
+            reading.ranges[-1][1] = last
+        else:
+            reading.ranges.append([first, last])
+        if not follows:
             reading.numbers.clear()
-        if reading.first is None:
-            reading.first = first
-        reading.last = last
+        reading.next = last + 1
         self._at_ms = at_ms
         return reading
 
@@ -77,8 +78,10 @@ class Processed:
         if not self._at_ms:
             return
         at_ms, self._at_ms, self._written_ms = self._at_ms, 0.0, now_ms()
-        taken = {name_of(partition): one.take() for partition, one in self._readings.items()}
-        ranges = {name: found for name, found in taken.items() if found}
+        ranges = {}
+        for partition, reading in self._readings.items():
+            if reading.ranges:
+                ranges[name_of(partition)], reading.ranges = reading.ranges, []
         self._append("processed", at_ms=at_ms, ranges=ranges)
         for one in self._misnumbered:
             self._append("misnumbered", at_ms=at_ms, **one)
@@ -86,28 +89,15 @@ class Processed:
 
 
 class _Reading:
-    """How far a partition was read, and what of it is not written yet."""
+    """How far a partition was read, and the ranges of it that are not written yet."""
 
-    __slots__ = ("_ended", "first", "last", "numbers")
+    __slots__ = ("next", "numbers", "ranges")
 
     def __init__(self) -> None:
-        self._ended: list[tuple[int, int]] = []
-        self.first: int | None = None
-        self.last = -2
+        self.ranges: list[list[int]] = []
+        self.next = -1
         self.numbers: dict[bytes, int] = {}
         """The last number of each producer, since the last gap in the offsets."""
-
-    def end_range(self) -> None:
-        """Let the next record begin a range."""
-        if self.first is not None:
-            self._ended.append((self.first, self.last))
-        self.first = None
-
-    def take(self) -> list[tuple[int, int]]:
-        """Return the ranges that are not written yet, once."""
-        self.end_range()
-        ended, self._ended = self._ended, []
-        return ended
 
 
 def name_of(partition: tuple[str, int]) -> str:

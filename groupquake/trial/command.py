@@ -6,7 +6,7 @@ import platform
 import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -31,7 +31,7 @@ from groupquake.trial.experiments import (
 )
 from groupquake.trial.run_facts import load, software
 from reports.judgement.clients.client_rules.findings import CLIENT_RULES
-from scenarios import ScenarioError
+from scenarios import Experiment, ScenarioError
 from scenarios.clients import ADAPTERS
 from scenarios.fields import BIG_SEED
 from scenarios.problems import nearest
@@ -100,25 +100,9 @@ def trial(
     runs = {one: one.experiment(wanted, kafka) for one in candidates}
     plans = {one: planned(run, chosen) for one, run in runs.items()}
     console = Console()
-    try:
-        folder = folders.make(directory, "trial").resolve()
-        files = {one: written(run, folder) for one, run in runs.items()}
-    except OSError as error:
-        raise click.UsageError(
-            f"{directory}: no folder can be made there ({error.strerror}); give another with"
-            " --trials"
-        ) from error
-    why_not = unbuilt(candidates, kafka, console)
-    jobs = [
-        Job(runs[one].name, str(files[one]), Platform(kafka=kafka), chosen, ())
-        for one in candidates
-        if one not in why_not
-    ]
-    console.progress(f"{len(jobs)} clients, {len(wanted)} experiments each, in {folder}")
-    night = Night("trial", jobs, folder, progress=console.progress)
-    with SIGNALS.handling(night.abort):
-        record, code = night.run()
-    rows, found = _result(plans, wanted, record, why_not, folder)
+    ran = carry_out(runs, "trial", directory, chosen, (), console)
+    folder, record = ran.folder, ran.record
+    rows, found = _result(plans, wanted, record, ran.why_not, folder)
     result = {
         "verdict": worst(rows[one.name] for one in tried),
         "kafka": kafka,
@@ -140,9 +124,43 @@ def trial(
     (folder / "trial.html").write_text(page.html(result), encoding="utf-8")
     lines = [*page.lines(result), f"page: {folder / 'trial.html'}"]
     console.result(*json_lines(result) if as_text else lines)
-    if code in (Exit.ABORTED, Exit.NOT_HEALED):
-        return code
+    if ran.code in (Exit.ABORTED, Exit.NOT_HEALED):
+        return ran.code
     return CODES[worst(rows[one.name] for one in tried)]
+
+
+class Ran(NamedTuple):
+    """What became of the runs of a `folder`: the night's `record`, and why some `why_not`."""
+
+    folder: Path
+    why_not: Mapping[Candidate, str]
+    record: Json
+    code: Exit
+
+
+def carry_out(
+    runs: Mapping[Candidate, Experiment], label: str, directory: Path, seed: int,
+    options: tuple[str, ...], console: Console,
+) -> Ran:  # fmt: skip
+    """Run the experiment of each client, one after the other, in a new folder in a directory."""
+    try:
+        folder = folders.make(directory, label).resolve()
+        files = {one: written(run, folder) for one, run in runs.items()}
+    except OSError as error:
+        raise click.UsageError(
+            f"{directory}: no folder can be made there ({error.strerror}); give another with"
+            " --trials"
+        ) from error
+    why_not = _unbuilt(runs, console)
+    jobs = [
+        Job(run.name, str(files[one]), Platform(kafka=run.cluster.version), seed, (), options)
+        for one, run in runs.items()
+        if one not in why_not
+    ]
+    console.progress(f"{len(jobs)} clients, in {folder}")
+    night = Night(label, jobs, folder, progress=console.progress)
+    with SIGNALS.handling(night.abort):
+        return Ran(folder, why_not, *night.run())
 
 
 def _result(
@@ -174,16 +192,14 @@ def _result(
     return rows, found
 
 
-def unbuilt(
-    candidates: Sequence[Candidate], kafka: str, console: Console
-) -> dict[Candidate, str]:  # fmt: skip
+def _unbuilt(runs: Mapping[Candidate, Experiment], console: Console) -> dict[Candidate, str]:
     """Build what has to be built; return why some cannot be."""
     found = {}
-    for one in candidates:
+    for one, run in runs.items():
         if one.command or one.name not in ADAPTERS:
             continue
         try:
-            command_of(one.name, kafka, None, console.progress)
+            command_of(one.name, run.cluster.version, None, console.progress)
         except (AdapterError, ClusterError) as error:
             found[one] = str(error)
             console.progress(f"{error}: left out")

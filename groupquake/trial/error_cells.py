@@ -20,38 +20,28 @@ from kafka_protocol.tap_lines import HIT
 from scenarios import Experiment
 
 Json = dict[str, Any]
-CELLS: Mapping[str, Sequence[str]] = {
-    "JOIN_GROUP": (
-        "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
-        "UNKNOWN_MEMBER_ID", "REBALANCE_IN_PROGRESS", "GROUP_MAX_SIZE_REACHED",
-        "GROUP_AUTHORIZATION_FAILED", "UNKNOWN_SERVER_ERROR", "FENCED_INSTANCE_ID",
-    ),
-    "SYNC_GROUP": (
-        "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR", "ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID",
-        "REBALANCE_IN_PROGRESS", "GROUP_AUTHORIZATION_FAILED", "UNKNOWN_SERVER_ERROR",
-        "FENCED_INSTANCE_ID",
-    ),
-    "HEARTBEAT": (
-        "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR", "ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID",
-        "REBALANCE_IN_PROGRESS", "GROUP_AUTHORIZATION_FAILED", "UNKNOWN_SERVER_ERROR",
-        "FENCED_INSTANCE_ID",
-    ),
-    "OFFSET_COMMIT": (
-        "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
-        "ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID", "REBALANCE_IN_PROGRESS",
-        "GROUP_AUTHORIZATION_FAILED", "UNKNOWN_SERVER_ERROR", "FENCED_INSTANCE_ID",
-    ),
-}  # fmt: skip
-"""The errors of each API that brokers may answer it with, those of static members last."""
 STATIC = "FENCED_INSTANCE_ID"
 """The error that only static members get; they have a group of their own."""
-JOINING = ("JOIN_GROUP", "SYNC_GROUP")
-"""What a member that starts sends before it has joined."""
-EACH_S, JOINING_S, DOWN_S = 20, 30, 4
-"""How long a cell takes; how long where a member may never join, as its restart is then waited for
-(`MemberEvidence.rejoined`); and how long the member is down before it."""
-IN_A_ROW = 8 * EACH_S // JOINING_S
-"""So many of these are in one group, to take no longer than the others."""
+_ERRORS = (
+    "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
+    "ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID", "REBALANCE_IN_PROGRESS", "GROUP_MAX_SIZE_REACHED",
+    "GROUP_AUTHORIZATION_FAILED", "UNKNOWN_SERVER_ERROR", STATIC,
+)  # fmt: skip
+_NEVER: Mapping[str, Sequence[str]] = {
+    "JOIN_GROUP": ("ILLEGAL_GENERATION",),
+    "SYNC_GROUP": ("COORDINATOR_LOAD_IN_PROGRESS", "GROUP_MAX_SIZE_REACHED"),
+    "HEARTBEAT": ("COORDINATOR_LOAD_IN_PROGRESS", "GROUP_MAX_SIZE_REACHED"),
+    "OFFSET_COMMIT": ("GROUP_MAX_SIZE_REACHED",),
+}
+CELLS: Mapping[str, Sequence[str]] = {
+    api: [error for error in _ERRORS if error not in never] for api, never in _NEVER.items()
+}
+"""The errors of each API that brokers may answer it with, those of static members last."""
+EACH_S, DOWN_S = 30, 4
+"""How long a cell takes, and how long the member is down before it: it is waited for where it never
+joins (`MemberEvidence.rejoined`)."""
+IN_A_ROW = 5
+"""How many cells a group goes through; the groups do so side by side."""
 LEAST_MS = 2_000.0
 """How long a member is seen after an error, or what it does shows nothing."""
 SAME_MS = 50.0
@@ -74,8 +64,7 @@ def experiment(candidate: Candidate, version: str) -> Experiment:
         })  # fmt: skip
         member, from_s = {"names": [f"{name}-{0 if is_static else 'dynamic-0'}"]}, 1
         for api, error in cells:
-            lie_s = from_s + DOWN_S // 2
-            end_s = from_s + (JOINING_S if api in JOINING else EACH_S)
+            lie_s, end_s = from_s + DOWN_S // 2, from_s + EACH_S
             two_steps = api == "JOIN_GROUP" and not is_static  # KIP-394
             faults += [
                 {"fault": "member.restart", "target": member, "at": f"{from_s}s",
@@ -112,9 +101,8 @@ def _groups(candidate: Candidate) -> Mapping[str, Sequence[tuple[str, str]]]:
     found = {}
     for api, errors in CELLS.items():
         cells = [(api, error) for error in errors if error != STATIC]
-        size = IN_A_ROW if api in JOINING else len(cells)
-        for at in range(0, len(cells), size):
-            found[f"{api.lower().replace('_', '-')}-{at}"] = cells[at : at + size]
+        for at in range(0, len(cells), IN_A_ROW):
+            found[f"{api.lower().replace('_', '-')}-{at}"] = cells[at : at + IN_A_ROW]
     if candidate.has_static_members:
         found[STATIC.lower()] = [(api, STATIC) for api in CELLS]
     return found
@@ -131,11 +119,6 @@ class Sent(NamedTuple):
     error: int | None
     """What the client was answered instead of the broker's answer, if it was."""
     place: str
-
-    @property
-    def member_id(self) -> str:
-        """The member id in it; empty if there is none."""
-        return str(self.request.get("memberId") or "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,8 +174,8 @@ def _does(lie: Sent, later: Sequence[Sent], *, ends: bool) -> Iterator[str]:
     elif not joins and not ends and not asked.isdisjoint(("HEARTBEAT", "OFFSET_COMMIT")):
         yield "goes on"
     if joins:
-        mine = joins[0].member_id and joins[0].member_id == lie.member_id
-        yield "joins with its id" if mine else "joins afresh"
+        mine = joins[0].request.get("memberId")
+        yield "joins with its id" if mine and mine == lie.request["memberId"] else "joins afresh"
     if ends:
         yield "ends"
     elif not later:
@@ -212,12 +195,8 @@ def _requests(folder: Path) -> Iterator[Sent]:
             content = json.loads(text)
             clock_ms = int(match[3]) / 1e6
             ahead_ms = int(match[2]) - clock_ms if ahead_ms is None else ahead_ms
-            header, tap, at_ms = (
-                content["requestHeader"],
-                content.get("tap", {}),
-                clock_ms + ahead_ms,
-            )
-            api = header["requestApiKeyName"]
+            header, tap = content["requestHeader"], content.get("tap", {})
+            at_ms, api = clock_ms + ahead_ms, header["requestApiKeyName"]
             if api in GROUP_APIS or (form + colon == HIT and not tap.get("copy")):
                 yield Sent(
                     at_ms - content.get("totalTimeMs", 0.0), at_ms, header["clientId"], api,

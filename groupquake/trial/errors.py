@@ -8,26 +8,14 @@ from pathlib import Path
 
 import click
 
-from groupquake import folders
 from groupquake.console import Console
 from groupquake.exits import Exit
-from groupquake.nightly.night import Night
-from groupquake.nightly.suite import Job, Platform
-from groupquake.signals import SIGNALS
-from groupquake.trial.command import candidates_of, check_release, unbuilt
+from groupquake.trial.command import candidates_of, carry_out, check_release
 from groupquake.trial.error_cells import CELLS, Did, experiment, read
-from groupquake.trial.experiments import written
 from scenarios.fields import BIG_SEED
 
 KAFKAS_OWN = "java"
 FIVE = (KAFKAS_OWN, "librdkafka-process", "franz-go", "aiokafka", "kafka-python")
-HANDLERS: Mapping[str, str] = {
-    "JOIN_GROUP": "AbstractCoordinator.JoinGroupResponseHandler",
-    "SYNC_GROUP": "AbstractCoordinator.SyncGroupResponseHandler",
-    "HEARTBEAT": "AbstractCoordinator.HeartbeatResponseHandler",
-    "OFFSET_COMMIT": "ConsumerCoordinator.OffsetCommitResponseHandler",
-}
-"""What decides this in Kafka's own client (`org.apache.kafka.clients.consumer.internals`)."""
 
 
 @click.command()
@@ -48,53 +36,32 @@ def errors(clients: tuple[str, ...], kafka: str, directory: Path) -> Exit:
     cell is bold.
     """
     check_release(kafka)
-    candidates, console = candidates_of(clients), Console()
-    runs = {one: experiment(one, kafka) for one in candidates}
-    try:
-        folder = folders.make(directory, "errors").resolve()
-        files = {one: written(run, folder) for one, run in runs.items()}
-    except OSError as error:
-        raise click.UsageError(
-            f"{directory}: no folder can be made there ({error.strerror}); give another with"
-            " --trials"
-        ) from error
-    why_not = unbuilt(candidates, kafka, console)
-    jobs = [
-        Job(runs[one].name, str(files[one]), Platform(kafka=kafka), secrets.randbelow(BIG_SEED),
-            (), ("--no-report",))
-        for one in candidates if one not in why_not
-    ]  # fmt: skip
-    night = Night("errors", jobs, folder, progress=console.progress)
-    with SIGNALS.handling(night.abort):
-        record, code = night.run()
+    candidates = candidates_of(clients)
+    runs, console = {one: experiment(one, kafka) for one in candidates}, Console()
+    seed, options = secrets.randbelow(BIG_SEED), ("--no-report",)
+    folder, _, record, code = carry_out(runs, "errors", directory, seed, options, console)
     of = {run["experiment"]: folder / run["folder"] for run in record["runs"]
           if run["exit_code"] == Exit.PASS}  # fmt: skip
     found = {one.name: read(of[runs[one].name]) for one in candidates if runs[one].name in of}
     about = {one.name: one.about for one in candidates}
-    (folder / "errors.json").write_text(
-        json.dumps({name: [asdict(cell) for cell in cells] for name, cells in found.items()},
-                   indent=2) + "\n", encoding="utf-8",
-    )  # fmt: skip
-    page = folder / "errors.md"
-    page.write_text(markdown(found, about, kafka), encoding="utf-8")
-    console.result(*page.read_text("utf-8").splitlines(), f"page: {page}")
+    as_json = {name: [asdict(cell) for cell in cells] for name, cells in found.items()}
+    (folder / "errors.json").write_text(json.dumps(as_json, indent=2) + "\n", encoding="utf-8")
+    page, text = folder / "errors.md", markdown(found, about, kafka)
+    page.write_text(text, encoding="utf-8")
+    console.result(*text.splitlines(), f"page: {page}")
     if code in (Exit.ABORTED, Exit.NOT_HEALED):
         return code
     return Exit.PASS if len(found) == len(candidates) and all(found.values()) else Exit.UNKNOWN
 
 
-def markdown(
-    found: Mapping[str, Sequence[Did]], about: Mapping[str, str], kafka: str
-) -> str:  # fmt: skip
+def markdown(found: Mapping[str, Sequence[Did]], about: Mapping[str, str], kafka: str) -> str:
     """Return what clients did as a table for each API; what Kafka's own does not do is bold."""
     names = sorted(found, key=lambda name: name != KAFKAS_OWN)
     did = {(name, one.api, one.error): one.does for name in names for one in found[name]}
     lines = [f"Kafka {kafka}; {'; '.join(f'{name}: {about[name]}' for name in names)}.", ""]
     for api, of_api in CELLS.items():
-        lines += [
-            f"### {api}", "", f"`{HANDLERS[api]}` decides in Kafka's own client.", "",
-            f"| error | {' | '.join(names)} |", "|---" * (len(names) + 1) + "|",
-        ]  # fmt: skip
+        lines += [f"### {api}", "", f"| error | {' | '.join(names)} |"]
+        lines.append("|---" * (len(names) + 1) + "|")
         for error in of_api:
             own = did.get((KAFKAS_OWN, api, error))
             row = [did.get((name, api, error), "not seen") for name in names]

@@ -146,8 +146,9 @@ def _hover(one: DrawnGroup, side: str, period: Period, span: Span) -> str:
     reason = str(row[f"{side}_reason"] or "no reason logged")
     member = str(row[f"{side}_member_id"] or "")
     cause = f" · {escape(one.clients.get(member, member))}" if member else ""
-    began_ms = row["observed_started_ms"] or row["expected_started_ms"] or row["observed_joined_ms"]
-    remark = one.remarks.get(began_ms, "") if side == "observed" else ""
+    began = ("observed_started_ms", "expected_started_ms", "observed_joined_ms")
+    began_ms = next(filter(None, map(row.get, began)), None)
+    remark = one.remarks.get(began_ms, "") if side == "observed" and began_ms else ""
     to = "none" if period.generation is None else period.generation
     return (
         f"<b>rebalance</b> ({side}) from generation {row[f'{side}_old_generation']} to {to}<br>"

@@ -24,8 +24,6 @@ GROUPS_DRAWN = 12
 """How many groups a page draws: those with differences first, then those with most rebalances."""
 LANES_DRAWN = 40
 """How many members of a group get a lane."""
-WRONG_RECORDS = ("twice", "again", "lost", "out_of_order", "after_given_up", "misnumbered")
-"""What of the table `records` is drawn: all but what was processed once, as it should be."""
 WHOLE_GROUP = "the group"
 """The lane of faults that have no single member as their target."""
 
@@ -70,7 +68,7 @@ class DrawnGroup:
     remarks: Mapping[float, str] = field(default_factory=dict)
     """Further text about observed rebalances, by the time they began."""
     records: Sequence[Row] = ()
-    """What became of records, of `WRONG_RECORDS`."""
+    """What became of records, of `wording.RECORDS`."""
     total: int = 0
     ownership: pd.DataFrame = field(default_factory=pd.DataFrame)
     stops: pd.DataFrame = field(default_factory=pd.DataFrame)

@@ -4,6 +4,7 @@ The same input gives the same bytes: no clock, no random ids. All text goes thro
 escaping, and the figures' data through a JSON form that cannot end a script.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,13 +26,7 @@ from reports.page import cost_charts, faults, wording
 from reports.page.charts import timeline
 from reports.page.costs import Costs
 from reports.page.drawing import Span
-from reports.page.drawn_groups import (
-    GROUPS_DRAWN,
-    WRONG_RECORDS,
-    DrawnGroup,
-    memberships,
-    periods,
-)
+from reports.page.drawn_groups import GROUPS_DRAWN, DrawnGroup, memberships, periods
 from reports.page.environment import environment_of, page_of
 
 Json = dict[str, Any]
@@ -169,7 +164,7 @@ class _Page:
             records=[
                 row
                 for row in self.rows.get("records", ())
-                if row["group"] == group and row["what"] in WRONG_RECORDS
+                if row["group"] == group and row["what"] in wording.RECORDS
             ],
             total=sum(count for name, count in self.run.partitions.items() if name in topics),
             ownership=costs.of("ownership", group),
@@ -186,20 +181,18 @@ class _Page:
 
     def _remarks(self, group: str) -> dict[float, str]:
         """Return who caused rebalances, clients' reasons and delays after a growth, by begin."""
-        remarks = {
-            at_ms: f"caused by {why}" for (of, at_ms), why in self.causes.items() if of == group
-        }
+        remarks: dict[float, list[str]] = defaultdict(list)
+        for (of, at_ms), why in self.causes.items():
+            if of == group:
+                remarks[at_ms].append(f"caused by {why}")
         for row in self.data.observed:
             if row["group"] == group and row["client_reason"] is not None:
-                before = remarks.get(row["started_ms"])
-                given = f"client: {row['client_reason']}"
-                remarks[row["started_ms"]] = "; ".join(filter(None, (before, given)))
+                remarks[row["started_ms"]].append(f"client: {row['client_reason']}")
         for one in self.growth:
             if one.group == group and one.rebalance is not None:
-                started_ms = one.rebalance["started_ms"]
                 delay = f"{wording.seconds(one.delay_ms, 3)} s after {one.topic} had grown"
-                remarks[started_ms] = ", ".join(filter(None, (remarks.get(started_ms), delay)))
-        return remarks
+                remarks[one.rebalance["started_ms"]].append(delay)
+        return {at_ms: ", ".join(texts) for at_ms, texts in remarks.items()}
 
     @cached_property
     def growth(self) -> list[TopicGrowth]:

@@ -58,23 +58,16 @@ def records(of: Mapping[str, int | None] | None) -> str:
     """Write what a group's application saw (`records` of `verdict.json`)."""
     if of is None:
         return "unknown: no member says what it processed"
-    lost, twice, allowed = of["lost"], of["twice"] or 0, of["twice_allowed"] or 0
+    twice, allowed = of["twice"] or 0, of["twice_allowed"] or 0
     how = "" if not twice else " (allowed)" if twice == allowed else f" ({allowed:,} allowed)"
-    parts = [
+    return ", ".join([
         f"{counted(of['processed'] or 0, 'record')} processed",
-        "lost: unknown" if lost is None else f"{lost:,} lost",
+        "lost: unknown" if of["lost"] is None else f"{of['lost']:,} lost",
         f"{twice:,} twice{how}",
         f"{of['out_of_order']:,} out of order",
-    ]
-    parts += [
-        f"{of[name]:,} {what}"
-        for name, what in (
-            ("after_given_up", "after the partition was given up"),
-            ("misnumbered", "with a wrong number"),
-        )
-        if of[name]
-    ]
-    return ", ".join(parts)
+        f"{of['after_given_up']:,} after the partition was given up",
+        f"{of['misnumbered']:,} with a wrong number",
+    ])  # fmt: skip
 
 
 def offset(at_ms: float | None, zero_ms: float) -> str:

@@ -164,9 +164,7 @@ class MemberUnsubscribe(GivesUp):
         """Check the targets, that each can be asked for it, and that it shows."""
         yield from super().checks(experiment, path)
         hit = self.groups_hit(experiment)
-        members = experiment.members() if isinstance(self.target, LeaderMemberOf) else (
-            self.known_targets(experiment))  # fmt: skip
-        for one in members:
+        for one in self.known_targets(experiment) or experiment.members():
             if one.group in hit and one.client not in IN_LOAD:
                 yield Problem(
                     (*path, "target"),

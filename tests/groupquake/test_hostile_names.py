@@ -72,15 +72,16 @@ def night(name: str) -> dict[str, Any]:
 def tried(name: str) -> dict[str, Any]:
     found = finding(name, 1.0, name) | {"what": name, "client": name, "known": None, "unsure": name}
     cell = {"experiment": "kill", "broker": "fail", "client": "fail", "rebalances": 1,
+            "unowned_partition_s": 1.0, "records_twice": None,
             "why": [name], "doubts": [name], "rules": [name], "findings": [found]}  # fmt: skip
-    client = {"about": name, "why_not": name, "cells": [cell]}
+    client = {"about": name, "software": name, "load": [1.0, 2.0], "why_not": name,
+              "rules": {name: "broken"}, "cells": [cell]}  # fmt: skip
+    rule = {"mend": name, "demands": name, "source": name}
     return {
-        "experiments": ["kill"],
-        "clients": {"mine": client},
-        "kafka": name,
-        "at": name,
-        "seed": 1,
-    }
+        "experiments": ["kill"], "tried": ["mine"], "clients": {"mine": client},
+        "rules": {name: rule}, "kafka": name, "at": name, "seed": 1, "groupquake": name,
+        "machine": name,
+    }  # fmt: skip
 
 
 def side_by_side(name: str) -> Iterable[str]:

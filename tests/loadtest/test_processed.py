@@ -34,10 +34,10 @@ def misnumbered(lines):
 @pytest.mark.parametrize(
     ("offsets", "ranges"),
     [
-        ([5, 6, 7], [(5, 7)]),
-        ([0, 1, 3, 4], [(0, 1), (3, 4)]),
-        ([3, 4, 2, 3, 4], [(3, 4), (2, 4)]),
-        ([3, 3], [(3, 3), (3, 3)]),
+        ([5, 6, 7], [[5, 7]]),
+        ([0, 1, 3, 4], [[0, 1], [3, 4]]),
+        ([3, 4, 2, 3, 4], [[3, 4], [2, 4]]),
+        ([3, 3], [[3, 3], [3, 3]]),
     ],
     ids=["all", "a gap", "back", "twice"],
 )
@@ -60,8 +60,8 @@ def test_partitions_are_read_side_by_side_and_a_line_has_what_is_new(processed, 
     processed.write()
     processed.write()
     assert [line["ranges"] for line in lines] == [
-        {"orders-0": [(0, 12)], "orders-1": [(100, 112)]},
-        {"orders-0": [(13, 13)]},
+        {"orders-0": [[0, 12]], "orders-1": [[100, 112]]},
+        {"orders-0": [[13, 13]]},
     ]
 
 

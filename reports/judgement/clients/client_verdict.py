@@ -7,7 +7,7 @@ mend. Clients that come with groupquake are there to load brokers: theirs is sho
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from scenarios import Experiment
 from scenarios.clients import kind_of
@@ -19,37 +19,39 @@ Json = dict[str, Any]
 class ClientVerdict(NamedTuple):
     """`findings` about clients, each with whether it `counts`, and what follows from them.
 
-    If the verdict as a whole `counts`, it is about the findings that do, else about all.
+    If the verdict as a whole `counts`, it is about the findings that do, else about all. `says` has
+    a sentence for each rule that is broken.
     """
 
-    counts: bool
     findings: Sequence[Json]
-    missing: str | None
-    """Why the evidence is not whole: then no finding is certain, and none is no proof."""
+    counts: bool
+    verdict: Literal["kept", "broken", "unknown"]
+    says: Sequence[str]
 
     @classmethod
     def of(
         cls, experiment: Experiment, found: Iterable[Json], missing: str | None
     ) -> "ClientVerdict":
-        """Conclude from findings as `about_clients` lists them."""
+        """Conclude from findings as `about_clients` lists them.
+
+        `missing` says why the evidence is not whole: then no finding is certain, and none is no
+        proof.
+        """
         unsure = {"unsure": f"the evidence is not whole: {missing}"} if missing else {}
         findings = [
             unsure | one | {"counts": _counts(experiment, one["group"], one["client"])}
             for one in found
         ]
         counts = any(_counts(experiment, one.group, one.name) for one in experiment.members())
-        return cls(counts or any(one["counts"] for one in findings), findings, missing)
-
-    @property
-    def judged(self) -> list[Json]:
-        """The findings that it is about."""
-        return [one for one in self.findings if one["counts"] or not self.counts]
-
-    @property
-    def verdict(self) -> str:
-        """`kept`, `broken` or `unknown`."""
-        unsure = ["unsure" in one for one in self.judged]
-        return "broken" if not all(unsure) else "unknown" if unsure or self.missing else "kept"
+        counts |= any(one["counts"] for one in findings)
+        judged = [one for one in findings if one["counts"] or not counts]
+        certain = any("unsure" not in one for one in judged)
+        return cls(
+            findings,
+            counts,
+            "broken" if certain else "unknown" if judged or missing else "kept",
+            [sentence(first, len(more)) for first, *more in by_rule(judged)],
+        )
 
     @property
     def fails(self) -> bool:
@@ -61,11 +63,6 @@ class ClientVerdict(NamedTuple):
         """Why it allows no pass, if it counts and no finding is certain."""
         unsure = self.counts and self.verdict == "unknown"
         return [f"your client: {one}" for one in self.says] if unsure else []
-
-    @property
-    def says(self) -> list[str]:
-        """A sentence for each rule that is broken."""
-        return [sentence(first, len(more)) for first, *more in by_rule(self.judged)]
 
     @property
     def headline(self) -> str:

@@ -13,18 +13,14 @@ SEEN = {
 @pytest.mark.parametrize(
     ("more", "written"),
     [
-        ({}, "12,400 records processed, 0 lost, 31 twice (allowed), 0 out of order"),
-        (
-            {"lost": None, "twice_allowed": 1, "after_given_up": 2},
-            (
-                "12,400 records processed, lost: unknown, 31 twice (1 allowed), 0 out of order,"
-                " 2 after the partition was given up"
-            ),
-        ),
+        ({}, "0 lost, 31 twice (allowed), 0 out of order, 0 after"),
+        ({"lost": None, "twice_allowed": 1, "after_given_up": 2},
+         "lost: unknown, 31 twice (1 allowed), 0 out of order, 2 after"),
     ],
-)
+)  # fmt: skip
 def test_what_became_of_records(more, written):
-    assert records(SEEN | more) == written
+    rest = " the partition was given up, 0 with a wrong number"
+    assert records(SEEN | more) == f"12,400 records processed, {written}{rest}"
 
 
 def test_nobody_knows_where_no_member_tells():
