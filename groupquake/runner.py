@@ -5,6 +5,7 @@ are open, a command to the controller. However a run ends, no fault stays open a
 """
 
 import json
+import shlex
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -228,7 +229,10 @@ class Runner:
         losses = controller.losses[:3]
         if missed := losses or [str(probe) for probe in steady.probes if not probe.holds]:
             require_allowed(history, self.experiment.cluster.prefix or "")
-            raise NotSteadyError(f"steady state not met: {'; '.join(missed)}; see locust.log")
+            raise NotSteadyError(
+                f"steady state not met: {'; '.join(missed)}; see locust.log, or what its clients"
+                f" did: groupquake report {shlex.quote(str(self.folder))}"
+            )
         self.progress("steady state met")
 
     def _close(self, members: Members, journal: Journal, outcome: Outcome) -> None:

@@ -65,6 +65,6 @@ def _about_clients(verdict: dict[str, Any]) -> Iterator[str]:
     """Yield for each rule that clients broke what they did, one place, and what to mend."""
     for first, *more in by_rule(verdict["client_findings"]):
         whose = "your client" if first["counts"] else "client (shown, not counted)"
-        place = f"{first['log'][-1]['file']}:{first['log'][-1]['line']}"
-        yield f"  {whose}: {sentence(first, len(more))} ({first['rule']}, {place})"
+        places = (f", {one['file']}:{one['line']}" for one in first["log"][-1:])
+        yield f"  {whose}: {sentence(first, len(more))} ({first['rule']}{''.join(places)})"
         yield f"    to mend it: {first['mend']}"

@@ -279,7 +279,8 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose, partitions: 
     shown = list(dict.fromkeys([*planned, *drawn]))
     wanted: dict[str, Asked] = {
         **dict.fromkeys(("observed", "expulsions", "stops", "handovers", "records"), Asked(shown)),
-        **dict.fromkeys(("client_findings", "joins", "causes"), Asked(shown)),
+        **dict.fromkeys(("joins", "causes"), Asked(shown)),
+        "client_findings": Asked(None),  # the verdict is about all of them
         "comparison": Asked(shown, wrong),
         "ownership": Asked(shown, below=partitions),
         "heard": Asked(drawn),

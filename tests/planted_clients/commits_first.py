@@ -18,8 +18,7 @@ while not stopping.is_set():
         batch.append(message)
         ends[key(message)] = message.offset() + 1
     commit(consumer, owned(consumer, ends))
-    for message in batch:
-        if not stopping.wait(RECORD_S):
-            say_processed([(*key(message), message.offset())])
+    if not stopping.wait(RECORD_S * len(batch)):  # a batch is processed as a whole
+        say_processed([(*key(message), message.offset()) for message in batch])
     batch.clear()
 consumer.close()

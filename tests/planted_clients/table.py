@@ -89,7 +89,13 @@ ISSUES_OWN = (
         "commits-what-it-owns",
         ("commits orders-", "owns it"),
     ),
-    Planted("slow_processing", "dpkp/kafka-python#2070", "stays-while-it-runs", ("by itself",)),
+    Planted(
+        "slow_processing",
+        "dpkp/kafka-python#2070",
+        "stays-while-it-runs",
+        ("by itself",),
+        also=("rejoins", "causes-no-rebalance"),
+    ),
 )
 """The five of the issue that asked for them, written anew."""
 MORE = (
@@ -160,7 +166,7 @@ MORE = (
         "commits_out_of_order",
         "segmentio/kafka-go#439",
         "commits-on",
-        ("committed offset", "orders-"),
+        ("committed orders-", "back from offset", "times"),
     ),
     Planted(
         "processes_after_revoke",

@@ -250,7 +250,7 @@ expect:
         """Let a client send LeaveGroup, which is static."""
         self.client_findings.append({
             "group": group, "client_id": client, "rule": "stays-when-static",
-            "at_ms": IMPACT_MS + 3_000, "what": "it sent LeaveGroup", "requests": "2:59",
+            "at_ms": IMPACT_MS + 3_000, "what": f"{client} sent LeaveGroup", "requests": "2:59",
             "shown": said, "from_ms": IMPACT_MS + 3_000, "until_ms": IMPACT_MS + 3_100,
             "on_time": False,
         })  # fmt: skip

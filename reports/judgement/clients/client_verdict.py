@@ -95,9 +95,7 @@ def by_rule(found: Iterable[Mapping[str, Any]]) -> Iterable[list[Mapping[str, An
 
 
 def sentence(finding: Mapping[str, Any], more: int = 0) -> str:
-    """Write a finding: the member, what it did, how many more there are, and if it is certain."""
-    what, client = finding["what"], finding["client"]
-    said = what if what.startswith(client) else f"{client}: {what}"
+    """Write a finding: what the member did, how many more there are, and if it is certain."""
     more_of_it = f" (and {more} more)" if more else ""
     unsure = f" (not certain: {finding['unsure']})" if "unsure" in finding else ""
-    return f"{said}{more_of_it}{unsure}"
+    return f"{finding['what']}{more_of_it}{unsure}"

@@ -68,7 +68,10 @@ class Clients:
     context: RunContext
     counts: Counter[str] = field(default_factory=Counter)
     """How many events were compared, by their names, and what `Owners` and `Offsets` count."""
-    about_clients: list[Json] = field(default_factory=list)  # rows of `CLIENT_FINDINGS`
+    _about_clients: dict[tuple[str, str], list[Json]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    """By client and kind, the breaches that show what clients chose."""
     _found: list[Json] = field(default_factory=list)
     _clients: dict[str, Client] = field(default_factory=lambda: defaultdict(Client))
     _assignors: dict[int, str] = field(default_factory=dict)
@@ -106,7 +109,8 @@ class Clients:
                 late_ms = max(0.0, arrived_ms - ARRIVAL_ERROR_MS - seen.earliest_ms)
                 self._hand_on(seen, code, late_ms)
         for event in events:
-            if event == self._last:
+            # a program tells times in whole ms: it may commit twice in one
+            if event == self._last and self._is_well_known(event.client):
                 self.counts[TWICE] += 1
                 continue
             self._last = event
@@ -141,7 +145,12 @@ class Clients:
             if self._is_well_known(client):
                 self._found.append(row)
             else:
-                self.about_clients.append(about_client(client, row))
+                self._about_clients[client, row["kind"]].append(row)
+
+    @property
+    def about_clients(self) -> list[Json]:
+        """The rows of `CLIENT_FINDINGS`, without the group."""
+        return [about_client(client, rows) for (client, _), rows in self._about_clients.items()]
 
     def _is_well_known(self, client: str) -> bool:
         return self.context.members.get(client, WELL_KNOWN[0]) in WELL_KNOWN

@@ -189,8 +189,8 @@ class Offsets:
                 Breach.OFFSET_WENT_BACK,
                 commit.answered_ms,
                 f"{name} goes on from offset {last.offset}, committed by request {last.seen.id}",
-                f"{commit.client_id} committed offset {offset} of {name}"
-                + (f", and {len(back) - 1} more that went back" if len(back) > 1 else ""),
+                f"{commit.client_id} committed {name} back from offset {last.offset:,} to"
+                f" {offset:,}: the next owner reads {last.offset - offset:,} records again",
                 shown_by=commit,
                 proven=back != sent_again,
             )

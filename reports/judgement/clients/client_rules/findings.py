@@ -20,6 +20,7 @@ from reports.judgement.clients.client_rules.client_processes import (
     Rule,
 )
 from reports.judgement.clients.client_rules.shown import of_requests
+from reports.judgement.clients.client_rules.words import often
 from reports.judgement.clients.offsets import stored
 from reports.judgement.clients.record_rules import RULES
 from reports.judgement.digest import Digest
@@ -165,14 +166,15 @@ class ClientRules:
         )
 
 
-def about_client(client: str, row: Json) -> Json:
-    """Return a breach that another client than a well-known one shows as a finding about it."""
-    rule = _OF_BREACH[row["kind"]]
+def about_client(client: str, rows: Sequence[Json]) -> Json:
+    """Return breaches of a kind that show what a client does as one finding about it."""
+    row, rule = rows[0], _OF_BREACH[rows[0]["kind"]]
+    more = f"; it did so {often(len(rows))}" if len(rows) > 1 else ""
     return {
         "client_id": client,
         "rule": rule.name,
         "at_ms": row["at_ms"],
-        "what": row["observed"],
+        "what": row["observed"] + more,
         "requests": f"{row['broker']}:{row['line']}",
         "shown": None,
         "from_ms": row["at_ms"],

@@ -40,8 +40,8 @@ def heartbeats_at_its_interval(process: ClientProcess) -> Iterator[Broken]:
         if off and not process.is_excused(one.arrived_ms, until_ms):
             yield Broken(
                 one.arrived_ms,
-                f"a HEARTBEAT every {every_ms:.0f} ms ({one.count} of them), and its interval is"
-                f" {process.known.heartbeat_ms:.0f} ms",
+                f"{process.name} sent a HEARTBEAT every {every_ms:.0f} ms, {one.count} in a row;"
+                f" its heartbeat.interval.ms is {process.known.heartbeat_ms:.0f} ms",
                 one.apart,
             )
             return

@@ -65,7 +65,7 @@ def _is_asked_before(process: ClientProcess, at: int) -> bool:
 )
 def keeps_its_id(process: ClientProcess) -> Iterator[Broken]:
     """A dynamic member that learns of a rebalance joins it under its member id."""
-    for _, one in process.refused(Error.REBALANCE_IN_PROGRESS):
+    for at, one in process.refused(Error.REBALANCE_IN_PROGRESS):
         again = process.next_join(one.answered_ms)
         if not one.member_id or one.instance_id or again is None or again.member_id:
             continue
@@ -77,8 +77,9 @@ def keeps_its_id(process: ClientProcess) -> Iterator[Broken]:
         if not may_be_out and not process.is_excused(one.answered_ms, again.arrived_ms):
             yield Broken(
                 again.arrived_ms,
-                "JOIN_GROUP without a member id, after the answer REBALANCE_IN_PROGRESS to"
-                f" {one.api} of {one.member_id}: the group waits for that one",
+                f"{process.name} sent JOIN_GROUP without a member id after the answer"
+                f" REBALANCE_IN_PROGRESS to its {one.api}: the group waits up to"
+                f" {seconds(process.timeout_ms(at))} for the member id that it had",
                 (one.seen, again.seen),
             )
             return
@@ -90,13 +91,16 @@ def keeps_its_id(process: ClientProcess) -> Iterator[Broken]:
 )
 def takes_its_id(process: ClientProcess) -> Iterator[Broken]:
     """A member that is given an id to join with (MEMBER_ID_REQUIRED) joins with it."""
-    # the next by order: on a busy machine it may seem to arrive before the answer was sent
     for one, again in pairwise(process.joins):
         given = one.seen.response_fields.get("memberId")
         if one.error != Error.MEMBER_ID_REQUIRED or again.member_id == given:
             continue
-        was_told = again.arrived_ms > one.answered_ms
-        if was_told and not process.is_excused(one.answered_ms, again.arrived_ms):
+        # on one connection a client sends no second JoinGroup before it has read the first answer
+        knew = again.follows(one) or (
+            again.arrived_ms > one.answered_ms
+            and not process.is_excused(one.answered_ms, again.arrived_ms)
+        )
+        if knew:
             yield Broken(
                 again.arrived_ms,
                 f"{process.name} did not join with the member id that MEMBER_ID_REQUIRED gave it:"
@@ -133,9 +137,9 @@ def gives_up_what_it_lost(process: ClientProcess) -> Iterator[Broken]:
             apis = ", ".join(dict.fromkeys(other.api for other in later))
             yield Broken(
                 later[0].arrived_ms,
-                f"{number} {apis} under the member id {lost} from"
-                f" {later[0].arrived_ms - one.answered_ms:.0f} ms after the answer {error_of(one)}"
-                " on",
+                f"{process.name} sent {apis} {number} under the member id that it had lost, from"
+                f" {seconds(later[0].arrived_ms - one.answered_ms)} after the answer"
+                f" {error_of(one)} to its {one.api} on",
                 (one.seen, *(other.seen for other in later[:SHOWN])),
             )
 
@@ -147,8 +151,12 @@ def gives_up_what_it_lost(process: ClientProcess) -> Iterator[Broken]:
 )
 def stops_when_fenced(process: ClientProcess) -> Iterator[Broken]:
     """A process that is fenced does not join under its instance id again."""
-    # without a member id it had given its id up itself: no other process fenced it
-    fenced = (one for _, one in process.refused(Error.FENCED_INSTANCE_ID) if one.member_id)
+    # under an older member id of its own, or none, no other process fenced it
+    fenced = (
+        one
+        for at, one in process.refused(Error.FENCED_INSTANCE_ID)
+        if one.member_id and one.member_id == _member_id(process, at)
+    )
     for one in islice(fenced, 1):
         again = [
             other
@@ -165,6 +173,13 @@ def stops_when_fenced(process: ClientProcess) -> Iterator[Broken]:
                 (one.seen, *(other.seen for other in again[:SHOWN])),
                 by_order=one.api == "JOIN_GROUP" or len(again) > 1,
             )
+
+
+def _member_id(process: ClientProcess, at: int) -> str | None:
+    """Return the member id that a client was let in with before its request at a place."""
+    joins = (one for one in reversed(process.sent[:at]) if one.api == "JOIN_GROUP")
+    let_in = (one.seen.response_fields.get("memberId") for one in joins if not one.error)
+    return next(filter(None, let_in), None)
 
 
 def _gives_it_up(process: ClientProcess, at: int) -> bool:
@@ -199,7 +214,7 @@ def carries_its_instance_id(process: ClientProcess) -> Iterator[Broken]:
         named = ", ".join(f"{api} v{seen.api_version}" for api, seen in lacking.items())
         yield Broken(
             min(seen.earliest_ms for seen in lacking.values()),
-            f"{named} of a static member without its group.instance.id: a second process with its"
+            f"{process.name} sent {named} without its group.instance.id: a second process with this"
             " id cannot fence it",
             sorted(lacking.values(), key=lambda seen: seen.earliest_ms),
         )
@@ -220,11 +235,14 @@ def has_an_instance_id_of_its_own(process: ClientProcess) -> Iterator[Broken]:
         return
     one, join = fenced[0]
     other = join.seen.client_id
-    number = often(len(fenced)) if len(fenced) > 1 else "for good"
+    is_back = any(
+        later.api == "SYNC_GROUP" and later.arrived_ms > one.arrived_ms for later in process.sent
+    )
     yield Broken(
         one.arrived_ms,
         f"{process.name} and {other} both use the group.instance.id {one.instance_id}:"
-        f" {process.name} was fenced {number} as {other} joined",
+        f" {process.name} was fenced {often(len(fenced))} as {other} joined"
+        f"{'' if is_back else ', and has read nothing since'}",
         (join.seen, one.seen),
     )
 
@@ -272,7 +290,7 @@ def uses_its_generation(process: ClientProcess) -> Iterator[Broken]:
         f"{process.name} sent {sent} under generation {generation_in(last.seen.request)}{lasted},"
         f" while it was in generation {joined.generation}: all were refused with"
         f" {error_of(last)}{rejoined}",
-        (joined.seen, *(one.seen for one, _ in stale[-SHOWN:])),
+        (joined.seen, *[one.seen for one, join in stale if join is joined][-SHOWN:]),
         by_order=len(stale) > SHOWN,
     )
 

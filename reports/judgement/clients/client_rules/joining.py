@@ -5,6 +5,8 @@ from math import inf
 
 from kafka_protocol.bodies import generation_in
 from kafka_protocol.errors import NOT_SERVED_YET, Error
+from reports.judgement.clients.assignments import COOPERATIVE
+from reports.judgement.clients.client_answers import share
 from reports.judgement.clients.client_rules.client_processes import (
     IN_GENERATION,
     MANY,
@@ -49,8 +51,9 @@ def rejoins(process: ClientProcess) -> Iterator[Broken]:
             until_ms = _deadline_ms(process, at)
             yield Broken(
                 one.answered_ms,
-                f"no JOIN_GROUP within its rebalance timeout of {process.timeout_ms(at):.0f} ms"
-                f" after the answer {error_of(one)} to {one.api}; it sends {shows.api} later",
+                f"{process.name} sent no JOIN_GROUP within its rebalance timeout of"
+                f" {seconds(process.timeout_ms(at))} after the answer {error_of(one)} to its"
+                f" {one.api}; it sent {shows.api} later",
                 (one.seen, shows.seen),
             )
 
@@ -121,8 +124,9 @@ def syncs(process: ClientProcess) -> Iterator[Broken]:
             generation = one.seen.response_fields.get("generationId")
             yield Broken(
                 one.answered_ms,
-                f"no SYNC_GROUP within its rebalance timeout after it joined generation"
-                f" {generation}; it sends {shows.api} later",
+                f"{process.name} sent no SYNC_GROUP within its rebalance timeout of"
+                f" {seconds(process.timeout_ms(at))} after it joined generation {generation}; it"
+                f" sent {shows.api} later",
                 (one.seen, shows.seen),
             )
 
@@ -179,15 +183,22 @@ def joins_when_asked(process: ClientProcess) -> Iterator[Broken]:
 
 
 def _unasked(process: ClientProcess) -> Iterator[Sent]:
-    """Yield the JoinGroups that a member of a stable generation was let in with."""
-    settled = False
+    """Yield the JoinGroups that a member of a stable generation was let in with.
+
+    A cooperative one that gives a partition up joins again at once (KIP-429).
+    """
+    settled, is_cooperative, owned = False, False, frozenset[str]()
     for one in process.sent:
         if one.api == "JOIN_GROUP":
             if settled and not one.error:
                 yield one
             settled = False
+            is_cooperative = one.seen.response_fields.get("protocolName") in COOPERATIVE
+        elif one.api == "SYNC_GROUP" and one.error == Error.NONE:
+            given = share(one.seen) or frozenset()
+            settled, owned = not (is_cooperative and owned - given), given
         elif one.api == "SYNC_GROUP" or one.error:
-            settled = one.error == Error.NONE
+            settled = False
 
 
 def _within(sent: Iterable[Sent], count: int, ms: float) -> Sequence[Sent]:
@@ -219,8 +230,8 @@ def stays_when_its_coordinator_moves(process: ClientProcess) -> Iterator[Broken]
             mine = one.member_id == settled.member_id
             yield Broken(
                 one.arrived_ms,
-                f"JOIN_GROUP with{'' if mine else 'out'} its member id at its new coordinator,"
-                " which did not ask for it",
+                f"{process.name} sent JOIN_GROUP with{'' if mine else 'out'} its member id to its"
+                " new coordinator, which did not ask for it: the group rebalances",
                 (settled.latest, one.seen),
             )
             return

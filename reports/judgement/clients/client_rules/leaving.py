@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from math import inf
 from typing import NamedTuple
 
+from kafka_protocol.errors import Error
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.clients.client_rules.client_processes import (
     IN_GENERATION,
@@ -50,7 +51,8 @@ def leaves_when_dynamic(process: ClientProcess) -> Iterator[Broken]:
     since_ms = process.closes_ms - CLOSES_MS
     left = any(one.api == "LEAVE_GROUP" and one.arrived_ms > since_ms for one in process.sent)
     synced = any(one.api == "SYNC_GROUP" and one.is_heard and not one.error for one in before)
-    is_out = any(one.error in OUT and one.arrived_ms > process.closes_ms for one in process.sent)
+    resets = (*OUT, Error.ILLEGAL_GENERATION)  # some forget their member id then, too
+    is_out = any(one.error in resets and one.arrived_ms > process.closes_ms for one in process.sent)
     if left or is_out or not synced:
         return
     last = before[-1]

@@ -14,7 +14,7 @@ from tests.reports.page_run import IMPACT_MS, MadeUpRun, made_up
 OWN = "{command: [./consumer]}"
 MEMBER, OTHER = "dynamic-dynamic-3", "static-3"
 KEPT, SHOWN = "  - {clients: kept}", "  - {clients: shown}"
-SAYS = f"{MEMBER}: it sent LeaveGroup"
+SAYS = f"{MEMBER} sent LeaveGroup"
 BROKEN = f"brokers: kept the protocol · your client: broken: {SAYS}"
 
 

@@ -85,7 +85,10 @@ def test_an_offset_below_the_one_before(recording, more, went_back):
     rows, _ = judged(recording, altered(rows, place, committedOffset=before + more))
     assert [row["kind"] for row in rows] == [Breach.OFFSET_WENT_BACK] * went_back
     if went_back:
-        assert f"offset {before + more} of orders-{number}" in rows[0]["observed"]
+        assert (
+            f"committed orders-{number} back from offset {before:,} to {before + more:,}"
+            in rows[0]["observed"]
+        )
         assert f"offset {before}," in rows[0]["expected"]
 
 
@@ -217,6 +220,19 @@ def test_offsets_and_numbers_of_other_clients_are_their_own_choice(kind, serials
     kinds = [row["kind"] for row in rows] + [row["rule"] for row in clients.about_clients]
     assert kinds == ([] if found is None else [found])
     assert [row["requests"] for row in clients.about_clients] == ["1:3"] * (found == "commits-on")
+
+
+def test_a_client_whose_offsets_go_back_again_and_again_is_named_once():
+    clients = Clients(context(members={"c": "command"}))
+    given, body = {"assignment": blob(("t", 0))}, {"memberId": "m", "generationId": 5}
+    sync = replace(commit(1, 1, 1), api="SYNC_GROUP", request=body, response=given)
+    commits = [commit(at, at * 100, offset) for at, offset in enumerate((80, 66, 67, 60), 2)]
+    clients.add([(one, 0, one.at_ms) for one in (sync, *commits)], (), float("inf"))
+    [found] = clients.about_clients
+    assert found["what"] == (
+        "c committed t-0 back from offset 80 to 66: the next owner reads 14 records again;"
+        " it did so twice"
+    )
 
 
 def test_what_members_had_long_ago_is_forgotten():

@@ -9,6 +9,7 @@ from reports.judgement.run.deliveries import COPY
 from reports.judgement.run.disturbance import Absence
 from reports.judgement.run.machine_log import busy
 from tests.reports.judgement.clients.client_rules.conversation import Conversation
+from tests.reports.judgement.clients.test_assignments import blob
 
 NOT_COORDINATOR, ILLEGAL = Error.NOT_COORDINATOR, Error.ILLEGAL_GENERATION
 UNKNOWN, REBALANCE = Error.UNKNOWN_MEMBER_ID, Error.REBALANCE_IN_PROGRESS
@@ -31,6 +32,17 @@ def every(ms, **known):
 
 def moved(member_id):
     return member().beat(NOT_COORDINATOR).now(broker="2", member=member_id)
+
+
+def cooperative(*shares):
+    """Join by itself, and be given these partitions, again and again."""
+    client = Conversation()
+    for share in shares:
+        assignment = blob(*((topic, 0) for topic in share))
+        answer = {"memberId": "m1", "generationId": 1, "protocolName": "cooperative-sticky"}
+        client.join(response=answer).wait(300)
+        client.send("SYNC_GROUP", response={"assignment": assignment})
+    return client
 
 
 SCENARIOS = {
@@ -68,6 +80,11 @@ SCENARIOS = {
     "it joins unasked": (
         lambda: member().again(3, lambda c: c.wait(500).join().sync()),
         {"joins-when-asked": ["1:11", "1:13", "1:15"]}),
+    "it gives a partition up each time": (
+        lambda: cooperative("abcd", "abc", "ab", "a"), {}),
+    "it gives none up": (
+        lambda: cooperative("a", "ab", "abc", "abcd"),
+        {"joins-when-asked": ["1:3", "1:5", "1:7"]}),
     "it joins when it is asked": (
         lambda: member().again(3, lambda c: c.beat(REBALANCE).join().sync()), {}),
     "it joins afresh at its next coordinator": (
@@ -89,6 +106,9 @@ SCENARIOS = {
     "it is fenced, and joins at once without the fenced id": (
         lambda: member("i").beat(FENCED).now(member="").join(),
         {"stops-when-fenced": ["1:11", "1:12"]}),
+    "its commits go on under an older member id": (
+        lambda: member("i").beat(UNKNOWN).now(member="").join(response={"memberId": "m2"})
+        .now(member="m1").commit(FENCED).now(member="m2").wait(500).join(), {}),
     "no other process fenced it": (
         lambda: member("i").now(member="").beat(FENCED).wait(500).join(), {}),
     "another process joins": (
@@ -118,7 +138,9 @@ SCENARIOS = {
 
 @pytest.mark.parametrize(("scenario", "broken"), SCENARIOS.values(), ids=SCENARIOS)
 def test_which_rules_a_client_breaks(scenario, broken):
-    assert scenario().broken == broken
+    client = scenario()
+    assert client.broken == broken
+    assert all(row["what"].startswith("c ") for row in client.rules.rows())
 
 
 def test_every_rule_says_what_it_demands_and_why_and_what_to_mend():
