@@ -36,7 +36,8 @@ def test_a_client_is_tried(process, tmp_path):
 
 def test_what_a_client_does_with_errors_is_a_table(process, tmp_path):
     """librdkafka gives its member id up if that is unknown, and goes on at a new coordinator."""
-    done = process("clients", "errors", "--client=librdkafka-process", f"--trials={tmp_path}")
+    command = "clients", "errors", "--client=librdkafka-process", f"--trials={tmp_path}"
+    done = process(*command, timeout_s=900)  # four minutes if the machine is idle
     assert done.code == 0, done.err
     (page,) = tmp_path.glob("2*/errors.md")
     _, _, heartbeat = page.read_text().partition("### HEARTBEAT")

@@ -122,7 +122,7 @@ def _departures(process: ClientProcess) -> Iterator[_Departure]:
             left, back = _fell_silent(process, last, one), one
         if left is not None and worked_ms > -inf and left.arrived_ms < process.ends_ms - CLOSES_MS:
             left_ms, timeout_ms = last_ms(left.latest), process.timeout_ms(at)
-            if not process.is_acted_on(left_ms - timeout_ms - LEARNED_MS, one.arrived_ms):
+            if not process.is_acted_on(left_ms - timeout_ms - LEARNED_MS, last_ms(one.latest)):
                 yield _Departure(left, back, left_ms - worked_ms, timeout_ms)
         if one.api in ("SYNC_GROUP", "OFFSET_COMMIT") and not one.error:
             worked_ms = max(worked_ms, last_ms(one.latest))

@@ -168,6 +168,13 @@ def test_the_last_sign_of_a_member_counts_whatever_it_sent():
     assert client.broken == {}
 
 
+def test_a_leave_that_may_have_arrived_after_a_fault_began_is_excused():
+    (found,) = away(member()).found(())
+    between, after = (away(member(**frozen(found["at_ms"] + ms))).broken for ms in (0.5, 100))
+    assert between == {}, "it was answered after that"
+    assert "stays-while-it-runs" in after
+
+
 @pytest.mark.parametrize(("until_ms", "excused"), [(8_200.0, False), (11_000.0, True)])
 def test_a_short_standstill_of_a_broker_excuses_nothing(until_ms, excused):
     found = away(member(stalls=(Stall("1", 8_000.0, until_ms),))).broken
