@@ -21,7 +21,8 @@ from reports.page.faults import Fault, declared
 Row = Mapping[str, Any]
 
 GROUPS_DRAWN = 12
-"""How many groups a page draws: those with differences first, then those with most rebalances."""
+"""How many groups a page draws: those with differences first, then those with findings about
+clients, then those with most rebalances."""
 LANES_DRAWN = 40
 """How many members of a group get a lane."""
 WHOLE_GROUP = "the group"
@@ -116,9 +117,12 @@ def lane(fault: Fault) -> str:
 
 def chosen(digests: Mapping[str, Digest]) -> tuple[str, ...]:
     """Choose the groups to draw, of those with rebalances."""
-    counts = ((-of.different, -of.rows["comparison"], group) for group, of in digests.items())
-    first = nsmallest(GROUPS_DRAWN, (count for count in counts if count[1]))
-    return tuple(group for _, _, group in first)
+    counts = (
+        (-of.different, -of.rows["client_findings"], -of.rows["comparison"], group)
+        for group, of in digests.items()
+        if of.rows["comparison"]
+    )
+    return tuple(group for *_, group in nsmallest(GROUPS_DRAWN, counts))
 
 
 def memberships(joins: pd.DataFrame, heard: Iterable[Row]) -> list[Membership]:

@@ -59,11 +59,11 @@ def records(of: Mapping[str, int | None] | None) -> str:
     if of is None:
         return "unknown: no member says what it processed"
     twice, allowed = of["twice"] or 0, of["twice_allowed"] or 0
-    how = "" if not twice else " (allowed)" if twice == allowed else f" ({allowed:,} allowed)"
+    how = " (as at-least-once allows)" if twice == allowed else f" ({allowed:,} allowed)"
     return ", ".join([
         f"{counted(of['processed'] or 0, 'record')} processed",
         "lost: unknown" if of["lost"] is None else f"{of['lost']:,} lost",
-        f"{twice:,} twice{how}",
+        f"{twice:,} twice{how if twice else ''}",
         f"{of['out_of_order']:,} out of order",
         f"{of['after_given_up']:,} after the partition was given up",
         f"{of['misnumbered']:,} with a wrong number",

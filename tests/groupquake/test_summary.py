@@ -63,7 +63,8 @@ def test_the_first_reasons_of_an_unknown_verdict_are_printed() -> None:
 
 def test_what_clients_did_is_one_line_a_rule() -> None:
     found = {
-        "rule": "r", "client": "c", "log": [{"file": "f", "line": 7}], "what": "c leaves",
+        "group": "g", "rule": "r", "client": "c", "log": [{"file": "f", "line": 7}],
+        "what": "c leaves",
         "mend": "Stay.", "counts": True,
     }  # fmt: skip
     for more, words in (([], ""), ([found, found], " (and 2 more)")):

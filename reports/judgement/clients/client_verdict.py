@@ -84,10 +84,10 @@ def _counts(experiment: Experiment, group: str, client: str) -> bool:
 
 
 def by_rule(found: Iterable[Mapping[str, Any]]) -> Iterable[list[Mapping[str, Any]]]:
-    """Return the findings of each rule: those that count and those that are certain first."""
-    of_rule: dict[tuple[str, bool], list[Mapping[str, Any]]] = defaultdict(list)
+    """Return the findings of a group and a rule: those that count and are certain first."""
+    of_rule: dict[tuple[str, str, bool], list[Mapping[str, Any]]] = defaultdict(list)
     for one in sorted(found, key=lambda one: (not one["counts"], "unsure" in one)):
-        of_rule[one["rule"], one["counts"]].append(one)
+        of_rule[one["group"], one["rule"], one["counts"]].append(one)
     return of_rule.values()
 
 

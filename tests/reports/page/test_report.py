@@ -25,7 +25,7 @@ OF_A_PASS = (
     "12 to 18 allowed by the experiment · rebalancing 14.4 of 43.0 s",
     "Kafka 4.3.0 coordinator java judged by release 4.3 seed 42",
     "2026-09-21 14:13:20.000 UTC",
-    "Findings None: every response and every rebalance",
+    "What brokers did None: every response and every rebalance",
     "No gaps: each log reaches from its broker's start to its end, and no line is missing",
     "groupquake run made-up-bounce --seed 42",
     # its tables

@@ -13,7 +13,7 @@ SEEN = {
 @pytest.mark.parametrize(
     ("more", "written"),
     [
-        ({}, "0 lost, 31 twice (allowed), 0 out of order, 0 after"),
+        ({}, "0 lost, 31 twice (as at-least-once allows), 0 out of order, 0 after"),
         ({"lost": None, "twice_allowed": 1, "after_given_up": 2},
          "lost: unknown, 31 twice (1 allowed), 0 out of order, 2 after"),
     ],
