@@ -58,7 +58,7 @@ def cli() -> None:
 
 for name, place, line in (
     ("clients", "clients.command:clients",
-     "List and build clients, and see what they do with errors."),
+     "List and build clients that members may be of, and see what they do with errors."),
     ("compare", "commands.compare:compare",
      "Compare judged runs: rebalances by reason, their time, partitions without an owner."),
     ("dev", "commands.dev:dev", "Fuzz brokers, and build archives and images."),

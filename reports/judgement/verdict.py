@@ -106,7 +106,7 @@ def evaluate(run: RunFolder, data: Results, profile: str | None) -> Json:
     return {
         "verdict": verdict,
         "experiment": run.experiment.name,
-        "headline": [f"brokers: {brokers} · {clients.headline}", *_headline(groups)],
+        "headline": [f"brokers: {brokers} · {clients.headline}", *_headline(groups, data.digests)],
         "kafka_version": run.environment["kafka_version"],
         "coordinator": run.environment["coordinator"],
         "profile": profile,
@@ -298,7 +298,7 @@ def _unowned(run: RunFolder, data: Results) -> dict[str, list[str]]:
     return left
 
 
-def _headline(groups: Mapping[str, Json]) -> list[str]:
+def _headline(groups: Mapping[str, Json], digests: Mapping[str, Digest]) -> list[str]:
     """Write the faults of each group and the rebalances they caused, one line a group."""
     lines = []
     for name, group in groups.items():
@@ -306,7 +306,9 @@ def _headline(groups: Mapping[str, Json]) -> list[str]:
         members = members_in_words(group["members_static"], group["members_dynamic"])
         faults = [f"{times} x {fault}" for fault, times in group["faults"].items()] or ["no fault"]
         hits = sum(group["faults"].values())
-        each = f", {count / hits:.1f} per fault" if hits and count else ""
+        caused = digests[name].by_client.total() if name in digests else 0
+        each = f", {count / hits:.1f} per fault" if hits and count and not caused else ""
+        each += f" (clients caused {caused} by themselves in the whole run)" if caused else ""
         cost = f"{', '.join(faults)}; {in_words(count, 'rebalance')}{each}"
         size = if_large(group["record_bytes"], group["record_limit_bytes"])
         lines.append(f"{name} ({members}): {cost}{size and f'; {size}'}")

@@ -310,7 +310,7 @@ class TestPage:
         assert ("00:00:05.000 UTC HEARTBEAT 4 ILLEGAL_GENERATION brokers/1/group.log:7") in text_of(
             article
         )
-        assert "pause : c: w (and 1 more)." in text_of(article)
+        assert "pause : w (and 1 more)." in text_of(article)
         assert CLIENT_RULES["rejoins"].source in text_of(article)
 
     def test_what_shows_in_most_experiments_comes_first(self):

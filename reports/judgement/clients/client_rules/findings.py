@@ -53,8 +53,8 @@ COMMITS_ON = Rule(
     "commits-on",
     "A member goes on from the offset of its partition that was committed last.",
     "the consumer protocol: an owner fetches the committed offset and goes on from it",
-    "Commit only what is processed and still owned, and begin a new partition at its committed"
-    " offset.",
+    "Commit forward only, what is processed and still owned, and begin a new partition at its"
+    " committed offset.",
 )  # a rule about what clients commit, which `judgement.clients.offsets` judges
 COMMITS_WHAT_IT_OWNS = Rule(
     foreign_commits.RULE,

@@ -100,7 +100,7 @@ def takes_its_id(process: ClientProcess) -> Iterator[Broken]:
                 again.arrived_ms,
                 f"{process.name} did not join with the member id that MEMBER_ID_REQUIRED gave it:"
                 f" its next JOIN_GROUP had {'another' if again.member_id else 'none'}, and a"
-                " rebalance waits for the first one up to the session timeout of"
+                " rebalance waits for the given one up to the session timeout of"
                 f" {seconds(float(one.seen.request.get('sessionTimeoutMs') or 0))}",
                 (one.seen, again.seen),
             )
@@ -162,7 +162,7 @@ def stops_when_fenced(process: ClientProcess) -> Iterator[Broken]:
         ]
         if again:
             fences = any(other.error == Error.NONE for other in again)
-            so = "it fences the process that has this id now" if fences else "none lets it in"
+            so = "it fences the process that took the id over" if fences else "none lets it in"
             yield Broken(
                 again[0].arrived_ms,
                 f"{process.name} sent JOIN_GROUP {often(len(again))} as {one.instance_id} after the"
