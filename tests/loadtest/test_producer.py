@@ -60,7 +60,7 @@ def test_records_are_spread_evenly_and_numbered_in_each_partition(monkeypatch):
                 processed.record(where, one.offset(), one.value(), 1.0)
         reader.close()
     processed.write()
-    ranges = {f"orders-{n}": [(0, len(found) - 1)] for n, found in values.items()}
+    ranges = {f"orders-{n}": [[0, len(found) - 1]] for n, found in values.items()}
     assert noted == [("processed", {"at_ms": 1.0, "ranges": ranges})]
     names = {value.split()[0] for found in values.values() for value in found}
     assert len(names) == 2
