@@ -13,8 +13,7 @@ from typing import Any
 
 from kafka_protocol.group_record import DEFAULT_LIMIT_BYTES, LIMIT_PROPERTY
 from reports.judgement import doubtful, findings
-from reports.judgement.clients.client_rules.findings import about_clients
-from reports.judgement.clients.client_verdict import ClientVerdict
+from reports.judgement.clients.client_verdict import ClientVerdict, about_clients
 from reports.judgement.digest import Digest, Digester, with_total
 from reports.judgement.disturbances import Disturbances
 from reports.judgement.expectations import (
@@ -81,9 +80,9 @@ def evaluate(run: RunFolder, data: Results, profile: str | None) -> Json:
     doubts += doubtful.of_findings(found)
     if run.stopped and (doubts or short):
         doubts.insert(0, "the run was stopped before its time was over")
-    about = about_clients(data.client_findings, data.digests.values(), data.places, run.busy)
-    missing = next(chain(_not_whole(run, data), _cut_short(run)), None)
-    clients = ClientVerdict.of(run.experiment, about["client_findings"], missing)
+    about = about_clients(data.client_findings, data.places, disturbances)
+    lacks = next(chain(_not_whole(run, data), _cut_short(run)), None)
+    clients = ClientVerdict.of(run.experiment, about, lacks)
     brokers = "broke the protocol" if proven else "unknown" if found or doubts else KEPT
     doubts += clients.doubts
     others_fail = bool(proven or certain)
@@ -142,8 +141,8 @@ def evaluate(run: RunFolder, data: Results, profile: str | None) -> Json:
             "says": clients.says,
             "alone": clients.fails and not others_fail,
         },
-        **about,
         "client_findings": clients.findings,
+        "client_findings_count": sum(of.rows["client_findings"] for of in data.digests.values()),
         "coverage": _coverage(data),
         **({"witnesses": data.witnesses} if data.witnesses else {}),
         "disturbances": disturbances.as_json(run, found, changed.values()),

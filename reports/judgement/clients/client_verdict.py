@@ -5,15 +5,22 @@ mend. Clients that come with groupquake are there to load brokers: theirs is sho
 `expect: [{clients: kept | shown}]` says otherwise.
 """
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
+from reports.judgement.clients.client_rules.findings import CLIENT_RULES
+from reports.judgement.disturbances import Disturbances
+from reports.judgement.log.log_places import LogPlaces
+from reports.judgement.run.disturbance import Source
 from scenarios import Experiment
 from scenarios.clients import kind_of
 from scenarios.setup import DUPLICATE
 
 Json = dict[str, Any]
+
+LISTED = 400  # how many findings about clients a verdict has
 
 
 class ClientVerdict(NamedTuple):
@@ -39,7 +46,10 @@ class ClientVerdict(NamedTuple):
         """
         unsure = {"unsure": f"the evidence is not whole: {missing}"} if missing else {}
         findings = [
-            unsure | one | {"counts": _counts(experiment, one["group"], one["client"])}
+            unsure
+            | _unknown(experiment, one["client"])
+            | one
+            | {"counts": _counts(experiment, one["group"], one["client"])}
             for one in found
         ]
         counts = any(_counts(experiment, one.group, one.name) for one in experiment.members())
@@ -47,7 +57,7 @@ class ClientVerdict(NamedTuple):
         judged = [one for one in findings if one["counts"] or not counts]
         certain = any("unsure" not in one for one in judged)
         return cls(
-            findings,
+            _first(findings),
             counts,
             "broken" if certain else "unknown" if judged or missing else "kept",
             [sentence(first, len(more)) for first, *more in by_rule(judged)],
@@ -71,6 +81,23 @@ class ClientVerdict(NamedTuple):
         return ": ".join((of, self.verdict, *self.says[:1]))
 
 
+def _first(findings: Sequence[Json]) -> list[Json]:
+    """Return as many as a verdict lists, in order: those that count and are certain before all."""
+    order = sorted(range(len(findings)), key=lambda at: _rank(findings[at]))
+    return [findings[at] for at in sorted(order[:LISTED])]
+
+
+def _rank(finding: Mapping[str, Any]) -> tuple[bool, bool]:
+    return not finding["counts"], "unsure" in finding
+
+
+def _unknown(experiment: Experiment, client: str) -> Json:
+    """Return why nothing is certain about a client.id that no member was given."""
+    if client.removesuffix(DUPLICATE) in experiment.member_called:
+        return {}
+    return {"unsure": f"no member has the client.id {client}: what faults did to it is not known"}
+
+
 def _counts(experiment: Experiment, group: str, client: str) -> bool:
     """Whether findings about a client of a group count in the verdict of the run.
 
@@ -86,7 +113,7 @@ def _counts(experiment: Experiment, group: str, client: str) -> bool:
 def by_rule(found: Iterable[Mapping[str, Any]]) -> Iterable[list[Mapping[str, Any]]]:
     """Return the findings of a group and a rule: those that count and are certain first."""
     of_rule: dict[tuple[str, str, bool], list[Mapping[str, Any]]] = defaultdict(list)
-    for one in sorted(found, key=lambda one: (not one["counts"], "unsure" in one)):
+    for one in sorted(found, key=_rank):
         of_rule[one["group"], one["rule"], one["counts"]].append(one)
     return of_rule.values()
 
@@ -96,3 +123,45 @@ def sentence(finding: Mapping[str, Any], more: int = 0) -> str:
     more_of_it = f" (and {more} more)" if more else ""
     unsure = f" (not certain: {finding['unsure']})" if "unsure" in finding else ""
     return f"{finding['what']}{more_of_it}{unsure}"
+
+
+def about_clients(rows: Iterable[Json], places: LogPlaces, beside: Disturbances) -> list[Json]:
+    """Return rows as a verdict has them: with what their rule demands, its source, and places.
+
+    What a disturbance may explain proves nothing: it gets the key `unsure`, which says why.
+    """
+    return [_described(row, places, beside) for row in rows]
+
+
+def _described(row: Json, places: LogPlaces, beside: Disturbances) -> Json:
+    rule = CLIENT_RULES[row["rule"]]
+    shown = (one.rpartition(":") for one in row["requests"].split(",") if one)
+    log = [places.place(broker, int(line)) for broker, _, line in shown]
+    said = [{}] * len(log) if row["shown"] is None else json.loads(row["shown"])
+    return {
+        "group": row["group"],
+        "client": row["client_id"],
+        "rule": rule.name,
+        "demands": rule.demands,
+        "source": rule.source,
+        "at_ms": round(row["at_ms"], 3),
+        "what": row["what"],
+        "mend": rule.mend,
+        "about": rule.about,
+        "log": [
+            {"file": file, "line": number, **one}
+            for (file, number), one in zip(log, said, strict=True)
+        ],
+        **({"unsure": why} if (why := _unsure(row, beside)) else {}),
+    }
+
+
+def _unsure(row: Json, beside: Disturbances) -> str | None:
+    """Return why a row proves nothing: no coordinator, or, where it rests on time, no CPU."""
+    sources = (Source.ELECTION, Source.WRITES, *([Source.PRESSURE] if row["on_time"] else []))
+    within = beside.within(row["group"], row["from_ms"], row["until_ms"], sources)
+    longest = max(within, key=lambda one: one.lasted_ms, default=None)
+    if longest is None:
+        return None
+    busy = "the machine was busy: " if longest.source is Source.PRESSURE else ""
+    return busy + longest.because

@@ -1,6 +1,5 @@
 """Findings about the clients of one group, as rows."""
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,10 +23,7 @@ from reports.judgement.clients.client_rules.shown import of_requests
 from reports.judgement.clients.client_rules.words import often
 from reports.judgement.clients.offsets import stored
 from reports.judgement.clients.record_rules import RULES
-from reports.judgement.digest import Digest
-from reports.judgement.log.log_places import LogPlaces
 from reports.judgement.run.deliveries import InOrder
-from reports.judgement.run.disturbance import Absence, BrokenWire, Disturbance
 from reports.judgement.run.history import ENDS, ClientEvent
 from reports.judgement.run_context import RunContext
 
@@ -41,7 +37,6 @@ CLIENT_FINDINGS = """
 `broker:line`, comma-separated, from the arrival of the first to the answer of the last. `shown` is
 a JSON list of what each of them says (`_said`), or null where only their place is known. What rests
 `on_time` proves nothing of a time in which the machine was busy."""
-LISTED = 400  # how many findings about clients a verdict has
 OWNS_ALONE = Rule(
     "owns-alone",
     "A member gives up a partition before another is assigned it, or once it is out.",
@@ -151,11 +146,11 @@ class ClientRules:
     def _known(self, name: str) -> Known:
         """Return what is known of a client beside what it sends."""
         context, mine = self.context, (self.group, name)
-        down: Sequence[Absence | BrokenWire] = (*context.broken_wires, *context.absences)
         acts = [one for one in context.acts if one.group == self.group and name in one.clients]
         return Known(
             excused=[
-                *(_span(one) for one in down if (one.group, one.client) == mine),
+                *(_span(one) for one in context.broken_wires if (one.group, one.client) == mine),
+                *(_span(one) for one in context.absences if (one.group, one.client) == mine),
                 *map(_span, context.outages),
                 *(_span(one) for one in acts if one.freezes),
             ],
@@ -181,54 +176,3 @@ def about_client(client: str, rows: Sequence[Json]) -> Json:
         "until_ms": row["at_ms"],
         "on_time": rule.on_time,
     }
-
-
-def about_clients(
-    rows: Sequence[Json],
-    digests: Iterable[Digest],
-    places: LogPlaces,
-    busy: Sequence[Disturbance] = (),
-) -> Json:
-    """Return the first rows as a verdict has them, and how many all groups have.
-
-    In the `busy` times what rests on time proves nothing: it gets the key `unsure`, which says why.
-    """
-    return {
-        "client_findings": [_described(row, places, busy) for row in rows[:LISTED]],
-        "client_findings_count": sum(of.rows["client_findings"] for of in digests),
-    }
-
-
-def _described(row: Json, places: LogPlaces, busy: Sequence[Disturbance]) -> Json:
-    """Return a row as a verdict has it: with what its rule demands, its source, and places."""
-    rule = CLIENT_RULES[row["rule"]]
-    shown = (one.rpartition(":") for one in row["requests"].split(",") if one)
-    log = [places.place(broker, int(line)) for broker, _, line in shown]
-    said = [{}] * len(log) if row["shown"] is None else json.loads(row["shown"])
-    return {
-        "group": row["group"],
-        "client": row["client_id"],
-        "rule": rule.name,
-        "demands": rule.demands,
-        "source": rule.source,
-        "at_ms": round(row["at_ms"], 3),
-        "what": row["what"],
-        "mend": rule.mend,
-        "about": rule.about,
-        "log": [
-            {"file": file, "line": number, **one}
-            for (file, number), one in zip(log, said, strict=True)
-        ],
-        **({"unsure": why} if (why := _unsure(row, busy)) else {}),
-    }
-
-
-def _unsure(row: Json, busy: Sequence[Disturbance]) -> str | None:
-    """Return why a row that rests on time proves nothing, if the machine was busy."""
-    within = [
-        one for one in busy if one.from_ms < row["until_ms"] and one.until_ms > row["from_ms"]
-    ]
-    if not within or not row["on_time"]:
-        return None
-    longest = max(within, key=lambda one: one.lasted_ms)
-    return f"the machine was busy: {longest.cause}"

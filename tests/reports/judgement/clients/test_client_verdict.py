@@ -6,6 +6,7 @@ import pytest
 
 from groupquake.shrink.root import of_verdict
 from groupquake.summary import summary
+from reports.judgement.clients.client_verdict import LISTED
 from reports.judgement.missing.gaps import gap
 from reports.page import junit
 from tests.reports.judgement.clients.client_rules.conversation import Conversation
@@ -29,7 +30,8 @@ def breaks(made: MadeUpRun, *clients: str) -> None:
         (OWN, "", (), "pass", True, "kept"),
         (OWN, "", (MEMBER,), "fail", True, "broken"),
         (OWN, "", (f"{MEMBER}.duplicate",), "fail", True, "broken"),
-        (OWN, "", ("a-client-id-of-its-own",), "fail", True, "broken"),
+        (OWN, "", ("a-client-id-of-its-own",), "unknown", True, "unknown"),
+        (OWN, "", (*["a-client-id-of-its-own"] * LISTED, MEMBER), "fail", True, "broken"),
         (OWN, "", (OTHER,), "pass", True, "kept"),
         (OWN, SHOWN, (MEMBER,), "pass", False, "broken"),
         ("aiokafka", "", (), "pass", False, "kept"),

@@ -7,7 +7,9 @@ from math import inf
 from typing import Any
 
 from reference_coordinator.replay import ObservedRequest
-from reports.judgement.clients.client_rules.findings import ClientRules, about_clients
+from reports.judgement.clients.client_rules.findings import ClientRules
+from reports.judgement.clients.client_verdict import about_clients
+from reports.judgement.disturbances import Disturbances
 from reports.judgement.log.log_places import LogPlaces
 from reports.judgement.run.disturbance import Disturbance
 from reports.judgement.run.history import EVENTS, ClientEvent
@@ -132,8 +134,7 @@ class Conversation:
     def found(self, busy: Sequence[Disturbance]) -> list[dict[str, Any]]:
         """What a verdict says about it, if the machine was busy then."""
         rows = [{"group": "g", **row} for row in self.rules.rows()]
-        listed: list[dict[str, Any]] = about_clients(rows, (), LogPlaces(), busy)["client_findings"]
-        return listed
+        return about_clients(rows, LogPlaces(), Disturbances(busy, {}))
 
     @property
     def broken(self) -> dict[str, list[str]]:
