@@ -18,9 +18,11 @@ SINGLE = (
     "{fault: clock.skew, target: {coordinator-of: static}, at: 1s, lasts: 5s, by: -3s}",
     "{fault: disk.full, target: {partition-leader: orders/0}, at: 1s, down_for: 5s}",
     "{fault: disk.slow, target: {brokers: [2]}, at: 1s, lasts: 5s}",
-    "{fault: member.unsubscribe, target: static, group: static, at: 1s, for: 5s}",
-    "{fault: net.answer-error, target: static, group: static, apis: [HEARTBEAT],"
-    " error: REBALANCE_IN_PROGRESS, at: 1s, for: 5s}",
+    "{fault: member.unsubscribe, target: all, group: mixed, at: 1s, for: 5s}",
+    (
+        "{fault: net.answer-error, target: static, group: static, apis: [HEARTBEAT],"
+        " error: REBALANCE_IN_PROGRESS, at: 1s, for: 5s}"
+    ),
 )
 """Faults that no experiment of the library has."""
 ALL = "{fault: group.bounce, target: all, group: static, at: 1s, down_for: 1s, every: 5s}"
