@@ -169,14 +169,16 @@ class Causes:
         if not context.loaded_ms[0] <= at_ms < context.loaded_ms[1]:
             yield Cause("load", "the group forms or ends")
         client, sender, since_ms = self._of(begun)
-        if act := self._act(client, since_ms, at_ms):
-            yield Cause(act.by, act.what, client or None, since_ms)
+        joined = self._joined(client, at_ms)
+        polled_ms = _polled_ms(joined, since_ms, at_ms) if reason == Reason.LEAVE else since_ms
+        if act := self._act(client, polled_ms, since_ms, at_ms):
+            yield Cause(act.by, act.what, client or None, polled_ms)
         for alone in (begun.outcome, reason):
             if alone in OF_BROKER:
                 yield Cause(
                     "broker", f"the broker alone: {alone.replace('_', ' ')}", client or None
                 )
-        if reason is None or (joined := self._joined(client, at_ms)) is None:
+        if reason is None or joined is None:
             yield Cause("unknown", "nothing tells which member began it")
             return
         for load in self.evidence.beforehand.epoch_events:
@@ -189,10 +191,10 @@ class Causes:
             yield last._replace(what=f"{client} rejoined after the one before", again=client)
         if sender not in ("", client):
             yield Cause("unknown", f"{sender} removed {client}")
-        stood = (one for one in context.standstills if one.meets(since_ms, at_ms))
+        stood = (one for one in context.standstills if one.meets(polled_ms, at_ms))
         if sum(one.lasted_ms for one in stood) > LEARNED_MS:
             yield Cause("unknown", f"a broker or the machine stood still before {client} did it")
-        yield Cause("client", f"{client} {DID.get(reason, reason)} by itself", client, since_ms)
+        yield Cause("client", f"{client} {DID.get(reason, reason)} by itself", client, polled_ms)
 
     def _of(self, begun: Begun) -> tuple[str, str, float]:
         """Return whose it is, who sent its LeaveGroup, and when that one was accepted before."""
@@ -223,16 +225,20 @@ class Causes:
             again = f"{client} joined again {(at_ms - gone.at_ms) / 1000:.1f} s after it was gone"
             yield why._replace(what=again) if why.by == "client" else why
 
-    def _act(self, client: str, since_ms: float, at_ms: float) -> Act | None:
-        """Return what was done to a client, or to its group or brokers, in a time."""
+    def _act(self, client: str, polled_ms: float, since_ms: float, at_ms: float) -> Act | None:
+        """Return what was done to a client, or to its group or brokers, in a time.
+
+        The load stops no client from polling: it did it only since `since_ms`.
+        """
         group, name = self.evidence.group, client.removesuffix(DUPLICATE)
+        acts = [(act, polled_ms) for act in self.evidence.context.acts]
         done = (
             act
-            for act in (*self.evidence.context.acts, *self._acts)
+            for act, from_ms in (*acts, *((act, since_ms) for act in self._acts))
             if act.group in (None, group)
             and (not act.clients or name in act.clients)
             and act.from_ms <= at_ms + ARRIVAL_ERROR_MS
-            and since_ms <= act.until_ms + LEARNED_MS
+            and from_ms <= act.until_ms + LEARNED_MS
         )
         order = lambda act: (BY.index(act.by), not act.clients, -act.from_ms)
         return min(done, key=order, default=None)
@@ -259,6 +265,15 @@ class Causes:
             "until_ms": caused[-1][0].at_ms,
             "on_time": True,
         }
+
+
+def _polled_ms(joined: Joined | None, since_ms: float, at_ms: float) -> float:
+    """Return when a client that left may have been polled last: it leaves for want of a poll.
+
+    Its heartbeats go on meanwhile (KIP-62).
+    """
+    timeout_ms = joined.seen.request.get("rebalanceTimeoutMs") or 0.0 if joined else 0.0
+    return min(since_ms, at_ms - timeout_ms - LEARNED_MS)
 
 
 def _begun(compared: Iterable[Json], side: str) -> Iterator[Begun]:

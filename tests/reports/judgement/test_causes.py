@@ -169,6 +169,19 @@ def test_a_rebalance_of_no_known_member(reason, who):
     assert ([one["by"] for one in causes], found) == ([who], [])
 
 
+@pytest.mark.parametrize(("until_ms", "who"), [(4_500.0, "fault"), (1_900.0, "client")])
+def test_a_member_that_a_fault_kept_from_polling_leaves_later(until_ms, who):
+    """Paused, it goes on with its heartbeats, until its poll interval of 5 s is over (KIP-62)."""
+    joined = request("JOIN_GROUP", 1_000.0, body={"rebalanceTimeoutMs": 5_000})
+    beats = [joined, *(request("HEARTBEAT", at_ms) for at_ms in (6_000.0, 8_000.0)), LEFT]
+    pause = Act("fault", GROUP, frozenset(["c"]), 1_500.0, until_ms, "f")
+    stood = Disturbance("", until_ms - 2_000.0, until_ms, "the machine", Source.STANDSTILL)
+    rebalances = [row(9_000.0, Reason.LEAVE)]
+    assert caused(beats, rebalances, acts=(pause,))[0][0]["by"] == who
+    is_client = caused(beats, rebalances, standstills=(stood,))[0][0]["by"] == "client"
+    assert is_client is (who == "client")
+
+
 @pytest.mark.parametrize(("until_ms", "left"), [(7_000.0, 1), (9_000.0, 0)])
 def test_what_another_rule_says_is_not_said_twice(until_ms, left):
     """Of the time between the last answer, at 8 s, and the rebalance at 9 s."""
