@@ -78,12 +78,14 @@ class Begun(NamedTuple):
 class Joined(NamedTuple):
     """A JoinGroup, and what its member `owned` in a cooperative group.
 
-    It may follow from the rebalance before: it owned more then, or was let in just before.
+    It follows from the rebalance before if it `gave_up` some of that (KIP-429), and may do so if it
+    comes `at_once`, just after it was let in.
     """
 
     seen: ObservedRequest
     owned: frozenset[TopicPartition]
-    follows: bool
+    gave_up: bool
+    at_once: bool
 
 
 @dataclass(slots=True)
@@ -135,7 +137,7 @@ class Causes:
             said = (one["metadata"] for one in seen.request["protocols"] if one["name"] == chosen)
             owned = frozenset(subscription_in(next(said, "")).owned)
         at_once = seen.earliest_ms < self._let_in_ms.get(seen.client_id, -inf) + LEARNED_MS
-        return Joined(seen, owned, at_once or not had <= owned)
+        return Joined(seen, owned, not had <= owned, at_once)
 
     def rows(self, compared: Iterable[Json], findings: Sequence[Json]) -> Iterator[Named]:
         """Yield the rows of `CAUSES` and of `CLIENT_FINDINGS`, without the group, once all is in.
@@ -187,7 +189,8 @@ class Causes:
         if reason in JOINS:
             yield from self._returned(client, since_ms, at_ms, last)
         is_loop = client in (last.again, last.who if last.by == "client" else None)
-        if joined.follows and reason in (*JOINS, *REJOINS) and not is_loop:
+        follows = joined.gave_up or (joined.at_once and not is_loop)
+        if follows and reason in (*JOINS, *REJOINS):
             yield last._replace(what=f"{client} rejoined after the one before", again=client)
         if sender not in ("", client):
             yield Cause("unknown", f"{sender} removed {client}")

@@ -233,21 +233,32 @@ def subscribed(*owned):
     return {"protocols": protocols}, {"protocolName": "cooperative-sticky"}
 
 
-@pytest.mark.parametrize(("owns", "who"), [(["t-0"], "d"), (["t-0", "t-1"], "c")])
+@pytest.mark.parametrize(
+    ("owns", "who"),
+    [
+        (["ab"], ["d"]),
+        (["abc"], ["c"]),
+        (["ab", "a"], ["d", "d"]),  # two members were new, one just after the other
+        (["ab", "ab"], ["d", "c"]),
+    ],
+)
 def test_a_cooperative_member_gives_up_for_the_rebalance_before(owns, who, monkeypatch):
     """KIP-429: it joins again without what it had to revoke, however long that takes."""
     read = lambda owned: SimpleNamespace(owned=owned)
     monkeypatch.setattr("reports.judgement.causes.subscription_in", read)
     beats = [
         request("JOIN_GROUP", 500.0, "d"),
-        request("JOIN_GROUP", 1_000.0, "c", *subscribed("t-0", "t-1")),
+        request("JOIN_GROUP", 1_000.0, "c", *subscribed(*"abc")),
         request("LEAVE_GROUP", 4_000.0, "d"),
-        request("SYNC_GROUP", 4_199.0),
-        request("JOIN_GROUP", 9_000.0, "c", *subscribed(*owns)),
     ]
-    rows = [row(4_000.0, Reason.LEAVE, "d-id"), row(9_000.0, Reason.MEMBER_METADATA)]
+    rows = [row(4_000.0, Reason.LEAVE, "d-id")]
+    for number, owned in enumerate(owns):
+        at_ms = 9_000.0 + 4_000.0 * number
+        beats.append(request("SYNC_GROUP", at_ms - 3_000.0))
+        beats.append(request("JOIN_GROUP", at_ms, "c", *subscribed(*owned)))
+        rows.append(row(at_ms, Reason.MEMBER_METADATA))
     causes, _ = caused(beats, rows)
-    assert [one["who"] for one in causes] == ["d", who]
+    assert [one["who"] for one in causes] == ["d", *who]
 
 
 def test_the_rule_is_one_of_all():
