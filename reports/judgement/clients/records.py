@@ -172,7 +172,14 @@ class Records:
             one.began, one.last = min(one.began, offset), offset
             one.passed = [of for of in one.passed if any(one.done.missing(*of[:2]))]
             if commit.request.get("memberId"):
-                missing = one.done.missing(one.top, offset - 1)
+                first = one.top
+                if one.passed and offset > first and commit.client_id not in self._noting:
+                    # one range, with its last commit, is enough of a process without notes
+                    begin, last, _, of = one.passed[-1]
+                    if of is process and last + 1 == first:
+                        first = begin
+                        one.passed.pop()
+                missing = one.done.missing(first, offset - 1)
                 one.passed += [(*passed, commit, process) for passed in missing]
             one.top = max(one.top, offset)
 

@@ -146,6 +146,16 @@ def test_nobody_knows_what_a_member_without_notes_processed():
     assert (counts, found) == ({"processed": 15, "unnoted": 5}, {})
 
 
+def test_what_a_member_without_notes_passed_is_one_range_however_often_it_commits():
+    group = moved().says("b", "revoked").takes("c", 10)
+    for offset in (11, 14, 15):
+        group.commits("c", offset)
+    group.takes("b", 15).says("b", "processed", (15, 19))
+    rows = [row for table, row in group.records.end() if table == "records"]
+    unnoted = [(row["first"], row["last"]) for row in rows if row["what"] == "unnoted"]
+    assert unnoted == [(10, 14)]
+
+
 def test_a_lower_offset_after_a_higher_one_is_out_of_order():
     group = Group().takes("a", -1).says("a", "processed", (0, 3), (6, 9))
     counts, found = group.says("a", "processed", (4, 5), (10, 12)).end()
