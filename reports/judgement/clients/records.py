@@ -10,6 +10,7 @@ process said nothing more proves nothing: one that died may have noted less than
 is said by the load; the notes of a lost worker's members may not have arrived.
 *Twice* is allowed from the offset on that the coordinator gave to the member as it began:
 at-least-once delivery. Records before that offset are read again for no reason.
+*Out of order* is what no member had processed yet: an application may seek back to try again.
 Of a topic that a fault deletes nothing is judged; a commit without a member id is an operator's.
 """
 
@@ -235,9 +236,10 @@ class Records:
             # not where it may have begun anew meanwhile; notes of one ms come in any order
             if mine.began_ms > mine.noted_ms - NOTED_MS:
                 mine.highest = -1
-            if now[0] <= mine.highest and mine.noted_ms < event.at_ms:
+            if mine.noted_ms < event.at_ms:
                 how = f" after {mine.highest:,}, without a new assignment between"
-                row("out_of_order", (now[0], min(now[1], mine.highest)), how)
+                for late in one.done.missing(now[0], min(now[1], mine.highest)):
+                    row("out_of_order", late, how)
             mine.highest = max(mine.highest, now[1])
             if since := self._given_up(process, event, name):
                 row("after_given_up", now, f", though {since}")
