@@ -142,8 +142,8 @@ class Causes:
     def rows(self, compared: Iterable[Json], findings: Sequence[Json]) -> Iterator[Named]:
         """Yield the rows of `CAUSES` and of `CLIENT_FINDINGS`, without the group, once all is in.
 
-        `compared` are the group's rows of the comparison, `findings` those about its clients: what
-        another rule explains of a client is said by that rule alone.
+        `compared` are the group's rows of the comparison, `findings` those about its clients: a
+        rebalance in the time of another rule's finding about its client is said by that one alone.
         """
         for times in self._heard.values():
             times[:] = array("d", sorted(times))
@@ -157,13 +157,17 @@ class Causes:
                 by_itself[cause.who].append((begun, cause))
         for client, caused in by_itself.items():
             said = [one for one in findings if one["client_id"] == client]
-            if not any(
-                one["from_ms"] - LEARNED_MS <= begun.at_ms
-                and one["until_ms"] + LEARNED_MS >= cause.since_ms
+            unsaid = [
+                (begun, cause)
                 for begun, cause in caused
-                for one in said
-            ):
-                yield "client_findings", self._finding(client, caused)
+                if not any(
+                    one["from_ms"] - LEARNED_MS <= begun.at_ms
+                    and one["until_ms"] + LEARNED_MS >= cause.since_ms
+                    for one in said
+                )
+            ]
+            if unsaid:
+                yield "client_findings", self._finding(client, unsaid)
 
     def _possible(self, begun: Begun, last: Cause) -> Iterator[Cause]:
         """Yield what may be the cause of a rebalance, or of a departure; the first one is it."""

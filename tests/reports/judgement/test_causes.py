@@ -193,6 +193,17 @@ def test_what_another_rule_says_is_not_said_twice(until_ms, left):
     assert len(found) == 1
 
 
+def test_what_another_rule_says_leaves_the_rebalances_at_other_times():
+    beats = [*JOINED, request("HEARTBEAT", 8_000.0), LEFT]
+    beats += request("JOIN_GROUP", 20_000.0), request("LEAVE_GROUP", 30_000.0)
+    rows = [row(9_000.0, Reason.LEAVE), row(30_000.0, Reason.LEAVE)]
+    _, (both,) = caused(beats, rows)
+    assert both["what"] == "c caused 2 rebalances by itself: it left 2 times"
+    other = {"client_id": "c", "from_ms": 8_500.0, "until_ms": 9_500.0}
+    _, (left,) = caused(beats, rows, [other])
+    assert (left["what"], left["at_ms"]) == ("c caused a rebalance by itself: it left", 30_000.0)
+
+
 @pytest.mark.parametrize(("after_ms", "who"), [(140.0, "d"), (3_000.0, "c")])
 def test_a_member_that_rejoins_at_once_does_so_for_the_rebalance_before(after_ms, who):
     """As kafka-python's leader, which knows its topics only once it leads."""
