@@ -22,7 +22,7 @@ from kafka_protocol.consumer_protocol import TopicPartition
 from kafka_protocol.errors import NO_ERROR, Error
 from reference_coordinator.classic.effects import REJOINS, Reason
 from reference_coordinator.replay import ObservedRequest
-from reports.judgement.clients.assignments import COOPERATIVE, SHOWN, subscription_in
+from reports.judgement.clients.assignments import EAGER, SHOWN, subscription_in
 from reports.judgement.clients.client_rules.findings import CAUSES_NO_REBALANCE
 from reports.judgement.clients.client_rules.shown import of_requests
 from reports.judgement.clients.offsets import stored
@@ -133,7 +133,7 @@ class Causes:
     def _join_of(self, seen: ObservedRequest) -> Joined:
         before, chosen = self._joins[seen.client_id], seen.response_fields.get("protocolName")
         had = owned = before[-1].owned if before else frozenset()
-        if chosen in COOPERATIVE:
+        if chosen and chosen not in EAGER:
             said = (one["metadata"] for one in seen.request["protocols"] if one["name"] == chosen)
             owned = frozenset(subscription_in(next(said, "")).owned)
         at_once = seen.earliest_ms < self._let_in_ms.get(seen.client_id, -inf) + LEARNED_MS

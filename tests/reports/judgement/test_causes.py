@@ -239,34 +239,35 @@ def test_members_that_rejoin_one_after_the_other_do_so_for_the_same_rebalance():
     assert [one["who"] for one in causes] == ["d", "d", "d"]
 
 
-def subscribed(*owned):
-    protocols = [{"name": "cooperative-sticky", "metadata": owned}]
-    return {"protocols": protocols}, {"protocolName": "cooperative-sticky"}
+def subscribed(assignor, owned):
+    return {"protocols": [{"name": assignor, "metadata": owned}]}, {"protocolName": assignor}
 
 
 @pytest.mark.parametrize(
-    ("owns", "who"),
+    ("assignor", "owns", "who"),
     [
-        (["ab"], ["d"]),
-        (["abc"], ["c"]),
-        (["ab", "a"], ["d", "d"]),  # two members were new, one just after the other
-        (["ab", "ab"], ["d", "c"]),
+        ("cooperative-sticky", ["ab"], ["d"]),
+        ("stream", ["ab"], ["d"]),  # Kafka Streams
+        ("range", ["ab"], ["c"]),
+        ("cooperative-sticky", ["abc"], ["c"]),
+        ("cooperative-sticky", ["ab", "a"], ["d", "d"]),  # two were new, one after the other
+        ("cooperative-sticky", ["ab", "ab"], ["d", "c"]),
     ],
 )
-def test_a_cooperative_member_gives_up_for_the_rebalance_before(owns, who, monkeypatch):
+def test_a_cooperative_member_gives_up_for_the_rebalance_before(assignor, owns, who, monkeypatch):
     """KIP-429: it joins again without what it had to revoke, however long that takes."""
     read = lambda owned: SimpleNamespace(owned=owned)
     monkeypatch.setattr("reports.judgement.causes.subscription_in", read)
     beats = [
         request("JOIN_GROUP", 500.0, "d"),
-        request("JOIN_GROUP", 1_000.0, "c", *subscribed(*"abc")),
+        request("JOIN_GROUP", 1_000.0, "c", *subscribed(assignor, "abc")),
         request("LEAVE_GROUP", 4_000.0, "d"),
     ]
     rows = [row(4_000.0, Reason.LEAVE, "d-id")]
     for number, owned in enumerate(owns):
         at_ms = 9_000.0 + 4_000.0 * number
         beats.append(request("SYNC_GROUP", at_ms - 3_000.0))
-        beats.append(request("JOIN_GROUP", at_ms, "c", *subscribed(*owned)))
+        beats.append(request("JOIN_GROUP", at_ms, "c", *subscribed(assignor, owned)))
         rows.append(row(at_ms, Reason.MEMBER_METADATA))
     causes, _ = caused(beats, rows)
     assert [one["who"] for one in causes] == ["d", *who]
