@@ -22,7 +22,7 @@ from kafka_protocol.consumer_protocol import TopicPartition
 from kafka_protocol.errors import NO_ERROR, Error
 from reference_coordinator.classic.effects import REJOINS, Reason
 from reference_coordinator.replay import ObservedRequest
-from reports.judgement.clients.assignments import COOPERATIVE, SHOWN, subscription_in
+from reports.judgement.clients.assignments import EAGER, SHOWN, subscription_in
 from reports.judgement.clients.client_rules.findings import CAUSES_NO_REBALANCE
 from reports.judgement.clients.client_rules.shown import of_requests
 from reports.judgement.clients.offsets import stored
@@ -78,12 +78,14 @@ class Begun(NamedTuple):
 class Joined(NamedTuple):
     """A JoinGroup, and what its member `owned` in a cooperative group.
 
-    It may follow from the rebalance before: it owned more then, or was let in just before.
+    It follows from the rebalance before if it `gave_up` some of that (KIP-429), and may do so if it
+    comes `at_once`, just after it was let in.
     """
 
     seen: ObservedRequest
     owned: frozenset[TopicPartition]
-    follows: bool
+    gave_up: bool
+    at_once: bool
 
 
 @dataclass(slots=True)
@@ -131,17 +133,17 @@ class Causes:
     def _join_of(self, seen: ObservedRequest) -> Joined:
         before, chosen = self._joins[seen.client_id], seen.response_fields.get("protocolName")
         had = owned = before[-1].owned if before else frozenset()
-        if chosen in COOPERATIVE:
+        if chosen and chosen not in EAGER:
             said = (one["metadata"] for one in seen.request["protocols"] if one["name"] == chosen)
             owned = frozenset(subscription_in(next(said, "")).owned)
         at_once = seen.earliest_ms < self._let_in_ms.get(seen.client_id, -inf) + LEARNED_MS
-        return Joined(seen, owned, at_once or not had <= owned)
+        return Joined(seen, owned, not had <= owned, at_once)
 
     def rows(self, compared: Iterable[Json], findings: Sequence[Json]) -> Iterator[Named]:
         """Yield the rows of `CAUSES` and of `CLIENT_FINDINGS`, without the group, once all is in.
 
-        `compared` are the group's rows of the comparison, `findings` those about its clients: what
-        another rule explains of a client is said by that rule alone.
+        `compared` are the group's rows of the comparison, `findings` those about its clients: a
+        rebalance in the time of another rule's finding about its client is said by that one alone.
         """
         for times in self._heard.values():
             times[:] = array("d", sorted(times))
@@ -155,13 +157,17 @@ class Causes:
                 by_itself[cause.who].append((begun, cause))
         for client, caused in by_itself.items():
             said = [one for one in findings if one["client_id"] == client]
-            if not any(
-                one["from_ms"] - LEARNED_MS <= begun.at_ms
-                and one["until_ms"] + LEARNED_MS >= cause.since_ms
+            unsaid = [
+                (begun, cause)
                 for begun, cause in caused
-                for one in said
-            ):
-                yield "client_findings", self._finding(client, caused)
+                if not any(
+                    one["from_ms"] - LEARNED_MS <= begun.at_ms
+                    and one["until_ms"] + LEARNED_MS >= cause.since_ms
+                    for one in said
+                )
+            ]
+            if unsaid:
+                yield "client_findings", self._finding(client, unsaid)
 
     def _possible(self, begun: Begun, last: Cause) -> Iterator[Cause]:
         """Yield what may be the cause of a rebalance, or of a departure; the first one is it."""
@@ -169,14 +175,16 @@ class Causes:
         if not context.loaded_ms[0] <= at_ms < context.loaded_ms[1]:
             yield Cause("load", "the group forms or ends")
         client, sender, since_ms = self._of(begun)
-        if act := self._act(client, since_ms, at_ms):
-            yield Cause(act.by, act.what, client or None, since_ms)
+        joined = self._joined(client, at_ms)
+        polled_ms = _polled_ms(joined, since_ms, at_ms) if reason == Reason.LEAVE else since_ms
+        if act := self._act(client, polled_ms, since_ms, at_ms):
+            yield Cause(act.by, act.what, client or None, polled_ms)
         for alone in (begun.outcome, reason):
             if alone in OF_BROKER:
                 yield Cause(
                     "broker", f"the broker alone: {alone.replace('_', ' ')}", client or None
                 )
-        if reason is None or (joined := self._joined(client, at_ms)) is None:
+        if reason is None or joined is None:
             yield Cause("unknown", "nothing tells which member began it")
             return
         for load in self.evidence.beforehand.epoch_events:
@@ -185,14 +193,15 @@ class Causes:
         if reason in JOINS:
             yield from self._returned(client, since_ms, at_ms, last)
         is_loop = client in (last.again, last.who if last.by == "client" else None)
-        if joined.follows and reason in (*JOINS, *REJOINS) and not is_loop:
+        follows = joined.gave_up or (joined.at_once and not is_loop)
+        if follows and reason in (*JOINS, *REJOINS):
             yield last._replace(what=f"{client} rejoined after the one before", again=client)
         if sender not in ("", client):
             yield Cause("unknown", f"{sender} removed {client}")
-        stood = (one for one in context.standstills if one.meets(since_ms, at_ms))
+        stood = (one for one in context.standstills if one.meets(polled_ms, at_ms))
         if sum(one.lasted_ms for one in stood) > LEARNED_MS:
             yield Cause("unknown", f"a broker or the machine stood still before {client} did it")
-        yield Cause("client", f"{client} {DID.get(reason, reason)} by itself", client, since_ms)
+        yield Cause("client", f"{client} {DID.get(reason, reason)} by itself", client, polled_ms)
 
     def _of(self, begun: Begun) -> tuple[str, str, float]:
         """Return whose it is, who sent its LeaveGroup, and when that one was accepted before."""
@@ -223,16 +232,20 @@ class Causes:
             again = f"{client} joined again {(at_ms - gone.at_ms) / 1000:.1f} s after it was gone"
             yield why._replace(what=again) if why.by == "client" else why
 
-    def _act(self, client: str, since_ms: float, at_ms: float) -> Act | None:
-        """Return what was done to a client, or to its group or brokers, in a time."""
+    def _act(self, client: str, polled_ms: float, since_ms: float, at_ms: float) -> Act | None:
+        """Return what was done to a client, or to its group or brokers, in a time.
+
+        The load stops no client from polling: it did it only since `since_ms`.
+        """
         group, name = self.evidence.group, client.removesuffix(DUPLICATE)
+        acts = [(act, polled_ms) for act in self.evidence.context.acts]
         done = (
             act
-            for act in (*self.evidence.context.acts, *self._acts)
+            for act, from_ms in (*acts, *((act, since_ms) for act in self._acts))
             if act.group in (None, group)
             and (not act.clients or name in act.clients)
             and act.from_ms <= at_ms + ARRIVAL_ERROR_MS
-            and since_ms <= act.until_ms + LEARNED_MS
+            and from_ms <= act.until_ms + LEARNED_MS
         )
         order = lambda act: (BY.index(act.by), not act.clients, -act.from_ms)
         return min(done, key=order, default=None)
@@ -259,6 +272,15 @@ class Causes:
             "until_ms": caused[-1][0].at_ms,
             "on_time": True,
         }
+
+
+def _polled_ms(joined: Joined | None, since_ms: float, at_ms: float) -> float:
+    """Return when a client that left may have been polled last: it leaves for want of a poll.
+
+    Its heartbeats go on meanwhile (KIP-62).
+    """
+    timeout_ms = joined.seen.request.get("rebalanceTimeoutMs") or 0.0 if joined else 0.0
+    return min(since_ms, at_ms - timeout_ms - LEARNED_MS)
 
 
 def _begun(compared: Iterable[Json], side: str) -> Iterator[Begun]:

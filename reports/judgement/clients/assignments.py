@@ -33,10 +33,13 @@ Json = dict[str, Any]
 Row = Mapping[str, Any]
 Blob = TypeVar("Blob", Subscription, Assignment)
 
-ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
-"""Those of Kafka's clients, by the names under which members propose them."""
+EAGER = ("range", "roundrobin", "sticky")
+"""The assignors of Kafka's clients whose members give everything up before they join again. Those
+under other names may be cooperative, as `stream` of Kafka Streams is (KIP-429)."""
 COOPERATIVE = ("cooperative-sticky",)
 """The assignors of the cooperative protocol (KIP-429), under librdkafka as under Java."""
+ASSIGNORS = EAGER + COOPERATIVE
+"""Those of Kafka's clients, by the names under which members propose them."""
 SHOWN = 5  # how many partitions a breach names
 
 

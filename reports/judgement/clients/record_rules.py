@@ -26,7 +26,7 @@ BREAKS: Mapping[str, Rule] = {
         "keeps-order",
         "A member processes the records of a partition in the order of their offsets.",
         "KafkaConsumer's documentation: records of a partition are in order",
-        "Process each partition by one thread at a time, and seek back only on a new assignment.",
+        "Process each partition by one thread at a time, and skip no record to come back to it.",
     ),
     "after_given_up": _rule(
         "stops-when-given-up",

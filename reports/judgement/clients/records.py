@@ -10,6 +10,7 @@ process said nothing more proves nothing: one that died may have noted less than
 is said by the load; the notes of a lost worker's members may not have arrived.
 *Twice* is allowed from the offset on that the coordinator gave to the member as it began:
 at-least-once delivery. Records before that offset are read again for no reason.
+*Out of order* is what no member had processed yet: an application may seek back to try again.
 Of a topic that a fault deletes nothing is judged; a commit without a member id is an operator's.
 """
 
@@ -172,7 +173,14 @@ class Records:
             one.began, one.last = min(one.began, offset), offset
             one.passed = [of for of in one.passed if any(one.done.missing(*of[:2]))]
             if commit.request.get("memberId"):
-                missing = one.done.missing(one.top, offset - 1)
+                first = one.top
+                if one.passed and offset > first and commit.client_id not in self._noting:
+                    # one range, with its last commit, is enough of a process without notes
+                    begin, last, _, of = one.passed[-1]
+                    if of is process and last + 1 == first:
+                        first = begin
+                        one.passed.pop()
+                missing = one.done.missing(first, offset - 1)
                 one.passed += [(*passed, commit, process) for passed in missing]
             one.top = max(one.top, offset)
 
@@ -228,9 +236,10 @@ class Records:
             # not where it may have begun anew meanwhile; notes of one ms come in any order
             if mine.began_ms > mine.noted_ms - NOTED_MS:
                 mine.highest = -1
-            if now[0] <= mine.highest and mine.noted_ms < event.at_ms:
+            if mine.noted_ms < event.at_ms:
                 how = f" after {mine.highest:,}, without a new assignment between"
-                row("out_of_order", (now[0], min(now[1], mine.highest)), how)
+                for late in one.done.missing(now[0], min(now[1], mine.highest)):
+                    row("out_of_order", late, how)
             mine.highest = max(mine.highest, now[1])
             if since := self._given_up(process, event, name):
                 row("after_given_up", now, f", though {since}")

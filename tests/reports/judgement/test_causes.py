@@ -169,6 +169,19 @@ def test_a_rebalance_of_no_known_member(reason, who):
     assert ([one["by"] for one in causes], found) == ([who], [])
 
 
+@pytest.mark.parametrize(("until_ms", "who"), [(4_500.0, "fault"), (1_900.0, "client")])
+def test_a_member_that_a_fault_kept_from_polling_leaves_later(until_ms, who):
+    """Paused, it goes on with its heartbeats, until its poll interval of 5 s is over (KIP-62)."""
+    joined = request("JOIN_GROUP", 1_000.0, body={"rebalanceTimeoutMs": 5_000})
+    beats = [joined, *(request("HEARTBEAT", at_ms) for at_ms in (6_000.0, 8_000.0)), LEFT]
+    pause = Act("fault", GROUP, frozenset(["c"]), 1_500.0, until_ms, "f")
+    stood = Disturbance("", until_ms - 2_000.0, until_ms, "the machine", Source.STANDSTILL)
+    rebalances = [row(9_000.0, Reason.LEAVE)]
+    assert caused(beats, rebalances, acts=(pause,))[0][0]["by"] == who
+    is_client = caused(beats, rebalances, standstills=(stood,))[0][0]["by"] == "client"
+    assert is_client is (who == "client")
+
+
 @pytest.mark.parametrize(("until_ms", "left"), [(7_000.0, 1), (9_000.0, 0)])
 def test_what_another_rule_says_is_not_said_twice(until_ms, left):
     """Of the time between the last answer, at 8 s, and the rebalance at 9 s."""
@@ -178,6 +191,17 @@ def test_what_another_rule_says_is_not_said_twice(until_ms, left):
     assert ([one["by"] for one in causes], len(found)) == (["client"], left)
     _, found = caused(beats, [row(9_000.0, Reason.LEAVE)], [{**other, "client_id": "d"}])
     assert len(found) == 1
+
+
+def test_what_another_rule_says_leaves_the_rebalances_at_other_times():
+    beats = [*JOINED, request("HEARTBEAT", 8_000.0), LEFT]
+    beats += request("JOIN_GROUP", 20_000.0), request("LEAVE_GROUP", 30_000.0)
+    rows = [row(9_000.0, Reason.LEAVE), row(30_000.0, Reason.LEAVE)]
+    _, (both,) = caused(beats, rows)
+    assert both["what"] == "c caused 2 rebalances by itself: it left 2 times"
+    other = {"client_id": "c", "from_ms": 8_500.0, "until_ms": 9_500.0}
+    _, (left,) = caused(beats, rows, [other])
+    assert (left["what"], left["at_ms"]) == ("c caused a rebalance by itself: it left", 30_000.0)
 
 
 @pytest.mark.parametrize(("after_ms", "who"), [(140.0, "d"), (3_000.0, "c")])
@@ -215,26 +239,38 @@ def test_members_that_rejoin_one_after_the_other_do_so_for_the_same_rebalance():
     assert [one["who"] for one in causes] == ["d", "d", "d"]
 
 
-def subscribed(*owned):
-    protocols = [{"name": "cooperative-sticky", "metadata": owned}]
-    return {"protocols": protocols}, {"protocolName": "cooperative-sticky"}
+def subscribed(assignor, owned):
+    return {"protocols": [{"name": assignor, "metadata": owned}]}, {"protocolName": assignor}
 
 
-@pytest.mark.parametrize(("owns", "who"), [(["t-0"], "d"), (["t-0", "t-1"], "c")])
-def test_a_cooperative_member_gives_up_for_the_rebalance_before(owns, who, monkeypatch):
+@pytest.mark.parametrize(
+    ("assignor", "owns", "who"),
+    [
+        ("cooperative-sticky", ["ab"], ["d"]),
+        ("stream", ["ab"], ["d"]),  # Kafka Streams
+        ("range", ["ab"], ["c"]),
+        ("cooperative-sticky", ["abc"], ["c"]),
+        ("cooperative-sticky", ["ab", "a"], ["d", "d"]),  # two were new, one after the other
+        ("cooperative-sticky", ["ab", "ab"], ["d", "c"]),
+    ],
+)
+def test_a_cooperative_member_gives_up_for_the_rebalance_before(assignor, owns, who, monkeypatch):
     """KIP-429: it joins again without what it had to revoke, however long that takes."""
     read = lambda owned: SimpleNamespace(owned=owned)
     monkeypatch.setattr("reports.judgement.causes.subscription_in", read)
     beats = [
         request("JOIN_GROUP", 500.0, "d"),
-        request("JOIN_GROUP", 1_000.0, "c", *subscribed("t-0", "t-1")),
+        request("JOIN_GROUP", 1_000.0, "c", *subscribed(assignor, "abc")),
         request("LEAVE_GROUP", 4_000.0, "d"),
-        request("SYNC_GROUP", 4_199.0),
-        request("JOIN_GROUP", 9_000.0, "c", *subscribed(*owns)),
     ]
-    rows = [row(4_000.0, Reason.LEAVE, "d-id"), row(9_000.0, Reason.MEMBER_METADATA)]
+    rows = [row(4_000.0, Reason.LEAVE, "d-id")]
+    for number, owned in enumerate(owns):
+        at_ms = 9_000.0 + 4_000.0 * number
+        beats.append(request("SYNC_GROUP", at_ms - 3_000.0))
+        beats.append(request("JOIN_GROUP", at_ms, "c", *subscribed(assignor, owned)))
+        rows.append(row(at_ms, Reason.MEMBER_METADATA))
     causes, _ = caused(beats, rows)
-    assert [one["who"] for one in causes] == ["d", who]
+    assert [one["who"] for one in causes] == ["d", *who]
 
 
 def test_the_rule_is_one_of_all():

@@ -5,7 +5,7 @@ from math import inf
 
 from kafka_protocol.bodies import generation_in
 from kafka_protocol.errors import NOT_SERVED_YET, Error
-from reports.judgement.clients.assignments import COOPERATIVE
+from reports.judgement.clients.assignments import EAGER
 from reports.judgement.clients.client_answers import share
 from reports.judgement.clients.client_rules.client_processes import (
     IN_GENERATION,
@@ -193,7 +193,7 @@ def _unasked(process: ClientProcess) -> Iterator[Sent]:
             if settled and not one.error:
                 yield one
             settled = False
-            is_cooperative = one.seen.response_fields.get("protocolName") in COOPERATIVE
+            is_cooperative = one.seen.response_fields.get("protocolName") not in EAGER
         elif one.api == "SYNC_GROUP" and one.error == Error.NONE:
             given = share(one.seen) or frozenset()
             settled, owned = not (is_cooperative and owned - given), given

@@ -34,12 +34,12 @@ def moved(member_id):
     return member().beat(NOT_COORDINATOR).now(broker="2", member=member_id)
 
 
-def cooperative(*shares):
+def cooperative(*shares, assignor="cooperative-sticky"):
     """Join by itself, and be given these partitions, again and again."""
     client = Conversation()
     for share in shares:
         assignment = blob(*((topic, 0) for topic in share))
-        answer = {"memberId": "m1", "generationId": 1, "protocolName": "cooperative-sticky"}
+        answer = {"memberId": "m1", "generationId": 1, "protocolName": assignor}
         client.join(response=answer).wait(300)
         client.send("SYNC_GROUP", response={"assignment": assignment})
     return client
@@ -82,6 +82,11 @@ SCENARIOS = {
         {"joins-when-asked": ["1:11", "1:13", "1:15"]}),
     "it gives a partition up each time": (
         lambda: cooperative("abcd", "abc", "ab", "a"), {}),
+    "it gives a partition up each time, by Streams' assignor": (
+        lambda: cooperative("abcd", "abc", "ab", "a", assignor="stream"), {}),
+    "it is given less each time, by an eager assignor": (
+        lambda: cooperative("abcd", "abc", "ab", "a", assignor="range"),
+        {"joins-when-asked": ["1:3", "1:5", "1:7"]}),
     "it gives none up": (
         lambda: cooperative("a", "ab", "abc", "abcd"),
         {"joins-when-asked": ["1:3", "1:5", "1:7"]}),
