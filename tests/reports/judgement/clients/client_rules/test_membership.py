@@ -99,6 +99,16 @@ def test_a_member_that_is_asked_and_removed_has_not_rejoined():
     assert "d had waited for it, up to 9.0 s" in said
 
 
+def test_a_finding_names_a_few_of_many_members_that_waited():
+    client = member()
+    for number in range(9):
+        client.other(f"d{number}").now(answers_ms=9_000.0, member="m2").wait(900).join()
+    removed(client, lambda c: c.beat(REBALANCE, every_ms=1_000))
+    said = what(client, "rejoins")
+    assert "d0, d1" in said
+    assert "d8" not in said
+
+
 def test_a_member_that_is_removed_early_was_not_late():
     client = member().beat(REBALANCE).wait(2_000).commit(UNKNOWN).now(member="").join()
     assert client.broken == {}
