@@ -17,7 +17,7 @@ from reports.judgement.clients.client_rules.client_processes import (
     rule,
 )
 from reports.judgement.clients.client_rules.words import SHOWN, often, seconds
-from reports.timing import CLOSES_MS, LEARNED_MS
+from reports.timing import CLOSES_MS, COMMITTED_MS, LEARNED_MS
 
 
 @rule(
@@ -73,7 +73,8 @@ def leaves_when_dynamic(process: ClientProcess) -> Iterator[Broken]:
 @rule(
     "KIP-62: max.poll.interval.ms; KIP-345 (a static member sends no LeaveGroup then)",
     mend="Poll within max.poll.interval.ms: raise it, take fewer records a poll"
-    " (max.poll.records), or work on records in another thread.",
+    " (max.poll.records), or work on records in another thread. Keep one consumer, subscribed,"
+    " while the process runs.",
     on_time=True,
 )
 def stays_while_it_runs(process: ClientProcess) -> Iterator[Broken]:
@@ -85,11 +86,15 @@ def stays_while_it_runs(process: ClientProcess) -> Iterator[Broken]:
     away = [one.back.arrived_ms - one.last.arrived_ms for one in gone if one.back is not None]
     number = f" {often(len(gone))}" if len(gone) > 1 else ""
     back = f", and came back {seconds(max(away))} later" if away else ""
+    not_polled = (
+        ", as a client does that is not polled within its max.poll.interval.ms of"
+        f" {seconds(first.timeout_ms)}"
+    )
+    why = not_polled if first.idle_ms >= first.timeout_ms - COMMITTED_MS else ""
     yield Broken(
         first.last.arrived_ms,
         f"{process.name} left the group by itself{number}, {seconds(first.idle_ms)} after its last"
-        " commit, as a client does that is not polled within its max.poll.interval.ms of"
-        f" {seconds(first.timeout_ms)}{back}: each time the group rebalances twice",
+        f" commit{why}{back}: each time the group rebalances twice",
         [*_shown(gone[:SHOWN])],
         judged=(first.judged[0], gone[:SHOWN][-1].judged[1]),
     )

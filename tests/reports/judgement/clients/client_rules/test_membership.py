@@ -164,7 +164,13 @@ def away(client):
 def test_a_member_that_leaves_and_comes_back_was_not_polled():
     said = what(away(away(member())), "stays-while-it-runs")
     assert "left the group by itself twice, 9.9 s after its last commit" in said
+    assert "max.poll.interval.ms of 10.0 s" in said
     assert "came back 4.0 s later" in said
+
+
+def test_a_member_that_leaves_soon_after_a_commit_may_have_been_polled():
+    client = member().commit().beat(times=3).leave().now(member="").join()
+    assert "max.poll.interval.ms" not in what(client, "stays-while-it-runs")
 
 
 def test_a_static_member_that_is_not_polled_falls_silent():
