@@ -214,6 +214,9 @@ Test: test_rules.py."""
 LEARNED_MS = 1_000.0
 """How long a client may take until all its threads know of an answer.
 Test: test_on_the_wire.py."""
+COMMITTED_MS = 5_000.0
+"""How long after its last poll a client may still commit: auto.commit.interval.ms by default.
+Test: test_membership.py."""
 CLOSES_MS = 1_000.0
 """How much earlier than its history says a clean close may begin."""
 

@@ -274,13 +274,15 @@ class Broken(NamedTuple):
     """A rule that a client breaks: when, how, and the requests that show it.
 
     `by_order` is set where their order alone shows it, however slow the machine was: a client
-    sends no second JoinGroup, say, before it has the answer to the first.
+    sends no second JoinGroup, say, before it has the answer to the first. `judged` is the time in
+    which it did not do what it owes, where that is not the time of the requests.
     """
 
     at_ms: float
     what: str
     shown: Sequence[ObservedRequest]
     by_order: bool = False
+    judged: Span | None = None
 
 
 Breaks = Callable[[ClientProcess], Iterator[Broken]]

@@ -34,7 +34,8 @@ CLIENT_FINDINGS = """
     shown STRING, from_ms DOUBLE, until_ms DOUBLE, on_time BOOLEAN
 """
 """One row a rule that a process of a client breaks; `requests` are those that show it, as
-`broker:line`, comma-separated, from the arrival of the first to the answer of the last. `shown` is
+`broker:line`, comma-separated. `from_ms` to `until_ms` is the time judged:
+from the arrival of the first to the answer of the last, unless the rule names another. `shown` is
 a JSON list of what each of them says (`_said`), or null where only their place is known. What rests
 `on_time` proves nothing of a time in which the machine was busy."""
 OWNS_ALONE = Rule(
@@ -139,7 +140,7 @@ class ClientRules:
                         "rule": rule.name,
                         "at_ms": one.at_ms,
                         "what": one.what,
-                        **of_requests(one.shown),
+                        **of_requests(one.shown, one.judged),
                         "on_time": rule.on_time and not one.by_order,
                     }
 

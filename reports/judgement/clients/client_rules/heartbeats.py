@@ -78,6 +78,8 @@ def goes_on_with_its_heartbeats(process: ClientProcess) -> Iterator[Broken]:
     for at, last, until_ms in _without_heartbeats(process):
         from_ms, session_ms = last_ms(last), process.session_ms(at)
         due_ms = from_ms + session_ms
+        if until_ms <= due_ms:
+            continue
         goes_on = process.committed(from_ms, due_ms) and process.committed(due_ms, until_ms)
         if goes_on and not process.is_excused(from_ms, until_ms):
             commits = process.committed(from_ms, until_ms)

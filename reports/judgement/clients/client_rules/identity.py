@@ -1,7 +1,7 @@
 """Rules on the ids and the generation that a client gives: each is its own, and the newest."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice, pairwise
 
 from kafka_protocol.bodies import generation_in
@@ -208,14 +208,13 @@ def carries_its_instance_id(process: ClientProcess) -> Iterator[Broken]:
 )
 def has_an_instance_id_of_its_own(process: ClientProcess) -> Iterator[Broken]:
     """Two members that are up at one time have two instance ids."""
-    fenced = [
-        (one, join)
-        for _, one in process.refused(Error.FENCED_INSTANCE_ID)
-        if (join := _namesake(process, one)) is not None
-    ]
-    if not fenced:
+    fenced = [one for _, one in process.refused(Error.FENCED_INSTANCE_ID)]
+    joins = _namesakes(process, {one.instance_id for one in fenced}) if fenced else []
+    found = ((one, join) for one in fenced if (join := _namesake(joins, one)) is not None)
+    one, join = next(found, (None, None))
+    if one is None or join is None:
         return
-    one, join = fenced[0]
+    since = [later for later in fenced[fenced.index(one) :] if later.instance_id == one.instance_id]
     other = join.seen.client_id
     is_back = any(
         later.api == "SYNC_GROUP" and later.arrived_ms > one.arrived_ms for later in process.sent
@@ -223,25 +222,34 @@ def has_an_instance_id_of_its_own(process: ClientProcess) -> Iterator[Broken]:
     yield Broken(
         one.arrived_ms,
         f"{process.name} and {other} both use the group.instance.id {one.instance_id}:"
-        f" {process.name} was fenced {often(len(fenced))} as {other} joined"
+        f" {process.name} was fenced {often(len(since))} as {other} joined"
         f"{'' if is_back else ', and has read nothing since'}",
         (join.seen, one.seen),
     )
 
 
-def _namesake(process: ClientProcess, fenced: Sent) -> Sent | None:
-    """Return the last JoinGroup of another client under the instance id of one that is fenced.
+def _namesakes(process: ClientProcess, instance_ids: Collection[str | None]) -> Sequence[Sent]:
+    """Return the JoinGroups of other clients under some instance ids.
 
     None where a fault gave one of them its id.
     """
-    joins = [
+    return [
         join
         for other in process.others
         if not (other.known.given_id or process.known.given_id)
         for join in other.joins
-        if join.instance_id == fenced.instance_id and join.arrived_ms < fenced.answered_ms
+        if join.instance_id in instance_ids
     ]
-    return max(joins, key=lambda join: (not join.error, join.arrived_ms), default=None)
+
+
+def _namesake(joins: Sequence[Sent], fenced: Sent) -> Sent | None:
+    """Return the last of these JoinGroups under the instance id of a request that was fenced."""
+    before = (
+        join
+        for join in joins
+        if join.instance_id == fenced.instance_id and join.arrived_ms < fenced.answered_ms
+    )
+    return max(before, key=lambda join: (not join.error, join.arrived_ms), default=None)
 
 
 @rule(

@@ -5,7 +5,7 @@ from math import inf
 
 from kafka_protocol.bodies import generation_in
 from kafka_protocol.errors import NOT_SERVED_YET, Error
-from reports.judgement.clients.assignments import EAGER
+from reports.judgement.clients.assignments import EAGER, listed
 from reports.judgement.clients.client_answers import share
 from reports.judgement.clients.client_rules.client_processes import (
     IN_GENERATION,
@@ -106,7 +106,7 @@ def _waits(process: ClientProcess, asked: Sent, removed: Sent) -> str:
     ]
     if not waits:
         return ""
-    names = ", ".join(sorted({name for name, _ in waits}))
+    names = listed(sorted({name for name, _ in waits}))
     return f"; {names} had waited for it, up to {seconds(max(ms for _, ms in waits))}"
 
 

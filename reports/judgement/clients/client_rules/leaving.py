@@ -12,11 +12,12 @@ from reports.judgement.clients.client_rules.client_processes import (
     Broken,
     ClientProcess,
     Sent,
+    Span,
     last_ms,
     rule,
 )
 from reports.judgement.clients.client_rules.words import SHOWN, often, seconds
-from reports.timing import CLOSES_MS, LEARNED_MS
+from reports.timing import CLOSES_MS, COMMITTED_MS, LEARNED_MS
 
 
 @rule(
@@ -42,6 +43,7 @@ def stays_when_static(process: ClientProcess) -> Iterator[Broken]:
 @rule(
     "the consumer protocol; AbstractCoordinator.close",
     mend="Close the consumer before the process ends, so that it sends LeaveGroup.",
+    on_time=True,
 )
 def leaves_when_dynamic(process: ClientProcess) -> Iterator[Broken]:
     """A dynamic member sends LeaveGroup at a clean close."""
@@ -57,19 +59,22 @@ def leaves_when_dynamic(process: ClientProcess) -> Iterator[Broken]:
         return
     last = before[-1]
     is_member = last.api in IN_GENERATION and last.is_heard and not last.error
-    if is_member and not process.is_excused(last.answered_ms, process.closes_ms + LEARNED_MS):
+    judged = last.answered_ms, process.closes_ms + LEARNED_MS
+    if is_member and not process.is_excused(*judged):
         yield Broken(
             process.closes_ms,
             f"{process.name} ended and sent no LEAVE_GROUP: nobody reads its partitions until its"
             f" session is over, {seconds(process.session_ms(len(process.sent)))} later",
             [last.latest],
+            judged=judged,
         )
 
 
 @rule(
     "KIP-62: max.poll.interval.ms; KIP-345 (a static member sends no LeaveGroup then)",
     mend="Poll within max.poll.interval.ms: raise it, take fewer records a poll"
-    " (max.poll.records), or work on records in another thread.",
+    " (max.poll.records), or work on records in another thread. Keep one consumer, subscribed,"
+    " while the process runs.",
     on_time=True,
 )
 def stays_while_it_runs(process: ClientProcess) -> Iterator[Broken]:
@@ -81,25 +86,32 @@ def stays_while_it_runs(process: ClientProcess) -> Iterator[Broken]:
     away = [one.back.arrived_ms - one.last.arrived_ms for one in gone if one.back is not None]
     number = f" {often(len(gone))}" if len(gone) > 1 else ""
     back = f", and came back {seconds(max(away))} later" if away else ""
+    not_polled = (
+        ", as a client does that is not polled within its max.poll.interval.ms of"
+        f" {seconds(first.timeout_ms)}"
+    )
+    why = not_polled if first.idle_ms >= first.timeout_ms - COMMITTED_MS else ""
     yield Broken(
         first.last.arrived_ms,
         f"{process.name} left the group by itself{number}, {seconds(first.idle_ms)} after its last"
-        " commit, as a client does that is not polled within its max.poll.interval.ms of"
-        f" {seconds(first.timeout_ms)}{back}: each time the group rebalances twice",
+        f" commit{why}{back}: each time the group rebalances twice",
         [*_shown(gone[:SHOWN])],
+        judged=(first.judged[0], gone[:SHOWN][-1].judged[1]),
     )
 
 
 class _Departure(NamedTuple):
     """What a member sent last, and when it came back; `idle_ms` is how long it had not committed.
 
-    Where it had not, either, since it got its assignment, that counts.
+    Where it had not, either, since it got its assignment, that counts. `judged` is the time in
+    which it was not polled until it left and came back.
     """
 
     last: Sent
     back: Sent | None
     idle_ms: float
     timeout_ms: float
+    judged: Span
 
 
 def _shown(gone: Iterable[_Departure]) -> Iterator[ObservedRequest]:
@@ -122,8 +134,9 @@ def _departures(process: ClientProcess) -> Iterator[_Departure]:
             left, back = _fell_silent(process, last, one), one
         if left is not None and worked_ms > -inf and left.arrived_ms < process.ends_ms - CLOSES_MS:
             left_ms, timeout_ms = last_ms(left.latest), process.timeout_ms(at)
-            if not process.is_acted_on(left_ms - timeout_ms - LEARNED_MS, last_ms(one.latest)):
-                yield _Departure(left, back, left_ms - worked_ms, timeout_ms)
+            judged = left_ms - timeout_ms - LEARNED_MS, last_ms(one.latest)
+            if not process.is_acted_on(*judged):
+                yield _Departure(left, back, left_ms - worked_ms, timeout_ms, judged)
         if one.api in ("SYNC_GROUP", "OFFSET_COMMIT") and not one.error:
             worked_ms = max(worked_ms, last_ms(one.latest))
         if last is None or last_ms(one.latest) > last_ms(last.latest):

@@ -8,18 +8,20 @@ from typing import Any
 from kafka_protocol.bodies import generation_in
 from kafka_protocol.errors import codes_in, name_of
 from reference_coordinator.replay import ObservedRequest
-from reports.judgement.clients.client_rules.client_processes import last_ms
+from reports.judgement.clients.client_rules.client_processes import Span, last_ms
 
 Json = dict[str, Any]
 
 
-def of_requests(shown: Sequence[ObservedRequest]) -> Json:
-    """Return the columns of a finding that tell of the requests that show it."""
+def of_requests(shown: Sequence[ObservedRequest], judged: Span | None = None) -> Json:
+    """Return the columns of a finding that tell of the requests that show it, and of the time."""
+    of_them = min(seen.earliest_ms for seen in shown), max(map(last_ms, shown))
+    from_ms, until_ms = judged or of_them
     return {
         "requests": ",".join(seen.id for seen in shown),
         "shown": json.dumps([_said(seen) for seen in shown]),
-        "from_ms": min(seen.earliest_ms for seen in shown),
-        "until_ms": max(map(last_ms, shown)),
+        "from_ms": from_ms,
+        "until_ms": until_ms,
     }
 
 

@@ -99,6 +99,16 @@ def test_a_member_that_is_asked_and_removed_has_not_rejoined():
     assert "d had waited for it, up to 9.0 s" in said
 
 
+def test_a_finding_names_a_few_of_many_members_that_waited():
+    client = member()
+    for number in range(9):
+        client.other(f"d{number}").now(answers_ms=9_000.0, member="m2").wait(900).join()
+    removed(client, lambda c: c.beat(REBALANCE, every_ms=1_000))
+    said = what(client, "rejoins")
+    assert "d0, d1" in said
+    assert "d8" not in said
+
+
 def test_a_member_that_is_removed_early_was_not_late():
     client = member().beat(REBALANCE).wait(2_000).commit(UNKNOWN).now(member="").join()
     assert client.broken == {}
@@ -154,7 +164,13 @@ def away(client):
 def test_a_member_that_leaves_and_comes_back_was_not_polled():
     said = what(away(away(member())), "stays-while-it-runs")
     assert "left the group by itself twice, 9.9 s after its last commit" in said
+    assert "max.poll.interval.ms of 10.0 s" in said
     assert "came back 4.0 s later" in said
+
+
+def test_a_member_that_leaves_soon_after_a_commit_may_have_been_polled():
+    client = member().commit().beat(times=3).leave().now(member="").join()
+    assert "max.poll.interval.ms" not in what(client, "stays-while-it-runs")
 
 
 def test_a_static_member_that_is_not_polled_falls_silent():

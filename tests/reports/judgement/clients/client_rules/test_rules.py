@@ -221,6 +221,25 @@ def test_what_the_order_shows_is_certain_on_a_busy_machine(client):
     assert "unsure" not in found
 
 
+def leaves(client):
+    return client.commit().beat(times=14).leave().wait(100).now(member="").join()
+
+
+@pytest.mark.parametrize(
+    ("client", "rule"),
+    [
+        (leaves(member()), "stays-while-it-runs"),
+        (member().wait(2_000).closes(), "leaves-when-dynamic"),
+    ],
+    ids=["it leaves", "it closes"],
+)
+def test_a_machine_that_was_busy_before_a_member_was_gone_proves_nothing(client, rule):
+    before_ms = client.now_ms - 1_800.0
+    (found,) = client.found((busy(before_ms, before_ms + 500.0, "all waited"),))
+    assert found["rule"] == rule
+    assert "unsure" in found
+
+
 def test_processes_without_a_history_are_told_by_their_connections():
     client = member("i").beat(FENCED)
     client.rules._clients["c"].events.clear()
