@@ -123,7 +123,7 @@ MORE = (
     ),
     Planted(
         "fenced_goes_on",
-        "aio-libs/aiokafka#1188",
+        "twmb/franz-go#931",
         "stops-when-fenced",
         ("FENCED_INSTANCE_ID",),
         static=True,
