@@ -374,28 +374,6 @@ def problem(api: str, version: int, request: Json, response: Json | None = None)
     return ""
 
 
-_NAMES = ("groupId", "key", "name", "topicId", "partitionIndex", "memberId", "throttleTimeMs")
-"""What an answer has a value of beside its error, as in Kafka's `getErrorResponse`."""
-_NOTHING: Mapping[type, Any] = {str: "", list: [], bool: False, int: -1}
-
-
-def with_error(response: Mapping[str, Any], code: int) -> Json:
-    """Return a response as it is with an error: its outermost, of each entry where there are more.
-
-    Beside an error Kafka's responses say nothing but what it is about.
-    """
-    if "errorCode" not in response:
-        return {
-            name: [with_error(one, code) for one in value] if isinstance(value, list) else value
-            for name, value in response.items()
-        }
-    kept = {
-        name: value if name in _NAMES else _NOTHING.get(type(value))
-        for name, value in response.items()
-    }
-    return kept | {"errorCode": code}
-
-
 def partitions_in(topics: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the partitions of a body's topics, each with its name, written `topic-number`.
 

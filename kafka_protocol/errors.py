@@ -44,6 +44,8 @@ class BrokerError(IntEnum):
     OFFSET_METADATA_TOO_LARGE = 12
     TOPIC_AUTHORIZATION_FAILED = 29
     GROUP_AUTHORIZATION_FAILED = 30
+    UNSTABLE_OFFSET_COMMIT = 88
+    """OffsetFetch is to be retried: a transaction may still commit offsets (KIP-447)."""
     THROTTLING_QUOTA_EXCEEDED = 89
     UNKNOWN_TOPIC_ID = 100
 

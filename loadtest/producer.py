@@ -99,11 +99,20 @@ class PacedProducer:
         while self._partitions and self._sent < due:
             self._sent += 1
             self._send(producer, self._sent)
-        producer.poll(0)
+        try:
+            producer.poll(0)
+        except KafkaException as error:  # a fatal error, which goes to no callback
+            self._reported_errors.append((error.args[0], now_ms()))
         self._process_callbacks()
         if time.perf_counter() - self._written_s >= 1:
             self._write_produced()
             if self._is_fatal:
+                self._open_anew()
+
+    def _open_anew(self) -> None:
+        """Have another client, unless the producer is closed meanwhile."""
+        with self._one_closes:  # who closes it waits for that client
+            if self._producer is not None:
                 self.close()
                 self.open()
 
@@ -173,7 +182,7 @@ class PacedProducer:
             client_error, at_ms = self._reported_errors.popleft()
             self._error_lines.write(client_error.name(), client_error.str(), at_ms)
             self._report("error", None, error=client_error.name())
-            self._is_fatal |= client_error.code() == KafkaError._FATAL  # noqa: SLF001 (a constant)
+            self._is_fatal |= client_error.fatal()
 
     def _write_produced(self) -> None:
         self._write("produced", records=self._records, errors=self._errors)
@@ -182,7 +191,9 @@ class PacedProducer:
 
 
 def _finish(producer: KafkaProducer) -> None:
-    if producer.flush(FLUSH_S):
-        producer.purge()
-        producer.poll(0)
+    # a fatal error: nothing more is stored; its callbacks fail in CPython while it is raised
+    with suppress(KafkaException, SystemError):
+        if producer.flush(FLUSH_S):
+            producer.purge()
+            producer.poll(0)
     producer.close()

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from kio.schema.errors import ErrorCode
 
 from kafka_protocol.apis import LOGGED_APIS, ApiKey
-from kafka_protocol.bodies import with_error
+from kafka_protocol.error_bodies import with_error
 from kafka_protocol.frames import (
     KEYS,
     BodyError,

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 _LOGGED = frozenset(KEYS[name] for name in LOGGED_APIS)
 _SASL_HANDSHAKE = KEYS["SASL_HANDSHAKE"]
 _numbers = itertools.count(1)
+_DROPPED = "dropped"
 
 
 @dataclass(slots=True)
@@ -252,11 +253,16 @@ class Connection:
         drops = rules.dropping(exchange) if rules else None
         if drops is None:
             if rules and (error := rules.answering(exchange)) is not None:
+                try:
+                    instead = erring(frame, head.api_key, head.version, CODES[error])
+                except BodyError:
+                    self._pending.appendleft(exchange)  # the end leaves it unanswered
+                    raise
                 exchange.error, exchange.true_answer = CODES[error], frame
-                frame = erring(frame, head.api_key, head.version, exchange.error)
+                frame = instead
             self._to_client.push(exchange, frame)
             return
-        self._completed(exchange, frame, "dropped")
+        self._completed(exchange, frame, _DROPPED)
         self._is_silent = True
         if drops.then == "close":
             self.end("the tap dropped an earlier answer")
@@ -282,7 +288,7 @@ class Connection:
         if exchange.request is not None:
             frame = exchange.true_answer or frame
             self._broker.log.completed(exchange, frame, self._named(), self._sender, why)
-        elif exchange.rules:
+        elif exchange.copy or exchange.error is not None or why == _DROPPED:
             self._broker.log.hit(exchange, self._named())
 
     def _broker_lost(self, why: str = "the broker closed the connection") -> None:

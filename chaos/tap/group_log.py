@@ -6,7 +6,7 @@ at the broker is the remote time, and the time that the tap held the answer is t
 queue. `connection` has the broker's and the tap's address, as the broker's own log has them. Where
 a rule or the end of a connection acted, the key `tap` says so.
 
-Requests without an answer, those that kio cannot read, and those of other APIs that a rule hit,
+Requests without an answer, those that kio cannot read, and those of other APIs that a rule chose,
 have lines of their own. The last line says that the tap ended: a log without it is cut off.
 """
 

@@ -156,6 +156,8 @@ class Member:
             if self._client is not None:
                 self._client.poll_once()
             self.processed.write_due()
+            if self._duplicate is not None:
+                self._duplicate.processed.write_due()
 
     def close(self) -> None:
         """Close its client and kill its duplicate; the user ends."""

@@ -1,12 +1,16 @@
 """What a producer writes: to which partitions, with which numbers, and under which name."""
 
+import ctypes
 from collections import defaultdict
+from pathlib import Path
 from types import SimpleNamespace
 
+import confluent_kafka
 import gevent
 import pytest
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+from gevent.event import Event
 
 import loadtest.producer as module
 from loadtest.configs import ProducerConfig
@@ -70,12 +74,10 @@ def test_records_are_spread_evenly_and_numbered_in_each_partition(monkeypatch):
 class Stub:
     """In the place of librdkafka's producer: it stores what it gets, unless that is to fail."""
 
-    made = 0
     stores = True
 
-    def __init__(self, settings):
-        Stub.made += 1
-        self.settings, self.sent = settings, []
+    def __init__(self, _settings):
+        self.sent = []
 
     def list_topics(self, topic, _timeout):
         return SimpleNamespace(topics={topic: SimpleNamespace(partitions={0: None})})
@@ -97,7 +99,6 @@ class Stub:
 @pytest.fixture
 def stub(monkeypatch):
     monkeypatch.setattr(module, "KafkaProducer", Stub)
-    monkeypatch.setattr(Stub, "made", 0)
 
 
 @pytest.mark.usefixtures("stub")
@@ -117,13 +118,48 @@ def test_after_a_record_that_was_not_stored_it_counts_anew():
     assert first[0] != then[0]
 
 
-@pytest.mark.usefixtures("stub")
-def test_after_a_fatal_error_it_is_made_anew():
+@pytest.fixture
+def fail_fatally():
+    """Have librdkafka raise a fatal error in a producer, by its function for tests of that."""
+    [path] = Path(confluent_kafka.__file__).parents[1].glob("confluent_kafka.libs/librdkafka*")
+    library = ctypes.CDLL(str(path))
+
+    def fail(client):
+        handle = ctypes.c_void_p.from_address(id(client) + object.__basicsize__)
+        code = KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER
+        assert library.rd_kafka_test_fatal_error(handle, code, b"lost") == 0
+
+    return fail
+
+
+def test_after_a_fatal_error_it_is_made_anew(fail_fatally, monkeypatch):
+    monkeypatch.setattr(module, "FLUSH_S", 0.1)
     producer = made("127.0.0.1:1")
-    fatal = KafkaError(KafkaError._FATAL, "OUT_OF_ORDER_SEQUENCE_NUMBER")
-    producer._producer.settings["error_cb"](fatal)
-    until(producer, lambda: Stub.made == 2)
-    client = producer._producer
-    until(producer, lambda: client.sent)
+    until(producer, lambda: producer._numbers[0] > 2)
+    first, name = producer._producer, producer._calls_itself
+    fail_fatally(first)
+    until(producer, lambda: producer._producer is not first)
+    assert producer._calls_itself != name
+    fail_fatally(producer._producer)
     producer.close()
-    assert client.sent[0][1] == "1"
+    assert producer._producer is None
+
+
+@pytest.mark.usefixtures("stub")
+def test_closed_while_it_is_made_anew_it_stays_closed():
+    flushing, flushed = Event(), Event()
+
+    def run_blocking(call):
+        if flushing.is_set():
+            flushed.wait()
+        return call()
+
+    producer = made("127.0.0.1:1", run_blocking)
+    flushing.set()
+    anew = gevent.spawn(producer._open_anew)
+    gevent.sleep(0)
+    closing = gevent.spawn(producer.close)
+    gevent.sleep(0)
+    flushed.set()
+    gevent.joinall([anew, closing], timeout=WITHIN_S, raise_error=True)
+    assert producer._producer is None

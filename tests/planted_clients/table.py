@@ -70,7 +70,7 @@ ISSUES_OWN = (
     ),
     Planted(
         "deaf",
-        "confluentinc/confluent-kafka-python#1305",
+        "confluentinc/confluent-kafka-python#1305",  # heartbeats go on there, it never joins
         "rejoins",
         ("REBALANCE_IN_PROGRESS", "12"),
         also=("goes-on-with-its-heartbeats",),
@@ -123,7 +123,7 @@ MORE = (
     ),
     Planted(
         "fenced_goes_on",
-        "aio-libs/aiokafka#1188",
+        "twmb/franz-go#931",
         "stops-when-fenced",
         ("FENCED_INSTANCE_ID",),
         static=True,

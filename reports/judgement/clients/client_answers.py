@@ -7,8 +7,8 @@ from functools import lru_cache, partial
 from math import inf
 from typing import Any, NamedTuple
 
-from kafka_protocol.bodies import with_error
 from kafka_protocol.consumer_protocol import Assignment
+from kafka_protocol.error_bodies import with_error
 from kafka_protocol.errors import Error
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.breaches import Breach, breach

@@ -166,7 +166,7 @@ def test_what_is_of_controllers_or_cannot_be_read_is_not_passed_on():
 
 
 FILLED = {"throttleTimeMs": 3, "errorCode": 0, "groupId": "g", "key": "g", "name": "orders",
-          "topicId": TOPIC["topicId"], "partitionIndex": 4, "memberId": "m"}  # fmt: skip
+          "topicId": TOPIC["topicId"], "partitionIndex": 4}  # fmt: skip
 """What says what an answer is about, and its first error."""
 SOME = {"bytes": "eA==", "string": "x", "bool": True}
 SAYS_NOTHING = ("", [], -1, False, None)
@@ -207,3 +207,11 @@ def test_an_error_in_place_of_an_answer_of_any_version(api):
                 assert key == "errorCode" or said == FILLED[key]
             else:
                 assert said in SAYS_NOTHING, (api, version, key)
+
+
+@pytest.mark.parametrize("error", [Error.MEMBER_ID_REQUIRED, Error.UNKNOWN_MEMBER_ID])
+def test_a_member_id_is_given_only_to_join_with(error):
+    """KIP-394; beside other errors Kafka's JoinGroupRequest.getErrorResponse has an empty one."""
+    frame = frame_of("JOIN_GROUP", 5, filled(schema_of(KEYS["JOIN_GROUP"], 5, response=True)))
+    got = body_of(erring(frame, KEYS["JOIN_GROUP"], 5, error), "JOIN_GROUP", 5)
+    assert got["memberId"] == ("x" if error == Error.MEMBER_ID_REQUIRED else "")
