@@ -190,9 +190,10 @@ def require_allowed(history: Path, prefix: str) -> None:
     found, event = refused[0]
     what = (found[1] or found[2]).lower()
     who, right = ("", "WRITE") if event.get("kind") == "producer" else ("member ", "READ")
-    allow = f"{right} and DESCRIBE of each {what} with the prefix '{prefix}'"
-    if what == "cluster":  # of an idempotent producer; from 2.8 on WRITE is enough (KIP-679)
-        allow = "IDEMPOTENT_WRITE of the cluster"
+    of = "topic" if what == "cluster" else what  # an idempotent producer needs it (KIP-679)
+    allow = f"{right} and DESCRIBE of each {of} with the prefix '{prefix}'"
+    if what == "cluster":
+        allow += ", before Kafka 2.8 IDEMPOTENT_WRITE of the cluster too,"
     times = sum(1 + one.get("left_out", 0) for _, one in refused)
     raise NotAuthorizedError(
         f"{who}{event['member']}: {what.upper()}_AUTHORIZATION_FAILED: {event['error']} (the first"

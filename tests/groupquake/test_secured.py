@@ -113,7 +113,9 @@ def test_producers_that_are_refused_end_the_run_before_its_first_fault(
         denial.__exit__(None, None, None)
     assert done.code == 77, done.err
     line = done.err.splitlines()[-1]
-    assert re.search(r"producer-0: TOPIC_AUTHORIZATION_FAILED: .* refusals\); allow WRITE", line)
+    assert re.search(
+        r"producer-0: (TOPIC|CLUSTER)_AUTHORIZATION_FAILED: .* refusals\); allow WRITE", line
+    )
     journal = (tmp_path / "runs" / "latest" / "journal.jsonl").read_text()
     assert '"phase": "impact"' not in journal
     assert '"event": "given_back"' in journal
