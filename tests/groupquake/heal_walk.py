@@ -62,7 +62,7 @@ BATCHES = {
         "fault: net.hold, target: {names: [static-4]}, apis: [HEARTBEAT], for: 3s",
         "fault: net.duplicate, target: {names: [static-5]}, apis: [HEARTBEAT], for: 3s",
         _ANSWER_ERROR,
-        "fault: member.unsubscribe, target: {names: [static-2]}, for: 700ms",
+        "fault: member.unsubscribe, target: {names: [static-2]}, for: 3s",
     ),
     "broker.kill": ("fault: broker.kill, target: {brokers: [1]}, down_for: 300ms",),
     "broker.stop": ("fault: broker.stop, target: {brokers: [1]}, down_for: 300ms",),
