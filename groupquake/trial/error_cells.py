@@ -197,7 +197,7 @@ def _requests(folder: Path) -> Iterator[Sent]:
             ahead_ms = int(match[2]) - clock_ms if ahead_ms is None else ahead_ms
             header, tap = content["requestHeader"], content.get("tap", {})
             at_ms, api = clock_ms + ahead_ms, header["requestApiKeyName"]
-            if api in GROUP_APIS or (form + colon == HIT and not tap.get("copy")):
+            if api in GROUP_APIS or form + colon == HIT:
                 yield Sent(
                     at_ms - content.get("totalTimeMs", 0.0), at_ms, header["clientId"], api,
                     content.get("request", {}), tap.get("errorCode"),
