@@ -17,6 +17,7 @@ from kafka_protocol.apis import GROUP_APIS
 from kafka_protocol.errors import name_of
 from kafka_protocol.log_line import NUMBERED
 from kafka_protocol.tap_lines import HIT
+from reports.judgement.run.history import ENDS
 from scenarios import Experiment
 
 Json = dict[str, Any]
@@ -46,7 +47,7 @@ LEAST_MS = 2_000.0
 """How long a member is seen after an error, or what it does shows nothing."""
 SAME_MS = 50.0
 """How far apart a line of a member and a request of it may be that are one act."""
-MEMBER_LINES = ("created", "closing", "closed", "killed", "ended", "fenced")
+MEMBER_LINES = ("created", "ended", *ENDS)
 """The events of a history after which a member does nothing more by itself, or anew."""
 
 

@@ -25,6 +25,7 @@ from reference_coordinator.replay import ObservedRequest
 from reports.judgement.clients.assignments import EAGER, SHOWN, subscription_in
 from reports.judgement.clients.client_rules.findings import CAUSES_NO_REBALANCE
 from reports.judgement.clients.client_rules.shown import of_requests
+from reports.judgement.clients.client_rules.words import seconds
 from reports.judgement.clients.offsets import stored
 from reports.judgement.clients.ownership import DUPLICATE
 from reports.judgement.group_evidence import Batch, GroupEvidence, Named
@@ -229,7 +230,7 @@ class Causes:
         within = (one for one in mine if since_ms - HANDLED_MS <= one.at_ms < at_ms)
         if gone := max(within, key=itemgetter(0), default=None):
             why = next(self._possible(gone, last))
-            again = f"{client} joined again {(at_ms - gone.at_ms) / 1000:.1f} s after it was gone"
+            again = f"{client} joined again {seconds(at_ms - gone.at_ms)} after it was gone"
             yield why._replace(what=again) if why.by == "client" else why
 
     def _act(self, client: str, polled_ms: float, since_ms: float, at_ms: float) -> Act | None:

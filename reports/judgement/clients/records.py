@@ -23,9 +23,10 @@ from math import inf
 from operator import itemgetter
 from typing import Any
 
-from kafka_protocol.errors import Error, name_of
+from kafka_protocol.errors import name_of
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.clients.client_answers import as_delivered
+from reports.judgement.clients.client_rules.client_processes import OUT
 from reports.judgement.clients.client_rules.shown import of_requests
 from reports.judgement.clients.offsets import fetched, stored
 from reports.judgement.clients.ranges import Range, Ranges
@@ -48,8 +49,6 @@ the member committed past; `unnoted`, the same of a member that never notes what
 time is the second before its note, or its commit."""
 GAVE_UP = {"revoked": "gave it up", "lost": "lost it"}
 """The events by which a member gives partitions up while its process goes on, in words."""
-OUT = (Error.UNKNOWN_MEMBER_ID, Error.FENCED_INSTANCE_ID)
-"""The answers that say to a client that it is no member any more."""
 
 
 @dataclass(slots=True)
