@@ -15,7 +15,7 @@ from tests.groupquake.conftest import Command, running
 from tests.loadtest.loads import of_one_group
 
 PROGRAM = """
-import os, sys, time
+import os, signal
 from pathlib import Path
 from confluent_kafka import Consumer
 
@@ -27,8 +27,12 @@ consumer = Consumer({
     "client.id": "payments" if name.endswith("-2") else name,
 })
 consumer.subscribe(["orders"])
-while not (name.endswith("-1") and '"impact"' in journal.read_text()):
+stopped = []
+signal.signal(signal.SIGTERM, lambda *_: stopped.append(True))
+while not stopped and not (name.endswith("-1") and '"impact"' in journal.read_text()):
     consumer.poll(0.1)
+if stopped:
+    consumer.close()
 print("nothing left to do")
 """
 
@@ -131,7 +135,7 @@ def test_programs_that_are_no_members_make_a_run_unknown_and_are_named(
     )
     said = done.err.splitlines()
     assert any("client.id ['payments'], which nobody was given" in line for line in said)
-    assert any(line.endswith(ended) for line in said)
+    assert any(line.endswith(ended) for line in said), done.err
     folder = (tmp_path / "runs" / "latest").resolve()
     first = (folder / "verdict.json").read_bytes()
     verdict = json.loads(first)
