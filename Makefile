@@ -40,7 +40,8 @@ test: $(DEVELOPMENT)  ## the tests, real clusters included, but for those marked
 	$(BIN)/pytest --numprocesses 2 --durations 25 -m "not long and not exhaustive"
 
 test-long: $(DEVELOPMENT)  ## what takes minutes: containers, whole nights, Spark clusters
-	$(BIN)/pytest --numprocesses 2 --durations 25 --dist loadscope -m long
+	$(BIN)/pytest --numprocesses 2 --durations 25 --dist loadscope -m "long and not alone"
+	$(BIN)/pytest -m "long and alone"
 
 test-all: $(DEVELOPMENT)  ## the long ones, the whole library in containers, all mutants on all seeds
 	$(BIN)/pytest --numprocesses 2 --dist loadscope -m "long or exhaustive"

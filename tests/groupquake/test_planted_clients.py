@@ -44,6 +44,7 @@ def test_each_has_a_public_issue_and_a_program() -> None:
 @pytest.mark.cluster
 @pytest.mark.spark
 @pytest.mark.long
+@pytest.mark.alone
 @pytest.mark.parametrize("planted", PLANTED, ids=lambda one: one.program)
 def test_a_planted_bug_is_named(verdict: Verdict, planted: Planted) -> None:
     found = findings(verdict, planted.group)
@@ -57,6 +58,7 @@ def test_a_planted_bug_is_named(verdict: Verdict, planted: Planted) -> None:
 @pytest.mark.cluster
 @pytest.mark.spark
 @pytest.mark.long
+@pytest.mark.alone
 def test_the_true_clients_and_the_brokers_are_named_by_nothing(verdict: Verdict) -> None:
     assert findings(verdict, TRUE.group, certain=True) == set()
     assert [one for one in verdict["findings"] if one["proven"]] == []
