@@ -68,7 +68,6 @@ class Slow:
 
 def test_a_client_that_comes_after_the_end_is_returned():
     leases = Slow()
-    events = SimpleNamespace(request=None)
-    leases.pool = ClientPool(leases, NO_CLIENTS, "127.0.0.1:1", History(None), events)
+    leases.pool = ClientPool(leases, NO_CLIENTS, "127.0.0.1:1", History(None), SimpleNamespace())
     assert leases.pool.lease("producer") is None
     assert leases.released == ["p"]
