@@ -4,6 +4,8 @@ Each member of a cluster that is away reports an error for every broker and ever
 asks first, and one message says what it met.
 """
 
+from typing import Any
+
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
@@ -21,7 +23,12 @@ def require_reachable(bootstrap: str) -> None:
     Raises LoadtestError, with the first error of the connection, if none has.
     """
     met: list[KafkaError] = []
-    settings = {**client_properties(), **servers(bootstrap), "log_level": 0, "error_cb": met.append}
+    settings: dict[str, Any] = {
+        **client_properties(),
+        **servers(bootstrap),
+        "log_level": 0,
+        "error_cb": met.append,
+    }
 
     def ask() -> None:
         admin = AdminClient(settings)

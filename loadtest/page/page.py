@@ -7,10 +7,19 @@ import json
 from argparse import Namespace
 from copy import copy
 from pathlib import Path
-from typing import Any
 
 import gevent
-from flask import Blueprint, Response, abort, jsonify, render_template, request, send_file, url_for
+from flask import (
+    Blueprint,
+    Response,
+    abort,
+    jsonify,
+    make_response,
+    render_template,
+    request,
+    send_file,
+    url_for,
+)
 from locust.runners import STATE_RUNNING, STATE_SPAWNING, LocalRunner
 
 from loadtest import options
@@ -63,7 +72,7 @@ class Page:
     def __init__(self, session: LoadSession, offered: Namespace) -> None:
         """`offered` are the initial values of the start form."""
         self._session = session
-        self._offered = copy(offered)
+        self._given, self._offered = offered, copy(offered)
         self._starting = False
         self._started: dict[str, str] = {}
         """The form's values at the latest start of a load."""
@@ -133,23 +142,26 @@ class Page:
             raise LookupError(name)
         return self._session.runs[number - 1].report(name)
 
-    def _swarm(self) -> Any:
+    def _swarm(self) -> Response:
         """Start a test with the values of the form, or change it; or return an error message."""
-        session = self._session
+        run = self._session.run
+        if self._starting or (run is not None and run.state == "starting"):
+            return _refused("a run is starting already")
+        self._starting = True
         try:
-            if self._starting or (session.busy and session.runs[-1].state == "starting"):
-                raise LoadtestError("a run is starting already")
-            self._starting = True
-            try:
-                if (users := self._users()) is None:
-                    return self._locusts_own()
-                session.started.clear()
-                gevent.spawn(session.runner.start, users, session.spawn_rate)
-                session.started.wait(STARTED_S)
-            finally:
-                self._starting = False
+            return self._start()
         except LoadtestError as error:
-            return jsonify(success=False, message=str(error), host="")
+            return _refused(str(error))
+        finally:
+            self._starting = False
+
+    def _start(self) -> Response:
+        session = self._session
+        if (users := self._users()) is None:
+            return make_response(self._locusts_own())
+        session.started.clear()
+        gevent.spawn(session.runner.start, users, session.spawn_rate)
+        session.started.wait(STARTED_S)
         return jsonify(success=True, message="Swarming started", host="")
 
     def _users(self) -> int | None:
@@ -185,7 +197,7 @@ class Page:
         if not untouched:
             self._require_clients()
         session.start_load(configs, bootstrap, given.history)
-        session.environment.host = session.environment.parsed_options.bootstrap = bootstrap
+        session.environment.host = self._given.bootstrap = bootstrap  # Locust hands it to workers
         self._started = values
         return users if untouched and users != self._offered.num_users else None
 
@@ -193,8 +205,8 @@ class Page:
         wanted, most = request.form.get("user_count", ""), self._session.most_users
         if wanted.isdecimal() and int(wanted) > most:
             raise LoadtestError(
-                f"the load has {most} members and producers, so at most {most} users; for more, start"
-                " one with more members"
+                f"the load has {most} members and producers, so at most {most} users; for more,"
+                " start one with more members"
             )
 
     def _users_of_run(self, values: dict[str, str]) -> int:
@@ -232,3 +244,7 @@ class Page:
             html = response.get_data(as_text=True)
             response.set_data(html.replace("</body>", f"{script}</body>"))
         return response
+
+
+def _refused(why: str) -> Response:
+    return jsonify(success=False, message=why, host="")

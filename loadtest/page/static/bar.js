@@ -71,28 +71,28 @@
   };
 
   // Locust's page knows a test that runs; a run heals, closes its members and is judged besides.
-  const STATUS = { starting: "STARTING", healing: "HEALING", closing: "CLOSING", comparing: "JUDGING" };
-  const OURS = new Set(["RUNNING", "SPAWNING", ...Object.values(STATUS)]);
+  const STATUS = { starting: "starting", healing: "healing", closing: "closing", comparing: "judging" };
   const showStatus = (run) => {
     const goesOn = run?.result === null;
     document.body.classList.toggle("groupquake-fixed", goesOn);
-    for (const element of document.querySelectorAll("header p, header span, header div")) {
-      const text = element.firstChild;
-      if (element.childNodes.length === 1 && text.nodeType === Node.TEXT_NODE && OURS.has(text.data)) {
-        const says = (goesOn && STATUS[run.state]) || "RUNNING";
-        if (text.data !== says && text.data !== "SPAWNING") text.data = says;
-      }
+    for (const label of document.querySelectorAll("p")) {
+      const text = label.textContent === "Status" && label.nextElementSibling?.firstChild;
+      if (!text) continue;
+      if (goesOn && run.state in STATUS) text.data = STATUS[run.state];
+      else if (Object.values(STATUS).includes(text.data)) text.data = "running"; // as Locust had it
     }
   };
 
-  // Locust's charts have no marks but of further tests, so the marks are series of their own: each
-  // has a name in the legend, where it can be switched off. React holds the charts.
+  // Locust's charts can mark nothing (their library comes without mark lines), so each kind is a series
+  // of vertical lines on an axis of its own, with a name in the legend. React holds the charts.
   const MARKS = { rebalance: ["Rebalances", "#b0620c"], fault: ["Faults", "#d64545"] };
   const chartOf = (box) => {
     const key = Object.keys(box).find((name) => name.startsWith("__reactFiber$"));
     for (let fiber = box[key]; fiber; fiber = fiber.return) {
-      for (let hook = fiber.memoizedState; hook; hook = hook.next) {
-        if (typeof hook.memoizedState?.setOption === "function") return hook.memoizedState;
+      for (const state of [fiber.memoizedState, fiber.alternate?.memoizedState]) {
+        for (let hook = state; hook; hook = hook.next) {
+          if (typeof hook.memoizedState?.setOption === "function") return hook.memoizedState;
+        }
       }
     }
     return undefined;
@@ -102,7 +102,7 @@
     const moment = new Date();
     moment.setUTCHours(hours, minutes, 0, Math.round(seconds * 1000));
     if (moment - Date.now() > 3_600_000) moment.setUTCDate(moment.getUTCDate() - 1); // before midnight
-    return moment.toISOString();
+    return moment.getTime();
   };
   const seriesOf = (marks, kind) => {
     const [name, color] = MARKS[kind];
@@ -110,14 +110,16 @@
     for (const mark of marks) {
       if (mark.kind === kind) seen.set(`${mark.text} ${mark.at.slice(0, 8)}`, mark);
     }
-    const label = { show: kind === "fault", formatter: "{b}", position: "insideEndTop", fontSize: 11, color };
+    const label = { formatter: "{b}", position: "left", fontSize: 11, color };
+    const line = ({ at, text }) => {
+      const x = momentOf(at);
+      const top = { name: text, value: [x, 1], symbolSize: 7, label: { ...label, show: kind === "fault" } };
+      return [{ value: [x, 0], symbolSize: 0 }, top, [x, null]];
+    };
     return {
-      id: `groupquake-${kind}`, name, type: "line", data: [], color, itemStyle: { color },
-      markLine: {
-        symbol: "none", animation: false, lineStyle: { color, width: 1.5 }, label,
-        emphasis: { label: { show: true } },
-        data: [...seen.values()].map((mark) => ({ name: mark.text, xAxis: momentOf(mark.at) })),
-      },
+      id: `groupquake-${kind}`, name, type: "line", yAxisIndex: 1, symbol: "circle", animation: false,
+      tooltip: { show: false }, itemStyle: { color }, lineStyle: { color, width: 1.5 },
+      emphasis: { label: { ...label, show: true } }, data: [...seen.values()].flatMap(line),
     };
   };
   const drawn = new WeakMap();
@@ -127,7 +129,8 @@
       const chart = chartOf(box);
       if (!chart || drawn.get(chart) === text) continue;
       drawn.set(chart, text);
-      chart.setOption({ series: Object.keys(MARKS).map((kind) => seriesOf(marks, kind)) });
+      const axis = { id: "groupquake", show: false, min: 0, max: 1.1 };
+      chart.setOption({ yAxis: [{}, axis], series: Object.keys(MARKS).map((kind) => seriesOf(marks, kind)) });
     }
   };
 
