@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from benchmarks import foresight, latency, members, oracle, records, runs
+from benchmarks import foresight, latency, members, oracle, page, records, runs
 from benchmarks.table import HEAD, Line, as_text, markdown, table
 from chaos.clusters.oracle import OracleCluster
 from chaos.clusters.process import ProcessCluster
@@ -157,6 +157,14 @@ def _of_records(found: Json) -> Iterator[Line]:
                100 * found["seconds"] / records.RUN_S, "%", 5)  # fmt: skip
 
 
+def _of_page(found: Json) -> Iterator[Line]:
+    shut, seen = found["closed"], found["open"]
+    yield Line(f"hub gap, {found['members']} of librdkafka, live page open: p99",
+               f"no page {shut['p99_ms']:.3g} ms; p50 {shut['p50_ms']:.3g} and"
+               f" {seen['p50_ms']:.3g} ms; load {found['load']:.1f}",
+               seen["p99_ms"], "ms", 100)  # fmt: skip
+
+
 class Row(NamedTuple):
     """How a row is measured, and what its lines are."""
 
@@ -170,6 +178,12 @@ ROWS: Mapping[str, Row] = {
     "processes": Row(_processes, _of_processes),
     "group-log": Row(
         lambda folder, show: latency.of_group_log(folder, 20, 2.5, show), _of_group_log
+    ),
+    "page": Row(
+        lambda folder, show: page.measure(
+            folder, PEERS["librdkafka"], HUB_SECONDS["librdkafka"], show
+        ),
+        _of_page,
     ),
     "chaos": Row(lambda folder, _: runs.chaos(folder, 100), _of_chaos),
     "tap": Row(lambda folder, _: latency.of_tap(folder, latency.RATE, 20.0), _of_tap),

@@ -175,7 +175,7 @@ def hold(
         stack.enter_context(cluster)
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
         admin.create_topics([NewTopic("orders", 8, 1)])["orders"].result()
-        experiment = _experiment(folder, client, count, commit)
+        experiment = experiment_of(folder, client, count, commit)
         if client in ADAPTERS:
             programs.prepare(folder, find(str(experiment)), None, print)
         load = stack.enter_context(
@@ -228,7 +228,7 @@ def _served_p99_ms(group_log: Path, since: int) -> float:
     return p99(times)
 
 
-def _experiment(folder: Path, client: str, count: int, commit: str) -> Path:
+def experiment_of(folder: Path, client: str, count: int, commit: str) -> Path:
     """Write an experiment whose members are in groups of `GROUP`."""
     groups = []
     for number in range(-(-count // GROUP)):

@@ -58,7 +58,8 @@ class LoadSession:
         self.spawn_rate = SPAWN_RATE
         """How many users a second Locust starts."""
         self._classes = list(environment.user_classes)
-        self._configs: ClientConfigs | None = None
+        self._loaded: tuple[ClientConfigs, str] | None = None
+        """The clients and the cluster of the load."""
         self._chosen: Choice | None = None
         self._token = secrets.token_hex(16)
         self._control: ControlServer | None = None
@@ -69,6 +70,8 @@ class LoadSession:
         }
         self._stopping = False
         self._empty = Event()
+        self.started = Event()
+        """Set once the latest start has begun; who starts clears it before."""
         self.master: LoadMaster | None = None
         self._worker: LoadWorker | None = None
         given, runner = environment.parsed_options, environment.runner
@@ -94,6 +97,11 @@ class LoadSession:
         """Whether a run is in progress; its users may have ended already."""
         return self.run is not None and self.run.goes_on
 
+    @property
+    def most_users(self) -> int:
+        """How many users the load has clients for."""
+        return sum(user.fixed_count for user in self.environment.user_classes)
+
     def set_user_classes(self, clients: ClientConfigs) -> int:
         """Set how many users of each class Locust spawns; return their total."""
         StaticMember.fixed_count = len(clients.of_kind("static"))
@@ -105,11 +113,11 @@ class LoadSession:
         if not wanted:
             raise LoadtestError("no users of the named classes to run; name others, or none")
         self.environment.user_classes[:] = wanted
-        return sum(user.fixed_count for user in wanted)
+        return self.most_users
 
     def start_load(self, clients: ClientConfigs, bootstrap: str, file: str | None) -> None:
         """Start a new load with a history in `file`, unless one of the same clients exists."""
-        if self.load is not None and clients == self._configs:
+        if self.load is not None and (clients, bootstrap) == self._loaded:
             return
         self.close_load()
         history = History(Path(file) if file else None)
@@ -121,7 +129,7 @@ class LoadSession:
         if self._telemetry:
             history.watchers.append(self._telemetry.see)
             self._telemetry.follow(history.path, lambda: self._commands["members"]({}))
-        self._configs = clients
+        self._loaded = clients, bootstrap
 
     def start_load_of_worker(self, bootstrap: str) -> None:
         """Start a load with the clients that the master leases; its history goes there."""
@@ -137,7 +145,7 @@ class LoadSession:
         bootstrap: str,
         history: History,
     ) -> ClientPool:
-        pool = ClientPool(leases, clients, bootstrap, history, self.environment.events)
+        pool = ClientPool(leases, clients, bootstrap, history, self.environment)
         ClientUser.client_pool = pool
         return pool
 
@@ -181,6 +189,7 @@ class LoadSession:
             port = self.control().port
             run = Run(chosen, port=port, token=self._token, over=self._stop_users)
             self.runs.append(run)
+        self.started.set()
 
     def on_stopping(self) -> None:
         """Locust is about to stop its users; return when the runner has healed all faults."""
@@ -204,10 +213,25 @@ class LoadSession:
 
     def tables(self) -> dict[str, list[Row]]:
         """Return the rows of the page, by table."""
-        seen = self.load.seen() if self.load is not None and self.run is None else []
-        of_run = {} if self.run is None else self.run.tables
-        members = [] if self.load is None else self.load.members()
-        return {"rebalances": seen, "faults": [], "members": members, **of_run}
+        return {**self._events(), "members": [] if self.load is None else self.load.members()}
+
+    def marks(self) -> list[Row]:
+        """Return what is marked on Locust's charts: time of day (UTC), `kind` and `text`."""
+        events = self._events()
+        return [
+            {"at": row["at"], "kind": "rebalance", "text": row["group"]}
+            for row in events["rebalances"]
+        ] + [
+            {"at": row["injected"], "kind": "fault", "text": f"{row['fault']} {row['target']}"}
+            for row in events["faults"]
+            if row["injected"]
+        ]
+
+    def _events(self) -> dict[str, list[Row]]:
+        """Return the rows of rebalances and faults: of a run, or what clients saw."""
+        if self.run is not None:
+            return {"rebalances": [], "faults": [], **self.run.tables}
+        return {"rebalances": [] if self.load is None else self.load.seen(), "faults": []}
 
     def _begin(self, request: dict[str, Any]) -> None:
         run = self.run

@@ -1,5 +1,6 @@
-"""The load as Locust runs it: `locust -f loadtest/locustfile.py --bootstrap 127.0.0.1:9092`.
+"""The load as Locust runs it: `locust -f loadtest/locustfile.py [-H HOST:PORT]`.
 
+Without a cluster, the page offers an experiment, whose run starts brokers of its own.
 Locust finds the user classes by their names in this module. The listeners build the load session
 when the command line is parsed. No Kafka client is made before a user starts, because Locust forks
 its workers after the import.
@@ -25,14 +26,15 @@ from locust.runners import LocalRunner, WorkerRunner
 
 from kafka_protocol.printable import printable
 from loadtest import options
+from loadtest.cluster import require_reachable
 from loadtest.configs import PORTABLE, configs_of
 from loadtest.dies_with_parent import end_with
 from loadtest.errors import LoadtestError
 from loadtest.load_session import LoadSession
 from loadtest.members.settings import TOKEN_VARIABLE
 from loadtest.page.form import choose
-from loadtest.page.page import Page
-from loadtest.users import ClientUser, DynamicMember, Producer, StaticMember
+from loadtest.page.page import OWN_BROKERS, Page
+from loadtest.users import DynamicMember, Producer, StaticMember
 
 BAD_USAGE = 64
 
@@ -76,7 +78,19 @@ def _or_exit(step: Any, environment: Environment) -> None:
 def _prepare(token: str | None, environment: Environment) -> None:
     given = _options(environment)
     alone = isinstance(environment.runner, LocalRunner)
+    given.bootstrap = given.bootstrap or given.host or ""
+    if not given.bootstrap and environment.web_ui and alone and not options.has_experiment(given):
+        given.experiment = options.DEMO
+        # Locust reads the command line again for each page
+        events.init_command_line_parser.add_listener(
+            lambda parser, **_: parser.set_defaults(experiment=options.DEMO)
+        )
     named = options.has_experiment(given)
+    if not given.bootstrap and not (named and environment.web_ui):
+        raise LoadtestError(
+            "no cluster to load; name one by -H HOST:PORT, or run an experiment with brokers of its"
+            " own: groupquake run NAME"
+        )
     if named and environment.web_ui and not alone:
         raise LoadtestError(
             "the page runs an experiment in one Locust process; leave out --master and --processes,"
@@ -93,6 +107,8 @@ def _prepare(token: str | None, environment: Environment) -> None:
                 f" --processes, or one of the clients {', '.join(PORTABLE)}"
             )
         users = session.set_user_classes(configs)
+        if not environment.web_ui and not given.control_file:  # a runner knows its cluster
+            require_reachable(given.bootstrap)
         session.start_load(configs, given.bootstrap, given.history)
     given.num_users = given.num_users or users
     given.spawn_rate = given.spawn_rate or session.spawn_rate
@@ -105,8 +121,8 @@ def _prepare(token: str | None, environment: Environment) -> None:
         else:  # its users start once the workers are there
             gevent.spawn(session.master.when_connected, given.expect_workers, announce)
     if environment.web_ui:
-        # Locust's page shows a host, meant for a web server.
-        ClientUser.host = "its own brokers" if named else given.bootstrap
+        # Locust's page shows a host, meant for a web server, and has a field for it.
+        environment.host = OWN_BROKERS if named else given.bootstrap
         Page(session, given)
 
 

@@ -15,6 +15,8 @@ from scenarios.fields import MOST
 from scenarios.releases import Coordinator
 
 NO_EXPERIMENT = "none"
+DEMO = "demo"
+"""The experiment that the page offers where no cluster is named."""
 AS_IT_SAYS = "as the experiment says"
 
 
@@ -24,8 +26,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     group.add_argument(
         "--bootstrap",
         metavar="SERVERS",
-        default="127.0.0.1:9092",
-        help="Kafka's bootstrap servers, comma-separated (default: %(default)s)",
+        default="",
+        help="Kafka's bootstrap servers, comma-separated; the same as Locust's --host",
     )
     group.add_argument("--group", default="groupquake", help="consumer group (%(default)s)")
     group.add_argument(

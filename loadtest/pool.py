@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import gevent
@@ -10,25 +11,27 @@ from gevent.threadpool import ThreadPool
 from loadtest.configs import ClientConfig, ClientConfigs, ClientKind, MemberConfig
 from loadtest.control import Commands, member_of
 from loadtest.errors import LoadtestError
-from loadtest.history import History, Report
+from loadtest.history import History, Report, now_ms
 from loadtest.members.librdkafka import LibrdkafkaClient
 from loadtest.members.member import COMMANDS, Client, Member
 from loadtest.members.program import ProgramClient
 from loadtest.members.wire import WireClient
 from loadtest.producer import PacedProducer
+from loadtest.timing import QUIET_MS
 
 if TYPE_CHECKING:
     from loadtest.lease_table import LeaseTable
     from loadtest.workers.worker import LoadWorker
 
 MOST_THREADS = 256
+POLL = "poll"
+"""The name of polls in Locust's statistics."""
 
 
 class ClientPool:
     """The clients of `configs`, and each other one that is leased here first.
 
-    `leases` is the table of this process, or asks that of the master. `events` are those of
-    Locust's environment.
+    `leases` is the table of this process, or asks that of the master. `environment` is Locust's.
     """
 
     def __init__(
@@ -37,13 +40,13 @@ class ClientPool:
         configs: ClientConfigs,
         bootstrap: str,
         history: History,
-        events: Any,
+        environment: Any,
     ) -> None:
         self._leases = leases
         self._bootstrap = bootstrap
         self._history = history
         self._run_blocking = BlockingCalls(len(configs) or MOST_THREADS)
-        self._report_as = partial(locust_report, events)
+        self._report_as = partial(locust_report, environment, {})
         self._is_closed = False
         self._members: dict[str, Member] = {}
         self._producers: dict[str, PacedProducer] = {}
@@ -155,11 +158,25 @@ class ReportedError(Exception):
     """The exception of a failed event; Locust groups failures by its text."""
 
 
-def locust_report(events: Any, request_type: str) -> Report:
-    """Return what fires Locust's request event with this `request_type`."""
+def locust_report(
+    environment: Any, reported: dict[tuple[str, str | None], float], request_type: str
+) -> Report:
+    """Return what counts events in Locust's statistics, with this `request_type`.
+
+    Polls have an entry of their own, and no part in Locust's totals and charts: most take no time.
+    Hundreds of clients report errors for as long as they reach no broker, so an error of a kind is
+    counted once in `QUIET_MS`; `reported` has when, for all clients of a load.
+    """
 
     def report(name: str, took_ms: float | None, size: int = 0, error: str | None = None) -> None:
-        events.request.fire(
+        if name == POLL:
+            environment.runner.stats.get(name, request_type).log(took_ms, size)
+            return
+        if name == "error":
+            if now_ms() - reported.get((request_type, error), -inf) < QUIET_MS:
+                return
+            reported[request_type, error] = now_ms()
+        environment.events.request.fire(
             request_type=request_type,
             name=name,
             response_time=took_ms,

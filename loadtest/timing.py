@@ -36,6 +36,11 @@ processed is collected after one."""
 
 # The whole load
 
+REACHED_S = 5.0
+"""How long a broker may take to answer before a load starts: connections with TLS and SASL, too."""
+STARTED_S = 5.0
+"""How long the page waits with its answer to Start until the start has begun."""
+
 SPAWN_RATE = 20
 """Members a second that Locust starts, while their clients are librdkafka's."""
 WIRE_SPAWN_S = 20

@@ -7,18 +7,32 @@ import json
 from argparse import Namespace
 from copy import copy
 from pathlib import Path
-from typing import Any
 
 import gevent
-from flask import Blueprint, Response, abort, jsonify, render_template, request, send_file, url_for
+from flask import (
+    Blueprint,
+    Response,
+    abort,
+    jsonify,
+    make_response,
+    render_template,
+    request,
+    send_file,
+    url_for,
+)
 from locust.runners import STATE_RUNNING, STATE_SPAWNING, LocalRunner
 
 from loadtest import options
+from loadtest.cluster import require_reachable
 from loadtest.errors import LoadtestError
 from loadtest.load_session import LoadSession
 from loadtest.page.form import choose
 from loadtest.page.guard import Guard
+from loadtest.pool import POLL
+from loadtest.timing import STARTED_S
 
+OWN_BROKERS = "its own brokers"
+"""What the field Host says where an experiment is offered."""
 REPORTS = ("report.html", "verdict.json", "junit.xml")
 
 TABLES = {
@@ -58,7 +72,10 @@ class Page:
     def __init__(self, session: LoadSession, offered: Namespace) -> None:
         """`offered` are the initial values of the start form."""
         self._session = session
-        self._offered = copy(offered)
+        self._given, self._offered = offered, copy(offered)
+        self._starting = False
+        self._started: dict[str, str] = {}
+        """The form's values at the latest start of a load."""
         web_ui = session.environment.web_ui
         assert web_ui is not None, "there is a page"
         assert web_ui.app is not None, "and it is served"
@@ -109,7 +126,8 @@ class Page:
                     "lines": list(run.lines),
                 }
                 for number, run in enumerate(self._session.runs, 1)
-            ]
+            ],
+            marks=self._session.marks(),
         )
 
     def _file(self, number: int, name: str) -> Response:
@@ -124,35 +142,72 @@ class Page:
             raise LookupError(name)
         return self._session.runs[number - 1].report(name)
 
-    def _swarm(self) -> Any:
-        """Start a test with the values of the form, or return an error message."""
+    def _swarm(self) -> Response:
+        """Start a test with the values of the form, or change it; or return an error message."""
+        run = self._session.run
+        if self._starting or (run is not None and run.state == "starting"):
+            return _refused("a run is starting already")
+        self._starting = True
         try:
-            users = self._users()
+            return self._start()
         except LoadtestError as error:
-            return jsonify(success=False, message=str(error), host="")
-        if users is None:
-            return self._locusts_own()
-        gevent.spawn(self._session.runner.start, users, self._session.spawn_rate)
+            return _refused(str(error))
+        finally:
+            self._starting = False
+
+    def _start(self) -> Response:
+        session = self._session
+        if (users := self._users()) is None:
+            return make_response(self._locusts_own())
+        session.started.clear()
+        gevent.spawn(session.runner.start, users, session.spawn_rate)
+        session.started.wait(STARTED_S)
         return jsonify(success=True, message="Swarming started", host="")
 
     def _users(self) -> int | None:
         """Prepare the session; return how many users to start, or None if Locust decides."""
-        if self._session.busy:
-            raise LoadtestError("a run is in progress; wait for its verdict, or press Stop")
+        session = self._session
+        if session.busy:
+            raise LoadtestError(
+                "a run is in progress, and its number of members is fixed; wait for its verdict, or"
+                " press Stop"
+            )
         offered = {name: getattr(self._offered, name) for name in options.form()}
         values = {name: request.form.get(name, value) for name, value in offered.items()}
-        runner = self._session.runner
+        if session.runner.state in (STATE_RUNNING, STATE_SPAWNING):
+            if values not in (self._started, offered):  # offered: to a page that was loaded anew
+                raise LoadtestError(
+                    "while a load runs, only users and ramp up change; press Stop, then New"
+                )
+            self._require_clients()
+            return None
         if values["experiment"] != options.NO_EXPERIMENT:
             return self._users_of_run(values)
-        if runner.state in (STATE_RUNNING, STATE_SPAWNING):
-            return None
+        bootstrap = request.form.get("host") or self._offered.bootstrap
+        if bootstrap in ("", OWN_BROKERS):
+            raise LoadtestError(
+                "a load without an experiment needs a cluster; write its HOST:PORT into Host"
+            )
         given = Namespace(**{**vars(self._offered), **values})
         configs = options.configs_of(given)
-        self._session.choose(None)
-        users = self._session.set_user_classes(configs)
-        self._session.start_load(configs, given.bootstrap, given.history)
+        require_reachable(bootstrap)
+        session.choose(None)
+        users = session.set_user_classes(configs)
         untouched = request.form.get("user_count") == str(self._offered.num_users)
+        if not untouched:
+            self._require_clients()
+        session.start_load(configs, bootstrap, given.history)
+        session.environment.host = self._given.bootstrap = bootstrap  # Locust hands it to workers
+        self._started = values
         return users if untouched and users != self._offered.num_users else None
+
+    def _require_clients(self) -> None:
+        wanted, most = request.form.get("user_count", ""), self._session.most_users
+        if wanted.isdecimal() and int(wanted) > most:
+            raise LoadtestError(
+                f"the load has {most} members and producers, so at most {most} users; for more,"
+                " start one with more members"
+            )
 
     def _users_of_run(self, values: dict[str, str]) -> int:
         if not isinstance(self._session.runner, LocalRunner):
@@ -166,7 +221,9 @@ class Page:
             )
         if request.form.get("run_time"):
             raise LoadtestError("an experiment has phases of its own; leave the run time empty")
-        return self._session.choose(choose(values, self._offered.run_option))
+        users = self._session.choose(choose(values, self._offered.run_option))
+        self._session.environment.host = OWN_BROKERS
+        return users
 
     def _add_ours(self, response: Response) -> Response:
         """Add our tables to Locust's statistics, and our status bar to its page."""
@@ -174,6 +231,8 @@ class Page:
             return response
         if request.endpoint == "locust.request_stats":
             report = response.get_json()
+            # files have the polls; the page leads with what a group does
+            report["stats"] = [row for row in report["stats"] if row["name"] != POLL]
             report["extended_stats"] = [
                 {"key": key, "data": rows} for key, rows in self._session.tables().items()
             ]
@@ -185,3 +244,7 @@ class Page:
             html = response.get_data(as_text=True)
             response.set_data(html.replace("</body>", f"{script}</body>"))
         return response
+
+
+def _refused(why: str) -> Response:
+    return jsonify(success=False, message=why, host="")

@@ -124,22 +124,25 @@ def test_the_web_interface_brings_identities_back(locust, arguments, group, kafk
     def swarm(users):
         form = urllib.parse.urlencode({"user_count": users, "spawn_rate": 20}).encode()
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/swarm", form) as reply:
-            assert json.load(reply)["success"]
+            return json.load(reply)
 
     def stopped():
         return [row["name"] for row in child.ask("members") if row["state"] == "stopped"]
 
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/") as page:
         assert '"num_users": 4' in page.read().decode()
-    swarm(4)
+    assert swarm(4)["success"]
     before = child.wait_joined()
-    swarm(1)
+    assert swarm(1)["success"]
     child.wait_for(lambda: len(stopped()) == 3)
     idle = stopped()[0]
     refused = child.reply_to("start", member=idle)
     assert refused["error"] == f"no user runs {idle!r} now; start more users"
     assert "no member is called 'nobody'" in child.reply_to("stop", member="nobody")["error"]
-    swarm(4)
+    refused = swarm(5)
+    assert not refused["success"]
+    assert "the load has 4 members and producers, so at most 4 users" in refused["message"]
+    assert swarm(4)["success"]
     after = child.wait_joined()
     assert after.keys() == before.keys()
     assert child.end(signal.SIGTERM) == 0, child.output

@@ -8,7 +8,8 @@ import pytest
 
 from loadtest.configs import NO_CLIENTS, ProducerConfig
 from loadtest.history import History
-from loadtest.pool import BlockingCalls, ClientPool
+from loadtest.pool import BlockingCalls, ClientPool, locust_report
+from loadtest.timing import QUIET_MS
 
 
 @pytest.fixture(autouse=True)
@@ -52,6 +53,29 @@ def test_others_run_during_a_blocking_call():
     assert BlockingCalls(1)(lambda: release.wait(10)) is True
 
 
+def test_errors_of_many_clients_are_counted_once_a_second_and_polls_apart(monkeypatch):
+    fired, polls, now = [], [], [0.0]
+    monkeypatch.setattr("loadtest.pool.now_ms", lambda: now[0])
+    environment = SimpleNamespace(
+        events=SimpleNamespace(request=SimpleNamespace(fire=lambda **event: fired.append(event))),
+        runner=SimpleNamespace(
+            stats=SimpleNamespace(
+                get=lambda *entry: SimpleNamespace(log=lambda *took: polls.append((entry, took)))
+            )
+        ),
+    )
+    reported = {}
+    members = [locust_report(environment, reported, "STATIC") for _ in range(2)]
+    for now[0] in (0.0, QUIET_MS - 1, QUIET_MS):
+        for member in members:
+            member("error", None, error="_TRANSPORT")
+            member("commit", 2.0, error="_TRANSPORT")
+    counted = [event["name"] for event in fired]
+    assert (counted.count("error"), counted.count("commit")) == (2, 6)
+    members[0]("poll", 0.5, 90)
+    assert polls == [(("poll", "STATIC"), (0.5, 90))]
+
+
 class Slow:
     """The leases of a master whose answer comes when the load has ended."""
 
@@ -68,7 +92,6 @@ class Slow:
 
 def test_a_client_that_comes_after_the_end_is_returned():
     leases = Slow()
-    events = SimpleNamespace(request=None)
-    leases.pool = ClientPool(leases, NO_CLIENTS, "127.0.0.1:1", History(None), events)
+    leases.pool = ClientPool(leases, NO_CLIENTS, "127.0.0.1:1", History(None), SimpleNamespace())
     assert leases.pool.lease("producer") is None
     assert leases.released == ["p"]

@@ -1,9 +1,11 @@
 """What Locust's page and its server do for us, asked as a browser asks."""
 
 import json
+import re
 import urllib.error
 import urllib.parse
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -88,8 +90,38 @@ def test_the_start_form_has_our_options_in_a_useful_order(plain):
         assert f'"{name}"' in page
     assert '"history"' not in page.replace('"history": []', "")
     assert '<script src="/groupquake/static/bar.js">' in page
-    assert plain.json("/groupquake/state") == {"runs": []}
+    assert plain.json("/groupquake/state") == {"runs": [], "marks": []}
     assert "No run yet" in plain.get("/groupquake/")
+
+
+def chosen(web):
+    """Return the experiment and the host that the form has at first."""
+    form = re.search(r"templateArgs = (.*)", web.get("/"))
+    arguments = json.loads(form[1])
+    return arguments["extra_options"]["experiment"]["default_value"], arguments["host"]
+
+
+def test_without_a_cluster_the_form_has_the_demo(plain):
+    assert chosen(plain) == ("demo", "its own brokers")
+
+
+def test_with_a_host_the_load_goes_there(locust, web):
+    locust("-H", "127.0.0.1:1", "--web-port", str(web.port)).wait_for(web.answers)
+    assert chosen(web) == ("none", "127.0.0.1:1")
+    reply = web.start()
+    assert not reply["success"]
+    assert reply["message"].startswith("no broker answered at 127.0.0.1:1 within 5 s (")
+    assert "Connection refused" in reply["message"]
+
+
+def test_of_three_starts_at_once_one_goes_on(plain):
+    with ThreadPoolExecutor(3) as clicks:
+        replies = clicks.map(lambda host: plain.start(experiment="none", host=host),
+                             ["127.0.0.1:1"] * 3)  # fmt: skip
+    messages = sorted(reply["message"] for reply in replies)
+    assert messages[:2] == ["a run is starting already"] * 2
+    assert messages[2].startswith("no broker answered at 127.0.0.1:1")
+    assert plain.json("/stats/requests")["state"] == "ready"
 
 
 def test_the_form_refuses_a_run_that_cannot_start(plain):
@@ -99,12 +131,16 @@ def test_the_form_refuses_a_run_that_cannot_start(plain):
         ({"experiment": "demo", "run_time": "1m"}, "leave the run time empty"),
         ({"experiment": "/etc/passwd.yaml"}, "is not an experiment of the list"),
         ({"static_members": "few"}, "static members: 'few' is no number of members"),
-        ({"static_members": "0", "dynamic_members": "0"}, "no members to run"),
+        ({"experiment": "none"}, "a load without an experiment needs a cluster; write its"),
+        (
+            {"experiment": "none", "host": "h:1", "static_members": "0", "dynamic_members": "0"},
+            "no members to run",
+        ),
     ):
         reply = plain.start(**fields)
         assert not reply["success"]
         assert error_line in reply["message"]
-    assert plain.json("/groupquake/state") == {"runs": []}
+    assert plain.json("/groupquake/state")["runs"] == []
     assert plain.json("/stats/requests")["state"] == "ready"
 
 
@@ -116,7 +152,7 @@ def test_only_reports_of_runs_are_handed_out(plain):
 
 def test_a_master_runs_no_experiment(locust, web):
     at = ("--master-bind-host", "127.0.0.1", "--master-bind-port", "0")
-    locust("--master", *at, "--web-port", str(web.port)).wait_for(web.answers)
+    locust("--master", "-H", "127.0.0.1:1", *at, "--web-port", str(web.port)).wait_for(web.answers)
     reply = web.start(experiment="demo")
     assert not reply["success"]
     assert "the page runs an experiment in one Locust process" in reply["message"]
@@ -134,4 +170,6 @@ def test_without_an_experiment_the_table_shows_what_clients_saw(locust, web, kaf
     row = tables["rebalances"][0]
     assert row["group"] == "plain"
     assert row["reason"].startswith("seen by client plain-")
-    assert web.json("/groupquake/state") == {"runs": []}
+    state = web.json("/groupquake/state")
+    assert state["runs"] == []
+    assert {(mark["kind"], mark["text"]) for mark in state["marks"]} == {("rebalance", "plain")}
