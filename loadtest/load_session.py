@@ -29,6 +29,7 @@ from loadtest.errors import LoadtestError
 from loadtest.history import History
 from loadtest.lease_table import LeaseTable
 from loadtest.load import Load, Row
+from loadtest.page.events import Live
 from loadtest.page.form import Choice
 from loadtest.page.run import Run
 from loadtest.pool import ClientPool
@@ -54,6 +55,7 @@ class LoadSession:
         self.environment = environment
         self.runner = environment.runner
         self.runs: list[Run] = []
+        self._no_run = Live()
         self.load: Load | None = None
         self.spawn_rate = SPAWN_RATE
         """How many users a second Locust starts."""
@@ -88,6 +90,11 @@ class LoadSession:
     def run(self) -> Run | None:
         """The latest run, if the latest start was a run."""
         return self.runs[-1] if self.runs and self._chosen is not None else None
+
+    @property
+    def feed(self) -> Live:
+        """The live state of the latest run; it is empty before the first one."""
+        return self.runs[-1].feed if self.runs else self._no_run
 
     @property
     def busy(self) -> bool:

@@ -16,6 +16,7 @@ from locust.runners import STATE_RUNNING, STATE_SPAWNING, LocalRunner
 from loadtest import options
 from loadtest.errors import LoadtestError
 from loadtest.load_session import LoadSession
+from loadtest.page.events import stream
 from loadtest.page.form import choose
 from loadtest.page.guard import Guard
 
@@ -80,6 +81,7 @@ class Page:
         )
         own.add_url_rule("/", "page", self._page)
         own.add_url_rule("/state", "state", self._state)
+        own.add_url_rule("/events", "events", self._events)
         own.add_url_rule("/runs/<int:number>/<name>", "file", self._file)
         app.register_blueprint(own)
         app.wsgi_app = Guard(app.wsgi_app, offered)  # type: ignore[method-assign]  # Flask's own way
@@ -95,22 +97,28 @@ class Page:
 
     def _state(self) -> Response:
         """Return the state of every run of this session, the latest last."""
-        return jsonify(
-            runs=[
-                {
-                    "number": number,
-                    "name": run.name,
-                    "state": run.state,
-                    "result": run.result,
-                    "judged": run.verdict is not None,
-                    "headline": run.headline,
-                    "why": run.why,
-                    "folder": str(run.folder or ""),
-                    "lines": list(run.lines),
-                }
-                for number, run in enumerate(self._session.runs, 1)
-            ]
-        )
+        return jsonify(runs=self._runs())
+
+    def _events(self) -> Response:
+        """Send a browser the state of the runs and of the latest one, then changes."""
+        events = stream(self._runs, lambda: self._session.feed)
+        return Response(events, mimetype="text/event-stream", headers={"Cache-Control": "no-store"})
+
+    def _runs(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "number": number,
+                "name": run.name,
+                "state": run.state,
+                "result": run.result,
+                "judged": run.verdict is not None,
+                "headline": run.headline,
+                "why": run.why,
+                "folder": str(run.folder or ""),
+                "lines": list(run.lines),
+            }
+            for number, run in enumerate(self._session.runs, 1)
+        ]
 
     def _file(self, number: int, name: str) -> Response:
         """Return a file that the analysis of a run wrote."""

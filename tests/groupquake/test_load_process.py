@@ -16,7 +16,7 @@ import pytest
 from chaos.clusters.ports import HOST, free_ports
 from chaos.members import Members
 from groupquake import load_process
-from groupquake.attached import _attached
+from groupquake.live.attached import _attached
 from groupquake.exits import NotSteadyError
 from groupquake.load_workers import WorkerOptions
 from loadtest.members.settings import RUN_FOLDER
