@@ -1,5 +1,6 @@
 """The state that the page shows, made from the facts of a run and its experiment.
 
+    at_ms       the time of this state
     figure      the timeline, by the drawing code of the report
     phases      name, begin, and planned end (null where nothing bounds it)
     groups      counters of each group, its coordinator and its owners
@@ -72,6 +73,7 @@ class State:
         span = Span(zero_ms, max(now_ms, zero_ms + 1000.0), facts.phases)
         drawn = [_drawn(name, of, self._experiment, faults, now_ms) for name, of in groups.items()]
         return {
+            "at_ms": now_ms,
             "figure": timeline(drawn, span),
             "phases": list(self._phases(facts)),
             "groups": {name: self._group(name, of, facts, now_ms) for name, of in groups.items()},

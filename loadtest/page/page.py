@@ -6,6 +6,7 @@
 import json
 from argparse import Namespace
 from copy import copy
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from loadtest.page.events import stream
 from loadtest.page.form import choose
 from loadtest.page.guard import Guard
 
+STATIC = Path(__file__).parent / "static"
 REPORTS = ("report.html", "verdict.json", "junit.xml")
 
 TABLES = {
@@ -82,6 +84,9 @@ class Page:
         own.add_url_rule("/", "page", self._page)
         own.add_url_rule("/state", "state", self._state)
         own.add_url_rule("/events", "events", self._events)
+        own.add_url_rule(
+            "/drawing/<any('figure.js','figure.css','colours.css'):name>", "drawing", _drawing
+        )
         own.add_url_rule("/runs/<int:number>/<name>", "file", self._file)
         app.register_blueprint(own)
         app.wsgi_app = Guard(app.wsgi_app, offered)  # type: ignore[method-assign]  # Flask's own way
@@ -93,7 +98,7 @@ class Page:
         app.view_functions["locust.swarm"] = self._swarm
 
     def _page(self) -> str:
-        return render_template("groupquake.html")
+        return render_template("live.html", by_hand=(STATIC / "by_hand.js").exists())
 
     def _state(self) -> Response:
         """Return the state of every run of this session, the latest last."""
@@ -193,3 +198,14 @@ class Page:
             html = response.get_data(as_text=True)
             response.set_data(html.replace("</body>", f"{script}</body>"))
         return response
+
+
+def _drawing(name: str) -> Response:
+    """Return a script or a style of the report, which draws the figure here, too.
+
+    Only files are read: the reports themselves are not imported here.
+    """
+    spec = find_spec("reports")
+    assert spec is not None, "it is installed with this package"
+    assert spec.origin is not None, "it is a package on disk"
+    return send_file(Path(spec.origin).parent / "page" / "templates" / name)
