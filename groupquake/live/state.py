@@ -23,7 +23,6 @@ import msgspec
 
 from groupquake.live.facts import Facts, GroupFacts, Rebalance
 from loadtest.configs import configs_in
-from reports.judgement.causes import BY
 from reports.judgement.run.disturbance import Act
 from reports.judgement.run.faults import act_of, faults_of
 from reports.judgement.run.forecast import FILE as FORECAST
@@ -33,6 +32,7 @@ from reports.page import faults as page_faults
 from reports.page.charts import timeline
 from reports.page.drawing import Span
 from reports.page.drawn_groups import GROUPS_DRAWN, DrawnGroup, Period
+from reports.page.wording import BY
 from reports.timing import LEARNED_MS
 from scenarios import Experiment
 
@@ -93,7 +93,7 @@ class State:
     def _phases(self, facts: Facts) -> Iterator[Json]:
         planned = self._experiment.phases
         lasts_ms = {"impact": planned.impact_ms, "recovery": planned.recovery_ms}
-        nexts = [*(at_ms for _, at_ms in facts.phases[1:]), None]
+        nexts = [*(at_ms for _, at_ms in facts.phases[1:]), None][: len(facts.phases)]
         for (name, began_ms), next_ms in zip(facts.phases, nexts, strict=True):
             ends_ms = began_ms + lasts_ms[name] if name in lasts_ms else None
             yield {"name": name, "began_ms": began_ms, "ends_ms": next_ms or ends_ms}

@@ -3,7 +3,7 @@
 (() => {
   const home = new URL("../", document.currentScript.src);
   const $ = (id) => document.getElementById(id);
-  const CAUSES = { fault: "a fault", load: "the load", broker: "the broker", client: "a client", unknown: "not known yet" };
+  const CAUSES = { fault: "by faults", load: "by the load", broker: "by the broker", client: "by clients", unknown: "not known yet" };
   const LATEST = 100; // how many rebalances the table shows
 
   // --- what shows ---------------------------------------------------------------------------------------------------
@@ -85,17 +85,14 @@
   };
 
   const ROWS = [
-    ["Rebalances", (g) => {
-      const all = Object.values(g.rebalances).reduce((a, b) => a + b, 0);
-      return [`${all}`];
-    }],
-    ["caused by", (g) => [Object.entries(g.rebalances).filter(([, n]) => n).map(([by, n]) => `${CAUSES[by]} ${n}`).join(", ") || "–"]],
-    ["foreseen so far", (g) => [g.due === null ? "no forecast" : g.due.replace("..", " to ")]],
-    ["Members stopped", (g) => [seconds(g.stopped_ms)]],
-    ["Partitions without owner", (g) => [`${g.unowned} now`, g.unowned ? "doubt" : ""]],
-    ["so far", (g) => [`${(g.unowned_ms / 1000).toFixed(1)} partition-s`]],
-    ["Lag", (g) => [g.lag === null ? "–" : count(g.lag, "record")]],
-    ["Commit errors", (g) => [`${g.commit_errors}`, g.commit_errors ? "bad" : ""]],
+    ["Rebalances", (g) => [`${Object.values(g.rebalances).reduce((a, b) => a + b, 0)}`]],
+    ["by cause", (g) => [Object.entries(g.rebalances).filter(([, n]) => n).map(([by, n]) => `${n} ${CAUSES[by]}`).join(", ") || "–"]],
+    ["foreseen by the end of this phase", (g) => [g.due === null ? "–" : g.due.replace("..", " to ")]],
+    ["Members stood still for", (g) => [seconds(g.stopped_ms)]],
+    ["Partitions without an owner", (g) => [`${g.unowned}`, g.unowned ? "doubt" : ""]],
+    ["in this run, partition-seconds", (g) => [(g.unowned_ms / 1000).toFixed(1)]],
+    ["Lag, in records", (g) => [g.lag === null ? "–" : g.lag.toLocaleString("en")]],
+    ["Commits that failed", (g) => [`${g.commit_errors}`, g.commit_errors ? "bad" : ""]],
   ];
   const card = () => {
     const made = make("article", "card");
@@ -231,7 +228,7 @@
       groups(live);
       owners(live);
       tables(live);
-      if (window.Figure) Figure.draw($("figure"), live.figure);
+      Figure.draw($("figure"), live.figure);
     }
     phase(run, live, clock.ms + performance.now() - clock.at);
     session(runs, run);
