@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import gevent
+import msgspec
 from gevent import subprocess
 from gevent.event import Event
 
@@ -169,7 +170,7 @@ class Run:
         if not line.startswith("{"):
             self._take_progress(line)
             return
-        news = json.loads(line)
+        news = msgspec.json.decode(line)
         if "patch" in news:
             self.feed.take(news["patch"])
         if "folder" in news:
