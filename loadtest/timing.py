@@ -108,3 +108,5 @@ EVENTS_EVERY_S = 0.25
 """How often a greenlet looks for what its browser was not sent yet."""
 EVENTS_IDLE_S = 5.0
 """After how long without news a browser is sent a comment: only so is it noticed that it left."""
+PLAIN_EVERY_S = 1.0
+"""How often the state of a load without an experiment is made, at most."""

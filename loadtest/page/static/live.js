@@ -29,7 +29,7 @@
   const count = (number, noun) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
   const seconds = (ms, digits = 1) => `${(ms / 1000).toFixed(digits)} s`;
   const links = (parent, run) => {
-    const wanted = run.judged ? ["report.html", "verdict.json", "junit.xml"] : [];
+    const wanted = run?.judged ? ["report.html", "verdict.json", "junit.xml"] : [];
     fill(parent, wanted, () => make("a"), (link, name) => {
       put(link, name === "report.html" ? "The report" : name);
       const url = new URL(`runs/${run.number}/${name}`, home).href;
@@ -57,17 +57,19 @@
       .join(" ");
   };
 
-  const header = (run) => {
-    put($("name"), run ? run.name : "No run yet");
+  const header = (run, plain) => {
+    put($("name"), run ? run.name : plain ? "A load without an experiment" : "No run yet");
     document.title = run ? `${run.result ?? run.state} · ${run.name} · groupquake` : "groupquake";
     $("none").hidden = Boolean(run);
+    $("plain").hidden = $("seen-part").hidden = !plain;
+    for (const one of document.querySelectorAll(".of-runs")) one.hidden = plain;
     const badge = $("badge");
     badge.hidden = !run;
+    fill($("why"), !run ? [] : run.result === "pass" ? run.headline : run.why, () => make("li"), put);
+    links($("links"), run);
     if (!run) return;
     put(badge, run.result ? (run.judged ? `verdict: ${run.result}` : run.result) : run.state);
     badge.className = `badge ${run.result ?? ""}`;
-    fill($("why"), run.result === "pass" ? run.headline : run.why, () => make("li"), put);
-    links($("links"), run);
   };
 
   const phase = (run, live, now) => {
@@ -87,10 +89,10 @@
   const ROWS = [
     ["Rebalances", (g) => [`${Object.values(g.rebalances).reduce((a, b) => a + b, 0)}`]],
     ["by cause", (g) => [Object.entries(g.rebalances).filter(([, n]) => n).map(([by, n]) => `${n} ${CAUSES[by]}`).join(", ") || "–"]],
-    ["foreseen by the end of this phase", (g) => [g.due === null ? "–" : g.due.replace("..", " to ")]],
-    ["Members stood still for", (g) => [seconds(g.stopped_ms)]],
+    ["foreseen by the phase's end", (g) => [g.due === null ? "–" : g.due.replace("..", " to ")]],
+    ["Members stopped", (g) => [seconds(g.stopped_ms)]],
     ["Partitions without an owner", (g) => [`${g.unowned}`, g.unowned ? "doubt" : ""]],
-    ["in this run, partition-seconds", (g) => [(g.unowned_ms / 1000).toFixed(1)]],
+    ["so far, in partition-seconds", (g) => [(g.unowned_ms / 1000).toFixed(1)]],
     ["Lag, in records", (g) => [g.lag === null ? "–" : g.lag.toLocaleString("en")]],
     ["Commits that failed", (g) => [`${g.commit_errors}`, g.commit_errors ? "bad" : ""]],
   ];
@@ -108,10 +110,12 @@
       made.classList.toggle("rebalancing", going.has(name));
       put(title, name);
       put(state, [
-        going.has(name) ? "rebalancing" : group.generation === null ? "not formed yet" : `generation ${group.generation}`,
+        live.plain ? "" : going.has(name) ? "rebalancing" : group.generation === null ? "not formed yet" : `generation ${group.generation}`,
         `${group.members ?? 0} of ${count(group.planned, "member")}`,
-        group.coordinator === null ? "no coordinator yet" : `broker ${group.coordinator} coordinates`,
-      ].join(" · "));
+        live.plain ? "" : group.coordinator === null ? "no coordinator yet" : `broker ${group.coordinator} coordinates`,
+      ].filter(Boolean).join(" · "));
+      list.hidden = Boolean(live.plain);
+      if (live.plain) return;
       ROWS.forEach(([, value], at) => {
         const [text, kind] = value(group);
         put(list.children[2 * at + 1], text);
@@ -121,6 +125,7 @@
   };
 
   const owners = (live) => {
+    const forming = live.phases?.at(-1)?.name === "formation";
     const of = {};
     for (const [name, member] of Object.entries(live.members ?? {})) (of[member.group] ??= []).push([name, member]);
     const block = () => {
@@ -144,9 +149,9 @@
       fill(list, [...(of[group] ?? []), ...more], item, (row, [name, member]) => {
         const owned = about.owners[name] ?? [];
         const [who, what] = row.children;
-        row.className = member.in ? "" : "out";
+        row.className = member.in || forming ? "" : "out";
         put(who, name);
-        put(what, owned.length ? ranges(owned) : member.in ? "owns nothing" : "not in the group");
+        put(what, owned.length ? ranges(owned) : member.in ? "owns nothing" : forming ? "not in yet" : "not in the group");
       });
     });
   };
@@ -165,6 +170,9 @@
     ]));
   };
 
+  const seen = (live) =>
+    fill($("seen"), live.seen ?? [], () => make("tr"), (row, one) => cells(row, [[one.at], [one.group], [one.reason]]));
+
   const session = (runs, run) => {
     $("progress").hidden = !run;
     if (run) {
@@ -174,7 +182,7 @@
       put(log, run.lines.join("\n"));
       if (below) log.scrollTop = log.scrollHeight;
     }
-    const before = runs.slice(0, -1).reverse();
+    const before = (run ? runs.slice(0, -1) : [...runs]).reverse();
     $("earlier").hidden = before.length === 0;
     const entry = () => {
       const made = make("li");
@@ -221,15 +229,18 @@
   const draw = () => {
     due = false;
     const { runs, live } = state;
-    const run = runs.at(-1);
-    header(run);
+    const run = live.plain ? undefined : runs.at(-1);
+    header(run, Boolean(live.plain));
     $("run").hidden = !live.groups;
     if (live.groups) {
       groups(live);
       owners(live);
+    }
+    if (live.figure) {
       tables(live);
       Figure.draw($("figure"), live.figure);
     }
+    seen(live);
     phase(run, live, clock.ms + performance.now() - clock.at);
     session(runs, run);
     say(run, live);
