@@ -94,4 +94,5 @@ def _show(folder: Path, experiment: Experiment, over: threading.Event) -> None:
 
 def _print(**fields: Any) -> None:
     with suppress(BrokenPipeError):  # the page has ended
-        print(json.dumps(fields, separators=(",", ":")), flush=True)
+        # the whole line at once: several threads may print
+        print(f"{json.dumps(fields, separators=(',', ':'))}\n", end="", flush=True)

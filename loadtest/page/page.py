@@ -21,7 +21,6 @@ from loadtest.page.events import stream
 from loadtest.page.form import choose
 from loadtest.page.guard import Guard
 
-STATIC = Path(__file__).parent / "static"
 REPORTS = ("report.html", "verdict.json", "junit.xml")
 
 TABLES = {
@@ -98,7 +97,7 @@ class Page:
         app.view_functions["locust.swarm"] = self._swarm
 
     def _page(self) -> str:
-        return render_template("live.html", by_hand=(STATIC / "by_hand.js").exists())
+        return render_template("live.html")
 
     def _state(self) -> Response:
         """Return the state of every run of this session, the latest last."""
