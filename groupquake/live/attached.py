@@ -78,7 +78,7 @@ def _show(folder: Path, experiment: Experiment, over: threading.Event) -> None:
     from groupquake.live.facts import Facts  # noqa: PLC0415 (slow, and the cluster starts meanwhile)
     from groupquake.live.state import State  # noqa: PLC0415
 
-    facts, state = Facts(folder), State(folder, experiment)
+    facts, state = Facts(folder, experiment.group_names), State(folder, experiment)
     shown: dict[str, Any] = {}
     last, pause_s = False, 0.0
     while not last:

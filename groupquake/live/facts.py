@@ -8,7 +8,7 @@ nothing are skipped: the analysis judges all lines.
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from operator import itemgetter
@@ -120,11 +120,14 @@ class _Timed(NamedTuple):
 
 
 class Facts:
-    """Follows the logs, the history and the journal of a run folder; files may appear later."""
+    """Follows the logs, the history and the journal of a run folder; files may appear later.
 
-    def __init__(self, folder: Path) -> None:
+    Lines about other groups than those named are skipped: the cluster may have them.
+    """
+
+    def __init__(self, folder: Path, groups: Iterable[str]) -> None:
         """Start at the first lines."""
-        self.groups: dict[str, GroupFacts] = defaultdict(GroupFacts)
+        self.groups = {name: GroupFacts() for name in groups}
         self.rebalances: list[Rebalance] = []
         """Those of all groups, in the order of their begins."""
         self.journal: list[dict[str, Any]] = []
@@ -171,14 +174,15 @@ class Facts:
 
     def _join(self, at_ms: float, content: Mapping[str, Any]) -> None:
         header, request, response = (content[n] for n in ("requestHeader", "request", "response"))
-        if header["requestApiKeyName"] == _JOINS and response["errorCode"] == NO_ERROR:
-            group = self.groups[request["groupId"]]
+        group = self.groups.get(request["groupId"])
+        if group is not None and response["errorCode"] == NO_ERROR:
             group.has_joins = True
             client = header["clientId"] or client_of(response["memberId"])
             group.begin(client, response["memberId"], response["generationId"], at_ms)
 
     def _line(self, at_ms: float, broker: str, name: str, fields: Mapping[str, str]) -> None:
-        group = self.groups[fields["group"]]
+        if (group := self.groups.get(fields["group"])) is None:
+            return
         group.coordinator = broker
         last = group.rebalances[-1] if group.rebalances else None
         if name == "preparing":

@@ -16,6 +16,7 @@ by the load; the rest is unknown until the verdict.
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -67,8 +68,7 @@ class State:
         acts = [act_of(fault, _NOTICED_MS) for fault in faults]
         for begun in facts.rebalances[len(self._caused) :]:
             self._caused.append(_cause(begun, facts.phases, acts))
-        names = list(dict.fromkeys((*self._topics, *facts.groups)))[:GROUPS_DRAWN]
-        groups = {name: facts.groups.get(name, GroupFacts()) for name in names}
+        groups = dict(islice(facts.groups.items(), GROUPS_DRAWN))
         zero_ms = facts.phases[0][1] if facts.phases else now_ms
         span = Span(zero_ms, max(now_ms, zero_ms + 1000.0), facts.phases)
         drawn = [_drawn(name, of, self._experiment, faults, now_ms) for name, of in groups.items()]

@@ -42,12 +42,8 @@ class Live:
 
     def since(self, change: int) -> list[bytes] | None:
         """Return the changes after one as events; None if they are not kept any more."""
-        newer = self.changes - change
-        return (
-            [*islice(self._kept, len(self._kept) - newer, None)]
-            if newer <= len(self._kept)
-            else None
-        )
+        newer, kept = self.changes - change, len(self._kept)
+        return None if newer > kept else [*islice(self._kept, kept - newer, None)]
 
 
 def stream(runs: Callable[[], list[Json]], latest: Callable[[], Live]) -> Iterator[bytes]:

@@ -118,6 +118,7 @@ class Page:
                 "judged": run.verdict is not None,
                 "headline": run.headline,
                 "why": run.why,
+                "causes": run.causes,
                 "folder": str(run.folder or ""),
                 "lines": list(run.lines),
             }

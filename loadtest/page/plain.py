@@ -36,7 +36,8 @@ class Plain:
 
 
 def _state(load: Load) -> Json:
-    rows = load.clients.members()
+    if not (rows := load.clients.members()):
+        return {}  # nobody has pressed Start
     groups: dict[str, Json] = defaultdict(lambda: {"members": 0, "planned": 0, "owners": {}})
     for row in rows:
         group = groups[row["group"]]

@@ -105,6 +105,12 @@ class Run:
         return [] if self.verdict is None else list(self.verdict["headline"])
 
     @property
+    def causes(self) -> dict[str, dict[str, int]]:
+        """How many rebalances of each group had which cause, by the verdict."""
+        groups = {} if self.verdict is None else self.verdict["groups"]
+        return {name: of["rebalances_by_cause"] for name, of in groups.items()}
+
+    @property
     def why(self) -> list[str]:
         """The reasons of a verdict other than `pass`, or why there is no verdict."""
         if self.verdict is None:

@@ -51,7 +51,7 @@ class Run:
         file = folder / "experiment.yaml"
         file.write_text(SMALL)
         self.folder = folder
-        self.facts = Facts(folder)
+        self.facts = Facts(folder, ("static", "dynamic"))
         self.maker = State(folder, load(file))
 
     def log(self, *lines: str, broker: int = 1) -> None:
@@ -130,6 +130,13 @@ DONE = BEGUN | {"generation": 4, "members": 2, "took_ms": 600}
 def test_rebalances(run: Run, lines: list[str], rebalances: list[dict[str, Any]]) -> None:
     run.log(*lines)
     assert run.state(2000)["rebalances"] == rebalances
+
+
+def test_other_groups_of_the_cluster_are_left_out(run: Run) -> None:
+    run.log(java(202, f"{PREPARING} (reason: {WHY}).".replace("group dynamic", "group other")))
+    run.log(answered_join(300, "dynamic-dynamic-1", 4).replace('"dynamic"', '"other"'))
+    state = run.state(2000)
+    assert (state["rebalances"], [*state["groups"]]) == ([], ["static", "dynamic"])
 
 
 def formed(run: Run) -> None:

@@ -102,7 +102,7 @@
     for (const [label] of ROWS) made.lastChild.append(make("dt", "", label), make("dd"));
     return made;
   };
-  const groups = (live) => {
+  const groups = (live, run) => {
     const going = new Set();
     for (const one of live.rebalances ?? []) one.generation === null ? going.add(one.group) : going.delete(one.group);
     fill($("groups"), Object.entries(live.groups ?? {}), card, (made, [name, group]) => {
@@ -117,7 +117,7 @@
       list.hidden = Boolean(live.plain);
       if (live.plain) return;
       ROWS.forEach(([, value], at) => {
-        const [text, kind] = value(group);
+        const [text, kind] = value({ ...group, rebalances: run?.causes[name] ?? group.rebalances });
         put(list.children[2 * at + 1], text);
         list.children[2 * at + 1].className = kind ?? "";
       });
@@ -199,7 +199,7 @@
   let heard = null;
   const say = (run, live) => {
     const now = {
-      run: run ? `${run.name}: ${run.result ? `verdict ${run.result}` : run.state}` : "",
+      run: run ? `${run.name}: ${run.judged ? `verdict ${run.result}` : run.result ?? run.state}` : "",
       phase: run && !run.result ? (live.phases?.at(-1)?.name ?? "") : "",
       faults: (live.faults ?? []).filter((one) => one.injected_ms !== null).map((one) => `${one.fault} on ${one.target}`),
     };
@@ -233,7 +233,7 @@
     header(run, Boolean(live.plain));
     $("run").hidden = !live.groups;
     if (live.groups) {
-      groups(live);
+      groups(live, run);
       owners(live);
     }
     if (live.figure) {
