@@ -39,6 +39,8 @@ from scenarios import Experiment
 
 Json = dict[str, Any]
 
+NOT_VERIFIED_YET = {"verified": True, "witness": "not verified yet"}
+"""What is drawn of a fault whose witness has not been asked: no doubt yet."""
 BY_HAND = "h"
 """What the ids of faults begin with that were injected by hand."""
 _NO_CLIENT_REASON = re.compile(r"; client reason: not provided(?=\)?$)")
@@ -71,7 +73,8 @@ class State:
         groups = dict(islice(facts.groups.items(), GROUPS_DRAWN))
         zero_ms = facts.phases[0][1] if facts.phases else now_ms
         span = Span(zero_ms, max(now_ms, zero_ms + 1000.0), facts.phases)
-        drawn = [_drawn(name, of, self._experiment, faults, now_ms) for name, of in groups.items()]
+        shown = [one if one["id"] in verified else one | NOT_VERIFIED_YET for one in faults]
+        drawn = [_drawn(name, of, self._experiment, shown, now_ms) for name, of in groups.items()]
         return {
             "at_ms": now_ms,
             "figure": timeline(drawn, span),

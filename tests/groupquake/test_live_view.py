@@ -228,6 +228,12 @@ def test_phases_end_as_planned_unless_another_began(run: Run) -> None:
     ]
 
 
+def drawn_faults(state: dict[str, Any]) -> list[str]:
+    rows = (row for block in state["figure"]["blocks"] for row in block["rows"])
+    kinds = (bar["kind"] for row in rows for bar in row["bars"])
+    return [kind for kind in kinds if kind.startswith("fault")]
+
+
 def test_faults_of_the_journal(run: Run) -> None:
     about = {
         "fault": "member.restart",
@@ -242,11 +248,14 @@ def test_faults_of_the_journal(run: Run) -> None:
         "healed_ms": None, "healed": False, "verified": None, "witness": "", "by_hand": True,
     }  # fmt: skip
     run.note(300, "injected", fault_id="h1")
+    assert drawn_faults(run.state(350)) == ["fault"]
     run.note(400, "healed", fault_id="h1", healed=True)
     run.note(500, "verified", fault_id="h1", verified=False, witness="nobody saw it")
     seen = {"injected_ms": ZERO_MS + 300, "healed_ms": ZERO_MS + 400, "healed": True}
     seen |= {"verified": False, "witness": "nobody saw it"}
-    assert run.state(600)["faults"] == [fault | seen]
+    state = run.state(600)
+    assert state["faults"] == [fault | seen]
+    assert drawn_faults(state) == ["fault unverified"]
 
 
 def test_lanes_are_coloured_by_generation_and_end_with_their_members(run: Run) -> None:
