@@ -38,7 +38,9 @@ DELETION_POLL_S = 0.5
 # What is shown and noted
 
 PAGE_S = 1.0
-"""How often the tables of Locust's page are computed."""
+"""How often the state of the live page is computed, at most."""
+PAGE_SHARE = 0.1
+"""The part of its time that the runner spends on that: its faults are due at their instants."""
 SAMPLER_TICK_S = 0.05
 """How often the sampler looks at the processes of brokers."""
 SAMPLE_S = 1.0

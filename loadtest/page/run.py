@@ -2,7 +2,7 @@
 
 The runner does the whole run, as at the command line, with the members of this process. It writes
 progress lines to standard error and, for the page, JSON objects to standard output, one a line
-(`groupquake/attached.py`).
+(`groupquake/live/attached.py`).
 """
 
 import json
@@ -10,17 +10,20 @@ import os
 import signal
 import sys
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
 import gevent
+import msgspec
 from gevent import subprocess
 from gevent.event import Event
 
 from loadtest.dies_with_parent import dying_with_parent
+from loadtest.history import clock
 from loadtest.members.settings import TOKEN_VARIABLE
+from loadtest.page.events import Live
 from loadtest.page.form import Choice
 
 State = Literal["starting", "running", "healing", "closing", "comparing", "over"]
@@ -28,6 +31,9 @@ State = Literal["starting", "running", "healing", "closing", "comparing", "over"
 
 SHOWN = 300
 """How many of the latest progress lines are kept."""
+
+ROWS = 200
+"""The most rows of a table: the latest ones."""
 
 STOP = signal.SIGUSR1
 """Makes the runner end its plan, heal, and judge the run so far."""
@@ -45,7 +51,7 @@ class Run:
         self.name = chosen.experiment.name
         self.state: State = "starting"
         self.lines: deque[str] = deque(filter(None, [chosen.remark]), maxlen=SHOWN)
-        self.tables: dict[str, list[dict[str, str]]] = {}
+        self.feed = Live()
         self.folder: Path | None = None
         self.verdict: dict[str, Any] | None = None
         self.error_line = ""
@@ -68,6 +74,20 @@ class Run:
         self._done = gevent.spawn(self._follow, over)
 
     @property
+    def live(self) -> dict[str, Any]:
+        """The state that the runner made last (`groupquake.live.state`)."""
+        return self.feed.state
+
+    @property
+    def tables(self) -> dict[str, list[dict[str, str]]]:
+        """The rows of Locust's tables about rebalances and faults, the latest first."""
+        tables = {"rebalances": _rebalance, "faults": _fault}
+        return {
+            name: [row_of(one) for one in self.live.get(name, ())[: -ROWS - 1 : -1]]
+            for name, row_of in tables.items()
+        }
+
+    @property
     def goes_on(self) -> bool:
         """Whether the run is in progress."""
         return self.state != "over"
@@ -83,6 +103,12 @@ class Run:
     def headline(self) -> list[str]:
         """The verdict's line about each group."""
         return [] if self.verdict is None else list(self.verdict["headline"])
+
+    @property
+    def causes(self) -> dict[str, dict[str, int]]:
+        """How many rebalances of each group had which cause, by the verdict."""
+        groups = {} if self.verdict is None else self.verdict["groups"]
+        return {name: of["rebalances_by_cause"] for name, of in groups.items()}
 
     @property
     def why(self) -> list[str]:
@@ -150,8 +176,9 @@ class Run:
         if not line.startswith("{"):
             self._take_progress(line)
             return
-        news = json.loads(line)
-        self.tables |= news.get("tables", {})
+        news = msgspec.json.decode(line)
+        if "patch" in news:
+            self.feed.take(news["patch"])
         if "folder" in news:
             self.folder = Path(news["folder"])
 
@@ -168,3 +195,28 @@ class Run:
         if self.folder is None:
             raise FileNotFoundError(name)
         return self.folder / name
+
+
+def _rebalance(one: Mapping[str, Any]) -> dict[str, str]:
+    new, members, took_ms = one["generation"], one["members"], one["took_ms"]
+    return {
+        "at": clock(one["at_ms"]),
+        "group": one["group"],
+        "generation": f"{one['old_generation']} → {'…' if new is None else new}",
+        "reason": one["reason"],
+        "members": "" if members is None else str(members),
+        "duration": "" if took_ms is None else f"{took_ms / 1000:.3f} s",
+    }
+
+
+def _fault(one: Mapping[str, Any]) -> dict[str, str]:
+    injected_ms, healed_ms, verified = one["injected_ms"], one["healed_ms"], one["verified"]
+    return {
+        "id": one["id"],
+        "fault": one["fault"],
+        "target": one["target"],
+        "injected": "" if injected_ms is None else clock(injected_ms),
+        "healed": "" if healed_ms is None else clock(healed_ms) if one["healed"] else "NOT HEALED",
+        "verified": "" if verified is None else "yes" if verified else "NO",
+        "witness": one["witness"],
+    }
