@@ -20,11 +20,13 @@ from reports.page.faults import Fault, declared
 
 Row = Mapping[str, Any]
 
-GROUPS_DRAWN = 12
+GROUPS_DRAWN = 50
 """How many groups a page draws: those with differences first, then those with findings about
 clients, then those with most rebalances."""
-LANES_DRAWN = 40
+LANES_DRAWN = 500
 """How many members of a group get a lane."""
+BARS = 16_000
+"""How many memberships the lanes of one page may have, to keep the page small."""
 WHOLE_GROUP = "the group"
 """The lane of faults that have no single member as their target."""
 
@@ -70,6 +72,8 @@ class DrawnGroup:
     """Further text about observed rebalances, by the time they began."""
     records: Sequence[Row] = ()
     """What became of records, of `wording.RECORDS`."""
+    bars: int = BARS
+    """How many memberships its lanes may have."""
     total: int = 0
     ownership: pd.DataFrame = field(default_factory=pd.DataFrame)
     stops: pd.DataFrame = field(default_factory=pd.DataFrame)
@@ -89,7 +93,9 @@ class DrawnGroup:
     def lanes(self) -> list[str]:
         """The lanes to draw, in their order; lanes with faults are preferred."""
         targets = {lane(fault) for fault in self.faults}
-        chosen = sorted(self.everyone, key=lambda name: name not in targets)[:LANES_DRAWN]
+        most = self.bars * len(self.everyone) // max(1, len(self.memberships))
+        by_need = sorted(self.everyone, key=lambda name: name not in targets)
+        chosen = {*by_need[: min(LANES_DRAWN, max(1, most))]}
         return [name for name in self.everyone if name in chosen]
 
     @cached_property
@@ -116,11 +122,11 @@ def lane(fault: Fault) -> str:
 
 
 def chosen(digests: Mapping[str, Digest]) -> tuple[str, ...]:
-    """Choose the groups to draw, of those with rebalances."""
+    """Choose the groups to draw, of those with rebalances or findings."""
     counts = (
         (-of.different, -of.rows["client_findings"], -of.rows["comparison"], group)
         for group, of in digests.items()
-        if of.rows["comparison"]
+        if of.rows["comparison"] or of.rows["client_findings"]
     )
     return tuple(group for *_, group in nsmallest(GROUPS_DRAWN, counts))
 
