@@ -5,11 +5,11 @@ lane for every member. Vertical bands are rebalances.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from reports.page import drawing
 from reports.page.drawing import Json, Span, bar
-from reports.page.drawn_groups import DrawnGroup, Period, lane
+from reports.page.drawn_groups import DrawnGroup, Membership, Period, lane
 from reports.page.wording import REASONS, RECORDS, counted
 from reports.timing import NOTED_MS
 
@@ -29,14 +29,13 @@ def timeline(groups: Sequence[DrawnGroup], span: Span) -> Json:
 
 def _block(one: DrawnGroup, span: Span) -> Json:
     lanes: Lanes = {name: [] for name in one.lanes}
-    for membership in one.memberships:
-        if membership.client in lanes:
-            lanes[membership.client].append(bar(
-                _kind(membership.generation),
-                span.ends(membership.start_ms, membership.end_ms),
-                f"generation {membership.generation}",
-                f"member id {membership.member_id}",
-            ))  # fmt: skip
+    for last, first in _joined(one, span):
+        lanes[last.client].append(bar(
+            _kind(last.generation) if first == last.generation else "many",
+            span.ends(last.start_ms, last.end_ms),
+            f"generation {first}" + ("" if first == last.generation else f" to {last.generation}"),
+            f"member id {last.member_id}",
+        ))  # fmt: skip
     for fault in _in_lanes(one):
         lanes[lane(fault)] += drawing.fault_bars([fault], span)
     _add_records(one, lanes, span)
@@ -50,6 +49,23 @@ def _block(one: DrawnGroup, span: Span) -> Json:
 
 def _in_lanes(one: DrawnGroup) -> list[Mapping[str, object]]:
     return [fault for fault in one.faults if lane(fault) in one.lanes]
+
+
+def _joined(one: DrawnGroup, span: Span) -> Iterator[tuple[Membership, int]]:
+    """Yield memberships with their first generation; short ones of a member are joined if many."""
+    lanes = {*one.lanes}
+    mine = [membership for membership in one.memberships if membership.client in lanes]
+    many = len(mine) > one.bars
+    least_ms = (span.end_ms - span.zero_ms) * len(lanes) / one.bars if many else 0.0
+    begun: dict[str, tuple[Membership, int]] = {}
+    for each in mine:
+        last, first = begun.get(each.client, (each, each.generation))
+        if last is each or last.end_ms - last.start_ms < least_ms:
+            begun[each.client] = each._replace(start_ms=last.start_ms), first
+        else:
+            yield last, first
+            begun[each.client] = each, each.generation
+    yield from begun.values()
 
 
 def _kind(generation: int | None) -> str:

@@ -1,7 +1,9 @@
 """The figures of costs: the owners of partitions over time, and how long members were stopped."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+import pandas as pd
 
 from reports.page import drawing
 from reports.page.costs import identity, natural
@@ -14,7 +16,7 @@ HUES = 16
 PARTITIONS = 48
 """How many partitions of a group get a row, and of a topic may get one."""
 BARS = 4_000
-"""How many bars the owners of one page may have, to keep the page small."""
+"""How many bars the owners of one page may have, and the stops of one group, to keep it small."""
 
 
 def colour_number(members: Sequence[str], member: str) -> int:
@@ -43,7 +45,7 @@ def owners(one: DrawnGroup, span: Span, bars_left: int = BARS) -> Json:
 
 def _held(
     members: Sequence[str], known: Mapping[str, str], holding: Any, span: Span
-) -> Iterable[Json]:
+) -> Iterator[Json]:
     """Yield how long a partition was held, and how long it had another owner beside this one."""
     owner = identity(holding.member)
     second = "" if owner == holding.member else " second"
@@ -77,7 +79,9 @@ def stops(groups: Sequence[DrawnGroup]) -> Json:
         rows = [
             drawing.row(
                 name,
-                _one_after_the_other(of_member[name].itertuples() if name in of_member else ()),
+                _one_after_the_other(of_member[name], whole=len(one.stops) > BARS)
+                if name in of_member
+                else (),
                 text=f"{seconds(total[name], 2)} s" if total[name] else "0",
             )
             for name in sorted(longest, key=natural)
@@ -89,10 +93,15 @@ def stops(groups: Sequence[DrawnGroup]) -> Json:
     return drawing.printed({"axis": axis, "end": end, "phases": [], "bands": [], "blocks": blocks})
 
 
-def _one_after_the_other(stops: Iterable[Any]) -> Iterable[Json]:
+def _one_after_the_other(stops: pd.DataFrame, *, whole: bool) -> Iterator[Json]:
+    """Yield a bar for each stop of a member, or one for them as a `whole`."""
+    said = "stop {}: {} s"
+    if whole:
+        said = f"{len(stops)} stops: {{1}} s"
+        stops = stops.groupby("kind", as_index=False).agg({"stopped_ms": "sum"})
     base_ms = 0.0
-    for number, stop in enumerate(stops, 1):
-        ends = [round(ms / 1000, 3) for ms in (base_ms, base_ms + stop.stopped_ms)]
-        stopped = f"{stop.kind}, stop {number}: {seconds(stop.stopped_ms, 3)} s"
-        yield bar(f"stop {stop.kind}", dict(zip(("from", "to"), ends, strict=True)), stopped)
+    for number, stop in enumerate(stops.itertuples(), 1):
+        ends = {"from": round(base_ms / 1000, 3)}
         base_ms += stop.stopped_ms
+        ends["to"] = round(base_ms / 1000, 3)
+        yield bar(f"stop {stop.kind}", ends, said.format(number, seconds(stop.stopped_ms, 3)))

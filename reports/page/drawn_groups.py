@@ -25,8 +25,8 @@ GROUPS_DRAWN = 50
 clients, then those with most rebalances."""
 LANES_DRAWN = 500
 """How many members of a group get a lane."""
-BARS = 16_000
-"""How many memberships the lanes of one page may have, to keep the page small."""
+BARS = 12_000
+"""How many memberships a page draws one by one, to stay small; of more, short ones are joined."""
 WHOLE_GROUP = "the group"
 """The lane of faults that have no single member as their target."""
 
@@ -73,7 +73,7 @@ class DrawnGroup:
     records: Sequence[Row] = ()
     """What became of records, of `wording.RECORDS`."""
     bars: int = BARS
-    """How many memberships its lanes may have."""
+    """How many memberships are drawn one by one."""
     total: int = 0
     ownership: pd.DataFrame = field(default_factory=pd.DataFrame)
     stops: pd.DataFrame = field(default_factory=pd.DataFrame)
@@ -93,9 +93,7 @@ class DrawnGroup:
     def lanes(self) -> list[str]:
         """The lanes to draw, in their order; lanes with faults are preferred."""
         targets = {lane(fault) for fault in self.faults}
-        most = self.bars * len(self.everyone) // max(1, len(self.memberships))
-        by_need = sorted(self.everyone, key=lambda name: name not in targets)
-        chosen = {*by_need[: min(LANES_DRAWN, max(1, most))]}
+        chosen = {*sorted(self.everyone, key=lambda name: name not in targets)[:LANES_DRAWN]}
         return [name for name in self.everyone if name in chosen]
 
     @cached_property
