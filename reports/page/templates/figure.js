@@ -231,13 +231,13 @@ const Figure = (() => {
         put(node, {x: 2, y: title_y + at * LINE_PX});
         each(node, "tspan", line, (node, [kind, text], at) => put(node, {class: kind, dx: at * 8}, text));
       });
-      const every = Math.ceil(11 / lane_px);
+      const every = Math.ceil(11 / lane_px), heads = rows.filter(({row}) => row.head).length;
       const names = this.names(rows);
       const stop = rows.includes(this.focused) ? this.focused.number : clamp(node.stop ?? 0, 0, rows.length - 1);
       each(node.lanes, "g", rows, (node, row) => {
         row.node = node;
         node.place = row;
-        this.paint_row(row, row.row.head || row.number % every === 0 ? names[row.number] : "", row.number === stop);
+        this.paint_row(row, row.row.head || (row.number - heads) % every === 0 ? names[row.number] : "", row.number === stop);
       });
       node.rows = rows;
       const first = rows.find(({row}) => !row.head)?.top ?? bottom;
@@ -309,8 +309,9 @@ const Figure = (() => {
       each(node.bars, "rect", drawn, (node, item) => {
         const high = item.radius ? 2 * item.radius : Math.max(2, item.high * height - (row.head ? 2 : 0));
         const [x0, x1] = item.radius ? [item.x0, item.x1] : [item.x0, item.x1].map(x => clamp(x, this.left, this.right));
+        const hatched = item.kind === "hatch";
         put(node, {
-          class: `${item.radius ? "mark" : "bar"} ${item.kind}`, x: x0.toFixed(1), y: (top + (height - high) / 2).toFixed(1),
+          class: hatched ? "hatch" : `${item.radius ? "mark" : "bar"} ${item.kind}`, fill: hatched ? "url(#figure-hatch)" : "", x: x0.toFixed(1), y: (top + (height - high) / 2).toFixed(1),
           width: (x1 - x0).toFixed(1), height: high.toFixed(1), rx: item.radius ?? (high > 8 ? 1.5 : 0),
         });
       });
