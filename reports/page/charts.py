@@ -4,17 +4,23 @@ From the top, a block has its findings (if any), the observed and the expected g
 lane for every member. Vertical bands are rebalances.
 """
 
+import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
+from kafka_protocol.errors import Error, name_of
 from reports.page import drawing
 from reports.page.drawing import Json, Span, bar
 from reports.page.drawn_groups import DrawnGroup, Membership, Period, lane
+from reports.page.faults import hits_broker
 from reports.page.wording import REASONS, RECORDS, counted
 from reports.timing import NOTED_MS
 
 GENERATIONS = 5
 """How many colours generations have."""
+
+NAMED = ("memberId", "generationId", "groupInstanceId", "reason")
+"""The fields of a request that tell one from another."""
 
 Lanes = Mapping[str, list[Json]]
 """The bars of each lane."""
@@ -39,8 +45,10 @@ def _block(one: DrawnGroup, span: Span) -> Json:
     for fault in _in_lanes(one):
         lanes[lane(fault)] += drawing.fault_bars([fault], span)
     _add_records(one, lanes, span)
+    _add_requests(one, lanes, span)
     strips = {side: _strip(one, side, span) for side in one.timelines}
-    heads = {"findings": _findings(one, span)} | strips if one.findings else strips
+    findings = {"findings": _findings(one, span)} if one.findings else {}
+    heads = findings | strips | _coordinators(one, span)
     rows = [drawing.row(name, bars, head=True) for name, bars in heads.items()]
     rows += [drawing.row(name, bars) for name, bars in lanes.items()]
     title = one.title + drawing.part_drawn(one.lanes, one.everyone)
@@ -83,6 +91,32 @@ def _add_records(one: DrawnGroup, lanes: Lanes, span: Span) -> None:
         if member in lanes:
             kind = "records" if all(said.values()) else "records wrong"
             lanes[member].append(bar(kind, span.ends(at_ms - NOTED_MS, at_ms), *said))
+
+
+def _add_requests(one: DrawnGroup, lanes: Lanes, span: Span) -> None:
+    """Mark what scripted members asked; not the heartbeats that changed nothing."""
+    for row in one.requests:
+        code, api = row["error_code"], row["api"]
+        if row["client_id"] in lanes and (api, code) != ("HEARTBEAT", Error.NONE):
+            request = json.loads(row["request"] or "{}")
+            named = [(name, of.get(name)) for of in (request, *request.get("members", ()))
+                     for name in NAMED]  # fmt: skip
+            said = ", ".join(f"{name} {value}" for name, value in named if value)
+            answer = "without an answer" if code is None else f"answered {name_of(code)}"
+            hover = (f"{api}, version {row['api_version']}", said, answer)
+            lanes[row["client_id"]].append(bar("act", {"from": span.at(row["at_ms"])}, *hover))
+
+
+def _coordinators(one: DrawnGroup, span: Span) -> Lanes:
+    """Say who coordinated, if that changed, or a fault may have changed it."""
+    times = [each for each in one.coordinators if each[2] > span.zero_ms]
+    if len(times) < 2 and not any(map(hits_broker, one.faults)):
+        return {}
+    return {"coordinator": [
+        bar("broker", span.ends(max(from_ms, span.zero_ms), until_ms), f"broker {broker}",
+            text=f"broker {broker}")
+        for broker, from_ms, until_ms in times
+    ]}  # fmt: skip
 
 
 def _strip(one: DrawnGroup, side: str, span: Span) -> list[Json]:

@@ -72,6 +72,10 @@ class DrawnGroup:
     """Further text about observed rebalances, by the time they began."""
     records: Sequence[Row] = ()
     """What became of records, of `wording.RECORDS`."""
+    requests: Sequence[Row] = ()
+    """What scripted members asked, as rows of the table `requests`."""
+    coordinators: Sequence[tuple[str, float, float]] = ()
+    """Which broker coordinated it, from when until when."""
     bars: int = BARS
     """How many memberships are drawn one by one."""
     total: int = 0
@@ -85,8 +89,9 @@ class DrawnGroup:
 
     @cached_property
     def everyone(self) -> list[str]:
-        """Who may get a lane: those planned, those who joined, and targets of faults."""
+        """Who may get a lane: those planned, those who joined or asked, and targets of faults."""
         clients = [one.client for one in self.memberships]
+        clients += [row["client_id"] for row in self.requests]
         return list(dict.fromkeys([*self.planned, *clients, *map(lane, self.faults)]))
 
     @cached_property

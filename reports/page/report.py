@@ -112,7 +112,8 @@ class _Page:
         """The groups shown: the experiment's in its order, then other groups with evidence."""
         planned = [group.name for group in self.run.experiment.workload.groups]
         order = dict.fromkeys([*planned, *self.drawn])
-        return [group for group in order if group in self.verdict["groups"]][:GROUPS_DRAWN]
+        shown = {*[*dict.fromkeys([*self.drawn, *planned])][:GROUPS_DRAWN]}
+        return [group for group in order if group in shown and group in self.verdict["groups"]]
 
     @cached_property
     def figures(self) -> dict[str, Json]:
@@ -162,6 +163,8 @@ class _Page:
                 for row in self.rows.get("records", ())
                 if row["group"] == group and row["what"] in wording.RECORDS
             ],
+            requests=[row for row in self.rows.get("requests", ()) if row["group"] == group],
+            coordinators=[*self.data.epochs.coordinated(group)],
             total=sum(count for name, count in self.run.partitions.items() if name in topics),
             bars=BARS // len(self.groups),
             ownership=costs.of("ownership", group),

@@ -140,7 +140,7 @@ const Figure = (() => {
       const narrow = this.width < 600;
       this.left = narrow ? Math.max(64, Math.round(this.width * .24)) : 150;
       const texts = figure.blocks.some(block => block.rows.some(row => row.text));
-      this.right = this.width - (texts ? 56 : 14);
+      this.right = this.width - (texts ? 56 : 20);
       this.range = zoomed[figure.axis.shows] ?? [0, figure.end];
       const [from, to] = this.range;
       this.scale = (this.right - this.left) / (to - from || 1);
@@ -447,12 +447,13 @@ const Figure = (() => {
         if (event.pointerType !== "touch" && !this.focused) this.show(null);
       });
       svg.addEventListener("dblclick", () => this.zoom(null));
-      svg.addEventListener("focusin", event => {
-        this.focused = event.target.place;
+      element.addEventListener("focusin", event => {  // an SVG that listens to this would get the focus itself
+        this.focused = event.target.place ?? null;
+        if (!this.focused) return;
         this.focused.node.parentNode.parentNode.stop = this.focused.number;
         if (event.target.matches(":focus-visible") && this.current?.row !== this.focused) this.step(0);
       });
-      svg.addEventListener("focusout", () => {
+      element.addEventListener("focusout", () => {
         this.focused = null;
         if (!this.pointer) this.show(null);
       });

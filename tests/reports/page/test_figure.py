@@ -31,7 +31,10 @@ def finding(number: int, at_s: float) -> dict[str, Any]:
 def drawn(*more: dict[str, Any], end_s: float = 100.0) -> dict[str, Any]:
     rows = [
         row("findings", [finding(1, 30), finding(2, 30.1), finding(3, 70)], head=True),
-        row("a", [bar("gen-0", seconds(5, 20), "first of a"), bar("gen-1", seconds(40, 60), "second of a")]),
+        row("a", [
+            bar("gen-0", seconds(5, 20), "first of a"),
+            bar("gen-1", seconds(40, 60), "second of a"),
+        ]),
         row("b", [bar("gen-0", seconds(5, 100), "one of b"), *more]),
     ]  # fmt: skip
     of = figure(SPAN, [block("orders", rows, title="2 members"), block(LONG, [row(LONG * 2, [])])])
@@ -40,10 +43,11 @@ def drawn(*more: dict[str, Any], end_s: float = 100.0) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def page(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    css, js = ((TEMPLATES / name).read_text() for name in ("figure.css", "figure.js"))
+    names = ("colours.css", "figure.css", "figure.js")
+    colours, css, js = ((TEMPLATES / name).read_text() for name in names)
     file = tmp_path_factory.mktemp("page") / "figure.html"
     file.write_text(
-        f"<meta charset='utf-8'><style>{css}</style><div id='one' class='figure'></div>"
+        f"<meta charset='utf-8'><style>{colours}{css}</style><div id='one' class='figure'></div>"
         f"<div id='other' class='figure'></div><p id='read'>read</p><script>{js}</script>"
     )
     with sync_playwright() as playwright:
@@ -82,10 +86,6 @@ def drag(page: Page, within: Locator) -> None:
     page.mouse.down()
     page.mouse.move(box["x"] + box["width"] - 1, box["y"] + 5, steps=4)
     page.mouse.up()
-
-
-def times(page: Page, name: str) -> list[str]:
-    return page.locator(f"#{name} .grid g text").all_inner_texts()
 
 
 def ticks(page: Page, name: str) -> list[str | None]:
@@ -170,9 +170,10 @@ def test_a_phone_shows_it_all_without_scrolling_sideways(page: Page) -> None:
     assert heading.evaluate("one => one.textContent") == LONG  # a name of a group is not cut
     short = page.locator("#one .row .name").last.evaluate("one => one.textContent")
     assert "…" in short
-    assert all(page.locator("#one text").evaluate_all(
-        "all => all.map(one => one.getBoundingClientRect()).map(box => box.left > -4 && box.right < 394)"
-    ))  # fmt: skip
+    edges = page.locator("#one text").evaluate_all(
+        "all => all.map(one => one.getBoundingClientRect()).map(box => [box.left, box.right])"
+    )
+    assert all(left > -4 and right < 394 for left, right in edges)
 
 
 def test_five_hundred_lanes_are_thin_and_named_where_a_name_fits(page: Page) -> None:
