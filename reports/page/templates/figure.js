@@ -110,10 +110,11 @@ const Figure = (() => {
       this.pointer = null;  // where the pointer rests: [x, y]
       this.svg = make("svg", element);
       put(this.svg, {role: "group", "aria-label": element.getAttribute("aria-label") ?? "figure"});
-      for (const part of ["phases", "grid", "over", "blocks", "front"]) {
+      for (const part of ["phases", "grid", "axis", "over", "blocks", "front"]) {
         this[part] = make("g", this.svg);
         put(this[part], {class: part, ...part === "blocks" ? {} : {"aria-hidden": "true"}});
       }
+      this.caption = make("text", this.axis);
       this.ring = make("rect", this.front);
       this.chosen = make("rect", this.front);
       put(this.chosen, {class: "chosen", width: 0, height: 0});
@@ -187,13 +188,14 @@ const Figure = (() => {
       const {axis} = this.figure;
       const most = Math.max(2, (this.right - this.left) / (axis.shows === "date" ? 120 : 76));
       const marks = ticks(this.range, most, axis);
-      each(this.grid, "g", [...marks, [null, axis.title]], (node, [at, text]) => each(node, at === null ? "text" : "g", [0], node => {
-        if (at === null) return put(node, {class: "title", x: (this.left + this.right) / 2, y: this.bottom + 38}, text);
+      each(this.grid, "g", marks, (node, [at, text]) => {
         const x = this.x(at).toFixed(1);
-        each(node, "path", [0], node => put(node, {d: `M${x} ${this.top}V${this.bottom + 5}`}));
+        node.line ??= make("path", node);
         node.label ??= make("text", node);
+        put(node.line, {d: `M${x} ${this.top}V${this.bottom + 5}`});
         put(node.label, {x, y: this.bottom + 18}, text);
-      }));
+      });
+      put(this.caption, {class: "title", x: (this.left + this.right) / 2, y: this.bottom + 38}, axis.title);
     }
 
     paint_phases() {

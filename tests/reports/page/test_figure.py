@@ -130,7 +130,7 @@ def test_figures_share_their_zoom_until_a_double_click(page: Page) -> None:
     drag(page, of_row(page, "a", ".bar").nth(1))
     near = ticks(page, "one")
     assert whole[0] == "0 s"
-    assert {"40 s", "60 s"} & {*near} == {"60 s", "40 s"} & {*ticks(page, "other")}
+    assert all(40 <= float((each or "").removesuffix(" s")) <= 60 for each in near)
     assert near == ticks(page, "other") != whole
     page.locator("#other svg").dblclick(position={"x": 500, "y": 50})
     assert ticks(page, "one") == ticks(page, "other") == whole
@@ -150,7 +150,7 @@ def test_an_update_keeps_zoom_focus_and_details(page: Page) -> None:
     page.keyboard.press("ArrowRight")  # to what lies outside of the part that is shown
     expect(tip(page)).to_contain_text("a fault")
     page.keyboard.press("0")
-    assert len(ticks(page, "one")) > len(near) or ticks(page, "one")[0] == "0 s"
+    assert ticks(page, "one")[0] == "0 s"
     expect(of_row(page, "b", ".bar.fault")).to_have_count(1)
 
 
@@ -164,7 +164,7 @@ def test_marks_in_one_place_are_one_and_a_click_opens_what_they_stand_for(page: 
 
 def test_a_phone_shows_it_all_without_scrolling_sideways(page: Page) -> None:
     page.set_viewport_size({"width": 390, "height": 800})
-    expect(page.locator("#one svg")).to_have_attribute("viewBox", "0 0 374 236")
+    expect(page.locator("#one svg")).to_have_attribute("viewBox", "0 0 374 228")
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     heading = page.locator("#one .heading").nth(1)
     assert heading.evaluate("one => one.textContent") == LONG  # a name of a group is not cut
