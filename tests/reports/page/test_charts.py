@@ -1,5 +1,6 @@
 """The timeline: positions and kinds."""
 
+import json
 from dataclasses import replace
 from math import inf
 
@@ -180,3 +181,33 @@ def test_of_very_many_memberships_short_ones_are_joined(block):
         (40.0, 42.0, "many"),
     ]
     assert drawn["rows"][-2]["bars"][0]["hover"][0] == "generation 1 to 4"
+
+
+def test_requests_of_scripted_members_are_marks_in_their_lanes(block):
+    request = {"memberId": "a-1", "generationId": 3, "members": [{"groupInstanceId": "i"}]}
+    asked = {
+        "client_id": "a", "api": "LEAVE_GROUP", "api_version": 4, "error_code": 82,
+        "at_ms": ZERO + 30_000, "request": json.dumps(request),
+    }  # fmt: skip
+    refused = {**asked, "client_id": "never joined", "error_code": None}
+    beat = {**asked, "api": "HEARTBEAT", "error_code": 0}
+    _, drawn = draw(replace(block, requests=[asked, beat, refused]))
+    acts = [
+        (row["name"], bar) for row in drawn["rows"] for bar in row["bars"] if bar["kind"] == "act"
+    ]
+    (first, one), (second, other) = acts
+    assert (first, second, one["from"]) == ("a", "never joined", 30.0)
+    said = ["memberId a-1, generationId 3, groupInstanceId i", "answered FENCED_INSTANCE_ID"]
+    assert one["hover"] == ["LEAVE_GROUP, version 4", *said]
+    assert other["hover"][-1] == "without an answer"
+
+
+def test_who_coordinated_is_a_row_only_where_that_changed(block):
+    times = [("1", ZERO - 9_000, ZERO + 30_000), ("2", ZERO + 31_000, inf)]
+    bars, _ = draw(replace(block, coordinators=times))
+    assert [bar for bar in bars if bar[0] == "coordinator"] == [
+        ("coordinator", 0.0, 30.0, "broker", "broker 1"),
+        ("coordinator", 31.0, None, "broker", "broker 2"),
+    ]
+    bars, _ = draw(replace(block, coordinators=times[:1]))
+    assert not [bar for bar in bars if bar[0] == "coordinator"]
