@@ -51,7 +51,7 @@ def simulate(
         found = sweep(experiment, swept, seed, profile, console.progress)
     forecast = foresee(experiment, plan, profile)
     if page is not None:
-        from groupquake.simulate.page import render  # noqa: PLC0415 (plotly loads slowly)
+        from groupquake.simulate.page import render  # noqa: PLC0415 (pandas loads slowly)
 
         try:
             page.write_text(render(forecast, plan, found), encoding="utf-8")

@@ -7,18 +7,13 @@ data through a JSON form that cannot end a script.
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from heapq import nlargest
-from itertools import cycle
 from typing import Any
 
-from markupsafe import Markup
-from plotly.offline import get_plotlyjs
-
-from kafka_protocol.printable import printable
 from reports.incident.rebalances import BEFORE, IN_GAP
 from reports.incident.refusals import what_to_do
 from reports.incident.timing import SHORTEST_DRAWN_MS
 from reports.page import drawing, wording
-from reports.page.drawing import Ends, bars, escape
+from reports.page.drawing import Span, bar
 from reports.page.environment import environment_of, page_of
 
 Json = dict[str, Any]
@@ -28,23 +23,13 @@ ROWS_SHOWN = 25
 """How many rows each table shows, the worst first."""
 STRIPS_SHOWN = 25
 """How many coordinators of a group the timeline shows, those for longest."""
-ROW_PX = 42
-COLOURS: Mapping[str, str] = {
-    "new_member": "#77aadd", "leave": "#eedd88", "session_expired": "#ee8866",
-    "member_metadata": "#bbcc33", "leader_rejoin": "#44bb99", "static_replaced": "#aaaa00",
-    "protocol_change": "#99ddff", "pending_sync": "#ffaabb",
-    BEFORE: "#bcaed6", IN_GAP: "#bcaed6", "": "#c9c0b0",
-}  # fmt: skip
-"""Of rebalances by reason (Paul Tol, light)."""
+HUES = (
+    "new_member", "session_expired", "leave", BEFORE, "leader_rejoin", "pending_sync",
+    "member_metadata", "protocol_change", "static_replaced", "", IN_GAP,
+)  # fmt: skip
+"""The reasons with a colour of their own, in the order of `hue-0` and so on in `figure.css`."""
 UNBEGUN = (BEFORE, IN_GAP)
-OTHER_COLOUR, MISSING_COLOUR = "#9aa5b4", "#d9dee5"
-BROKER_COLOURS = ("#dfe4ec", "#c6d0de", "#d3e3dc", "#e8dfc8", "#d8d6ec")
-"""Of coordinators; their ids stand in them."""
-BARS, STRIP = {"offset": -0.47, "width": 0.5}, {"offset": 0.06, "width": 0.38}
-"""Where bars stand in the row of a group: its rebalances, and below them its coordinators."""
 SUMMED = ("spared", "idle_members", "idle_ms")
-NARROWEST = 1 / 400
-"""The least part of the time that a bar takes, so that a short rebalance shows."""
 
 
 def render(incident: Json, rebalances: Sequence[Json]) -> str:
@@ -52,7 +37,7 @@ def render(incident: Json, rebalances: Sequence[Json]) -> str:
     groups = incident["groups"].values()  # a clock may go back: the last line may not be the latest
     first_ms = min([incident["first_ms"] or 0.0, *(group["first_ms"] for group in groups)])
     last_ms = max([incident["last_ms"] or 0.0, *(group["last_ms"] for group in groups)])
-    time = (first_ms, max(last_ms, first_ms + SHORTEST_DRAWN_MS))
+    span = Span(first_ms, max(last_ms, first_ms + SHORTEST_DRAWN_MS))
     shown = {name: incident["groups"][name] for name in [*incident["groups"]][:GROUPS_SHOWN]}
     of_groups = chains(incident["groups"], rebalances)
     environment = environment_of("reports.incident", "reports.page")
@@ -63,14 +48,12 @@ def render(incident: Json, rebalances: Sequence[Json]) -> str:
         "incident.html.j2",
         incident=incident,
         groups=shown,
-        missing_colour=MISSING_COLOUR,
         some_missing=any(group["missing"] for group in shown.values()),
         rows_shown=ROWS_SHOWN,
         strips_shown=STRIPS_SHOWN,
         drawn=len(rebalances),
         chains=of_groups,
-        figures={"timeline": _timeline(shown, of_groups, time)} if shown else {},
-        plotly=Markup(get_plotlyjs()),  # noqa: S704 (the library's own text)
+        figures={"timeline": _timeline(shown, of_groups, span)} if shown else {},
         causes=causes,
         reason=reason,
         given_reason=given_reason,
@@ -105,15 +88,13 @@ def moment(at_ms: float | None) -> str:
 
 
 def causes(by_reason: Mapping[str, int]) -> list[tuple[str, str, int]]:
-    """Return colours, what they mean, and how many rebalances have them.
+    """Return kinds of bars, what they mean, and how many rebalances are of them.
 
     Reasons without a colour of their own are one.
     """
-    found = [
-        (COLOURS[name], reason(name), count) for name, count in by_reason.items() if name in COLOURS
-    ]
-    others = sum(count for name, count in by_reason.items() if name not in COLOURS)
-    return [*found, *([(OTHER_COLOUR, "another cause", others)] if others else [])]
+    found = [(_hue(name), reason(name), count) for name, count in by_reason.items() if name in HUES]
+    others = sum(count for name, count in by_reason.items() if name not in HUES)
+    return [*found, *([(_hue("other"), "another cause", others)] if others else [])]
 
 
 def reason(name: str) -> str:
@@ -127,67 +108,38 @@ def given_reason(one: Json) -> str:
     return "" if given == "not provided" else given
 
 
-def _timeline(groups: Mapping[str, Json], of_groups: Mapping[str, list[Json]], time: Ends) -> Json:
-    """Draw a row for each group: its rebalances and missing generations, and who coordinated it.
+def _timeline(groups: Mapping[str, Json], of_groups: Mapping[str, list[Json]], span: Span) -> Json:
+    """Draw rebalances and missing generations of each group, and below them its coordinators."""
+    blocks = []
+    for name, group in groups.items():
+        gaps = [
+            bar("missing", span.ends(gap["after_ms"], gap["before_ms"]), gap["what"])
+            for gap in group["missing"]
+        ]
+        begun = [
+            bar(
+                _hue(one["reason"]),
+                span.ends(one["at_ms"], max(one["at_ms"], one["ended_ms"] or 0)),
+                reason(one["reason"]),
+                one["clients"],
+                one["ending"],
+            )
+            for one in of_groups.get(name, ())
+            if "what" not in one
+        ]
+        lasted = lambda of: of["until_ms"] - of["from_ms"]
+        coordinated = [
+            bar("broker", span.ends(of["from_ms"], of["until_ms"]), f"broker {of['broker']}",
+                text=of["broker"])
+            for of in nlargest(STRIPS_SHOWN, group["coordinators"], key=lasted)
+        ]  # fmt: skip
+        rows = {"rebalances": gaps + begun, "coordinator": coordinated}
+        blocks.append(drawing.block(name, [drawing.row(*each) for each in rows.items()]))
+    return drawing.figure(span, blocks, dated=True)
 
-    What shows where the pointer rests on a rebalance, the page's script takes from the table.
-    """
-    rows = {name: place for place, name in enumerate(groups)}
-    narrowest_ms = (time[1] - time[0]) * NARROWEST
 
-    def bar(name: str, from_ms: float, until_ms: float, colour: str, **shown: str) -> Json:
-        length = round(max(until_ms - from_ms, narrowest_ms))
-        at = {"base": _date(from_ms), "length": length, "row": rows[name], "colour": colour}
-        return {**at, "hover": "", **{key: escape(text) for key, text in shown.items()}}
-
-    gaps = [
-        bar(name, gap["after_ms"], gap["before_ms"], MISSING_COLOUR, hover=gap["what"])
-        for name, group in groups.items()
-        for gap in group["missing"]
-    ]
-    begun = [
-        bar(name, one["at_ms"], one["ended_ms"] or 0, COLOURS.get(one["reason"], OTHER_COLOUR))
-        for name in groups
-        for one in of_groups.get(name, ())
-        if "what" not in one
-    ]
-    lasted = lambda of: of["until_ms"] - of["from_ms"]
-    coordinated = [
-        (name, of["broker"], of["from_ms"], of["until_ms"])
-        for name, group in groups.items()
-        for of in nlargest(STRIPS_SHOWN, group["coordinators"], key=lasted)
-    ]
-    brokers = sorted({broker for _, broker, *_ in coordinated})
-    colours = dict(zip(brokers, cycle(BROKER_COLOURS), strict=False))
-    about = "broker {} coordinated from {} to {}".format
-    strips = [
-        bar(
-            name,
-            from_ms,
-            until_ms,
-            colours[broker],
-            text=broker,
-            hover=about(broker, moment(from_ms), moment(until_ms)),
-        )
-        for name, broker, from_ms, until_ms in coordinated
-    ]
-    inner = ROW_PX * len(rows) + ROW_PX
-    names = {float(row): name for row, name in enumerate(drawing.short_names(rows).values())}
-    axis = drawing.row_axis(names, (-0.6, len(rows) - 0.4), [0.0, 1.0])
-    edge = {"line": {"width": 0.5, "color": drawing.MUTED}}
-    layout = drawing.layout(inner, lowest="y1")
-    layout["xaxis"] |= {
-        "type": "date", "range": [_date(time[0] - narrowest_ms), _date(time[1] + 2 * narrowest_ms)],
-        "ticksuffix": "", "automargin": True,
-        "title": {"text": "date and time, UTC", "standoff": 6},
-    }  # fmt: skip
-    traces = [
-        bars("y1", gaps, **BARS),
-        bars("y1", begun, **BARS, marker=edge, text="", hovertext=""),
-        bars("y1", strips, **STRIP),
-    ]
-    whole = {**layout, "yaxis1": axis, "meta": [*map(printable, rows)]}
-    return drawing.unchecked(traces, whole, [], [])
+def _hue(name: str) -> str:
+    return f"cause hue-{HUES.index(name)}" if name in HUES else "cause"
 
 
 def _date(at_ms: float) -> str:

@@ -269,7 +269,7 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose, partitions: 
     """Read what the verdict and the page need: first of all groups, then of those that show.
 
     The page shows the groups that `choose` chooses to be drawn, and the `planned` ones; owners of
-    the first `partitions` of each topic.
+    the first `partitions` of each topic; the requests of wire scripts.
     """
     digests = {
         row["group"]: Digest.from_json(row["digest"]) for row in tables.kept.get("digests", ())
@@ -291,6 +291,8 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose, partitions: 
     with ThreadPoolExecutor() as threads:  # each may be a job of Spark's
         read = threads.map(lambda name: tables.rows(name, asked[name]), asked)
         rows = defaultdict[str, list[Json]](list, zip(asked, read, strict=True))
+    if scripted := [*{*drawn} & {*tables.run.experiment.workload.wire_scripts}]:
+        rows["requests"] = tables.rows("requests", Asked(scripted))
     few = {name: tables.kept.get(name, []) for name in ALWAYS_KEPT}
     left_out = sum(of.wrong for group, of in digests.items() if wrong and group not in wrong)
     altered = tables.read.history.doubts(HISTORY)

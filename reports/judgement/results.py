@@ -10,6 +10,7 @@ from typing import Any
 from reports.judgement import findings
 from reports.judgement.buckets import GAPS
 from reports.judgement.coordinators import elections
+from reports.judgement.coordinators.coordinator_epochs import CoordinatorEpochs
 from reports.judgement.digest import Digest
 from reports.judgement.disturbances import of_brokers
 from reports.judgement.log.log_places import LogPlaces
@@ -71,6 +72,7 @@ class Results:
     """What was compared of brokers' logs and the tap's, where there are both, by kind."""
     altered_history: Sequence[str] = ()
     """What of the client history is not understood, in words."""
+    epochs: CoordinatorEpochs = field(default_factory=lambda: CoordinatorEpochs(None))
 
 
 def gathered(
@@ -128,6 +130,7 @@ def gathered(
         ],
         of_brokers=[*of_brokers(context, groups)],
         elections=list(elections.doubts(context.epochs, context.stalls)),
+        epochs=context.epochs,
         tells_bytes=context.grammar.tells_bytes,
         witnesses=None if context.tap is None else _witnesses(context.tap.lines, digests.values()),
         altered_history=altered_history,

@@ -1,180 +1,165 @@
-"""The timeline: one plotly figure with a block for each group and one time axis.
+"""The timeline: a figure with a block for each group and one time axis.
 
 From the top, a block has its findings (if any), the observed and the expected generations, and a
 lane for every member. Vertical bands are rebalances.
 """
 
+import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from kafka_protocol.errors import Error, name_of
 from reports.page import drawing
-from reports.page.drawing import REBALANCING, TITLE_PX, Json, Span, bar, bars, escape, short_names
-from reports.page.drawn_groups import DrawnGroup, Period, lane
-from reports.page.wording import REASONS, RECORDS, counted, seconds
+from reports.page.drawing import Json, Span, bar
+from reports.page.drawn_groups import DrawnGroup, Membership, Period, lane
+from reports.page.faults import hits_broker
+from reports.page.wording import REASONS, RECORDS, counted
 from reports.timing import NOTED_MS
 
-GENERATION_COLOURS = ("#77aadd", "#eedd88", "#44bb99", "#ffaabb", "#bbcc33")
-"""Neighbours differ in hue and brightness for every kind of colour vision (Paul Tol, light)."""
-ROW_PX = 20
-HEAD_ROWS = 1.3
-"""The height of a row above the lanes, in lanes, so that numbers fit into it."""
-FINDING_EDGE = {"width": 1.5, "color": drawing.FINDING}
+GENERATIONS = 5
+"""How many colours generations have."""
 
-Rows = Mapping[str, float]
-"""The middle of each row of a block, in lanes from the middle of the first row."""
+NAMED = ("memberId", "generationId", "groupInstanceId", "reason")
+"""The fields of a request that tell one from another."""
+
+Lanes = Mapping[str, list[Json]]
+"""The bars of each lane."""
 
 
 def timeline(groups: Sequence[DrawnGroup], span: Span) -> Json:
-    """Draw the figure; returns plotly's JSON form of it."""
-    heads = [_heads(one) for one in groups]
-    pairs = zip(groups, heads, strict=True)
-    bottoms = [len(head) * HEAD_ROWS + len(one.lanes) - 0.4 for one, head in pairs]
-    heights = [TITLE_PX + ROW_PX * (bottom + 0.7) for bottom in bottoms]
-    shapes, notes = drawing.phases(span)
-    faults = {
-        (fault["name"], fault["target"], fault["injected_at_ms"]): fault
-        for one in groups
-        for fault in _in_lanes(one)
-    }
-    shapes += drawing.broker_bands(faults.values(), span)
-    traces: list[Json] = []
-    layout = drawing.time_layout(span, sum(heights) or 1.0, lowest=f"y{max(1, len(groups))}")
-    blocks = zip(groups, heads, bottoms, drawing.stacked(heights), strict=True)
-    for number, (one, head, bottom, domain) in enumerate(blocks, 1):
-        axis, first_lane = f"y{number}", len(head) * HEAD_ROWS + 0.1
-        lanes = {name: first_lane + place for place, name in enumerate(one.lanes)}
-        named = {at: f"<b>{name}</b>" for name, at in head.items()}
-        named |= dict(zip(lanes.values(), short_names(lanes).values(), strict=True))
-        layout[f"yaxis{number}"] = drawing.row_axis(named, (-0.6, bottom + 0.1), domain)
-        traces += _traces(one, head, lanes, span, axis)
-        shapes += drawing.bands(one.periods, span, axis, first_lane - 0.5, bottom)
-        shapes += [
-            drawing.shape("line", (at, at), (0, bottom), axis, "above", line=FINDING_EDGE)
-            for at in (span.at(found["at_ms"]) for found in one.findings if found["root"])
-        ]
-        title = one.title + drawing.part_drawn(one.lanes, one.everyone)
-        notes.append(drawing.title(one.group, title, domain[1]))
-    return drawing.figure(traces, layout, shapes, notes)
+    """Return the figure (`drawing`)."""
+    faults = [fault for one in groups for fault in _in_lanes(one)]
+    blocks = [_block(one, span) for one in groups]
+    return drawing.figure(span, blocks, drawing.broker_bands(faults, span))
 
 
-def _heads(one: DrawnGroup) -> Rows:
-    """Place the rows above the lanes."""
-    names = [*(["findings"] if one.findings else []), *one.timelines]
-    return {name: number * HEAD_ROWS for number, name in enumerate(names)}
+def _block(one: DrawnGroup, span: Span) -> Json:
+    lanes: Lanes = {name: [] for name in one.lanes}
+    for last, first in _joined(one, span):
+        lanes[last.client].append(bar(
+            _kind(last.generation) if first == last.generation else "many",
+            span.ends(last.start_ms, last.end_ms),
+            f"generation {first}" + ("" if first == last.generation else f" to {last.generation}"),
+            f"member id {last.member_id}",
+        ))  # fmt: skip
+    for fault in _in_lanes(one):
+        lanes[lane(fault)] += drawing.fault_bars([fault], span)
+    _add_records(one, lanes, span)
+    _add_requests(one, lanes, span)
+    strips = {side: _strip(one, side, span) for side in one.timelines}
+    findings = {"findings": _findings(one, span)} if one.findings else {}
+    heads = findings | strips | _coordinators(one, span)
+    rows = [drawing.row(name, bars, head=True) for name, bars in heads.items()]
+    rows += [drawing.row(name, bars) for name, bars in lanes.items()]
+    title = one.title + drawing.part_drawn(one.lanes, one.everyone)
+    return drawing.block(one.group, rows, title=title, bands=drawing.bands(one.periods, span))
 
 
 def _in_lanes(one: DrawnGroup) -> list[Mapping[str, object]]:
     return [fault for fault in one.faults if lane(fault) in one.lanes]
 
 
-def _traces(one: DrawnGroup, head: Rows, lanes: Rows, span: Span, axis: str) -> list[Json]:
-    of_lane = lambda fault: lanes[lane(fault)]
-    return [
-        _members(one, lanes, span, axis),
-        *(_strip(one, side, head, span, axis) for side in one.timelines),
-        drawing.fault_bars(_in_lanes(one), of_lane, span, axis, width=0.9),
-        *([_records(one, lanes, span, axis)] if one.records else []),
-        *(_findings(one, root, span, axis) for root in (False, True) if one.findings),
-    ]
+def _joined(one: DrawnGroup, span: Span) -> Iterator[tuple[Membership, int]]:
+    """Yield memberships with their first generation; short ones of a member are joined if many."""
+    lanes = {*one.lanes}
+    mine = [membership for membership in one.memberships if membership.client in lanes]
+    many = len(mine) > one.bars
+    least_ms = (span.end_ms - span.zero_ms) * len(lanes) / one.bars if many else 0.0
+    begun: dict[str, tuple[Membership, int]] = {}
+    for each in mine:
+        last, first = begun.get(each.client, (each, each.generation))
+        if last is each or last.end_ms - last.start_ms < least_ms:
+            begun[each.client] = each._replace(start_ms=last.start_ms), first
+        else:
+            yield last, first
+            begun[each.client] = each, each.generation
+    yield from begun.values()
 
 
-def _colour(generation: int | None) -> str:
-    return GENERATION_COLOURS[((generation or 1) - 1) % len(GENERATION_COLOURS)]
+def _kind(generation: int | None) -> str:
+    return f"gen-{((generation or 1) - 1) % GENERATIONS}"
 
 
-def _members(one: DrawnGroup, lanes: Rows, span: Span, axis: str) -> Json:
-    drawn = [
-        {
-            **bar(span, membership.start_ms, membership.end_ms),
-            "row": lanes[membership.client],
-            "colour": _colour(membership.generation),
-            "hover": f"<b>{escape(membership.client)}</b> in generation {membership.generation}<br>"
-            f"from {span.when(membership.start_ms)}<br>to {span.when(membership.end_ms)}<br>"
-            f"member id {escape(membership.member_id)}",
-        }
-        for membership in one.memberships
-        if membership.client in lanes
-    ]
-    return bars(axis, drawn, width=0.68)
-
-
-def _records(one: DrawnGroup, lanes: Rows, span: Span, axis: str) -> Json:
+def _add_records(one: DrawnGroup, lanes: Lanes, span: Span) -> None:
     """Mark in each member's lane when it noted records twice, out of order, or committed past."""
     noted: dict[tuple[str, float], dict[str, bool]] = defaultdict(dict)
     for row in one.records:  # what each range says, and whether it is allowed
         said = f"{row['partition']}: {counted(row['records'], 'record')} {RECORDS[row['what']]}"
-        said = escape(f"{said} ({row['first']:,} to {row['last']:,})")
+        said = f"{said} ({row['first']:,} to {row['last']:,})"
         noted[row["member"], row["until_ms"]][said] = row["what"] == "twice"
-    drawn = [
-        {
-            **bar(span, at_ms - NOTED_MS, at_ms),
-            "row": lanes[member],
-            "colour": drawing.TWICE if all(said.values()) else drawing.FINDING,
-            "hover": "<br>".join([f"<b>{escape(member)}</b>, {span.when(at_ms)}", *said]),
-        }
-        for (member, at_ms), said in noted.items()
-        if member in lanes
-    ]
-    return bars(axis, drawn, width=0.24)
+    for (member, at_ms), said in noted.items():
+        if member in lanes:
+            kind = "records" if all(said.values()) else "records wrong"
+            lanes[member].append(bar(kind, span.ends(at_ms - NOTED_MS, at_ms), *said))
 
 
-def _strip(one: DrawnGroup, side: str, head: Rows, span: Span, axis: str) -> Json:
-    """Draw a group's generations, with the number in each that is wide enough."""
-    drawn = [
-        {
-            **bar(span, period.start_ms, period.end_ms),
-            "row": head[side],
-            "colour": REBALANCING if period.rebalancing else _colour(period.generation),
-            "text": "" if period.rebalancing else f"{period.generation}",
-            "hover": _hover(one, side, period, span),
-        }
+def _add_requests(one: DrawnGroup, lanes: Lanes, span: Span) -> None:
+    """Mark what scripted members asked; not the heartbeats that changed nothing."""
+    for row in one.requests:
+        code, api = row["error_code"], row["api"]
+        if row["client_id"] in lanes and (api, code) != ("HEARTBEAT", Error.NONE):
+            request = json.loads(row["request"] or "{}")
+            named = [(name, of.get(name)) for of in (request, *request.get("members", ()))
+                     for name in NAMED]  # fmt: skip
+            said = ", ".join(f"{name} {value}" for name, value in named if value)
+            answer = "without an answer" if code is None else f"answered {name_of(code)}"
+            hover = (f"{api}, version {row['api_version']}", said, answer)
+            lanes[row["client_id"]].append(bar("act", {"from": span.at(row["at_ms"])}, *hover))
+
+
+def _coordinators(one: DrawnGroup, span: Span) -> Lanes:
+    """Say who coordinated, if that changed, or a fault may have changed it."""
+    times = [each for each in one.coordinators if each[2] > span.zero_ms]
+    if len(times) < 2 and not any(map(hits_broker, one.faults)):
+        return {}
+    return {"coordinator": [
+        bar("broker", span.ends(max(from_ms, span.zero_ms), until_ms), f"broker {broker}",
+            text=f"broker {broker}")
+        for broker, from_ms, until_ms in times
+    ]}  # fmt: skip
+
+
+def _strip(one: DrawnGroup, side: str, span: Span) -> list[Json]:
+    """Draw a group's generations, each with its number, and its rebalances."""
+    return [
+        bar(
+            "rebalance" if period.rebalancing else _kind(period.generation),
+            span.ends(period.start_ms, period.end_ms),
+            *_hover(one, side, period),
+            text="" if period.rebalancing else f"{period.generation}",
+        )
         for period in one.timelines[side]
     ]
-    edge = {"line": {"width": 0.5, "color": REBALANCING}}
-    return bars(axis, drawn, width=1.05, marker=edge)
 
 
-def _hover(one: DrawnGroup, side: str, period: Period, span: Span) -> str:
+def _hover(one: DrawnGroup, side: str, period: Period) -> list[str]:
     row = period.row
-    lasted = seconds(period.end_ms - period.start_ms, 3)
     if not period.rebalancing:
         who = counted(row[f"{side}_members"] or 0, "member")
-        return (
-            f"<b>generation {period.generation}</b> ({side}), {who}<br>"
-            f"from {span.when(period.start_ms)}<br>stood for {lasted} s"
-        )
+        return [f"generation {period.generation}, {who}"]
     reason = str(row[f"{side}_reason"] or "no reason logged")
     member = str(row[f"{side}_member_id"] or "")
-    cause = f" · {escape(one.clients.get(member, member))}" if member else ""
+    cause = f" · {one.clients.get(member, member)}" if member else ""
     began = ("observed_started_ms", "expected_started_ms", "observed_joined_ms")
     began_ms = next(filter(None, map(row.get, began)), None)
-    remark = one.remarks.get(began_ms, "") if side == "observed" and began_ms else ""
     to = "none" if period.generation is None else period.generation
-    return (
-        f"<b>rebalance</b> ({side}) from generation {row[f'{side}_old_generation']} to {to}<br>"
-        f"{escape(reason)}: {escape(REASONS.get(reason, 'as the broker put it'))}{cause}<br>"
-        f"{escape(remark)}{'<br>' if remark else ''}"
-        f"from {span.when(period.start_ms)}<br>took {lasted} s, {row['outcome']}"
-    )
+    return [
+        f"rebalance from generation {row[f'{side}_old_generation']} to {to}",
+        f"{reason}: {REASONS.get(reason, 'as the broker put it')}{cause}",
+        one.remarks.get(began_ms, "") if side == "observed" and began_ms else "",
+        str(row["outcome"]),
+    ]
 
 
-def _findings(one: DrawnGroup, root: bool, span: Span, axis: str) -> Json:
-    """Mark findings: roots with their number, their consequences as small rings."""
-    found = [finding for finding in one.findings if finding["root"] is root]
-    return {
-        "type": "scatter", "mode": "markers+text" if root else "markers",
-        "xaxis": "x", "yaxis": axis,
-        "x": [span.at(finding["at_ms"]) for finding in found], "y": [0] * len(found),
-        "customdata": [f"finding-{finding['number']}" for finding in found],
-        "text": [str(finding["number"]) if root else "" for finding in found],
-        "textfont": {"color": "#ffffff", "size": 11}, "cliponaxis": False, "hoverinfo": "text",
-        "hovertext": [
-            f"<b>finding {finding['number']}</b>: {escape(finding['kind'].replace('_', ' '))}"
-            f"<br>{span.when(finding['at_ms'])}<br>click to read it"
-            for finding in found
-        ],
-        "marker": {
-            "size": 17 if root else 8, "color": drawing.FINDING if root else "#ffffff",
-            "line": FINDING_EDGE,
-        },
-    }  # fmt: skip
+def _findings(one: DrawnGroup, span: Span) -> list[Json]:
+    """Mark findings: roots with their number, their consequences as points."""
+    return [
+        bar(
+            "finding" if found["root"] else "finding consequence",
+            {"from": span.at(found["at_ms"])},
+            f"finding {found['number']}: {found['kind'].replace('_', ' ')}",
+            text=str(found["number"]) if found["root"] else "",
+            opens=f"finding-{found['number']}",
+        )
+        for found in one.findings
+    ]

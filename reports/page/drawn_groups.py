@@ -20,11 +20,13 @@ from reports.page.faults import Fault, declared
 
 Row = Mapping[str, Any]
 
-GROUPS_DRAWN = 12
+GROUPS_DRAWN = 50
 """How many groups a page draws: those with differences first, then those with findings about
 clients, then those with most rebalances."""
-LANES_DRAWN = 40
+LANES_DRAWN = 500
 """How many members of a group get a lane."""
+BARS = 12_000
+"""How many memberships a page draws one by one, to stay small; of more, short ones are joined."""
 WHOLE_GROUP = "the group"
 """The lane of faults that have no single member as their target."""
 
@@ -70,6 +72,12 @@ class DrawnGroup:
     """Further text about observed rebalances, by the time they began."""
     records: Sequence[Row] = ()
     """What became of records, of `wording.RECORDS`."""
+    requests: Sequence[Row] = ()
+    """What scripted members asked, as rows of the table `requests`."""
+    coordinators: Sequence[tuple[str, float, float]] = ()
+    """Which broker coordinated it, from when until when."""
+    bars: int = BARS
+    """How many memberships are drawn one by one."""
     total: int = 0
     ownership: pd.DataFrame = field(default_factory=pd.DataFrame)
     stops: pd.DataFrame = field(default_factory=pd.DataFrame)
@@ -81,15 +89,16 @@ class DrawnGroup:
 
     @cached_property
     def everyone(self) -> list[str]:
-        """Who may get a lane: those planned, those who joined, and targets of faults."""
+        """Who may get a lane: those planned, those who joined or asked, and targets of faults."""
         clients = [one.client for one in self.memberships]
+        clients += [row["client_id"] for row in self.requests]
         return list(dict.fromkeys([*self.planned, *clients, *map(lane, self.faults)]))
 
     @cached_property
     def lanes(self) -> list[str]:
         """The lanes to draw, in their order; lanes with faults are preferred."""
         targets = {lane(fault) for fault in self.faults}
-        chosen = sorted(self.everyone, key=lambda name: name not in targets)[:LANES_DRAWN]
+        chosen = {*sorted(self.everyone, key=lambda name: name not in targets)[:LANES_DRAWN]}
         return [name for name in self.everyone if name in chosen]
 
     @cached_property
@@ -116,11 +125,11 @@ def lane(fault: Fault) -> str:
 
 
 def chosen(digests: Mapping[str, Digest]) -> tuple[str, ...]:
-    """Choose the groups to draw, of those with rebalances."""
+    """Choose the groups to draw, of those with rebalances or findings."""
     counts = (
         (-of.different, -of.rows["client_findings"], -of.rows["comparison"], group)
         for group, of in digests.items()
-        if of.rows["comparison"]
+        if of.rows["comparison"] or of.rows["client_findings"]
     )
     return tuple(group for *_, group in nsmallest(GROUPS_DRAWN, counts))
 

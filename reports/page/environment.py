@@ -47,13 +47,7 @@ def page_of(environment: Environment, template: str, **values: Any) -> str:
     A Content-Security-Policy says so. It has the hashes of what the template passes through the
     filter `inline`, and not of what a value may have smuggled into the finished page.
     """
-    rules = {
-        "script": "script-src",
-        "style": f"style-src {_hash('')}",  # plotly fills an empty style by calls
-        # plotly writes <b> as an attribute; our figures have no other tag
-        "attribute": f"style-src-attr 'unsafe-hashes' {_hash('font-weight:bold')}",
-        "icon": "img-src data:",
-    }
+    rules = {"script": "script-src", "style": "style-src", "icon": "img-src data:"}
 
     def inline(content: str, tag: str) -> Markup:
         rules[tag] += f" {_hash(content)}"

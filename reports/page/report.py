@@ -10,9 +10,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from markupsafe import Markup
-from plotly.offline import get_plotlyjs
-
 from reports.judgement import expectations
 from reports.judgement.clients import client_verdict
 from reports.judgement.costs import TopicGrowth, topic_growths
@@ -26,7 +23,7 @@ from reports.page import cost_charts, faults, wording
 from reports.page.charts import timeline
 from reports.page.costs import Costs
 from reports.page.drawing import Span
-from reports.page.drawn_groups import GROUPS_DRAWN, DrawnGroup, memberships, periods
+from reports.page.drawn_groups import BARS, GROUPS_DRAWN, DrawnGroup, memberships, periods
 from reports.page.environment import environment_of, page_of
 
 Json = dict[str, Any]
@@ -68,7 +65,6 @@ def render(run: RunFolder, verdict: Json, data: Results, drawn: Sequence[str], r
         comparison=comparison_rows(data.comparison, page.groups, clients, zero_ms),
         compared=sum(digest.rows["comparison"] for digest in data.digests.values()),
         cost_charts=cost_charts,
-        plotly=Markup(get_plotlyjs()),  # noqa: S704 (the library's own text)
         wording=wording,
         beyond=forecast.outside(verdict),
         expectations=expectations,
@@ -116,7 +112,8 @@ class _Page:
         """The groups shown: the experiment's in its order, then other groups with evidence."""
         planned = [group.name for group in self.run.experiment.workload.groups]
         order = dict.fromkeys([*planned, *self.drawn])
-        return [group for group in order if group in self.verdict["groups"]][:GROUPS_DRAWN]
+        shown = {*[*dict.fromkeys([*self.drawn, *planned])][:GROUPS_DRAWN]}
+        return [group for group in order if group in shown and group in self.verdict["groups"]]
 
     @cached_property
     def figures(self) -> dict[str, Json]:
@@ -166,7 +163,10 @@ class _Page:
                 for row in self.rows.get("records", ())
                 if row["group"] == group and row["what"] in wording.RECORDS
             ],
+            requests=[row for row in self.rows.get("requests", ()) if row["group"] == group],
+            coordinators=[*self.data.epochs.coordinated(group)],
             total=sum(count for name, count in self.run.partitions.items() if name in topics),
+            bars=BARS // len(self.groups),
             ownership=costs.of("ownership", group),
             stops=costs.of("stops", group, "impact"),
         )

@@ -11,7 +11,7 @@ from groupquake.cli import Lazy, cli
 
 HEAVY = (
     *("confluent_kafka", "docker", "gevent", "jgo", "kafka", "locust", "numpy", "pandas"),
-    *("plotly", "psutil", "pyarrow", "pyspark", "requests", "testcontainers"),
+    *("psutil", "pyarrow", "pyspark", "requests", "testcontainers"),
 )
 PROGRAM = """
 import json, sys
@@ -24,7 +24,7 @@ finally:
 
 
 LOG = Path(__file__).parents[1] / "recorded" / "incidents" / "03.log"
-OF_LOGS = {"numpy", "plotly", "psutil", "pyarrow"}
+OF_LOGS = {"numpy", "psutil", "pyarrow"}
 """What a report of small logs needs."""
 LIGHT = ("--help", "--version", "list", "plan demo", "validate demo", "validate --schema")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from markupsafe import Markup
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
 from groupquake.nightly import page as nights
 from groupquake.trial import page as trial
@@ -97,12 +97,12 @@ def test_a_page_does_all_it_did(kind: str, page: Page, tmp_path: Path) -> None:
     troubles = opened(page, tmp_path, PAGES[kind](tmp_path, "x"))
     for fold in page.locator("details > summary").all():
         fold.click()
-    for chart in page.locator(".js-plotly-plot").all():
-        work_on(page, chart.get_attribute("id") or "")
-    assert page.locator(".js-plotly-plot").count() == {"run": 4, "incident": 1}.get(kind, 0)
+    for chart in page.locator(".figure").all():
+        work_on(page, chart)
+    assert page.locator(".figure > svg").count() == {"run": 4, "incident": 1}.get(kind, 0)
     if kind == "run":
-        page.locator("#timeline .scatterlayer .point").first.hover(force=True)
-        expect(page.locator("#timeline .hovertext")).to_contain_text("click to read it")
+        page.locator("#timeline .mark").first.hover(force=True)
+        expect(page.locator("#timeline .tip")).to_contain_text("click to read it")
         page.mouse.down()
         page.mouse.up()
         expect(page).to_have_url(re.compile("#finding-[12]$"))
@@ -112,32 +112,28 @@ def test_a_page_does_all_it_did(kind: str, page: Page, tmp_path: Path) -> None:
             "removal 5 rebalances"
         ]
         page.set_viewport_size({"width": 390, "height": 800})
-        expect(page.locator("#timeline .main-svg").first).to_have_attribute("width", "350")
+        expect(page.locator("#timeline svg")).to_have_attribute("viewBox", re.compile("^0 0 350 "))
         assert page.evaluate("document.documentElement.scrollWidth") == 390
     page.emulate_media(media="print")
     page.set_viewport_size({"width": 900, "height": 800})
     assert (troubles, page.evaluate("refused")) == ([], [])
 
 
-def work_on(page: Page, name: str) -> None:
+def work_on(page: Page, chart: Locator) -> None:
     """Hover over bars of a figure, zoom into it, and back."""
-    chart = page.locator(f"#{name}")
     chart.scroll_into_view_if_needed()
-    for bar in chart.locator(".barlayer .point path").all()[:40:9]:
+    for bar in chart.locator(".bar").all()[:40:9]:
         bar.hover(force=True)
-    label = chart.locator(".hoverlayer .hovertext")
-    expect(label.first).to_be_attached()
-    weights = "spans => spans.map(span => getComputedStyle(span).fontWeight)"
-    assert set(chart.locator("tspan[style]").evaluate_all(weights)) <= {"700"}
-    ground = chart.locator(".nsewdrag").first
-    box = ground.bounding_box()
+        expect(chart.locator(".tip")).to_be_visible()
+    box = chart.bounding_box()
     assert box is not None
     middle = box["y"] + box["height"] / 2
     page.mouse.move(box["x"] + box["width"] * 0.3, middle)
     page.mouse.down()
     page.mouse.move(box["x"] + box["width"] * 0.6, middle, steps=5)
     page.mouse.up()
-    ground.dblclick(force=True)
+    chart.get_by_role("button", name="show all").click()
+    expect(chart.locator(".reset")).to_be_hidden()
 
 
 @pytest.mark.parametrize("kind", PAGES)

@@ -18,7 +18,6 @@ HEAVY = (
     "jgo",
     "locust",
     "pandas",
-    "plotly",
     "pyspark",
     "yaml",
 )

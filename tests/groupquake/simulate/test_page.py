@@ -41,8 +41,9 @@ def test_the_page_is_marked_and_says_what_is_expected(
     assert "static, eager session_timeout 6s 6 20s 0" in page.text
     assert list(page.figures) == ["timeline"]
     assert {*page.figures} <= {*page.ids}
-    names = page.figure["layout"]["yaxis"]["ticktext"]
-    assert list(names) == ["<b>expected</b>", "shop-0", "shop-1", "shop-2"]
+    (block,) = page.figure["blocks"]
+    assert [row["name"] for row in block["rows"]] == ["expected", "shop-0", "shop-1", "shop-2"]
+    assert page.figure["axis"]["zero_ms"] is None
     assert "UTC" not in page.text + str(page.figures)
 
 

@@ -8,6 +8,7 @@ from tests.reports.reading import Page
 
 MEMBER = "app-f16351f5-996e-42c3-a846-07c023f0f2b1"
 SEVEN_WEEKS_LATER = "2026-02-23 10:00:00,000"
+TEN_OCLOCK_MS = 1_767_607_200_000.0  # 2026-01-05, UTC
 
 
 def log(*lines: str, broker: int = 1) -> str:
@@ -41,6 +42,12 @@ def read(text: str, **instead: Any) -> Page:
     return Page(page.render(incident | instead, rows))
 
 
+def rows(figure: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """Return the bars of each row of the one group."""
+    (block,) = figure["blocks"]
+    return {row["name"]: row["bars"] for row in block["rows"]}
+
+
 WHOLE = log(preparing("10:00:00,000", 4), *assigned("10:00:03,010", 5))
 BROKEN = (
     WHOLE
@@ -52,14 +59,14 @@ BROKEN = (
 def test_seven_weeks_are_dates() -> None:
     late = log(preparing("10:00:00,000", 5)).replace("2026-01-05 10:00:00,000", SEVEN_WEEKS_LATER)
     figure = read(WHOLE + late).figure
-    _, begun, _ = figure["data"]
-    assert figure["layout"]["xaxis"]["type"] == "date"
-    assert begun["base"] == ["2026-01-05 10:00:00.000", "2026-02-23 10:00:00.000"]
+    assert (figure["axis"]["shows"], figure["axis"]["zero_ms"]) == ("date", TEN_OCLOCK_MS)
+    assert [bar["from"] for bar in rows(figure)["rebalances"]] == [0.0, 49 * 86_400.0]
 
 
 def test_a_bar_is_as_long_as_its_rebalance() -> None:
-    _, begun, strips = read(WHOLE).figure["data"]
-    assert (begun["x"], strips["x"], strips["text"]) == ([3010.0], [3010.0], ["1"])
+    (begun,), (strip,) = rows(read(WHOLE).figure).values()
+    assert (begun["kind"], begun["from"], begun["to"]) == ("cause hue-0", 0.0, None)
+    assert (strip["text"], strip["from"], strip["to"]) == ("1", 0.0, None)
 
 
 def test_every_rebalance_has_a_row_also_without_its_end() -> None:
@@ -72,10 +79,11 @@ def test_every_rebalance_has_a_row_also_without_its_end() -> None:
 
 
 def test_who_coordinated_and_what_is_missing_is_drawn() -> None:
-    gaps, _, strips = read(BROKEN).figure["data"]
-    assert strips["text"] == ["1", "2"]
-    assert gaps["base"] == ["2026-01-05 10:00:03.010"]
-    assert "generations 6 to 9 are not in the logs" in gaps["hovertext"][0]
+    drawn = rows(read(BROKEN).figure)
+    assert [bar["text"] for bar in drawn["coordinator"]] == ["1", "2"]
+    [gap] = [bar for bar in drawn["rebalances"] if bar["kind"] == "missing"]
+    assert (gap["from"], gap["to"]) == (3.01, 60.0)
+    assert "generations 6 to 9 are not in the logs" in gap["hover"][0]
 
 
 def test_a_rebalance_without_its_beginning_is_none_of_the_join_phases() -> None:
@@ -85,7 +93,7 @@ def test_a_rebalance_without_its_beginning_is_none_of_the_join_phases() -> None:
 
 def test_reasons_in_words_of_their_own_share_a_colour() -> None:
     unlike = {f"reason {number}": 1 for number in range(9)}
-    assert page.causes({"leave": 2, **unlike})[1:] == [(page.OTHER_COLOUR, "another cause", 9)]
+    assert page.causes({"leave": 2, **unlike})[1:] == [("cause", "another cause", 9)]
 
 
 def test_a_release_without_reasons_has_a_cause_in_words() -> None:

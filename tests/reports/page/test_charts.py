@@ -1,11 +1,13 @@
-"""The timeline: positions and colours."""
+"""The timeline: positions and kinds."""
 
+import json
 from dataclasses import replace
+from math import inf
 
 import pytest
 
-from reports.page.charts import GENERATION_COLOURS, timeline
-from reports.page.drawing import FINDING, REBALANCING, TWICE, Span
+from reports.page.charts import timeline
+from reports.page.drawing import Span
 from reports.page.drawn_groups import DrawnGroup, Membership, Period, periods
 
 ZERO = 1_000_000.0
@@ -85,79 +87,72 @@ def block():
     )
 
 
-def colours(marker):
-    """Return the colours of a trace's bars; plotly.js draws a pattern's where they have none."""
-    if "pattern" not in marker:
-        return marker["color"]
-    assert isinstance(marker["color"], str)
-    return marker["pattern"]["bgcolor"]
-
-
 def draw(block):
-    """Return the figure's bars, as (row, from, length, colour, text), and the whole figure."""
-    figure = timeline([block], SPAN)
-    axis = figure["layout"]["yaxis"]
-    names = dict(zip(axis["tickvals"], axis["ticktext"], strict=True))
-    bars = []
-    for trace in (trace for trace in figure["data"] if trace["type"] == "bar"):
-        columns = (trace["y"], trace["base"], trace["x"], colours(trace["marker"]), trace["text"])
-        bars += [(names[y], *rest) for y, *rest in zip(*columns, strict=True)]
-    return bars, figure
+    """Return the bars of the one block, as (row, from, to, kind, text), and the block."""
+    (drawn,) = timeline([block], SPAN)["blocks"]
+    bars = [
+        (row["name"], bar["from"], bar.get("to", "mark"), bar["kind"], bar.get("text", ""))
+        for row in drawn["rows"]
+        for bar in row["bars"]
+    ]
+    return bars, drawn
 
 
-def test_bars_lie_in_their_rows_in_the_colour_of_their_generation(block):
-    bars, _ = draw(block)
-    first, second = GENERATION_COLOURS[:2]
-    assert ("a", 6.0, 14.0, first, "") in bars
-    assert ("b", 21.0, 39.0, second, "") in bars
-    assert ("<b>observed</b>", 5.0, 1.0, REBALANCING, "") in bars
-    assert ("<b>observed</b>", 6.0, 14.0, first, "1") in bars
-    assert ("<b>observed</b>", 21.0, 39.0, second, "2") in bars
-    assert ("<b>expected</b>", 6.0, 54.0, first, "1") in bars
+def test_bars_lie_in_their_rows_with_the_kind_of_their_generation(block):
+    bars, drawn = draw(block)
+    assert [bar for bar in bars if bar[3].startswith(("gen", "reb"))] == [
+        ("observed", 5.0, 6.0, "rebalance", ""),
+        ("observed", 6.0, 20.0, "gen-0", "1"),
+        ("observed", 20.0, 21.0, "rebalance", ""),
+        ("observed", 21.0, None, "gen-1", "2"),
+        ("expected", 6.0, None, "gen-0", "1"),
+        ("a", 6.0, 20.0, "gen-0", ""),
+        ("b", 21.0, None, "gen-1", ""),
+    ]
+    heads = [row["name"] for row in drawn["rows"] if row["head"]]
+    assert heads == ["findings", "observed", "expected"]
+
+
+def test_as_time_goes_on_the_end_alone_changes(block):
+    def drawn(span):
+        still_in = [Membership("b", "b-1", 2, ZERO + 21_000, inf)]
+        observed = {"observed": periods([row(5, 0), row(20, 1)], "observed", span.end_ms)}
+        return timeline([replace(block, memberships=still_in, timelines=observed)], span)
+
+    later = drawn(Span(ZERO, ZERO + 70_000, SPAN.phases))
+    assert later == drawn(SPAN) | {"end": 70.0}
 
 
 def test_faults_lie_on_their_targets_and_those_not_healed_last_to_the_end(block):
-    bars, figure = draw(block)
-    assert ("a", 20.0, 3.0, "#ffffff", "restart") in bars
-    assert [bar[1:3] for bar in bars if bar[4] == "restart ?"] == [(20.0, 40.0)]
-    assert "<b>not healed</b><br><b>not verified</b>" in str(figure["data"])
+    bars, drawn = draw(block)
+    assert ("a", 20.0, 23.0, "fault", "restart") in bars
+    assert ("b", 20.0, None, "fault unverified", "restart ?") in bars
+    hovers = [bar["hover"] for bar in drawn["rows"][-1]["bars"]]
+    assert ["not healed", "not verified"] in [hover[-2:] for hover in hovers]
 
 
-def test_observed_rebalances_are_bands_over_all_lanes(block):
-    _, figure = draw(block)
-    above = [shape for shape in figure["layout"]["shapes"] if shape["layer"] == "above"]
-    bands = [shape for shape in above if shape["type"] == "rect"]
-    assert [(band["x0"], band["x1"]) for band in bands] == [(5.0, 6.0), (20.0, 21.0)]
-    lanes = figure["layout"]["yaxis"]["tickvals"][-2:]
-    assert all(band["y0"] < lanes[0] < lanes[1] < band["y1"] for band in bands)
+def test_observed_rebalances_are_bands(block):
+    _, drawn = draw(block)
+    times = [(band["from"], band["to"], band["kind"]) for band in drawn["bands"]]
+    assert times == [(5.0, 6.0, "rebalance"), (20.0, 21.0, "rebalance")]
 
 
-def test_root_findings_are_numbered_and_hovering_tells_utc_and_who_caused_it(block):
-    _, figure = draw(block)
-    consequences, roots = [trace for trace in figure["data"] if trace["type"] == "scatter"]
-    assert (roots["x"], roots["text"], roots["customdata"]) == ([20.0], ["1"], ["finding-1"])
-    assert (consequences["x"], consequences["customdata"]) == ([21.0], ["finding-2"])
-    lines = [s for s in figure["layout"]["shapes"] if s["type"] == "line" and s["layer"] == "above"]
-    assert [line["x0"] for line in lines] == [20.0]
-    hovers = str([trace["hovertext"] for trace in figure["data"]])
-    assert "leave: a member left · seven<br>from +5.000 s · 00:16:45.000 UTC" in hovers
+def test_a_fault_of_a_broker_is_one_band_over_all_groups(block):
+    fault = {**block.faults[0], "name": "broker.kill", "target": "1"}
+    hit = replace(block, faults=[fault])
+    bands = timeline([hit, hit], SPAN)["bands"]
+    assert bands == [{"from": 20.0, "to": 23.0, "kind": "broker"}]
 
 
-def test_groups_lie_below_each_other_on_one_time_axis(block):
-    figure = timeline([block, block, block], SPAN)
-    layout = figure["layout"]
-    domains = [layout[name]["domain"] for name in ("yaxis", "yaxis2", "yaxis3")]
-    assert all(0 <= low < high <= 1 for low, high in domains)
-    assert domains[0][0] > domains[1][1] > domains[1][0] > domains[2][1]
-    assert layout["xaxis"]["anchor"] == "y3"
-    assert {trace["xaxis"] for trace in figure["data"]} == {"x"}
-
-
-def test_a_phase_too_short_for_its_name_has_it_before_it_unless_it_is_the_last(block):
-    phases = (("formation", ZERO), ("recovery", ZERO + 50_000), ("teardown", ZERO + 52_000))
-    notes = timeline([block], Span(ZERO, ZERO + 53_000, phases))["layout"]["annotations"]
-    sides = {note["text"]: note["xanchor"] for note in notes[:3]}
-    assert sides == {"formation": "left", "recovery": "right", "teardown": "left"}
+def test_root_findings_are_numbered_and_details_tell_who_caused_a_rebalance(block):
+    bars, drawn = draw(block)
+    assert bars[:2] == [
+        ("findings", 20.0, "mark", "finding", "1"),
+        ("findings", 21.0, "mark", "finding consequence", ""),
+    ]
+    found, observed, *_ = drawn["rows"]
+    assert [bar["opens"] for bar in found["bars"]] == ["finding-1", "finding-2"]
+    assert observed["bars"][0]["hover"][1] == "leave: a member left · seven"
 
 
 def records(what, number, member="a", until_s=24):
@@ -170,7 +165,49 @@ def records(what, number, member="a", until_s=24):
 
 def test_records_that_went_wrong_are_marked_in_the_lane_of_their_member(block):
     found = [records("twice", 0), records("twice", 1), records("lost", 0, "b"), records("twice", 2)]
-    bars, figure = draw(replace(block, records=[*found, records("twice", 0, "c")]))
-    marks = [one for one in bars if one[1:3] == (23.0, 1.0)]
-    assert marks == [("a", 23.0, 1.0, TWICE, ""), ("b", 23.0, 1.0, FINDING, "")]
-    assert "orders-1: 5 records twice, allowed" in str(figure["data"])
+    bars, drawn = draw(replace(block, records=[*found, records("twice", 0, "c")]))
+    marks = [one for one in bars if one[1:3] == (23.0, 24.0)]
+    assert marks == [("a", 23.0, 24.0, "records", ""), ("b", 23.0, 24.0, "records wrong", "")]
+    assert "orders-1: 5 records twice, allowed" in str(drawn)
+
+
+def test_of_very_many_memberships_short_ones_are_joined(block):
+    """No lane then has more bars than its part of what a page can carry; absences show."""
+    ends = [ZERO + 1_000 * at for at in (0, 1, 2, 3, 40, 41, 42)]
+    mine = [Membership("a", "a-1", at + 1, *ends[at : at + 2]) for at in range(6)]
+    bars, drawn = draw(replace(block, memberships=mine, bars=5, faults=(), records=()))
+    assert [bar[1:4] for bar in bars if bar[0] == "a"] == [
+        (0.0, 40.0, "many"),
+        (40.0, 42.0, "many"),
+    ]
+    assert drawn["rows"][-2]["bars"][0]["hover"][0] == "generation 1 to 4"
+
+
+def test_requests_of_scripted_members_are_marks_in_their_lanes(block):
+    request = {"memberId": "a-1", "generationId": 3, "members": [{"groupInstanceId": "i"}]}
+    asked = {
+        "client_id": "a", "api": "LEAVE_GROUP", "api_version": 4, "error_code": 82,
+        "at_ms": ZERO + 30_000, "request": json.dumps(request),
+    }  # fmt: skip
+    refused = {**asked, "client_id": "never joined", "error_code": None}
+    beat = {**asked, "api": "HEARTBEAT", "error_code": 0}
+    _, drawn = draw(replace(block, requests=[asked, beat, refused]))
+    acts = [
+        (row["name"], bar) for row in drawn["rows"] for bar in row["bars"] if bar["kind"] == "act"
+    ]
+    (first, one), (second, other) = acts
+    assert (first, second, one["from"]) == ("a", "never joined", 30.0)
+    said = ["memberId a-1, generationId 3, groupInstanceId i", "answered FENCED_INSTANCE_ID"]
+    assert one["hover"] == ["LEAVE_GROUP, version 4", *said]
+    assert other["hover"][-1] == "without an answer"
+
+
+def test_who_coordinated_is_a_row_only_where_that_changed(block):
+    times = [("1", ZERO - 9_000, ZERO + 30_000), ("2", ZERO + 31_000, inf)]
+    bars, _ = draw(replace(block, coordinators=times))
+    assert [bar for bar in bars if bar[0] == "coordinator"] == [
+        ("coordinator", 0.0, 30.0, "broker", "broker 1"),
+        ("coordinator", 31.0, None, "broker", "broker 2"),
+    ]
+    bars, _ = draw(replace(block, coordinators=times[:1]))
+    assert not [bar for bar in bars if bar[0] == "coordinator"]

@@ -1,12 +1,13 @@
-"""The figures of costs: positions and colours."""
+"""The figures of costs: positions and kinds."""
 
 import pandas as pd
 import pytest
 
 from reports.page import cost_charts
-from reports.page.cost_charts import KIND_COLOURS, OWNER_COLOURS, colour_number, labels, owners
+from reports.page.charts import timeline
+from reports.page.cost_charts import HUES, colour_number, labels, owners
 from reports.page.drawing import Span
-from reports.page.drawn_groups import DrawnGroup, Period
+from reports.page.drawn_groups import LANES_DRAWN, DrawnGroup, Period
 from tests.reports.page_run import holding, stop
 
 ZERO = 1_000_000.0
@@ -45,61 +46,39 @@ def owned():
     )  # fmt: skip
 
 
-def rows(figure, trace):
-    axis = figure["layout"]["yaxis"]
-    names = dict(zip(axis["tickvals"], axis["ticktext"], strict=True))
-    return [names[y] for y in figure["data"][trace]["y"]]
-
-
-def test_bars_lie_in_the_rows_of_their_partitions_in_the_colour_of_their_owner(owned):
-    figure = owners(owned, SPAN)
-    named = figure["layout"]["yaxis"]["ticktext"]
-    assert list(named) == ["<b>faults</b>", "orders-0", "orders-1", "orders-2", "orders-10"]
-    bars = figure["data"][0]
-    first, second = OWNER_COLOURS[:2]
-    columns = (rows(figure, 0), bars["base"], bars["x"], bars["marker"]["color"])
-    assert list(zip(*columns, strict=True)) == [
-        ("orders-0", 5.0, 15.0, first),
-        ("orders-1", 5.0, 15.0, first),
-        ("orders-10", 5.0, 15.0, second),
-        ("orders-2", 5.0, 0.5, second),
-        ("orders-1", 21.0, 39.0, second),
-        ("orders-10", 18.0, 12.0, second),
-    ]
-    assert list(bars["marker"]["pattern"]["shape"]) == ["", "", "", "", "", "/"]
-    assert "<b>orders-1</b> of m-1<br>from +21.000 s" in bars["hovertext"][4]
-    assert bars["hovertext"][4].endswith("still owned at the end of the history")
-
-
-def test_an_owners_number_stands_once_in_neighbours_and_only_where_there_is_room(owned):
-    figure = owners(owned, SPAN)
-    marks = figure["data"][1]
-    assert list(zip(rows(figure, 1), marks["x"], marks["text"], strict=True)) == [
-        ("orders-0", 12.5, "0"),
-        ("orders-1", 40.5, "1"),
-        ("orders-10", 12.5, "1"),
-        ("orders-10", 24.0, "1"),
+def bars_of(figure):
+    """Return the bars of the one block, as (row, from, to, kind, text)."""
+    (block,) = figure["blocks"]
+    return [
+        (row["name"], bar["from"], bar["to"], bar["kind"], bar.get("text", ""))
+        for row in block["rows"]
+        for bar in row["bars"]
     ]
 
 
-def test_two_owners_at_once_are_marked(owned):
+def test_bars_lie_in_the_rows_of_their_partitions_with_their_owners_number_and_colour(owned):
     figure = owners(owned, SPAN)
-    mark = figure["data"][2]
-    assert (rows(figure, 2), mark["base"], mark["x"]) == (["orders-10"], [18.0], [2.0])
-    assert "as clients saw it<br>for 2.000 s" in mark["hovertext"][0]
-    assert "m-1 and m-1.duplicate" in mark["hovertext"][0]
+    assert bars_of(figure) == [
+        ("faults", 20.0, 23.0, "fault", "restart"),
+        ("orders-0", 5.0, 20.0, "owner hue-0", "0"),
+        ("orders-1", 5.0, 20.0, "owner hue-0", "0"),
+        ("orders-1", 21.0, None, "owner hue-1", "1"),
+        ("orders-2", 5.0, 5.5, "owner hue-1", "1"),
+        ("orders-10", 5.0, 20.0, "owner hue-1", "1"),
+        ("orders-10", 18.0, 30.0, "owner hue-1 second", "1"),
+        ("orders-10", 18.0, 20.0, "shared", ""),
+    ]
+    last = figure["blocks"][0]["rows"][-1]["bars"][-1]
+    assert last["hover"] == ["two owners, as clients saw it", "m-1 and m-1.duplicate"]
+    still = figure["blocks"][0]["rows"][2]["bars"][1]
+    assert still["hover"] == ["of m-1", "still owned at the end of the history"]
 
 
-def test_faults_stand_above_and_rebalances_lie_over_the_rows_on_the_timelines_axis(owned):
+def test_rebalances_lie_over_the_rows_on_the_timelines_axis(owned):
     figure = owners(owned, SPAN)
-    assert rows(figure, 3) == ["<b>faults</b>"]
-    assert figure["data"][3]["base"][0] == 20.0
-    (band,) = [s for s in figure["layout"]["shapes"] if s["layer"] == "above"]
-    ticks = figure["layout"]["yaxis"]["tickvals"]
-    assert (band["x0"], band["x1"]) == (20.0, 21.0)
-    assert ticks[0] < band["y0"] < ticks[1] < ticks[-1] < band["y1"]
-    assert list(figure["layout"]["xaxis"]["range"]) == [0, 60.0]
-    assert figure["layout"]["margin"]["l"] == 150
+    assert figure["blocks"][0]["bands"] == [{"from": 20.0, "to": 21.0, "kind": "rebalance"}]
+    assert figure["axis"] == timeline([], SPAN)["axis"]
+    assert (figure["end"], len(figure["phases"])) == (60.0, 2)
 
 
 def test_no_more_is_drawn_than_a_page_can_carry(owned):
@@ -114,7 +93,7 @@ def test_no_more_is_drawn_than_a_page_can_carry(owned):
 def test_sixteen_members_have_sixteen_colours_and_a_second_process_its_members():
     members = [f"m-{number}" for number in range(17)]
     numbers = [colour_number(members, member) for member in members]
-    assert len({OWNER_COLOURS[number] for number in numbers[:16]}) == 16
+    assert len({*numbers[:16]}) == HUES
     assert numbers[16] == numbers[0]
     assert colour_number(members, "m-3.duplicate") == 3
 
@@ -136,20 +115,32 @@ def test_a_members_stops_are_put_one_after_the_other():
         stop("g", "a", "dynamic", ZERO + 9_000, 1500.0),
     ]
     figure = cost_charts.stops([stopped(("a", "b", "c"), found), stopped((), ())])
-    bars, totals = figure["data"][:2]
-    drawn = list(zip(bars["y"], bars["base"], bars["x"], bars["marker"]["color"], strict=True))
-    static, dynamic = KIND_COLOURS["static"], KIND_COLOURS["dynamic"]
-    assert drawn == [(0, 0.0, 0.5, dynamic), (0, 0.5, 1.5, dynamic), (1, 0.0, 0.25, static)]
-    assert [text.strip() for text in totals["text"]] == ["2.00 s", "0.25 s", "0"]
-    assert list(figure["layout"]["yaxis"]["ticktext"]) == ["a", "b", "c"]
-    domains = [figure["layout"][name]["domain"] for name in ("yaxis", "yaxis2")]
-    assert domains[0][0] > domains[1][1] > domains[1][0] >= 0
+    first, second = figure["blocks"]
+    drawn = [
+        (row["name"], [(bar["from"], bar["to"], bar["kind"]) for bar in row["bars"]], row["text"])
+        for row in first["rows"]
+    ]
+    assert drawn == [
+        ("a", [(0.0, 0.5, "stop dynamic"), (0.5, 2.0, "stop dynamic")], "2.00 s"),
+        ("b", [(0.0, 0.25, "stop static")], "0.25 s"),
+        ("c", [], "0"),
+    ]
+    assert (figure["end"], second["rows"]) == (2.0, [])
+
+
+def test_too_many_stops_are_one_bar_a_member():
+    found = [
+        stop("g", f"m-{number % 2}", "dynamic", ZERO, 100.0)
+        for number in range(cost_charts.BARS + 2)
+    ]
+    (block,) = cost_charts.stops([stopped(["m-0", "m-1"], found)])["blocks"]
+    assert [len(row["bars"]) for row in block["rows"]] == [1, 1]
+    assert block["rows"][0]["bars"][0]["hover"] == ["2001 stops: 200.100 s"]
 
 
 def test_those_stopped_longest_are_drawn_first():
-    members = [f"m-{number}" for number in range(50)]
-    found = [stop("g", f"m-{number}", "dynamic", ZERO, float(number)) for number in range(50)]
-    figure = cost_charts.stops([stopped(members, found)])
-    drawn = list(figure["layout"]["yaxis"]["ticktext"])
-    assert drawn == [f"m-{number}" for number in range(10, 50)]
-    assert "40 of them drawn" in str(figure["layout"]["annotations"])
+    members = [f"m-{number}" for number in range(LANES_DRAWN + 10)]
+    found = [stop("g", name, "dynamic", ZERO, float(place)) for place, name in enumerate(members)]
+    (block,) = cost_charts.stops([stopped(members, found)])["blocks"]
+    assert [row["name"] for row in block["rows"]] == members[10:]
+    assert f"{LANES_DRAWN} of them drawn" in block["title"]
