@@ -8,6 +8,7 @@ from argparse import Namespace
 from copy import copy
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import gevent
 from flask import (
