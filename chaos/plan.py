@@ -15,7 +15,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from scenarios import Experiment
-from scenarios.faults import AnyFault
+from scenarios.faults import BY_HAND, AnyFault
 from scenarios.faults.base import Planned
 from scenarios.fields import Part, Seed
 from scenarios.loading import read
@@ -26,8 +26,9 @@ from scenarios.problems import Problem
 class Step:
     """A fault at one time.
 
-    `id` is `f<number of the fault in the file>.<number of the step>`. `cause` is the fault of the
-    file that this step comes from, if that has another name: a bounce becomes restarts.
+    `id` is `f<number of the fault in the file>.<number of the step>`; for faults by hand it begins
+    with `h`, and a single step has no number. `cause` is the fault that this step comes from, if
+    that has another name: a bounce becomes restarts.
     """
 
     id: str
@@ -38,6 +39,11 @@ class Step:
     def origin(self) -> str:
         """The fault of the file; the steps of one fault happen one after the other."""
         return self.id.partition(".")[0]
+
+    @property
+    def by_hand(self) -> bool:
+        """Whether somebody injected it who watched the run."""
+        return self.id.startswith(BY_HAND)
 
     @property
     def at_ms(self) -> int:

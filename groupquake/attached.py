@@ -2,7 +2,8 @@
 
 The runner commands the members over the control channel, as in every run. For the page it prints
 JSON objects to standard output, one a line: `{"folder": …}` once, then `{"tables": {…}}` at every
-change. The page also shows the progress lines on standard error.
+change. The page also shows the progress lines on standard error. Commands of the page come on
+standard input (`groupquake.live.by_hand`); `{"answer": {…}}` answers one.
 
 The tables follow the run folder. Rebalances come from coordinator lines: the templates `preparing`,
 `stabilized` (without a member count before 2.8) and `empty`. The live view judges nothing and skips
@@ -27,6 +28,7 @@ from chaos.journal import Entry
 from chaos.members import Members
 from chaos.tail import Tail
 from groupquake.exits import NotSteadyError
+from groupquake.live.by_hand import ByHand
 from groupquake.load_process import end_members
 from groupquake.runner import Runner
 from groupquake.timing import PAGE_S
@@ -128,14 +130,20 @@ class LiveView:
         return self._tails.setdefault(path, Tail(path)).appended()
 
 
-def run_attached(runner: Runner, port: int) -> Outcome:
+def run_attached(runner: Runner, port: int, allowed: str | None) -> Outcome:
     """Run with the load of the parent process; `port` is that of its control channel.
 
+    `allowed` is the id of the external cluster whose brokers may be broken, too, if one is.
     If the parent ends first, this process gets SIGTERM (`loadtest.dies_with_parent`), and heals.
     """
     members = Members(port, os.environ.get(TOKEN_VARIABLE, ""))
-    with _showing(runner.folder.resolve()):
-        return replace(runner, load=partial(_attached, members)).run()
+    by_hand = ByHand(runner, allowed)
+    with (
+        _showing(runner.folder.resolve()),
+        by_hand.answering(lambda answer: _print(answer=answer)),
+    ):
+        load = partial(_attached, members)
+        return replace(runner, load=load, commanded=by_hand.command).run()
 
 
 @contextmanager
@@ -183,4 +191,4 @@ def _show(live_view: LiveView, over: threading.Event) -> None:
 
 def _print(**fields: Any) -> None:
     with suppress(BrokenPipeError):  # the page has ended
-        print(json.dumps(fields), flush=True)
+        print(f"{json.dumps(fields)}\n", end="", flush=True)  # whole: several threads print

@@ -16,6 +16,7 @@ from locust.runners import STATE_RUNNING, STATE_SPAWNING, LocalRunner
 from loadtest import options
 from loadtest.errors import LoadtestError
 from loadtest.load_session import LoadSession
+from loadtest.page import by_hand
 from loadtest.page.form import choose
 from loadtest.page.guard import Guard
 
@@ -81,6 +82,7 @@ class Page:
         own.add_url_rule("/", "page", self._page)
         own.add_url_rule("/state", "state", self._state)
         own.add_url_rule("/runs/<int:number>/<name>", "file", self._file)
+        by_hand.add_routes(own, session)
         app.register_blueprint(own)
         app.wsgi_app = Guard(app.wsgi_app, offered)  # type: ignore[method-assign]  # Flask's own way
         app.jinja_env.policies["json.dumps_kwargs"] = {
