@@ -91,6 +91,8 @@ class Controller:
         self._refusing = threading.Lock()
         self._numbers = itertools.count(1)
         self._given_up: set[str] = set()
+        self.by_hand: list[Step] = []
+        """The steps that were injected by hand, and those of their series."""
         self._aborted: str | None = None
         self._error: Exception | None = None
         self.losses: list[str] = []
@@ -148,6 +150,7 @@ class Controller:
             if taken := self._refuses or self._runner.claim(faults):
                 raise RefusedError(taken)
             self._experiment = wider
+            self.by_hand += steps
             self._begin(steps, faults)
         return steps
 

@@ -174,7 +174,8 @@ def _misfits(stored: _Stored, experiment: Experiment) -> Iterator[Problem]:
     planned = experiment.model_copy(update={"faults": tuple(step.what for step in stored.steps)})
     for i, step in enumerate(stored.steps):
         kind = step.cause or step.fault
-        if kinds.get(step.origin) != kind or step.id in [one.id for one in stored.steps[:i]]:
+        is_known = step.by_hand or kinds.get(step.origin) == kind
+        if not is_known or step.id in [one.id for one in stored.steps[:i]]:
             what = f"{step.id} is no {kind} of the experiment, or stands twice; give its own plan"
             yield Problem(("steps", i, "id"), what)
         yield from step.what.checks(planned, ("steps", i))

@@ -39,8 +39,9 @@ DELETION_POLL_S = 0.5
 
 PAGE_S = 1.0
 """How often the tables of Locust's page are computed."""
-FORESEEN_S = 20.0
-"""For the forecast of a fault by hand: 500 members take 4 s of a CPU, and the run goes first."""
+FORESEEN_S = 30.0
+"""For the forecast of a fault by hand: 500 members take 4 s of a CPU, the first one
+starts a process, and the run goes first."""
 SAMPLER_TICK_S = 0.05
 """How often the sampler looks at the processes of brokers."""
 SAMPLE_S = 1.0

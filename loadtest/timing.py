@@ -81,8 +81,8 @@ UNCLEAR_S = 1.0
 # The page
 
 COMMAND_S = 40.0
-"""For the runner's answer to a command of the page: a forecast takes up to 20 s, and brokers may
-have no coordinator for 30 s."""
+"""For the runner's answer to a command of the page: a forecast takes up to 30 s, and brokers may
+have no coordinator for as long."""
 
 # Wire scripts
 

@@ -1,8 +1,8 @@
 """Commands of the page to a run that goes on: lines of JSON on standard input, each answered.
 
 `{"ask": 7, "do": "inject", "fault": {…}}` is answered by `{"answer": {"ask": 7, …}}`. `do` is one
-of `offer`, `foresee`, `inject`, `heal` and `heal_all`. An answer with `refused` says in one line why
-nothing was done.
+of `offer`, `foresee`, `inject`, `heal` and `heal_all`. An answer with `refused` says in one line
+why nothing was done.
 """
 
 import json
@@ -10,8 +10,9 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from click import UsageError
@@ -25,6 +26,7 @@ from groupquake.live.foresee import MODULE, Forecaster
 from groupquake.live.offer import offer
 from groupquake.runner import Runner
 from groupquake.timing import FORESEEN_S
+from reports.judgement.run.faults import PLAN_BY_HAND
 from scenarios import ScenarioError
 from scenarios.faults import Fault
 
@@ -51,6 +53,11 @@ class ByHand:
         finally:
             if self._forecaster is not None:
                 self._forecaster.end(within_s=0)
+            if self._controller is not None and (steps := self._controller.by_hand):
+                plan = self.runner.plan
+                whole = replace(plan, steps=(*plan.steps, *steps)).as_dict()
+                text = json.dumps(whole, indent=2) + "\n"
+                (self.runner.folder / PLAN_BY_HAND).write_text(text, encoding="utf-8")
 
     def command(self, controller: Controller) -> None:
         """Command this controller from now on."""
@@ -58,9 +65,9 @@ class ByHand:
 
     def _read(self, answer: Callable[[Json], None]) -> None:
         commands = os.dup(0)
-        with open(os.devnull, "rb") as nothing:
+        with Path(os.devnull).open("rb") as nothing:
             os.dup2(nothing.fileno(), 0)  # no process that we start reads, or holds, the commands
-        with open(commands, "rb", buffering=0) as lines:
+        with os.fdopen(commands, "rb", buffering=0) as lines:
             for line in lines:
                 args = (json.loads(line), answer)
                 threading.Thread(target=self._answer, args=args, daemon=True).start()
@@ -77,9 +84,10 @@ class ByHand:
     def _do(self, command: Mapping[str, Any]) -> Json:
         match command:
             case {"do": "offer"}:
+                self._launched()  # forecasts are asked for next
                 return self._offer
             case {"do": "foresee", "fault": dict(asked)}:
-                return {"forecast": self._foresee(asked)}
+                return self._foresee(asked)
             case {"do": "inject", "fault": dict(asked)}:
                 self._require_possible(asked)
                 steps = self._running.inject(asked)
@@ -117,11 +125,14 @@ class ByHand:
         if why := self._impossible(wider.faults[-1]):
             raise RefusedError(why)
 
-    def _foresee(self, asked: Mapping[str, Any]) -> Json:
+    def _launched(self) -> Forecaster:
         with self._launching:
             if self._forecaster is None or self._forecaster.exit_status is not None:
                 log = self.runner.folder / Forecaster.log
                 self._forecaster = Forecaster(*launch(MODULE, log))
+            return self._forecaster
+
+    def _foresee(self, asked: Mapping[str, Any]) -> Json:
         folder = str(self.runner.folder.resolve())
-        found: Json = self._forecaster.ask(FORESEEN_S, do="foresee", folder=folder, fault=asked)
+        found: Json = self._launched().ask(FORESEEN_S, do="foresee", folder=folder, fault=asked)
         return found

@@ -21,6 +21,8 @@ from reports.judgement.run.forecast import Interval
 from scenarios import Experiment, ScenarioError, load
 from scenarios.model import Phases
 
+Json = dict[str, Any]
+
 MODULE = "groupquake.live.foresee"
 NICE = 10
 
@@ -32,7 +34,7 @@ class Forecaster(Child):
     gone = ChaosError
 
 
-def foreseen(folder: Path, asked: Mapping[str, Any]) -> dict[str, Any]:
+def foreseen(folder: Path, asked: Mapping[str, Any]) -> Json:
     """Foresee a fault on the experiment of a run folder as the only one, from its steady state on.
 
     Returns what heals it, and a sentence for each group. Raises ScenarioError.
@@ -79,7 +81,7 @@ def _says(group: GroupForecast) -> Iterator[str]:
 
 
 def _counted(number: Interval, noun: str) -> str:
-    return f"{_shown(number)} {noun}" if number == (1, 1) else f"{_shown(number)} {noun}s"
+    return f"{_shown(number)} {noun}" if number.most in (0, 1) else f"{_shown(number)} {noun}s"
 
 
 def _shown(number: Interval) -> str:
@@ -94,10 +96,10 @@ def main() -> None:
         for line in iter(lines.readline, ""):
             asked = json.loads(line)
             try:
-                result, wrong = foreseen(Path(asked["folder"]), asked["fault"]), None
+                result: Json = {"forecast": foreseen(Path(asked["folder"]), asked["fault"])}
             except ScenarioError as error:
-                result, wrong = None, "; ".join(error.args)
-            lines.write(json.dumps({"ok": wrong is None, "result": result, "error": wrong}) + "\n")
+                result = {"refused": "; ".join(error.args)}
+            lines.write(json.dumps({"ok": True, "result": result}) + "\n")
             lines.flush()
 
 

@@ -1,4 +1,4 @@
-"""What may be broken by hand in a run: faults, their targets, their fields with values that work."""
+"""What may be broken by hand in a run: faults, their targets, their fields with fitting values."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
@@ -61,7 +61,8 @@ def offer(experiment: Experiment, impossible: Callable[[Fault], str]) -> Json:
                 }
             )  # fmt: skip
     every = [{"label": t.label, "of": t.of, "keys": t.keys} for of in by_kind.values() for t in of]
-    return {"faults": faults, "targets": every}
+    one_shot = [name for name, kind in FAULTS.items() if kind.one_shot]
+    return {"faults": faults, "targets": every, "one_shot": one_shot}
 
 
 def _flat(by_kind: Mapping[str, Sequence[Target]], before: str) -> Iterator[Target]:

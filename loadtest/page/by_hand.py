@@ -18,8 +18,8 @@ LONGEST_BYTES = 64 << 10
 def add_routes(blueprint: Blueprint, session: LoadSession) -> None:
     """Add the routes. Each takes JSON by POST, and answers with `refused` if nothing was done.
 
-    `faults` takes `{"do": "offer" | "foresee" | "inject", "fault": {…}}`, where the fault is spelled
-    as in a file, but for `at`; `faults/heal` takes `{"fault_id": …}`, or `{}` for all.
+    `faults` takes `{"do": "offer" | "foresee" | "inject", "fault": {…}}`, with the fault as a file
+    spells it, but for `at`; `faults/heal` takes `{"fault_id": …}`, or `{}` for all.
     """
 
     @blueprint.post("/faults", endpoint="faults")
