@@ -89,7 +89,7 @@ class Controller:
         self._began = 0.0
         self._refuses = "no fault can be injected yet: the steady state is not met"
         self._refusing = threading.Lock()
-        self._numbers = itertools.count(1)
+        self._one_by_hand = threading.Lock()
         self._given_up: set[str] = set()
         self.by_hand: list[Step] = []
         """The steps that were injected by hand, and those of their series."""
@@ -132,27 +132,32 @@ class Controller:
         of the impact phase as well, and ScenarioError; then nothing was done. May be called from
         any thread.
         """
-        if self._refuses:
-            raise RefusedError(self._refuses)
-        now_ms = round((time.monotonic() - self._began) * 1000)
-        number = next(self._numbers)
-        wider, steps = steps_by_hand(self._experiment, asked, number, now_ms, self._plan.seed)
-        first = steps[0]
-        if why := lacked(first.what, self._experiment.needs, self._context.tap):
+        with self._one_by_hand:
+            if self._refuses:
+                raise RefusedError(self._refuses)
+            now_ms = round((time.monotonic() - self._began) * 1000)
+            number = 1 + len({step.origin for step in self.by_hand})
+            wider, steps = steps_by_hand(self._experiment, asked, number, now_ms, self._plan.seed)
+            faults = self._aimed_by_hand(steps[0])
+            with self._refusing:
+                if taken := self._refuses or self._runner.claim(faults):
+                    raise RefusedError(taken)
+                self._experiment = wider
+                self.by_hand += steps
+                self._begin(steps, faults)
+            return steps
+
+    def _aimed_by_hand(self, step: Step) -> dict[str, Fault]:
+        """Return what `_aimed` does. Raises RefusedError if there is no target, or none can be."""
+        if why := lacked(step.what, self._experiment.needs, self._context.tap):
             raise RefusedError(why)
         try:
-            faults = self._aimed(first)
+            faults = self._aimed(step)
         except ChaosError as error:
             raise RefusedError(str(error)) from error
         if not faults:
-            raise RefusedError(f"{first.planned.hits} matches nobody; choose another target")
-        with self._refusing:
-            if taken := self._refuses or self._runner.claim(faults):
-                raise RefusedError(taken)
-            self._experiment = wider
-            self.by_hand += steps
-            self._begin(steps, faults)
-        return steps
+            raise RefusedError(f"{step.planned.hits} matches nobody; choose another target")
+        return faults
 
     def heal(self, fault_id: str) -> tuple[str, ...]:
         """Heal an open fault before its time, on all of its targets; return the ids.
@@ -284,7 +289,10 @@ class Controller:
             self._journal.write("failed", fault_id=fault_id, error=str(error))
 
     def _run_steps(self, steps: Sequence[Step], faults: Mapping[str, Fault] | None) -> None:
-        """Run the steps of one fault, each when it is due and the one before is done."""
+        """Run the steps of one fault, each when it is due and the one before is done.
+
+        A fault by hand that breaks down ends no run: the verdict cannot count it.
+        """
         try:
             for step in steps:
                 if faults is None:
@@ -297,7 +305,12 @@ class Controller:
                     self._carry_out(step, faults)
                     faults = None
         except Exception as error:  # noqa: BLE001 (`run` has to know of any error)
-            self._events.put(partial(self._fail, error, step.id))
+            if step.by_hand and isinstance(error, ChaosError):
+                self._progress(f"{step.id} {step.fault}: FAILED: {error}")
+                with suppress(ChaosError):  # the journal itself may be what failed
+                    self._journal.write("failed", fault_id=step.id, error=str(error))
+            else:
+                self._events.put(partial(self._fail, error, step.id))
         finally:
             # in the thread of `run`, so that it is not waiting for the next event
             self._events.put(partial(self._running.discard, threading.current_thread()))
