@@ -33,6 +33,8 @@ class Target(NamedTuple):
     keys: Json
     alike: object
     """Targets that are alike here can have the same faults."""
+    may_be: "tuple[Target, ...]" = ()
+    """The members that may have the role."""
 
 
 def offer(experiment: Experiment, impossible: Callable[[Fault], str]) -> Json:
@@ -49,7 +51,9 @@ def offer(experiment: Experiment, impossible: Callable[[Fault], str]) -> Json:
         fitting = []
         for place, target in enumerate(by_kind[hit], places[hit]):
             if target.alike not in tried:
-                tried[target.alike] = _values(kind, target, experiment, impossible)
+                each = (*target.may_be, target)
+                fits = [_values(kind, one, experiment, impossible) for one in each]
+                tried[target.alike] = None if None in fits else fits[-1]
             if tried[target.alike] is not None:
                 fitting.append(place)
         if values := next(filter(None, tried.values()), None):
@@ -84,11 +88,14 @@ def _members(experiment: Experiment) -> Iterator[Target]:
         of = f"Group {name}"
         for word in ("all", "static", "dynamic"):
             yield Target(f"{word} of {name}", of, {"target": word, "group": name}, (word, name))
+        by_name = [
+            Target(m.name, of, {"target": {"names": [m.name]}}, (m.group, m.kind, m.client))
+            for m in members
+        ]
+        may_lead = tuple({one.alike: one for one in by_name}.values())
         leader = {"target": {"leader-member-of": name}}
-        yield Target(f"leader of {name}", of, leader, ("leader", name))
-        for one in members:
-            alike = (one.group, one.kind, one.client)
-            yield Target(one.name, of, {"target": {"names": [one.name]}}, alike)
+        yield Target(f"leader of {name}", of, leader, ("leader", name), may_lead)
+        yield from by_name
 
 
 def _pairs(experiment: Experiment) -> Iterator[Target]:

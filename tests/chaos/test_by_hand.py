@@ -18,8 +18,10 @@ from tests.chaos.test_stored_plan import stored
 MINE = {"fault": "member.restart", "target": {"names": ["static-1"]}, "down_for": "150ms"}
 MINUTE = {**MINE, "down_for": "1m"}
 SERIES = {
-    **{"fault": "group.bounce", "target": {"names": ["static-0", "static-1"]}},
-    **{"down_for": "1m", "every": "150ms"},
+    "fault": "group.bounce",
+    "target": {"names": ["static-0", "static-1"]},
+    "down_for": "1m",
+    "every": "150ms",
 }
 
 
