@@ -66,7 +66,8 @@ def test_what_was_broken_by_hand_is_foreseen_healed_and_judged(
         with urllib.request.urlopen(f"{url}/state") as reply:
             return json.load(reply)["runs"][-1]
 
-    run = until(lambda: (one := latest())["result"] and one, within_s=240)
+    assert until(lambda: latest()["result"], within_s=240)
+    run = latest()
     assert (run["result"], run["why"]) == ("pass", [])
     folder = tmp_path / "runs" / "latest"
     verdict = json.loads((folder / "verdict.json").read_text())
