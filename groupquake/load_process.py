@@ -221,7 +221,8 @@ def exec_locust_page(
         *(f"--run-option={option}" for option in run_options),
         *(("--otel",) if otel else ()),
     ]
-    print(f"open http://127.0.0.1:{port} and press Start; Ctrl-C here ends it", file=sys.stderr)
-    sys.stderr.flush()
+    page = f"http://127.0.0.1:{port}/"
+    line = f"open {page}groupquake/ to see runs, and {page} to start them; Ctrl-C here ends it"
+    print(line, file=sys.stderr, flush=True)
     exported = otel_variables() if otel else {}
     os.execve(sys.executable, command, {**environment(), **exported, **security})  # noqa: S606 (a list, no shell)

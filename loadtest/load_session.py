@@ -29,7 +29,9 @@ from loadtest.errors import LoadtestError
 from loadtest.history import History
 from loadtest.lease_table import LeaseTable
 from loadtest.load import Load, Row
+from loadtest.page.events import Live
 from loadtest.page.form import Choice
+from loadtest.page.plain import Plain
 from loadtest.page.run import Run
 from loadtest.pool import ClientPool
 from loadtest.timing import SPAWN_RATE
@@ -54,6 +56,7 @@ class LoadSession:
         self.environment = environment
         self.runner = environment.runner
         self.runs: list[Run] = []
+        self._no_run, self._plain = Live(), Plain()
         self.load: Load | None = None
         self.spawn_rate = SPAWN_RATE
         """How many users a second Locust starts."""
@@ -88,6 +91,13 @@ class LoadSession:
     def run(self) -> Run | None:
         """The latest run, if the latest start was a run."""
         return self.runs[-1] if self.runs and self._chosen is not None else None
+
+    @property
+    def feed(self) -> Live:
+        """The live state of the load that goes on, or of the latest run; first it is empty."""
+        if self.run is None and self.load is not None:
+            return self._plain.of(self.load)
+        return self.runs[-1].feed if self.runs else self._no_run
 
     @property
     def busy(self) -> bool:

@@ -107,3 +107,12 @@ GROWS_WITHIN_S = 120
 """How long a script waits until its topic has more partitions."""
 NOTICED_S = 6.0
 """How long members run on after the topic has grown: enough for a leader to notice."""
+
+# The live page
+
+EVENTS_EVERY_S = 0.25
+"""How often a greenlet looks for what its browser was not sent yet."""
+EVENTS_IDLE_S = 5.0
+"""After how long without news a browser is sent a comment: only so is it noticed that it left."""
+PLAIN_EVERY_S = 1.0
+"""How often the state of a load without an experiment is made, at most."""

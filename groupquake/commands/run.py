@@ -13,13 +13,13 @@ import click
 from chaos.clusters.factory import KINDS, Place
 from chaos.clusters.java import find_java
 from groupquake import external, folders, load_process, own_builds
-from groupquake.attached import run_attached
 from groupquake.clients import programs
 from groupquake.commands.options import experiment_options, is_port, master_option, servers
 from groupquake.commands.report import WORST_FIRST, judge
 from groupquake.commands.run_options import EXTERNAL, RELEASE, REPEATED, RunOptions
 from groupquake.console import Console, json_lines
 from groupquake.exits import AbortedError, Exit, NotHealedError
+from groupquake.live.attached import run_attached
 from groupquake.load_workers import listen_address
 from groupquake.nightly import night
 from groupquake.recovery import recover_all

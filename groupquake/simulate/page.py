@@ -2,9 +2,6 @@
 
 from itertools import islice
 
-from markupsafe import Markup
-from plotly.offline import get_plotlyjs
-
 from chaos.plan import Plan
 from groupquake.simulate.forecast import PHASES, Forecast, courses
 from groupquake.simulate.recorded import RecordedCourse
@@ -40,5 +37,4 @@ def render(forecast: Forecast, plan: Plan, sweep: Sweep | None) -> str:
         wording=wording,
         sweep=sweep,
         heats=HEATS,
-        plotly=Markup(get_plotlyjs()),  # noqa: S704 (the library's own text)
     )

@@ -6,6 +6,7 @@
 import json
 from argparse import Namespace
 from copy import copy
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from loadtest import options
 from loadtest.errors import LoadtestError
 from loadtest.load_session import LoadSession
 from loadtest.page import by_hand
+from loadtest.page.events import stream
 from loadtest.page.form import choose
 from loadtest.page.guard import Guard
 
@@ -81,6 +83,10 @@ class Page:
         )
         own.add_url_rule("/", "page", self._page)
         own.add_url_rule("/state", "state", self._state)
+        own.add_url_rule("/events", "events", self._events)
+        own.add_url_rule(
+            "/drawing/<any('figure.js','figure.css','colours.css'):name>", "drawing", _drawing
+        )
         own.add_url_rule("/runs/<int:number>/<name>", "file", self._file)
         by_hand.add_routes(own, session)
         app.register_blueprint(own)
@@ -93,26 +99,32 @@ class Page:
         app.view_functions["locust.swarm"] = self._swarm
 
     def _page(self) -> str:
-        return render_template("groupquake.html")
+        return render_template("live.html")
 
     def _state(self) -> Response:
         """Return the state of every run of this session, the latest last."""
-        return jsonify(
-            runs=[
-                {
-                    "number": number,
-                    "name": run.name,
-                    "state": run.state,
-                    "result": run.result,
-                    "judged": run.verdict is not None,
-                    "headline": run.headline,
-                    "why": run.why,
-                    "folder": str(run.folder or ""),
-                    "lines": list(run.lines),
-                }
-                for number, run in enumerate(self._session.runs, 1)
-            ]
-        )
+        return jsonify(runs=self._runs())
+
+    def _events(self) -> Response:
+        """Send a browser the state of the runs and of the latest one, then changes."""
+        events = stream(self._runs, lambda: self._session.feed)
+        return Response(events, mimetype="text/event-stream", headers={"Cache-Control": "no-store"})
+
+    def _runs(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "number": number,
+                "name": run.name,
+                "state": run.state,
+                "result": run.result,
+                "judged": run.verdict is not None,
+                "headline": run.headline,
+                "why": run.why,
+                "folder": str(run.folder or ""),
+                "lines": list(run.lines),
+            }
+            for number, run in enumerate(self._session.runs, 1)
+        ]
 
     def _file(self, number: int, name: str) -> Response:
         """Return a file that the analysis of a run wrote."""
@@ -187,3 +199,14 @@ class Page:
             html = response.get_data(as_text=True)
             response.set_data(html.replace("</body>", f"{script}</body>"))
         return response
+
+
+def _drawing(name: str) -> Response:
+    """Return a script or a style of the report, which draws the figure here, too.
+
+    Only files are read: the reports themselves are not imported here.
+    """
+    spec = find_spec("reports")
+    assert spec is not None, "it is installed with this package"
+    assert spec.origin is not None, "it is a package on disk"
+    return send_file(Path(spec.origin).parent / "page" / "templates" / name)

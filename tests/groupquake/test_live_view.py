@@ -1,16 +1,27 @@
-"""The tables of the page, from the lines of real brokers and a journal."""
+"""What the live page knows of a run, from the lines of real brokers, a history and a journal."""
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from groupquake.attached import LiveView, Rebalances
+from groupquake.live.facts import Facts
+from groupquake.live.state import State
+from scenarios import load
+from tests.groupquake.conftest import SMALL
+
+ZERO_MS = 1795263079000
+"""2026-11-21 12:11:19 UTC."""
+UUID = "39367e34-ab84-4575-b0e1-db58d4e35945"
+PREPARING = "Preparing to rebalance group dynamic in state PreparingRebalance with old generation 3"
+WHY = f"Adding new member dynamic-dynamic-1-{UUID} with group instance id null"
+NOT_PROVIDED = "; client reason: not provided"
 
 
-def java(number: int, ms: int, text: str) -> str:
+def java(ms: int, text: str) -> str:
     return (
-        f"{number} {1795263079000 + ms} 2027010908490 group-coordinator-event-processor-0 INFO"
+        f"1 {ZERO_MS + ms} 2027010908490 group-coordinator-event-processor-0 INFO"
         f" [GroupCoordinator id=1 topic=__consumer_offsets partition=4] {text}"
         " (org.apache.kafka.coordinator.group.GroupMetadataManager)"
     )
@@ -18,87 +29,246 @@ def java(number: int, ms: int, text: str) -> str:
 
 def scala(ms: int, text: str) -> str:
     return (
-        f"2026-11-21 12:11:19,{ms} executor-Rebalance INFO [GroupCoordinator 1]: {text}"
-        " (kafka.coordinator.group.GroupCoordinator)"
+        f"2026-11-21 12:11:{19 + ms // 1000},{ms % 1000:03d} executor-Rebalance INFO"
+        f" [GroupCoordinator 1]: {text} (kafka.coordinator.group.GroupCoordinator)"
     )
 
 
-PREPARING = "Preparing to rebalance group app in state PreparingRebalance with old generation 3"
-WHY = "Adding new member a-1 with group instance id null; client reason: not provided"
-BEGUN = java(1, 202, f"{PREPARING} (reason: {WHY}).")
-STABLE = java(2, 802, "Stabilized group app generation 4 with 2 members.")
-BEGUN_BY_SCALA = scala(202, f"{PREPARING} (__consumer_offsets-2) (reason: {WHY})")
-ROW = {
-    "at": "12:11:19.202",
-    "group": "app",
-    "generation": "3 → 4",
-    "reason": "Adding new member a-1 with group instance id null",
-    "members": "2",
-    "duration": "0.600 s",
+def answered_join(ms: int, client: str, generation: int) -> str:
+    content = {
+        "requestHeader": {"requestApiKeyName": "JOIN_GROUP", "clientId": client},
+        "request": {"groupId": "dynamic"},
+        "response": {"errorCode": 0, "generationId": generation, "memberId": f"{client}-{UUID}"},
+    }
+    body = f"Completed request:{json.dumps(content)}"
+    return f"2 {ZERO_MS + ms} 2027010908490 data-plane-1 DEBUG {body} (kafka.request.logger)"
+
+
+class Run:
+    """A run folder that grows, and its state."""
+
+    def __init__(self, folder: Path) -> None:
+        file = folder / "experiment.yaml"
+        file.write_text(SMALL)
+        self.folder = folder
+        self.facts = Facts(folder)
+        self.maker = State(folder, load(file))
+
+    def log(self, *lines: str, broker: int = 1) -> None:
+        self._append(f"brokers/{broker}/group.log", *lines)
+
+    def note(self, ms: int, event: str, **fields: Any) -> None:
+        self._append("journal.jsonl", json.dumps({"at_ms": ZERO_MS + ms, "event": event, **fields}))
+
+    def see(self, ms: int, event: str, member: str = "dynamic-dynamic-1", **fields: Any) -> None:
+        about = {"member": member, "group": "dynamic", "kind": "dynamic", "event": event}
+        self._append("history.jsonl", json.dumps({"at_ms": ZERO_MS + ms, **about, **fields}))
+
+    def state(self, ms: int) -> dict[str, Any]:
+        self.facts.read()
+        return self.maker.at(self.facts, ZERO_MS + ms)
+
+    def _append(self, name: str, *lines: str) -> None:
+        (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+        with (self.folder / name).open("a") as file:
+            file.writelines(f"{line}\n" for line in lines)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return Run(tmp_path)
+
+
+STABLE = "Stabilized group dynamic generation 4 with 2 members."
+BEGUN = {
+    "group": "dynamic",
+    "at_ms": ZERO_MS + 202,
+    "reason": WHY,
+    "by": "load",
+    "old_generation": 3,
+    "generation": None,
+    "members": None,
+    "took_ms": None,
 }
-GOES_ON = ROW | {"generation": "3 → …", "members": "", "duration": ""}
-EMPTY = ROW | {"members": "0", "duration": "0.000 s"}
-STABLE_BY_SCALA = "Stabilized group app generation 4 (__consumer_offsets-2) with 2 members"
+DONE = BEGUN | {"generation": 4, "members": 2, "took_ms": 600}
 
 
 @pytest.mark.parametrize(
-    ("lines", "rows"),
+    ("lines", "rebalances"),
     [
-        pytest.param([BEGUN, STABLE], [ROW], id="java"),
-        pytest.param([BEGUN_BY_SCALA, scala(802, STABLE_BY_SCALA)], [ROW], id="scala"),
-        pytest.param([BEGUN], [GOES_ON], id="before it is through"),
         pytest.param(
-            [BEGUN, java(2, 202, "Group app with generation 4 is now empty.")], [EMPTY],
-            id="a group that empties",
+            [java(202, f"{PREPARING} (reason: {WHY}{NOT_PROVIDED})."), java(802, STABLE)],
+            [DONE],
+            id="java",
         ),
         pytest.param(
             [
-                BEGUN_BY_SCALA,
-                scala(202, "Group app with generation 4 is now empty (__consumer_offsets-2)"),
+                scala(202, f"{PREPARING} (__consumer_offsets-2) (reason: {WHY})"),
+                scala(802, STABLE.replace(" with", " (__consumer_offsets-2) with").rstrip(".")),
             ],
-            [EMPTY],
-            id="a group that empties, by scala",
+            [DONE],
+            id="scala",
         ),
         pytest.param(
-            [BEGUN, BEGUN[40:], java(1, 10_202, f"{PREPARING} (reason: {WHY}).")],
-            [GOES_ON | {"at": "12:11:29.202"}, GOES_ON],
-            id="a line that cannot be read, and the latest row first",
+            [
+                java(202, f"{PREPARING} (reason: {WHY}).")[40:],
+                java(202, f"{PREPARING} (reason: {WHY})."),
+            ],
+            [BEGUN],
+            id="a line that cannot be read, and one that goes on",
+        ),
+        pytest.param(
+            [
+                java(202, f"{PREPARING} (reason: {WHY})."),
+                java(202, "Group dynamic with generation 4 is now empty."),
+            ],
+            [DONE | {"members": 0, "took_ms": 0}],
+            id="a group that empties",
         ),
     ],
 )  # fmt: skip
-def test_rebalances(lines: list[str], rows: list[dict[str, str]]) -> None:
-    seen = Rebalances()
-    for line in lines:
-        seen.take(line)
-    assert seen.rows() == rows
+def test_rebalances(run: Run, lines: list[str], rebalances: list[dict[str, Any]]) -> None:
+    run.log(*lines)
+    assert run.state(2000)["rebalances"] == rebalances
 
 
-def test_the_live_view_grows_with_its_folder(tmp_path: Path) -> None:
-    live_view = LiveView(tmp_path)
-    assert live_view.tables() == {"rebalances": [], "faults": []}
-    log, journal = tmp_path / "brokers" / "1" / "group.log", tmp_path / "journal.jsonl"
-    log.parent.mkdir(parents=True)
-    log.write_text(f"{BEGUN}\n{STABLE[:50]}")
+def formed(run: Run) -> None:
+    """Let the group form, and the impact phase begin at second 10."""
+    run.note(0, "phase", phase="formation")
+    for ms, member in ((200, 0), (210, 1)):
+        run.see(ms, "created", f"dynamic-dynamic-{member}", instance_id=None)
+    run.log(java(300, f"{PREPARING} (reason: {WHY})."), java(800, STABLE))
+    run.log(*(answered_join(801, f"dynamic-dynamic-{member}", 4) for member in (0, 1)))
+    received = f"Assignment received from leader dynamic-dynamic-0-{UUID} for group dynamic for"
+    members = "The group has 2 members, 0 of which are static."
+    run.log(java(805, f"{received} generation 4. {members}"))
+    run.see(900, "assigned", "dynamic-dynamic-0", partitions=["orders-0", "orders-1"])
+    run.see(900, "assigned", partitions=["orders-2", "orders-3"])
+    run.note(10_000, "phase", phase="impact")
 
-    def note(event: str, **fields: object) -> None:
-        entry = {"at_ms": 1795263079500, "event": event, "fault_id": "f1.1", **fields}
-        with journal.open("a") as file:
-            file.write(f"{json.dumps(entry)}\n")
 
-    note("intent", fault="member.restart", target="clerk-0")
-    first = live_view.tables()
-    intent = {"id": "f1.1", "fault": "member.restart", "target": "clerk-0"}
-    unknown = dict.fromkeys(("injected", "healed", "verified", "witness"), "")
-    assert first == {"rebalances": [GOES_ON], "faults": [intent | unknown]}
-    with log.open("a") as more:
-        more.write(f"{STABLE[50:]}\n")
-    note("injected")
-    note("healed", healed=True)
-    note("verified", verified=False, witness="nobody saw it")
-    seen = {
-        "injected": "12:11:19.500",
-        "healed": "12:11:19.500",
-        "verified": "NO",
-        "witness": "nobody saw it",
+def begins(run: Run, ms: int, reason: str) -> str:
+    """Let a rebalance begin; return who caused it."""
+    run.log(java(ms, f"{PREPARING} (reason: {reason})."))
+    by: str = run.state(ms + 1)["rebalances"][-1]["by"]
+    return by
+
+
+def test_who_causes_a_rebalance(run: Run) -> None:
+    formed(run)
+    assert run.state(10_000)["rebalances"][0]["by"] == "load"
+    assert (
+        begins(run, 11_000, f"removing member dynamic-dynamic-0-{UUID} on heartbeat expiration.")
+        == "unknown"
+    )
+    about = {"fault_id": "f1.1", "fault": "member.kill", "group": "dynamic", "kind": "recoverable"}
+    run.note(12_000, "intent", **about, target="dynamic-dynamic-1", args={})
+    run.note(12_010, "injected", fault_id="f1.1")
+    run.see(12_005, "killed", partitions=["orders-2", "orders-3"])
+    run.note(13_000, "healed", fault_id="f1.1", healed=True)
+    # its session expires long after it was started again, under a new member id
+    assert (
+        begins(run, 18_000, f"removing member dynamic-dynamic-1-{UUID} on heartbeat expiration.")
+        == "fault"
+    )
+    other = f"removing member dynamic-dynamic-0-{UUID} on heartbeat expiration."
+    assert begins(run, 18_500, other) == "unknown"
+    new = f"Adding new member newcomer-{UUID} with group instance id null"
+    assert begins(run, 19_000, new) == "load"
+
+
+def test_what_a_fault_costs(run: Run) -> None:
+    formed(run)
+    run.see(11_000, "revoked", partitions=["orders-2", "orders-3"])
+    group = run.state(11_500)["groups"]["dynamic"]
+    assert (group["unowned"], group["unowned_ms"], group["stopped_ms"]) == (2, 1000, 0)
+    run.see(12_000, "assigned", partitions=["orders-2", "orders-3"])
+    run.see(12_100, "error", error="commit: _NO_OFFSET", left_out=2)
+    run.see(12_200, "error", error="poll: something else")
+    group = run.state(14_000)["groups"]["dynamic"]
+    assert (group["unowned"], group["unowned_ms"], group["stopped_ms"]) == (0, 2000, 1000)
+    assert group["commit_errors"] == 3
+    assert group["owners"]["dynamic-dynamic-1"] == ["orders-2", "orders-3"]
+    assert (group["generation"], group["members"], group["coordinator"]) == (4, 2, "1")
+
+
+def test_lag_is_what_producers_wrote_and_the_group_has_not_processed(run: Run) -> None:
+    formed(run)
+    assert run.state(10_500)["groups"]["dynamic"]["lag"] is None
+    run.see(11_000, "produced", "producer-0", group=None, kind="producer", records=20, errors=0)
+    run.see(11_100, "processed", ranges={"orders-0": [[0, 4], [2, 6]], "orders-1": [[0, 1]]})
+    assert run.state(12_000)["groups"]["dynamic"]["lag"] == 20 - 7 - 2
+
+
+def test_the_forecast_of_the_phases_so_far(tmp_path: Path) -> None:
+    due = {"formation": {"total": [1, 2]}, "impact": {"total": [2, None]}}
+    content = {"groups": {"dynamic": {"rebalances": due}}}
+    (tmp_path / "forecast.json").write_text(json.dumps(content))
+    run = Run(tmp_path)
+    run.note(0, "phase", phase="formation")
+    assert run.state(10)["groups"]["dynamic"]["due"] == "1..2"
+    run.note(20, "phase", phase="impact")
+    groups = run.state(30)["groups"]
+    assert (groups["dynamic"]["due"], groups["static"]["due"]) == ("3..", None)
+
+
+def test_phases_end_as_planned_unless_another_began(run: Run) -> None:
+    formed(run)
+    phases = run.state(11_000)["phases"]
+    assert [(one["name"], one["ends_ms"] - ZERO_MS) for one in phases] == [
+        ("formation", 10_000),
+        ("impact", 17_000),
+    ]
+
+
+def test_faults_of_the_journal(run: Run) -> None:
+    about = {
+        "fault": "member.restart",
+        "group": "static",
+        "target": "clerk-0",
+        "kind": "recoverable",
     }
-    assert live_view.tables() == {"rebalances": [ROW], "faults": [intent | seen]}
+    run.note(100, "intent", fault_id="h1", **about, args={})
+    fault = run.state(200)["faults"][0]
+    assert fault == {
+        "id": "h1", "fault": "member.restart", "target": "clerk-0", "injected_ms": None,
+        "healed_ms": None, "healed": False, "verified": None, "witness": "", "by_hand": True,
+    }  # fmt: skip
+    run.note(300, "injected", fault_id="h1")
+    run.note(400, "healed", fault_id="h1", healed=True)
+    run.note(500, "verified", fault_id="h1", verified=False, witness="nobody saw it")
+    seen = {"injected_ms": ZERO_MS + 300, "healed_ms": ZERO_MS + 400, "healed": True}
+    seen |= {"verified": False, "witness": "nobody saw it"}
+    assert run.state(600)["faults"] == [fault | seen]
+
+
+def test_lanes_are_coloured_by_generation_and_end_with_their_members(run: Run) -> None:
+    formed(run)
+    run.see(12_000, "killed", "dynamic-dynamic-0", partitions=["orders-0", "orders-1"])
+    state = run.state(14_000)
+    block = next(one for one in state["figure"]["blocks"] if one["name"] == "dynamic")
+    bars = {row["name"]: [(bar["from"], bar["to"], bar["kind"]) for bar in row["bars"]]
+            for row in block["rows"] if not row["head"]}  # fmt: skip
+    assert bars == {
+        "dynamic-dynamic-0": [(0.801, 12.0, "gen-3")],
+        "dynamic-dynamic-1": [(0.801, None, "gen-3")],
+    }
+    assert [(one["from"], one["to"]) for one in block["bands"]] == [(0.3, 0.805)]
+    assert [name for name, one in state["members"].items() if one["in"]] == ["dynamic-dynamic-1"]
+
+
+def test_without_a_request_log_the_assignments_of_clients_begin_lanes(run: Run) -> None:
+    run.see(100, "created", instance_id=None)
+    run.see(200, "assigned", partitions=[], member_id="x")
+    assert run.state(300)["members"]["dynamic-dynamic-1"]["in"]
+
+
+def test_a_file_may_grow_in_the_middle_of_a_line(run: Run) -> None:
+    whole = java(202, f"{PREPARING} (reason: {WHY}).")
+    log = run.folder / "brokers" / "1" / "group.log"
+    log.parent.mkdir(parents=True)
+    log.write_text(whole[:50])
+    assert run.state(300)["rebalances"] == []
+    with log.open("a") as more:
+        more.write(f"{whole[50:]}\n")
+    assert run.state(300)["rebalances"] == [BEGUN]

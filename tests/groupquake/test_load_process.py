@@ -16,8 +16,8 @@ import pytest
 from chaos.clusters.ports import HOST, free_ports
 from chaos.members import Members
 from groupquake import load_process
-from groupquake.attached import _attached
 from groupquake.exits import NotSteadyError
+from groupquake.live.attached import _attached
 from groupquake.load_workers import WorkerOptions
 from loadtest.members.settings import RUN_FOLDER
 from scenarios import load, named

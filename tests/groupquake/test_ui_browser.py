@@ -34,7 +34,14 @@ def page(chromium: str, troubles: list[str]) -> Iterator[Page]:
         context.on("console", lambda said: troubles.append(said.text) if said.type in
                    ("error", "warning") else None)  # fmt: skip
         context.on("weberror", lambda error: troubles.append(str(error.error)))
-        context.on("requestfailed", lambda request: troubles.append(f"failed: {request.url}"))
+        context.on(
+            "requestfailed",
+            lambda request: (
+                troubles.append(f"failed: {request.url}")
+                if not request.url.endswith("/events")
+                else None
+            ),
+        )  # its page was loaded anew
         context.on("response", lambda reply: troubles.append(f"{reply.status}: {reply.url}") if
                    reply.status >= 400 else None)  # fmt: skip
         yield context.new_page()
@@ -111,6 +118,9 @@ def test_from_the_start_form_to_the_verdict(
     rebalances = page.get_by_role("row").filter(has_text="explicit `LeaveGroup`")
     expect(rebalances).to_have_count(2)
     expect(rebalances.first).to_contain_text("dynamic")
+    live = page.context.new_page()
+    live.goto(f"{url}groupquake/")
+    check_live_page(live)
 
     page.get_by_role("button", name="Stop").click()
     expect(state).to_contain_text("small: comparing")
@@ -130,11 +140,29 @@ def test_from_the_start_form_to_the_verdict(
     expect(state).to_contain_text("small: not judged. groupquake: Stop")
     with page.expect_popup() as opened:
         page.get_by_role("link", name="Progress").click()
-    expect(opened.value.get_by_role("heading", level=2)).to_have_text(
-        ["2. smallnot judged", "1. smallpass"]
-    )
+    for shown in (live, opened.value):  # one was open all the time
+        expect(shown.get_by_role("heading", level=1)).to_contain_text("small not judged")
+        expect(shown.locator("#runs")).to_contain_text("small: pass")
     assert (tmp_path / "runs" / "latest").resolve() != folder
     assert troubles == []
+
+
+def check_live_page(live: Page) -> None:
+    """Check that it draws members, rebalances and faults, and the same when it is loaded anew."""
+    for _ in range(2):
+        lanes, bands = live.locator("#figure .row"), live.locator("#figure .band.rebalance")
+        for member in ("clerk-2", "dynamic-dynamic-1"):
+            expect(lanes.and_(live.get_by_label(member)).locator(".bar")).not_to_have_count(0)
+        expect(bands).not_to_have_count(0)
+        expect(bands).to_have_count(live.locator("#rebalances tr").count())
+        expect(live.locator("#groups")).to_contain_text(re.compile(r"\d by faults"))
+        expect(live.locator("#owners")).to_contain_text(re.compile(r"clerk-2orders-\d"))
+        expect(live.locator("#faults")).to_contain_text("member.restart")
+        expect(live.locator("#phase")).to_contain_text(re.compile(r"impact.* left", re.DOTALL))
+        live.reload()
+    live.set_viewport_size({"width": 390, "height": 844})
+    expect(live.locator("#figure .row")).not_to_have_count(0)
+    assert live.evaluate("document.documentElement.scrollWidth") == 390
 
 
 def check_evidence(folder: Path) -> None:

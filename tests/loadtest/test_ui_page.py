@@ -38,6 +38,11 @@ class Web:
             table["key"]: table["data"] for table in self.json("/stats/requests")["extended_stats"]
         }
 
+    def pushed(self):
+        """Return the first event: the whole state."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/groupquake/events") as reply:
+            return json.loads(reply.readline().removeprefix(b"data: "))
+
     def answers(self):
         try:
             return self.get("/")
@@ -89,7 +94,10 @@ def test_the_start_form_has_our_options_in_a_useful_order(plain):
     assert '"history"' not in page.replace('"history": []', "")
     assert '<script src="/groupquake/static/bar.js">' in page
     assert plain.json("/groupquake/state") == {"runs": []}
+    assert plain.pushed()["runs"] == []
     assert "No run yet" in plain.get("/groupquake/")
+    for name in ("figure.js", "figure.css", "colours.css"):
+        assert plain.get(f"/groupquake/drawing/{name}")
 
 
 def test_the_form_refuses_a_run_that_cannot_start(plain):
@@ -109,7 +117,11 @@ def test_the_form_refuses_a_run_that_cannot_start(plain):
 
 
 def test_only_reports_of_runs_are_handed_out(plain):
-    for path in ("/groupquake/runs/1/report.html", "/groupquake/runs/1/..%2Fjournal.jsonl"):
+    for path in (
+        "/groupquake/runs/1/report.html",
+        "/groupquake/runs/1/..%2Fjournal.jsonl",
+        "/groupquake/drawing/report.css",
+    ):
         with pytest.raises(urllib.error.HTTPError, match="404"):
             plain.get(path)
 
@@ -134,4 +146,10 @@ def test_without_an_experiment_the_table_shows_what_clients_saw(locust, web, kaf
     row = tables["rebalances"][0]
     assert row["group"] == "plain"
     assert row["reason"].startswith("seen by client plain-")
+    live = web.pushed()["live"]
+    assert live["plain"]
+    assert live["groups"]["plain"]["members"] == 3
+    owned = live["groups"]["plain"]["owners"]
+    assert len({partition for partitions in owned.values() for partition in partitions}) == 8
+    assert live["seen"][-1]["reason"] == tables["rebalances"][-1]["reason"]
     assert web.json("/groupquake/state") == {"runs": []}
