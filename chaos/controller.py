@@ -10,7 +10,7 @@ import itertools
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -18,10 +18,12 @@ from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from queue import Empty, SimpleQueue
+from typing import Any
 
+from chaos.by_hand import lacked, steps_by_hand
 from chaos.cluster_view import ClusterView
 from chaos.clusters import Cluster
-from chaos.errors import ChaosError, LoadGoneError
+from chaos.errors import ChaosError, LoadGoneError, RefusedError
 from chaos.fault_context import FaultContext
 from chaos.fault_runner import FaultRunner
 from chaos.journal import Journal
@@ -73,6 +75,7 @@ class Controller:
     ) -> None:
         self._plan = plan
         self._ends_soon = ends_soon
+        self._experiment = experiment
         self._phases = experiment.phases
         self._members = members
         self._journal = journal
@@ -82,8 +85,14 @@ class Controller:
         self._stop = threading.Event()
         self._context = FaultContext(experiment, cluster, members, view, self._stop, tap, plan.seed)
         self._runner = FaultRunner(journal, progress, self._stop)
-        self._running = 0
+        self._running: set[threading.Thread] = set()
         self._began = 0.0
+        self._refuses = "no fault can be injected yet: the steady state is not met"
+        self._refusing = threading.Lock()
+        self._one_by_hand = threading.Lock()
+        self._given_up: set[str] = set()
+        self.by_hand: list[Step] = []
+        """The steps that were injected by hand, and those of their series."""
         self._aborted: str | None = None
         self._error: Exception | None = None
         self.losses: list[str] = []
@@ -115,6 +124,55 @@ class Controller:
         May be called whenever `abort` may.
         """
         self._events.put(self._end_plan)
+
+    def inject(self, asked: Mapping[str, Any]) -> tuple[Step, ...]:
+        """Inject a fault by hand, spelled as in a file but for `at`; return its steps.
+
+        The first happens now, the next ones of a series as they are due. Raises RefusedError, out
+        of the impact phase as well, and ScenarioError; then nothing was done. May be called from
+        any thread.
+        """
+        with self._one_by_hand:
+            if self._refuses:
+                raise RefusedError(self._refuses)
+            now_ms = round((time.monotonic() - self._began) * 1000)
+            number = 1 + len({step.origin for step in self.by_hand})
+            wider, steps = steps_by_hand(self._experiment, asked, number, now_ms, self._plan.seed)
+            faults = self._aimed_by_hand(steps[0])
+            with self._refusing:
+                if taken := self._refuses or self._runner.claim(faults):
+                    raise RefusedError(taken)
+                self._experiment = wider
+                self.by_hand += steps
+                self._begin(steps, faults)
+            return steps
+
+    def _aimed_by_hand(self, step: Step) -> dict[str, Fault]:
+        """Return what `_aimed` does. Raises RefusedError if there is no target, or none can be."""
+        if why := lacked(step.what, self._experiment.needs, self._context.tap):
+            raise RefusedError(why)
+        try:
+            faults = self._aimed(step)
+        except ChaosError as error:
+            raise RefusedError(str(error)) from error
+        if not faults:
+            raise RefusedError(f"{step.planned.hits} matches nobody; choose another target")
+        return faults
+
+    def heal(self, fault_id: str) -> tuple[str, ...]:
+        """Heal an open fault before its time, on all of its targets; return the ids.
+
+        A series by hand ends with it. Raises RefusedError if it is not open.
+        """
+        self._given_up.add(fault_id.partition(".")[0])
+        if not (healed := self._runner.heal(fault_id)):
+            raise RefusedError(f"{fault_id} is not open: it is healed, or was never injected")
+        return healed
+
+    def heal_all(self) -> tuple[str, ...]:
+        """Heal every open fault, and end the series by hand; return the ids."""
+        self._given_up.update(thread.name for thread in tuple(self._running))
+        return self._runner.heal()
 
     def run(self) -> Outcome:
         """Carry out the plan; return when it has ended and every fault is healed that can be.
@@ -157,18 +215,15 @@ class Controller:
         phases = self._phases
         first_ms = min((step.at_ms for step in self._plan.steps), default=0)
         in_order = sorted(self._plan.steps, key=attrgetter("origin"))
-        threads = [
-            threading.Thread(target=self._run_steps, args=(list(steps),), name=origin)
-            for origin, steps in itertools.groupby(in_order, key=attrgetter("origin"))
-        ]
         self._handle_waiting()
         self._journal.phase("impact")
         self._began = time.monotonic()
         try:
-            for thread in threads:
-                self._running += 1
-                thread.start()
+            for _, steps in itertools.groupby(in_order, key=attrgetter("origin")):
+                self._begin(list(steps))
+            self._refuse("")
             self._handle_until(self._began + (first_ms + phases.impact_ms) / 1000)
+            self._refuse("no fault can be injected any more: the impact phase is over")
             if not self._stop.is_set():
                 self._journal.phase("recovery")
                 ends = time.monotonic() + phases.recovery_ms / 1000
@@ -177,11 +232,29 @@ class Controller:
                     self._ends_soon()
                 self._handle_until(ends)
         finally:
-            self._stop.set()
-            for thread in threads:
+            self._refuse("no fault can be injected any more: the run ends")
+            self._end()
+            for thread in tuple(self._running):
                 if thread.ident is not None:
                     thread.join()
             self._handle_waiting()
+
+    def _refuse(self, why: str) -> None:
+        """Refuse faults by hand from now on, or accept them."""
+        with self._refusing:
+            self._refuses = why
+
+    def _begin(self, steps: Sequence[Step], faults: Mapping[str, Fault] | None = None) -> None:
+        """Run the steps of one fault in a thread; `faults` are those of the first, if it is due."""
+        args = (steps, faults)
+        thread = threading.Thread(target=self._run_steps, args=args, name=steps[0].origin)
+        self._running.add(thread)
+        thread.start()
+
+    def _end(self) -> None:
+        """End every wait, and heal what is open."""
+        self._stop.set()
+        self._runner.heal()
 
     def _handle_until(self, deadline: float) -> None:
         """Handle events until the deadline has passed and all faults of the file are done."""
@@ -200,36 +273,47 @@ class Controller:
             self._events.get()()
 
     def _end_plan(self) -> None:
-        self._stop.set()
+        self._end()
         self._journal.write("stopped")
 
     def _abort(self, signal: str) -> None:
-        self._stop.set()
+        self._end()
         if self._aborted is None:
             self._aborted = signal
             self._journal.write("aborted", signal=signal)
 
     def _fail(self, error: Exception, fault_id: str | None) -> None:
-        self._stop.set()
+        self._end()
         self._error = self._error or error
         with suppress(ChaosError):  # the journal itself may be what failed
             self._journal.write("failed", fault_id=fault_id, error=str(error))
 
-    def _done(self) -> None:
-        """Note that all steps of a fault of the file are done."""
-        self._running -= 1
+    def _run_steps(self, steps: Sequence[Step], faults: Mapping[str, Fault] | None) -> None:
+        """Run the steps of one fault, each when it is due and the one before is done.
 
-    def _run_steps(self, steps: Sequence[Step]) -> None:
-        """Run the steps of one fault, each when it is due and the one before is done."""
+        A fault by hand that breaks down ends no run: the verdict cannot count it.
+        """
         try:
             for step in steps:
-                if self._stop.wait(self._began + step.at_ms / 1000 - time.monotonic()):
-                    return
-                self._fire(step)
+                if faults is None:
+                    if self._stop.wait(self._began + step.at_ms / 1000 - time.monotonic()):
+                        return
+                    if step.by_hand and step.origin in self._given_up:
+                        return
+                    self._fire(step)
+                else:
+                    self._carry_out(step, faults)
+                    faults = None
         except Exception as error:  # noqa: BLE001 (`run` has to know of any error)
-            self._events.put(partial(self._fail, error, step.id))
+            if step.by_hand and isinstance(error, ChaosError):
+                self._progress(f"{step.id} {step.fault}: FAILED: {error}")
+                with suppress(ChaosError):  # the journal itself may be what failed
+                    self._journal.write("failed", fault_id=step.id, error=str(error))
+            else:
+                self._events.put(partial(self._fail, error, step.id))
         finally:
-            self._events.put(self._done)
+            # in the thread of `run`, so that it is not waiting for the next event
+            self._events.put(partial(self._running.discard, threading.current_thread()))
 
     def _fire(self, step: Step) -> None:
         """Hit all targets of a step at the same time, once its condition holds."""
@@ -241,12 +325,19 @@ class Controller:
                 self._runner.give_up(step, met.evidence)
                 return
             self._progress(f"{step.id} {step.fault}: {met.evidence}")
-        faults = self._ready(step)
-        if not faults:
-            return
+        if faults := self._ready(step):
+            self._carry_out(step, faults)
+
+    def _carry_out(self, step: Step, faults: Mapping[str, Fault]) -> None:
         with ThreadPoolExecutor(len(faults)) as pool:
             carry_out = partial(self._runner.carry_out, step)
             list(pool.map(carry_out, faults.keys(), faults.values()))
+
+    def _aimed(self, step: Step) -> dict[str, Fault]:
+        """Return the acting faults of a step by their ids, one for each target that it has now."""
+        faults = step.what.aimed(self._context.of_step(step.id))
+        several = [f"{step.id}.{i + 1}" for i in range(len(faults))]
+        return dict(zip(several if len(faults) > 1 else [step.id], faults, strict=False))
 
     def _ready(self, step: Step) -> dict[str, Fault]:
         """Return the acting faults of a step by their ids, once no other fault holds their brokers.
@@ -255,18 +346,14 @@ class Controller:
         """
         announced = None
         while True:
-            faults = step.what.aimed(self._context.of_step(step.id))
+            faults = self._aimed(step)
             if not faults:
                 hits = step.planned.hits
                 self._progress(f"{step.id} {step.fault}: {hits} matches no member, as allowed")
                 self._journal.write("skipped", fault_id=step.id, why=f"{hits} matches nobody")
-            ids = [f"{step.id}.{i + 1}" for i in range(len(faults))]
-            by_id: dict[str, Fault] = dict(
-                zip(ids if len(faults) > 1 else [step.id], faults, strict=False)
-            )
-            blocked = self._runner.claim(by_id)
+            blocked = self._runner.claim(faults)
             if blocked is None:
-                return {} if self._stop.is_set() else by_id
+                return {} if self._stop.is_set() else faults
             if blocked != announced:
                 self._progress(f"{step.id} {step.fault}: waits: {blocked}")
                 announced = blocked

@@ -37,6 +37,10 @@ class UnreachableError(ChaosError):
     """No broker answered; a removal may have been carried out nevertheless."""
 
 
+class RefusedError(ChaosError):
+    """What somebody asked for by hand is not done; the text says why, and what to do."""
+
+
 class RunGoesOnError(ChaosError):
     """A run that still goes on cannot be healed."""
 

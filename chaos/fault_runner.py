@@ -4,6 +4,7 @@ A run that died before it could heal its faults is healed from the journal alone
 """
 
 import threading
+import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -12,7 +13,7 @@ from chaos.external.cluster import run_again
 from chaos.journal import Entry, Journal, open_faults, read
 from chaos.plan import Step
 from chaos.tap.process import TapGoneError, has_ended
-from chaos.timing import TAP_ENDED_S
+from chaos.timing import POLL_S, TAP_ENDED_S
 from scenarios.faults import FAULTS, Fault
 from scenarios.faults.base import Finding
 
@@ -20,7 +21,7 @@ from scenarios.faults.base import Finding
 class FaultRunner:
     """Carries out faults, from any thread, and knows which of them are not healed.
 
-    `stop` ends every wait; a fault that is active then is healed at once.
+    `stop` ends every wait. With the call of `heal` that follows, what is active is healed at once.
     """
 
     def __init__(
@@ -29,7 +30,7 @@ class FaultRunner:
         self._journal = journal
         self._progress = progress
         self._stop = stop
-        self._open: set[str] = set()
+        self._open: dict[str, threading.Event] = {}
         self._away: dict[str, str] = {}
         self._claiming = threading.Lock()
 
@@ -37,6 +38,20 @@ class FaultRunner:
     def unhealed(self) -> tuple[str, ...]:
         """The ids of the faults that are not healed."""
         return tuple(sorted(self._open))
+
+    def heal(self, fault_id: str = "") -> tuple[str, ...]:
+        """Let a fault be healed before its time, on all of its targets, or all; return the ids.
+
+        It is healed once its witness has seen it, or its time is over; at once after `stop`.
+        """
+        ends = {
+            one: event
+            for one, event in tuple(self._open.items())
+            if f"{one}.".startswith(fault_id and f"{fault_id}.")
+        }
+        for event in ends.values():
+            event.set()
+        return tuple(sorted(ends))
 
     def claim(self, faults: Mapping[str, Fault]) -> str | None:
         """Reserve the brokers and members that faults (by id) will hit; `carry_out` releases them.
@@ -106,17 +121,27 @@ class FaultRunner:
         self._progress(f"{what}: {'verified' if holds else 'NOT verified'}: {witness}")
 
     def _break_and_heal(self, what: str, fault_id: str, fault: Fault) -> Finding:
-        self._open.add(fault_id)
+        ends = self._open[fault_id] = threading.Event()
+        if self._stop.is_set():
+            ends.set()
         try:
             self._inject(what, fault_id, fault)
-            self._stop.wait(fault.lasting_ms / 1000)
-            broken = _seen(fault)
+            broken = self._lasting(fault, ends)
         finally:
             how = self._heal(what, fault_id, fault)
         if how == WorkerGoneError.left:
             return Finding(False, f"{broken.evidence}, then {how}")
         healed = fault.verify_healed()
         return Finding(broken.holds and healed.holds, f"{broken.evidence}, then {healed.evidence}")
+
+    def _lasting(self, fault: Fault, ends: threading.Event) -> Finding:
+        """Wait until a fault is to be healed; return what its witness says."""
+        deadline = time.monotonic() + fault.lasting_ms / 1000
+        ends.wait(fault.lasting_ms / 1000)
+        broken = _seen(fault)
+        while not broken.holds and time.monotonic() < deadline and not self._stop.wait(POLL_S):
+            broken = _seen(fault)
+        return broken
 
     def _inject(self, what: str, fault_id: str, fault: Fault) -> None:
         known = dict(fault.hit.details)
@@ -134,7 +159,7 @@ class FaultRunner:
             self._journal.write("healed", fault_id=fault_id, healed=False, how=str(error))
             self._progress(f"{what}: NOT healed: {error}")
             raise
-        self._open.discard(fault_id)
+        self._open.pop(fault_id, None)
         self._journal.write("healed", fault_id=fault_id, healed=True, how=how)
         self._progress(f"{what}: healed: {how}")
         return how

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from scenarios import Experiment
-from scenarios.faults import AnyFault
+from scenarios.faults import BY_HAND, AnyFault
 from scenarios.faults.base import Planned
 from scenarios.fields import Part, Seed
 from scenarios.loading import read
@@ -26,8 +26,9 @@ from scenarios.problems import Problem
 class Step:
     """A fault at one time.
 
-    `id` is `f<number of the fault in the file>.<number of the step>`. `cause` is the fault of the
-    file that this step comes from, if that has another name: a bounce becomes restarts.
+    `id` is `f<number of the fault in the file>.<number of the step>`; for faults by hand it begins
+    with `h`, and a single step has no number. `cause` is the fault that this step comes from, if
+    that has another name: a bounce becomes restarts.
     """
 
     id: str
@@ -38,6 +39,11 @@ class Step:
     def origin(self) -> str:
         """The fault of the file; the steps of one fault happen one after the other."""
         return self.id.partition(".")[0]
+
+    @property
+    def by_hand(self) -> bool:
+        """Whether somebody injected it who watched the run."""
+        return self.id.startswith(BY_HAND)
 
     @property
     def at_ms(self) -> int:
@@ -168,7 +174,8 @@ def _misfits(stored: _Stored, experiment: Experiment) -> Iterator[Problem]:
     planned = experiment.model_copy(update={"faults": tuple(step.what for step in stored.steps)})
     for i, step in enumerate(stored.steps):
         kind = step.cause or step.fault
-        if kinds.get(step.origin) != kind or step.id in [one.id for one in stored.steps[:i]]:
+        is_known = step.by_hand or kinds.get(step.origin) == kind
+        if not is_known or step.id in [one.id for one in stored.steps[:i]]:
             what = f"{step.id} is no {kind} of the experiment, or stands twice; give its own plan"
             yield Problem(("steps", i, "id"), what)
         yield from step.what.checks(planned, ("steps", i))

@@ -66,6 +66,8 @@ class Runner:
     prepare_analysis: Callable[[], None] = lambda: None
     """Called shortly before the plan ends, and once more as the members close: what starts slowly
     starts meanwhile."""
+    commanded: Callable[[Controller], None] = lambda _: None
+    """Called with the controller: somebody who watches the run may command it, too."""
 
     def run(self) -> Outcome:
         """Run the experiment; the evidence is complete when this returns.
@@ -198,6 +200,7 @@ class Runner:
                 ends_soon=self.prepare_analysis,
             )
             watching.enter_context(controller.watching())
+            self.commanded(controller)
             self._await_steady(controller, view, journal)
             with wire_script_process.running(
                 self.folder, bootstrap, self.experiment, self.plan.seed, journal, self.progress

@@ -41,6 +41,9 @@ PAGE_S = 1.0
 """How often the state of the live page is computed, at most."""
 PAGE_SHARE = 0.1
 """The part of its time that the runner spends on that: its faults are due at their instants."""
+FORESEEN_S = 30.0
+"""For the forecast of a fault by hand: 500 members take 4 s of a CPU, the first one
+starts a process, and the run goes first."""
 SAMPLER_TICK_S = 0.05
 """How often the sampler looks at the processes of brokers."""
 SAMPLE_S = 1.0

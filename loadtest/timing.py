@@ -83,6 +83,12 @@ SEND_S = 10.0
 UNCLEAR_S = 1.0
 """When a topic whose partitions cannot be seen is asked for again."""
 
+# The page
+
+COMMAND_S = 40.0
+"""For the runner's answer to a command of the page: a forecast takes up to 30 s, and brokers may
+have no coordinator for as long."""
+
 # Wire scripts
 
 NO_EXPIRY_MS = 120_000

@@ -59,7 +59,7 @@ def analyse(
             ):
                 judged["counterexample"], texts = shortest
         costs.add(judged, costs.hub_gaps(computed.read.late_ms), data.digests)
-        if run.foreseen is not None and run.completed and not run.stopped:
+        if run.foreseen is not None and run.completed and not (run.stopped or run.by_hand):
             judged["forecast"] = [*forecast.beside(run.foreseen, judged["groups"])]
         progress("drawing the report")
         texts |= {

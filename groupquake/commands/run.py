@@ -242,7 +242,10 @@ def _runner(
 
 def _gather(runner: Runner, options: RunOptions, console: Console) -> None:
     """Run the experiment; its evidence is complete when this returns."""
-    outcome = runner.run() if options.attach is None else run_attached(runner, options.attach)
+    if options.attach is None:
+        outcome = runner.run()
+    else:
+        outcome = run_attached(runner, options.attach, options.allow_faults)
     if outcome.unhealed:
         raise NotHealedError(
             f"NOT HEALED: {', '.join(outcome.unhealed)}; see {runner.folder}/journal.jsonl"

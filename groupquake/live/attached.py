@@ -3,7 +3,8 @@
 The runner commands the members over the control channel, as in every run. For the page it prints
 JSON objects to standard output, one a line: `{"folder": …}` once, then `{"patch": …}` at every
 change of the state (`groupquake.live.state`, `loadtest.page.patches`). The page also shows the
-progress lines on standard error.
+progress lines on standard error. Commands of the page come on standard input
+(`groupquake.live.by_hand`); `{"answer": {…}}` answers one.
 """
 
 import json
@@ -21,6 +22,7 @@ from chaos.controller import Outcome
 from chaos.errors import ChaosError
 from chaos.members import Members
 from groupquake.exits import NotSteadyError
+from groupquake.live.by_hand import ByHand
 from groupquake.load_process import end_members
 from groupquake.runner import Runner
 from groupquake.timing import PAGE_S, PAGE_SHARE
@@ -31,14 +33,20 @@ from scenarios import Experiment
 from scenarios.durations import now_ms
 
 
-def run_attached(runner: Runner, port: int) -> Outcome:
+def run_attached(runner: Runner, port: int, allowed: str | None) -> Outcome:
     """Run with the load of the parent process; `port` is that of its control channel.
 
+    `allowed` is the id of the external cluster whose brokers may be broken, too, if one is.
     If the parent ends first, this process gets SIGTERM (`loadtest.dies_with_parent`), and heals.
     """
     members = Members(port, os.environ.get(TOKEN_VARIABLE, ""))
-    with _showing(runner.folder.resolve(), runner.experiment):
-        return replace(runner, load=partial(_attached, members)).run()
+    by_hand = ByHand(runner, allowed)
+    with (
+        _showing(runner.folder.resolve(), runner.experiment),
+        by_hand.answering(lambda answer: _print(answer=answer)),
+    ):
+        load = partial(_attached, members)
+        return replace(runner, load=load, commanded=by_hand.command).run()
 
 
 @contextmanager

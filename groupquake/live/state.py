@@ -41,8 +41,6 @@ Json = dict[str, Any]
 
 NOT_VERIFIED_YET = {"verified": True, "witness": "not verified yet"}
 """What is drawn of a fault whose witness has not been asked: no doubt yet."""
-BY_HAND = "h"
-"""What the ids of faults begin with that were injected by hand."""
 _NO_CLIENT_REASON = re.compile(r"; client reason: not provided(?=\)?$)")
 _NOTICED_MS = 5_000.0
 """How long members may take to notice that a topic has changed."""
@@ -165,7 +163,7 @@ def _fault(one: Json, *, known: bool) -> Json:
         "healed": one["healed"],
         "verified": one["verified"] if known else None,
         "witness": one["witness"],
-        "by_hand": one["id"].startswith(BY_HAND),
+        "by_hand": one["by_hand"],
     }
 
 

@@ -28,6 +28,7 @@ from loadtest import options
 from loadtest.cluster import require_reachable
 from loadtest.errors import LoadtestError
 from loadtest.load_session import LoadSession
+from loadtest.page import by_hand
 from loadtest.page.events import stream
 from loadtest.page.form import choose
 from loadtest.page.guard import Guard
@@ -105,6 +106,7 @@ class Page:
             "/drawing/<any('figure.js','figure.css','colours.css'):name>", "drawing", _drawing
         )
         own.add_url_rule("/runs/<int:number>/<name>", "file", self._file)
+        by_hand.add_routes(own, session)
         app.register_blueprint(own)
         app.wsgi_app = Guard(app.wsgi_app, offered)  # type: ignore[method-assign]  # Flask's own way
         app.jinja_env.policies["json.dumps_kwargs"] = {

@@ -2,9 +2,11 @@
 
 The runner does the whole run, as at the command line, with the members of this process. It writes
 progress lines to standard error and, for the page, JSON objects to standard output, one a line
-(`groupquake/live/attached.py`).
+(`groupquake/live/attached.py`). It takes commands from standard input
+(`groupquake/live/by_hand.py`).
 """
 
+import itertools
 import json
 import os
 import signal
@@ -18,13 +20,16 @@ from typing import Any, Literal
 import gevent
 import msgspec
 from gevent import subprocess
-from gevent.event import Event
+from gevent.event import AsyncResult, Event
+from gevent.lock import RLock
 
 from loadtest.dies_with_parent import dying_with_parent
+from loadtest.errors import LoadtestError
 from loadtest.history import clock
 from loadtest.members.settings import TOKEN_VARIABLE
 from loadtest.page.events import Live
 from loadtest.page.form import Choice
+from loadtest.timing import COMMAND_S
 
 State = Literal["starting", "running", "healing", "closing", "comparing", "over"]
 """`healing` begins when Stop is pressed; in `closing` the members close."""
@@ -38,6 +43,7 @@ ROWS = 200
 STOP = signal.SIGUSR1
 """Makes the runner end its plan, heal, and judge the run so far."""
 
+OVER = "the run is over; start another one"
 ABORTED, CRASHED = 4, 70
 """Exit codes of `groupquake`: ended by a signal, internal error."""
 
@@ -56,6 +62,9 @@ class Run:
         self.verdict: dict[str, Any] | None = None
         self.error_line = ""
         self.closing = Event()
+        self._asks = itertools.count(1)
+        self._asked: dict[int, AsyncResult[dict[str, Any]]] = {}
+        self._writing = RLock()
         self._process = subprocess.Popen(
             [
                 *dying_with_parent(signal.SIGTERM),
@@ -66,7 +75,7 @@ class Run:
                 f"--attach={port}",
             ],
             env={**os.environ, TOKEN_VARIABLE: token},
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,  # we handle Ctrl-C: we end the runner, and wait
@@ -133,6 +142,24 @@ class Run:
             + [f"unknown because {reason}" for reason in self.verdict["unknown_because"]]
         )
 
+    def ask(self, command: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the runner's answer to a command. Raises LoadtestError if there is none."""
+        number, answer = next(self._asks), AsyncResult()
+        self._asked[number] = answer
+        line = json.dumps({"ask": number, **command}).encode() + b"\n"
+        try:
+            with self._writing:
+                self._process.stdin.write(line)
+                self._process.stdin.flush()
+            found: dict[str, Any] = answer.get(timeout=COMMAND_S)
+        except (OSError, ValueError) as error:
+            raise LoadtestError(OVER) from error
+        except gevent.Timeout as error:
+            raise LoadtestError(f"the runner did not answer within {COMMAND_S:g} s") from error
+        finally:
+            del self._asked[number]
+        return found
+
     def stop(self) -> None:
         """Make the runner end its plan; return when the members may close."""
         self.state = "healing"
@@ -177,6 +204,8 @@ class Run:
             self._take_progress(line)
             return
         news = msgspec.json.decode(line)
+        if (answer := news.get("answer")) and answer["ask"] in self._asked:
+            self._asked[answer["ask"]].set(answer)
         if "patch" in news:
             self.feed.take(news["patch"])
         if "folder" in news:
@@ -184,6 +213,8 @@ class Run:
 
     def _conclude(self, code: int) -> None:
         self.state = "over"
+        for answer in self._asked.values():
+            answer.set({"refused": OVER})
         try:
             self.verdict = json.loads(self.report("verdict.json").read_text("utf-8"))
         except (OSError, ValueError):

@@ -62,14 +62,17 @@ def unmet(
     digests: Mapping[str, Digest],
     unowned: Mapping[str, Sequence[str]],
     level: Level = Level.REQUESTS,
+    *,
+    by_hand: int = 0,
 ) -> list[Shortfall]:
     """Return the unmet expectations of an experiment's `expect`.
 
+    After faults `by_hand`, what is expected of rebalances and moves does not hold any more.
     `unowned` are the partitions without owner, by group. At level `wire` a rebalance whose reason
     is not known may have any.
     """
     found: list[Shortfall] = []
-    for wanted in experiment.bounds:
+    for wanted in () if by_hand else experiment.bounds:
         mine = Counter[str]()
         for (phase, reason), count in digests.get(wanted.group, Digest()).begun.items():
             mine[reason] += count if wanted.phase in (None, phase) else 0
@@ -82,7 +85,7 @@ def unmet(
             proven = bool(missed and most) and missed[0].too_many == most[0].too_many
             missed = [replace(one, proven=proven) for one in (missed or most)]
         found += missed
-    for moves in experiment.moves:
+    for moves in () if by_hand else experiment.moves:
         seen = digests.get(moves.group, Digest()).moved
         moved = sum(n for at, n in (seen or {}).items() if moves.phase in (None, at))
         about = (moves.group, moves.phase or "total", MOVED)

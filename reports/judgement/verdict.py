@@ -5,6 +5,7 @@ every fault verified. fail beats unknown beats pass; a gap in the evidence never
 """
 
 import json
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -28,6 +29,7 @@ from reports.judgement.log.split_rows import STATUSES
 from reports.judgement.missing import gaps as missing
 from reports.judgement.results import Results
 from reports.judgement.run.disturbance import Disturbance, Source
+from reports.judgement.run.faults import PLAN_BY_HAND
 from reports.judgement.run.journal import OF_PLAN
 from reports.judgement.run.run_folder import RunFolder
 from scenarios import Experiment
@@ -57,7 +59,7 @@ def evaluate(run: RunFolder, data: Results, profile: str | None) -> Json:
     found = disturbances.judged(collected)
     proven = findings.proven_roots(found)
     left = _unowned(run, data)
-    short = unmet(run.experiment, data.digests, left, run.level)
+    short = unmet(run.experiment, data.digests, left, run.level, by_hand=run.by_hand)
     # a count proves something only where the evidence is whole, and the oracle explains it
     whole = run.completed and not (run.aborted or run.stopped or run.failures)
     open_counts = {
@@ -94,7 +96,7 @@ def evaluate(run: RunFolder, data: Results, profile: str | None) -> Json:
         for name in _group_names(run, data)
     }
     expected = expected_verdict(
-        None if run.rules else run.experiment.expected_verdict,
+        None if run.rules or run.by_hand else run.experiment.expected_verdict,
         verdict,
         data.broken_promises,
         [one.group for one in proven],
@@ -105,7 +107,11 @@ def evaluate(run: RunFolder, data: Results, profile: str | None) -> Json:
     return {
         "verdict": verdict,
         "experiment": run.experiment.name,
-        "headline": [f"brokers: {brokers} · {clients.headline}", *_headline(groups, data.digests)],
+        "headline": [
+            f"brokers: {brokers} · {clients.headline}",
+            *_headline(groups, data.digests),
+            *_by_hand(run),
+        ],
         "kafka_version": run.environment["kafka_version"],
         "coordinator": run.environment["coordinator"],
         "profile": profile,
@@ -146,7 +152,7 @@ def evaluate(run: RunFolder, data: Results, profile: str | None) -> Json:
         "coverage": _coverage(data),
         **({"witnesses": data.witnesses} if data.witnesses else {}),
         "disturbances": disturbances.as_json(run, found, changed.values()),
-        "repeat_command": run.environment["repeat_command"],
+        "repeat_command": _repeat_command(run),
     }
 
 
@@ -312,6 +318,26 @@ def _headline(groups: Mapping[str, Json], digests: Mapping[str, Digest]) -> list
         size = if_large(group["record_bytes"], group["record_limit_bytes"])
         lines.append(f"{name} ({members}): {cost}{size and f'; {size}'}")
     return lines
+
+
+def _by_hand(run: RunFolder) -> Iterator[str]:
+    """Say what of a run with faults by hand is not compared, and that its plan lacks them."""
+    if run.by_hand:
+        yield (
+            f"{in_words(run.by_hand, 'fault')} by hand: numbers that the experiment expects, its"
+            " expected verdict and its forecast do not hold, and are not compared"
+        )
+
+
+def _repeat_command(run: RunFolder) -> str:
+    """Return the command that repeats a run, with what was injected by hand if its plan is there.
+
+    It repeats no healing before its time.
+    """
+    command = str(run.environment["repeat_command"])
+    if run.by_hand and (run.path / PLAN_BY_HAND).exists():
+        command += f" --plan {shlex.quote(f'{run.place}/{PLAN_BY_HAND}')}"
+    return command
 
 
 def members_in_words(static: int, dynamic: int) -> str:

@@ -10,7 +10,7 @@ Fault = Mapping[str, Any]
 
 
 class Declared(NamedTuple):
-    """What a fault hits, what it is counted as, and what it does."""
+    """What a fault hits, what it is counted as, and what it does, and if it was done by hand."""
 
     hits: str
     noun: str
@@ -25,7 +25,8 @@ def declared(fault: Fault) -> Declared:
     if (kind := FAULTS.get(fault["name"])) is None:
         return Declared("member", fault["name"], one_shot=False, meaning="")
     summary = cleandoc(kind.__doc__ or "").partition("\n\n")[0]
-    return Declared(kind.hits, kind.noun, kind.one_shot, " ".join(summary.split()))
+    by_hand = "by hand: " if fault.get("by_hand") else ""
+    return Declared(kind.hits, kind.noun, kind.one_shot, by_hand + " ".join(summary.split()))
 
 
 def hits_broker(fault: Fault) -> bool:

@@ -12,7 +12,7 @@ from pydantic import Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema
 
 from scenarios.faults import broker, disk_and_clock, group, member, network, topic, wire
-from scenarios.faults.base import NETWORKS, Fault, Needs
+from scenarios.faults.base import BY_HAND, NETWORKS, Fault, Needs
 
 FAULTS: dict[str, type[Fault]] = {
     kind.name(): kind
@@ -68,4 +68,4 @@ class _ByName:
 AnyFault = Annotated[Fault, _ByName]
 """Any fault of a file."""
 
-__all__ = ["FAULTS", "IN_CONTAINERS", "NETWORKS", "AnyFault", "Fault", "Needs"]
+__all__ = ["BY_HAND", "FAULTS", "IN_CONTAINERS", "NETWORKS", "AnyFault", "Fault", "Needs"]

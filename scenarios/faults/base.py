@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 Network = Literal["part", "slow"]
 Needs = Literal[Network, "volume", "clock", "tap"]
+BY_HAND = "h"
+"""What the ids of faults begin with that somebody injected by hand; those of the plan: `f`."""
 NETWORKS: tuple[Network, ...] = get_args(Network)
 """What may be done to the network between brokers."""
 

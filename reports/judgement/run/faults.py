@@ -13,7 +13,7 @@ from reports.judgement.errors import EvidenceError
 from reports.judgement.run.disturbance import Absence, Act, BrokenWire
 from reports.judgement.run.journal import Entry, Fault, Form, healed_ms, lacks, parse, read
 from reports.timing import CATCHING_UP_MS, REPLICATES_MS, UP_MS
-from scenarios.faults import FAULTS, NETWORKS
+from scenarios.faults import BY_HAND, FAULTS, NETWORKS
 from scenarios.regular_files import open_regular, read_regular
 
 EVIDENCE = ("*.json*", "*.yaml", "*/*/group.log*", "*/*/jvm-*.log")
@@ -21,6 +21,8 @@ EVIDENCE = ("*.json*", "*.yaml", "*/*/group.log*", "*/*/jvm-*.log")
 OF_A_RUN = ("environment.json", "experiment.yaml", "plan.json", "journal.jsonl")
 LARGEST = 256 << 20  # how many bytes a file of a run may have that is read as a whole
 JOURNAL = "journal.jsonl"
+PLAN_BY_HAND = "by-hand.json"
+"""The plan of a run with what was injected by hand, for `groupquake run --plan`."""
 
 
 def faults_of(journal: Iterable[Entry]) -> tuple[Fault, ...]:
@@ -52,6 +54,7 @@ def _meant(intent: Entry) -> Fault:
         "args": args,
         "name": intent["fault"],
         "cause": intent.get("cause"),
+        "by_hand": intent["fault_id"].startswith(BY_HAND),
         "target": intent["target"],
         "group": intent.get("group"),
         "broker": None if broker is None else str(broker),
@@ -158,6 +161,11 @@ class RunFaults:
     def faults(self) -> tuple[Fault, ...]:
         """The faults and their outcomes, in the order of the journal."""
         return faults_of(self.journal)
+
+    @property
+    def by_hand(self) -> int:
+        """How many faults somebody injected by hand: no file or forecast knows of them."""
+        return sum(fault["by_hand"] for fault in self.faults)
 
     @cached_property
     def killed_between(self) -> tuple[tuple[str, float, float], ...]:
