@@ -13,7 +13,8 @@ GRAVE = ("serious", "critical")
 WIDER = """() => {
   const room = document.scrollingElement.clientWidth;
   if (document.scrollingElement.scrollWidth <= room) return [];
-  const boxed = one => one !== document.body && (getComputedStyle(one).overflowX !== "visible" || boxed(one.parentElement));
+  const boxed = one => one !== document.body
+    && (getComputedStyle(one).overflowX !== "visible" || boxed(one.parentElement));
   const wide = [...document.body.querySelectorAll("*")].filter(
     one => one.getBoundingClientRect().right > room && !boxed(one.parentElement));
   return wide.map(one => one.outerHTML.slice(0, 90)).slice(0, 5);
