@@ -10,15 +10,21 @@ import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from click import UsageError
 
+from chaos.clusters.java import java_version
 from chaos.plan import Plan
 from groupquake import __version__
+from groupquake.clients.adapters import Adapter
 from scenarios import Experiment
+from scenarios.clients import ADAPTERS, kind_of
 
+OF_PACKAGE = ("librdkafka", "librdkafka-process")
+"""The clients that are librdkafka as its Python package brings it, whose versions go together."""
 TO_BEGIN_MB = 32
 TO_GO_ON_MB = 16
 """The room that a run must have where its folder is, to begin and to go on: what one with
@@ -54,6 +60,8 @@ def create(
         "seed": plan.seed,
         "python_version": platform.python_version(),
         "platform": platform.platform(),
+        "machine": machine(),
+        "clients": client_versions(experiment),
         "git": git_state(),
         "client_history": bool(experiment.members()),
         "machine_samples": True,
@@ -72,6 +80,27 @@ def create(
             f"{runs}: no run folder can be made there ({error.strerror}); give another with --runs"
         ) from error
     return folder
+
+
+def machine() -> dict[str, Any]:
+    """Return what may explain how fast a run was; no name of the machine, and no path on it."""
+    memory_bytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return {
+        "cpus": os.cpu_count(),
+        "memory_gib": round(memory_bytes / 2**30, 1),
+        "java": java_version(),
+    }
+
+
+def client_versions(experiment: Experiment) -> dict[str, str | None]:
+    """Return the version of each client library of the members; None where none is known."""
+    known = {kind_of(one.client) for one in experiment.members()}
+    return {
+        name: version("confluent-kafka") if name in OF_PACKAGE
+        else Adapter.named(name).version if name in ADAPTERS
+        else None
+        for name in sorted(known)
+    }  # fmt: skip
 
 
 def make(parent: Path, name: str) -> Path:

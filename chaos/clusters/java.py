@@ -54,6 +54,16 @@ def find_java() -> Path:
         return _found()
 
 
+def java_version() -> str | None:
+    """Return the version of `find_java`, as its file `release` has it; None if it is unknown."""
+    try:
+        release = find_java().resolve().parents[1] / "release"
+        found = re.search(r'^JAVA_VERSION="([^"]+)"', release.read_text(), re.MULTILINE)
+    except (ClusterError, OSError):
+        return None
+    return found and found[1]
+
+
 def _found() -> Path:
     home = os.environ.get("JAVA_HOME")
     if home:

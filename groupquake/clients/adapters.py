@@ -3,6 +3,7 @@
 import fcntl
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -72,6 +73,13 @@ class Adapter:
     def sources(self) -> list[Path]:
         """The files that it is built from."""
         return [(SOURCES / self.name / file).resolve() for file in self.files]
+
+    @property
+    def version(self) -> str | None:
+        """The version of its library that its build file pins; None if it is built of nothing."""
+        pin = re.compile(rf"{re.escape(self.library)}\W+v?(\d[\w.]*)")
+        found = (pin.search(read_regular(file).decode()) for file in self.sources)
+        return next((one[1] for one in found if one), None)
 
     @property
     def folder(self) -> Path:

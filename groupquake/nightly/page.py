@@ -40,7 +40,7 @@ def render(directory: Path) -> str:
     """Return the page over the nights in a folder."""
     found, unreadable = nights(directory)
     drawn = list(reversed(found[:NIGHTS_DRAWN]))
-    environment = environment_of("groupquake.nightly")
+    environment = environment_of("groupquake.nightly", "reports.page")
     environment.filters["when"] = _when
     environment.filters["time"] = _time
     times = [_when(night["started_at"]) for night in drawn]

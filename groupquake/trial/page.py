@@ -73,7 +73,7 @@ def html(trial: Json) -> str:
 
 
 def _render(name: str, trial: Json) -> str:
-    environment = environment_of("groupquake.trial")
+    environment = environment_of("groupquake.trial", "reports.page")
     environment.globals |= {"link": link, "marks": MARKS, "broken": broken, "COSTS": COSTS}
     environment.filters |= {
         "found": _found, "cost": _cost, "judged": _judged, "generation": _generation

@@ -31,6 +31,8 @@ from reports.judgement.log.log_places import Split, log_file
 from reports.judgement.log.merging import Merged, merge
 from reports.judgement.log.parsing import Parser
 from reports.judgement.log.split_rows import Blob, How, SplitSummary
+from reports.judgement.run import commit_errors
+from reports.judgement.run.commit_errors import ByError
 from reports.judgement.run.history import FILE, HistorySummary
 from reports.judgement.run.journal import Account
 from reports.judgement.witnesses import Connection
@@ -132,8 +134,9 @@ class ReadLines:
     """The blobs of a run, kept by Spark (`COLUMNS`), and what its splits tell together.
 
     `merged` is that by folder of logs, as `connections`, on which the tap is compared. `history` is
-    the account of the client history, `late_ms` counts how late gevent's hub ran. `rows` counts
-    rows by bucket, `large` names the groups with blobs of their own.
+    the account of the client history, `late_ms` counts how late gevent's hub ran, and
+    `commit_errors` are the commits that failed, by its lines. `rows` counts rows by bucket, `large`
+    names the groups with blobs of their own.
     """
 
     blobs: DataFrame
@@ -141,6 +144,7 @@ class ReadLines:
     connections: Mapping[str, frozenset[Connection]]
     history: Account
     late_ms: Counter[float]
+    commit_errors: ByError
     rows: Counter[int]
     large: frozenset[str]
 
@@ -159,7 +163,7 @@ def read_lines(source: Source, place: str, how: Reading) -> ReadLines:
     rows = of_summaries.select("file", "start", "size", "data").toArrow().to_pylist()
     logs: dict[str, dict[Split, SplitSummary]] = {folder: {} for folder in how.logs}
     summaries: list[Summary] = []
-    history, late_ms = Account(), Counter[float]()
+    history, late_ms, failed = Account(), Counter[float](), ByError()
     read: Counter[str] = Counter()
     for row in sorted(rows, key=itemgetter("file", "start")):
         split = Split(row["file"], row["start"])
@@ -168,6 +172,7 @@ def read_lines(source: Source, place: str, how: Reading) -> ReadLines:
             of_history = msgspec.msgpack.decode(row["data"], type=HistorySummary)
             history.merge(of_history.account)
             late_ms.update(of_history.late_ms)
+            commit_errors.merge(failed, of_history.commit_errors)
             summaries.append(of_history)
         else:
             of_log = msgspec.msgpack.decode(row["data"], type=SplitSummary)
@@ -195,7 +200,7 @@ def read_lines(source: Source, place: str, how: Reading) -> ReadLines:
     }
     counts = sum((Counter(one.rows) for one in summaries), Counter())
     large = frozenset(chain.from_iterable(one.large for one in summaries))
-    return ReadLines(found, merged, connections, history, late_ms, counts, large)
+    return ReadLines(found, merged, connections, history, late_ms, failed, counts, large)
 
 
 def _packed(

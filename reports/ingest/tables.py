@@ -295,8 +295,8 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose, partitions: 
         rows["requests"] = tables.rows("requests", Asked(scripted))
     few = {name: tables.kept.get(name, []) for name in ALWAYS_KEPT}
     left_out = sum(of.wrong for group, of in digests.items() if wrong and group not in wrong)
-    altered = tables.read.history.doubts(HISTORY)
-    data = gathered({**few, **rows}, tables.merged, tables.context, altered, left_out)
+    altered, failed = tables.read.history.doubts(HISTORY), tables.read.commit_errors
+    data = gathered({**few, **rows}, tables.merged, tables.context, altered, left_out, failed)
     return Found(data, drawn, rows)
 
 

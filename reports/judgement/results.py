@@ -25,6 +25,7 @@ from reports.judgement.missing.gaps import (
     unlogged,
     unreadable,
 )
+from reports.judgement.run.commit_errors import CommitError
 from reports.judgement.run.disturbance import Disturbance
 from reports.judgement.run_context import RunContext
 
@@ -73,6 +74,10 @@ class Results:
     altered_history: Sequence[str] = ()
     """What of the client history is not understood, in words."""
     epochs: CoordinatorEpochs = field(default_factory=lambda: CoordinatorEpochs(None))
+    coordinators: Mapping[str, Sequence[Json]] = field(default_factory=dict)
+    """Which broker coordinated each group, and since when (None: not known), in order of time."""
+    commit_errors: Mapping[str, Mapping[str, CommitError]] = field(default_factory=dict)
+    """The commits that failed, as members say."""
 
 
 def gathered(
@@ -81,6 +86,7 @@ def gathered(
     context: RunContext,
     altered_history: Sequence[str] = (),
     left_out: int = 0,
+    failed: Mapping[str, Mapping[str, CommitError]] = {},
 ) -> Results:
     """Gather results from rows of tables, and from what all splits of the logs tell."""
     rows = defaultdict[str, Sequence[Json]](list, tables)
@@ -134,6 +140,8 @@ def gathered(
         tells_bytes=context.grammar.tells_bytes,
         witnesses=None if context.tap is None else _witnesses(context.tap.lines, digests.values()),
         altered_history=altered_history,
+        coordinators={name: _coordinators(context, row) for name, row in groups.items()},
+        commit_errors=failed,
     )
 
 
@@ -142,6 +150,16 @@ def first(rows: Iterable[Json]) -> list[Json]:
     place = itemgetter("broker", "line")
     at_ms = lambda row: float("-inf") if row["at_ms"] is None else row["at_ms"]
     return sorted(sorted(rows, key=lambda row: (at_ms(row), *place(row)))[:GAPS], key=place)
+
+
+def _coordinators(context: RunContext, row: Json) -> list[Json]:
+    """List who loaded a group, by the brokers' lines; without such a line, who answered it."""
+    number = context.epochs.partition_of(row["group"])
+    loads = () if number is None else context.epochs.loads.get(number, ())
+    return [{"broker": load.broker, "since_ms": load.at_ms} for load in loads] or [
+        {"broker": name, "since_ms": row["first_ms"] if len(row["brokers"]) == 1 else None}
+        for name in row["brokers"]
+    ]
 
 
 def _ends_groups(row: Json) -> bool:

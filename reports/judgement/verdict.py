@@ -28,6 +28,7 @@ from reports.judgement.log.log_places import CANNOT_SEE, Level, LogPlaces
 from reports.judgement.log.split_rows import STATUSES
 from reports.judgement.missing import gaps as missing
 from reports.judgement.results import Results
+from reports.judgement.run import commit_errors
 from reports.judgement.run.disturbance import Disturbance, Source
 from reports.judgement.run.faults import PLAN_BY_HAND
 from reports.judgement.run.journal import OF_PLAN
@@ -285,6 +286,8 @@ def _group(run: RunFolder, data: Results, name: str, members: Mapping[Any, int])
         "record_limit_bytes": limit_bytes(run.experiment),
         "bound": data.bound.get(name, {}),
         "clients": dict(digest.clients) if run.has_history else None,
+        "coordinators": data.coordinators.get(name, []),
+        "commit_errors": commit_errors.listed(data.commit_errors.get(name, {})),
         "records": None if data.altered_history else digest.application,
         **({"not_on_wire": digest.not_on_wire} if run.level is Level.WIRE else {}),
     }

@@ -150,9 +150,17 @@ class Costs:
         first = (row["member_id"] or "").partition(",")[0]
         return "static" if row["reason"] == "leave" and not first else self._kinds.get(first)
 
-    def rebalancing_ms(self, group: str) -> float:
-        """Return for how long a group rebalanced, of the rebalances that began in the impact."""
-        return sum(row["duration_ms"] or 0.0 for row in self._impact(group))
+    def spared(self, group: str) -> int:
+        """Count the rebalances that static members of a group spared at least, in the impact phase.
+
+        A member with a new member id in a generation that was there already is a static one that
+        came back (KIP-345). As a dynamic member it would have begun a rebalance.
+        """
+        joins = self.of("joins", group)
+        before = joins["generation"].cummax().shift()
+        had = joins.groupby("client_id")["member_id"].shift()
+        back = had.notna() & (had != joins["member_id"]) & (joins["generation"] <= before)
+        return int((back & joins["static"].astype(bool) & (joins["phase"] == "impact")).sum())
 
     def members(self, groups: Iterable[str]) -> dict[str, list[Json]]:
         """Summarize the stops of each member that had one; the longest total comes first."""

@@ -25,6 +25,7 @@ from reports.page.costs import Costs
 from reports.page.drawing import Span
 from reports.page.drawn_groups import BARS, GROUPS_DRAWN, DrawnGroup, memberships, periods
 from reports.page.environment import environment_of, page_of
+from reports.page.group_rows import ROWS, group_rows
 
 Json = dict[str, Any]
 Rows = Mapping[str, Sequence[Json]]
@@ -61,6 +62,9 @@ def render(run: RunFolder, verdict: Json, data: Results, drawn: Sequence[str], r
         groups={group: verdict["groups"][group] for group in page.groups},
         clients=clients,
         rows=page.costs,
+        groups_rows=group_rows(verdict, page.costs, page.groups),
+        GROUP_ROWS=ROWS,
+        experiment=run.experiment.dump(),
         cells=CELLS,
         comparison=comparison_rows(data.comparison, page.groups, clients, zero_ms),
         compared=sum(digest.rows["comparison"] for digest in data.digests.values()),
@@ -98,14 +102,6 @@ class _Page:
         last = [span["last_ms"] for span in self.data.groups.values()]
         zero_ms = phases[0][1] if phases else min([*journal, *first], default=0.0)
         return Span(zero_ms, max([*journal, *last, zero_ms + 1000.0]), phases)
-
-    @property
-    def impact_ms(self) -> float | None:
-        """How long the impact phase was; None if it never began."""
-        began = dict(self.run.phases)
-        if "impact" not in began:
-            return None
-        return began.get("recovery", self.span.end_ms) - began["impact"]
 
     @cached_property
     def groups(self) -> list[str]:

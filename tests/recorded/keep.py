@@ -28,7 +28,7 @@ from selftest.mutants.table import SEEDS
 HERE = Path(__file__).parent
 KEPT = ("experiment.yaml", "journal.jsonl", "plan.json")
 """The files needed to judge a run again, beside its environment and its brokers' logs."""
-OF_THE_MACHINE = ("platform", "python_version")
+OF_THE_MACHINE = ("platform", "python_version", "machine")
 """Keys of the environment that are not stored."""
 
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 
 from reports.judgement.log.split_rows import BLOCK, Blob, Packing, Rows, unpacked
+from reports.judgement.run import commit_errors
+from reports.judgement.run.commit_errors import ByError
 from reports.judgement.run.journal import Account, span
 
 if TYPE_CHECKING:
@@ -60,6 +62,8 @@ class Said(msgspec.Struct, frozen=True):
     ranges: dict[Partition, list[tuple[Offset, Offset]]] | None = None
     partition: Partition | None = None
     offset: Offset | None = None
+    error: str | None = None
+    left_out: Count | None = None
 
 
 Read = Callable[[bytes], Said]
@@ -165,6 +169,7 @@ class HistorySummary(msgspec.Struct, array_like=True):
     late_ms: dict[float, int] = {}  # how late gevent's hub ran, and how often so
     rows: dict[int, int] = {}
     large: list[str] = []
+    commit_errors: ByError = {}
 
     @property
     def lines(self) -> int:
@@ -175,12 +180,14 @@ class HistorySummary(msgspec.Struct, array_like=True):
 def read(lines: Iterable[bytes], of_line: Read, buckets: int) -> Iterator[Blob | HistorySummary]:
     """Read the lines of a split: yield what they say of groups, and in the end the summary."""
     account, packing = Account(), Packing(buckets)
-    late_ms = Counter[float]()
+    late_ms, failed = Counter[float](), ByError()
     by_group: dict[str, Rows] = {}
     left = BLOCK // 500  # lines of about so many bytes
     for said in account.entries(lines, of_line):
         if said.event == HUB_LAG and said.max_ms is not None:
             late_ms[said.max_ms] += 1
+        if said.event == "error":
+            commit_errors.note(failed, said)
         if said.group is None or said.event not in EVENTS:
             continue
         if said.group not in by_group:
@@ -191,7 +198,8 @@ def read(lines: Iterable[bytes], of_line: Read, buckets: int) -> Iterator[Blob |
             yield from packing.blobs(by_group.values())
             by_group, left = {}, BLOCK // 500
     yield from packing.blobs(by_group.values())
-    yield HistorySummary(account, dict(late_ms), dict(packing.counted), sorted(packing.large))
+    counts = dict(late_ms), dict(packing.counted)
+    yield HistorySummary(account, *counts, sorted(packing.large), failed)
 
 
 def events_by_group(

@@ -43,6 +43,11 @@ ENVIRONMENT: Form = {
     "seed": int,
     "broker_config": dict,
     "repeat_command": str,
+    "groupquake_version": str | None,
+    "python_version": str | None,
+    "platform": str | None,
+    "machine": dict | None,
+    "clients": dict | None,
     "broker_ids": list | None,
     "unsure": list | None,
 }

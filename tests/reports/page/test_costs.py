@@ -90,8 +90,8 @@ def test_faults_of_a_broker_lie_over_every_group_and_one_request_has_nothing_to_
     )
     shown = read(made)
     for words in (
-        "8 restarts + 1 broker kill + 1 removal → 0 rebalances",
-        "1.8 per fault",
+        "8 restarts + 1 broker kill + 1 removal → 0 8 20.6 partition-s",
+        "8 restarts 16 1.8",
         "static static 8 1 broker kill, 1 removal, 8 restarts 0 0.0",
         "fault of a broker: it may affect every group",
         "group.remove-members static-0 static +11.000 nothing to heal ✓ one LeaveGroup",

@@ -1,5 +1,7 @@
 """The page says what happened, says it to anybody, and loads nothing."""
 
+from itertools import pairwise
+
 import pytest
 
 from kafka_protocol.printable import printable
@@ -17,9 +19,8 @@ LEFT = "leave 1 → 2 7 dynamic-dynamic-0 0.900"
 
 OF_A_PASS = (
     "✓ PASS made-up-bounce Every rebalance that happened was due",
-    "static 8 static members 8 restarts → 0 rebalances 0 due by the protocol",
-    "8 restarts → 16 rebalances 2.0 per restart 16 due by the protocol",
-    "12 to 18 allowed by the experiment · rebalancing 14.4 of 43.0 s",
+    "dynamic 8 dynamic members ✓ all as due 8 restarts → 16 all of them due 8 leave, 8 new_member",
+    "static 8 static members ✓ all as due 8 restarts → 0 8 20.6 partition-s 0.0 s unknown nothing",
     "Kafka 4.3.0 coordinator java judged by release 4.3 seed 42",
     "2026-09-21 14:13:20.000 UTC",
     "What brokers did None: every response and every rebalance",
@@ -68,17 +69,60 @@ def test_what_a_pass_and_a_fail_say(passed, failed):
     assert [words for words in OF_OTHERS if words in passed.text] == []
 
 
-@pytest.mark.parametrize(
-    ("bound", "words"),
-    [
-        ("rebalances: {min: 12}", "12 or more allowed by the experiment ·"),
-        ("rebalances: 16", "16 allowed by the experiment ·"),
-        ("reason: leave, rebalances: 8", "rebalancing"),
-    ],
-)
-def test_a_card_says_what_is_allowed(bound, words, made):
-    made.allowed = bound
-    assert f"16 due by the protocol · {words} " in read(made).text
+def test_all_groups_are_on_top_with_what_their_faults_cost_the_worst_first(passed, failed):
+    rows = [a["class"] for tag, a in failed.elements if tag == "tr" and "class" in a]
+    assert rows[:2] == ["fail dynamic", "pass static"]
+    # one is missing and one was not due: that 15 were due would say nothing
+    assert "8 restarts → 15 8 leave, 7 new_member" in failed.text
+    places = [name for name in passed.ids if name.startswith("group-")]
+    assert {f"#{name}" for name in places} < {a.get("href") for tag, a in passed.elements}
+    assert "due" not in passed.text[passed.text.index("8 restarts → 0") :][:20]
+
+
+def test_a_finding_is_said_in_three_sentences_and_a_doubt_with_what_would_settle_it(made):
+    made.add_violation("2:777", IMPACT_MS + 9_000, "dynamic", "dynamic-dynamic-3")
+    run, judged, *rest = made.finish()
+    judged["findings"][0]["says"] = {"done": "A did b.", "due": "C is due.", "observed": "D came."}
+    text = Page(report.render(run, judged, *rest)).text
+    words = "What was done A did b. What should have happened C is due. What happened instead D"
+    assert words in text
+    judged |= {"unknown_because": ["e", "f"], "settled_by": ["", "a new log"]}
+    text = Page(report.render(run, judged, *rest)).text
+    assert "e f. What would settle it: a new log" in text
+
+
+def test_the_page_tells_what_ran_and_where_and_of_an_older_run_that_it_does_not_know(made):
+    older = read(made).text
+    assert "Java unknown CPUs unknown memory unknown" in older
+    machine = {"cpus": 2, "memory_gib": 7.5, "java": "17.0.15"}
+    made.environment.update(machine=machine, clients={"librdkafka": "2.16.1", "java": None})
+    page = read(made)
+    assert "Java 17.0.15 CPUs 2 memory 7.5 GiB" in page.text
+    assert "librdkafka 2.16.1, java unknown" in page.text
+    assert "the experiment's file name: made-up-bounce" in page.text
+
+
+def test_who_coordinated_and_which_commits_failed_is_shown(made):
+    run, judged, *rest = made.finish()
+    at_ms = IMPACT_MS + 1_500
+    judged["groups"]["static"] |= {
+        "coordinators": [{"broker": "3", "since_ms": at_ms}, {"broker": "1", "since_ms": None}],
+        "commit_errors": [{"error": "Unknown member", "count": 7, "first_ms": at_ms,
+                           "last_ms": at_ms + 2_000}],
+    }  # fmt: skip
+    text = Page(report.render(run, judged, *rest)).text
+    assert "static 3 +11.500 1 unknown dynamic unknown" in text
+    assert "static Unknown member 7 +11.500 +13.500" in text
+
+
+def test_contents_lead_to_every_section_and_headings_are_in_order(failed):
+    linked = {a["href"][1:] for tag, a in failed.elements if tag == "a"}
+    sections = {a["id"] for tag, a in failed.elements if tag == "section" and "id" in a}
+    assert sections - {"groups"} <= linked
+    levels = [int(tag[1]) for tag in failed.tags if tag in ("h1", "h2", "h3", "h4")]
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    assert linked - {"contents"} <= {*failed.ids}
 
 
 def test_what_logs_of_other_releases_do_not_have_is_said_and_is_no_difference(made):
@@ -122,7 +166,8 @@ def test_what_was_expected_and_promised_is_on_top_and_a_counterexample_is_named(
 def test_a_timeline_leads_to_the_findings_and_consequences_are_folded_below_their_root(failed):
     rows = [row for block in failed.figure["blocks"] for row in block["rows"]]
     marked = {bar["opens"] for row in rows for bar in row["bars"] if "opens" in bar}
-    linked = {a["href"][1:] for tag, a in failed.elements if tag == "a"} - {"findings"}
+    linked = {a["href"][1:] for tag, a in failed.elements if tag == "a"}
+    linked = {name for name in linked if name.startswith("finding-")}
     assert linked < marked == {name for name in failed.ids if name.startswith("finding-")}
     assert sum(a.get("class") == "consequences" for _, a in failed.elements) == 1
     assert "1 consequence of this finding" in failed.text
@@ -201,7 +246,7 @@ def test_the_page_loads_no_external_resources(failed):
 
 
 def test_tables_and_figures_are_named_for_those_who_cannot_see_them(failed):
-    assert failed.tags.count("caption") == failed.tags.count("table") == 10
+    assert failed.tags.count("caption") == failed.tags.count("table") == 12
     charts = {a["id"]: a["aria-label"] for _, a in failed.elements if a.get("role") == "figure"}
     assert set(charts) == set(failed.figures) == {"timeline", "stops", "owners-1", "owners-2"}
     assert all(charts.values())
