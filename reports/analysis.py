@@ -54,12 +54,12 @@ def analyse(
         data = found.data
         judged = verdict.evaluate(run, data, named)
         texts, smallest = dict[str, str](), dict[str, Sequence[Arrow]]()
-        evidence = {group: computed.evidence(group) for group in explain.groups_of(judged)}
+        replayed = {group: computed.evidence(group) for group in explain.groups_of(judged)}
         if (group := counterexample.group_of(judged, data.violations)) is not None:
             progress(f"reducing the evidence of {group} to its first wrong response")
-            if shortest := counterexample.reduced(run, evidence[group], profile, data.places):
+            if shortest := counterexample.reduced(run, replayed[group], profile, data.places):
                 judged["counterexample"], texts, smallest[group] = shortest
-        requests = {group: one.requests for group, one in evidence.items()}
+        requests = {group: one.requests for group, one in replayed.items()}
         explain.add(judged, run, requests, smallest)
         costs.add(judged, costs.hub_gaps(computed.read.late_ms), data.digests)
         if run.foreseen is not None and run.completed and not run.stopped:

@@ -17,7 +17,6 @@ from reports.judgement.clients.client_verdict import ClientVerdict, about_client
 from reports.judgement.digest import Digest, Digester, with_total
 from reports.judgement.disturbances import Disturbances
 from reports.judgement.doubtful import AGAIN, SETTLED_BY, Doubt
-from reports.judgement.explained import explain
 from reports.judgement.expectations import (
     Counted,
     expected_verdict,
@@ -25,6 +24,7 @@ from reports.judgement.expectations import (
     missing_members,
     unmet,
 )
+from reports.judgement.explained import explain
 from reports.judgement.log.log_places import CANNOT_SEE, Level, LogPlaces
 from reports.judgement.log.split_rows import STATUSES
 from reports.judgement.missing import gaps as missing

@@ -1,11 +1,10 @@
 """The documentation's pages about findings, as a report brings them along."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
-from markdown_it.token import Token
 from markupsafe import Markup
 
 from reports.judgement.explained.pages import pages
@@ -35,10 +34,10 @@ def html_of(text: str) -> Markup:
 class _Renderer(RendererHTML):
     """Writes a link as its text alone."""
 
-    def link_open(self, tokens: Sequence[Token], at: int, *_: Any) -> str:
+    def link_open(self, *_: Any) -> str:
         return ""
 
-    def link_close(self, tokens: Sequence[Token], at: int, *_: Any) -> str:
+    def link_close(self, *_: Any) -> str:
         return ""
 
 

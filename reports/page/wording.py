@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from reports.judgement.reasons import REASONS as REASONS
+from reports.judgement import reasons
+
+REASONS: Mapping[str, str] = reasons.REASONS
 
 SIGNS: Mapping[str, str] = {"pass": "✓", "fail": "✗", "unknown": "?"}
 
