@@ -37,7 +37,7 @@ def summary(verdict: dict[str, Any], place: str | Path) -> list[str]:
     for first, *more in causes[:SHOWN]:
         line = f"{first['log']['file']}:{first['log']['line']}"
         line = line if first["log"]["file"] else first.get("history", "no line")
-        others = f", and {len(more)} more of this cause" if more else ""
+        others = f", and {len(more)} more like it" if more else ""
         unsure = "" if first["proven"] else ", not proven"
         lines += [
             f"  finding {first['number']} in {first['group']} ({line}{unsure}){others}",

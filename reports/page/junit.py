@@ -80,7 +80,7 @@ def _described(cause: Sequence[Json]) -> str:
     places = [f"{log['file']}:{log['line']}"] if log["file"] else []
     places += [finding["history"]] if "history" in finding else []
     place = f" ({', '.join(places)})" if places else ""
-    more = f" And {len(cause) - 1} more of this cause." if len(cause) > 1 else ""
+    more = f" And {len(cause) - 1} more like it." if len(cause) > 1 else ""
     said = f"{says['observed']} Due: {says['due']} Done: {says['done']}{more}"
     return f"{finding['kind']}{place}: {said} About it: {finding['page']}"
 

@@ -81,13 +81,13 @@ def by_cause(found: Iterable[Json]) -> list[list[Json]]:
 
     Proven ones come first, and an answer or a rebalance comes before the lines about it.
     """
-    causes: dict[tuple[str, str, bool], list[Json]] = defaultdict(list)
+    causes: dict[tuple[str, str], list[Json]] = defaultdict(list)
     for one in found:
         if one["root"]:
-            causes[one["group"], one["page"], one["proven"]].append(one)
-    is_line = lambda one: one["kind"].endswith("_line")
-    of_cause = (sorted(mine, key=is_line) for mine in causes.values())
-    return sorted(of_cause, key=lambda mine: (not mine[0]["proven"], is_line(mine[0])))
+            causes[one["group"], one["page"]].append(one)
+    rank = lambda one: (not one["proven"], one["kind"].endswith("_line"))
+    of_cause = (sorted(mine, key=rank) for mine in causes.values())
+    return sorted(of_cause, key=lambda mine: rank(mine[0]))
 
 
 def _note(root: Json) -> Arrow:

@@ -127,23 +127,28 @@ def _of_rebalance(one: Finding, broker: str, zero_ms: float) -> Said:
     if due_ms is None:
         return f"no rebalance of {group} was due {at}", f"{broker} began {seen} {at}"
     if began_ms is None:
-        stays = row["expected_old_generation"]
-        return (
-            f"{broker} had to begin {due} {when(due_ms, zero_ms)}",
-            f"no rebalance began, and {group} stayed in generation {stays}",
-        )
-    is_of_time = row["outcome"] in ("early", "late")
-    off = f", {abs(row['off_by_ms']):,.0f} ms too {row['outcome']}" if is_of_time else ""
-    of = lambda side: {
-        "wrong_generation": f", from generation {row[f'{side}_old_generation']} to"
-        f" {row[f'{side}_generation']}",
-        "wrong_members": f", ended as {row[f'{side}_ended_as']} with"
-        f" {row[f'{side}_members']} members, led by {row[f'{side}_leader'] or 'nobody'}",
-    }.get(row["outcome"], "")
+        stays = f"no rebalance began, and {group} stayed in generation"
+        observed = f"{stays} {row['expected_old_generation']}"
+        if row["observed_joined_ms"] is not None:
+            observed = "no line says that it began, though its join phase ended"
+        return f"{broker} had to begin {due} {when(due_ms, zero_ms)}", observed
+    outcome = row["outcome"]
+    off = f", {abs(row['off_by_ms']):,.0f} ms too {outcome}" if outcome in ("early", "late") else ""
+    off += ", and was assigned more than once" if outcome == "unexpected" else ""
     return (
-        f"{broker} had to begin {due} {when(due_ms, zero_ms)}{of('expected')}",
-        f"{broker} began {seen} {at}{of('observed')}{off}",
+        f"{broker} had to begin {due} {when(due_ms, zero_ms)}{_ending(row, 'expected')}",
+        f"{broker} began {seen} {at}{_ending(row, 'observed')}{off}",
     )
+
+
+def _ending(row: Row, side: str) -> str:
+    """Write how a rebalance of one side ended, where that is what differs."""
+    of = lambda name: "unknown" if (value := row[f"{side}_{name}"]) is None else value
+    if row["outcome"] == "wrong_generation":
+        return f", from generation {of('old_generation')} to {of('generation')}"
+    if row["outcome"] == "wrong_members":
+        return f", ended as {of('ended_as')} (members: {of('members')}, leader: {of('leader')})"
+    return ""
 
 
 def _rebalance(row: Row, side: str, group: str) -> str:

@@ -32,9 +32,9 @@ def has_no_witness(made):
 
 
 WRONG = (
-    "wrong_answer at 1790000019000 (brokers/2/group.log:777):"
-    " expected HEARTBEAT of dynamic-dynamic-3: error_code=0; generation=3;"
-    " observed HEARTBEAT of dynamic-dynamic-3: error_code=25; generation=-1"
+    "wrong_answer (brokers/2/group.log:777): Broker 2 answered UNKNOWN_MEMBER_ID at 9.0 s. Due:"
+    " Broker 2 had to answer the Heartbeat of dynamic-dynamic-3 with no error (NONE), by this rule:"
+    " The classic group protocol: a coordinator answers each request by the state of its group."
 )
 RARE = "impact: expected 12..18 rebalances, observed 4"
 MISSING = "evidence is missing: brokers/2/group.log:431: 3 lines missing"

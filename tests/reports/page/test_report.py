@@ -39,7 +39,7 @@ OF_A_PASS = (
 OF_A_FAIL = (
     "✗ FAIL made-up-bounce The brokers did something other than",
     "5 findings",
-    "HEARTBEAT of dynamic-dynamic-3: error_code=25; generation=-1",
+    "HEARTBEAT of dynamic-dynamic-3: error=UNKNOWN_MEMBER_ID; generation=-1",
     "wrong answer in group dynamic , +19.000 s (14:13:39.000 UTC), brokers/2/group.log:777",
     "no such rebalance +30.800 new_member 8 → 9 8 dynamic-dynamic-3 0.900 missing",
     "no such rebalance not due",
