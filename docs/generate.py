@@ -2,8 +2,9 @@
 
 `python docs/generate.py` writes them; with `--check` it writes nothing and ends with 1 if one is
 stale. Pages: every experiment of the library, the keys of an experiment file, the command line, the
-state machine, the findings and their kinds, whose sections reports bring along; and among sections that are written by hand, the times in `trust.md`, the gains in
-`never-shipped.md`, and the rules in `clients.md`.
+state machine, the findings and their kinds (reports bring their sections along); and among sections
+that are written by hand, the times in `trust.md`, the gains in `never-shipped.md`, and the rules in
+`clients.md`.
 """
 
 import ast

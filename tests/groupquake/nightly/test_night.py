@@ -37,7 +37,8 @@ night makes of it, and why."""
 
 def test_a_run_passes_with_the_verdict_that_its_experiment_expects(tmp_path: Path) -> None:
     nothing: Json = {
-        "findings": [], "expectations_unmet": [], "unknown_because": [], "settled_by": [], "groups": {},
+        "findings": [], "expectations_unmet": [], "unknown_because": [], "settled_by": [],
+        "groups": {},
         "clients": {"verdict": "kept", "counts": False, "says": []},
     }  # fmt: skip
     for code, verdict, expected, met, outcome, why in OUTCOMES:

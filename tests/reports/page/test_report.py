@@ -117,7 +117,7 @@ def test_what_was_expected_and_promised_is_on_top_and_a_counterexample_is_named(
         "judged by kip-345 4.3 expected verdict fail because of p in dynamic, which did not",
         "promises of KIP-345 broken in dynamic: q",
         "7 of 100 requests of group dynamic show the first wrong response, and none",
-        "Beside this report: counterexample.txt , test_counterexample.py .",
+        "beside this report: counterexample.txt , test_counterexample.py .",
     ):
         assert words in shown.text
 
@@ -125,10 +125,12 @@ def test_what_was_expected_and_promised_is_on_top_and_a_counterexample_is_named(
 def test_a_timeline_leads_to_the_findings_and_consequences_are_folded_below_their_root(failed):
     traces = failed.figure["data"]
     marked = {target for trace in traces for target in trace.get("customdata", [])}
-    linked = {a["href"][1:] for tag, a in failed.elements if tag == "a"} - {"findings"}
+    links = {a["href"][1:] for tag, a in failed.elements if tag == "a"}
+    linked = {link for link in links if link.startswith("finding-")}
+    assert {link for link in links if link.startswith("about-")} <= set(failed.ids)
     assert linked < marked == {name for name in failed.ids if name.startswith("finding-")}
     assert sum(a.get("class") == "consequences" for _, a in failed.elements) == 1
-    assert "1 consequence of this finding" in failed.text
+    assert "1 consequence of it" in failed.text
     parts = ('id="finding-1"', '<details class="consequences">', 'id="finding-2"', "</details>",
              'id="finding-3"')  # fmt: skip
     places = [failed.source.index(part) for part in parts]
