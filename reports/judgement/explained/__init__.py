@@ -1,1 +1,1 @@
-"""Findings in words: what each kind means, what a reader is told of one, and its page."""
+"""Findings in words: what each kind means, three sentences about each, and its page."""
