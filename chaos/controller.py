@@ -33,6 +33,7 @@ from chaos.steady import await_condition
 from chaos.tail import following
 from chaos.tap.process import RunningTap
 from chaos.timing import INTERRUPTIBLE_S, POLL_S, SOON_S
+from kafka_protocol.printable import shortened
 from scenarios import Experiment
 from scenarios.faults import Fault
 
@@ -201,7 +202,7 @@ class Controller:
             case {"event": "ended", "member": member, "error": how}:
                 gone, what = [member], f"{member}: {how}"
             case {"event": "worker_lost", "worker": worker, "members": gone}:
-                what = f"worker lost: {worker}" + (f", with {', '.join(gone)}" if gone else "")
+                what = f"worker lost: {worker}" + (f", with {shortened(gone)}" if gone else "")
             case _:
                 return
         event, at_ms = fields.pop("event"), fields.pop("at_ms")

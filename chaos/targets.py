@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from chaos.errors import TargetError
+from kafka_protocol.printable import shortened
 from scenarios.setup import DUPLICATE, MemberSpec, Setup
 from scenarios.targets import (
     Brokers,
@@ -73,9 +74,8 @@ def brokers(target: BrokerTarget, view: "ClusterView") -> tuple[int, ...]:
 
 def _nobody(target: MemberTarget, group: str | None, experiment: Setup) -> str:
     where = target.group if isinstance(target, LeaderMemberOf) else group
-    here = (
-        ", ".join(one.name for one in experiment.members_by_group.get(where or "", ())) or "nobody"
-    )
+    members = experiment.members_by_group.get(where or "", ())
+    here = shortened([one.name for one in members]) or "nobody"
     why = " (the brokers' logs show no leader now)" if isinstance(target, LeaderMemberOf) else ""
     words = in_words(target, group)
     return f"target {words} matches no member{why}; group {where} has {here}: choose from these"

@@ -2,8 +2,9 @@
 
 `python docs/generate.py` writes them; with `--check` it writes nothing and ends with 1 if one is
 stale. Pages: every experiment of the library, the keys of an experiment file, the command line, the
-state machine; and among sections that are written by hand, the times in `trust.md`, the gains in
-`never-shipped.md`, and the rules in `clients.md`.
+state machine, the findings and their kinds (reports bring their sections along); and among sections
+that are written by hand, the times in `trust.md`, the gains in `never-shipped.md`, and the rules in
+`clients.md`.
 """
 
 import ast
@@ -24,6 +25,7 @@ from groupquake.cli import Lazy, cli
 from groupquake.simulate.forecast import foresee
 from reference_coordinator.classic import transitions
 from reports.judgement.clients.client_rules.findings import CLIENT_RULES
+from reports.judgement.explained.pages import DEFECTS, KINDS, text_of
 from scenarios.durations import LONGEST_MS, format_ms
 from scenarios.experiment import json_schema
 from scenarios.faults import FAULTS
@@ -70,6 +72,8 @@ def pages() -> Iterator[tuple[str, str]]:
         yield name, sections + title + made()
     before, _, rest = (HERE / "clients.md").read_text("utf-8").partition(RULES)
     yield "clients.md", before + RULES + rules() + rest[rest.index("\n\n") :]
+    for page in (DEFECTS, KINDS):
+        yield page, NOTE + text_of(page)
     yield "experiments/index.md", NOTE + experiments()
     yield "experiments/reference.md", NOTE + reference()
     yield "cli.md", NOTE + command_line()

@@ -1,11 +1,13 @@
 """The last lines that a run prints."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from reports.judgement.clients.client_verdict import by_rule, sentence
 from reports.judgement.expectations import described
+from reports.judgement.explained.explain import by_cause
+from reports.judgement.explained.pages import page_of_defect, pages
 from reports.judgement.run import forecast
 
 SHOWN = 5
@@ -28,20 +30,24 @@ def summary(verdict: dict[str, Any], place: str | Path) -> list[str]:
         explained, checked = group["responses_explained"], group["responses_checked"]
         lines.append(f"  {name}: {explained} of {checked} responses explained")
     lines += [
-        f"  {name}: departs from KIP-345: {', '.join(promises)}"
+        f"  {name}: departs from KIP-345: {_in_words(verdict, name, promises)}"
         for name, promises in verdict["broken_promises"].items()
     ]
-    roots = [finding for finding in verdict["findings"] if finding["root"]]
-    for finding in roots[:SHOWN]:
-        line = f"{finding['log']['file']}:{finding['log']['line']}"
-        line = line if finding["log"]["file"] else finding.get("history", "no line")
+    causes = by_cause(verdict["findings"])
+    for first, *more in causes[:SHOWN]:
+        line = f"{first['log']['file']}:{first['log']['line']}"
+        line = line if first["log"]["file"] else first.get("history", "no line")
+        others = f", and {len(more)} more like it" if more else ""
+        unsure = "" if first["proven"] else ", not proven"
         lines += [
-            f"  finding {finding['number']}: {finding['kind']} in {finding['group']} ({line})",
-            f"    expected: {finding['expected']}",
-            f"    observed: {finding['observed']}",
+            f"  finding {first['number']} in {first['group']} ({line}{unsure}){others}",
+            f"    done:     {first['says']['done']}",
+            f"    due:      {first['says']['due']}",
+            f"    observed: {first['says']['observed']}",
+            f"    about it: {first['page']}",
         ]
-    if len(roots) > SHOWN:
-        lines.append(f"  and {len(roots) - SHOWN} more findings in the report")
+    if len(causes) > SHOWN:
+        lines.append(f"  and {len(causes) - SHOWN} more causes of findings in the report")
     if (shown := verdict["counterexample"]) is not None:
         of = shown["requests"] + shown["left_out"]
         lines.append(
@@ -50,15 +56,28 @@ def summary(verdict: dict[str, Any], place: str | Path) -> list[str]:
         )
     lines += [
         f"  expected {item['expected']} {item['what']} of {item['group']} in {item['phase']}, "
-        f"observed {item['observed']}" + (f": {item['because']}" if "because" in item else "")
+        f"observed {item['observed']}"
+        + (f": {item['because']}" if "because" in item else "")
+        + f" (about it: {item['page']})"
         for item in verdict["expectations_unmet"]
     ]
     lines += [f"  outside the forecast: {line}" for line in forecast.outside(verdict)]
     lines += [f"  not certain: {what}" for what in verdict.get("unsure", ())]
     lines += list(_about_clients(verdict))
-    lines += [f"  unknown because {reason}" for reason in verdict["unknown_because"][:SHOWN]]
+    for reason, settled_by in [
+        *zip(verdict["unknown_because"], verdict["settled_by"], strict=True)
+    ][:SHOWN]:
+        lines += [f"  unknown because {reason}", f"    to settle it: {settled_by}"]
     lines += [f"  beside that: {note}" for note in verdict.get("notes", ())[:SHOWN]]
     return [*lines, f"report: {place}/report.html", f"repeat: {verdict['repeat_command']}"]
+
+
+def _in_words(verdict: dict[str, Any], group: str, promises: Sequence[str]) -> str:
+    """Say which promises of KIP-345 a group's coordinator broke: by the defect that is known."""
+    address = page_of_defect(verdict, group)
+    if address is None:
+        return ", ".join(promises)
+    return f"{pages()[address].title.rstrip('.')} ({address})"
 
 
 def _about_clients(verdict: dict[str, Any]) -> Iterator[str]:

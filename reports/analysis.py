@@ -1,6 +1,6 @@
 """From a run's evidence to its tables, verdict and page, for a fresh run and a stored one alike."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,8 @@ from reference_coordinator.classic.releases import NEWEST, promised_by
 from reports.ingest import places, tables, uris
 from reports.ingest.failures import explained
 from reports.judgement import costs, counterexample, verdict
+from reports.judgement.explained import explain
+from reports.judgement.explained.course import Arrow
 from reports.judgement.judging import Rules
 from reports.judgement.run import forecast
 from reports.judgement.run.run_folder import RunFolder
@@ -51,13 +53,14 @@ def analyse(
         found = tables.results(computed, planned, chosen, PARTITIONS)
         data = found.data
         judged = verdict.evaluate(run, data, named)
-        texts: dict[str, str] = {}
+        texts, smallest = dict[str, str](), dict[str, Sequence[Arrow]]()
+        replayed = {group: computed.evidence(group) for group in explain.groups_of(judged)}
         if (group := counterexample.group_of(judged, data.violations)) is not None:
             progress(f"reducing the evidence of {group} to its first wrong response")
-            if shortest := counterexample.reduced(
-                run, computed.evidence(group), profile, data.places
-            ):
-                judged["counterexample"], texts = shortest
+            if shortest := counterexample.reduced(run, replayed[group], profile, data.places):
+                judged["counterexample"], texts, smallest[group] = shortest
+        requests = {group: one.requests for group, one in replayed.items()}
+        explain.add(judged, run, requests, smallest)
         costs.add(judged, costs.hub_gaps(computed.read.late_ms), data.digests)
         if run.foreseen is not None and run.completed and not (run.stopped or run.by_hand):
             judged["forecast"] = [*forecast.beside(run.foreseen, judged["groups"])]
@@ -65,7 +68,7 @@ def analyse(
         texts |= {
             "verdict.json": verdict.to_json(judged),
             "junit.xml": junit.render(judged),
-            "report.html": report.render(run, judged, data, found.drawn, found.rows),
+            "report.html": report.render(run, judged, data, found.drawn, found.rows, texts),
         }
         places.write_texts(spark, target, texts)
     return judged

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
+from kafka_protocol.printable import shortened
 from scenarios.durations import PositiveMs
 from scenarios.fields import (
     MOST,
@@ -70,9 +71,6 @@ class When(Part):
         what = f"is {self.state}" if self.state else f"has {self.members} members"
         return f"{self.group} {what}"
 
-
-LISTED = 4
-"""How many members are named where there are many."""
 
 _FORMS: Mapping[str, type[Part]] = {
     "leader-member-of": LeaderMemberOf,
@@ -149,10 +147,8 @@ def in_words(target: MemberTarget | BrokerTarget, group: str | None) -> str:
     match target:
         case LeaderMemberOf(group=led):
             return f"leader-member-of: {led}"
-        case Names(names=names) if len(names) > LISTED + 1:
-            return f"{', '.join(names[:LISTED])} and {len(names) - LISTED} more"
         case Names(names=names):
-            return ", ".join(names)
+            return shortened(names)
         case CoordinatorOf(group=coordinated):
             return f"coordinator-of: {coordinated}"
         case PartitionLeader(partition=partition):

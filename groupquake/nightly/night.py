@@ -26,6 +26,7 @@ from groupquake.folders import git_state
 from groupquake.nightly.suite import Job
 from loadtest.dies_with_parent import dying_with_parent
 from reports.judgement.expectations import described
+from reports.judgement.explained.explain import by_cause
 
 Json = dict[str, Any]
 Verdict = Literal["fail", "unknown", "not run", "pass"]
@@ -273,12 +274,10 @@ def table(folders: Iterable[Path]) -> list[str]:
 
 def _reasons(verdict: Json) -> Iterator[str]:
     """Yield the reasons of a verdict other than pass, the worst first."""
-    for finding in verdict["findings"]:
-        if finding["root"]:
-            yield (
-                f"{finding['kind'].replace('_', ' ')} in {finding['group']}: "
-                f"expected {finding['expected']}; observed {finding['observed']}"
-            )
+    for reason, settled_by in zip(verdict["unknown_because"], verdict["settled_by"], strict=True):
+        yield f"{reason} (to settle it: {settled_by})"
+    for first, *_ in by_cause(verdict["findings"]):
+        yield f"{first['says']['observed']} Due: {first['says']['due']}"
     if verdict["clients"]["verdict"] == "broken" and verdict["clients"]["counts"]:
         yield from (f"your client: {what}" for what in verdict["clients"]["says"])
     for item in verdict["expectations_unmet"]:
@@ -286,7 +285,6 @@ def _reasons(verdict: Json) -> Iterator[str]:
             f"expected {item['expected']} {item['what']} of {item['group']} in {item['phase']}, "
             f"observed {item['observed']}"
         )
-    yield from verdict["unknown_because"]
 
 
 def _last_words(output: Path, code: int) -> str:

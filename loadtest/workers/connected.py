@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import inf
 
+from kafka_protocol.printable import shortened
 from loadtest.configs import ClientConfig
 from loadtest.errors import WorkerGoneError
 from loadtest.history import clock, now_ms
@@ -62,7 +63,7 @@ class ConnectedWorker:
             at = _utc(self.lost_ms)
             yield f"{self.name} ended at {at}, before the load; it closed its members"
         elif self.lost_ms is not None:
-            clients = ", ".join(client.name for client in had) or "no client"
+            clients = shortened([client.name for client in had]) or "no client"
             yield (
                 f"{self.name} was lost at {_utc(self.lost_ms)}, last heard of at"
                 f" {_utc(self.heard_ms)}, with {clients}"

@@ -12,6 +12,8 @@ from reference_coordinator.event_files.reading import EventFileError, read
 from reference_coordinator.event_files.writing import CASE, EVENTS, PAGE, Account, event_lines
 from reference_coordinator.replay import Evidence
 from reports.judgement.collector import collector_paused
+from reports.judgement.explained.course import Arrow, course_of
+from reports.judgement.explained.sentences import answer_in_words, plain
 from reports.judgement.log.log_places import LogPlaces
 from reports.judgement.run.run_folder import RunFolder
 
@@ -31,11 +33,11 @@ def group_of(verdict: Json, violations: Sequence[Json]) -> str | None:
 
 def reduced(
     run: RunFolder, evidence: Evidence, profile: Profile, places: LogPlaces
-) -> tuple[dict[str, Any], dict[str, str]] | None:
+) -> tuple[dict[str, Any], dict[str, str], list[Arrow]] | None:
     """Reduce a group's evidence to its first violation.
 
-    Returns the entry of `verdict.json`, and the texts of `FILES`. None if the evidence is
-    explained, or if a request has the form of a release that event files do not support.
+    Returns the entry of `verdict.json`, the texts of `FILES`, and its course. None if the evidence
+    is explained, or if a request has the form of a release that event files do not support.
     """
     environment = run.environment
     header = {
@@ -69,4 +71,7 @@ def reduced(
         "broken": list(found.broken),
         "files": list(FILES),
     }
-    return entry, dict(account.files())
+    wrong = found.violation
+    words = answer_in_words(wrong.expected, wrong.observed)
+    due = plain(words[0] if words else wrong.expected)
+    return entry, dict(account.files()), course_of(found.evidence.requests, wrong.request, due)

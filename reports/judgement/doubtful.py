@@ -3,26 +3,67 @@
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import ceil
+from typing import NamedTuple
 
 from reports.judgement.clients.comparison import TWICE
+from reports.judgement.explained.pages import page_of_kind
 from reports.judgement.findings import Finding
 from reports.judgement.log.log_places import Level
 from reports.judgement.run.disturbance import Disturbance, Source, clock
 from reports.judgement.run.run_folder import RunFolder
 from reports.timing import NEVER_ENDS_MS
 
+
+class Doubt(NamedTuple):
+    """Why a verdict is unknown, and what would settle it, both in words."""
+
+    because: str
+    settled_by: str
+
+
+AGAIN = "run it again with the same seed (`repeat_command`)"
 DOUBTFUL = {
-    "unlogged_return": "members have ids that no response gave; their coordinator stored them,"
-    " and was killed before it logged the JoinGroup",
-    "not_authorized": "requests were refused by the brokers' ACLs (GROUP_AUTHORIZATION_FAILED,"
-    " TOPIC_AUTHORIZATION_FAILED)",
-    "broker_error": "requests were answered with errors that are not the group's (quotas, unknown"
-    " topics)",
-    "unseen_member": "members whose requests did not pass the tap; what they did is in no evidence",
-    "unseen_takeover": "times a coordinator answered as one that had loaded something else than"
-    " answers tell of",
-    TWICE: "events stand twice in history.jsonl",
-}  # what is a doubt where it was bound from observation, or counted of clients, in words
+    "unlogged_return": Doubt(
+        "members have ids that no response gave; their coordinator stored them,"
+        " and was killed before it logged the JoinGroup",
+        f"{AGAIN}: the kill comes before or after the line at another time",
+    ),
+    "not_authorized": Doubt(
+        "requests were refused by the brokers' ACLs (GROUP_AUTHORIZATION_FAILED,"
+        " TOPIC_AUTHORIZATION_FAILED)",
+        "allow the clients' principal to read the group and its topics, and run it again",
+    ),
+    "broker_error": Doubt(
+        "requests were answered with errors that are not the group's (quotas, unknown topics)",
+        "lift the quota, or create the topic before the run, and run it again",
+    ),
+    "unseen_member": Doubt(
+        "members whose requests did not pass the tap; what they did is in no evidence",
+        "let every client of the group connect through the tap, or judge by the brokers' own logs",
+    ),
+    "unseen_takeover": Doubt(
+        "times a coordinator answered as one that had loaded something else than answers tell of",
+        "a run whose brokers' logs can be read: they have the lines about loads",
+    ),
+    TWICE: Doubt(
+        "events stand twice in history.jsonl",
+        "the history as the clients wrote it: restore the file, or run it again",
+    ),
+}  # what is a doubt where it was bound from observation, or counted of clients
+SETTLED_BY = {
+    Source.PRESSURE: f"{AGAIN} on a machine with CPUs to spare",
+    Source.STANDSTILL: f"{AGAIN}: on a machine that does not stop its processes",
+    Source.WRITES: f"{AGAIN}: on a machine that does not stop its processes",
+    Source.ELECTION: f"{AGAIN}; if it is so again, see why the broker lost its leadership",
+    Source.FAULT: f"{AGAIN} without that fault, or with it at another time",
+    Source.LOG: "the whole logs, as the brokers wrote them: restore them, or run it again",
+    Source.REQUESTS: "the whole logs, as the brokers wrote them: restore them, or run it again",
+    Source.UNSEEN: f"{AGAIN}: a broker that is killed or cut off leaves other requests open",
+    Source.CLOCK: "set the brokers' clocks by the machine that runs groupquake, and run it again",
+    Source.HISTORY: "the history as the clients wrote it: restore the file, or run it again",
+    Source.UNREAD: "a group whose requests can all be read: classic protocol, Kafka 2.8 or newer",
+}
+"""What would settle a doubt that a disturbance raises, by where that is known from."""
 CHECKED_WITHIN = 1.5
 """After how many times `replica.lag.time.max.ms` a replica is out of sync at the latest: the leader
 looks for such replicas each half of it (`ReplicaManager.startup`)."""
@@ -35,19 +76,26 @@ LISTED_ALREADY = (Source.LOG, Source.REQUESTS, Source.CLOCK, Source.HISTORY, Sou
 """Where a disturbance is a doubt in itself, which the verdict has anyway."""
 
 
+def of_assumptions(run: RunFolder) -> Iterator[Doubt]:
+    """Yield the doubt of each assumption."""
+    for what in assumed(run):
+        yield Doubt(what, "let groupquake read it: allow DescribeConfigs on the brokers")
+
+
 def assumed(run: RunFolder) -> tuple[str, ...]:
     """Return what was assumed of a cluster of the user's, if answers depend on it, in words."""
     return run.outside.unsure if run.outside is not None and run.outside.assumed else ()
 
 
-def altered(run: RunFolder, history: Sequence[str]) -> Sequence[str]:
-    """Say, in words, what beside the brokers' logs is gone, or not understood (`history`)."""
+def altered(run: RunFolder, history: Sequence[str]) -> Iterator[Doubt]:
+    """Yield what beside the brokers' logs is gone, or not understood (`history`)."""
     doubts = [*history, *run.altered_samples]
     if run.lost_history:
         doubts.append(HISTORY_GONE)
     if run.unsampled:
         doubts.append("samples of the machine are missing up to the teardown: machine.jsonl")
-    return doubts
+    for what in doubts:
+        yield Doubt(what, "the file as the run wrote it: restore it, or run it again")
 
 
 def foreign_groups(run: RunFolder, bound: Mapping[str, Mapping[str, int]]) -> set[str]:
@@ -77,7 +125,7 @@ def unsure_counts(
     return unseen.union(kip_848)
 
 
-def failed_writes(run: RunFolder, bound: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
+def failed_writes(run: RunFolder, bound: Mapping[str, Mapping[str, int]]) -> Iterator[Doubt]:
     """Name the groups of which more writes were taken to have failed than outages explain.
 
     `bound` counts what was bound from observation, by group and kind. A coordinator waits for a
@@ -92,9 +140,10 @@ def failed_writes(run: RunFolder, bound: Mapping[str, Mapping[str, int]]) -> Ite
         failed = kinds.get("failed_write", 0)
         most = each * max(len(run.outages), 1) * max(members[group], 1)
         if failed > most:
-            yield (
+            yield Doubt(
                 f"group {group}: {failed} failed writes were taken from the responses; with"
-                f" {each} for each member and outage there are at most {most}"
+                f" {each} for each member and outage there are at most {most}",
+                f"{AGAIN}; the brokers' server.log says why replicas did not confirm",
             )
 
 
@@ -105,18 +154,24 @@ def described(one: Disturbance) -> str:
     return f"{one.because}{began}{ended}{' UTC' if began or ended else ''}"
 
 
-def of_findings(found: Iterable[Finding]) -> Iterator[str]:
+def of_findings(found: Iterable[Finding]) -> Iterator[Doubt]:
     """Say why findings are not proven: one line for all of a group with one cause."""
-    causes: dict[tuple[str, str], list[Finding]] = defaultdict(list)
+    causes: dict[tuple[str, Doubt], list[Finding]] = defaultdict(list)
     for one in found:
         is_listed = one.may_be is not None and one.may_be.source in LISTED_ALREADY
         if one.root is None and not one.proven and not is_listed:
-            because = (
-                f"{one.kind}, which proves nothing"
-                if one.may_be is None
-                else (f"may be due to this: {described(one.may_be)}")
-            )
-            causes[one.group, because].append(one)
-    for (group, because), mine in causes.items():
+            causes[one.group, _doubt_of(one)].append(one)
+    for (group, doubt), mine in causes.items():
         many = "1 finding" if len(mine) == 1 else f"{len(mine)} findings"
-        yield f"group {group}: {many}, the first at {clock(mine[0].at_ms)} UTC: {because}"
+        about = f"group {group}: {many}, the first at {clock(mine[0].at_ms)} UTC"
+        yield doubt._replace(because=f"{about}: {doubt.because}")
+
+
+def _doubt_of(one: Finding) -> Doubt:
+    if one.may_be is not None:
+        because = f"may be due to this: {described(one.may_be)}"
+        return Doubt(because, SETTLED_BY[one.may_be.source])
+    said = one.kind.replace("_", " ")
+    return Doubt(
+        f"{said}, which proves nothing", f"see what to do about it: {page_of_kind(one.kind)}"
+    )

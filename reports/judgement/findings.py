@@ -5,8 +5,8 @@ knows the group's state again, are linked to it as consequences.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any
 
@@ -39,7 +39,8 @@ class Finding:
     it makes the verdict `fail`. It is at `at_ms`, and may have begun at `from_ms` (a request that
     waited); the group's state was unknown until `until_ms`. Its window goes from its cause, at
     `since_ms`, to its observation, at `seen_ms`. `history` names a line of the client history, if
-    one shows it. `about` is what kind of line it is about, if it is about one.
+    one shows it. `about` is what kind of line it is about, if it is about one. `row` is the row of
+    the table that shows it.
     """
 
     kind: str
@@ -59,6 +60,7 @@ class Finding:
     about: str = ""
     despite_lateness: bool = False  # it is one even if everything may be late for want of a CPU
     may_be: Disturbance | None = None  # what may explain it, so that it is not proven
+    row: Row = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def window(self) -> tuple[float, float]:
@@ -113,7 +115,7 @@ def _finding(
 ) -> Finding:
     """Return what a row with group, broker and line shows; of a moment, if not `more` is known."""
     span: Json = {"from_ms": at_ms, "until_ms": at_ms}
-    span["despite_lateness"] = row.get("despite_lateness", False)
+    span |= {"despite_lateness": row.get("despite_lateness", False), "row": row}
     return Finding(
         kind=kind,
         group=row["group"],
@@ -265,10 +267,13 @@ def possible_metadata_changes(comparison: Sequence[Row]) -> dict[str, float]:
     return first
 
 
-def listed(found: Sequence[Finding], places: LogPlaces) -> list[Json]:
+def listed(
+    found: Sequence[Finding], places: LogPlaces, about: Callable[[Finding], Json] = lambda _: {}
+) -> list[Json]:
     """Write findings as `verdict.json` has them, each with its place in a log.
 
-    Of many of a group that one cause explains the first stands for all, `times`.
+    Of many of a group that one cause explains the first stands for all, `times`. `about` gives what
+    else an entry has.
     """
     alike = lambda one: (one.group, one.kind, one.may_be)
     counts = Counter(alike(one) for one in found if one.root is None and not one.proven)
@@ -300,6 +305,7 @@ def listed(found: Sequence[Finding], places: LogPlaces) -> list[Json]:
                 **({"despite_lateness": True} if one.despite_lateness else {}),
                 **({"may_be": one.may_be.because} if one.may_be else {}),
                 **({"times": times} if times > FEW else {}),
+                **about(one),
             }
         )
     return entries

@@ -17,6 +17,7 @@ from reports.judgement import doubtful, findings
 from reports.judgement.clients.client_verdict import ClientVerdict, about_clients
 from reports.judgement.digest import Digest, Digester, with_total
 from reports.judgement.disturbances import Disturbances
+from reports.judgement.doubtful import AGAIN, SETTLED_BY, Doubt
 from reports.judgement.expectations import (
     Counted,
     expected_verdict,
@@ -24,6 +25,7 @@ from reports.judgement.expectations import (
     missing_members,
     unmet,
 )
+from reports.judgement.explained import explain
 from reports.judgement.log.log_places import CANNOT_SEE, Level, LogPlaces
 from reports.judgement.log.split_rows import STATUSES
 from reports.judgement.missing import gaps as missing
@@ -74,23 +76,30 @@ def evaluate(run: RunFolder, data: Results, profile: str | None) -> Json:
     certain = [one for one in counted if one not in changed]
     doubts = [*_doubts(run, data, profile), *_doubts_of_run(run)]
     if found or any(one.group in open_counts for one in short):
-        doubts += doubtful.assumed(run)
+        doubts += doubtful.of_assumptions(run)
     doubts += dict.fromkeys(
-        f"what was expected of group {one.group} is not met, but {doubtful.described(by)}"
+        Doubt(
+            f"what was expected of group {one.group} is not met, but {doubtful.described(by)}",
+            SETTLED_BY[by.source],
+        )
         for one, by in changed.items()
         if by.source not in doubtful.LISTED_ALREADY
     )
     doubts += doubtful.of_findings(found)
     if run.stopped and (doubts or short):
-        doubts.insert(0, "the run was stopped before its time was over")
+        cause = "the run was stopped before its time was over"
+        doubts.insert(0, Doubt(cause, f"{AGAIN}, to its end"))
     about = about_clients(data.client_findings, data.places, disturbances)
     lacks = next(chain(_not_whole(run, data), _cut_short(run)), None)
-    clients = ClientVerdict.of(run.experiment, about, lacks)
+    clients = ClientVerdict.of(run.experiment, about, lacks and lacks.because)
     brokers = "broke the protocol" if proven else "unknown" if found or doubts else KEPT
-    doubts += clients.doubts
+    doubts += (
+        Doubt(one, f"{AGAIN}: a finding of a quiet machine is certain") for one in clients.doubts
+    )
     others_fail = bool(proven or certain)
     open_ = doubts or found or short
     verdict = "fail" if others_fail or clients.fails else "unknown" if open_ else "pass"
+    because = [one.because for one in doubts]
     members = Counter((one.group, one.kind) for one in run.experiment.members())
     groups = {
         name: _group(run, data, name, members) | {"unowned": left.get(name)}
@@ -105,9 +114,14 @@ def evaluate(run: RunFolder, data: Results, profile: str | None) -> Json:
         findings.unanswered(proven),
         clients_broken=clients.fails,
     )
+    judged = {
+        "experiment": run.experiment.name,
+        "expected_verdict": expected,
+        "broken_promises": data.broken_promises,
+    }
     return {
         "verdict": verdict,
-        "experiment": run.experiment.name,
+        **judged,
         "headline": [
             f"brokers: {brokers} · {clients.headline}",
             *_headline(groups, data.digests),
@@ -120,9 +134,7 @@ def evaluate(run: RunFolder, data: Results, profile: str | None) -> Json:
         "judge": run.experiment.judge,
         "rules": run.rules,
         "judged_as": run.rules,
-        "expected_verdict": expected,
         "foretold": expected,
-        "broken_promises": data.broken_promises,
         "evidence_level": run.level,
         **({"cannot_see": list(CANNOT_SEE)} if run.level is Level.WIRE else {}),
         "groups": groups,
@@ -130,17 +142,22 @@ def evaluate(run: RunFolder, data: Results, profile: str | None) -> Json:
         "faults": [
             {name: fault[name] for name in fault if name not in OF_PLAN} for fault in run.faults
         ],
-        "findings": findings.listed(found, data.places),
+        "findings": findings.listed(
+            found, data.places, explain.of_finding(judged, run.faults, explain.zero_ms(run))
+        ),
         **({"findings_left_out": data.left_out} if data.left_out else {}),
         "expectations_unmet": [
             item.as_json
+            | {"page": explain.of_expectation(judged, item.group)}
             | ({"because": why} if item in certain and (why := known.why(item)) else {})
             for item in short
         ],
-        "unknown_because": doubts if verdict == "unknown" else [],
-        **({"notes": doubts} if verdict == "fail" and doubts else {}),
+        "unknown_because": because if verdict == "unknown" else [],
+        "settled_by": [one.settled_by for one in doubts] if verdict == "unknown" else [],
+        **({"notes": because} if verdict == "fail" and doubts else {}),
         **({"unsure": list(run.outside.unsure)} if run.outside else {}),
         "counterexample": None,
+        "courses": {},
         "departures": [_departure(row, data.places) for row in data.departures[:SHOWN]],
         "clients": {
             "verdict": clients.verdict,
@@ -174,7 +191,7 @@ def _unread(run: RunFolder, data: Results) -> Mapping[str, str]:
     foreign = doubtful.foreign_groups(run, data.bound)
     return {
         **dict.fromkeys(data.digests.keys() - data.groups.keys(), "no request can be read"),
-        **dict.fromkeys(foreign, doubtful.DOUBTFUL["unseen_member"]),
+        **dict.fromkeys(foreign, doubtful.DOUBTFUL["unseen_member"].because),
         **dict.fromkeys(data.kip_848, "the KIP-848 protocol is out of scope"),
     }
 
@@ -201,73 +218,92 @@ def _group_names(run: RunFolder, data: Results) -> list[str]:
     return known + sorted(others - set(known))
 
 
-def _doubts(run: RunFolder, data: Results, profile: str | None) -> Iterator[str]:
+def _doubts(run: RunFolder, data: Results, profile: str | None) -> Iterator[Doubt]:
     """Say, in words, why the evidence does not allow a pass."""
     if profile is None:
         version = run.environment["kafka_version"]
-        yield f"the oracle has no profile for Kafka {version}; it was replayed under the newest one"
+        cause = (
+            f"the oracle has no profile for Kafka {version}; it was replayed under the newest one"
+        )
+        yield Doubt(cause, "a release that `groupquake run --help` lists")
     for group in data.kip_848:
-        yield f"group {group} uses the KIP-848 protocol, which is out of scope"
+        cause = f"group {group} uses the KIP-848 protocol, which is out of scope"
+        yield Doubt(cause, "members with `group.protocol=classic`")
     yield from _not_whole(run, data)
     if not data.tells_bytes:
         for group in findings.possible_metadata_changes(data.comparison):
-            yield f"group {group}: {findings.LENGTH_ALONE}"
+            yield Doubt(f"group {group}: {findings.LENGTH_ALONE}", "a run on Kafka 2.8 or newer")
     for group, count in data.partitions.items():
         if count > 1:
-            yield f"group {group}: lines of {count} offsets partitions"
-    yield from data.elections[:SHOWN]
+            cause = f"group {group}: lines of {count} offsets partitions"
+            yield Doubt(
+                cause, "logs of one run alone: a group has one partition of its offsets topic"
+            )
+    for cause in data.elections[:SHOWN]:
+        yield Doubt(cause, f"{AGAIN}, with the log of every broker of the cluster")
     yield from doubtful.failed_writes(run, data.bound)
     known = [*data.bound.items(), *((name, of.clients) for name, of in data.digests.items())]
     yield from (
-        f"group {group}: {kinds[kind]} {what}"
-        for kind, what in doubtful.DOUBTFUL.items()
+        doubt._replace(because=f"group {group}: {kinds[kind]} {doubt.because}")
+        for kind, doubt in doubtful.DOUBTFUL.items()
         for group, kinds in known
         if kinds.get(kind)
     )
 
 
-def _not_whole(run: RunFolder, data: Results) -> Iterator[str]:
+def _not_whole(run: RunFolder, data: Results) -> Iterator[Doubt]:
     """Say what the logs and the history lack: it may prove something, or excuse a client."""
     for group in (name for name in run.experiment.group_names if name not in data.groups):
-        yield f"group {group}: no request of it in any broker's log"
+        cause = f"group {group}: no request of it in any broker's log"
+        yield Doubt(
+            cause, "see in the clients' logs why they did not join, and in broker's logs for all"
+        )
     yield from _missing(data)
     yield from doubtful.altered(run, data.altered_history)
 
 
-def _missing(data: Results) -> Iterator[str]:
+def _missing(data: Results) -> Iterator[Doubt]:
     gaps = _sure(data)
     for gap in gaps[:SHOWN]:
-        yield f"evidence is missing: {missing.described(gap, data.places)}"
+        cause = f"evidence is missing: {missing.described(gap, data.places)}"
+        yield Doubt(cause, SETTLED_BY[gap.source])
     if len(gaps) > SHOWN:
-        yield f"evidence is missing in {len(gaps) - SHOWN} more places"
+        cause = f"evidence is missing in {len(gaps) - SHOWN} more places"
+        yield Doubt(cause, SETTLED_BY[gaps[-1].source])
 
 
-def _doubts_of_run(run: RunFolder) -> Iterator[str]:
+def _doubts_of_run(run: RunFolder) -> Iterator[Doubt]:
     """Say what the journal tells of a run that cannot pass."""
     for fault in run.faults:
         called = f"fault {fault['name']} on {fault['target']}"
         if not fault["verified"]:
-            yield f"{called} was not verified: {fault['witness'] or 'it was never carried out'}"
+            witness = fault["witness"] or "it was never carried out"
+            settled_by = f"{AGAIN}, with more time around the fault for its effect to show"
+            yield Doubt(f"{called} was not verified: {witness}", settled_by)
         if fault["open"]:
-            yield f"{called} was not put right"
+            yield Doubt(f"{called} was not put right", f"`groupquake heal`, then {AGAIN}")
     for step in run.never_began:
-        yield f"fault {step} never began"
+        yield Doubt(f"fault {step} never began", f"{AGAIN}, to its end")
     for step in run.wrongly_skipped:
-        yield f"fault {step} was skipped, which the plan does not allow"
-    yield from run.failures
+        cause = f"fault {step} was skipped, which the plan does not allow"
+        yield Doubt(cause, "a target that is there at the time of the fault")
+    for cause in run.failures:
+        yield Doubt(cause, f"mend what failed, then {AGAIN}")
     if not run.steady:
-        yield "the steady state was not met before the first fault"
+        cause = "the steady state was not met before the first fault"
+        yield Doubt(cause, "a longer formation, or `steady_state` as your groups are")
     yield from _cut_short(run)
 
 
-def _cut_short(run: RunFolder) -> Iterator[str]:
+def _cut_short(run: RunFolder) -> Iterator[Doubt]:
     """Say that the journal does not go to the end of the run."""
     if run.aborted:
-        yield "the run was aborted"
+        yield Doubt("the run was aborted", f"{AGAIN}, to its end")
     elif not (run.stopped or run.completed):
-        yield "the journal ends before the run did"
+        yield Doubt("the journal ends before the run did", f"{AGAIN}, to its end")
     if run.cut_off:
-        yield "the journal ends within a line: the run died, and what became of it is open"
+        cause = "the journal ends within a line: the run died, and what became of it is open"
+        yield Doubt(cause, f"{AGAIN}, to its end")
 
 
 def _group(run: RunFolder, data: Results, name: str, members: Mapping[Any, int]) -> Json:

@@ -1,11 +1,12 @@
 """The verdict as JUnit XML for build servers: green for `pass` only."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from xml.etree import ElementTree as ET
 
 from kafka_protocol.printable import printable
 from reports.judgement.clients.client_verdict import by_rule, sentence
+from reports.judgement.explained.explain import by_cause
 
 Json = Mapping[str, Any]
 OUTPUT = "system-out"  # what a green case has to say
@@ -22,7 +23,7 @@ def render(verdict: Json) -> str:
         mine = [found for found in verdict["findings"] if found["group"] == group and found["root"]]
         proven = [finding for finding in mine if finding["proven"]]
         kind = "failure" if proven else "error"
-        _add(suite, f"comparison {group}", map(_described, proven or mine), kind)
+        _add(suite, f"comparison {group}", map(_described, by_cause(proven or mine)), kind)
     # where the evidence has gaps, a wrong count proves nothing
     is_fail = verdict["verdict"] == "fail" and not verdict["clients"]["alone"]
     kind = "failure" if is_fail else "error"
@@ -42,8 +43,9 @@ def render(verdict: Json) -> str:
         if not fault["verified"]
     )
     _add(suite, "faults verified", unverified)
-    doubts = verdict["unknown_because"] or verdict.get("notes", ())
-    _add(suite, "evidence complete", doubts)
+    reasons = zip(verdict["unknown_because"], verdict["settled_by"], strict=True)
+    doubts = [f"{reason} (to settle it: {settled_by})" for reason, settled_by in reasons]
+    _add(suite, "evidence complete", doubts or verdict.get("notes", ()))
     count(suite)
     return written(suite)
 
@@ -71,15 +73,16 @@ def _add(suite: ET.Element, name: str, reasons: Iterable[str], kind: str = "erro
         child(case, kind, *texts, **message)
 
 
-def _described(finding: Json) -> str:
+def _described(cause: Sequence[Json]) -> str:
+    """Write the findings of one cause in a line: the sentences of the first, where, how many."""
+    finding, says = cause[0], cause[0]["says"]
     log = finding["log"]
     places = [f"{log['file']}:{log['line']}"] if log["file"] else []
     places += [finding["history"]] if "history" in finding else []
     place = f" ({', '.join(places)})" if places else ""
-    return (
-        f"{finding['kind']} at {finding['at_ms']:.0f}{place}: "
-        f"expected {finding['expected']}; observed {finding['observed']}"
-    )
+    more = f" And {len(cause) - 1} more like it." if len(cause) > 1 else ""
+    said = f"{says['observed']} Due: {says['due']} Done: {says['done']}{more}"
+    return f"{finding['kind']}{place}: {said} About it: {finding['page']}"
 
 
 def child(parent: ET.Element, tag: str, *lines: str, **attributes: str) -> ET.Element:

@@ -8,18 +8,21 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 from reports.judgement import expectations
 from reports.judgement.clients import client_verdict
 from reports.judgement.costs import TopicGrowth, topic_growths
+from reports.judgement.explained import explain
+from reports.judgement.explained.sentences import api_name
 from reports.judgement.findings import began_ms
 from reports.judgement.results import Results
 from reports.judgement.run import forecast
 from reports.judgement.run.journal import PHASES
 from reports.judgement.run.run_folder import RunFolder
 from reports.judgement.verdict import in_kib, members_in_words
-from reports.page import cost_charts, faults, wording
+from reports.page import cost_charts, explained, faults, wording
 from reports.page.charts import timeline
 from reports.page.costs import Costs
 from reports.page.drawing import Span
@@ -39,16 +42,24 @@ ROWS_SHOWN = 400
 """How many rows of the comparison are shown, differences first; `tables/comparison` has all."""
 
 
-def render(run: RunFolder, verdict: Json, data: Results, drawn: Sequence[str], rows: Rows) -> str:
+def render(
+    run: RunFolder,
+    verdict: Json,
+    data: Results,
+    drawn: Sequence[str],
+    rows: Rows,
+    files: Mapping[str, str] = MappingProxyType({}),
+) -> str:
     """Write the page; the verdict includes the costs.
 
     `drawn` are the groups to draw beside those of the experiment, `rows` by table those of the
-    groups that the page shows.
+    groups that the page shows, `files` the texts of the counterexample.
     """
     page = _Page(run, verdict, data, drawn, rows)
     zero_ms = page.span.zero_ms
     environment = environment_of("reports.page")
     environment.filters["offset"] = lambda at_ms: wording.offset(at_ms, zero_ms)
+    environment.filters["api_name"] = api_name
     environment.tests["hits_broker"] = faults.hits_broker
     clients = page.costs.clients
     return page_of(
@@ -75,6 +86,9 @@ def render(run: RunFolder, verdict: Json, data: Results, drawn: Sequence[str], r
         client_verdict=client_verdict,
         in_kib=in_kib,
         faults=faults,
+        files=files,
+        about=explained.pages_of(verdict),
+        causes=explain.by_cause(verdict["findings"]),
     )
 
 

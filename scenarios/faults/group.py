@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field
 from kafka_protocol.apis import CONFIGURE
 from kafka_protocol.errors import Error, name_of
 from kafka_protocol.group_configs import POLICIES
+from kafka_protocol.printable import shortened
 from scenarios import timing
 from scenarios.durations import PositiveMs, now_ms
 from scenarios.faults.base import Fault, Finding, Hit
@@ -226,13 +227,13 @@ class RemoveMembers(AskedOfGroup):
     def hits_in_words(self) -> str:
         """Return what it hits, as the plan shows it."""
         is_all = self.instances == "all"
-        listed = "all static members" if is_all else ", ".join(self.instances)
+        listed = "all static members" if is_all else shortened(self.instances)
         return f"{listed} of {self.group}"
 
     def hits_now(self, context: "FaultContext") -> Iterable[Hit]:
         """Return all as one. Raises TargetError if `all` static members leave and none is."""
         ids = context.static_members(self.group) if self.instances == "all" else self.instances
-        yield Hit(", ".join(ids), self.group, {"instances": list(ids)})
+        yield Hit(shortened(ids), self.group, {"instances": list(ids)})
 
     def ask(self, client_id: str) -> int:
         """Send LeaveGroup."""
@@ -241,7 +242,8 @@ class RemoveMembers(AskedOfGroup):
 
     def seen(self, request: "Request") -> Finding:
         """Return whether exactly these were named, and what was answered of each."""
-        answers = ", ".join(f"{one}: {name_of(code)}" for one, code in request.removed) or "nobody"
+        each = [f"{one}: {name_of(code)}" for one, code in request.removed]
+        answers = shortened(each, "answers") or "nobody"
         named = sorted(one for one, _ in request.removed)
         exactly = named == sorted(set(self._hit.details["instances"]))
         return Finding(request.group == self.group and exactly, f", {answers}")

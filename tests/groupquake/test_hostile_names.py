@@ -45,7 +45,8 @@ def verdict(name: str) -> dict[str, Any]:
         "broken_promises": {name: [name]},
         "findings": [
             {"number": 1, "kind": name, "group": name, "log": place, "root": True, "at_ms": 0.0,
-             "proven": True, "expected": name, "observed": name}
+             "proven": True, "expected": name, "observed": name, "page": name,
+             "says": {"done": name, "due": name, "observed": name}}
         ],
         "counterexample": {"group": name, "requests": 1, "left_out": 1, "files": [name, name]},
         "clients": {"verdict": "unknown", "counts": True, "says": [name], "alone": False},
@@ -54,11 +55,13 @@ def verdict(name: str) -> dict[str, Any]:
              "mend": name, "counts": True, "group": name}
         ],
         "expectations_unmet": [
-            {"expected": 1, "what": name, "group": name, "phase": "impact", "observed": 2}
+            {"expected": 1, "what": name, "group": name, "phase": "impact", "observed": 2,
+             "page": name}
         ],
         "faults": [{"name": name, "target": name, "verified": False, "witness": name}],
         "unsure": [name],
         "unknown_because": [name],
+        "settled_by": [name],
         "repeat_command": f"groupquake run {name}",
     }  # fmt: skip
 

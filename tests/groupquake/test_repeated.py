@@ -21,6 +21,7 @@ def judged(folder: Path, verdict: str) -> Path:
     folder.mkdir()
     content = {
         "verdict": verdict, "unknown_because": ["a line is missing"], "findings": [],
+        "settled_by": ["the whole log"],
         "clients": {"verdict": "kept", "counts": False, "says": []},
         "groups": {"shop": {"rebalances_observed": {"impact": 2}}},
         "expectations_unmet": [],

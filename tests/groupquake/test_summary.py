@@ -8,6 +8,7 @@ from groupquake.summary import summary
 VERDICT: dict[str, Any] = {
     "verdict": "fail",
     "expected_verdict": None,
+    "experiment": "demo",
     "broken_promises": {},
     "kafka_version": "4.3.0",
     "headline": [],
@@ -17,6 +18,7 @@ VERDICT: dict[str, Any] = {
     "client_findings": [],
     "expectations_unmet": [],
     "unknown_because": [],
+    "settled_by": [],
     "repeat_command": "groupquake run demo --seed 7",
 }
 
@@ -56,9 +58,12 @@ def test_a_build_of_the_users_is_named() -> None:
 
 def test_the_first_reasons_of_an_unknown_verdict_are_printed() -> None:
     reasons = [f"reason {number}" for number in range(7)]
-    lines = summary(VERDICT | {"verdict": "unknown", "unknown_because": reasons}, Path("x"))
-    printed = [line.strip() for line in lines if line.startswith("  unknown because")]
-    assert printed == [f"unknown because reason {number}" for number in range(5)]
+    settled = [f"way {number}" for number in range(7)]
+    unknown = {"verdict": "unknown", "unknown_because": reasons, "settled_by": settled}
+    lines = summary(VERDICT | unknown, Path("x"))
+    at = lines.index("  unknown because reason 4")
+    assert lines[at + 1] == "    to settle it: way 4"
+    assert "  unknown because reason 5" not in lines
 
 
 def test_what_clients_did_is_one_line_a_rule() -> None:

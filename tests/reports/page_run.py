@@ -239,7 +239,8 @@ expect:
         self.violations.append({
             "group": group, "request": request, "at_ms": at_ms, "until_ms": at_ms + 2_000,
             "rule": "answer", "searched": True,
-            "expected": "error_code=0; generation=3", "observed": "error_code=25; generation=-1",
+            "expected": "error=NONE; generation=3",
+            "observed": "error=UNKNOWN_MEMBER_ID; generation=-1",
             "id": request, "api": "HEARTBEAT", "client_id": client, "arrived_ms": at_ms - 2,
             "broker": "2", "file": "brokers/2/group.log", "line": 777,
         })  # fmt: skip

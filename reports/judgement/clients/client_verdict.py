@@ -27,13 +27,14 @@ class ClientVerdict(NamedTuple):
     """`findings` about clients, each with whether it `counts`, and what follows from them.
 
     If the verdict as a whole `counts`, it is about the findings that do, else about all. `says` has
-    a sentence for each rule that is broken.
+    a sentence for each rule that is broken, `whose` the clients of one group or of several.
     """
 
     findings: Sequence[Json]
     counts: bool
     verdict: Literal["kept", "broken", "unknown"]
     says: Sequence[str]
+    whose: str = "your client"
 
     @classmethod
     def of(
@@ -60,7 +61,8 @@ class ClientVerdict(NamedTuple):
             _first(findings),
             counts,
             "broken" if certain else "unknown" if judged or missing else "kept",
-            [sentence(first, len(more)) for first, *more in by_rule(judged)],
+            _in_all_groups(judged),
+            "your client" if len({one["group"] for one in judged}) < 2 else "your clients",
         )
 
     @property
@@ -72,12 +74,12 @@ class ClientVerdict(NamedTuple):
     def doubts(self) -> list[str]:
         """Why it allows no pass, if it counts and no finding is certain."""
         unsure = self.counts and self.verdict == "unknown"
-        return [f"your client: {one}" for one in self.says] if unsure else []
+        return [f"{self.whose}: {one}" for one in self.says] if unsure else []
 
     @property
     def headline(self) -> str:
         """Its part of the headline."""
-        of = "your client" if self.counts else "clients (shown, not counted)"
+        of = self.whose if self.counts else "clients (shown, not counted)"
         return ": ".join((of, self.verdict, *self.says[:1]))
 
 
@@ -118,9 +120,19 @@ def by_rule(found: Iterable[Mapping[str, Any]]) -> Iterable[list[Mapping[str, An
     return of_rule.values()
 
 
-def sentence(finding: Mapping[str, Any], more: int = 0) -> str:
+def _in_all_groups(found: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return a sentence for each rule that is broken, in one group or in many."""
+    of_rule: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for mine in by_rule(found):
+        of_rule[mine[0]["rule"]] += mine
+    groups = lambda mine: len({one["group"] for one in mine})
+    return [sentence(mine[0], len(mine) - 1, groups(mine)) for mine in of_rule.values()]
+
+
+def sentence(finding: Mapping[str, Any], more: int = 0, groups: int = 1) -> str:
     """Write a finding: what the member did, how many more there are, and if it is certain."""
-    more_of_it = f" (and {more} more)" if more else ""
+    where = f", in {groups} groups" if groups > 1 else ""
+    more_of_it = f" (and {more} more{where})" if more else ""
     unsure = f" (not certain: {finding['unsure']})" if "unsure" in finding else ""
     return f"{finding['what']}{more_of_it}{unsure}"
 

@@ -309,7 +309,7 @@ class Records:
                 "at_ms": at_ms,
                 "what": f"{client} {did}{how}",
                 **({"requests": "", "shown": None} | time),
-                **(of_requests([commit]) if commit else {}),
+                **(of_requests([commit], partition=name) if commit else {}),
                 "on_time": BREAKS[what].on_time,
             }
         return row

@@ -37,7 +37,8 @@ night makes of it, and why."""
 
 def test_a_run_passes_with_the_verdict_that_its_experiment_expects(tmp_path: Path) -> None:
     nothing: Json = {
-        "findings": [], "expectations_unmet": [], "unknown_because": [], "groups": {},
+        "findings": [], "expectations_unmet": [], "unknown_because": [], "settled_by": [],
+        "groups": {},
         "clients": {"verdict": "kept", "counts": False, "says": []},
     }  # fmt: skip
     for code, verdict, expected, met, outcome, why in OUTCOMES:
@@ -46,6 +47,19 @@ def test_a_run_passes_with_the_verdict_that_its_experiment_expects(tmp_path: Pat
         (tmp_path / "verdict.json").write_text(text)
         run = judged(code, 1.0, tmp_path, tmp_path / "output.txt")
         assert (run["verdict"], run["why"]) == (outcome, why)
+
+
+def test_an_unknown_run_says_its_first_reason_and_what_settles_it(tmp_path: Path) -> None:
+    verdict: Json = {
+        "verdict": "unknown", "expected_verdict": None, "groups": {}, "expectations_unmet": [],
+        "findings": [{"root": True, "group": "g", "page": "p", "proven": False, "kind": "late",
+                      "says": {"observed": "It came.", "due": "Nothing."}}],
+        "unknown_because": ["a line is missing"], "settled_by": ["the whole log"],
+        "clients": {"verdict": "kept", "counts": False, "says": []},
+    }  # fmt: skip
+    (tmp_path / "verdict.json").write_text(json.dumps(verdict))
+    why = judged(2, 1.0, tmp_path, tmp_path / "output.txt")["why"]
+    assert why == "a line is missing (to settle it: the whole log) (and 1 more)"
 
 
 def last_night(folder: Path) -> Json:

@@ -39,7 +39,7 @@ def write(run: RunFolder, evidence: Evidence, profile: Profile) -> dict[str, Any
     found = reduced(run, evidence, profile, LogPlaces())
     if found is None:
         return None
-    entry, texts = found
+    entry, texts, _ = found
     for name, text in texts.items():
         (run.path / name).write_text(text, encoding="utf-8")
     return entry
