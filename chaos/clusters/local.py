@@ -18,6 +18,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -42,6 +43,8 @@ from chaos.timing import (
 from scenarios.external import Verb
 
 HEAP_MB = 256
+AFTER = "after-"
+"""What the names begin with of logs that brokers write when the evidence has ended."""
 
 
 class LocalBroker(ABC):
@@ -123,6 +126,21 @@ class LocalBroker(ABC):
         No request is answered any more by then: the broker has closed its connections (3.9, 4.3).
         """
         return self._shutdown in self._logged(self.info.group_log, since=self.log_bytes - 1000)
+
+    def end_log(self) -> CutShort:
+        """End its logs that are evidence, at a line's end; it goes on in files `AFTER` them.
+
+        It keeps its files open, so it follows them to their new names.
+        """
+        group_log = self.info.group_log
+        for log in (group_log, *self.folder.glob("jvm-*.log")):
+            log.rename(after := log.with_name(AFTER + log.name))
+            shutil.copyfile(after, log)
+            _cut_partial(log)
+        cut = CutShort(self.info.id, self.log_bytes)
+        self.info = replace(self.info, group_log=group_log.with_name(AFTER + group_log.name))
+        self._sizes_at_launch[self.info.group_log] = self._sizes_at_launch[group_log]
+        return cut
 
     def error_line(self) -> str:
         """Return the line that says best what went wrong since the launch of the broker."""
@@ -270,6 +288,15 @@ class LocalCluster(Cluster):
             if not broker.has_closed_groups()
         )
 
+    def end_logs(self) -> tuple[CutShort, ...]:
+        """Go on in other files; see `Cluster`. Raises ClusterError."""
+        try:
+            return tuple(one.end_log() for one in self._brokers.values() if one.runs)
+        except OSError as error:
+            raise ClusterError(
+                f"{self._folder}: the logs cannot be set apart ({error.strerror}); free space there"
+            ) from error
+
     def _stop_brokers(self, running: list[LocalBroker]) -> None:
         """Stop brokers with SIGTERM first; the clean-up ends those that do not stop."""
         # All at the same time: a late one would find no controller quorum.
@@ -369,6 +396,16 @@ def _try(broker: LocalBroker, verb: Verb) -> None:
 
 def _size(file: Path) -> int:
     return file.stat().st_size if file.exists() else 0
+
+
+def _cut_partial(log: Path) -> None:
+    """Remove what follows the last line end."""
+    with log.open("rb+") as file:
+        size = end = file.seek(0, os.SEEK_END)
+        while end and os.pread(file.fileno(), 1, end - 1) != b"\n":
+            end -= 1
+        if end < size:
+            file.truncate(end)
 
 
 def _end_line(log: Path) -> None:
