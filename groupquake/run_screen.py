@@ -145,8 +145,10 @@ class RunBar:
 
     def begin(self) -> None:
         """Show it, until `end`."""
-        self._progress.start()
         Console.bar = self
+        self.draw()
+        with suppress(OSError):  # the terminal is gone
+            self._progress.start()
 
     def draw(self) -> None:
         """Draw it as it is now."""
@@ -154,7 +156,7 @@ class RunBar:
         self._progress.update(
             self._task, total=elapsed_s + left_s, completed=elapsed_s,
             description=_TITLES.get(self._phases.now, self._phases.now),
-            left=f"about {left_s:.0f} s left",
+            left=f"about {left_s:.0f} s left" if left_s >= 1 else "about to end",
         )  # fmt: skip
         if Console.bar is self:
             with suppress(OSError):  # the terminal is gone

@@ -1,8 +1,10 @@
 """`groupquake report`: judges a run folder, as every run does at its end."""
 
 import os
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
@@ -185,14 +187,20 @@ def judge(folder: Path, master: str, console: Console, *, alone: bool = True) ->
     from reports.ingest.spark import SparkOptions  # noqa: PLC0415 (it loads slowly)
 
     judging = _judging(SparkOptions(master), [str(folder)], console)
-    with SIGNALS.handling(_leave_at_once) if alone else nullcontext(), judging as judge_one:
+    leave = partial(_leave_at_once, how=command_for(folder))
+    with SIGNALS.handling(leave) if alone else nullcontext(), judging as judge_one:
         return judge_one(str(folder))
 
 
-def _leave_at_once(name: str) -> None:
+def command_for(run: Path) -> str:
+    """Return the command that judges a run folder."""
+    return f"groupquake report {shlex.quote(str(run))}"
+
+
+def _leave_at_once(name: str, how: str = "groupquake report RUN") -> None:
     """End during the analysis: no fault is open, the evidence is kept, and Spark's JVM ends too.
 
     An exception would be raised inside Spark's gateway, which prints tracebacks.
     """
-    Console.error(f"{name}: stopped, everything healed; `groupquake report` judges the evidence")
+    Console.error(f"{name}: stopped, everything healed; judge the evidence: {how}")
     os._exit(Exit.ABORTED)

@@ -1,7 +1,6 @@
 """`groupquake run`: runs an experiment on a real cluster, up to its verdict."""
 
 import secrets
-import shlex
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -22,7 +21,7 @@ from groupquake.commands.options import (
     output_options,
     servers,
 )
-from groupquake.commands.report import WORST_FIRST, judge
+from groupquake.commands.report import WORST_FIRST, command_for, judge
 from groupquake.commands.run_options import EXTERNAL, RELEASE, REPEATED, RunOptions
 from groupquake.console import Console, json_lines
 from groupquake.exits import AbortedError, Exit, NotHealedError
@@ -197,7 +196,7 @@ def carry_out(options: RunOptions) -> tuple[Exit, Path]:
         try:
             _gather(replace(runner, judge=judge_it if options.keep else None), options, console)
         except AbortedError as error:
-            left = f"stopped, all faults healed; judge what there is: {_later(runner.folder)}"
+            left = f"stopped, all faults healed; judge what there is: {command_for(runner.folder)}"
             raise AbortedError(error.signal, left) from error
         if not codes:
             judge_it()
@@ -273,18 +272,13 @@ def _gather(runner: Runner, options: RunOptions, console: Console) -> None:
 def _judged(folder: Path, options: RunOptions, console: Console) -> Exit:
     """Judge the run, or say how to do it later."""
     if options.no_report:
-        console.said(f"not judged yet: {_later(folder)}")
+        console.said(f"not judged yet: {command_for(folder)}")
         return Exit.PASS
     try:
         return judge(folder, options.master, console, alone=not options.keep)
     except (EvidenceError, ExecutionError) as error:
-        later = f"the run is whole, judge it later: {_later(folder)}"
+        later = f"the run is whole, judge it later: {command_for(folder)}"
         raise type(error)(f"{error}; {later}") from error
-
-
-def _later(folder: Path) -> str:
-    """Return the command that judges a run."""
-    return f"groupquake report {shlex.quote(str(folder))}"
 
 
 def _begin_analysis(folder: Path, options: RunOptions) -> None:
