@@ -66,7 +66,8 @@ class RunScreen(Background):
             for line in self._journal.appended():
                 self._take(json.loads(line))
             for line in self._load.appended():
-                self._console.detail(f"load: {line}")
+                if not self._phases.are_over:  # else they are Locust's statistics
+                    self._console.detail(f"load: {line}")
             for line in self._rebalances():
                 self._console.progress(line)
             if self._bar is not None:
@@ -77,7 +78,7 @@ class RunScreen(Background):
         match entry:
             case {"event": "phase", "phase": str(phase)}:
                 self._phases.begin(phase)
-            case {"event": "verified", "fault_id": id_, "witness": detail}:
+            case {"event": "verified", "verified": True, "fault_id": id_, "witness": detail}:
                 self._console.detail(f"{id_} was seen: {detail}")
             case {"event": "healed", "fault_id": id_, "how": detail}:
                 self._console.detail(f"{id_} was healed: {detail}")
@@ -112,6 +113,11 @@ class Phases:
         """Note that a phase begins."""
         if phase in self._durations:
             self.now, self._began = phase, time.monotonic()
+
+    @property
+    def are_over(self) -> bool:
+        """Whether the members close, or have closed."""
+        return self.now in ("teardown", "end")
 
     @property
     def elapsed_s(self) -> float:
