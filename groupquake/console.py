@@ -13,11 +13,14 @@ import sys
 import textwrap
 import time
 from collections.abc import Iterator
-from typing import Any, ClassVar, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, ClassVar, TextIO
 
 import click
 
 from kafka_protocol.printable import printable
+
+if TYPE_CHECKING:
+    from groupquake.run_screen import RunBar
 
 WIDEST = 100
 """Columns that a line has at most; fewer where the terminal has fewer."""
@@ -26,25 +29,16 @@ OUTPUT = "groupquake.output"
 _BEGIN = re.compile(r"(?:\[ *[\d.]+ s\] )? *")
 _COMMAND = re.compile(r"(?:: |^)((?:groupquake|locust) .*)$")
 _STYLES: tuple[tuple[re.Pattern[str], dict[str, Any]], ...] = (
-    (re.compile(r"(?:(?<=^verdict: )|^)pass(?=$|[ ,])"), {"fg": "green", "bold": True}),
-    (re.compile(r"(?:(?<=^verdict: )|^)fail(?=$|[ ,])"), {"fg": "red", "bold": True}),
-    (re.compile(r"(?:(?<=^verdict: )|^)unknown(?=$|[ ,])"), {"fg": "yellow", "bold": True}),
+    *(
+        (re.compile(rf"(?:(?<=^verdict: )|^){word}(?=$|[ ,])"), {"fg": colour, "bold": True})
+        for word, colour in (("pass", "green"), ("fail", "red"), ("unknown", "yellow"))
+    ),
     (re.compile(r"\b(?:FAILED|NOT \w+)(?=$|:)"), {"fg": "red", "bold": True}),
     (re.compile(r"(?<=: )injected$"), {"fg": "magenta"}),
     (re.compile(r"(?<=: )(?:healed|verified)$"), {"fg": "green"}),
     (re.compile(r"(?<=\] )group .* rebalances(?=: )"), {"fg": "cyan"}),
 )
 """How words look on a terminal."""
-
-
-class Bar(Protocol):
-    """What stands in the last line of standard error, below all that is printed there."""
-
-    def above(self, text: str) -> None:
-        """Print lines above it."""
-
-    def end(self) -> None:
-        """Remove it for good."""
 
 
 class Console:
@@ -54,8 +48,8 @@ class Console:
     progress, `verbose` has details, and with `as_json` the result is its JSON.
     """
 
-    bar: ClassVar[Bar | None] = None
-    """The bar of this process; a result or an error ends it."""
+    bar: ClassVar["RunBar | None"] = None
+    """The bar below all that is printed to standard error; a result or an error ends it."""
 
     def __init__(self) -> None:
         """Start the clock."""

@@ -10,10 +10,8 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from chaos.plan import Plan
 from chaos.tail import Tail
@@ -40,38 +38,24 @@ class RunScreen(Background):
         self._load = Tail(folder / "locust.log")
         self._rebalances = rebalances(folder)
         self._phases = Phases(durations(experiment, plan))
-        self._bar = RunBar(self._phases) if is_terminal(sys.stderr) and not console.quiet else None
-
-    def __enter__(self) -> Self:
-        """Show it from now on."""
-        if self._bar is not None:
-            self._bar.begin()
-        return super().__enter__()
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Leave a clean line."""
-        super().__exit__(kind, error, trace)
-        if self._bar is not None:
-            self._bar.end()
 
     def _run(self) -> None:
-        last = False
-        while not last:
-            last = self._over.wait(timing.SCREEN_S)
-            for line in self._journal.appended():
-                self._take(json.loads(line))
-            for line in self._load.appended():
-                if not self._phases.are_over:  # else they are Locust's statistics
-                    self._console.detail(f"load: {line}")
-            for line in self._rebalances():
-                self._console.progress(line)
-            if self._bar is not None:
-                self._bar.draw()
+        has_bar = is_terminal(sys.stderr) and not self._console.quiet
+        with RunBar(self._phases).shown() if has_bar else nullcontext(lambda: None) as draw:
+            last = False
+            while not last:
+                last = self._over.wait(timing.SCREEN_S)
+                self._look()
+                draw()
+
+    def _look(self) -> None:
+        for line in self._journal.appended():
+            self._take(json.loads(line))
+        for line in self._load.appended():
+            if line.startswith(("[", "%")):  # of loggers, and of librdkafka
+                self._console.detail(f"load: {line}")
+        for line in self._rebalances():
+            self._console.progress(line)
 
     def _take(self, entry: Mapping[str, object]) -> None:
         """Take an entry of the journal: a phase begins, or there are details of a fault."""
@@ -115,11 +99,6 @@ class Phases:
             self.now, self._began = phase, time.monotonic()
 
     @property
-    def are_over(self) -> bool:
-        """Whether the members close, or have closed."""
-        return self.now in ("teardown", "end")
-
-    @property
     def elapsed_s(self) -> float:
         """How long the run takes so far."""
         return time.monotonic() - self._start
@@ -149,14 +128,19 @@ class RunBar:
         )  # fmt: skip
         self._task = self._progress.add_task("", left="")
 
-    def begin(self) -> None:
-        """Show it, until `end`."""
+    @contextmanager
+    def shown(self) -> Iterator[Callable[[], None]]:
+        """Show it inside the block, or until `end`; yield what draws it."""
         Console.bar = self
-        self.draw()
+        self._draw()
         with suppress(OSError):  # the terminal is gone
             self._progress.start()
+        try:
+            yield self._draw
+        finally:
+            self.end()
 
-    def draw(self) -> None:
+    def _draw(self) -> None:
         """Draw it as it is now."""
         elapsed_s, left_s = self._phases.elapsed_s, self._phases.left_s
         self._progress.update(

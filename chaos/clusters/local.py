@@ -128,15 +128,12 @@ class LocalBroker(ABC):
         return self._shutdown in self._logged(self.info.group_log, since=self.log_bytes - 1000)
 
     def end_log(self) -> CutShort:
-        """End its logs that are evidence, at a line's end; it goes on in files `AFTER` them.
-
-        It keeps its files open, so it follows them to their new names.
-        """
+        """End its logs that are evidence; it has them open, and goes on under their new names."""
         group_log = self.info.group_log
         for log in (group_log, *self.folder.glob("jvm-*.log")):
             log.rename(after := log.with_name(AFTER + log.name))
             shutil.copyfile(after, log)
-            _cut_partial(log)
+            _end_line(log)
         cut = CutShort(self.info.id, self.log_bytes)
         self.info = replace(self.info, group_log=group_log.with_name(AFTER + group_log.name))
         self._sizes_at_launch[self.info.group_log] = self._sizes_at_launch[group_log]
@@ -398,18 +395,8 @@ def _size(file: Path) -> int:
     return file.stat().st_size if file.exists() else 0
 
 
-def _cut_partial(log: Path) -> None:
-    """Remove what follows the last line end."""
-    with log.open("rb+") as file:
-        size = end = file.seek(0, os.SEEK_END)
-        while end and os.pread(file.fileno(), 1, end - 1) != b"\n":
-            end -= 1
-        if end < size:
-            file.truncate(end)
-
-
 def _end_line(log: Path) -> None:
-    """End a line that SIGKILL cut off, so that the next start begins a new one."""
+    """End a line that was cut off, so that what follows begins a new one."""
     if _size(log) > 0:
         with log.open("rb+") as file:
             file.seek(-1, os.SEEK_END)
