@@ -118,7 +118,7 @@ class FaultRunner:
     def _verified(self, what: str, fault_id: str, finding: Finding) -> None:
         holds, witness = finding.holds, finding.evidence
         self._journal.write("verified", fault_id=fault_id, verified=holds, witness=witness)
-        self._progress(f"{what}: {'verified' if holds else 'NOT verified'}: {witness}")
+        self._progress(f"{what}: verified" if holds else f"{what}: NOT verified: {witness}")
 
     def _break_and_heal(self, what: str, fault_id: str, fault: Fault) -> Finding:
         ends = self._open[fault_id] = threading.Event()
@@ -161,7 +161,7 @@ class FaultRunner:
             raise
         self._open.pop(fault_id, None)
         self._journal.write("healed", fault_id=fault_id, healed=True, how=how)
-        self._progress(f"{what}: healed: {how}")
+        self._progress(f"{what}: healed")
         return how
 
 

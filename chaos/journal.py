@@ -64,11 +64,17 @@ class Journal:
         """Write that a phase begins."""
         self.write("phase", phase=name)
 
+    def seal(self) -> None:
+        """End the copy: the evidence of the run is whole, and what is noted later changes none."""
+        self.phase("end")
+        with self._lock:
+            for path in [one for one in self._files if one != self.path]:
+                _close(self._files.pop(path))
+
     def close(self) -> None:
         """Close the files and release their locks."""
         for file in self._files.values():
-            os.ftruncate(file, os.fstat(file).st_size)  # gives back what was kept
-            os.close(file)
+            _close(file)
 
     def __enter__(self) -> Self:
         return self
@@ -95,6 +101,11 @@ def _open_locked(path: Path) -> int:
         os.close(file)
         raise ChaosError(f"{path}: cannot be opened ({error.strerror})") from error
     return file
+
+
+def _close(file: int) -> None:
+    os.ftruncate(file, os.fstat(file).st_size)  # gives back what was kept
+    os.close(file)
 
 
 def _append(file: int, line: bytes) -> None:

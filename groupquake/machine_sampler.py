@@ -44,13 +44,8 @@ def busy_line() -> str | None:
         return None
     if waiting is not None and waiting < BUSY_WAITING:
         return None
-    share = (
-        "" if waiting is None else f", {waiting:.0%} of the last 10 s something waited for a CPU"
-    )
-    return (
-        f"the machine is busy (load {load:.1f} on {cores} cores{share}): brokers may act late,"
-        " and a verdict that rests on their times may be unknown"
-    )
+    share = "" if waiting is None else f", a CPU waited for {waiting:.0%}"
+    return f"the machine is busy (load {load:.1f} on {cores} cores{share}); times may be unsure"
 
 
 @dataclass

@@ -6,11 +6,11 @@ are open, a command to the controller. However a run ends, no fault stays open a
 
 import json
 import shlex
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 
 from chaos.cluster_view import ClusterView
@@ -25,7 +25,7 @@ from chaos.plan import Plan
 from chaos.steady import Observation, await_steady
 from chaos.tail import Tail
 from chaos.tap.process import RunningTap, TapGoneError, TapSettings, running
-from chaos.waiting import wait_interruptibly
+from chaos.waiting import until
 from groupquake import (
     external_resources,
     load_process,
@@ -57,7 +57,6 @@ class Runner:
     plan: Plan
     folder: Path
     place: Place
-    keep: bool
     progress: Callable[[str], None]
     signals: Signals
     tap: bool = False
@@ -68,6 +67,9 @@ class Runner:
     starts meanwhile."""
     commanded: Callable[[Controller], None] = lambda _: None
     """Called with the controller: somebody who watches the run may command it, too."""
+    judge: Callable[[], None] | None = None
+    """Judges a run whose cluster is kept, which then runs until a signal; None ends the cluster.
+    One that ended early is not kept."""
 
     def run(self) -> Outcome:
         """Run the experiment; the evidence is complete when this returns.
@@ -78,10 +80,11 @@ class Runner:
         with open_runs.begun(self.folder, self.place.kind) as (run_id, journal):
             try:
                 programs.prepare(self.folder, self.experiment, self.place.kafka_home, self.progress)
-                with self._running_cluster(run_id, journal) as cluster:
+                with self._running_cluster(run_id, journal) as (cluster, sampling):
                     outcome = self._load(cluster, journal)
-                    if self.keep and outcome.aborted is None and outcome.error is None:
-                        self._wait(cluster)
+                    if self.judge and outcome.aborted is None and outcome.error is None:
+                        sampling.close()
+                        self._keep(cluster, journal, self.judge)
                 if outcome.aborted is not None and outcome.unhealed:
                     # brokers are healed by their end: on a full disk, say, none can start
                     left = [one.fault_id for one in heal(journal) if not one.healed]
@@ -92,17 +95,24 @@ class Runner:
         return outcome
 
     @contextmanager
-    def _running_cluster(self, run_id: str, journal: Journal) -> Iterator[Cluster]:
-        """Start the cluster, and end it after the block; signals wait until it is ended."""
+    def _running_cluster(
+        self, run_id: str, journal: Journal
+    ) -> Iterator[tuple[Cluster, ExitStack]]:
+        """Start the cluster and the sampling of the machine, and end them after the block.
+
+        Signals wait until the cluster is ended.
+        """
         if (busy := machine_sampler.busy_line()) is not None:
             self.progress(busy)
         cluster = self._cluster(run_id)
         came: list[str] = []
         samples = self.folder / machine_sampler.FILE
-        with MachineSampler(samples, lambda: cluster.process_ids, self.signals.end):
+        sampler = MachineSampler(samples, lambda: cluster.process_ids, self.signals.end)
+        with ExitStack() as sampling:
+            sampling.enter_context(sampler)
             cluster.start()
             try:
-                yield cluster
+                yield cluster, sampling
             finally:
                 with self.signals.handling(came.append):
                     self._end(cluster, journal)
@@ -260,13 +270,24 @@ class Runner:
         controller.stop()
         wire_scripts.stop()
 
-    def _wait(self, cluster: Cluster) -> None:
-        """Keep the cluster running until a signal."""
-        try:  # a signal may come as soon as the line is printed
+    def _keep(self, cluster: Cluster, journal: Journal, judge: Callable[[], None]) -> None:
+        """Judge the run, then keep the cluster running until a signal, even one that came before.
+
+        The evidence ends first: what brokers log and the journal notes after that changes none.
+        """
+        came: list[str] = []
+
+        def end(name: str) -> None:
+            came.append(name)
+            self.progress(f"{name}: stopping the cluster")
+
+        with self.signals.handling(end):
+            for broker, log_bytes in cluster.end_logs():
+                journal.write("cut_short", broker=broker, log_bytes=log_bytes)
+            journal.seal()
+            judge()
             self.progress(f"the cluster keeps running at {cluster.bootstrap}; end it with Ctrl-C")
-            wait_interruptibly(time.sleep)
-        except AbortedError as error:
-            self.progress(f"{error.signal}: stopping the cluster")
+            until(lambda: came, inf)
 
 
 class Producing:

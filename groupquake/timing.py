@@ -37,6 +37,16 @@ DELETION_POLL_S = 0.5
 
 # What is shown and noted
 
+SCREEN_S = 0.5
+"""How often a run's folder is looked at for what the terminal shows, and its bar is drawn."""
+CLUSTER_S = 10.0
+"""What the bar reckons for brokers to start. Most do within 15 s, where the jars are there."""
+FORMATION_S = 10.0
+"""What it reckons until the steady state holds: Locust starts, members join."""
+CLOSING_S = 5.0
+"""What it reckons for members to close and brokers to stop."""
+JUDGING_S = 30.0
+"""What it reckons for the judgement: Spark starts in a third of that."""
 PAGE_S = 1.0
 """How often the state of the live page is computed, at most."""
 PAGE_SHARE = 0.1

@@ -42,7 +42,10 @@ class BrokerInfo:
 
 
 class CutShort(NamedTuple):
-    """A broker that had to be killed, and the length of its group log after that."""
+    """A broker whose group log ends before its shutdown, and the length of that log.
+
+    It had to be killed, or it runs on while the run is judged.
+    """
 
     broker: int
     log_bytes: int
@@ -102,6 +105,13 @@ class Cluster(ABC):
         """Stop every broker that still runs, paused ones too; nothing is left behind.
 
         Returns those that had to be killed, whose logs lack the last line of a shutdown.
+        """
+
+    @abstractmethod
+    def end_logs(self) -> tuple[CutShort, ...]:
+        """End the logs that are evidence: what brokers log from now on is not added to them.
+
+        The brokers run on. Returns those whose logs end so.
         """
 
     @abstractmethod

@@ -18,6 +18,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -42,6 +43,8 @@ from chaos.timing import (
 from scenarios.external import Verb
 
 HEAP_MB = 256
+AFTER = "after-"
+"""What the names begin with of logs that brokers write when the evidence has ended."""
 
 
 class LocalBroker(ABC):
@@ -123,6 +126,18 @@ class LocalBroker(ABC):
         No request is answered any more by then: the broker has closed its connections (3.9, 4.3).
         """
         return self._shutdown in self._logged(self.info.group_log, since=self.log_bytes - 1000)
+
+    def end_log(self) -> CutShort:
+        """End its logs that are evidence; it has them open, and goes on under their new names."""
+        group_log = self.info.group_log
+        for log in (group_log, *self.folder.glob("jvm-*.log")):
+            log.rename(after := log.with_name(AFTER + log.name))
+            shutil.copyfile(after, log)
+            _end_line(log)
+        cut = CutShort(self.info.id, self.log_bytes)
+        self.info = replace(self.info, group_log=group_log.with_name(AFTER + group_log.name))
+        self._sizes_at_launch[self.info.group_log] = self._sizes_at_launch[group_log]
+        return cut
 
     def error_line(self) -> str:
         """Return the line that says best what went wrong since the launch of the broker."""
@@ -270,6 +285,15 @@ class LocalCluster(Cluster):
             if not broker.has_closed_groups()
         )
 
+    def end_logs(self) -> tuple[CutShort, ...]:
+        """Go on in other files; see `Cluster`. Raises ClusterError."""
+        try:
+            return tuple(one.end_log() for one in self._brokers.values() if one.runs)
+        except OSError as error:
+            raise ClusterError(
+                f"{self._folder}: the logs cannot be set apart ({error.strerror}); free space there"
+            ) from error
+
     def _stop_brokers(self, running: list[LocalBroker]) -> None:
         """Stop brokers with SIGTERM first; the clean-up ends those that do not stop."""
         # All at the same time: a late one would find no controller quorum.
@@ -372,7 +396,7 @@ def _size(file: Path) -> int:
 
 
 def _end_line(log: Path) -> None:
-    """End a line that SIGKILL cut off, so that the next start begins a new one."""
+    """End a line that was cut off, so that what follows begins a new one."""
     if _size(log) > 0:
         with log.open("rb+") as file:
             file.seek(-1, os.SEEK_END)

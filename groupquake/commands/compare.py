@@ -6,8 +6,8 @@ from typing import Any
 import click
 
 from chaos.clusters.java import find_java
-from groupquake.commands.options import spark_options
-from groupquake.console import Console, json_lines
+from groupquake.commands.options import json_option, spark_options
+from groupquake.console import Console
 from groupquake.exits import Exit
 from reports import EvidenceError
 from reports.ingest import cache
@@ -24,11 +24,9 @@ Json = dict[str, Any]
     "--tables", metavar="URI",
     help="Run tables that `groupquake report --tables` wrote; each RUN is a name there.",
 )  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@json_option
 @spark_options
-def compare(
-    runs: tuple[str, ...], tables: str | None, spark: SparkOptions, *, as_json: bool
-) -> Exit:
+def compare(runs: tuple[str, ...], tables: str | None, spark: SparkOptions) -> Exit:
     """Compare judged runs: rebalances by reason, their time, partitions without an owner.
 
     Counts are those of the impact phase. Each RUN is a judged run folder (path or URI).
@@ -47,7 +45,7 @@ def compare(
             raise EvidenceError(f"{tables}: no run {', '.join(missing)} there")
         beside = measures.side_by_side(measures.measures(found), names)
     result = {"runs": [about[name] for name in names], "measures": beside}
-    Console.result(*json_lines(result) if as_json else _lines(names, result))
+    Console().answer(result, *_lines(names, result))
     return Exit.PASS
 
 

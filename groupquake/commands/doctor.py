@@ -19,7 +19,7 @@ from chaos.clusters.releases import release_of
 from chaos.errors import ChaosError
 from groupquake.access import NEEDED, Right, connected, is_allowed
 from groupquake.commands.options import servers
-from groupquake.console import Console, json_lines
+from groupquake.console import Console
 from groupquake.exits import Exit, NotAuthorizedError
 from groupquake.external import PROTOCOLS, coordinator_of, settings_of
 from kafka_protocol.releases import number
@@ -277,8 +277,10 @@ def doctor(
             found = examine(client, prefix)
     if log4j:
         Console.result(*snippet(min(found.releases.values())).split("\n"))
+    elif as_json:
+        Console.json(found.as_json())
     else:
-        Console.result(*json_lines(found.as_json()) if as_json else _lines(found))
+        Console.result(*_lines(found))
     return Exit.PASS if found.can_run else Exit.NOT_AUTHORIZED
 
 

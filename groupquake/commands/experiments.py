@@ -4,7 +4,7 @@ import click
 
 from chaos.plan import Plan, make_plan
 from groupquake.commands.options import experiment_options, resolve
-from groupquake.console import Console, json_lines
+from groupquake.console import Console
 from groupquake.exits import Exit
 from groupquake.simulate.forecast import warnings
 from scenarios import Experiment, find, json_schema, named, names
@@ -18,7 +18,7 @@ def list_experiments(*, as_json: bool) -> Exit:
     known = {name: named(name).description for name in names()}
     width = max(map(len, known))
     lines = [f"{name:{width}} {' '.join(about.split())}" for name, about in known.items()]
-    Console.result(*json_lines(known) if as_json else lines)
+    Console.json(known) if as_json else Console.result(*lines)
     return Exit.PASS
 
 
@@ -33,7 +33,7 @@ def plan(
     """Print the fault schedule of an experiment and a seed; starts nothing."""
     experiment = resolve(name, kafka, coordinator, set_)
     made = make_plan(experiment, seed)
-    Console.result(*json_lines(made.as_dict()) if as_json else made.describe())
+    Console.json(made.as_dict()) if as_json else Console.result(*made.describe())
     _warn(experiment, made)
     return Exit.PASS
 
@@ -44,7 +44,7 @@ def plan(
 def validate(given: tuple[str, ...], *, schema: bool) -> Exit:
     """Check experiments without running them."""
     if schema:
-        Console.result(*json_lines(json_schema()))
+        Console.json(json_schema())
     elif not given:
         raise click.UsageError("name an experiment or a file, or ask for --schema")
     for name in given:

@@ -11,7 +11,7 @@ from chaos.removal import GroupError, Removal, error_name, remove_members, stati
 from chaos.timing import REMOVAL_S
 from groupquake.access import require_answer
 from groupquake.commands.options import duration, servers
-from groupquake.console import Console, json_lines
+from groupquake.console import Console
 from groupquake.exits import Exit
 from kafka_protocol.errors import Error
 from scenarios.client_properties import KEYS, read_checked
@@ -90,7 +90,7 @@ def remove_members_command(
         removal = Removal(error.code, ())
         Console.error(f"group {group_id}: {_described(error.code)}")
     if as_json:
-        Console.result(*json_lines(_as_dict(group_id, removal, dry_run=dry_run)))
+        Console.json(_as_dict(group_id, removal, dry_run=dry_run))
     elif removal.error == Error.NONE:
         Console.result(*_lines(group_id, removal, dry_run=dry_run))
     codes = [removal.error, *(code for _, code in removal.members)]

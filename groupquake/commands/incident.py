@@ -97,7 +97,7 @@ def report_logs(
         with engine_of(found, target, refused, spark, console) as engine:
             uris.remove(target, results)
             incident = analysis.analyse(engine, asked, target, progress=console.progress)
-    console.result(*summary(incident, output or OUTPUT))
+    console.answer(incident, *summary(incident, output or OUTPUT))
     return Exit.UNKNOWN
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
+from groupquake.console import OUTPUT
 from scenarios.releases import Coordinator
 
 if TYPE_CHECKING:
@@ -32,6 +33,34 @@ def experiment_options(command: Callable[..., Any]) -> Callable[..., Any]:
         coordinator_option,
         click.option("--kafka", metavar="VERSION", help="Kafka release, such as 4.3.0."),
         click.argument("name", metavar="NAME|FILE"),
+    ):  # fmt: skip
+        command = one(command)
+    return command
+
+
+def _note(context: click.Context, option: click.Parameter, given: bool) -> None:
+    """Keep the value of an option for the command's console."""
+    context.meta.setdefault(OUTPUT, {})[option.name] = given
+
+
+json_option = click.option(
+    "--json", is_flag=True, expose_value=False, callback=_note,
+    help="Print the result as JSON, and nothing else on standard output.",
+)  # fmt: skip
+
+
+def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command what its console prints: more, less, or the result as JSON."""
+    for one in (
+        json_option,
+        click.option(
+            "--verbose", "-v", is_flag=True, expose_value=False, callback=_note,
+            help="Print details too: what witnesses saw, what the load logs.",
+        ),
+        click.option(
+            "--quiet", "-q", is_flag=True, expose_value=False, callback=_note,
+            help="Print the result and errors only.",
+        ),
     ):  # fmt: skip
         command = one(command)
     return command

@@ -11,7 +11,7 @@ import click
 
 from groupquake import folders
 from groupquake.commands.serve import serve
-from groupquake.console import Console, json_lines
+from groupquake.console import Console
 from groupquake.exits import Exit
 from groupquake.timing import REDUCTION_S, REPLAY_SHOWN_S
 from reference_coordinator.classic import CLASSIC
@@ -144,7 +144,7 @@ def replay(
             shown = _as_dict(first, account) | {"effort_s": effort_s}
             shown |= {"violation": first.violation_dict(account.found.violation), "files": files}
         document = {"file": name, **_totals(results), "sequences": results}
-        Console.result(*json_lines(document | {"counterexample": shown}))
+        Console.json(document | {"counterexample": shown})
     else:
         more = [] if account is None else _counterexample_lines(account, files, effort_s)
         Console.result(*(_line(name, one) for one in results), *more, _summary(results))

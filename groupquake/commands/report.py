@@ -1,8 +1,10 @@
 """`groupquake report`: judges a run folder, as every run does at its end."""
 
 import os
+import shlex
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
@@ -10,7 +12,7 @@ from zoneinfo import ZoneInfo
 import click
 
 from groupquake.commands.incident import LARGE, are_logs, report_logs, time_zone
-from groupquake.commands.options import duration, spark_options
+from groupquake.commands.options import duration, output_options, spark_options
 from groupquake.console import Console
 from groupquake.exits import OF_VERDICT, Exit
 from groupquake.signals import SIGNALS
@@ -63,6 +65,7 @@ WORST_FIRST = (Exit.FAIL, Exit.INTERNAL, Exit.USAGE, Exit.UNKNOWN, Exit.PASS)
     default="",
     help="Of logs of several clusters: report that of this id alone.",
 )
+@output_options
 @spark_options
 def report(
     runs: tuple[str, ...], output: str | None, tables: str | None, table_format: str,
@@ -163,7 +166,7 @@ def _judging(
                 with explained(tables):
                     found = run_tables.of_run(opened, output or run)
                     run_tables.append(opened, *found, tables, table_format)
-            console.result(*summary(verdict, output or run))
+            console.answer(verdict, *summary(verdict, output or run))
             return OF_VERDICT[verdict["verdict"]]
 
         yield judge_one
@@ -176,19 +179,28 @@ def _bytes_of(run: str) -> int:
     return logs_bytes(Path(run)) if Path(run).is_dir() else LARGE
 
 
-def judge(folder: Path, master: str, console: Console) -> Exit:
-    """Analyse a run folder, print the summary, and return the exit code of the verdict."""
+def judge(folder: Path, master: str, console: Console, *, alone: bool = True) -> Exit:
+    """Analyse a run folder, print the summary, and return the exit code of the verdict.
+
+    A signal ends the process at once, if nothing is left to end but this (`alone`).
+    """
     from reports.ingest.spark import SparkOptions  # noqa: PLC0415 (it loads slowly)
 
     judging = _judging(SparkOptions(master), [str(folder)], console)
-    with SIGNALS.handling(_leave_at_once), judging as judge_one:
+    leave = partial(_leave_at_once, how=command_for(folder))
+    with SIGNALS.handling(leave) if alone else nullcontext(), judging as judge_one:
         return judge_one(str(folder))
 
 
-def _leave_at_once(name: str) -> None:
+def command_for(run: Path) -> str:
+    """Return the command that judges a run folder."""
+    return f"groupquake report {shlex.quote(str(run))}"
+
+
+def _leave_at_once(name: str, how: str = "groupquake report RUN") -> None:
     """End during the analysis: no fault is open, the evidence is kept, and Spark's JVM ends too.
 
     An exception would be raised inside Spark's gateway, which prints tracebacks.
     """
-    Console.error(f"{name}: stopped, everything healed; `groupquake report` judges the evidence")
+    Console.error(f"{name}: stopped, everything healed; judge the evidence: {how}")
     os._exit(Exit.ABORTED)

@@ -1,7 +1,6 @@
 """`groupquake run`: runs an experiment on a real cluster, up to its verdict."""
 
 import secrets
-import shlex
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -14,8 +13,14 @@ from chaos.clusters.factory import KINDS, Place
 from chaos.clusters.java import find_java
 from groupquake import external, folders, load_process, own_builds
 from groupquake.clients import programs
-from groupquake.commands.options import experiment_options, is_port, master_option, servers
-from groupquake.commands.report import WORST_FIRST, judge
+from groupquake.commands.options import (
+    experiment_options,
+    is_port,
+    master_option,
+    output_options,
+    servers,
+)
+from groupquake.commands.report import WORST_FIRST, command_for, judge
 from groupquake.commands.run_options import EXTERNAL, RELEASE, REPEATED, RunOptions
 from groupquake.console import Console, json_lines
 from groupquake.exits import AbortedError, Exit, NotHealedError
@@ -23,6 +28,7 @@ from groupquake.live.attached import run_attached
 from groupquake.load_workers import listen_address
 from groupquake.nightly import night
 from groupquake.recovery import recover_all
+from groupquake.run_screen import RunScreen
 from groupquake.runner import Runner
 from groupquake.signals import SIGNALS
 from groupquake.simulate.forecast import foresee, is_foreseen
@@ -100,7 +106,9 @@ def _ports(_: click.Context, __: click.Parameter, text: str | None) -> str | Non
     help="Judge by these rules: a release such as 4.3 or 3.9-java, or kip-345. Needed for a build"
     " of your own (--kafka-home, --image). The oracle serves them, too. [those of the release]",
 )  # fmt: skip
-@click.option("--keep", is_flag=True, help="Keep the cluster running at the end, until Ctrl-C.")
+@click.option(
+    "--keep", is_flag=True, help="Judge the run, then keep its cluster running until Ctrl-C."
+)
 @click.option(
     "--no-report", is_flag=True, help="Only collect evidence, for `groupquake report` to judge."
 )
@@ -130,6 +138,7 @@ def _ports(_: click.Context, __: click.Parameter, text: str | None) -> str | Non
     help="Port of that page on 127.0.0.1.",
 )  # fmt: skip
 @click.option("--attach", type=click.IntRange(1, 65535), hidden=True)
+@output_options
 def run(**given: Any) -> Exit:
     """Run an experiment on a real cluster of brokers and judge it.
 
@@ -149,12 +158,13 @@ def repeated(options: RunOptions) -> tuple[Exit, list[Path]]:
     if options.seed is None and options.plan is None:
         options = replace(options, seed=secrets.randbelow(BIG_SEED))
     worst, ran = Exit.PASS, list[Path]()
+    said = Console().said
     for number in range(1, options.repeat + 1):
-        Console.result(f"run {number} of {options.repeat}")
+        said(f"run {number} of {options.repeat}")
         code, folder = carry_out(options)
         worst = min(worst, code, key=WORST_FIRST.index)
         ran.append(folder)
-        Console.result("", *night.table(ran))
+        said("", *night.table(ran))
     return worst, ran
 
 
@@ -177,12 +187,20 @@ def carry_out(options: RunOptions) -> tuple[Exit, Path]:
     if options.ui:
         _open_page(options, load_process.security_of(experiment, tap=tap))
     runner = _runner(options, experiment, place, console, tap=tap)
-    try:
-        _gather(runner, options, console)
-        return _judged(runner.folder, options, console), runner.folder
-    except AbortedError as error:
-        left = "stopped, all faults healed; the evidence so far is kept"
-        raise AbortedError(error.signal, left) from error
+    codes: list[Exit] = []
+
+    def judge_it() -> None:
+        codes.append(_judged(runner.folder, options, console))
+
+    with RunScreen(runner.folder, runner.experiment, runner.plan, console):
+        try:
+            _gather(replace(runner, judge=judge_it if options.keep else None), options, console)
+        except AbortedError as error:
+            left = f"stopped, all faults healed; judge what there is: {command_for(runner.folder)}"
+            raise AbortedError(error.signal, left) from error
+        if not codes:
+            judge_it()
+    return codes[0], runner.folder
 
 
 def _open_page(options: RunOptions, security: dict[str, str]) -> None:
@@ -225,18 +243,16 @@ def _runner(
     workers = options.workers.start(
         console.progress, brokers_elsewhere=place.kind == EXTERNAL and not tap, otel=options.otel
     )
-    soon = not (options.no_report or options.keep)
     return Runner(
         experiment,
         plan,
         folder,
         place,
-        options.keep,
         console.progress,
         SIGNALS,
         tap=tap,
         load=partial(load_process.running, otel=options.otel, workers=workers),
-        prepare_analysis=partial(_begin_analysis, folder, options.master, soon=soon),
+        prepare_analysis=partial(_begin_analysis, folder, options),
     )
 
 
@@ -258,22 +274,22 @@ def _gather(runner: Runner, options: RunOptions, console: Console) -> None:
 
 def _judged(folder: Path, options: RunOptions, console: Console) -> Exit:
     """Judge the run, or say how to do it later."""
-    later = f"groupquake report {shlex.quote(str(folder))}"
     if options.no_report:
-        console.result(f"not judged yet: {later}")
+        console.said(f"not judged yet: {command_for(folder)}")
         return Exit.PASS
     try:
-        return judge(folder, options.master, console)
+        return judge(folder, options.master, console, alone=not options.keep)
     except (EvidenceError, ExecutionError) as error:
-        raise type(error)(f"{error}; the run is whole, judge it later: {later}") from error
+        later = f"the run is whole, judge it later: {command_for(folder)}"
+        raise type(error)(f"{error}; {later}") from error
 
 
-def _begin_analysis(folder: Path, master: str, *, soon: bool) -> None:
+def _begin_analysis(folder: Path, options: RunOptions) -> None:
     """Start Spark beside the end of the run; what fails here fails again where it is needed.
 
-    The second call finds it started. Nothing starts where no analysis follows `soon`: there is
-    none, or the cluster is kept before it.
+    The second call finds it started. Nothing starts where no analysis follows.
     """
-    if soon:
+    if not options.no_report:
         with suppress(Exception):
-            prepare(SparkOptions(master), logs_bytes(folder), folder / "spark.log", rehearsal=True)
+            spark = SparkOptions(options.master)
+            prepare(spark, logs_bytes(folder), folder / "spark.log", rehearsal=True)

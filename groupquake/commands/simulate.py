@@ -5,8 +5,8 @@ from pathlib import Path
 import click
 
 from chaos.plan import make_plan
-from groupquake.commands.options import experiment_options, resolve
-from groupquake.console import Console, json_lines
+from groupquake.commands.options import experiment_options, output_options, resolve
+from groupquake.console import Console
 from groupquake.exits import Exit
 from groupquake.simulate.forecast import foresee
 from groupquake.simulate.table import lines
@@ -30,10 +30,10 @@ from scenarios.fields import BIG_SEED
     "--page", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
     help="Write a page: the timeline of one course as a report draws it, and the sweep.",
 )  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@output_options
 def simulate(
     name: str, kafka: str | None, coordinator: str | None, set_: tuple[str, ...],
-    profile: str | None, seed: int, swept: tuple[str, ...], page: Path | None, *, as_json: bool,
+    profile: str | None, seed: int, swept: tuple[str, ...], page: Path | None,
 ) -> Exit:  # fmt: skip
     """Foresee an experiment in virtual time, without a broker.
 
@@ -61,10 +61,9 @@ def simulate(
             ) from error
         console.progress(f"page {page}")
     if found is None:
-        Console.result(*json_lines(forecast.as_dict()) if as_json else lines(forecast))
-    elif as_json:
-        rows = found.frame.to_dict("records")
-        Console.result(*json_lines({"rows": rows, "said": found.said}))
+        console.answer(forecast.as_dict(), *lines(forecast))
     else:
-        Console.result(*found.frame.map(str).to_string(index=False).split("\n"), *found.said)
+        result = {"rows": found.frame.to_dict("records"), "said": found.said}
+        table = found.frame.map(str).to_string(index=False).split("\n")
+        console.answer(result, *table, *found.said)
     return Exit.PASS

@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from groupquake import folders
-from groupquake.console import Console, json_lines
+from groupquake.commands.options import output_options
+from groupquake.console import Console
 from groupquake.exits import Exit
 from groupquake.nightly.night import Night, put
 from groupquake.nightly.suite import Job, Suite, find, jobs, load_suite
@@ -30,8 +31,8 @@ Json = dict[str, Any]
     default=Path("nights"), show_default=True, help="Folder of the nights and their page.",
 )  # fmt: skip
 @click.option("--check", is_flag=True, help="Check the suite and list its runs; run nothing.")
-@click.option("--json", "as_json", is_flag=True, help="Print the night as JSON at the end.")
-def nightly(name: str, directory: Path, *, check: bool, as_json: bool) -> Exit:
+@output_options
+def nightly(name: str, directory: Path, *, check: bool) -> Exit:
     """Run the experiments of a suite on all its releases, and compare with earlier nights.
 
     SUITE is a YAML file, or the name of a suite that comes with groupquake, such as `nightly`.
@@ -45,10 +46,10 @@ def nightly(name: str, directory: Path, *, check: bool, as_json: bool) -> Exit:
             Console.result(f"{job.experiment} on {job.platform}{_seed_of(suite, job)}")
         Console.result(f"{file}: valid ({len(planned)} runs)")
         return Exit.PASS
-    return _run(suite, planned, directory, as_json=as_json)
+    return _run(suite, planned, directory)
 
 
-def _run(suite: Suite, planned: tuple[Job, ...], directory: Path, *, as_json: bool) -> Exit:
+def _run(suite: Suite, planned: tuple[Job, ...], directory: Path) -> Exit:
     from groupquake.nightly import page  # noqa: PLC0415 (pandas loads slowly)
 
     console = Console()
@@ -78,7 +79,7 @@ def _run(suite: Suite, planned: tuple[Job, ...], directory: Path, *, as_json: bo
         record, code = night.run()
         _draw_trend(directory, folder, record, console)
     put(directory / "index.html", page.render(directory))
-    Console.result(*json_lines(record) if as_json else _summary(record, directory))
+    console.answer(record, *_summary(record, directory))
     return code
 
 

@@ -13,7 +13,8 @@ import click
 from chaos.clusters import ClusterError
 from groupquake import folders
 from groupquake.clients.adapters import AdapterError, command_of
-from groupquake.console import Console, json_lines
+from groupquake.commands.options import output_options
+from groupquake.console import Console
 from groupquake.exits import Exit
 from groupquake.nightly.night import CODES, Night, read_verdict
 from groupquake.nightly.suite import Job, Platform
@@ -79,10 +80,10 @@ Json = dict[str, Any]
     show_default=True,
     help=f"Run Kafka's own client ({COMPARISON}) under the same faults, to compare the costs.",
 )
-@click.option("--json", "as_text", is_flag=True, help="Print trial.json in the end.")
+@output_options
 def trial(
     clients: tuple[str, ...], kafka: str, experiments: str, seed: int | None, directory: Path,
-    *, comparison: bool, as_text: bool,
+    *, comparison: bool,
 ) -> Exit:  # fmt: skip
     """Try clients on a real cluster: did they keep the protocol, and did its brokers.
 
@@ -123,7 +124,7 @@ def trial(
     (folder / "trial.md").write_text(page.markdown(result), encoding="utf-8")
     (folder / "trial.html").write_text(page.html(result), encoding="utf-8")
     lines = [*page.lines(result), f"page: {folder / 'trial.html'}"]
-    console.result(*json_lines(result) if as_text else lines)
+    console.answer(result, *lines)
     if ran.code in (Exit.ABORTED, Exit.NOT_HEALED):
         return ran.code
     return CODES[worst(rows[one.name] for one in tried)]

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from groupquake import folders
-from groupquake.console import Console, json_lines
+from groupquake.console import Console
 from groupquake.exits import Exit
 from kafka_protocol.releases import RELEASE
 from reference_coordinator.classic.profiles import Profile
@@ -96,7 +96,7 @@ def explore(
     if breaks:
         raise click.UsageError(f"nothing that is found there, and can be played, begins {breaks!r}")
     if as_json:
-        Console.result(*json_lines(results))
+        Console.json(results)
     if any(each["explained_by"] is None for result in results for each in result["breaks"]):
         return Exit.FAIL
     in_time = all(scope["in_time"] for result in results for scope in result["scopes"])

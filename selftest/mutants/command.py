@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from groupquake.console import Console, json_lines
+from groupquake.console import Console
 from groupquake.exits import Exit
 from reports.judgement.log.log_places import Level
 from selftest.broken_rules import BROKEN_RULES
@@ -55,7 +55,7 @@ def mutants(evidence: Path, traces: Path, level: str, *, as_json: bool) -> Exit:
     with runs_in(evidence) as runs:
         table = make_table(at, runs, sequences, recordings, console.progress)
     whole = {"good": table.good, "summary": table.summary, **asdict(table)}
-    Console.result(*json_lines(whole) if as_json else _lines(table, at))
+    Console.json(whole) if as_json else Console.result(*_lines(table, at))
     return Exit.PASS if table.good else Exit.FAIL
 
 

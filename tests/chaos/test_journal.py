@@ -166,3 +166,15 @@ def test_a_journal_alone_is_enough_to_heal_what_somebody_knows_how_to_undo(path)
     assert [entry["fault_id"] for entry in open_faults(read(path))] == ["f1.2", "f1.3"]
     with Journal(path) as journal:
         assert [healed.fault_id for healed in fault_runner.heal(journal)] == ["f1.3", "f1.2"]
+
+
+def test_what_is_noted_after_the_seal_is_not_in_the_copy(path, tmp_path):
+    copy = tmp_path / "copy.jsonl"
+    with Journal(path, copy) as journal:
+        journal.phase("teardown")
+        journal.seal()
+        sealed = copy.read_bytes()
+        journal.write("deleted", topic="orders")
+    assert [entry["event"] for entry in read(path)] == ["phase", "phase", "deleted"]
+    assert copy.read_bytes() == sealed
+    assert read(copy)[-1]["phase"] == "end"

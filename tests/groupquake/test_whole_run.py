@@ -5,16 +5,20 @@ one that gets SIGKILL; `test_heal_walk` has what is left then.
 """
 
 import os
+import re
+import shlex
 import signal
+import socket
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from chaos.journal import read
 from groupquake import open_runs
-from tests.groupquake.conftest import arguments, running
+from tests.groupquake.conftest import arguments, run_in, running
 from tests.recorded.logs import RECORDINGS
 from tests.reports.conftest import unpacked
 
@@ -53,8 +57,9 @@ def test_a_terminal_that_is_closed_during_a_fault(small: Path, tmp_path: Path) -
     ours, theirs = os.openpty()
     command = ["setsid", "--ctty", *arguments("run", small)]
     with subprocess.Popen(
-        command, cwd=tmp_path, stdin=theirs, stdout=theirs, stderr=theirs
-    ) as process:
+        command, cwd=tmp_path, stdin=theirs, stdout=theirs, stderr=theirs,
+        env={**os.environ, "TERM": "dumb"},  # nobody reads here, as a bar needs it
+    ) as process:  # fmt: skip
         os.close(theirs)
         await_event(tmp_path, "injected", process)
         os.close(ours)
@@ -80,7 +85,49 @@ def test_a_signal_during_the_analysis(tmp_path: Path) -> None:
     assert running(str(tmp_path)) == []
 
 
-def await_event(folder: Path, event: str, process: subprocess.Popen[bytes]) -> None:
+@pytest.mark.spark
+def test_a_run_that_is_kept_is_judged_first_and_stays_as_it_was_judged(
+    small: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "runs" / "latest"
+    command = arguments("run", small, "--keep", "--cluster=oracle")
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        kept = next(line for line in process.stderr or () if "the cluster keeps running" in line)
+        judged = (run / "verdict.json").read_bytes()
+        host, port = re.findall(r"([\d.]+):(\d+)", kept)[0]
+        socket.create_connection((host, int(port)), timeout=10).close()
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert out.splitlines()[1] == "verdict: pass"
+    assert "SIGINT: stopping the cluster" in err
+    assert running(str(tmp_path)) == []
+    assert run_in(tmp_path, "report", run).code == 0
+    assert (run / "verdict.json").read_bytes() == judged
+
+
+@pytest.mark.spark
+def test_what_a_signal_left_is_judged_by_the_command_that_it_prints(
+    small: Path, tmp_path: Path
+) -> None:
+    """A second signal loses nothing."""
+    with subprocess.Popen(
+        arguments("run", small, "--cluster=oracle"), cwd=tmp_path, stderr=subprocess.PIPE, text=True
+    ) as process:
+        await_event(tmp_path, "injected", process)
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 4
+    command = err.strip().splitlines()[-1].partition("judge what there is: groupquake ")[2]
+    done = run_in(tmp_path, *shlex.split(command))
+    assert (done.code, done.out.splitlines()[1]) == (2, "verdict: unknown")
+
+
+def await_event(folder: Path, event: str, process: subprocess.Popen[Any]) -> None:
     """Wait until the journal of the only run has an event."""
     journal = folder / "runs" / "latest" / "journal.jsonl"
     deadline = time.monotonic() + 240

@@ -77,3 +77,19 @@ def test_the_end_of_its_process_is_an_error(cluster):
         cluster.act("kill", 1)
     assert cluster._brokers[2].exit_status == -signal.SIGKILL
     assert {broker for broker, _ in cluster.stop()} == set()
+
+
+def test_logs_that_are_ended_stay_as_they_are_while_the_brokers_run_on(cluster):
+    first = cluster.brokers[0]
+    assert answers(first)
+    with first.group_log.open("a") as log:
+        log.write("a line that is being wri")
+    ended = cluster.end_logs()
+    assert [broker for broker, _ in ended] == [1, 2, 3]
+    before = first.group_log.read_bytes()
+    assert (len(before), before[-1:]) == (ended[0].log_bytes, b"\n")
+    assert answers(first)
+    assert cluster.stop() == ()
+    assert first.group_log.read_bytes() == before
+    later = first.group_log.with_name("after-group.log").read_text()
+    assert later.endswith(SHUTDOWN_LINES["java"] + "\n")

@@ -1,0 +1,195 @@
+"""What a terminal shows of a run while it goes on, read from its folder as that grows.
+
+In: the folder of a run, its experiment and its plan. Out, by the run's console: a line for each
+rebalance, as soon as it is over; the details that `-v` asks for; on a terminal a bar with the phase
+and about how long the run still takes.
+"""
+
+import json
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
+from pathlib import Path
+
+from chaos.plan import Plan
+from chaos.tail import Tail
+from groupquake import timing
+from groupquake.attached import LiveView
+from groupquake.background import Background
+from groupquake.console import Console, is_terminal
+from kafka_protocol.coordinator_lines import ALL_GRAMMARS
+from kafka_protocol.coordinator_lines.member_ids import client_of
+from reports.page.wording import REASONS
+from scenarios import Experiment
+
+_WHO = re.compile(r"^(?:a|the)(?: new| static)? (?:member|leader)\b")
+
+
+class RunScreen(Background):
+    """Shows a run in a thread of its own as long as a block lasts."""
+
+    thread_name = "screen"
+
+    def __init__(self, folder: Path, experiment: Experiment, plan: Plan, console: Console) -> None:
+        self._console = console
+        self._journal = Tail(folder / "journal.jsonl")
+        self._load = Tail(folder / "locust.log")
+        self._rebalances = rebalances(folder)
+        self._phases = Phases(durations(experiment, plan))
+
+    def _run(self) -> None:
+        has_bar = is_terminal(sys.stderr) and not self._console.quiet
+        with RunBar(self._phases).shown() if has_bar else nullcontext(lambda: None) as draw:
+            last = False
+            while not last:
+                last = self._over.wait(timing.SCREEN_S)
+                self._look()
+                draw()
+
+    def _look(self) -> None:
+        for line in self._journal.appended():
+            self._take(json.loads(line))
+        for line in self._load.appended():
+            if line.startswith(("[", "%")):  # of loggers, and of librdkafka
+                self._console.detail(f"load: {line}")
+        for line in self._rebalances():
+            self._console.progress(line)
+
+    def _take(self, entry: Mapping[str, object]) -> None:
+        """Take an entry of the journal: a phase begins, or there are details of a fault."""
+        match entry:
+            case {"event": "phase", "phase": str(phase)}:
+                self._phases.begin(phase)
+            case {"event": "verified", "verified": True, "fault_id": id_, "witness": detail}:
+                self._console.detail(f"{id_} was seen: {detail}")
+            case {"event": "healed", "fault_id": id_, "how": detail}:
+                self._console.detail(f"{id_} was healed: {detail}")
+
+
+def durations(experiment: Experiment, plan: Plan) -> dict[str, float]:
+    """Return how long each phase takes, in seconds: as planned, or as reckoned.
+
+    The names are those of the journal; the judgement follows its `end`.
+    """
+    first_ms = min((step.at_ms for step in plan.steps), default=0)
+    phases = experiment.phases
+    return {
+        "cluster": timing.CLUSTER_S,
+        "formation": timing.FORMATION_S,
+        "impact": (first_ms + phases.impact_ms) / 1000,
+        "recovery": phases.recovery_ms / 1000,
+        "teardown": timing.CLOSING_S,
+        "end": timing.JUDGING_S,
+    }
+
+
+class Phases:
+    """The phases of a run, by what each takes in seconds; the first has begun."""
+
+    def __init__(self, durations: Mapping[str, float]) -> None:
+        self._durations = durations
+        self._start = self._began = time.monotonic()
+        self.now = next(iter(durations))
+
+    def begin(self, phase: str) -> None:
+        """Note that a phase begins."""
+        if phase in self._durations:
+            self.now, self._began = phase, time.monotonic()
+
+    @property
+    def elapsed_s(self) -> float:
+        """How long the run takes so far."""
+        return time.monotonic() - self._start
+
+    @property
+    def left_s(self) -> float:
+        """How long it takes from now on, as far as is known."""
+        names = list(self._durations)
+        later = names[names.index(self.now) + 1 :]
+        here_s = self._durations[self.now] - (time.monotonic() - self._began)
+        return max(here_s, 0.0) + sum(self._durations[name] for name in later)
+
+
+class RunBar:
+    """The bar of a run, below all that is printed to standard error, which is a terminal."""
+
+    def __init__(self, phases: Phases) -> None:
+        from rich.console import Console as Terminal  # noqa: PLC0415 (only a terminal needs it)
+        from rich.progress import BarColumn, Progress, TextColumn  # noqa: PLC0415
+
+        self._phases = phases
+        self._terminal = Terminal(stderr=True)
+        self._progress = Progress(
+            TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[left]}"),
+            console=self._terminal, auto_refresh=False, transient=True,
+            redirect_stdout=False, redirect_stderr=False,
+        )  # fmt: skip
+        self._task = self._progress.add_task("", left="")
+
+    @contextmanager
+    def shown(self) -> Iterator[Callable[[], None]]:
+        """Show it inside the block, or until `end`; yield what draws it."""
+        Console.bar = self
+        self._draw()
+        with suppress(OSError):  # the terminal is gone
+            self._progress.start()
+        try:
+            yield self._draw
+        finally:
+            self.end()
+
+    def _draw(self) -> None:
+        """Draw it as it is now."""
+        elapsed_s, left_s = self._phases.elapsed_s, self._phases.left_s
+        self._progress.update(
+            self._task, total=elapsed_s + left_s, completed=elapsed_s,
+            description=_TITLES.get(self._phases.now, self._phases.now),
+            left=f"about {left_s:.0f} s left" if left_s >= 1 else "about to end",
+        )  # fmt: skip
+        if Console.bar is self:
+            with suppress(OSError):  # the terminal is gone
+                self._progress.refresh()
+
+    def above(self, text: str) -> None:
+        """Print lines above it."""
+        from rich.text import Text  # noqa: PLC0415
+
+        self._terminal.print(Text.from_ansi(text), soft_wrap=True)
+
+    def end(self) -> None:
+        """Remove it for good."""
+        Console.bar = None
+        with suppress(OSError):
+            self._progress.stop()
+
+
+_TITLES = {"cluster": "starting brokers", "teardown": "closing", "end": "judging"}
+
+
+def rebalances(folder: Path) -> Callable[[], Iterator[str]]:
+    """Return what yields a line for each rebalance of a run that is over since it was called."""
+    view, shown = LiveView(folder), set[tuple[str, str]]()
+
+    def over() -> Iterator[str]:
+        for row in reversed(view.tables()["rebalances"]):
+            of = row["group"], row["generation"]
+            if row["duration"] and of not in shown:
+                shown.add(of)
+                yield (
+                    f"group {of[0]} rebalances: {_why(row['reason'])}"
+                    f" (generation {of[1]}, {row['duration']})"
+                )
+
+    return over
+
+
+def _why(reason: str) -> str:
+    """Say a broker's reason in words, with the client that it names."""
+    known = next(filter(None, (grammar.classed(reason) for grammar in ALL_GRAMMARS)), None)
+    if known is None:
+        return reason
+    name, member = known
+    words = REASONS.get(name, name)
+    return _WHO.sub(lambda _: client_of(member), words) if member else words
