@@ -5,8 +5,8 @@ import textwrap
 import click
 
 from chaos.plan import Plan, make_plan
-from groupquake.commands.options import experiment_options, resolve
-from groupquake.commands.show import WIDTH, in_one_line, in_words, usual_ms
+from groupquake.commands.options import WIDTH, experiment_options, resolve
+from groupquake.commands.show import in_one_line, in_words, usual_ms
 from groupquake.console import Console, json_lines
 from groupquake.exits import Exit
 from groupquake.simulate.forecast import warnings

@@ -7,6 +7,7 @@ from operator import attrgetter
 import click
 
 from chaos.plan import make_plan
+from groupquake.commands.options import WIDTH
 from groupquake.console import Console
 from groupquake.exits import Exit
 from groupquake.simulate.forecast import described
@@ -18,8 +19,6 @@ from scenarios.faults import AnyFault
 from scenarios.loading import file_of
 from scenarios.model import Clients, Expectation, Expected, Group, Ownership, Range, StaticMembers
 
-WIDTH = 99
-"""Of lines of text, in columns."""
 MOST = 8
 """The most groups, faults or expectations that are shown."""
 
