@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Any
 
 import click
+from examples import examples
 
 import scenarios
 from chaos.plan import make_plan
@@ -40,6 +41,18 @@ WAITING = ("scenarios", "chaos", "loadtest", "groupquake")
 """Those whose times say how long something is waited for, or done."""
 BESIDE = "4.3"
 """The release that policies which Kafka never shipped are compared with."""
+COMPLETION = """\
+The shell completes commands, options, names of experiments, releases and run folders. For bash put
+the first line into `~/.bashrc`, for zsh the second into `~/.zshrc`; for fish run the third once:
+
+```text
+eval "$(_GROUPQUAKE_COMPLETE=bash_source groupquake)"
+eval "$(_GROUPQUAKE_COMPLETE=zsh_source groupquake)"
+_GROUPQUAKE_COMPLETE=fish_source groupquake > ~/.config/fish/completions/groupquake.fish
+```
+
+Examples that need no cluster are run when this page is made; the others were printed by real runs.
+"""
 UNITS = {"MS": "ms", "S": "s", "US": "µs"}
 _DOCUMENTED = re.compile(r"(.*?)(?: ?Measured:? (.*?))?(?: ?Test: (test_\w+\.py)\.)?")
 PARTS: Mapping[str, Any] = SCHEMA["$defs"]
@@ -282,20 +295,22 @@ def rules() -> str:
 
 
 def command_line() -> str:
-    """Show the help of every command."""
-    lines = ["# Command line", "", *_help(cli, "groupquake")]
+    """Show the help of every command, and an example."""
+    lines = ["# Command line", "", COMPLETION, *_help(cli, "groupquake", examples())]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _help(command: click.Command, path: str) -> Iterator[str]:
+def _help(command: click.Command, path: str, shown: Mapping[str, str]) -> Iterator[str]:
     if isinstance(command, Lazy):
         command = command.loaded()
     context = click.Context(command, info_name=path, max_content_width=100, terminal_width=100)
     context.help_option_names = ["-h", "--help"]
     yield from (f"## {path}", "", "```text", command.get_help(context), "```", "")
+    if path in shown:
+        yield from ("Example:", "", "```text", shown[path], "```", "")
     if isinstance(command, click.Group):
         for name in sorted(command.commands):
-            yield from _help(command.commands[name], f"{path} {name}")
+            yield from _help(command.commands[name], f"{path} {name}", shown)
 
 
 if __name__ == "__main__":

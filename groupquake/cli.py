@@ -30,7 +30,9 @@ class Lazy(click.Command):
     that completes an argument: how is said here, by a name of `groupquake.completion`.
     """
 
-    def __init__(self, name: str, place: str, line: str, argument: Completion | None) -> None:
+    def __init__(
+        self, name: str, place: str, line: str, argument: Completion | None = None
+    ) -> None:
         """`place` is the command's place, as `module:name`."""
         kafka = click.Option(["--kafka"], shell_complete=releases)
         words = click.Argument(["words"], nargs=-1, shell_complete=argument)
