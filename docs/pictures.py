@@ -156,9 +156,9 @@ def animated(frames: Sequence[bytes], frame_ms: int) -> bytes:
     size = b"".join(_three(side - 1) for side in MOVING)
     chunks = _chunk(b"VP8X", b"\2\0\0\0" + size) + _chunk(b"ANIM", b"\xff\xff\xff\xff\0\0")
     for frame, lasting_ms in shown:
-        assert frame[12:16] == b"VP8 ", "a picture without transparency has this chunk alone"
+        pixels = frame[frame.index(b"VP8 ") :]  # behind chunks about the whole picture
         head = _three(0) * 2 + size + _three(lasting_ms) + b"\2"
-        chunks += _chunk(b"ANMF", head + frame[12:])
+        chunks += _chunk(b"ANMF", head + pixels)
     return b"RIFF" + struct.pack("<I", 4 + len(chunks)) + b"WEBP" + chunks
 
 

@@ -25,12 +25,10 @@ def experiments(_: Context, __: Parameter, incomplete: str) -> list[CompletionIt
 
 def runs(_: Context, __: Parameter, incomplete: str) -> list[CompletionItem[str]]:
     """Return the folders of runs and nights below a folder, `runs` or `nights`, newest first."""
-    parent = Path(incomplete).parent if "/" in incomplete else None
-    folders = sorted(
-        {file.parent for up in ([parent] if parent else map(Path, ("runs", "nights")))
-         for mark in FILES for file in up.glob(mark)},
-        reverse=True,
-    )  # fmt: skip
+    above, slash, _ = incomplete.rpartition("/")
+    parents = [Path(above)] if slash else [Path("runs"), Path("nights")]
+    files = [file for up in parents for mark in FILES for file in up.glob(mark)]
+    folders = sorted({file.parent for file in files}, reverse=True)
     found = _beginning(incomplete, map(str, folders))
     return [CompletionItem(incomplete, type="file"), *found]
 
