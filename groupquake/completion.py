@@ -25,7 +25,7 @@ def experiments(_: Context, __: Parameter, incomplete: str) -> list[CompletionIt
 
 def runs(_: Context, __: Parameter, incomplete: str) -> list[CompletionItem[str]]:
     """Return the folders of runs and nights below a folder, `runs` or `nights`, newest first."""
-    above, slash, _ = incomplete.rpartition("/")
+    above, slash = incomplete.rpartition("/")[:2]
     parents = [Path(above)] if slash else [Path("runs"), Path("nights")]
     files = [file for up in parents for mark in FILES for file in up.glob(mark)]
     folders = sorted({file.parent for file in files}, reverse=True)
