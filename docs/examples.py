@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 KEPT = Path(__file__).parent / "examples"
 RECORDED = ROOT / "tests" / "recorded"
 FILES = {
-    "server.log": RECORDED / "incidents" / "03.log",
+    "kafka-logs": RECORDED / "stock" / "3.9.1-java",
     "events.jsonl": RECORDED / "defects" / "replaced_id_stays_pending_sync-4.4.0-java.jsonl",
 }
 """What the examples read, by the names that they have there."""
@@ -35,7 +35,7 @@ RUN = (
     "groupquake nightly nightly --check",
     "groupquake heal",
     "groupquake oracle replay events.jsonl",
-    "groupquake report server.log",
+    "groupquake report kafka-logs",
 )
 MOST_LINES = 24
 """Of an example; the rest is left out."""

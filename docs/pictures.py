@@ -4,7 +4,7 @@ NAME is report, incident or live; all of them by default, in about ten minutes. 
 Chromium, and what the browser tests need. Nothing is shown on a screen.
 
 - `images/report.png`: the report of a rolling bounce, on real brokers
-- `images/incident.png`: the page of a broker's log that the tests keep
+- `images/incident.png`: the page of a broker's logs that the tests keep
 - `images/live-page.png` and `live-page.webp`: the live page of a demo that the page has started;
   the second is moving, and below 1.5 MB
 """
@@ -27,7 +27,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 HERE = Path(__file__).parent
 IMAGES = HERE / "images"
-LOG = HERE.parent / "tests" / "recorded" / "incidents" / "03.log"
+LOGS = HERE.parent / "tests" / "recorded" / "stock" / "3.9.1-java"
 GROUPQUAKE = (sys.executable, "-m", "groupquake")
 QUIET = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
          "--disable-dev-shm-usage", "--hide-scrollbars")  # fmt: skip
@@ -72,8 +72,8 @@ def report(browser: Browser, folder: Path) -> None:
 
 
 def incident(browser: Browser, folder: Path) -> None:
-    """Report a log, and picture the page. The exit code is that of an unknown verdict."""
-    done = subprocess.run([*GROUPQUAKE, "report", LOG], cwd=folder, check=False)
+    """Report a broker's logs, and picture the page. The exit code is that of an unknown verdict."""
+    done = subprocess.run([*GROUPQUAKE, "report", LOGS], cwd=folder, check=False)
     assert done.returncode == 2
     _picture(browser, folder / "incident" / "incident.html", "incident.png")
 
