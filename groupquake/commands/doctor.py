@@ -4,11 +4,11 @@ Nothing of it is changed by looking.
 """
 
 import re
-import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
+from textwrap import wrap
 from typing import Any, Literal
 
 import click
@@ -321,6 +321,6 @@ def _lines(found: Diagnosis) -> list[str]:
         if item.state != "yes":
             missing.setdefault((item.costs, item.get), []).append(item.what)
     for (costs, get), what in missing.items():
-        lines += textwrap.wrap(f"without {'; '.join(what)}", WIDTH, subsequent_indent="        ")
-        lines += [f"  costs: {costs}", f"  to get it: {get}"]
+        parts = (f"without {'; '.join(what)}", f"  costs: {costs}", f"  to get it: {get}")
+        lines += [line for one in parts for line in wrap(one, WIDTH, subsequent_indent=" " * 6)]
     return lines

@@ -6,7 +6,7 @@ import click
 
 from chaos.plan import Plan, make_plan
 from groupquake.commands.options import WIDTH, experiment_options, resolve
-from groupquake.commands.show import in_one_line, in_words, usual_ms
+from groupquake.commands.show import in_words, usual_ms
 from groupquake.console import Console, json_lines
 from groupquake.exits import Exit
 from groupquake.simulate.forecast import warnings
@@ -25,7 +25,7 @@ def list_experiments(*, as_json: bool) -> Exit:
             name: {
                 "topic": one.tags[0],
                 "usual_ms": usual_ms(one),
-                "description": in_one_line(one.description),
+                "description": " ".join(one.description.split()),
             }
             for name, one in known.items()
         }
@@ -37,8 +37,8 @@ def list_experiments(*, as_json: bool) -> Exit:
         for name, one in known.items():
             if one.tags[0] == topic:
                 head = f"  {name:{width}}  {in_words(usual_ms(one)):>6}  "
-                text = in_one_line(one.description)
-                Console.result(head + textwrap.shorten(text, WIDTH - len(head), placeholder=" …"))
+                room = WIDTH - len(head)
+                Console.result(head + textwrap.shorten(one.description, room, placeholder=" …"))
     Console.result("", "groupquake show NAME says all of one; groupquake run NAME runs it.")
     return Exit.PASS
 

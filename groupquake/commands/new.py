@@ -1,5 +1,6 @@
 """`groupquake new`: six questions, and an experiment with comments."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +16,14 @@ from scenarios.timing import MIN_SESSION_MS
 
 FILE = Path("mine.yaml")
 BREAKS = {
-    "restart": ("every member restarts in turn", 2_500),
-    "kill": ("a member is killed", 5_000),
-    "coordinator": ("the broker that coordinates the group is killed", 10_000),
-    "network": ("a member reaches no broker", 5_000),
-    "duplicate": ("a second process joins with the instance id of a member", 6_000),
-    "removal": ("an operator removes members that are away", 12_000),
+    "restart": ("every member restarts in turn", "2500ms"),
+    "kill": ("a member is killed", "5s"),
+    "coordinator": ("the broker that coordinates the group is killed", "10s"),
+    "network": ("a member reaches no broker", "5s"),
+    "duplicate": ("a second process joins with the instance id of a member", "6s"),
+    "removal": ("an operator removes members that are away", "12s"),
 }
-"""What may break: what happens, and for how long by default, in ms."""
+"""What may break: what happens, and for how long by default."""
 OF_STATIC = ("duplicate", "removal")
 """What needs instance ids."""
 SHORTEST_MS = 2_000
@@ -75,87 +76,50 @@ def _answers(*, ask: bool) -> dict[str, Any]:
             return value_proc(default) if value_proc else default
         return click.prompt(text, default, type=kind, value_proc=value_proc, err=True)
 
-    kind = answer("Members: static, dynamic, or both", "both", _choice("static", "dynamic", "both"))
-    count = answer("How many in a group", 4, click.IntRange(1, MOST_MEMBERS))
-    session_ms = answer("Session timeout", "10s", value_proc=_duration(MIN_SESSION_MS))
+    kind = answer("Members", "both", click.Choice(["static", "dynamic", "both"]))
     kinds = ["static", "dynamic"] if kind == "both" else [kind]
+    members = answer("How many in a group", 4, click.IntRange(1, MOST_MEMBERS))
+    session_ms = answer("Session timeout", "10s", value_proc=partial(_ms, MIN_SESSION_MS))
     possible = [one for one in BREAKS if "static" in kinds or one not in OF_STATIC]
-    if ask:
-        for one in possible:
-            click.echo(f"  {one:12} {BREAKS[one][0]}", err=True)
-    breaks = answer("What breaks", possible[0], _choice(*possible))
-    away_ms = answer(
-        "For how long", format_ms(BREAKS[breaks][1]), value_proc=_duration(SHORTEST_MS)
-    )
+    for one in possible if ask else ():
+        click.echo(f"  {one:12} {BREAKS[one][0]}", err=True)
+    breaks = answer("What breaks", possible[0], click.Choice(possible))
+    what, usual = BREAKS[breaks]
+    away_ms = answer("For how long", usual, value_proc=partial(_ms, SHORTEST_MS))
     question = f"Rebalances of the group {kinds[0]} that you expect: a number, or {UNKNOWN}"
     expected = answer(question, UNKNOWN, value_proc=_number)
     return {
-        "kinds": kinds,
-        "members": count,
-        "session_ms": session_ms,
-        "breaks": breaks,
-        "away_ms": away_ms,
-        "expected": expected,
-    }
+        "kinds": kinds, "members": members, "session_ms": session_ms, "breaks": breaks,
+        "what": what, "away_ms": away_ms, "expected": expected,
+    }  # fmt: skip
 
 
 def _written(file: Path, given: dict[str, Any]) -> str:
     """Return the text of the experiment."""
-    kinds, count, away_ms = given["kinds"], given["members"], given["away_ms"]
-    every_ms = 2 * away_ms
-    after_ms = {
-        "restart": count * every_ms,
-        "kill": max(away_ms, given["session_ms"]) + 10_000,
-        "network": max(away_ms, given["session_ms"]) + 10_000,
-    }
-    names = {"static": "static-{}", "dynamic": "dynamic-dynamic-{}"}
     environment = Environment(
-        loader=PackageLoader("groupquake.commands"),
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=StrictUndefined,
-        keep_trailing_newline=True,
+        loader=PackageLoader("groupquake.commands"), undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
         autoescape=False,  # noqa: S701 (YAML)
-    )
-    return environment.get_template("new.yaml.j2").render(
-        given,
-        file=file,
-        name=file.stem,
-        description=f"{BREAKS[given['breaks']][0].capitalize()}.",
-        partitions=4 * count,
-        session=format_ms(given["session_ms"]),
-        away=format_ms(away_ms),
-        every=format_ms(every_ms),
-        removal=format_ms(3_000 + away_ms // 2),
-        impact=format_ms(after_ms.get(given["breaks"], away_ms + 12_000)),
-        firsts=", ".join(names[kind].format(0) for kind in kinds),
-        half=", ".join(names["static"].format(n) for n in range(max(1, count // 2))),
-    )
+    )  # fmt: skip
+    environment.filters["time"] = format_ms
+    return environment.get_template("new.yaml.j2").render(given, file=file)
 
 
-def _choice(*words: str) -> click.Choice[str]:
-    return click.Choice(words)
-
-
-def _duration(least_ms: int) -> Any:
-    """Return what reads a duration that is not too short, as ms."""
-
-    def read(text: str) -> int:
-        try:
-            duration_ms = parse_ms(text)
-        except ValueError as error:
-            raise click.UsageError(str(error)) from error
-        if not least_ms <= duration_ms <= LONGEST_MS:
-            bounds = f"from {format_ms(least_ms)} to {format_ms(LONGEST_MS)}"
-            raise click.UsageError(f"write a duration {bounds}")
-        return duration_ms
-
-    return read
+def _ms(least_ms: int, text: str) -> int:
+    """Read a duration that is not too short, as ms."""
+    try:
+        duration_ms = parse_ms(text)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    if not least_ms <= duration_ms <= LONGEST_MS:
+        bounds = f"from {format_ms(least_ms)} to {format_ms(LONGEST_MS)}"
+        raise click.UsageError(f"write a duration {bounds}")
+    return duration_ms
 
 
 def _number(text: str) -> int | None:
     if text == UNKNOWN:
         return None
-    if not text.isascii() or not text.isdigit():
+    if not (text.isascii() and text.isdigit()):
         raise click.UsageError(f"write a number, such as 0, or {UNKNOWN}")
     return int(text)

@@ -17,7 +17,7 @@ from scenarios import Experiment, find
 from scenarios.durations import format_ms
 from scenarios.faults import AnyFault
 from scenarios.loading import file_of
-from scenarios.model import Clients, Expectation, Expected, Group, Ownership, Range, StaticMembers
+from scenarios.model import Clients, Expectation, Expected, Group, Ownership, StaticMembers
 
 MOST = 8
 """The most groups, faults or expectations that are shown."""
@@ -61,7 +61,7 @@ def _about(one: Experiment) -> Iterator[str]:
     )
     brokers = f"{cluster.brokers} brokers" if cluster.brokers > 1 else "1 broker"
     yield f"{one.name}: {in_words(usual_ms(one))}"
-    yield from _wrapped(in_one_line(one.description), "  ", "  ")
+    yield from textwrap.wrap(one.description, WIDTH)
     yield ""
     yield f"cluster   {brokers}, {where}; judged by {judge}"
     yield from _titled("groups", map(_of_group, one.workload.groups))
@@ -83,18 +83,11 @@ def _about(one: Experiment) -> Iterator[str]:
 
 def _titled(title: str, lines: Iterable[str]) -> Iterator[str]:
     """Yield lines behind a title, which stands in the first; of many the first few."""
-    first, *others = (*(every := list(lines))[:MOST], *_more(len(every) - MOST))
-    yield from _wrapped(first, f"{title:10}", " " * 12)
-    for line in others:
-        yield from _wrapped(line, " " * 10, " " * 12)
-
-
-def _more(count: int) -> list[str]:
-    return [f"and {count} more"] if count > 0 else []
-
-
-def _wrapped(text: str, before: str, below: str) -> list[str]:
-    return textwrap.wrap(text, WIDTH, initial_indent=before, subsequent_indent=below)
+    every = list(lines)
+    more = [f"and {len(every) - MOST} more"] if len(every) > MOST else []
+    for number, line in enumerate([*every[:MOST], *more]):
+        before = f"{'' if number else title:10}"
+        yield from textwrap.wrap(line, WIDTH, initial_indent=before, subsequent_indent=" " * 12)
 
 
 def _of_group(group: Group) -> str:
@@ -121,16 +114,7 @@ def _of_expected(one: Expected) -> str:
         return described(one)
     if isinstance(one, Clients):
         return f"rules of clients: {one.clients}"
-    if isinstance(one, Ownership):
-        return f"partitions of {one.group} without an owner at the end: {_range(one.unowned)}"
-    phase = f" in {one.phase}" if one.phase else ""
-    return f"partitions of {one.group} that move{phase}: {_range(one.moved)}"
-
-
-def _range(number: Range) -> str:
-    return str(Interval(number.min, number.max))
-
-
-def in_one_line(text: str) -> str:
-    """Return a text with one blank between its words."""
-    return " ".join(text.split())
+    is_owners = isinstance(one, Ownership)
+    number = one.unowned if is_owners else one.moved
+    what = "partitions without an owner at the end" if is_owners else "partitions that move"
+    return f"{Interval(number.min, number.max)} {what} of {one.group}"
