@@ -114,7 +114,8 @@ def _of_expected(one: Expected) -> str:
         return described(one)
     if isinstance(one, Clients):
         return f"rules of clients: {one.clients}"
-    is_owners = isinstance(one, Ownership)
-    number = one.unowned if is_owners else one.moved
-    what = "partitions without an owner at the end" if is_owners else "partitions that move"
+    if isinstance(one, Ownership):
+        number, what = one.unowned, "partitions without an owner at the end"
+    else:
+        number, what = one.moved, "partitions that move"
     return f"{Interval(number.min, number.max)} {what} of {one.group}"
