@@ -115,7 +115,7 @@ def _of_expected(one: Expected) -> str:
     if isinstance(one, Clients):
         return f"rules of clients: {one.clients}"
     if isinstance(one, Ownership):
-        number, what = one.unowned, "partitions without an owner at the end"
+        number, what = one.unowned, "without an owner at the end"
     else:
-        number, what = one.moved, "partitions that move"
-    return f"{Interval(number.min, number.max)} {what} of {one.group}"
+        number, what = one.moved, "that move"
+    return f"{Interval(number.min, number.max)} partitions of {one.group} {what}"
