@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from textwrap import wrap
 from typing import Any, Literal
 
 import click
@@ -19,7 +18,7 @@ from kafka.errors import ClusterAuthorizationFailedError, KafkaError
 from chaos.clusters.releases import release_of
 from chaos.errors import ChaosError
 from groupquake.access import NEEDED, Right, connected, is_allowed
-from groupquake.commands.options import WIDTH, servers
+from groupquake.commands.options import servers
 from groupquake.console import Console, json_lines
 from groupquake.exits import Exit, NotAuthorizedError
 from groupquake.external import PROTOCOLS, coordinator_of, settings_of
@@ -321,6 +320,5 @@ def _lines(found: Diagnosis) -> list[str]:
         if item.state != "yes":
             missing.setdefault((item.costs, item.get), []).append(item.what)
     for (costs, get), what in missing.items():
-        parts = (f"without {'; '.join(what)}", f"  costs: {costs}", f"  to get it: {get}")
-        lines += [line for one in parts for line in wrap(one, WIDTH, subsequent_indent=" " * 6)]
+        lines += [f"without {'; '.join(what)}", f"  costs: {costs}", f"  to get it: {get}"]
     return lines
