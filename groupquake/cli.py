@@ -4,14 +4,16 @@ import io
 import pkgutil
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from chaos.errors import ChaosError, ClusterError, UnreachableError, UnsupportedError
 from groupquake import __version__
+from groupquake.completion import Completion, experiments, releases, runs
 from groupquake.console import Console
 from groupquake.exits import AbortedError, Exit, NotAuthorizedError, NotHealedError, NotSteadyError
 from groupquake.signals import ENDING, SIGNALS
@@ -24,13 +26,20 @@ from scenarios.client_properties import PropertiesError
 class Lazy(click.Command):
     """A command that is imported when it is called; only its help line is here.
 
-    So `plan` does not wait for the import of Spark, Docker and Kafka's clients.
+    So `plan` does not wait for the import of Spark, Docker and Kafka's clients; nor does the shell
+    that completes an argument: how is said here, by a name of `groupquake.completion`.
     """
 
-    def __init__(self, name: str, place: str, line: str) -> None:
+    def __init__(
+        self, name: str, place: str, line: str, argument: Completion | None = None
+    ) -> None:
         """`place` is the command's place, as `module:name`."""
-        super().__init__(name, help=line)
+        kafka = click.Option(["--kafka"], shell_complete=releases)
+        words = click.Argument(["words"], nargs=-1, shell_complete=argument)
+        unread = {"ignore_unknown_options": True}
+        super().__init__(name, help=line, params=[kafka, words], context_settings=unread)
         self.place = place
+        self.completes = argument is not None
 
     def make_context(
         self,
@@ -39,8 +48,15 @@ class Lazy(click.Command):
         parent: click.Context | None = None,
         **extra: Any,
     ) -> click.Context:
-        """Delegate to the command itself."""
+        """Delegate to the command itself, unless the shell completes an argument."""
+        in_option = args and args[-1].startswith("-") and args[-1] != "--kafka"
+        if extra.get("resilient_parsing") and self.completes and not in_option:
+            return super().make_context(info_name, args, parent, **extra)
         return self.loaded().make_context(info_name, args, parent, **extra)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
+        """Complete the name of an option, which the command itself knows."""
+        return self.loaded().shell_complete(ctx, incomplete)
 
     def loaded(self) -> click.Command:
         """Import the command itself."""
@@ -56,6 +72,12 @@ def cli() -> None:
     """  # noqa: D205
 
 
+_ARGUMENTS: Mapping[str, Completion] = {
+    **dict.fromkeys(("plan", "run", "show", "shrink", "simulate", "validate"), experiments),
+    **dict.fromkeys(("compare", "heal", "open", "report"), runs),
+}
+"""What the shell completes of the arguments of commands."""
+
 for name, place, line in (
     ("clients", "clients.command:clients",
      "List and build clients that members may be of, and see what they do with errors."),
@@ -68,9 +90,13 @@ for name, place, line in (
     ("heal", "commands.heal:heal",
      "Heal the faults that a killed run left open, and end what it left."),
     ("list", "commands.experiments:list_experiments",
-     "List the experiments that come with groupquake."),
+     "List the experiments that come with groupquake, by topic, and how long each takes."),
+    ("new", "commands.new:new",
+     "Write an experiment of your own: six questions, and a file with comments."),
     ("nightly", "nightly.command:nightly",
      "Run the experiments of a suite on all its releases, and compare with earlier nights."),
+    ("open", "commands.open:open_page",
+     "Open the report of a run in the browser: the latest one, if no other is named."),
     ("oracle", "commands.oracle:oracle",
      "Replay event files with the reference coordinator, or serve it to clients."),
     ("plan", "commands.experiments:plan",
@@ -78,6 +104,8 @@ for name, place, line in (
     ("report", "commands.report:report",
      "Judge stored runs again, from their run folders; or report what brokers' own logs tell."),
     ("run", "commands.run:run", "Run an experiment on a real cluster of brokers and judge it."),
+    ("show", "commands.show:show",
+     "Show what an experiment does: members, faults, what is expected, how long it takes."),
     ("shrink", "shrink.command:shrink",
      "Make a failing experiment as small as it still fails for the same root."),
     ("simulate", "commands.simulate:simulate",
@@ -88,7 +116,7 @@ for name, place, line in (
     ("watch", "watch.command:watch",
      "Follow brokers' own logs, and count the rebalances of each group as they happen."),
 ):  # fmt: skip
-    cli.add_command(Lazy(name, f"groupquake.{place}", line))
+    cli.add_command(Lazy(name, f"groupquake.{place}", line, _ARGUMENTS.get(name)))
 
 _CODES: tuple[tuple[type[Exception], Exit], ...] = (
     (ScenarioError, Exit.USAGE),

@@ -9,20 +9,21 @@ import json
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from chaos.plan import Plan
 from chaos.tail import Tail
 from groupquake import timing
-from groupquake.attached import LiveView
 from groupquake.background import Background
 from groupquake.console import Console, is_terminal
-from kafka_protocol.coordinator_lines import ALL_GRAMMARS
-from kafka_protocol.coordinator_lines.member_ids import client_of
-from reports.page.wording import REASONS
+from reports.page.wording import REASONS, seconds
 from scenarios import Experiment
+
+if TYPE_CHECKING:
+    from groupquake.live.facts import Rebalance
 
 _WHO = re.compile(r"^(?:a|the)(?: new| static)? (?:member|leader)\b")
 
@@ -36,25 +37,26 @@ class RunScreen(Background):
         self._console = console
         self._journal = Tail(folder / "journal.jsonl")
         self._load = Tail(folder / "locust.log")
-        self._rebalances = rebalances(folder)
+        self._of = folder, experiment.group_names
         self._phases = Phases(durations(experiment, plan))
 
     def _run(self) -> None:
+        over = rebalances(*self._of)
         has_bar = is_terminal(sys.stderr) and not self._console.quiet
         with RunBar(self._phases).shown() if has_bar else nullcontext(lambda: None) as draw:
             last = False
             while not last:
                 last = self._over.wait(timing.SCREEN_S)
-                self._look()
+                self._look(over)
                 draw()
 
-    def _look(self) -> None:
+    def _look(self, over: Callable[[], Iterator[str]]) -> None:
         for line in self._journal.appended():
             self._take(json.loads(line))
         for line in self._load.appended():
             if line.startswith(("[", "%")):  # of loggers, and of librdkafka
                 self._console.detail(f"load: {line}")
-        for line in self._rebalances():
+        for line in over():
             self._console.progress(line)
 
     def _take(self, entry: Mapping[str, object]) -> None:
@@ -168,28 +170,26 @@ class RunBar:
 _TITLES = {"cluster": "starting brokers", "teardown": "closing", "end": "judging"}
 
 
-def rebalances(folder: Path) -> Callable[[], Iterator[str]]:
+def rebalances(folder: Path, groups: Iterable[str]) -> Callable[[], Iterator[str]]:
     """Return what yields a line for each rebalance of a run that is over since it was called."""
-    view, shown = LiveView(folder), set[tuple[str, str]]()
+    from groupquake.live.facts import Facts  # noqa: PLC0415 (slow, and the cluster starts meanwhile)
+
+    facts, shown = Facts(folder, groups), set[int]()
 
     def over() -> Iterator[str]:
-        for row in reversed(view.tables()["rebalances"]):
-            of = row["group"], row["generation"]
-            if row["duration"] and of not in shown:
-                shown.add(of)
+        facts.read_logs()
+        for number, one in enumerate(facts.rebalances):
+            if one.ended_ms is not None and number not in shown:
+                shown.add(number)
                 yield (
-                    f"group {of[0]} rebalances: {_why(row['reason'])}"
-                    f" (generation {of[1]}, {row['duration']})"
+                    f"group {one.group} rebalances: {_why(one)} (generation {one.old_generation} →"
+                    f" {one.generation}, {seconds(one.ended_ms - one.at_ms, 3)} s)"
                 )
 
     return over
 
 
-def _why(reason: str) -> str:
-    """Say a broker's reason in words, with the client that it names."""
-    known = next(filter(None, (grammar.classed(reason) for grammar in ALL_GRAMMARS)), None)
-    if known is None:
-        return reason
-    name, member = known
-    words = REASONS.get(name, name)
-    return _WHO.sub(lambda _: client_of(member), words) if member else words
+def _why(one: "Rebalance") -> str:
+    """Say the broker's reason in words, with the client that it names."""
+    words = REASONS.get(one.reason_class, one.reason_class) or one.reason
+    return _WHO.sub(lambda _: one.client, words) if one.client else words

@@ -79,3 +79,10 @@ COMMAND_END_S = 5.0
 """For a followed command to end when its output has ended; then it is killed."""
 WEBHOOK_S = 5.0
 """For the answer of a webhook."""
+
+# What a run usually takes beside its phases, for `list` and `show`
+
+USUAL_START_MS = 25_000
+"""From the command to the first phase with faults: brokers, members, steady state."""
+USUAL_JUDGING_MS = 20_000
+"""From the last phase to the verdict: brokers end, Spark starts. Two cores, eight members."""

@@ -12,7 +12,8 @@ from scenarios.problems import ScenarioError
 
 if TYPE_CHECKING:
     from scenarios.experiment import Experiment, json_schema
-    from scenarios.loading import find, load, named, names
+    from scenarios.listing import names
+    from scenarios.loading import find, load, named
     from scenarios.setup import MemberSpec
 
 __all__ = [
@@ -29,7 +30,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Import what needs the models, which load slowly, when it is asked for (PEP 562)."""
-    for module in ("experiment", "loading", "setup") if name in __all__ else ():
+    for module in ("listing", "experiment", "loading", "setup") if name in __all__ else ():
         found = import_module(f"scenarios.{module}")
         if hasattr(found, name):
             return getattr(found, name)

@@ -9,12 +9,11 @@ from pydantic import BaseModel, ValidationError
 
 from scenarios.document import Document, DocumentError
 from scenarios.experiment import Experiment
+from scenarios.listing import LIBRARY, names
 from scenarios.problems import Problem, ScenarioError, found_in, listed, nearest
 from scenarios.regular_files import read_regular
 
 Model = TypeVar("Model", bound=BaseModel)
-
-_LIBRARY = Path(__file__).parent / "library"
 
 
 def load(path: str | PathLike[str]) -> Experiment:
@@ -61,7 +60,7 @@ def named(name: str) -> Experiment:
     """Return an experiment of the library. Raises ScenarioError if it has none of that name."""
     if name not in names():
         raise ScenarioError(f"the library has no experiment '{name}'; {nearest(name, names())}")
-    return load(_LIBRARY / f"{name}.yaml")
+    return load(LIBRARY / f"{name}.yaml")
 
 
 def find(name: str) -> Experiment:
@@ -69,13 +68,16 @@ def find(name: str) -> Experiment:
 
     Raises ScenarioError if there is none.
     """
-    is_file = name.endswith((".yaml", ".yml")) or "/" in name
-    return load(name) if is_file else named(name)
+    return load(name) if _is_path(name) else named(name)
 
 
-def names() -> tuple[str, ...]:
-    """Return the names of the library's experiments, sorted."""
-    return tuple(sorted(path.stem for path in _LIBRARY.glob("*.yaml")))
+def file_of(name: str) -> Path:
+    """Return the file that `find` reads an experiment from."""
+    return Path(name) if _is_path(name) else LIBRARY / f"{name}.yaml"
+
+
+def _is_path(name: str) -> bool:
+    return name.endswith((".yaml", ".yml")) or "/" in name
 
 
 def _text(path: Path) -> str:

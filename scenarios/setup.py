@@ -79,7 +79,8 @@ class Setup(Part):
     description: str = ""
     """What happens in it; `groupquake list` shows it."""
     tags: Items[str] = ()
-    """Words for people; groupquake does not read them."""
+    """Words for people. The first one is the topic that `groupquake list` has an experiment of the
+    library under (`scenarios.listing`)."""
     judge: Judge = "release"
     """The rules that the brokers are judged by: those of their release, those of KIP-345, or those
     of a policy that Kafka never shipped, which the oracle serves."""

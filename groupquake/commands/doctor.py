@@ -4,7 +4,7 @@ Nothing of it is changed by looking.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -42,6 +42,9 @@ _CLUSTER = {
     "ALTER_CONFIGS": "loggers cannot be switched on from here (--switch-on)",
 }
 
+_LOGGER_COSTS = "the brokers' own lines; the tap shows requests and responses (level wire)"
+_LOGGER_GET = "put what --log4j prints into the brokers' log4j file, then doctor --switch-on"
+
 _DONE = "OK"
 """What kafka-python returns for a change that was made."""
 
@@ -50,11 +53,13 @@ State = Literal["yes", "no", "not known"]
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One thing that a run needs or would use; `costs` says what its absence means."""
+    """One thing that a run would use, or even needs: what its absence costs, and how to get it."""
 
     what: str
     state: State
-    costs: str = ""
+    costs: str
+    get: str
+    is_needed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +77,13 @@ class Diagnosis:
 
     @property
     def can_run(self) -> bool:
-        """Whether a run is possible at all."""
-        return not any(
-            item.state == "no" and "no run is possible" in item.costs for item in self.items
-        )
+        """Whether a run is possible at all: of what it needs nothing is known to be missing."""
+        return not self.refused
+
+    @property
+    def refused(self) -> list[str]:
+        """What a run needs and does not get."""
+        return [item.what for item in self.items if item.is_needed and item.state == "no"]
 
     @property
     def evidence(self) -> str:
@@ -91,6 +99,7 @@ class Diagnosis:
 def examine(client: KafkaAdminClient, prefix: str = "") -> Diagnosis:
     """Ask a cluster what it allows for names with a prefix. Raises KafkaError without an answer."""
     trial = prefix + TRIAL
+    asked = partial(_item, client, prefix or TRIAL.partition("-")[0] + "-")
     cluster = client.describe_cluster()
     brokers = {one["broker_id"]: f"{one['host']}:{one['port']}" for one in cluster["brokers"]}
     releases = {
@@ -102,13 +111,13 @@ def examine(client: KafkaAdminClient, prefix: str = "") -> Diagnosis:
     loggers = {node: _or(partial(loggers_of, client, node), {}) for node in brokers}
     kind = coordinator_of(_whole(min(releases.values())), settings)
     items = [
-        *(_item(client, Right(name, "cluster"), costs) for name, costs in _CLUSTER.items()),
+        *(asked(Right(name, "cluster"), costs) for name, costs in _CLUSTER.items()),
         *(
-            _item(client, Right(name, of, trial), "no run is possible")
+            asked(Right(name, of, trial), "no run is possible", is_needed=True)
             for of, names in NEEDED.items()
             for name in names
         ),
-        _item(client, Right("ALTER", "topic", trial), "topic.add-partitions is not possible"),
+        asked(Right("ALTER", "topic", trial), "topic.add-partitions is not possible"),
         *_logging(loggers, kind),
     ]
     return Diagnosis(
@@ -207,25 +216,33 @@ def _or(ask: Callable[[], Any], otherwise: Any) -> Any:
         return otherwise
 
 
-def _item(client: KafkaAdminClient, right: Right, costs: str) -> Item:
+def _item(
+    client: KafkaAdminClient, prefix: str, right: Right, costs: str, *, is_needed: bool = False
+) -> Item:
     """Ask for a right; nothing is made."""
     states: Mapping[bool | None, State] = {True: "yes", False: "no", None: "not known"}
     what = f"{right.of}s called {right.name}…" if right.name else right.of
-    allowed = _or(partial(is_allowed, client, right), None)
-    return Item(f"{right.operation} of {what}", states[allowed], costs)
+    state = states[_or(partial(is_allowed, client, right), None)]
+    if is_needed and state == "not known":
+        costs = "nothing, if it is allowed; if not, a run ends before it makes anything"
+    operation = right.operation.replace("_", " ").title().replace(" ", "")
+    of = f"--{right.of} {prefix} --resource-pattern-type prefixed" if right.name else "--cluster"
+    get = f"kafka-acls --add --allow-principal User:NAME --operation {operation} {of}"
+    return Item(f"{right.operation} of {what}", state, costs, get, is_needed)
 
 
-def _logging(loggers: Mapping[int, Mapping[str, str]], kind: str | None) -> list[Item]:
-    items = []
-    costs = (
-        "without the tap there is no evidence; with it, no lines of the coordinator (level wire)"
-    )
-    for node, levels in loggers.items():
-        for name in _loggers_of(kind):
+def _logging(loggers: Mapping[int, Mapping[str, str]], kind: str | None) -> Iterator[Item]:
+    """Yield an item for each logger and state, with the brokers that it is so of."""
+    for name in _loggers_of(kind):
+        brokers: dict[State, list[int]] = {}
+        for node, levels in loggers.items():
             level = levels.get(name)
             state: State = "not known" if level is None else "yes" if level == "DEBUG" else "no"
-            items.append(Item(f"{name} of broker {node} at DEBUG", state, costs))
-    return items
+            brokers.setdefault(state, []).append(node)
+        for state, nodes in brokers.items():
+            noun = "brokers" if len(nodes) > 1 else "broker"
+            what = f"{name} of {noun} {', '.join(map(str, nodes))} at DEBUG"
+            yield Item(what, state, _LOGGER_COSTS, _LOGGER_GET)
 
 
 def _loggers_of(kind: str | None) -> list[str]:
@@ -285,21 +302,25 @@ def doctor(
 
 
 def _lines(found: Diagnosis) -> list[str]:
-    lines = [f"cluster {found.cluster_id}"]
+    """What is possible comes first, then what was found, then what each missing thing costs."""
+    if found.refused:
+        first = f"no run is possible: not allowed: {', '.join(found.refused)}"
+    elif found.evidence == "requests":
+        first = "a run is possible; for all evidence give the brokers' log folder as cluster.logs"
+    else:
+        first = "a run is possible, judged by what passes through the tap (level wire)"
+    lines = [first, f"cluster {found.cluster_id}"]
     lines += [
         f"  broker {node} at {address}: offers what Kafka {found.releases[node]} does"
         for node, address in found.brokers.items()
     ]
     lines.append(f"  group coordinator: {found.coordinator or 'not known; --coordinator tells it'}")
     lines.append(f"  group protocols: {found.protocols or 'not known'}")
+    lines += [f"  {item.state:9}  {item.what}" for item in found.items]
+    missing: dict[tuple[str, str], list[str]] = {}
     for item in found.items:
-        cost = "" if item.state == "yes" else f": {item.costs}"
-        lines.append(f"  {item.state:9}  {item.what}{cost}")
-    if found.evidence == "wire":
-        lines.append(
-            "evidence: through the tap (level wire); for the brokers' own lines, put what --log4j"
-            " prints into their log4j file, and give its folder as cluster.logs"
-        )
-    else:
-        lines.append("evidence: the loggers are on; give their folder as cluster.logs")
+        if item.state != "yes":
+            missing.setdefault((item.costs, item.get), []).append(item.what)
+    for (costs, get), what in missing.items():
+        lines += [f"without {'; '.join(what)}", f"  costs: {costs}", f"  to get it: {get}"]
     return lines

@@ -1,24 +1,45 @@
 """`groupquake list`, `plan` and `validate`: reading experiments; they start nothing."""
 
+import textwrap
+
 import click
 
 from chaos.plan import Plan, make_plan
-from groupquake.commands.options import experiment_options, resolve
+from groupquake.commands.options import WIDTH, experiment_options, resolve
+from groupquake.commands.show import in_words, usual_ms
 from groupquake.console import Console
 from groupquake.exits import Exit
 from groupquake.simulate.forecast import warnings
 from scenarios import Experiment, find, json_schema, named, names
 from scenarios.fields import BIG_SEED
+from scenarios.listing import TOPICS
 
 
 @click.command("list")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def list_experiments(*, as_json: bool) -> Exit:
-    """List the experiments that come with groupquake."""
-    known = {name: named(name).description for name in names()}
+    """List the experiments that come with groupquake, by topic, and how long each takes."""
+    known = {name: named(name) for name in names()}
+    if as_json:
+        found = {
+            name: {
+                "topic": one.tags[0],
+                "usual_ms": usual_ms(one),
+                "description": " ".join(one.description.split()),
+            }
+            for name, one in known.items()
+        }
+        Console.json(found)
+        return Exit.PASS
     width = max(map(len, known))
-    lines = [f"{name:{width}} {' '.join(about.split())}" for name, about in known.items()]
-    Console.json(known) if as_json else Console.result(*lines)
+    for topic, title in TOPICS.items():
+        Console.result(title)
+        for name, one in known.items():
+            if one.tags[0] == topic:
+                head = f"  {name:{width}}  {in_words(usual_ms(one)):>6}  "
+                room = WIDTH - len(head)
+                Console.result(head + textwrap.shorten(one.description, room, placeholder=" …"))
+    Console.result("", "groupquake show NAME says all of one; groupquake run NAME runs it.")
     return Exit.PASS
 
 

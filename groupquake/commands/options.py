@@ -13,6 +13,8 @@ from scenarios.releases import Coordinator
 if TYPE_CHECKING:
     from scenarios import Experiment
 
+WIDTH = 99
+"""Of lines of text, in columns."""
 coordinator_option = click.option(
     "--coordinator",
     type=click.Choice(get_args(Coordinator)),

@@ -144,14 +144,19 @@ class Facts:
 
     def read(self) -> None:
         """Note what was appended to all files, in the order of time."""
-        logs = (log for names in LOGS for log in self._folder.glob(names))
-        found = [
-            *(one for log in logs for one in self._logged(log)),
-            *self._seen(),
-            *self._noted(),
-        ]
+        self._take([*self._from_logs(), *self._seen(), *self._noted()])
+
+    def read_logs(self) -> None:
+        """Note what was appended to the logs alone, which is less work."""
+        self._take([*self._from_logs()])
+
+    def _take(self, found: list[_Timed]) -> None:
         for one in sorted(found, key=itemgetter(0)):
             one.take()
+
+    def _from_logs(self) -> Iterator[_Timed]:
+        logs = (log for names in LOGS for log in self._folder.glob(names))
+        return (one for log in logs for one in self._logged(log))
 
     def _appended(self, path: Path) -> Iterator[str]:
         return self._tails.setdefault(path, Tail(path)).appended()

@@ -48,7 +48,7 @@ def _block(one: DrawnGroup, span: Span) -> Json:
     _add_requests(one, lanes, span)
     strips = {side: _strip(one, side, span) for side in one.timelines}
     findings = {"findings": _findings(one, span)} if one.findings else {}
-    heads = findings | strips | _coordinators(one, span)
+    heads = {**findings, **strips, **_coordinators(one, span)}
     rows = [drawing.row(name, bars, head=True) for name, bars in heads.items()]
     rows += [drawing.row(name, bars) for name, bars in lanes.items()]
     title = one.title + drawing.part_drawn(one.lanes, one.everyone)
@@ -87,10 +87,10 @@ def _add_records(one: DrawnGroup, lanes: Lanes, span: Span) -> None:
         said = f"{row['partition']}: {counted(row['records'], 'record')} {RECORDS[row['what']]}"
         said = f"{said} ({row['first']:,} to {row['last']:,})"
         noted[row["member"], row["until_ms"]][said] = row["what"] == "twice"
-    for (member, at_ms), said in noted.items():
+    for (member, at_ms), found in noted.items():
         if member in lanes:
-            kind = "records" if all(said.values()) else "records wrong"
-            lanes[member].append(bar(kind, span.ends(at_ms - NOTED_MS, at_ms), *said))
+            kind = "records" if all(found.values()) else "records wrong"
+            lanes[member].append(bar(kind, span.ends(at_ms - NOTED_MS, at_ms), *found))
 
 
 def _add_requests(one: DrawnGroup, lanes: Lanes, span: Span) -> None:

@@ -90,7 +90,9 @@ def stops(groups: Sequence[DrawnGroup]) -> Json:
         blocks.append(drawing.block(one.group, rows, title=title))
     axis = {"shows": "amount", "title": "seconds stopped, in the impact phase", "zero_ms": None}
     end = round(longest_ms / 1000, 3)
-    return drawing.printed({"axis": axis, "end": end, "phases": [], "bands": [], "blocks": blocks})
+    shown = {"axis": axis, "end": end, "phases": [], "bands": [], "blocks": blocks}
+    made: Json = drawing.printed(shown)
+    return made
 
 
 def _one_after_the_other(stops: pd.DataFrame, *, whole: bool) -> Iterator[Json]:

@@ -64,13 +64,14 @@ def figure(
     axis = {"shows": "date", "title": "date and time, UTC"} if dated else {
         "shows": "time", "title": "seconds since formation began",
     }  # fmt: skip
-    return printed({
+    shown: Json = printed({
         "axis": {**axis, "zero_ms": None if span.is_virtual else span.zero_ms},
         "end": span.at(span.end_ms),
         "phases": [{"name": name, "at": span.at(at_ms)} for name, at_ms in span.phases],
         "bands": bands,
         "blocks": blocks,
     })  # fmt: skip
+    return shown
 
 
 def printed(value: Any) -> Any:

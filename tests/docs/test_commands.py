@@ -30,6 +30,9 @@ PLACEHOLDERS = {
 }
 RUN_BY = {
     "groupquake list": "tests/docs/test_commands.py",
+    "groupquake show": "tests/docs/test_commands.py",
+    "groupquake new": "tests/groupquake/commands/test_new.py",
+    "groupquake open": "tests/groupquake/commands/test_experiments.py",
     "groupquake plan": "tests/docs/test_commands.py",
     "groupquake validate": "tests/docs/test_commands.py",
     "groupquake run": "tests/groupquake/whole_run/test_verdict.py",
@@ -54,8 +57,8 @@ RUN_BY = {
     "locust": "tests/loadtest/test_ui_page.py",
 }
 """Which test runs a command for real."""
-HARMLESS = ("list", "plan", "validate")
-BARE = (("plan",), ("validate",))
+HARMLESS = ("list", "show", "plan", "validate")
+BARE = (("plan",), ("show",), ("validate",))
 
 
 @dataclass(frozen=True)
@@ -162,3 +165,18 @@ def test_an_unknown_command_in_a_page_is_found() -> None:
     command, arguments = leaf(tuple(words))
     with pytest.raises(click.UsageError):
         command.make_context("plan", arguments)
+
+
+def test_most_commands_have_an_example_and_those_without_a_cluster_were_run() -> None:
+    """That the page is as they print now is for `test_no_generated_page_is_stale`."""
+    page = (ROOT / "docs" / "cli.md").read_text("utf-8")
+    sections = re.findall(
+        r"^## (groupquake[^\n]*)\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL
+    )
+    leaves = [(path, text) for path, text in sections if "COMMAND [ARGS]" not in text]
+    without = [path for path, text in leaves if f"$ {path}" not in text]
+    assert set(without) == {
+        *("groupquake clients errors", "groupquake dev fuzz", "groupquake dev image build"),
+        *("groupquake shrink", "groupquake trial"),
+    }  # fmt: skip
+    assert "/home/you/runs/latest/report.html" in page

@@ -42,12 +42,14 @@ def no_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_first_step_makes_the_environment_and_the_last_one_takes_brokers() -> None:
     steps = commands_of_steps()
-    assert list(steps) == ["1", "2", "3", "4", "5", "6"]
+    assert list(steps) == ["1", "2", "3", "4", "5", "6", "7", "8"]
     assert steps["1"] == ["make set-up", ". .venv/bin/activate"]
     for step in "2345":
         runs = [line for line in steps[step] if line.startswith("groupquake run")]
         assert all("--cluster oracle" in line for line in runs)
     assert not any("oracle" in line for line in steps["6"])
+    words = [line.split()[1] for step in "78" for line in steps[step]]
+    assert words == ["doctor", "run", "report", "open"]  # one's own cluster, one's own logs
 
 
 @pytest.mark.long

@@ -172,14 +172,6 @@ def test_validate(groupquake: Command, small: Path) -> None:
     assert error_line(groupquake("validate"), 64)
 
 
-def test_list_has_its_descriptions_in_one_column(groupquake: Command) -> None:
-    descriptions = json.loads(groupquake("list", "--json").out)
-    lines = groupquake("list").out.splitlines()
-    starts = {line.index(" ".join(descriptions[line.split()[0]].split())) for line in lines}
-    assert len(lines) == len(descriptions)
-    assert starts == {max(map(len, descriptions)) + 1}
-
-
 def test_the_same_seed_gives_the_same_plan(groupquake: Command) -> None:
     first, again, other = (
         groupquake("plan", "rolling-bounce", "--seed", seed, "--json").out for seed in (7, 7, 8)

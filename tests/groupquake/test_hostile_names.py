@@ -93,7 +93,7 @@ def side_by_side(name: str) -> Iterable[str]:
 
 
 def diagnosis(name: str) -> Iterable[str]:
-    items = (Item(name, "no", name),)
+    items = (Item(name, "no", name, name),)
     return doctor._lines(Diagnosis(name, {1: name}, {1: "4.3"}, None, name, {}, {}, items))
 
 

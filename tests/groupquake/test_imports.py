@@ -26,7 +26,18 @@ finally:
 LOG = Path(__file__).parents[1] / "recorded" / "incidents" / "03.log"
 OF_LOGS = {"numpy", "psutil", "pyarrow"}
 """What a report of small logs needs."""
-LIGHT = ("--help", "--version", "list", "plan demo", "validate demo", "validate --schema")
+LIGHT = (
+    *(
+        "--help",
+        "--version",
+        "list",
+        "show demo",
+        "plan demo",
+        "validate demo",
+        "validate --schema",
+    ),
+    *("open pyproject.toml", "new --help"),
+)
 
 
 def imported_by(words: list[str], code: int = 0) -> set[str]:

@@ -281,7 +281,7 @@ def test_damaged_journals(block: int, tmp_path: Path, groupquake: Command) -> No
 
 @pytest.mark.parametrize("block", blocks(EXPERIMENTS))
 def test_damaged_experiments(block: int, tmp_path: Path, groupquake: Command) -> None:
-    library = [Path(named.__globals__["_LIBRARY"]) / f"{name}.yaml" for name in names()]
+    library = [Path(named.__globals__["LIBRARY"]) / f"{name}.yaml" for name in names()]
     file = tmp_path / "experiment.yaml"
     ends = set()
     for seed in range(block * BLOCK, (block + 1) * BLOCK):

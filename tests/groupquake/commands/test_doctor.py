@@ -2,18 +2,25 @@
 
 import json
 import os
+from dataclasses import replace
+from unittest.mock import Mock
 
 import pytest
 from kafka.admin import KafkaAdminClient
+from kafka.errors import KafkaError
 
 from chaos.clusters.process import ProcessCluster
+from groupquake.access import Right
+from groupquake.commands.doctor import Diagnosis, Item, _item, _lines, _logging
 from groupquake.external import offered
+from kafka_protocol.request_log import LOGGER
 from tests.groupquake.conftest import Command
 from tests.secured import Secured
 
-pytestmark = pytest.mark.cluster
+CLUSTER = pytest.mark.cluster
 
 
+@CLUSTER
 def test_whoever_may_do_all_sees_all(groupquake: Command, secured: Secured) -> None:
     found = json.loads(groupquake("doctor", "--bootstrap", secured.bootstrap, "--json").out)
     assert found["releases"] == {"1": "4.3"}
@@ -26,6 +33,7 @@ def test_whoever_may_do_all_sees_all(groupquake: Command, secured: Secured) -> N
     client.close()
 
 
+@CLUSTER
 def test_loggers_are_switched_off_and_on(groupquake: Command, secured: Secured) -> None:
     def switched(option: str) -> tuple[str, str]:
         answer = groupquake("doctor", "--bootstrap", secured.bootstrap, option, "--json")
@@ -39,6 +47,7 @@ def test_loggers_are_switched_off_and_on(groupquake: Command, secured: Secured) 
     assert on == ("DEBUG", "requests")
 
 
+@CLUSTER
 def test_what_acls_refuse_is_named_with_its_cost(
     groupquake: Command, secured: Secured, tmp_path
 ) -> None:
@@ -48,7 +57,11 @@ def test_what_acls_refuse_is_named_with_its_cost(
     words = ("doctor", "--bootstrap", secured.at("SASL_SSL"), "--client-properties", file)
     done = groupquake(*words, env={"ALICES_PASSWORD": secured.password})
     assert done.code == 0
-    assert "no         DESCRIBE_CONFIGS of cluster: the brokers' settings are assumed" in done.out
+    first, *others = done.out.splitlines()
+    assert first.startswith("a run is possible")
+    place = others.index("without DESCRIBE_CONFIGS of cluster")
+    assert others[place + 1].startswith("  costs: the brokers' settings are assumed")
+    assert others[place + 2].endswith("--operation DescribeConfigs --cluster")
     assert "yes        CREATE of topics called groupquake-doctor" in done.out
     refused = groupquake(*words, "--switch-on", env={"ALICES_PASSWORD": secured.password})
     assert (refused.code, "needs ALTER_CONFIGS of the cluster" in refused.err) == (77, True)
@@ -57,6 +70,7 @@ def test_what_acls_refuse_is_named_with_its_cost(
     assert "the environment has no variable ALICES_PASSWORD; set it" in unset.err
 
 
+@CLUSTER
 def test_the_names_that_are_asked_about_have_the_prefix(
     groupquake: Command, secured: Secured
 ) -> None:
@@ -65,6 +79,7 @@ def test_the_names_that_are_asked_about_have_the_prefix(
     assert "READ of groups called trial-groupquake-doctor" in done.out
 
 
+@CLUSTER
 def test_a_cluster_without_groups_gets_no_topic_for_their_offsets(
     groupquake: Command, tmp_path
 ) -> None:
@@ -75,3 +90,39 @@ def test_a_cluster_without_groups_gets_no_topic_for_their_offsets(
         assert "yes        DESCRIBE of groups called groupquake-doctor" in done.out
         assert "yes        DELETE of groups called groupquake-doctor" in done.out
         client.close()
+
+
+def _diagnosis(*items: Item, level: str = "WARN") -> Diagnosis:
+    return Diagnosis("id", {1: "a:1"}, {1: "4.3"}, "java", None, {}, {1: {LOGGER: level}}, items)
+
+
+def test_what_is_not_known_is_not_called_impossible() -> None:
+    """Brokers that do not answer a question about a right may allow it: a run asks, too."""
+    silent = Mock(**{"_manager.run.side_effect": KafkaError})
+    item = _item(
+        silent, "p-", Right("DELETE", "topic", "p-x"), "no run is possible", is_needed=True
+    )
+    assert (item.state, "no run" in item.costs) == ("not known", False)
+    assert item.get.endswith("--operation Delete --topic p- --resource-pattern-type prefixed")
+    found = _diagnosis(item)
+    assert found.can_run
+    assert (
+        _lines(found)[0] == "a run is possible, judged by what passes through the tap (level wire)"
+    )
+
+
+def test_the_first_line_says_what_is_refused_and_what_evidence_there_is() -> None:
+    refused = Item("CREATE of topics called x…", "no", "no run is possible", "kafka-acls …", True)
+    found = _diagnosis(refused, replace(refused, is_needed=False, what="ALTER"))
+    assert not found.can_run
+    assert _lines(found)[0] == "no run is possible: not allowed: CREATE of topics called x…"
+    assert _lines(_diagnosis(level="DEBUG"))[0].startswith("a run is possible; for all evidence")
+
+
+def test_brokers_with_the_same_logger_are_one_line() -> None:
+    levels = {n: {LOGGER: "DEBUG" if n == 3 else "WARN"} for n in (1, 2, 3)}
+    found = [(one.what, one.state) for one in _logging(levels, "java") if LOGGER in one.what]
+    assert found == [
+        (f"{LOGGER} of brokers 1, 2 at DEBUG", "no"),
+        (f"{LOGGER} of broker 3 at DEBUG", "yes"),
+    ]

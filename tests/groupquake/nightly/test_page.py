@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from groupquake.nightly import page
+from groupquake.nightly.command import _summary
 from groupquake.nightly.history import TREND, nights, points, trends
 
 Json = dict[str, Any]
@@ -75,6 +76,15 @@ def point(day: int, measure: str, value: float, **more: Any) -> Json:
 
 def draw(directory: Path, *points: Json) -> None:
     (directory / TREND).write_text(json.dumps(points))
+
+
+def test_the_page_says_of_an_expected_fail_what_the_terminal_says(directory: Path) -> None:
+    record = keep(directory, 1, run(why="fail, as expected"), run(seed=12))
+    (shown, other) = re.findall(r'<div class="run">(.*?)</div>', page.render(directory), re.DOTALL)
+    assert "<b>fail, as expected</b>" in shown
+    assert "<b>" not in other
+    line, *_ = _summary(record, directory)
+    assert line == "pass     bounce on 4.3.0 java, seed 11: fail, as expected"
 
 
 def test_a_night_without_a_verdict_leaves_a_gap_in_the_trend(directory: Path) -> None:
