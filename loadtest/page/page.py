@@ -71,9 +71,9 @@ class Page:
         by_hand.add_routes(own, session)
         app.register_blueprint(own)
         app.wsgi_app = Guard(app.wsgi_app, offered)  # type: ignore[method-assign]  # Flask's own way
-        app.jinja_env.policies["json.dumps_kwargs"] = {
-            "sort_keys": False
-        }  # keep the order of the form's fields
+        # keep the order of the fields of forms
+        app.jinja_env.policies["json.dumps_kwargs"] = {"sort_keys": False}
+        app.json.sort_keys = False  # type: ignore[attr-defined]
         app.after_request(self._add_ours)
         self._locusts_own = app.view_functions["locust.swarm"]
         app.view_functions["locust.swarm"] = self._swarm

@@ -38,10 +38,10 @@ def page(chromium: str, troubles: list[str]) -> Iterator[Page]:
             "requestfailed",
             lambda request: (
                 troubles.append(f"failed: {request.url}")
-                if not request.url.endswith("/events")
+                if request.failure != "net::ERR_ABORTED"
                 else None
             ),
-        )  # its page was loaded anew
+        )  # aborted: its page was loaded anew
         context.on("response", lambda reply: troubles.append(f"{reply.status}: {reply.url}") if
                    reply.status >= 400 else None)  # fmt: skip
         yield context.new_page()
