@@ -190,12 +190,17 @@ def test_a_rebalance_is_a_line_once_it_is_over_in_words(tmp_path: Path) -> None:
         "Preparing to rebalance group dynamic in state PreparingRebalance with old generation 4"
         f" (reason: explicit `LeaveGroup` request for (dynamic-dynamic-1-{UUID}) members.).",
     )
+    received = f"Assignment received from leader dynamic-dynamic-0-{UUID} for group dynamic for"
+    assigned = f"{received} generation 4. The group has 2 members, 0 of which are static."
     with log.open("a") as file:
-        print(java(802, STABLE), left, sep="\n", file=file)
+        print(java(500, STABLE), file=file)
+    assert list(over()) == [], "its leader has not assigned"
+    with log.open("a") as file:
+        print(java(802, assigned), left, sep="\n", file=file)
     said = "group dynamic rebalances: dynamic-dynamic-1"
     assert list(over()) == [f"{said} joined (generation 3 → 4, 0.600 s)"]
     with log.open("a") as file:
-        print(java(950, "Stabilized group dynamic generation 5 with 1 members."), file=file)
+        print(java(950, "Group dynamic with generation 5 is now empty."), file=file)
     assert list(over()) == [f"{said} left (generation 4 → 5, 0.050 s)"]
 
 
