@@ -14,12 +14,15 @@ from typing import Any
 
 from kafka_protocol.group_record import DEFAULT_LIMIT_BYTES, LIMIT_PROPERTY
 from reports.judgement import doubtful, findings
+from reports.judgement.clients.assignments import listed
 from reports.judgement.clients.client_verdict import ClientVerdict, about_clients
 from reports.judgement.digest import Digest, Digester, with_total
 from reports.judgement.disturbances import Disturbances
 from reports.judgement.doubtful import AGAIN, SETTLED_BY, Doubt
 from reports.judgement.expectations import (
+    UNOWNED,
     Counted,
+    Shortfall,
     expected_verdict,
     in_words,
     missing_members,
@@ -143,14 +146,11 @@ def evaluate(run: RunFolder, data: Results, profile: str | None) -> Json:
             {name: fault[name] for name in fault if name not in OF_PLAN} for fault in run.faults
         ],
         "findings": findings.listed(
-            found, data.places, explain.of_finding(judged, run.faults, explain.zero_ms(run))
+            found, data.places, explain.of_finding(judged, explain.zero_ms(run))
         ),
         **({"findings_left_out": data.left_out} if data.left_out else {}),
         "expectations_unmet": [
-            item.as_json
-            | {"page": explain.of_expectation(judged, item.group)}
-            | ({"because": why} if item in certain and (why := known.why(item)) else {})
-            for item in short
+            _unmet(judged, item, known, left, certain=item in certain) for item in short
         ],
         "unknown_because": because if verdict == "unknown" else [],
         "settled_by": [one.settled_by for one in doubts] if verdict == "unknown" else [],
@@ -172,6 +172,22 @@ def evaluate(run: RunFolder, data: Results, profile: str | None) -> Json:
         "disturbances": disturbances.as_json(run, found, changed.values()),
         "repeat_command": _repeat_command(run),
     }
+
+
+def _unmet(
+    judged: Json,
+    item: Shortfall,
+    known: Counted,
+    unowned: Mapping[str, Sequence[str]],
+    *,
+    certain: bool,
+) -> Json:
+    """Return an expectation that is not met, with its cause if that is `certain`, in words."""
+    why = known.why(item) if certain else ""
+    more = listed(unowned[item.group]) if item.what == UNOWNED else why
+    entry = item.as_json | {"at_ms": known.counted_ms(item)}
+    entry |= explain.of_expectation(judged, entry, more)
+    return entry | ({"because": why} if why else {})
 
 
 def _departure(row: Json, places: LogPlaces) -> Json:

@@ -13,6 +13,7 @@ from reference_coordinator.replay import ObservedRequest
 from reports.judgement.explained.course import ACTS
 from reports.judgement.findings import Finding
 from reports.judgement.reasons import REASONS
+from reports.timing import SAME_MOMENT_MS
 
 Row = Mapping[str, Any]
 Json = dict[str, Any]
@@ -52,7 +53,19 @@ def when(at_ms: float, zero_ms: float) -> str:
 
 def says(one: Finding, rule: str, zero_ms: float) -> dict[str, str]:
     """Return what was due by a rule, and what was observed, a sentence each."""
-    due, observed = _said(one, zero_ms)
+    return _by_rule(*_said(one, zero_ms), rule)
+
+
+def of_number(item: Row, rule: str, more: str) -> dict[str, str]:
+    """Return what number an experiment expects, by a rule, and what it was; `more` explains it."""
+    phase = {"total": "in the whole run", "the end": "at the end"}
+    where = phase.get(item["phase"], f"in the {item['phase']}")
+    number = f"the number of {item['what']} of {item['group']} {where}"
+    observed = f"{number} was {item['observed']}{f': {more}' if more else ''}"
+    return _by_rule(f"{number} had to be {item['expected']}", observed, rule)
+
+
+def _by_rule(due: str, observed: str, rule: str) -> dict[str, str]:
     by = f", by this rule: {rule.rstrip('.')}"
     return {"due": sentence(due + by), "observed": sentence(observed)}
 
@@ -133,6 +146,10 @@ def _of_rebalance(one: Finding, broker: str, zero_ms: float) -> Said:
             observed = "no line says that it began, though its join phase ended"
         return f"{broker} had to begin {due} {when(due_ms, zero_ms)}", observed
     outcome = row["outcome"]
+    if outcome == "wrong_reason" and began_ms < due_ms - SAME_MOMENT_MS:
+        why, later = _reason(row, "expected"), when(due_ms, zero_ms)
+        due = f"no rebalance of {group} was due {at}; the next one was due {later}, because {why}"
+        return due, f"{broker} began {seen} {at}"
     off = f", {abs(row['off_by_ms']):,.0f} ms too {outcome}" if outcome in ("early", "late") else ""
     off += ", and was assigned more than once" if outcome == "unexpected" else ""
     return (
@@ -153,9 +170,12 @@ def _ending(row: Row, side: str) -> str:
 
 def _rebalance(row: Row, side: str, group: str) -> str:
     """Write a rebalance of one side with its reason, and the member that it names."""
+    return f"a rebalance of {group}, because {_reason(row, side)}"
+
+
+def _reason(row: Row, side: str) -> str:
     reason, member = row[f"{side}_reason"] or "", row[f"{side}_member_id"]
-    whose = f" ({member})" if member else ""
-    return f"a rebalance of {group}, because {REASONS.get(reason, reason)}{whose}"
+    return f"{REASONS.get(reason, reason)}{f' ({member})' if member else ''}"
 
 
 def done(
