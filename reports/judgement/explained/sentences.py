@@ -195,7 +195,7 @@ def done(
     asked = [
         (f"{one.client_id} sent {api_name(one.api)}{_removed(one)}", one.at_ms)
         for one in sent
-        if one.api in ACTS or (one is sent[-1] and entry["kind"] in ANSWERS)
+        if one.api in ACTS or (one is sent[-1] and entry.get("kind") in ANSWERS)
     ][-FEW:]
     members = {one.client_id for one in sent if one.api in ACTS}
     last = {one.client_id: one.at_ms for one in sent if one.client_id in members}
