@@ -15,7 +15,7 @@ import pytest
 from groupquake.console import fitted
 from groupquake.run_screen import Phases, rebalances
 from tests.groupquake.conftest import Command
-from tests.groupquake.test_live_view import BEGUN, STABLE, java
+from tests.groupquake.test_live_view import PREPARING, STABLE, UUID, WHY, java
 
 LONG = "[  12.3 s] " + "word " * 40 + "end"
 COMMAND = "groupquake report '/runs/with a space/20261129T021333-demo-4.3.0-763542522' --json"
@@ -182,21 +182,26 @@ def test_the_time_left_is_that_of_the_phases_to_come() -> None:
 def test_a_rebalance_is_a_line_once_it_is_over_in_words(tmp_path: Path) -> None:
     log = tmp_path / "brokers" / "1" / "group.log"
     log.parent.mkdir(parents=True)
-    over = rebalances(tmp_path)
-    log.write_text(BEGUN.replace("a-1", "a-1-c660e82f-8d97-4fea-b433-4c9801533ef2") + "\n")
+    over = rebalances(tmp_path, ["dynamic"])
+    log.write_text(java(202, f"{PREPARING} (reason: {WHY}).") + "\n")
     assert list(over()) == []
     left = java(
-        3, 900,
-        "Preparing to rebalance group app in state PreparingRebalance with old generation 4"
-        " (reason: explicit `LeaveGroup` request for"
-        " (a-1-c660e82f-8d97-4fea-b433-4c9801533ef2) members.).",
-    )  # fmt: skip
+        900,
+        "Preparing to rebalance group dynamic in state PreparingRebalance with old generation 4"
+        f" (reason: explicit `LeaveGroup` request for (dynamic-dynamic-1-{UUID}) members.).",
+    )
+    received = f"Assignment received from leader dynamic-dynamic-0-{UUID} for group dynamic for"
+    assigned = f"{received} generation 4. The group has 2 members, 0 of which are static."
     with log.open("a") as file:
-        print(STABLE, left, sep="\n", file=file)
-    assert list(over()) == ["group app rebalances: a-1 joined (generation 3 → 4, 0.600 s)"]
+        print(java(500, STABLE), file=file)
+    assert list(over()) == [], "its leader has not assigned"
     with log.open("a") as file:
-        print(java(4, 950, "Stabilized group app generation 5 with 1 members."), file=file)
-    assert list(over()) == ["group app rebalances: a-1 left (generation 4 → 5, 0.050 s)"]
+        print(java(802, assigned), left, sep="\n", file=file)
+    said = "group dynamic rebalances: dynamic-dynamic-1"
+    assert list(over()) == [f"{said} joined (generation 3 → 4, 0.600 s)"]
+    with log.open("a") as file:
+        print(java(950, "Group dynamic with generation 5 is now empty."), file=file)
+    assert list(over()) == [f"{said} left (generation 4 → 5, 0.050 s)"]
 
 
 def test_json_is_all_of_standard_output_and_quiet_leaves_errors_alone(

@@ -233,6 +233,7 @@ def test_partitions_that_are_given_to_nobody_make_it_fail(made, fault, given, un
     groups = verdict["groups"]
     assert (groups["static"]["unowned"], groups["dynamic"]["unowned"]) == (unowned, None)
     unmet = {"group": "static", "phase": "the end", "what": "partitions without owner",
-             "expected": "0", "observed": len(unowned)}  # fmt: skip
+             "expected": "0", "observed": len(unowned),
+             "page": "docs/kinds.md#expectation_not_met"}  # fmt: skip
     assert verdict["expectations_unmet"] == [unmet] * bool(unowned)
     assert verdict["verdict"] == expected
