@@ -296,3 +296,9 @@ def test_what_lies_outside_the_forecast_is_marked_and_named(made):
     assert "static impact leave 1..2 2 impact leave 1..2 3 outside" in page.text
     assert sum("wrong" in (more.get("class") or "") for tag, more in page.elements) == 2
     assert "Nothing happened outside of it" in read(made, forecast=rows[:1]).text
+
+
+@pytest.mark.parametrize(("members", "most_mb"), [(8, 1.5), (500, 5)])
+def test_a_page_is_small_enough_to_be_sent(tmp_path, members, most_mb):
+    source = read(made_up(tmp_path, size=members)).source
+    assert len(source.encode()) < most_mb * 1_000_000
