@@ -54,9 +54,8 @@ def _page_and_rule(judged: Mapping[str, Any], group: str, kind: str) -> tuple[st
 
 def groups_of(judged: Json) -> list[str]:
     """Return the groups of which requests are needed for `add`: the first that are wrong."""
-    proven = (one for one in judged["findings"] if one["root"] and one["proven"])
-    wrong = (one["group"] for one in (*proven, *judged["expectations_unmet"]))
-    return [*dict.fromkeys(wrong)][:COURSES]
+    wrong = (*(first for first, *_ in by_cause(judged["findings"])), *judged["expectations_unmet"])
+    return [*dict.fromkeys(one["group"] for one in wrong)][:COURSES]
 
 
 def add(

@@ -25,7 +25,7 @@ _API = re.compile(r"\b(?:[A-Z]+_)?(?:GROUPS?|COMMIT|FETCH)\b|\bHEARTBEAT\b")
 CLAUSES = {"error": "error", "member_id": "the member id", "generation": "generation",
            "protocol": "protocol", "leader": "the leader"}  # fmt: skip
 """What an answer says, in words, by the names that the oracle has."""
-WORDS = ("broker ", "the ", "no ", "this ")
+WORDS = ("broker ", "the ", "no ", "none;", "there ", "this ")
 """What clauses begin with that are not names."""
 FEW = 3  # how many of the last acts a sentence names
 ANSWERS = ("wrong_answer", "answered_early", "answered_late", "unexplained")
@@ -90,7 +90,9 @@ def _said(one: Finding, zero_ms: float) -> Said:
 
 
 def _of_line(row: Row, broker: str, zero_ms: float) -> Said:
-    about, _, wrong = row["subject"].partition(": ") if row["subject"] else ("", "", "")
+    about, wrong = row["subject"] or "", ""
+    if row["outcome"] == "wrong_line":
+        about, _, wrong = about.rpartition(": ")
     line = f'the line "{row["kind"].replace("_", " ")}"{f" about {about}" if about else ""}'
     line += f" (number {row['nth']})" if row["nth"] > 1 else ""
     if row["due_ms"] is None:
@@ -99,7 +101,7 @@ def _of_line(row: Row, broker: str, zero_ms: float) -> Said:
     due = f"{broker} had to write {line} {when(row['due_ms'], zero_ms)}"
     if row["at_ms"] is None:
         return due, f"the log of {broker} has no such line"
-    said = f", with {wrong or about}" if row["outcome"] == "wrong_line" else ""
+    said = f", with {wrong}" if wrong else ""
     return due, f"{broker} wrote it {when(row['at_ms'], zero_ms)}{said}"
 
 
@@ -187,10 +189,12 @@ def done(
     """
     group, at_ms = entry["group"], entry["at_ms"]
     hit = [
-        (f"the fault {fault['name']} hit {fault['target']}", fault["injected_at_ms"])
+        (f"the fault {fault['name']} {what} {fault['target']}", fault[time])
         for fault in faults
-        if fault["group"] in (None, group) and (fault["injected_at_ms"] or at_ms) < at_ms
+        for what, time in (("hit", "injected_at_ms"), ("ended for", "healed_at_ms"))
+        if fault["group"] in (None, group) and (fault[time] or at_ms) < at_ms
     ]
+    hit = sorted(hit, key=itemgetter(1))[-FEW:]
     sent = [one for one in requests if one.at_ms <= at_ms]
     asked = [
         (f"{one.client_id} sent {api_name(one.api)}{_removed(one)}", one.at_ms)
@@ -204,9 +208,10 @@ def done(
         for name, ms in last.items()
         if ms < at_ms - SILENT_MS and not any(what.startswith(f"{name} ") for what, _ in asked)
     ]
-    known = sorted([*hit[-2:], *silent[-2:], *asked], key=itemgetter(1))
+    known = sorted([*hit, *silent[-2:], *asked], key=itemgetter(1))
     words = "; then ".join(f"{what} {when(ms, zero_ms)}" for what, ms in known)
-    return sentence(words or f"no fault hit {group} before, and nobody asked it for anything new")
+    still = ", and its members neither came nor went" if sent else ""
+    return sentence(words or f"no fault hit {group} before{still}")
 
 
 def _removed(seen: ObservedRequest) -> str:
