@@ -62,7 +62,7 @@ def analyse(
             if shortest := counterexample.reduced(run, replayed[group], profile, data.places):
                 judged["counterexample"], texts, smallest[group] = shortest
         requests = {group: one.requests for group, one in replayed.items()}
-        explain.add(judged, run, requests, smallest)
+        explain.add(judged, run, requests, smallest, data.places)
         costs.add(judged, costs.hub_gaps(computed.read.late_ms), data.digests)
         if run.foreseen is not None and run.completed and not (run.stopped or run.by_hand):
             judged["forecast"] = [*forecast.beside(run.foreseen, judged["groups"])]
