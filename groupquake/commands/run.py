@@ -28,7 +28,7 @@ from groupquake.live.attached import run_attached
 from groupquake.load_workers import listen_address
 from groupquake.nightly import night
 from groupquake.recovery import recover_all
-from groupquake.run_screen import RunScreen
+from groupquake.run_screen import shown
 from groupquake.runner import Runner
 from groupquake.signals import SIGNALS
 from groupquake.simulate.forecast import foresee, is_foreseen
@@ -192,7 +192,7 @@ def carry_out(options: RunOptions) -> tuple[Exit, Path]:
     def judge_it() -> None:
         codes.append(_judged(runner.folder, options, console))
 
-    with RunScreen(runner.folder, runner.experiment, runner.plan, console):
+    with shown(runner.folder, runner.experiment, runner.plan, console):
         try:
             _gather(replace(runner, judge=judge_it if options.keep else None), options, console)
         except AbortedError as error:
