@@ -34,8 +34,8 @@ _STYLES: tuple[tuple[re.Pattern[str], dict[str, Any]], ...] = (
     ),
     (re.compile(r"\b(?:FAILED|NOT \w+)(?=$|:)"), {"fg": "red", "bold": True}),
     (re.compile(r"(?<=: )injected$"), {"fg": "magenta"}),
-    (re.compile(r"(?<=: )(?:healed|verified)$"), {"fg": "green"}),
-    (re.compile(r"(?<=\] )group .* rebalances(?=: )"), {"fg": "cyan"}),
+    (re.compile(r"(?<=: )healed$"), {"fg": "green"}),
+    (re.compile(r"(?<=\] ).* rebalances(?=: )"), {"fg": "cyan"}),
 )
 """How words look on a terminal."""
 
@@ -66,6 +66,11 @@ class Console:
         """Whether only results and errors are printed."""
         return self._given.get("quiet", False)
 
+    @property
+    def verbose(self) -> bool:
+        """Whether details are printed, too."""
+        return self._given.get("verbose", False)
+
     def progress(self, message: str, *more: str) -> None:
         """Print a progress line, and those that follow it."""
         if not self.quiet:
@@ -73,7 +78,7 @@ class Console:
 
     def detail(self, message: str) -> None:
         """Print a progress line that matters where something is wrong."""
-        if self._given.get("verbose", False):
+        if self.verbose:
             self.progress(message)
 
     def said(self, *lines: str) -> None:

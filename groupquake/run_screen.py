@@ -175,10 +175,8 @@ def rebalances(folder: Path, groups: Iterable[str]) -> Callable[[], Iterator[str
         for number, one in enumerate(facts.rebalances):
             if one.ended_ms is not None and number not in shown:
                 shown.add(number)
-                yield (
-                    f"group {one.group} rebalances: {_why(one)} (generation {one.old_generation} →"
-                    f" {one.generation}, {seconds(one.ended_ms - one.at_ms, 3)} s)"
-                )
+                took = seconds(one.ended_ms - one.at_ms, 3)
+                yield f"{one.group} rebalances: {_why(one)} (generation {one.generation}, {took} s)"
 
     return over
 

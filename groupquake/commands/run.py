@@ -32,7 +32,7 @@ from groupquake.run_screen import shown
 from groupquake.runner import Runner
 from groupquake.signals import SIGNALS
 from groupquake.simulate.forecast import foresee, is_foreseen
-from groupquake.simulate.table import lines
+from groupquake.simulate.table import lines, short
 from reports import EvidenceError, ExecutionError
 from reports.ingest.spark import SparkOptions, prepare, reach
 from reports.judgement.run.forecast import FILE as FORECAST
@@ -230,10 +230,11 @@ def _runner(
     )
     outside |= built
     plan = options.schedule(experiment)
-    console.progress(*plan.describe())
+    steps, *table = plan.describe()
+    console.progress(steps, *(table if console.verbose else ()))
     forecast = foresee(experiment, plan, options.profile) if is_foreseen(experiment) else None
     if forecast is not None:
-        console.progress(*lines(forecast))
+        console.progress(*(lines if console.verbose else short)(forecast))
     command = folders.command_of(options.name, plan.seed, options.given((*RELEASE, *REPEATED)))
     folder = folders.create(options.runs, experiment, plan, place.kind, command, outside)
     if forecast is not None:
