@@ -16,9 +16,13 @@ from chaos.waiting import until
 from groupquake.console import fitted
 from groupquake.run_screen import Phases, rebalances
 from tests.groupquake.conftest import Command
-from tests.groupquake.test_live_view import BEGUN, STABLE, java
+from tests.groupquake.test_live_view import PREPARING, STABLE, UUID, WHY, Run, java
 
 LONG = "[  12.3 s] " + "word " * 40 + "end"
+RECEIVED = (
+    f"Assignment received from leader dynamic-dynamic-0-{UUID} for group dynamic for generation 4."
+    " The group has 2 members, 0 of which are static."
+)
 COMMAND = "groupquake report '/runs/with a space/20261129T021333-demo-4.3.0-763542522' --json"
 PRINTS = f"""
 from groupquake.console import Console
@@ -205,23 +209,18 @@ def test_the_time_left_is_that_of_the_phases_to_come() -> None:
 
 
 def test_a_rebalance_is_a_line_once_it_is_over_in_words(tmp_path: Path) -> None:
-    log = tmp_path / "brokers" / "1" / "group.log"
-    log.parent.mkdir(parents=True)
-    over = rebalances(tmp_path, ["app"])
-    log.write_text(BEGUN.replace("a-1", "a-1-c660e82f-8d97-4fea-b433-4c9801533ef2") + "\n")
+    run = Run(tmp_path)
+    over = rebalances(tmp_path, ["dynamic"])
+    run.log(java(200, f"{PREPARING} (reason: {WHY})."), java(700, STABLE))
     assert list(over()) == []
-    left = java(
-        3, 900,
-        "Preparing to rebalance group app in state PreparingRebalance with old generation 4"
-        " (reason: explicit `LeaveGroup` request for"
-        " (a-1-c660e82f-8d97-4fea-b433-4c9801533ef2) members.).",
-    )  # fmt: skip
-    with log.open("a") as file:
-        print(STABLE, left, sep="\n", file=file)
-    assert list(over()) == ["app rebalances: a-1 joined (generation 4, 0.600 s)"]
-    with log.open("a") as file:
-        print(java(4, 950, "Stabilized group app generation 5 with 1 members."), file=file)
-    assert list(over()) == ["app rebalances: a-1 left (generation 5, 0.050 s)"]
+    run.log(java(800, RECEIVED))
+    assert list(over()) == ["dynamic rebalances: dynamic-dynamic-1 joined (generation 4, 0.600 s)"]
+    left = f"explicit `LeaveGroup` request for (dynamic-dynamic-1-{UUID}) members."
+    run.log(
+        java(900, f"{PREPARING.replace('3', '4')} (reason: {left})."),
+        java(950, "Group dynamic with generation 5 is now empty."),
+    )
+    assert list(over()) == ["dynamic rebalances: dynamic-dynamic-1 left (generation 5, 0.050 s)"]
 
 
 def test_json_is_all_of_standard_output_and_quiet_leaves_errors_alone(
