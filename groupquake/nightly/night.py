@@ -90,8 +90,8 @@ class Night:
     def abort(self, name: str) -> None:
         """Forward a signal to the current run, and start no other."""
         self.record["aborted"] = name
+        self._pass_on()  # first: the terminal may be stopped
         self._progress(f"{name}: ending the current run; no other starts")
-        self._pass_on()
 
     def run(self) -> tuple[Json, Exit]:
         """Run every job; return the night as `night.json` has it, and the exit code."""
