@@ -6,8 +6,8 @@
 // zoom. Tab goes from block to block, the arrow keys along and between rows, + and - zoom, 0 resets,
 // Enter opens what a mark stands for, Escape hides the details. An update keeps all of this.
 const Figure = (() => {
-  const LOOKS = {  // by the first class of a kind; what lies over what, how high, how wide at least
-    fault: {layer: 1, high: .9, least: 8}, records: {layer: 2, high: .3}, shared: {layer: 2, high: .45},
+  const LOOKS = {  // by the first class of a kind; what lies over what, how high, how wide at least, whether at the foot
+    fault: {layer: 1, high: .9, least: 8}, records: {layer: 2, high: .2, low: true}, shared: {layer: 2, high: .2, low: true},
     act: {layer: 3}, finding: {layer: 3},
   };
   const USUAL = {layer: 0, high: .78, least: 1.5};
@@ -21,6 +21,7 @@ const Figure = (() => {
   const zoomed = {};  // the part of the axis that is shown, by what the axis shows
 
   const look = bar => ({...USUAL, ...LOOKS[bar.kind.split(" ", 1)[0]]});
+  const drop = ({low}, height, high) => (height - high) * (low ? .95 : .5);  // from the top of its row to a bar; most are in the middle
   const clamp = (value, least, most) => Math.max(least, Math.min(most, value));
   const make = (tag, parent) => parent.appendChild(document.createElementNS("http://www.w3.org/2000/svg", tag));
 
@@ -264,10 +265,10 @@ const Figure = (() => {
       const items = [];
       let mark = {};  // the last one with a number, and the last one without
       for (const bar of place.row.bars) {
-        const {layer, high, least} = look(bar);
+        const {layer, high, least, low} = look(bar);
         if (bar.to !== undefined) {
           const x0 = x(bar.from);
-          items.push({bars: [bar], layer, high, x0, x1: Math.max(x(bar.to ?? figure.end), x0 + least)});
+          items.push({bars: [bar], layer, high, low, x0, x1: Math.max(x(bar.to ?? figure.end), x0 + least)});
           continue;
         }
         const at = x(bar.from), sort = bar.text ? "number" : "point";
@@ -313,7 +314,7 @@ const Figure = (() => {
         const [x0, x1] = item.radius ? [item.x0, item.x1] : [item.x0, item.x1].map(x => clamp(x, this.left, this.right));
         const hatched = item.kind === "hatch";
         put(node, {
-          class: hatched ? "hatch" : `${item.radius ? "mark" : "bar"} ${item.kind}`, fill: hatched ? "url(#figure-hatch)" : "", x: x0.toFixed(1), y: (top + (height - high) / 2).toFixed(1),
+          class: hatched ? "hatch" : `${item.radius ? "mark" : "bar"} ${item.kind}`, fill: hatched ? "url(#figure-hatch)" : "", x: x0.toFixed(1), y: (top + drop(item, height, high)).toFixed(1),
           width: (x1 - x0).toFixed(1), height: high.toFixed(1), rx: item.radius ?? (high > 8 ? 1.5 : 0),
         });
       });
@@ -352,7 +353,7 @@ const Figure = (() => {
       }));
       const [x0, x1] = [item.x0, item.x1].map(each => clamp(each, this.left, this.right + MARK_PX));
       const high = item.radius ? 2 * item.radius : item.high * row.height;
-      put(this.ring, {x: x0 - 1.5, width: x1 - x0 + 3, y: row.top + (row.height - high) / 2 - 1.5, height: high + 3, rx: item.radius ? item.radius + 1.5 : 2});
+      put(this.ring, {x: x0 - 1.5, width: x1 - x0 + 3, y: row.top + drop(item, row.height, high) - 1.5, height: high + 3, rx: item.radius ? item.radius + 1.5 : 2});
       if (this.focused === row) {
         const {node, row: {bars}} = row;
         put(node, {"aria-valuenow": bars.indexOf(item.bars[0]) + 1, "aria-valuetext": lines.slice(1).join("; ")});
