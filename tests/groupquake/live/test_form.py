@@ -108,10 +108,10 @@ def test_a_fault_has_the_targets_of_its_kind(page: Page) -> None:
 
 def test_the_forecast_of_each_group_is_said(page: Page) -> None:
     serve(page, named("demo"), False, [])
+    costs = "1,200 ms that its members stop, added up, 1 partition-seconds without an owner"
     expect(page.locator("#by-hand-groups dd")).to_have_text([
         "no rebalance, 0 to 2.5 partition-seconds without an owner",
-        "1 to 2 rebalances (leave and new member), 1,200 ms that its members stop, added up, 1"
-         " partition-seconds without an owner",
+        f"1 to 2 rebalances (leave and new member), {costs}",
         "not foreseen: topic.delete does what virtual time does not have",
     ])  # fmt: skip
     words = "Undo: start again. 2 steps, one after the other."
