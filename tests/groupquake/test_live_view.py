@@ -1,6 +1,7 @@
 """What the live page knows of a run, from the lines of real brokers, a history and a journal."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -197,6 +198,47 @@ def test_what_a_fault_costs(run: Run) -> None:
     assert group["commit_errors"] == 3
     assert group["owners"]["dynamic-dynamic-1"] == ["orders-2", "orders-3"]
     assert (group["generation"], group["members"], group["coordinator"]) == (4, 2, "1")
+
+
+def test_who_takes_an_instance_id_leaves_nothing_without_an_owner(run: Run) -> None:
+    formed(run)
+    owned = {"partitions": ["orders-2", "orders-3"]}
+    run.see(11_000, "created", "dynamic-dynamic-1.duplicate")
+    run.see(11_500, "assigned", "dynamic-dynamic-1.duplicate", **owned)
+    run.see(11_700, "fenced", error="its instance id", **owned)
+    run.see(11_800, "closed", partitions=[])
+    state = run.state(12_000)
+    group = state["groups"]["dynamic"]
+    assert (group["unowned"], group["unowned_ms"]) == (0, 0)
+    assert [name for name, one in state["members"].items() if one["fenced"]] == [
+        "dynamic-dynamic-1"
+    ]
+    run.see(13_000, "created")
+    assert not any(one["fenced"] for one in run.state(14_000)["members"].values())
+
+
+LOADED = "Loaded classic group dynamic with 2 members."
+LOADING = "Loading group metadata for dynamic with generation 4"
+
+
+@pytest.mark.parametrize(("line", "text"), [(java, LOADED), (scala, LOADING)])
+def test_who_loads_a_group_coordinates_it(
+    run: Run, line: Callable[[int, str], str], text: str
+) -> None:
+    formed(run)
+    about = {"fault": "broker.kill", "group": None, "target": "broker-1", "kind": "recoverable"}
+    run.note(10_500, "intent", fault_id="h1", **about, args={"broker": 1})
+    run.note(10_600, "injected", fault_id="h1")
+    run.log(line(12_000, text), broker=2)
+    state = run.state(13_000)
+    group = state["groups"]["dynamic"]
+    assert (group["coordinator"], group["generation"], group["members"]) == ("2", 4, 2)
+    block = next(one for one in state["figure"]["blocks"] if one["name"] == "dynamic")
+    row = next(one for one in block["rows"] if one["name"] == "coordinator")
+    assert [(bar["text"], bar["from"], bar["to"]) for bar in row["bars"]] == [
+        ("broker 1", 0.3, 12.0),
+        ("broker 2", 12.0, None),
+    ]
 
 
 def test_lag_is_what_producers_wrote_and_the_group_has_not_processed(run: Run) -> None:
