@@ -86,11 +86,11 @@ class RunScreen(Background):
 
 def durations(experiment: Experiment, plan: Plan) -> dict[str, float]:
     """Return how long each phase of the journal takes, in seconds: as planned, or as usual."""
-    first_ms = min((step.at_ms for step in plan.steps), default=0)
-    phases = experiment.phases
+    phases, steps = experiment.phases, plan.steps
+    planned_ms = min((step.at_ms for step in steps), default=0) + phases.impact_ms
     in_ms = {
         "cluster": timing.USUAL_START_MS,
-        "impact": first_ms + phases.impact_ms,
+        "impact": max([planned_ms, *(step.at_ms + step.what.lasting_ms for step in steps)]),
         "recovery": phases.recovery_ms,
         "teardown": timing.USUAL_JUDGING_MS,
     }

@@ -10,8 +10,8 @@ from chaos.plan import make_plan
 from groupquake.commands.options import WIDTH
 from groupquake.console import Console
 from groupquake.exits import Exit
+from groupquake.run_screen import durations
 from groupquake.simulate.forecast import described
-from groupquake.timing import USUAL_JUDGING_MS, USUAL_START_MS
 from reports.judgement.run.forecast import Interval
 from scenarios import Experiment, find
 from scenarios.durations import format_ms
@@ -38,11 +38,7 @@ def show(name: str, *, as_file: bool) -> Exit:
 
 def usual_ms(experiment: Experiment) -> int:
     """Return how long a run usually takes, until its verdict, in ms."""
-    steps = make_plan(experiment, 0).steps
-    ends = [step.at_ms + step.what.lasting_ms for step in steps]
-    first = min((step.at_ms for step in steps), default=0)
-    impact_ms = max([experiment.phases.impact_ms, *(end - first for end in ends)])
-    return USUAL_START_MS + impact_ms + experiment.phases.recovery_ms + USUAL_JUDGING_MS
+    return round(sum(durations(experiment, make_plan(experiment, 0)).values()) * 1000)
 
 
 def in_words(duration_ms: int) -> str:

@@ -9,7 +9,6 @@ progress lines on standard error. Commands of the page come on standard input
 
 import json
 import os
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -21,6 +20,7 @@ from typing import Any
 from chaos.controller import Outcome
 from chaos.errors import ChaosError
 from chaos.members import Members
+from groupquake.background import Background
 from groupquake.exits import NotSteadyError
 from groupquake.live.by_hand import ByHand
 from groupquake.load_process import end_members
@@ -40,9 +40,10 @@ def run_attached(runner: Runner, port: int, allowed: str | None) -> Outcome:
     If the parent ends first, this process gets SIGTERM (`loadtest.dies_with_parent`), and heals.
     """
     members = Members(port, os.environ.get(TOKEN_VARIABLE, ""))
-    by_hand = ByHand(runner, allowed)
+    by_hand, folder = ByHand(runner, allowed), runner.folder.resolve()
+    _print(folder=str(folder))
     with (
-        _showing(runner.folder.resolve(), runner.experiment),
+        _Showing(folder, runner.experiment),
         by_hand.answering(lambda answer: _print(answer=answer)),
     ):
         load = partial(_attached, members)
@@ -67,37 +68,31 @@ def _attached(
         end_members(folder)  # not the load itself, which may have further runs
 
 
-@contextmanager
-def _showing(folder: Path, experiment: Experiment) -> Iterator[None]:
-    """Inside the block, print patches of the state for the page."""
-    _print(folder=str(folder))
-    over = threading.Event()
-    thread = threading.Thread(target=_show, args=(folder, experiment, over), name="page")
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
+class _Showing(Background):
+    """Prints patches of the state for the page; at most a share of the time is spent on it."""
 
+    thread_name = "page"
 
-def _show(folder: Path, experiment: Experiment, over: threading.Event) -> None:
-    """Print what changes, until it is over; at most a share of the time is spent on it."""
-    from groupquake.live.facts import Facts  # noqa: PLC0415 (slow, and the cluster starts meanwhile)
-    from groupquake.live.state import State  # noqa: PLC0415
+    def __init__(self, folder: Path, experiment: Experiment) -> None:
+        self._of = folder, experiment
 
-    facts, state = Facts(folder, experiment.group_names), State(folder, experiment)
-    shown: dict[str, Any] = {}
-    last, pause_s = False, 0.0
-    while not last:
-        last = over.wait(pause_s)
-        began_s = time.thread_time()
-        facts.read()
-        new = state.at(facts, now_ms())
-        if patch := difference(shown, new):
-            _print(patch=patch)
-        shown = new
-        pause_s = max(PAGE_S, (time.thread_time() - began_s) / PAGE_SHARE)
+    def _run(self) -> None:
+        from groupquake.live.facts import Facts  # noqa: PLC0415 (slow; the cluster starts meanwhile)
+        from groupquake.live.state import State  # noqa: PLC0415
+
+        folder, experiment = self._of
+        facts, state = Facts(folder, experiment.group_names), State(folder, experiment)
+        shown: dict[str, Any] = {}
+        last, pause_s = False, 0.0
+        while not last:
+            last = self._over.wait(pause_s)
+            began_s = time.thread_time()
+            facts.read()
+            new = state.at(facts, now_ms())
+            if patch := difference(shown, new):
+                _print(patch=patch)
+            shown = new
+            pause_s = max(PAGE_S, (time.thread_time() - began_s) / PAGE_SHARE)
 
 
 def _print(**fields: Any) -> None:

@@ -7,7 +7,7 @@ import json
 import os
 import socket
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,7 @@ from chaos.by_hand import steps_by_hand
 from chaos.child import Child
 from chaos.errors import ChaosError
 from chaos.plan import Plan
-from groupquake.simulate.forecast import QUICK_MEMBERS, GroupForecast, foresee
-from reports.judgement.run.forecast import Interval
+from groupquake.simulate.forecast import QUICK_MEMBERS, foresee
 from scenarios import Experiment, ScenarioError, load
 from scenarios.model import Phases
 
@@ -37,7 +36,7 @@ class Forecaster(Child):
 def foreseen(folder: Path, asked: Mapping[str, Any]) -> Json:
     """Foresee a fault on the experiment of a run folder as the only one, from its steady state on.
 
-    Returns what heals it, and a sentence for each group. Raises ScenarioError.
+    Returns what heals it, and the forecast of each group. Raises ScenarioError.
     """
     experiment, rules = _run(folder)
     if len(experiment.members()) > QUICK_MEMBERS:
@@ -52,7 +51,7 @@ def foreseen(folder: Path, asked: Mapping[str, Any]) -> Json:
     return {
         "undo": "nothing undoes it" if undone == ["none"] else "; ".join(undone),
         "steps": len(steps),
-        "groups": {name: ", ".join(_says(of)) for name, of in forecast.groups.items()},
+        "groups": {name: of.as_dict() for name, of in forecast.groups.items()},
         "notes": list(forecast.notes),
     }
 
@@ -61,32 +60,6 @@ def foreseen(folder: Path, asked: Mapping[str, Any]) -> Json:
 def _run(folder: Path) -> tuple[Experiment, str | None]:
     environment = json.loads((folder / "environment.json").read_text("utf-8"))
     return load(folder / "experiment.yaml"), environment.get("profile")
-
-
-def _says(group: GroupForecast) -> Iterator[str]:
-    """Yield what becomes of a group."""
-    if group.open_because:
-        yield f"not foreseen: {', '.join(group.open_because)} does what virtual time does not have"
-        return
-    rebalances = group.rebalances("impact")
-    why = " and ".join(one.replace("_", " ") for one in group.reasons("impact"))
-    yield _counted(rebalances, "rebalance") + (f" ({why})" if why else "")
-    for what, unit in (
-        (group.stopped_ms, "ms that its members stop, added up"),
-        (group.unowned_s, "partition-seconds without an owner"),
-        (group.moved, "partitions that move"),
-    ):
-        if what != (0, 0):
-            yield f"{_shown(what)} {unit}"
-
-
-def _counted(number: Interval, noun: str) -> str:
-    return f"{_shown(number)} {noun}" if number.most in (0, 1) else f"{_shown(number)} {noun}s"
-
-
-def _shown(number: Interval) -> str:
-    least, most = (f"{one:,.15g}" if one else "no" for one in (number.least, number.most or 0))
-    return least if number.least == number.most else f"{least.replace('no', '0')} to {most}"
 
 
 def main() -> None:

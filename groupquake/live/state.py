@@ -32,7 +32,7 @@ from reports.judgement.verdict import members_in_words
 from reports.page import faults as page_faults
 from reports.page.charts import timeline
 from reports.page.drawing import Span
-from reports.page.drawn_groups import GROUPS_DRAWN, DrawnGroup, Period
+from reports.page.drawn_groups import GROUPS_DRAWN, DrawnGroup, periods
 from reports.page.wording import BY
 from reports.timing import LEARNED_MS
 from scenarios import Experiment
@@ -192,21 +192,10 @@ def _drawn(
         title=members_in_words(static, len(members) - static),
         planned=[member.name for member in members],
         memberships=[*of.ended, *going_on],
-        timelines={"observed": list(_periods(of, now_ms))},
+        timelines={"observed": periods(map(_row, of.rebalances), "observed", now_ms)},
         faults=page_faults.concerning(name, faults),
         clients={one.member_id: one.client for one in (*of.ended, *going_on)},
     )
-
-
-def _periods(of: GroupFacts, now_ms: float) -> Iterator[Period]:
-    """Split a group's time into rebalances and stable periods, as the report does."""
-    nexts = [*(one.at_ms for one in of.rebalances[1:]), now_ms]
-    for one, next_ms in zip(of.rebalances, nexts, strict=False):
-        stands_ms = min(one.ended_ms or next_ms, next_ms)
-        row = _row(one)
-        yield Period(True, one.generation, one.at_ms, stands_ms, row)
-        if stands_ms < next_ms and one.members != 0:
-            yield Period(False, one.generation, stands_ms, next_ms, row)
 
 
 def _row(one: Rebalance) -> Mapping[str, Any]:
@@ -215,6 +204,7 @@ def _row(one: Rebalance) -> Mapping[str, Any]:
         "started_ms": one.at_ms, "joined_ms": one.joined_ms, "assigned_ms": one.ended_ms,
         "old_generation": one.old_generation, "generation": one.generation,
         "members": one.members, "reason": one.reason_class, "member_id": one.member_id,
+        "ended_as": "empty" if one.members == 0 else "assigned",
     }  # fmt: skip
     not_expected = {"expected_started_ms": None, "outcome": "not judged yet"}
     return {f"observed_{key}": value for key, value in about.items()} | not_expected

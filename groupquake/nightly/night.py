@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -26,7 +26,6 @@ from groupquake.folders import git_state
 from groupquake.nightly.suite import Job
 from loadtest.dies_with_parent import dying_with_parent
 from reports.judgement.expectations import described
-from reports.judgement.explained.explain import by_cause
 
 Json = dict[str, Any]
 Verdict = Literal["fail", "unknown", "not run", "pass"]
@@ -192,7 +191,7 @@ def judged(code: int, took_s: float, folder: Path | None, output: Path) -> Json:
     """
     verdict = read_verdict(folder)
     if verdict is not None and OF_VERDICT.get(verdict["verdict"]) == code:
-        reasons = list(_reasons(verdict))
+        reasons = verdict["why"]
         more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
         why = reasons[0] + more if reasons else None
         found = verdict["verdict"]
@@ -268,19 +267,8 @@ def table(folders: Iterable[Path]) -> list[str]:
             row = {"run": folder.name, "verdict": verdict["verdict"]}
             for name, group in verdict["groups"].items():
                 row[f"rebalances of {name}"] = group["rebalances_observed"]["impact"]
-            rows.append({**row, "why": next(_reasons(verdict), "-")})
+            rows.append({**row, "why": next(iter(verdict["why"]), "-")})
     return pd.DataFrame(rows).to_string(index=False, na_rep="-").split("\n") if rows else []
-
-
-def _reasons(verdict: Json) -> Iterator[str]:
-    """Yield the reasons of a verdict other than pass, the worst first."""
-    for reason, settled_by in zip(verdict["unknown_because"], verdict["settled_by"], strict=True):
-        yield f"{reason} (to settle it: {settled_by})"
-    causes = by_cause(verdict["findings"])
-    for one in (*(first for first, *_ in causes), *verdict["expectations_unmet"]):
-        yield f"{one['says']['observed']} Due: {one['says']['due']}"
-    if verdict["clients"]["verdict"] == "broken" and verdict["clients"]["counts"]:
-        yield from (f"your client: {what}" for what in verdict["clients"]["says"])
 
 
 def _last_words(output: Path, code: int) -> str:

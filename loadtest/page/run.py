@@ -106,23 +106,7 @@ class Run:
         """The reasons of a verdict other than `pass`, or why there is no verdict."""
         if self.verdict is None:
             return [self.error_line] if self.error_line else []
-        found = [
-            f"{item['kind']} in {item['group']} ({item['log']['file']}:{item['log']['line']})"
-            for item in self.verdict["findings"]
-            if item["root"]
-        ]
-        unmet = [
-            f"{item['group']}, {item['phase']}: expected {item['expected']} {item['what']},"
-            f" observed {item['observed']}"
-            for item in self.verdict["expectations_unmet"]
-        ]
-        clients = self.verdict["clients"]
-        return (
-            found
-            + [f"your client: {what}" for what in clients["says"] if clients["counts"]]
-            + unmet
-            + [f"unknown because {reason}" for reason in self.verdict["unknown_because"]]
-        )
+        return list(self.verdict["why"])
 
     def ask(self, command: Mapping[str, Any]) -> dict[str, Any]:
         """Return the runner's answer to a command. Raises LoadtestError if there is none."""

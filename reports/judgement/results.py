@@ -10,7 +10,6 @@ from typing import Any
 from reports.judgement import findings
 from reports.judgement.buckets import GAPS
 from reports.judgement.coordinators import elections
-from reports.judgement.coordinators.coordinator_epochs import CoordinatorEpochs
 from reports.judgement.digest import Digest
 from reports.judgement.disturbances import of_brokers
 from reports.judgement.log.log_places import LogPlaces
@@ -73,9 +72,8 @@ class Results:
     """What was compared of brokers' logs and the tap's, where there are both, by kind."""
     altered_history: Sequence[str] = ()
     """What of the client history is not understood, in words."""
-    epochs: CoordinatorEpochs = field(default_factory=lambda: CoordinatorEpochs(None))
     coordinators: Mapping[str, Sequence[Json]] = field(default_factory=dict)
-    """Which broker coordinated each group, and since when (None: not known), in order of time."""
+    """Which broker coordinated each group, from when until when (None: not known), in order."""
     commit_errors: Mapping[str, Mapping[str, CommitError]] = field(default_factory=dict)
     """The commits that failed, as members say."""
 
@@ -136,7 +134,6 @@ def gathered(
         ],
         of_brokers=[*of_brokers(context, groups)],
         elections=list(elections.doubts(context.epochs, context.stalls)),
-        epochs=context.epochs,
         tells_bytes=context.grammar.tells_bytes,
         witnesses=None if context.tap is None else _witnesses(context.tap.lines, digests.values()),
         altered_history=altered_history,
@@ -153,12 +150,10 @@ def first(rows: Iterable[Json]) -> list[Json]:
 
 
 def _coordinators(context: RunContext, row: Json) -> list[Json]:
-    """List who loaded a group, by the brokers' lines; without such a line, who answered it."""
-    number = context.epochs.partition_of(row["group"])
-    loads = () if number is None else context.epochs.loads.get(number, ())
-    return [{"broker": load.broker, "since_ms": load.at_ms} for load in loads] or [
-        {"broker": name, "since_ms": row["first_ms"] if len(row["brokers"]) == 1 else None}
-        for name in row["brokers"]
+    """List who had loaded a group, by the brokers' lines; without such a line, who answered it."""
+    first_ms = row["first_ms"] if len(row["brokers"]) == 1 else None
+    return context.epochs.coordinated(row["group"]) or [
+        {"broker": broker, "since_ms": first_ms, "until_ms": None} for broker in row["brokers"]
     ]
 
 

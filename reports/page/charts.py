@@ -7,6 +7,7 @@ lane for every member. Vertical bands are rebalances.
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from math import inf
 
 from kafka_protocol.errors import Error, name_of
 from reports.page import drawing
@@ -109,14 +110,15 @@ def _add_requests(one: DrawnGroup, lanes: Lanes, span: Span) -> None:
 
 def _coordinators(one: DrawnGroup, span: Span) -> Lanes:
     """Say who coordinated, if that changed, or a fault may have changed it."""
-    times = [each for each in one.coordinators if each[2] > span.zero_ms]
-    if len(times) < 2 and not any(map(hits_broker, one.faults)):
-        return {}
-    return {"coordinator": [
-        bar("broker", span.ends(max(from_ms, span.zero_ms), until_ms), f"broker {broker}",
-            text=f"broker {broker}")
-        for broker, from_ms, until_ms in times
-    ]}  # fmt: skip
+    times = [
+        bar("broker", span.ends(max(since_ms, span.zero_ms), until_ms), name, text=name)
+        for each in one.coordinators
+        if (since_ms := each["since_ms"]) is not None
+        and (until_ms := each["until_ms"] or inf) > span.zero_ms
+        for name in [f"broker {each['broker']}"]
+    ]
+    changed = len(times) > 1 or any(map(hits_broker, one.faults))
+    return {"coordinator": times} if changed else {}
 
 
 def _strip(one: DrawnGroup, side: str, span: Span) -> list[Json]:

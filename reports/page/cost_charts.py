@@ -90,9 +90,7 @@ def stops(groups: Sequence[DrawnGroup]) -> Json:
         blocks.append(drawing.block(one.group, rows, title=title))
     axis = {"shows": "amount", "title": "seconds stopped, in the impact phase", "zero_ms": None}
     end = round(longest_ms / 1000, 3)
-    shown = {"axis": axis, "end": end, "phases": [], "bands": [], "blocks": blocks}
-    made: Json = drawing.printed(shown)
-    return made
+    return {"axis": axis, "end": end, "phases": [], "bands": [], "blocks": blocks}
 
 
 def _one_after_the_other(stops: pd.DataFrame, *, whole: bool) -> Iterator[Json]:

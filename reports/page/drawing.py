@@ -24,7 +24,7 @@
   appearance: what happens later is added at the end.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -64,39 +64,32 @@ def figure(
     axis = {"shows": "date", "title": "date and time, UTC"} if dated else {
         "shows": "time", "title": "seconds since formation began",
     }  # fmt: skip
-    shown: Json = printed({
+    return {
         "axis": {**axis, "zero_ms": None if span.is_virtual else span.zero_ms},
         "end": span.at(span.end_ms),
-        "phases": [{"name": name, "at": span.at(at_ms)} for name, at_ms in span.phases],
-        "bands": bands,
-        "blocks": blocks,
-    })  # fmt: skip
-    return shown
-
-
-def printed(value: Any) -> Any:
-    """Return a value of JSON whose texts show as they are."""
-    if isinstance(value, str):
-        return printable(value)
-    if isinstance(value, Mapping):
-        return {key: printed(of) for key, of in value.items()}
-    return [*map(printed, value)] if isinstance(value, Sequence) else value
+        "phases": [{"name": printable(name), "at": span.at(at_ms)} for name, at_ms in span.phases],
+        "bands": [*bands],
+        "blocks": [*blocks],
+    }
 
 
 def block(name: str, rows: Sequence[Json], *, title: str = "", bands: Iterable[Json] = ()) -> Json:
     """Return rows under a name."""
-    return {"name": name, "title": title, "bands": [*bands], "rows": rows}
+    return {
+        "name": printable(name), "title": printable(title), "bands": [*bands], "rows": [*rows],
+    }  # fmt: skip
 
 
 def row(name: str, bars: Iterable[Json], *, head: bool = False, **more: str) -> Json:
     """Return a row of bars and marks."""
-    return {"name": name, "head": head, "bars": sorted(bars, key=itemgetter("from")), **more}
+    in_order = sorted(bars, key=itemgetter("from"))
+    return {"name": printable(name), "head": head, "bars": in_order, **more}
 
 
 def bar(kind: str, ends: Json, *hover: str, **more: str) -> Json:
     """Return a bar, or a mark if it has no end; empty lines of `hover` and texts are left out."""
-    known = {name: text for name, text in more.items() if text}
-    return {**ends, "kind": kind, "hover": [line for line in hover if line], **known}
+    known = {name: printable(text) for name, text in more.items() if text}
+    return {**ends, "kind": kind, "hover": [printable(line) for line in hover if line], **known}
 
 
 def bands(periods: "Iterable[Period]", span: Span) -> list[Json]:

@@ -74,8 +74,8 @@ class DrawnGroup:
     """What became of records, of `wording.RECORDS`."""
     requests: Sequence[Row] = ()
     """What scripted members asked, as rows of the table `requests`."""
-    coordinators: Sequence[tuple[str, float, float]] = ()
-    """Which broker coordinated it, from when until when."""
+    coordinators: Sequence[Row] = ()
+    """Which broker coordinated it, `since_ms` and `until_ms`, which may be None."""
     bars: int = BARS
     """How many memberships are drawn one by one."""
     total: int = 0

@@ -4,8 +4,7 @@ Its counts are those of the impact phase, in which faults happen.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from reports.judgement.verdict import members_in_words
@@ -18,42 +17,17 @@ ROWS = 300
 WORST_FIRST = ("fail", "unknown", "pass")
 
 
-@dataclass(frozen=True)
-class GroupRow:
-    """A group, whether it is right, and what its rebalances cost.
+def group_rows(verdict: Json, costs: Costs, shown: Sequence[str]) -> list[Json]:
+    """Return the rows; `shown` are the groups that the page shows, in its order.
 
-    `state` is one of WORST_FIRST, `why` says it in words. `hits` are the faults by noun, `due` is
-    None where the number says nothing of who was right. `spared` are rebalances that static
-    members spared at least, None where the page does not show the group. `change` are what a
-    client's author should mend, each with the id of its place; `place` is the group's own.
+    `about` is the group's part of the verdict. `state` is one of WORST_FIRST, `why` says it in
+    words. `hits` are the faults by noun, `due` is None where the number says nothing of who was
+    right. `spared` are rebalances that static members spared at least, None where the page does
+    not show the group. `change` are what a client's author should mend, each with the id of its
+    place; `place` is the group's own.
     """
-
-    name: str
-    members: str
-    state: str
-    why: str
-    hits: Mapping[str, int]
-    observed: int
-    due: int | None
-    reasons: Mapping[str, int]
-    by_clients: int
-    spared: int | None
-    about: Json
-    change: Mapping[str, str]
-    place: str | None
-
-    @property
-    def harm(self) -> tuple[float, ...]:
-        """The key by which the worst comes first."""
-        stops = self.about["stop_the_world_ms"] or {"total": 0.0}
-        idle_s = self.about["unowned_partition_s"] or 0.0
-        return (WORST_FIRST.index(self.state), -self.observed, -stops["total"], -idle_s)
-
-
-def group_rows(verdict: Json, costs: Costs, shown: Sequence[str]) -> list[GroupRow]:
-    """Return the rows; `shown` are the groups that the page shows, in its order."""
     by_group = {name: _by_group(verdict[name]) for name in ("findings", "client_findings")}
-    unmet, rows = _by_group(verdict["expectations_unmet"]), list[GroupRow]()
+    unmet, rows = _by_group(verdict["expectations_unmet"]), list[Json]()
     for name, about in verdict["groups"].items():
         clients = by_group["client_findings"][name]
         roots = [one for one in by_group["findings"][name] if one["root"]]
@@ -61,22 +35,27 @@ def group_rows(verdict: Json, costs: Costs, shown: Sequence[str]) -> list[GroupR
         due = about["rebalances_expected"]["impact"]
         observed = about["rebalances_observed"]["impact"]
         place = f"group-{shown.index(name) + 1}" if name in shown else None
-        rows.append(GroupRow(
-            name=name,
-            members=members_in_words(about["members_static"], about["members_dynamic"]),
-            state=state,
-            why=why,
-            hits=faults.counted(faults.concerning(name, verdict["faults"])),
-            observed=observed,
-            due=due if state == "pass" or due != observed else None,
-            reasons=about["by_cause"]["impact"],
-            by_clients=about["rebalances_by_cause"]["client"],
-            spared=costs.spared(name) if place else None,
-            about=about,
-            change={one["mend"]: f"client-{name}-{one['rule']}" for one in clients},
-            place=f"finding-{roots[0]['number']}" if roots else place,
-        ))  # fmt: skip
-    return sorted(rows, key=lambda row: row.harm)
+        rows.append({
+            "name": name,
+            "about": about,
+            "members": members_in_words(about["members_static"], about["members_dynamic"]),
+            "state": state,
+            "why": why,
+            "hits": faults.counted(faults.concerning(name, verdict["faults"])),
+            "observed": observed,
+            "due": due if state == "pass" or due != observed else None,
+            "spared": costs.spared(name) if place else None,
+            "change": {one["mend"]: f"client-{name}-{one['rule']}" for one in clients},
+            "place": f"finding-{roots[0]['number']}" if roots else place,
+        })  # fmt: skip
+    return sorted(rows, key=_goodness)
+
+
+def _goodness(row: Json) -> tuple[float, ...]:
+    """Return the key by which the worst comes first."""
+    stops = row["about"]["stop_the_world_ms"] or {"total": 0.0}
+    idle_s = row["about"]["unowned_partition_s"] or 0.0
+    return (WORST_FIRST.index(row["state"]), -row["observed"], -stops["total"], -idle_s)
 
 
 def _by_group(found: Iterable[Json]) -> defaultdict[str, list[Json]]:

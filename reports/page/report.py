@@ -174,7 +174,7 @@ class _Page:
                 if row["group"] == group and row["what"] in wording.RECORDS
             ],
             requests=[row for row in self.rows.get("requests", ()) if row["group"] == group],
-            coordinators=[*self.data.epochs.coordinated(group)],
+            coordinators=self.data.coordinators.get(group, ()),
             total=sum(count for name, count in self.run.partitions.items() if name in topics),
             bars=BARS // len(self.groups),
             ownership=costs.of("ownership", group),

@@ -20,11 +20,8 @@ def judged(folder: Path, verdict: str) -> Path:
     """Return a run folder with a verdict on one group."""
     folder.mkdir()
     content = {
-        "verdict": verdict, "unknown_because": ["a line is missing"], "findings": [],
-        "settled_by": ["the whole log"],
-        "clients": {"verdict": "kept", "counts": False, "says": []},
+        "verdict": verdict, "why": ["a line is missing"],
         "groups": {"shop": {"rebalances_observed": {"impact": 2}}},
-        "expectations_unmet": [],
     }  # fmt: skip
     (folder / "verdict.json").write_text(json.dumps(content))
     return folder

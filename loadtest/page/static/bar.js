@@ -59,10 +59,10 @@
       const does = SAYS[run.state] ?? run.state;
       update("going", `${run.name}: ${does}.`, run.lines.at(-1) ?? "", [LIVE]);
     } else if (!run.judged) {
-      update(run.result, `${run.name}: ${run.result}.`, run.why.join("; "), [LIVE]);
+      update(run.result, `${run.name}: ${run.result}.`, run.why.join(" "), [LIVE]);
     } else {
-      const why = run.result === "pass" ? run.headline : run.why;
-      update(run.result, `${run.name}: verdict ${run.result}.`, why.join("; "), [
+      const why = run.result === "pass" ? run.headline.join("; ") : run.why.join(" ");
+      update(run.result, `${run.name}: verdict ${run.result}.`, why, [
         LIVE,
         ["Report", `runs/${run.number}/report.html`],
         ["verdict.json", `runs/${run.number}/verdict.json`],

@@ -152,6 +152,22 @@
   };
 
   // --- what it would do ---------------------------------------------------------------------------------------------
+  const between = ([least, most]) => {
+    const [low, high] = [least, most].map((one) => one.toLocaleString("en", { maximumFractionDigits: 1 }));
+    return least !== most ? `${low} to ${high}` : most ? high : "no";
+  };
+  const saysOf = (group) => {
+    if (group.open_because.length) return `not foreseen: ${group.open_because.join(", ")} does what virtual time does not have`;
+    const { total, ...reasons } = group.rebalances.impact;
+    const why = Object.keys(reasons).join(" and ").replaceAll("_", " ");
+    const costs = [
+      [group.stopped_ms, "ms that its members stop, added up"],
+      [group.unowned_partition_s, "partition-seconds without an owner"],
+      [group.moved, "partitions that move"],
+    ].filter(([[, most]]) => most);
+    const noun = total[1] > 1 ? "rebalances" : "rebalance";
+    return [`${between(total)} ${noun}${why && ` (${why})`}`, ...costs.map(([cost, unit]) => `${between(cost)} ${unit}`)].join(", ");
+  };
   let asking = false, again = false, timer = 0;
   const foresee = async () => {
     if (asking) {
@@ -169,7 +185,7 @@
     }
     $("forecast").classList.remove("old");
     put($("refused"), refused ?? "");
-    const rows = Object.entries(forecast?.groups ?? {}).flatMap(([name, says]) => [make("dt", name), make("dd", says)]);
+    const rows = Object.entries(forecast?.groups ?? {}).flatMap(([name, group]) => [make("dt", name), make("dd", saysOf(group))]);
     $("groups").replaceChildren(...rows);
     put($("undo"), forecast
       ? [`Undo: ${forecast.undo}.`, forecast.steps > 1 ? `${forecast.steps} steps, one after the other.` : "",

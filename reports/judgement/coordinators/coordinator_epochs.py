@@ -94,15 +94,17 @@ class CoordinatorEpochs:
         of_group = self.of_groups.get(group, ())
         return [*self.of_partitions.get(partition, ()), *of_group, *self.of_brokers]
 
-    def coordinated(self, group: str) -> Iterator[tuple[str, float, float]]:
-        """Yield who coordinated a group: broker, begin and end, which may be inf, in ms."""
-        since_ms: dict[str, float] = {}
+    def coordinated(self, group: str) -> list[dict[str, Any]]:
+        """List who coordinated a group, `since_ms` and `until_ms`, which is None if not known."""
+        found, going_on = list[dict[str, Any]](), dict[str, dict[str, Any]]()
         for event in sorted(self.events_of(self.partition_of(group)), key=attrgetter("at_ms")):
-            if event.kind == "loaded":
-                since_ms.setdefault(event.broker, event.at_ms)
-            elif event.kind in GIVEN_UP and event.broker in since_ms:
-                yield event.broker, since_ms.pop(event.broker), event.at_ms
-        yield from ((broker, at_ms, inf) for broker, at_ms in since_ms.items())
+            if event.kind == "loaded" and event.broker not in going_on:
+                began = {"broker": event.broker, "since_ms": event.at_ms, "until_ms": None}
+                going_on[event.broker] = began
+                found.append(began)
+            elif event.kind in GIVEN_UP and event.broker in going_on:
+                going_on.pop(event.broker)["until_ms"] = event.at_ms
+        return found
 
     def given_up_ms(self, partition: int, broker: str, *kinds: str) -> list[float]:
         """List when a broker gave a partition up, by events of these kinds."""

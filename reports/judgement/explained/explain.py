@@ -1,6 +1,6 @@
 """Explains what is wrong in a verdict, findings and unmet expectations alike.
 
-It adds sentences, pages, log lines and courses of events.
+It adds sentences, pages, log lines and courses of events, and `why` a verdict is no `pass`.
 """
 
 from collections import defaultdict
@@ -65,7 +65,7 @@ def add(
     smallest: Mapping[str, Sequence[Arrow]],
     places: LogPlaces,
 ) -> None:
-    """Complete a verdict: who did what before what is wrong, the lines around it, and `courses`.
+    """Complete a verdict: who did what before what is wrong, lines around it, `courses`, and `why`.
 
     `requests` are all of some groups, `smallest` the arrows of the counterexample's group. In a
     course of another group, what was no answer stands as a note of its broker. An unmet expectation
@@ -86,6 +86,7 @@ def add(
             judged["courses"][group] = as_json(arrows, zero)
     placed = (one for one in (*found, *judged["expectations_unmet"]) if "log" in one)
     add_lines(run.path, [*islice(placed, QUOTED)])
+    judged["why"] = why(judged)
 
 
 def by_cause(found: Iterable[Json]) -> list[list[Json]]:
@@ -100,6 +101,19 @@ def by_cause(found: Iterable[Json]) -> list[list[Json]]:
     rank = lambda one: (not one["proven"], one["kind"].endswith("_line"))
     of_cause = (sorted(mine, key=rank) for mine in causes.values())
     return sorted(of_cause, key=lambda mine: rank(mine[0]))
+
+
+def why(judged: Json) -> list[str]:
+    """Return the reasons of a verdict other than `pass`, the worst first."""
+    doubts = zip(judged["unknown_because"], judged["settled_by"], strict=True)
+    causes, clients = by_cause(judged["findings"]), judged["clients"]
+    wrong = (*(first for first, *_ in causes), *judged["expectations_unmet"])
+    broken = clients["says"] if clients["verdict"] == "broken" and clients["counts"] else ()
+    return [
+        *(f"{reason} (to settle it: {settled_by})" for reason, settled_by in doubts),
+        *(f"{one['says']['observed']} Due: {one['says']['due']}" for one in wrong),
+        *(f"your client: {what}" for what in broken),
+    ]
 
 
 def _note(wrong: Json) -> Arrow:

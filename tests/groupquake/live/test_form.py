@@ -21,6 +21,17 @@ PAGE = Path("loadtest/page")
 HOME = "http://127.0.0.1/groupquake/"
 IMPACT = {"runs": [{"number": 1, "result": None}], "live": {"phases": [{"name": "impact"}],
                                                             "faults": []}}  # fmt: skip
+FORESEEN = {
+    "undo": "start again", "steps": 2, "notes": ["n"],
+    "groups": {
+        "a": {"rebalances": {"impact": {"total": [0, 0]}}, "stopped_ms": [0, 0],
+              "unowned_partition_s": [0, 2.5], "moved": [0, 0], "open_because": []},
+        "b": {"rebalances": {"impact": {"total": [1, 2], "leave": [1, 1], "new_member": [0, 1]}},
+              "stopped_ms": [1200, 1200], "unowned_partition_s": [1, 1], "moved": [0, 0],
+              "open_because": []},
+        "c": {"rebalances": {}, "open_because": ["topic.delete"]},
+    },
+}  # fmt: skip
 OF_OTHER_MEMBERS = {
     "demo": {"member.pause"},
     "held-and-doubled": {"member.pause"},
@@ -49,7 +60,8 @@ def serve(page: Page, experiment: Experiment, tap: bool, asked: list[Any]) -> No
             command = json.loads(route.request.post_data or "")
             if command["do"] == "inject":
                 asked.append(command["fault"])
-            route.fulfill(json=offer(experiment, tap) if command["do"] == "offer" else {})
+            answers = {"offer": offer(experiment, tap), "foresee": {"forecast": FORESEEN}}
+            route.fulfill(json=answers.get(command["do"], {}))
         elif "/static/" in route.request.url:
             route.fulfill(path=PAGE / "static" / route.request.url.rpartition("/")[2])
         else:
@@ -92,3 +104,15 @@ def test_a_fault_has_the_targets_of_its_kind(page: Page) -> None:
     }.items():
         page.locator("#by-hand-fault").select_option(fault)
         assert some <= {*page.locator("#by-hand-target option").all_inner_texts()}
+
+
+def test_the_forecast_of_each_group_is_said(page: Page) -> None:
+    serve(page, named("demo"), False, [])
+    costs = "1,200 ms that its members stop, added up, 1 partition-seconds without an owner"
+    expect(page.locator("#by-hand-groups dd")).to_have_text([
+        "no rebalance, 0 to 2.5 partition-seconds without an owner",
+        f"1 to 2 rebalances (leave and new member), {costs}",
+        "not foreseen: topic.delete does what virtual time does not have",
+    ])  # fmt: skip
+    words = "Undo: start again. 2 steps, one after the other."
+    expect(page.locator("#by-hand-undo")).to_contain_text(words)

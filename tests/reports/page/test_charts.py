@@ -205,7 +205,10 @@ def test_requests_of_scripted_members_are_marks_in_their_lanes(block):
 
 
 def test_who_coordinated_is_a_row_only_where_that_changed(block):
-    times = [("1", ZERO - 9_000, ZERO + 30_000), ("2", ZERO + 31_000, inf)]
+    times = [
+        {"broker": "1", "since_ms": ZERO - 9_000, "until_ms": ZERO + 30_000},
+        {"broker": "2", "since_ms": ZERO + 31_000, "until_ms": None},
+    ]
     bars, _ = draw(replace(block, coordinators=times))
     assert [bar for bar in bars if bar[0] == "coordinator"] == [
         ("coordinator", 0.0, 30.0, "broker", "broker 1"),

@@ -203,3 +203,18 @@ def test_findings_alike_are_one_and_what_is_proven_comes_first() -> None:
 def test_every_doubt_says_what_settles_it() -> None:
     assert set(SETTLED_BY) == set(Source)
     assert all(one.settled_by for one in DOUBTFUL.values())
+
+
+def test_why_a_verdict_is_no_pass_has_doubts_first_then_each_cause_once() -> None:
+    says = {"done": "A.", "due": "B.", "observed": "C."}
+    one = {"root": True, "group": "g", "page": "p", "proven": True, "kind": "k", "says": says}
+    unmet = {"says": {"due": "D.", "observed": "E."}}
+    judged = {
+        "unknown_because": ["a doubt"], "settled_by": ["a new log"],
+        "findings": [one, one, {"root": False}], "expectations_unmet": [unmet],
+        "clients": {"verdict": "broken", "counts": True, "says": ["it left"]},
+    }  # fmt: skip
+    all_of_it = ["a doubt (to settle it: a new log)", "C. Due: B.", "E. Due: D."]
+    assert explain.why(judged) == [*all_of_it, "your client: it left"]
+    judged["clients"]["counts"] = False
+    assert explain.why(judged) == all_of_it
