@@ -25,7 +25,7 @@ _API = re.compile(r"\b(?:[A-Z]+_)?(?:GROUPS?|COMMIT|FETCH)\b|\bHEARTBEAT\b")
 CLAUSES = {"error": "error", "member_id": "the member id", "generation": "generation",
            "protocol": "protocol", "leader": "the leader"}  # fmt: skip
 """What an answer says, in words, by the names that the oracle has."""
-WORDS = ("broker ", "the ", "no ", "none;", "there ", "this ")
+WORDS = ("broker ", "the ", "each ", "no ", "there ", "this ")
 """What clauses begin with that are not names."""
 FEW = 3  # how many of the last acts a sentence names
 ANSWERS = ("wrong_answer", "answered_early", "answered_late", "unexplained")
@@ -97,12 +97,12 @@ def _of_line(row: Row, broker: str, zero_ms: float) -> Said:
     line += f" (number {row['nth']})" if row["nth"] > 1 else ""
     if row["due_ms"] is None:
         written = when(row["at_ms"], zero_ms)
-        return f"{broker} had no reason to write {line}", f"{broker} wrote it {written}"
+        return f"{broker} had no reason to write {line}", f"{broker} wrote {line} {written}"
     due = f"{broker} had to write {line} {when(row['due_ms'], zero_ms)}"
     if row["at_ms"] is None:
-        return due, f"the log of {broker} has no such line"
+        return due, f"the log of {broker} does not have {line}"
     said = f", with {wrong}" if wrong else ""
-    return due, f"{broker} wrote it {when(row['at_ms'], zero_ms)}{said}"
+    return due, f"{broker} wrote {line} {when(row['at_ms'], zero_ms)}{said}"
 
 
 def _of_answer(row: Row, broker: str, at: str) -> Said:

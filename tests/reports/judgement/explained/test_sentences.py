@@ -122,7 +122,9 @@ def test_a_rebalance_and_a_line_say_who_and_when() -> None:
     assert 'the line "group loaded" at 5.6 s' in said["due"]
     assert said["observed"].endswith("at 5.0 s, with members '0' instead of '2'.")
     assert said_of("early")[1].endswith("at 4.0 s, 250 ms too early.")
-    assert said_of("missing_line")[1] == "The log of broker 1 has no such line."
+    assert said_of("missing_line")[1] == (
+        'The log of broker 1 does not have the line "session expired" about b-c3b7.'
+    )
 
 
 def request(at_ms: float, client: str, api: str, **body: Any) -> ObservedRequest:
