@@ -12,7 +12,7 @@ from typing import Any
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.explained.course import ACTS
 from reports.judgement.findings import Finding
-from reports.judgement.reasons import REASONS
+from reports.judgement.reasons import LINES, REASONS
 from reports.timing import SAME_MOMENT_MS
 
 Row = Mapping[str, Any]
@@ -93,7 +93,7 @@ def _of_line(row: Row, broker: str, zero_ms: float) -> Said:
     about, wrong = row["subject"] or "", ""
     if row["outcome"] == "wrong_line":
         about, _, wrong = about.rpartition(": ")
-    line = f'the line "{row["kind"].replace("_", " ")}"{f" about {about}" if about else ""}'
+    line = f"the line that {LINES[row['kind']]}{f' ({about})' if about else ''}"
     line += f" (number {row['nth']})" if row["nth"] > 1 else ""
     if row["due_ms"] is None:
         written = when(row["at_ms"], zero_ms)
