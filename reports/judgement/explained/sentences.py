@@ -191,8 +191,9 @@ def done(
     hit = [
         (f"the fault {fault['name']} {what} {fault['target']}", fault[time])
         for fault in faults
-        for what, time in (("hit", "injected_at_ms"), ("ended for", "healed_at_ms"))
-        if fault["group"] in (None, group) and (fault[time] or at_ms) < at_ms
+        for what, time in (("hit", "meant_at_ms"), ("ended for", "healed_at_ms"))
+        if fault["group"] in (None, group) and fault["injected_at_ms"]
+        if (fault[time] or at_ms) < at_ms
     ]
     hit = sorted(hit, key=itemgetter(1))[-FEW:]
     sent = [one for one in requests if one.at_ms <= at_ms]
