@@ -76,7 +76,7 @@ lint: $(DEVELOPMENT)  ## what CI checks besides the tests
 	$(BIN)/lint-imports
 
 docs: $(DEVELOPMENT)  ## the pages as a site: build/docs/index.html
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 docs-pages: $(DEVELOPMENT)  ## write anew the pages that are made from the code
 	$(BIN)/python docs/generate.py

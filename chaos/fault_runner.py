@@ -118,7 +118,8 @@ class FaultRunner:
     def _verified(self, what: str, fault_id: str, finding: Finding) -> None:
         holds, witness = finding.holds, finding.evidence
         self._journal.write("verified", fault_id=fault_id, verified=holds, witness=witness)
-        self._progress(f"{what}: verified" if holds else f"{what}: NOT verified: {witness}")
+        if not holds:
+            self._progress(f"{what}: NOT verified: {witness}")
 
     def _break_and_heal(self, what: str, fault_id: str, fault: Fault) -> Finding:
         ends = self._open[fault_id] = threading.Event()

@@ -44,7 +44,7 @@ LOG_CUT_MS = 1
 
 READY_S = 120.0
 """From the launch of brokers until they take requests; one that is alone on two cores takes 2 s."""
-PROGRESS_EVERY_S = 2.0
+PROGRESS_EVERY_S = 10.0
 """How often a start that takes long says which brokers it waits for."""
 STOP_S = 20.0
 """From SIGTERM or SIGKILL until a broker has ended."""

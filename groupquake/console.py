@@ -13,14 +13,13 @@ import sys
 import textwrap
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, TextIO
+from contextlib import suppress
+from typing import Any, ClassVar, TextIO
 
 import click
 
+from groupquake.writer import Writer, write
 from kafka_protocol.printable import printable
-
-if TYPE_CHECKING:
-    from groupquake.run_screen import RunBar
 
 WIDEST = 100
 """Columns that a line has at most; fewer where the terminal has fewer."""
@@ -35,8 +34,8 @@ _STYLES: tuple[tuple[re.Pattern[str], dict[str, Any]], ...] = (
     ),
     (re.compile(r"\b(?:FAILED|NOT \w+)(?=$|:)"), {"fg": "red", "bold": True}),
     (re.compile(r"(?<=: )injected$"), {"fg": "magenta"}),
-    (re.compile(r"(?<=: )(?:healed|verified)$"), {"fg": "green"}),
-    (re.compile(r"(?<=\] )group .* rebalances(?=: )"), {"fg": "cyan"}),
+    (re.compile(r"(?<=: )healed$"), {"fg": "green"}),
+    (re.compile(r"(?<=\] ).* rebalances(?=: )"), {"fg": "cyan"}),
 )
 """How words look on a terminal."""
 
@@ -48,8 +47,8 @@ class Console:
     progress, `verbose` has details, and with `as_json` the result is its JSON.
     """
 
-    bar: ClassVar["RunBar | None"] = None
-    """The bar below all that is printed to standard error; a result or an error ends it."""
+    writer: ClassVar[Writer | None] = None
+    """What writes in the place of the threads that print, as long as a run goes on."""
 
     def __init__(self) -> None:
         """Start the clock."""
@@ -67,6 +66,11 @@ class Console:
         """Whether only results and errors are printed."""
         return self._given.get("quiet", False)
 
+    @property
+    def verbose(self) -> bool:
+        """Whether details are printed, too."""
+        return self._given.get("verbose", False)
+
     def progress(self, message: str, *more: str) -> None:
         """Print a progress line, and those that follow it."""
         if not self.quiet:
@@ -74,7 +78,7 @@ class Console:
 
     def detail(self, message: str) -> None:
         """Print a progress line that matters where something is wrong."""
-        if self._given.get("verbose", False):
+        if self.verbose:
             self.progress(message)
 
     def said(self, *lines: str) -> None:
@@ -92,19 +96,16 @@ class Console:
     @staticmethod
     def json(result: object) -> None:
         """Print a result as JSON, as it is on any terminal."""
-        _end_bar()
         _write(sys.stdout, json_lines(result))
 
     @staticmethod
     def result(*lines: str) -> None:
         """Print the lines of a result."""
-        _end_bar()
         _print(sys.stdout, *lines)
 
     @staticmethod
     def error(*problems: str) -> None:
         """Print an error, in one line, or a line for each of its problems."""
-        _end_bar()
         _print(sys.stderr, *(f"groupquake: {problem}" for problem in problems), fg="red")
 
 
@@ -133,37 +134,27 @@ def _print(stream: TextIO | None, *lines: str, **style: Any) -> None:
     """Print lines as the stream can show them; a style is that of all, else words have theirs."""
     shown = [printable(line) for line in lines]
     if stream is not None and stream.isatty():
-        columns = min(os.get_terminal_size(stream.fileno()).columns or WIDEST, WIDEST)
-        shown = [part for line in shown for part in fitted(line, columns)]
+        shown = [part for line in shown for part in fitted(line, _columns(stream))]
     if is_terminal(stream) and not os.environ.get("NO_COLOR"):
         shown = [click.style(line, **style) if style else _styled(line) for line in shown]
     _write(stream, shown)
 
 
+def _columns(stream: TextIO) -> int:
+    with suppress(OSError):  # the terminal is gone
+        return min(os.get_terminal_size(stream.fileno()).columns or WIDEST, WIDEST)
+    return WIDEST
+
+
 def _write(stream: TextIO | None, lines: list[str]) -> None:
-    """Write lines; that a terminal or a reader is gone must not end the healing."""
-    if stream is None:
-        return
-    text = "\n".join(lines)
-    try:
-        if Console.bar is not None and stream is sys.stderr:
-            Console.bar.above(text)
-        else:
-            print(text, file=stream, flush=True)
-    except OSError:
-        # what is buffered would fail once more as the interpreter ends
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    if stream is not None:
+        (Console.writer.put if Console.writer else write)(stream, "\n".join(lines))
 
 
 def _styled(line: str) -> str:
     for pattern, style in _STYLES:
         line = pattern.sub(click.style(r"\g<0>", **style), line)
     return line
-
-
-def _end_bar() -> None:
-    if Console.bar is not None:
-        Console.bar.end()
 
 
 def json_lines(result: object) -> list[str]:

@@ -10,7 +10,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from chaos.tail import Tail
 from groupquake import timing
 from groupquake.background import Background
 from groupquake.console import Console, is_terminal
+from groupquake.writer import Writer
 from reports.page.wording import REASONS, seconds
 from scenarios import Experiment
 
@@ -28,27 +29,40 @@ if TYPE_CHECKING:
 _WHO = re.compile(r"^(?:a|the)(?: new| static)? (?:member|leader)\b")
 
 
+@contextmanager
+def shown(folder: Path, experiment: Experiment, plan: Plan, console: Console) -> Iterator[None]:
+    """Show a run as long as the block lasts; until all is written, where somebody reads it."""
+    phases = Phases(durations(experiment, plan))
+    has_bar = is_terminal(sys.stderr) and not console.quiet
+    with Writer(RunBar(phases) if has_bar else None) as writer:
+        Console.writer = writer
+        try:
+            with RunScreen(folder, experiment.group_names, phases, console):
+                yield
+        finally:
+            Console.writer = None
+
+
 class RunScreen(Background):
-    """Shows a run in a thread of its own as long as a block lasts."""
+    """Prints what the files of a run tell, in a thread of its own as long as a block lasts."""
 
     thread_name = "screen"
 
-    def __init__(self, folder: Path, experiment: Experiment, plan: Plan, console: Console) -> None:
+    def __init__(
+        self, folder: Path, groups: Iterable[str], phases: "Phases", console: Console
+    ) -> None:
         self._console = console
+        self._phases = phases
         self._journal = Tail(folder / "journal.jsonl")
         self._load = Tail(folder / "locust.log")
-        self._of = folder, experiment.group_names
-        self._phases = Phases(durations(experiment, plan))
+        self._of = folder, groups
 
     def _run(self) -> None:
         over = rebalances(*self._of)
-        has_bar = is_terminal(sys.stderr) and not self._console.quiet
-        with RunBar(self._phases).shown() if has_bar else nullcontext(lambda: None) as draw:
-            last = False
-            while not last:
-                last = self._over.wait(timing.SCREEN_S)
-                self._look(over)
-                draw()
+        last = False
+        while not last:
+            last = self._over.wait(timing.SCREEN_S)
+            self._look(over)
 
     def _look(self, over: Callable[[], Iterator[str]]) -> None:
         for line in self._journal.appended():
@@ -71,20 +85,16 @@ class RunScreen(Background):
 
 
 def durations(experiment: Experiment, plan: Plan) -> dict[str, float]:
-    """Return how long each phase takes, in seconds: as planned, or as reckoned.
-
-    The names are those of the journal; the judgement follows its `end`.
-    """
+    """Return how long each phase of the journal takes, in seconds: as planned, or as usual."""
     first_ms = min((step.at_ms for step in plan.steps), default=0)
     phases = experiment.phases
-    return {
-        "cluster": timing.CLUSTER_S,
-        "formation": timing.FORMATION_S,
-        "impact": (first_ms + phases.impact_ms) / 1000,
-        "recovery": phases.recovery_ms / 1000,
-        "teardown": timing.CLOSING_S,
-        "end": timing.JUDGING_S,
+    in_ms = {
+        "cluster": timing.USUAL_START_MS,
+        "impact": first_ms + phases.impact_ms,
+        "recovery": phases.recovery_ms,
+        "teardown": timing.USUAL_JUDGING_MS,
     }
+    return {name: duration_ms / 1000 for name, duration_ms in in_ms.items()}
 
 
 class Phases:
@@ -115,34 +125,21 @@ class Phases:
 
 
 class RunBar:
-    """The bar of a run, below all that is printed to standard error, which is a terminal."""
+    """The bar of a run: its phase, how much of its time is over, about how much is left."""
 
     def __init__(self, phases: Phases) -> None:
         from rich.console import Console as Terminal  # noqa: PLC0415 (only a terminal needs it)
         from rich.progress import BarColumn, Progress, TextColumn  # noqa: PLC0415
 
         self._phases = phases
-        self._terminal = Terminal(stderr=True)
         self._progress = Progress(
             TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[left]}"),
-            console=self._terminal, auto_refresh=False, transient=True,
+            console=Terminal(stderr=True), auto_refresh=False, transient=True,
             redirect_stdout=False, redirect_stderr=False,
         )  # fmt: skip
         self._task = self._progress.add_task("", left="")
 
-    @contextmanager
-    def shown(self) -> Iterator[Callable[[], None]]:
-        """Show it inside the block, or until `end`; yield what draws it."""
-        Console.bar = self
-        self._draw()
-        with suppress(OSError):  # the terminal is gone
-            self._progress.start()
-        try:
-            yield self._draw
-        finally:
-            self.end()
-
-    def _draw(self) -> None:
+    def draw(self) -> None:
         """Draw it as it is now."""
         elapsed_s, left_s = self._phases.elapsed_s, self._phases.left_s
         self._progress.update(
@@ -150,24 +147,21 @@ class RunBar:
             description=_TITLES.get(self._phases.now, self._phases.now),
             left=f"about {left_s:.0f} s left" if left_s >= 1 else "about to end",
         )  # fmt: skip
-        if Console.bar is self:
-            with suppress(OSError):  # the terminal is gone
-                self._progress.refresh()
+        self._progress.start()
+        self._progress.refresh()
 
     def above(self, text: str) -> None:
         """Print lines above it."""
         from rich.text import Text  # noqa: PLC0415
 
-        self._terminal.print(Text.from_ansi(text), soft_wrap=True)
+        self._progress.console.print(Text.from_ansi(text), soft_wrap=True)
 
     def end(self) -> None:
-        """Remove it for good."""
-        Console.bar = None
-        with suppress(OSError):
-            self._progress.stop()
+        """Remove it."""
+        self._progress.stop()
 
 
-_TITLES = {"cluster": "starting brokers", "teardown": "closing", "end": "judging"}
+_TITLES = {"cluster": "starting", "teardown": "closing, judging"}
 
 
 def rebalances(folder: Path, groups: Iterable[str]) -> Callable[[], Iterator[str]]:
@@ -181,10 +175,8 @@ def rebalances(folder: Path, groups: Iterable[str]) -> Callable[[], Iterator[str
         for number, one in enumerate(facts.rebalances):
             if one.ended_ms is not None and number not in shown:
                 shown.add(number)
-                yield (
-                    f"group {one.group} rebalances: {_why(one)} (generation {one.old_generation} →"
-                    f" {one.generation}, {seconds(one.ended_ms - one.at_ms, 3)} s)"
-                )
+                took = seconds(one.ended_ms - one.at_ms, 3)
+                yield f"{one.group} rebalances: {_why(one)} (generation {one.generation}, {took} s)"
 
     return over
 

@@ -39,13 +39,8 @@ def summary(verdict: dict[str, Any], place: str | Path) -> list[str]:
         line = line if first["log"]["file"] else first.get("history", "no line")
         others = f", and {len(more)} more like it" if more else ""
         unsure = "" if first["proven"] else ", not proven"
-        lines += [
-            f"  finding {first['number']} in {first['group']} ({line}{unsure}){others}",
-            f"    done:     {first['says']['done']}",
-            f"    due:      {first['says']['due']}",
-            f"    observed: {first['says']['observed']}",
-            f"    about it: {first['page']}",
-        ]
+        lines.append(f"  finding {first['number']} in {first['group']} ({line}{unsure}){others}")
+        lines += _said(first)
     if len(causes) > SHOWN:
         lines.append(f"  and {len(causes) - SHOWN} more causes of findings in the report")
     if (shown := verdict["counterexample"]) is not None:
@@ -54,13 +49,8 @@ def summary(verdict: dict[str, Any], place: str | Path) -> list[str]:
             f"  counterexample: {place}/{shown['files'][0]} ({shown['requests']} of {of} requests"
             f" of {shown['group']}), and as a test: {shown['files'][-1]}"
         )
-    lines += [
-        f"  expected {item['expected']} {item['what']} of {item['group']} in {item['phase']}, "
-        f"observed {item['observed']}"
-        + (f": {item['because']}" if "because" in item else "")
-        + f" (about it: {item['page']})"
-        for item in verdict["expectations_unmet"]
-    ]
+    for item in verdict["expectations_unmet"]:
+        lines += [f"  expectation not met in {item['group']}", *_said(item)]
     lines += [f"  outside the forecast: {line}" for line in forecast.outside(verdict)]
     lines += [f"  not certain: {what}" for what in verdict.get("unsure", ())]
     lines += list(_about_clients(verdict))
@@ -70,6 +60,17 @@ def summary(verdict: dict[str, Any], place: str | Path) -> list[str]:
         lines += [f"  unknown because {reason}", f"    to settle it: {settled_by}"]
     lines += [f"  beside that: {note}" for note in verdict.get("notes", ())[:SHOWN]]
     return [*lines, f"report: {place}/report.html", f"repeat: {verdict['repeat_command']}"]
+
+
+def _said(wrong: dict[str, Any]) -> list[str]:
+    """Return the sentences about a finding, or about an expectation not met, and their page."""
+    says = wrong["says"]
+    return [
+        f"    done:     {says['done']}",
+        f"    due:      {says['due']}",
+        f"    observed: {says['observed']}",
+        f"    about it: {wrong['page']}",
+    ]
 
 
 def _in_words(verdict: dict[str, Any], group: str, promises: Sequence[str]) -> str:

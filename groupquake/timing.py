@@ -38,15 +38,9 @@ DELETION_POLL_S = 0.5
 # What is shown and noted
 
 SCREEN_S = 0.5
-"""How often a run's folder is looked at for what the terminal shows, and its bar is drawn."""
-CLUSTER_S = 10.0
-"""What the bar reckons for brokers to start. Most do within 15 s, where the jars are there."""
-FORMATION_S = 10.0
-"""What it reckons until the steady state holds: Locust starts, members join."""
-CLOSING_S = 5.0
-"""What it reckons for members to close and brokers to stop."""
-JUDGING_S = 30.0
-"""What it reckons for the judgement: Spark starts in a third of that."""
+"""How often a run's folder is looked at for what is printed, and its bar is drawn."""
+LAST_LINES_S = 1.0
+"""For the last lines to be written where a signal ends the analysis: nobody may read them."""
 PAGE_S = 1.0
 """How often the state of the live page is computed, at most."""
 PAGE_SHARE = 0.1
@@ -80,7 +74,7 @@ COMMAND_END_S = 5.0
 WEBHOOK_S = 5.0
 """For the answer of a webhook."""
 
-# What a run usually takes beside its phases, for `list` and `show`
+# What a run usually takes beside its phases, for `list`, `show` and the bar
 
 USUAL_START_MS = 25_000
 """From the command to the first phase with faults: brokers, members, steady state."""

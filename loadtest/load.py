@@ -1,4 +1,4 @@
-"""The load of one run: clients, their history, and the rows that Locust's page shows of them."""
+"""The load of one run: clients, their history, and the latest events that the page shows."""
 
 import time
 from collections import deque
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import gevent
 
-from loadtest.history import History, clock
+from loadtest.history import History
 from loadtest.timing import LAG_CHECK_S
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ SHOWN_EVENTS = ("assigned", "revoked", "lost", "fenced")
 SHOWN = 200
 """How many of the latest client events are kept."""
 
-Row = dict[str, str]
+Row = dict[str, Any]
 
 
 class Load:
@@ -38,25 +38,15 @@ class Load:
         self._history.close()
 
     def seen(self) -> list[Row]:
-        """Return a row for each client event about rebalances, the latest first."""
+        """Return the latest client events about rebalances, the latest first."""
         return list(reversed(self._seen))
-
-    def members(self) -> list[Row]:
-        """Return a row for each member."""
-        return [
-            {
-                **{name: row[name] for name in ("name", "group", "kind", "state")},
-                "partitions": ", ".join(row["partitions"]),
-            }
-            for row in self.clients.members()
-        ]
 
     def _see(self, line: dict[str, Any]) -> None:
         if line["event"] in SHOWN_EVENTS:
             partitions = ", ".join(line.get("partitions", ())) or "nothing"
             self._seen.append(
                 {
-                    "at": clock(line["at_ms"]),
+                    "at_ms": line["at_ms"],
                     "group": line.get("group") or "",
                     "reason": f"seen by client {line['member']}: {line['event']} {partitions}",
                 }

@@ -28,7 +28,7 @@ from loadtest.control import ControlServer
 from loadtest.errors import LoadtestError
 from loadtest.history import History
 from loadtest.lease_table import LeaseTable
-from loadtest.load import Load, Row
+from loadtest.load import SHOWN, Load
 from loadtest.page.events import Live
 from loadtest.page.form import Choice
 from loadtest.page.plain import Plain
@@ -221,27 +221,17 @@ class LoadSession:
         """End the latest run, with all faults healed; return its exit code. There must be one."""
         return self.runs[-1].end()
 
-    def tables(self) -> dict[str, list[Row]]:
-        """Return the rows of the page, by table."""
-        return {**self._events(), "members": [] if self.load is None else self.load.members()}
-
-    def marks(self) -> list[Row]:
-        """Return what is marked on Locust's charts: time of day (UTC), `kind` and `text`."""
-        events = self._events()
+    def marks(self) -> list[dict[str, Any]]:
+        """Return what is marked on Locust's charts, of the latest: `at_ms`, `kind` and `text`."""
+        live: dict[str, list[dict[str, Any]]] = self.feed.state
         return [
-            {"at": row["at"], "kind": "rebalance", "text": row["group"]}
-            for row in events["rebalances"]
+            {"at_ms": one["at_ms"], "kind": "rebalance", "text": one["group"]}
+            for one in live.get("rebalances", live.get("seen", []))[-SHOWN:]
         ] + [
-            {"at": row["injected"], "kind": "fault", "text": f"{row['fault']} {row['target']}"}
-            for row in events["faults"]
-            if row["injected"]
+            {"at_ms": at_ms, "kind": "fault", "text": f"{one['fault']} {one['target']}"}
+            for one in live.get("faults", [])[-SHOWN:]
+            if (at_ms := one["injected_ms"]) is not None
         ]
-
-    def _events(self) -> dict[str, list[Row]]:
-        """Return the rows of rebalances and faults: of a run, or what clients saw."""
-        if self.run is not None:
-            return {"rebalances": [], "faults": [], **self.run.tables}
-        return {"rebalances": [] if self.load is None else self.load.seen(), "faults": []}
 
     def _begin(self, request: dict[str, Any]) -> None:
         run = self.run

@@ -54,13 +54,15 @@ def analyse(
         data = found.data
         judged = verdict.evaluate(run, data, named)
         texts, smallest = dict[str, str](), dict[str, Sequence[Arrow]]()
-        replayed = {group: computed.evidence(group) for group in explain.groups_of(judged)}
-        if (group := counterexample.group_of(judged, data.violations)) is not None:
+        group = counterexample.group_of(judged, data.violations)
+        shown = {*explain.groups_of(judged), *([] if group is None else [group])}
+        replayed = {name: computed.evidence(name) for name in sorted(shown)}
+        if group is not None:
             progress(f"reducing the evidence of {group} to its first wrong response")
             if shortest := counterexample.reduced(run, replayed[group], profile, data.places):
                 judged["counterexample"], texts, smallest[group] = shortest
         requests = {group: one.requests for group, one in replayed.items()}
-        explain.add(judged, run, requests, smallest)
+        explain.add(judged, run, requests, smallest, data.places)
         costs.add(judged, costs.hub_gaps(computed.read.late_ms), data.digests)
         if run.foreseen is not None and run.completed and not (run.stopped or run.by_hand):
             judged["forecast"] = [*forecast.beside(run.foreseen, judged["groups"])]

@@ -10,6 +10,7 @@ LIBRARY = Path(__file__).parent / "library"
 
 TOPICS: Mapping[str, str] = {
     "demo": "To begin with",
+    "by-hand": "Faults by hand, on the live page",
     "restart": "Members restart, and change between static and dynamic",
     "members": "Members crash, freeze, share an instance id, are removed",
     "failover": "Brokers and coordinators fail, restart, move",

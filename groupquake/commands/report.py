@@ -203,4 +203,6 @@ def _leave_at_once(name: str, how: str = "groupquake report RUN") -> None:
     An exception would be raised inside Spark's gateway, which prints tracebacks.
     """
     Console.error(f"{name}: stopped, everything healed; judge the evidence: {how}")
+    if Console.writer is not None:
+        Console.writer.flush()
     os._exit(Exit.ABORTED)

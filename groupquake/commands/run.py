@@ -28,11 +28,11 @@ from groupquake.live.attached import run_attached
 from groupquake.load_workers import listen_address
 from groupquake.nightly import night
 from groupquake.recovery import recover_all
-from groupquake.run_screen import RunScreen
+from groupquake.run_screen import shown
 from groupquake.runner import Runner
 from groupquake.signals import SIGNALS
 from groupquake.simulate.forecast import foresee, is_foreseen
-from groupquake.simulate.table import lines
+from groupquake.simulate.table import lines, short
 from reports import EvidenceError, ExecutionError
 from reports.ingest.spark import SparkOptions, prepare, reach
 from reports.judgement.run.forecast import FILE as FORECAST
@@ -192,7 +192,7 @@ def carry_out(options: RunOptions) -> tuple[Exit, Path]:
     def judge_it() -> None:
         codes.append(_judged(runner.folder, options, console))
 
-    with RunScreen(runner.folder, runner.experiment, runner.plan, console):
+    with shown(runner.folder, runner.experiment, runner.plan, console):
         try:
             _gather(replace(runner, judge=judge_it if options.keep else None), options, console)
         except AbortedError as error:
@@ -230,10 +230,11 @@ def _runner(
     )
     outside |= built
     plan = options.schedule(experiment)
-    console.progress(*plan.describe())
+    steps, *table = plan.describe()
+    console.progress(steps, *(table if console.verbose else ()))
     forecast = foresee(experiment, plan, options.profile) if is_foreseen(experiment) else None
     if forecast is not None:
-        console.progress(*lines(forecast))
+        console.progress(*(lines if console.verbose else short)(forecast))
     command = folders.command_of(options.name, plan.seed, options.given((*RELEASE, *REPEATED)))
     folder = folders.create(options.runs, experiment, plan, place.kind, command, outside)
     if forecast is not None:

@@ -11,7 +11,6 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +22,12 @@ from chaos.controller import Controller
 from chaos.errors import ChaosError, RefusedError
 from groupquake.external import require_hooks
 from groupquake.live.foresee import MODULE, Forecaster
-from groupquake.live.offer import offer
 from groupquake.runner import Runner
 from groupquake.timing import FORESEEN_S
 from reports.judgement.run.faults import PLAN_BY_HAND
-from scenarios import ScenarioError
-from scenarios.faults import Fault
+from reports.page.faults import declared
+from scenarios import Experiment, ScenarioError
+from scenarios.faults import FAULTS
 
 Json = dict[str, Any]
 
@@ -85,11 +84,11 @@ class ByHand:
         match command:
             case {"do": "offer"}:
                 self._launched()  # forecasts are asked for next
-                return self._offer
+                return offer(self.runner.experiment, self.runner.tap)
             case {"do": "foresee", "fault": dict(asked)}:
                 return self._foresee(asked)
             case {"do": "inject", "fault": dict(asked)}:
-                self._require_possible(asked)
+                self._require_allowed(asked)
                 steps = self._running.inject(asked)
                 return {"ids": [step.id for step in steps]}
             case {"do": "heal", "fault_id": str(fault_id)}:
@@ -104,26 +103,12 @@ class ByHand:
             raise RefusedError("no fault can be injected yet: the steady state is not met")
         return self._controller
 
-    @cached_property
-    def _offer(self) -> Json:
-        return offer(self.runner.experiment, self._impossible)
-
-    def _impossible(self, fault: Fault) -> str:
-        experiment, target = self.runner.experiment, self.runner.place.external
-        if why := lacked(fault, experiment.needs, self.runner.tap):
-            return why
-        if target is not None:
-            try:
-                only = experiment.model_copy(update={"faults": (fault,)})
-                require_hooks(only, target, self.allowed)
-            except UsageError as error:
-                return str(error)
-        return ""
-
-    def _require_possible(self, asked: Mapping[str, Any]) -> None:
-        wider, _ = steps_by_hand(self.runner.experiment, asked, 1, 0, self.runner.plan.seed)
-        if why := self._impossible(wider.faults[-1]):
-            raise RefusedError(why)
+    def _require_allowed(self, asked: Mapping[str, Any]) -> None:
+        """Raise UsageError for what may not be broken of a cluster of the user's."""
+        if (target := self.runner.place.external) is not None:
+            wider, _ = steps_by_hand(self.runner.experiment, asked, 1, 0, self.runner.plan.seed)
+            only = wider.model_copy(update={"faults": wider.faults[-1:]})
+            require_hooks(only, target, self.allowed)
 
     def _launched(self) -> Forecaster:
         with self._launching:
@@ -134,5 +119,31 @@ class ByHand:
 
     def _foresee(self, asked: Mapping[str, Any]) -> Json:
         folder = str(self.runner.folder.resolve())
+        self._require_allowed(asked)
         found: Json = self._launched().ask(FORESEEN_S, do="foresee", folder=folder, fault=asked)
         return found
+
+
+def offer(experiment: Experiment, tap: object) -> Json:
+    """Return what can be broken: faults, with the JSON schema of their keys, and what they may hit.
+
+    A fault does not fit every target and value; its forecast says so.
+    """
+    members = experiment.members_by_group
+    return {
+        "faults": [
+            {
+                "fault": name,
+                "schema": kind.model_json_schema(),
+                **declared({"name": name})._asdict(),
+            }
+            for name, kind in FAULTS.items()
+            if not lacked(kind, experiment.needs, tap)
+        ],
+        "groups": {
+            name: {one.name: one.kind for one in members.get(name, ())}
+            for name in experiment.group_names
+        },
+        "topics": {one.name: one.partitions for one in experiment.workload.topics},
+        "brokers": experiment.cluster.ids or (),
+    }

@@ -90,8 +90,8 @@ class Night:
     def abort(self, name: str) -> None:
         """Forward a signal to the current run, and start no other."""
         self.record["aborted"] = name
+        self._pass_on()  # first: the terminal may be stopped
         self._progress(f"{name}: ending the current run; no other starts")
-        self._pass_on()
 
     def run(self) -> tuple[Json, Exit]:
         """Run every job; return the night as `night.json` has it, and the exit code."""
@@ -276,15 +276,11 @@ def _reasons(verdict: Json) -> Iterator[str]:
     """Yield the reasons of a verdict other than pass, the worst first."""
     for reason, settled_by in zip(verdict["unknown_because"], verdict["settled_by"], strict=True):
         yield f"{reason} (to settle it: {settled_by})"
-    for first, *_ in by_cause(verdict["findings"]):
-        yield f"{first['says']['observed']} Due: {first['says']['due']}"
+    causes = by_cause(verdict["findings"])
+    for one in (*(first for first, *_ in causes), *verdict["expectations_unmet"]):
+        yield f"{one['says']['observed']} Due: {one['says']['due']}"
     if verdict["clients"]["verdict"] == "broken" and verdict["clients"]["counts"]:
         yield from (f"your client: {what}" for what in verdict["clients"]["says"])
-    for item in verdict["expectations_unmet"]:
-        yield (
-            f"expected {item['expected']} {item['what']} of {item['group']} in {item['phase']}, "
-            f"observed {item['observed']}"
-        )
 
 
 def _last_words(output: Path, code: int) -> str:

@@ -1,10 +1,17 @@
-"""A forecast as lines of a table."""
+"""A forecast as lines: in short, or as a table."""
 
 from collections.abc import Iterator
 
 from groupquake.simulate.forecast import PHASES, Forecast, described, wanted
 
 ROW = "{:24} {:10} {:18} {:>12}"
+
+
+def short(forecast: Forecast) -> Iterator[str]:
+    """Yield how many rebalances of each group are expected, and which expectations cannot hold."""
+    impact = [f"{group.rebalances('impact')} of {name}" for name, group in forecast.groups.items()]
+    yield f"rebalances expected in impact: {', '.join(impact)}"
+    yield from forecast.impossible()
 
 
 def lines(forecast: Forecast) -> Iterator[str]:

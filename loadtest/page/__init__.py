@@ -1,4 +1,4 @@
-"""Our part of Locust's page: a start form, tables, runs of experiments and their verdicts.
+"""Our part of Locust's page: a start form, runs of experiments and their verdicts.
 
 In: the load session, and what a user of the page chooses. Out: pages, and runs started.
 """

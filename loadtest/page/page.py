@@ -1,4 +1,4 @@
-"""Our part of Locust's page: tables, runs of experiments, and their verdicts."""
+"""Our part of Locust's page: runs of experiments, and their verdicts."""
 
 # Locust's web interface has no types.
 # mypy: disable-error-code="untyped-decorator, no-untyped-call"
@@ -39,39 +39,9 @@ OWN_BROKERS = "its own brokers"
 """What the field Host says where an experiment is offered."""
 REPORTS = ("report.html", "verdict.json", "junit.xml")
 
-TABLES = {
-    "rebalances": {
-        "title": "Rebalances",
-        "at": "At (UTC)",
-        "group": "Group",
-        "generation": "Generation",
-        "reason": "Reason",
-        "members": "Members",
-        "duration": "Join phase took",
-    },
-    "faults": {
-        "title": "Faults",
-        "id": "Step",
-        "fault": "Fault",
-        "target": "Target",
-        "injected": "Injected (UTC)",
-        "healed": "Healed (UTC)",
-        "verified": "Verified",
-        "witness": "Witness",
-    },
-    "members": {
-        "title": "Members",
-        "name": "Member",
-        "group": "Group",
-        "kind": "Kind",
-        "state": "State",
-        "partitions": "Partitions",
-    },
-}
-
 
 class Page:
-    """Our routes and tables on the page. Made before Locust's server takes requests."""
+    """Our routes on the page. Made before Locust's server takes requests."""
 
     def __init__(self, session: LoadSession, offered: Namespace) -> None:
         """`offered` are the initial values of the start form."""
@@ -84,14 +54,6 @@ class Page:
         assert web_ui is not None, "there is a page"
         assert web_ui.app is not None, "and it is served"
         app = web_ui.app
-        columns = {key: dict(table) for key, table in TABLES.items()}
-        web_ui.template_args |= {
-            "extended_tabs": [{"key": key, "title": c.pop("title")} for key, c in columns.items()],
-            "extended_tables": [
-                {"key": key, "structure": [{"key": name, "title": c[name]} for name in c]}
-                for key, c in columns.items()
-            ],
-        }
         own = Blueprint(
             "groupquake",
             __name__,
@@ -109,9 +71,9 @@ class Page:
         by_hand.add_routes(own, session)
         app.register_blueprint(own)
         app.wsgi_app = Guard(app.wsgi_app, offered)  # type: ignore[method-assign]  # Flask's own way
-        app.jinja_env.policies["json.dumps_kwargs"] = {
-            "sort_keys": False
-        }  # keep the order of the form's fields
+        # keep the order of the fields of forms
+        app.jinja_env.policies["json.dumps_kwargs"] = {"sort_keys": False}
+        app.json.sort_keys = False  # type: ignore[attr-defined]
         app.after_request(self._add_ours)
         self._locusts_own = app.view_functions["locust.swarm"]
         app.view_functions["locust.swarm"] = self._swarm
@@ -241,17 +203,14 @@ class Page:
         return users
 
     def _add_ours(self, response: Response) -> Response:
-        """Add our tables to Locust's statistics, and our status bar to its page."""
+        """Take the polls out of Locust's statistics, and add our status bar to its page."""
         if response.status_code != 200:
             return response
         if request.endpoint == "locust.request_stats":
             report = response.get_json()
             # files have the polls; the page leads with what a group does
             report["stats"] = [row for row in report["stats"] if row["name"] != POLL]
-            report["extended_stats"] = [
-                {"key": key, "data": rows} for key, rows in self._session.tables().items()
-            ]
-            if self._session.busy:  # Locust's page reloads tables only in this state
+            if self._session.busy:  # its users may have ended; a new start has to wait
                 report["state"] = STATE_RUNNING
             response.set_data(json.dumps(report))
         elif request.endpoint == "locust.index":

@@ -25,7 +25,6 @@ from gevent.lock import RLock
 
 from loadtest.dies_with_parent import dying_with_parent
 from loadtest.errors import LoadtestError
-from loadtest.history import clock
 from loadtest.members.settings import TOKEN_VARIABLE
 from loadtest.page.events import Live
 from loadtest.page.form import Choice
@@ -36,9 +35,6 @@ State = Literal["starting", "running", "healing", "closing", "comparing", "over"
 
 SHOWN = 300
 """How many of the latest progress lines are kept."""
-
-ROWS = 200
-"""The most rows of a table: the latest ones."""
 
 STOP = signal.SIGUSR1
 """Makes the runner end its plan, heal, and judge the run so far."""
@@ -81,20 +77,6 @@ class Run:
             start_new_session=True,  # we handle Ctrl-C: we end the runner, and wait
         )
         self._done = gevent.spawn(self._follow, over)
-
-    @property
-    def live(self) -> dict[str, Any]:
-        """The state that the runner made last (`groupquake.live.state`)."""
-        return self.feed.state
-
-    @property
-    def tables(self) -> dict[str, list[dict[str, str]]]:
-        """The rows of Locust's tables about rebalances and faults, the latest first."""
-        tables = {"rebalances": _rebalance, "faults": _fault}
-        return {
-            name: [row_of(one) for one in self.live.get(name, ())[: -ROWS - 1 : -1]]
-            for name, row_of in tables.items()
-        }
 
     @property
     def goes_on(self) -> bool:
@@ -226,28 +208,3 @@ class Run:
         if self.folder is None:
             raise FileNotFoundError(name)
         return self.folder / name
-
-
-def _rebalance(one: Mapping[str, Any]) -> dict[str, str]:
-    new, members, took_ms = one["generation"], one["members"], one["took_ms"]
-    return {
-        "at": clock(one["at_ms"]),
-        "group": one["group"],
-        "generation": f"{one['old_generation']} → {'…' if new is None else new}",
-        "reason": one["reason"],
-        "members": "" if members is None else str(members),
-        "duration": "" if took_ms is None else f"{took_ms / 1000:.3f} s",
-    }
-
-
-def _fault(one: Mapping[str, Any]) -> dict[str, str]:
-    injected_ms, healed_ms, verified = one["injected_ms"], one["healed_ms"], one["verified"]
-    return {
-        "id": one["id"],
-        "fault": one["fault"],
-        "target": one["target"],
-        "injected": "" if injected_ms is None else clock(injected_ms),
-        "healed": "" if healed_ms is None else clock(healed_ms) if one["healed"] else "NOT HEALED",
-        "verified": "" if verified is None else "yes" if verified else "NO",
-        "witness": one["witness"],
-    }

@@ -6,7 +6,8 @@ from math import ceil
 from typing import NamedTuple
 
 from reports.judgement.clients.comparison import TWICE
-from reports.judgement.explained.pages import page_of_kind
+from reports.judgement.explained.pages import page_of_kind, pages
+from reports.judgement.explained.sentences import plain
 from reports.judgement.findings import Finding
 from reports.judgement.log.log_places import Level
 from reports.judgement.run.disturbance import Disturbance, Source, clock
@@ -164,14 +165,14 @@ def of_findings(found: Iterable[Finding]) -> Iterator[Doubt]:
     for (group, doubt), mine in causes.items():
         many = "1 finding" if len(mine) == 1 else f"{len(mine)} findings"
         about = f"group {group}: {many}, the first at {clock(mine[0].at_ms)} UTC"
-        yield doubt._replace(because=f"{about}: {doubt.because}")
+        seen = "" if mine[0].may_be else f" ({plain(mine[0].observed)})"
+        yield doubt._replace(because=f"{about}{seen}: {doubt.because}")
 
 
 def _doubt_of(one: Finding) -> Doubt:
     if one.may_be is not None:
         because = f"may be due to this: {described(one.may_be)}"
         return Doubt(because, SETTLED_BY[one.may_be.source])
+    page = pages()[page_of_kind(one.kind)]
     said = one.kind.replace("_", " ")
-    return Doubt(
-        f"{said}, which proves nothing", f"see what to do about it: {page_of_kind(one.kind)}"
-    )
+    return Doubt(f"{said}, which proves nothing", f"{page.advice} ({page.address})")

@@ -147,6 +147,11 @@ class Counted:
             return by[0] if by and item.observed - len(by) <= item.most else None
         return next(self._held_up(item.group, from_ms, until_ms), None)
 
+    def counted_ms(self, item: Shortfall) -> float:
+        """Return when all that is counted was over, in ms."""
+        last_ms = max((entry["at_ms"] for entry in self.run.journal), default=0.0)
+        return min(last_ms, self._span(item)[1])
+
     def why(self, item: Shortfall) -> str:
         """Say why each of too many rebalances was due, as far as that is known; else ""."""
         causes = Counter(self._cause(item.group, row) for row in self._all_rows(item))

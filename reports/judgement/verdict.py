@@ -13,32 +13,34 @@ from itertools import chain
 from typing import Any
 
 from kafka_protocol.group_record import DEFAULT_LIMIT_BYTES, LIMIT_PROPERTY
-from reports.judgement import doubtful, findings
+from reports.judgement import doubtful, findings, incomplete
+from reports.judgement.clients.assignments import listed
 from reports.judgement.clients.client_verdict import ClientVerdict, about_clients
 from reports.judgement.digest import Digest, Digester, with_total
 from reports.judgement.disturbances import Disturbances
 from reports.judgement.doubtful import AGAIN, SETTLED_BY, Doubt
 from reports.judgement.expectations import (
+    UNOWNED,
     Counted,
+    Shortfall,
     expected_verdict,
     in_words,
     missing_members,
     unmet,
 )
 from reports.judgement.explained import explain
+from reports.judgement.incomplete import SHOWN
 from reports.judgement.log.log_places import CANNOT_SEE, Level, LogPlaces
 from reports.judgement.log.split_rows import STATUSES
 from reports.judgement.missing import gaps as missing
 from reports.judgement.results import Results
 from reports.judgement.run import commit_errors
-from reports.judgement.run.disturbance import Disturbance, Source
 from reports.judgement.run.faults import PLAN_BY_HAND
 from reports.judgement.run.journal import OF_PLAN
 from reports.judgement.run.run_folder import RunFolder
 from scenarios import Experiment
 
 Json = dict[str, Any]
-SHOWN = 20  # how many rejected or missing lines a verdict quotes
 KEPT = "kept the protocol"
 LARGE = 0.1
 """The part of the largest batch from which on the headline shows the size of a group's record."""
@@ -74,7 +76,7 @@ def evaluate(run: RunFolder, data: Results, profile: str | None) -> Json:
     known = Counted(run, disturbances, data.observed)
     changed = {one: by for one in counted if (by := known.changed_by(one)) is not None}
     certain = [one for one in counted if one not in changed]
-    doubts = [*_doubts(run, data, profile), *_doubts_of_run(run)]
+    doubts = [*incomplete.of_evidence(run, data, profile), *incomplete.of_run(run)]
     if found or any(one.group in open_counts for one in short):
         doubts += doubtful.of_assumptions(run)
     doubts += dict.fromkeys(
@@ -90,7 +92,7 @@ def evaluate(run: RunFolder, data: Results, profile: str | None) -> Json:
         cause = "the run was stopped before its time was over"
         doubts.insert(0, Doubt(cause, f"{AGAIN}, to its end"))
     about = about_clients(data.client_findings, data.places, disturbances)
-    lacks = next(chain(_not_whole(run, data), _cut_short(run)), None)
+    lacks = next(chain(incomplete.not_whole(run, data), incomplete.cut_short(run)), None)
     clients = ClientVerdict.of(run.experiment, about, lacks and lacks.because)
     brokers = "broke the protocol" if proven else "unknown" if found or doubts else KEPT
     doubts += (
@@ -143,14 +145,11 @@ def evaluate(run: RunFolder, data: Results, profile: str | None) -> Json:
             {name: fault[name] for name in fault if name not in OF_PLAN} for fault in run.faults
         ],
         "findings": findings.listed(
-            found, data.places, explain.of_finding(judged, run.faults, explain.zero_ms(run))
+            found, data.places, explain.of_finding(judged, explain.zero_ms(run))
         ),
         **({"findings_left_out": data.left_out} if data.left_out else {}),
         "expectations_unmet": [
-            item.as_json
-            | {"page": explain.of_expectation(judged, item.group)}
-            | ({"because": why} if item in certain and (why := known.why(item)) else {})
-            for item in short
+            _unmet(judged, item, known, left, certain=item in certain) for item in short
         ],
         "unknown_because": because if verdict == "unknown" else [],
         "settled_by": [one.settled_by for one in doubts] if verdict == "unknown" else [],
@@ -172,6 +171,22 @@ def evaluate(run: RunFolder, data: Results, profile: str | None) -> Json:
         "disturbances": disturbances.as_json(run, found, changed.values()),
         "repeat_command": _repeat_command(run),
     }
+
+
+def _unmet(
+    judged: Json,
+    item: Shortfall,
+    known: Counted,
+    unowned: Mapping[str, Sequence[str]],
+    *,
+    certain: bool,
+) -> Json:
+    """Return an expectation that is not met, with its cause if that is `certain`, in words."""
+    why = known.why(item) if certain else ""
+    more = listed(unowned[item.group]) if item.what == UNOWNED else why
+    entry = item.as_json | {"at_ms": known.counted_ms(item)}
+    entry |= explain.of_expectation(judged, entry, more)
+    return entry | ({"because": why} if why else {})
 
 
 def _departure(row: Json, places: LogPlaces) -> Json:
@@ -206,104 +221,11 @@ def _with_unexplained_gaps(run: RunFolder, data: Results) -> Results:
     return replace(data, gaps=[*gaps, *missing.unexplained(data.gaps, run)])
 
 
-def _sure(data: Results) -> list[Disturbance]:
-    """Return the gaps that are a doubt in themselves."""
-    return [one for one in data.gaps if one.source is not Source.UNSEEN]
-
-
 def _group_names(run: RunFolder, data: Results) -> list[str]:
     """List the experiment's groups in its order, then other groups in the evidence."""
     known = [group.name for group in run.experiment.workload.groups]
     others = {*run.experiment.workload.wire_scripts, *data.groups}
     return known + sorted(others - set(known))
-
-
-def _doubts(run: RunFolder, data: Results, profile: str | None) -> Iterator[Doubt]:
-    """Say, in words, why the evidence does not allow a pass."""
-    if profile is None:
-        version = run.environment["kafka_version"]
-        cause = (
-            f"the oracle has no profile for Kafka {version}; it was replayed under the newest one"
-        )
-        yield Doubt(cause, "a release that `groupquake run --help` lists")
-    for group in data.kip_848:
-        cause = f"group {group} uses the KIP-848 protocol, which is out of scope"
-        yield Doubt(cause, "members with `group.protocol=classic`")
-    yield from _not_whole(run, data)
-    if not data.tells_bytes:
-        for group in findings.possible_metadata_changes(data.comparison):
-            yield Doubt(f"group {group}: {findings.LENGTH_ALONE}", "a run on Kafka 2.8 or newer")
-    for group, count in data.partitions.items():
-        if count > 1:
-            cause = f"group {group}: lines of {count} offsets partitions"
-            yield Doubt(
-                cause, "logs of one run alone: a group has one partition of its offsets topic"
-            )
-    for cause in data.elections[:SHOWN]:
-        yield Doubt(cause, f"{AGAIN}, with the log of every broker of the cluster")
-    yield from doubtful.failed_writes(run, data.bound)
-    known = [*data.bound.items(), *((name, of.clients) for name, of in data.digests.items())]
-    yield from (
-        doubt._replace(because=f"group {group}: {kinds[kind]} {doubt.because}")
-        for kind, doubt in doubtful.DOUBTFUL.items()
-        for group, kinds in known
-        if kinds.get(kind)
-    )
-
-
-def _not_whole(run: RunFolder, data: Results) -> Iterator[Doubt]:
-    """Say what the logs and the history lack: it may prove something, or excuse a client."""
-    for group in (name for name in run.experiment.group_names if name not in data.groups):
-        cause = f"group {group}: no request of it in any broker's log"
-        yield Doubt(
-            cause, "see in the clients' logs why they did not join, and in broker's logs for all"
-        )
-    yield from _missing(data)
-    yield from doubtful.altered(run, data.altered_history)
-
-
-def _missing(data: Results) -> Iterator[Doubt]:
-    gaps = _sure(data)
-    for gap in gaps[:SHOWN]:
-        cause = f"evidence is missing: {missing.described(gap, data.places)}"
-        yield Doubt(cause, SETTLED_BY[gap.source])
-    if len(gaps) > SHOWN:
-        cause = f"evidence is missing in {len(gaps) - SHOWN} more places"
-        yield Doubt(cause, SETTLED_BY[gaps[-1].source])
-
-
-def _doubts_of_run(run: RunFolder) -> Iterator[Doubt]:
-    """Say what the journal tells of a run that cannot pass."""
-    for fault in run.faults:
-        called = f"fault {fault['name']} on {fault['target']}"
-        if not fault["verified"]:
-            witness = fault["witness"] or "it was never carried out"
-            settled_by = f"{AGAIN}, with more time around the fault for its effect to show"
-            yield Doubt(f"{called} was not verified: {witness}", settled_by)
-        if fault["open"]:
-            yield Doubt(f"{called} was not put right", f"`groupquake heal`, then {AGAIN}")
-    for step in run.never_began:
-        yield Doubt(f"fault {step} never began", f"{AGAIN}, to its end")
-    for step in run.wrongly_skipped:
-        cause = f"fault {step} was skipped, which the plan does not allow"
-        yield Doubt(cause, "a target that is there at the time of the fault")
-    for cause in run.failures:
-        yield Doubt(cause, f"mend what failed, then {AGAIN}")
-    if not run.steady:
-        cause = "the steady state was not met before the first fault"
-        yield Doubt(cause, "a longer formation, or `steady_state` as your groups are")
-    yield from _cut_short(run)
-
-
-def _cut_short(run: RunFolder) -> Iterator[Doubt]:
-    """Say that the journal does not go to the end of the run."""
-    if run.aborted:
-        yield Doubt("the run was aborted", f"{AGAIN}, to its end")
-    elif not (run.stopped or run.completed):
-        yield Doubt("the journal ends before the run did", f"{AGAIN}, to its end")
-    if run.cut_off:
-        cause = "the journal ends within a line: the run died, and what became of it is open"
-        yield Doubt(cause, f"{AGAIN}, to its end")
 
 
 def _group(run: RunFolder, data: Results, name: str, members: Mapping[Any, int]) -> Json:
@@ -392,7 +314,7 @@ def _coverage(data: Results) -> Json:
         **{fate: data.line_counts.get(fate, 0) for fate in STATUSES},
         "gaps": [
             {"file": file, "line": line, "what": gap.cause}
-            for gap in _sure(data)[:SHOWN]
+            for gap in incomplete.sure(data)[:SHOWN]
             for file, line in [data.places.place(gap.broker, gap.line or 0)]
         ],
     }

@@ -28,13 +28,8 @@ def render(verdict: Json) -> str:
     is_fail = verdict["verdict"] == "fail" and not verdict["clients"]["alone"]
     kind = "failure" if is_fail else "error"
     for group in verdict["groups"]:
-        unmet = (
-            f"{one['phase']}: expected {one['expected']} {one['what']}, observed {one['observed']}"
-            f"{': ' + one['because'] if 'because' in one else ''}"
-            for one in verdict["expectations_unmet"]
-            if one["group"] == group
-        )
-        _add(suite, f"expectations {group}", unmet, kind)
+        unmet = (one for one in verdict["expectations_unmet"] if one["group"] == group)
+        _add(suite, f"expectations {group}", map(_said, unmet), kind)
     for group in verdict["groups"]:
         _add_clients(suite, group, verdict["client_findings"])
     unverified = (
@@ -75,14 +70,19 @@ def _add(suite: ET.Element, name: str, reasons: Iterable[str], kind: str = "erro
 
 def _described(cause: Sequence[Json]) -> str:
     """Write the findings of one cause in a line: the sentences of the first, where, how many."""
-    finding, says = cause[0], cause[0]["says"]
+    finding = cause[0]
     log = finding["log"]
     places = [f"{log['file']}:{log['line']}"] if log["file"] else []
     places += [finding["history"]] if "history" in finding else []
     place = f" ({', '.join(places)})" if places else ""
     more = f" And {len(cause) - 1} more like it." if len(cause) > 1 else ""
-    said = f"{says['observed']} Due: {says['due']} Done: {says['done']}{more}"
-    return f"{finding['kind']}{place}: {said} About it: {finding['page']}"
+    return f"{finding['kind']}{place}: {_said(finding)}{more}"
+
+
+def _said(wrong: Json) -> str:
+    says = wrong["says"]
+    said = f"{says['observed']} Due: {says['due']} Done: {says['done']}"
+    return f"{said} About it: {wrong['page']}"
 
 
 def child(parent: ET.Element, tag: str, *lines: str, **attributes: str) -> ET.Element:

@@ -165,8 +165,10 @@ def test_a_run_without_a_right_makes_nothing_and_doctor_tells_of_it(
     assert secured.names() == before
     assert not (tmp_path / "runs").exists()
     assert asked.code == 77
-    assert f"no         DELETE of groups called {PREFIX}groupquake-doctor" in asked.out
-    assert asked.out.count("no run is possible") == 1
+    missing = f"DELETE of groups called {PREFIX}groupquake-doctor"
+    assert f"no         {missing}" in asked.out
+    assert asked.out.startswith(f"no run is possible: not allowed: {missing}")
+    assert asked.out.count("costs: no run is possible") == 1
 
 
 def test_what_a_client_was_refused_is_named_and_another_error_is_not(tmp_path: Path) -> None:

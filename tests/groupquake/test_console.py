@@ -12,12 +12,17 @@ from pathlib import Path
 
 import pytest
 
+from chaos.waiting import until
 from groupquake.console import fitted
 from groupquake.run_screen import Phases, rebalances
 from tests.groupquake.conftest import Command
-from tests.groupquake.test_live_view import BEGUN, STABLE, java
+from tests.groupquake.test_live_view import PREPARING, STABLE, UUID, WHY, Run, java
 
 LONG = "[  12.3 s] " + "word " * 40 + "end"
+RECEIVED = (
+    f"Assignment received from leader dynamic-dynamic-0-{UUID} for group dynamic for generation 4."
+    " The group has 2 members, 0 of which are static."
+)
 COMMAND = "groupquake report '/runs/with a space/20261129T021333-demo-4.3.0-763542522' --json"
 PRINTS = f"""
 from groupquake.console import Console
@@ -32,10 +37,10 @@ import sys, time
 from pathlib import Path
 from chaos.plan import make_plan
 from groupquake.console import Console
-from groupquake.run_screen import RunScreen
+from groupquake.run_screen import shown
 from scenarios import named
 folder, demo = Path(sys.argv[1]), named("demo")
-with RunScreen(folder, demo, make_plan(demo, 1), Console()):
+with shown(folder, demo, make_plan(demo, 1), Console()):
     Console().progress("began")
     log = folder / "journal.jsonl"
     log.write_text('{"event": "phase", "phase": "impact", "at_ms": 1}\\n')
@@ -140,7 +145,7 @@ def test_a_bar_stands_below_the_lines_follows_the_phase_and_leaves_no_trace(
     tmp_path: Path,
 ) -> None:
     terminal = Terminal(SHOWS, tmp_path, columns=80)
-    terminal.read("starting brokers")
+    terminal.read("starting")
     terminal.read("impact")
     terminal.resize(40)
     os.write(terminal.ours, b"go on\nend\n")
@@ -150,6 +155,30 @@ def test_a_bar_stands_below_the_lines_follows_the_phase_and_leaves_no_trace(
     assert "began" in "".join(lines)
     assert not lines[-1], "the line of the bar is empty"
     assert seen.rindex("\x1b[?25h") > seen.rindex("\x1b[?25l"), "the cursor is back"
+
+
+HELD_UP = """
+import sys, threading
+from groupquake.console import Console
+from groupquake.writer import Writer
+class Bar:
+    def draw(self): sys.stderr.write("b" * 10_000)
+    def above(self, text): sys.stderr.write(text + "\\n"), sys.stderr.flush()
+    def end(self): pass
+with Writer(Bar()) as Console.writer:
+    for number in range(2_000):
+        Console().progress(f"line {number}")
+    open(sys.argv[1], "w").close()
+"""
+
+
+def test_who_prints_waits_for_no_terminal_and_all_lines_come_in_order(tmp_path: Path) -> None:
+    """A pseudo-terminal takes some kilobytes that nobody reads."""
+    went_on = tmp_path / "went on"
+    terminal = Terminal(HELD_UP, went_on, columns=80)
+    assert until(went_on.exists, 20)
+    lines = re.findall(r"line (\d+)", terminal.end())
+    assert lines == [str(number) for number in range(2_000)]
 
 
 @pytest.mark.parametrize("env", [{"TERM": "dumb"}, None])
@@ -165,7 +194,7 @@ def test_no_bar_in_pipes_and_on_terminals_that_cannot_move(
         os.write(terminal.ours, b"end\n")
         seen = terminal.end()
     assert "began" in seen
-    assert "starting brokers" not in seen
+    assert "starting" not in seen
     assert "\x1b" not in seen
 
 
@@ -180,23 +209,18 @@ def test_the_time_left_is_that_of_the_phases_to_come() -> None:
 
 
 def test_a_rebalance_is_a_line_once_it_is_over_in_words(tmp_path: Path) -> None:
-    log = tmp_path / "brokers" / "1" / "group.log"
-    log.parent.mkdir(parents=True)
-    over = rebalances(tmp_path)
-    log.write_text(BEGUN.replace("a-1", "a-1-c660e82f-8d97-4fea-b433-4c9801533ef2") + "\n")
+    run = Run(tmp_path)
+    over = rebalances(tmp_path, ["dynamic"])
+    run.log(java(200, f"{PREPARING} (reason: {WHY})."), java(700, STABLE))
     assert list(over()) == []
-    left = java(
-        3, 900,
-        "Preparing to rebalance group app in state PreparingRebalance with old generation 4"
-        " (reason: explicit `LeaveGroup` request for"
-        " (a-1-c660e82f-8d97-4fea-b433-4c9801533ef2) members.).",
-    )  # fmt: skip
-    with log.open("a") as file:
-        print(STABLE, left, sep="\n", file=file)
-    assert list(over()) == ["group app rebalances: a-1 joined (generation 3 → 4, 0.600 s)"]
-    with log.open("a") as file:
-        print(java(4, 950, "Stabilized group app generation 5 with 1 members."), file=file)
-    assert list(over()) == ["group app rebalances: a-1 left (generation 4 → 5, 0.050 s)"]
+    run.log(java(800, RECEIVED))
+    assert list(over()) == ["dynamic rebalances: dynamic-dynamic-1 joined (generation 4, 0.600 s)"]
+    left = f"explicit `LeaveGroup` request for (dynamic-dynamic-1-{UUID}) members."
+    run.log(
+        java(900, f"{PREPARING.replace('3', '4')} (reason: {left})."),
+        java(950, "Group dynamic with generation 5 is now empty."),
+    )
+    assert list(over()) == ["dynamic rebalances: dynamic-dynamic-1 left (generation 5, 0.050 s)"]
 
 
 def test_json_is_all_of_standard_output_and_quiet_leaves_errors_alone(

@@ -56,7 +56,7 @@ def verdict(name: str) -> dict[str, Any]:
         ],
         "expectations_unmet": [
             {"expected": 1, "what": name, "group": name, "phase": "impact", "observed": 2,
-             "page": name}
+             "page": name, "says": {"done": name, "due": name, "observed": name}}
         ],
         "faults": [{"name": name, "target": name, "verified": False, "witness": name}],
         "unsure": [name],

@@ -43,7 +43,7 @@ def ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ended:
         monkeypatch.setattr(Runner, "_load_through", load)
         experiment = named("demo")
         runner = Runner(
-            *(experiment, make_plan(experiment, 1), tmp_path, Place(), False, print, Signals()),
+            *(experiment, make_plan(experiment, 1), tmp_path, Place(), print, Signals()),
             tap=True,
         )
         cluster = ExternalCluster(Target("id", "127.0.0.1:1", {}, None), tmp_path)

@@ -81,9 +81,9 @@ def context(chromium):
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", ""])
-def test_only_the_page_itself_starts_and_stops(host, locust, context, elsewhere, port):
+def test_only_the_page_itself_starts_and_stops(host, locust, kafka, context, elsewhere, port):
     child = locust(
-        *("--web-host", host, "--web-port", str(port), "--bootstrap", "127.0.0.1:9"),
+        *("--web-host", host, "--web-port", str(port), "--bootstrap", kafka),
         *("--client", "wire", "--static-members", "1", "--dynamic-members", "0"),
     )
     child.wait_for(lambda: listens(port))

@@ -8,6 +8,7 @@ from typing import Any
 from reference_coordinator.classic.releases import promised_by
 from reports.judgement import verdict
 from reports.judgement.digest import Digester
+from reports.judgement.explained import explain
 from reports.judgement.group import check_rows
 from reports.judgement.recording import Recording
 from reports.judgement.results import gathered
@@ -39,4 +40,7 @@ def judged_here(folder: Path) -> Json:
     tables["lost"] = [dict(row) for row in recording.tables["lost"]]
     altered = recording.history.doubts(HISTORY)
     data = gathered(tables, recording.logs.merged, context, altered)
-    return verdict.evaluate(run, data, recording.profile.name)
+    judged = verdict.evaluate(run, data, recording.profile.name)
+    requests = {of: recording.evidence(of).requests for of in explain.groups_of(judged)}
+    explain.add(judged, run, requests, {}, data.places)
+    return judged

@@ -12,6 +12,7 @@ from typing import Any
 
 from reports.judgement import costs, verdict
 from reports.judgement.digest import Digest, Digester
+from reports.judgement.explained import explain
 from reports.judgement.results import Results
 from reports.judgement.run.disturbance import Disturbance
 from reports.judgement.run.run_folder import RunFolder
@@ -139,6 +140,7 @@ class MadeUpRun:
         run = RunFolder(self.folder)
         data = self._collected(run)
         judged = verdict.evaluate(run, data, "4.3")
+        explain.add(judged, run, {}, {}, data.places)
         costs.add(judged, None, data.digests)
         return run, judged, data, ["dynamic", "static"], self.rows
 

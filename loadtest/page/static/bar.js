@@ -54,7 +54,7 @@
   const show = (run) => {
     if (!run) {
       update("", "groupquake: no run yet.", "A verdict needs an experiment (Custom parameters); without " +
-        "one, Rebalances shows the events of clients.", [LIVE]);
+        "one, the live page shows the events of clients.", [LIVE]);
     } else if (run.result === null) {
       const does = SAYS[run.state] ?? run.state;
       update("going", `${run.name}: ${does}.`, run.lines.at(-1) ?? "", [LIVE]);
@@ -97,22 +97,14 @@
     }
     return undefined;
   };
-  const momentOf = (clock) => {
-    const [hours, minutes, seconds] = clock.split(":").map(Number);
-    const moment = new Date();
-    moment.setUTCHours(hours, minutes, 0, Math.round(seconds * 1000));
-    if (moment - Date.now() > 3_600_000) moment.setUTCDate(moment.getUTCDate() - 1); // before midnight
-    return moment.getTime();
-  };
   const seriesOf = (marks, kind) => {
     const [name, color] = MARKS[kind];
     const seen = new Map(); // many clients see one rebalance
     for (const mark of marks) {
-      if (mark.kind === kind) seen.set(`${mark.text} ${mark.at.slice(0, 8)}`, mark);
+      if (mark.kind === kind) seen.set(`${mark.text} ${Math.floor(mark.at_ms / 1000)}`, mark);
     }
     const label = { formatter: "{b}", position: "left", fontSize: 11, color };
-    const line = ({ at, text }) => {
-      const x = momentOf(at);
+    const line = ({ at_ms: x, text }) => {
       const top = { name: text, value: [x, 1], symbolSize: 7, label: { ...label, show: kind === "fault" } };
       return [{ value: [x, 0], symbolSize: 0 }, top, [x, null]];
     };

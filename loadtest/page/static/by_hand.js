@@ -21,7 +21,7 @@
   };
 
   // --- the form -----------------------------------------------------------------------------------------------------
-  let offer = null;
+  let offer = null; // faults, groups with the kind of each member, topics with their partitions, brokers
   const grouped = (select, entries, titleOf, labelOf) => {
     const titles = new Map();
     for (const [value, one] of entries) {
@@ -31,7 +31,66 @@
     }
     select.replaceChildren(...titles.values());
   };
+  // What may be hit, by the fault's keys, as [label of its group of options, label, keys in a file].
+  const rolesOf = () => [
+    ...Object.keys(offer.groups).map((group) => ["By role", `coordinator of ${group}`, { "coordinator-of": group }]),
+    ["By role", "controller", "controller"],
+    ...Object.entries(offer.topics).flatMap(([topic, partitions]) => Array.from({ length: Math.min(partitions, PARTITIONS) },
+      (_, number) => ["By role", `leader of ${topic}/${number}`, { "partition-leader": `${topic}/${number}` }])),
+    ...offer.brokers.map((id) => ["By id", `broker ${id}`, { brokers: [id] }]),
+  ];
+  const targetsOf = ({ hits, schema: { properties } }) => {
+    const groups = Object.entries(offer.groups).filter(([, members]) => Object.keys(members).length);
+    if (properties.target && hits === "broker") return rolesOf().map(([of, label, target]) => [of, label, { target }]);
+    if (properties.target) {
+      return groups.flatMap(([group, members]) => [
+        ...["all", "static", "dynamic"].filter((word) => word === "all" || Object.values(members).includes(word))
+          .map((target) => [`${target} of ${group}`, { target, group }]),
+        [`leader of ${group}`, { target: { "leader-member-of": group } }],
+        ...Object.keys(members).map((name) => [name, { target: { names: [name] } }]),
+      ].map(([label, keys]) => [`Group ${group}`, label, keys]));
+    }
+    if (properties.members) { // two static members swap their ids
+      return groups.flatMap(([group, members]) => {
+        const names = Object.keys(members).filter((name) => members[name] === "static");
+        return names.filter((_, at) => at % 2).map((name, at) => [names[2 * at], name])
+          .map((pair) => [`Group ${group}`, pair.join(" and "), { members: pair }]);
+      });
+    }
+    if (properties.topic) return Object.keys(offer.topics).map((topic) => ["Topics", topic, { topic }]);
+    if (properties.group) return groups.map(([group]) => ["Groups", group, { group }]);
+    return [["Brokers", "every broker", {}]];
+  };
+
+  // The fields of a fault, by the JSON schema of its keys; those that no input has are left out.
+  const PARTITIONS = 8; // how many of a topic are offered by number
+  const APART = ["fault", "at", "when", "repeat", "target", "group", "topic", "members", "allow_empty"];
+  const USUAL = { duration: "5s", latency: "500ms", number: 1, rate: "1mbit" };
+  const heldBy = (name, form) => {
+    if (name === "brokers") return ["broker", rolesOf().map(([, label, value]) => ({ label, value }))];
+    const choices = form.enum ?? form.items?.enum ?? ("const" in form ? [form.const] : null);
+    if (choices) return [form.items ? "choices" : "choice", choices.map((value) => ({ label: value, value }))];
+    if (form.type === "string") return [form.pattern?.endsWith("(ms|s|m|h)$") ? "duration" : "text", []];
+    return [{ integer: "number", number: "share", boolean: "flag" }[form.type], []];
+  };
+  const usual = (chosen, name, holds, options) => {
+    if (chosen.fault === "member.slow-poll") return "45s"; // longer than the poll interval
+    if (chosen.fault === "topic.add-partitions") return 2 * Math.max(...Object.values(offer.topics));
+    if (holds === "broker") return "controller";
+    if (options.length) return holds === "choices" ? [options[0].value] : options[0].value;
+    return USUAL[name] ?? USUAL[holds];
+  };
+  const fieldsOf = (chosen) => Object.entries(chosen.schema.properties)
+    .filter(([name]) => !APART.includes(name) && (name !== "every" || chosen.schema.required.includes(name)))
+    .map(([name, schema]) => {
+      const form = (schema.anyOf ?? [schema]).find((one) => one.type !== "null");
+      const [holds, options] = heldBy(name, form);
+      const required = chosen.schema.required.includes(name);
+      return { name, holds, options, required, says: schema.description ?? "", value: required ? usual(chosen, name, holds, options) : null };
+    });
+  const isAsked = (chosen) => targetsOf(chosen).length && fieldsOf(chosen).every((one) => one.holds || !one.required);
   const fault = () => offer.faults[Number($("fault").value)];
+  const target = () => targetsOf(fault())[Number($("target").value)];
   const words = (name) => (name === "apis" ? "APIs" : name.replaceAll("_", " ").replace(/^./, (first) => first.toUpperCase()));
 
   // One input for a field; each knows its value by `read`, undefined if it is left as it is.
@@ -69,13 +128,15 @@
   };
   const choose = () => {
     const chosen = fault();
-    put($("says"), chosen.says);
+    put($("says"), chosen.meaning);
     const before = $("target").selectedOptions[0]?.textContent;
-    grouped($("target"), chosen.targets.map((at) => [at, offer.targets[at]]), (one) => one.of, (one) => one.label);
+    const targets = targetsOf(chosen);
+    grouped($("target"), [...targets.entries()], ([of]) => of, ([, label]) => label);
     const same = [...$("target").options].find((one) => one.textContent === before);
-    const one = [...$("target").options].find((option) => offer.targets[Number(option.value)].keys.target?.names);
+    const one = [...$("target").options].find((option) => targets[Number(option.value)][2].target?.names);
     if (same ?? one) (same ?? one).selected = true;
-    const made = (required) => chosen.fields.filter((one) => one.required === required).map((one) => {
+    const fields = fieldsOf(chosen).filter((one) => one.holds);
+    const made = (required) => fields.filter((one) => one.required === required).map((one) => {
       const element = input(one);
       element.dataset.name = one.name;
       return element;
@@ -87,7 +148,7 @@
   const asked = () => {
     const fields = [...form.querySelectorAll("[data-name]")].map((one) => [one.dataset.name, one.read()]);
     const given = Object.fromEntries(fields.filter(([, value]) => value !== undefined));
-    return { fault: fault().fault, ...offer.targets[Number($("target").value)].keys, ...given };
+    return { fault: fault().fault, ...target()[2], ...given };
   };
 
   // --- what it would do ---------------------------------------------------------------------------------------------
@@ -175,6 +236,7 @@
 
   // --- the run ------------------------------------------------------------------------------------------------------
   let number = null; // of the run whose offer shows
+  let oneShot = new Set(); // the faults that nothing has to heal
   const begin = async (run) => {
     number = run.number;
     const found = await post("faults", { do: "offer" });
@@ -183,6 +245,8 @@
       return;
     }
     offer = found;
+    oneShot = new Set(offer.faults.filter((one) => one.one_shot).map((one) => one.fault));
+    offer.faults = offer.faults.filter(isAsked);
     healing.clear();
     grouped($("fault"), [...offer.faults.entries()], (one) => HITS[one.hits], (one) => one.fault);
     choose();
@@ -203,7 +267,6 @@
       number = null;
     }
     const goes = run && !run.result && ["impact", "recovery"].includes(phase);
-    const oneShot = new Set(offer?.one_shot ?? []);
     open = goes && offer ? live.faults.filter((one) => one.injected_ms !== null && !one.healed && !oneShot.has(one.fault)) : [];
     showOpen();
   });

@@ -171,7 +171,9 @@
   };
 
   const seen = (live) =>
-    fill($("seen"), live.seen ?? [], () => make("tr"), (row, one) => cells(row, [[one.at], [one.group], [one.reason]]));
+    fill($("seen"), live.seen ?? [], () => make("tr"), (row, one) => cells(row, [
+      [new Date(one.at_ms).toISOString().slice(11, 23)], [one.group], [one.reason],
+    ]));
 
   const session = (runs, run) => {
     $("progress").hidden = !run;

@@ -43,10 +43,10 @@ def course_of(requests: Sequence[ObservedRequest], wrong: str = "", due: str = "
     return sorted(found, key=lambda arrow: (arrow.at_ms, not arrow.asks))[-MOST:]
 
 
-def last_acts(requests: Sequence[ObservedRequest], until_ms: float) -> list[Arrow]:
-    """Return the arrows of the last requests by which members came, went or got their share."""
+def acts_until(requests: Sequence[ObservedRequest], until_ms: float) -> list[ObservedRequest]:
+    """Return the last requests by which members came, went or got their share."""
     acts = [seen for seen in requests if seen.api in ACTS and seen.at_ms <= until_ms]
-    return course_of(acts[-MOST // 2 :])
+    return acts[-MOST // 2 :]
 
 
 def as_json(arrows: Sequence[Arrow], zero_ms: float) -> Json:

@@ -1,19 +1,24 @@
-"""Explains the findings of a verdict: adds sentences, pages, log lines and courses of events."""
+"""Explains what is wrong in a verdict, findings and unmet expectations alike.
+
+It adds sentences, pages, log lines and courses of events.
+"""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain, islice
 from typing import Any
 
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.explained import sentences
-from reports.judgement.explained.course import Arrow, as_json, last_acts
+from reports.judgement.explained.course import Arrow, acts_until, as_json, course_of
 from reports.judgement.explained.pages import UNMET, page_of_defect, page_of_kind, pages
 from reports.judgement.explained.quoted import add_lines
 from reports.judgement.findings import Finding
+from reports.judgement.log.log_places import LogPlaces
 from reports.judgement.run.run_folder import RunFolder
 
 Json = dict[str, Any]
-QUOTED = 20  # the first so many roots are quoted
+QUOTED = 20  # the first so many of what is wrong are quoted
 COURSES = 3  # so many groups have a course
 
 
@@ -23,32 +28,34 @@ def zero_ms(run: RunFolder) -> float:
     return began.get("impact", min(began.values(), default=0.0))
 
 
-def of_finding(
-    judged: Mapping[str, Any], faults: Sequence[Json], zero: float
-) -> Callable[[Finding], Json]:
-    """Return what gives the sentences and the page of a root; `judged` as `page_of_defect`."""
+def of_finding(judged: Mapping[str, Any], zero: float) -> Callable[[Finding], Json]:
+    """Return what gives the page and the sentences of a root; `judged` as `page_of_defect`."""
 
     def about(one: Finding) -> Json:
         if one.root is not None:
             return {}
-        page, kind = page_of_defect(judged, one.group), page_of_kind(one.kind)
-        rule = pages()[page or kind].rule or pages()[kind].rule
-        entry = {"kind": one.kind, "group": one.group, "at_ms": one.at_ms}
-        done = sentences.done(entry, faults, (), zero)
-        return {"says": {"done": done, **sentences.says(one, rule, zero)}, "page": page or kind}
+        page, rule = _page_and_rule(judged, one.group, one.kind)
+        return {"page": page, "says": sentences.says(one, rule, zero)}
 
     return about
 
 
-def of_expectation(judged: Mapping[str, Any], group: str) -> str:
-    """Return the page about an expectation that a group does not meet."""
-    return page_of_defect(judged, group) or page_of_kind(UNMET)
+def of_expectation(judged: Mapping[str, Any], item: Json, more: str) -> Json:
+    """Return the page and the sentences of an expectation not met; `more` is behind its number."""
+    page, rule = _page_and_rule(judged, item["group"], UNMET)
+    return {"page": page, "says": sentences.of_number(item, rule, more)}
+
+
+def _page_and_rule(judged: Mapping[str, Any], group: str, kind: str) -> tuple[str, str]:
+    defect, of_kind = page_of_defect(judged, group), page_of_kind(kind)
+    page = defect or of_kind
+    return page, pages()[page].rule or pages()[of_kind].rule
 
 
 def groups_of(judged: Json) -> list[str]:
-    """Return the groups of which requests are needed for `add`: the first with proven roots."""
-    proven = (one for one in judged["findings"] if one["root"] and one["proven"])
-    return [*dict.fromkeys(one["group"] for one in proven)][:COURSES]
+    """Return the groups of which requests are needed for `add`: the first that are wrong."""
+    wrong = (*(first for first, *_ in by_cause(judged["findings"])), *judged["expectations_unmet"])
+    return [*dict.fromkeys(one["group"] for one in wrong)][:COURSES]
 
 
 def add(
@@ -56,24 +63,29 @@ def add(
     run: RunFolder,
     requests: Mapping[str, Sequence[ObservedRequest]],
     smallest: Mapping[str, Sequence[Arrow]],
+    places: LogPlaces,
 ) -> None:
-    """Complete a verdict: who did what before its roots, the lines around them, and `courses`.
+    """Complete a verdict: who did what before what is wrong, the lines around it, and `courses`.
 
     `requests` are all of some groups, `smallest` the arrows of the counterexample's group. In a
-    course of another group, what was no answer stands as a note of its broker.
+    course of another group, what was no answer stands as a note of its broker. An unmet expectation
+    has the place of the last request by which a member of its group came or went.
     """
-    zero, causes = zero_ms(run), by_cause(judged["findings"])
-    for first, *more in causes:
-        group = first["group"]
-        for one in (first, *more):
-            one["says"]["done"] = sentences.done(
-                one, judged["faults"], requests.get(group, ()), zero
-            )
-        if group in requests and group not in judged["courses"]:
-            acts = last_acts(requests[group], first["at_ms"])
-            arrows = smallest.get(group) or [*acts, _note(first)]
+    zero, found = zero_ms(run), [*chain.from_iterable(by_cause(judged["findings"]))]
+    for one in (*found, *judged["expectations_unmet"]):
+        group = one["group"]
+        asked = requests.get(group, ())
+        one["says"] = {"done": sentences.done(one, judged["faults"], asked, zero), **one["says"]}
+        acts = acts_until(asked, one["at_ms"])
+        if acts and "log" not in one:
+            broker, _, number = acts[-1].id.rpartition(":")
+            file, line = places.place(broker, int(number))
+            one["log"] = {"broker": broker, "file": file, "line": line}
+        if "log" in one and group in requests and group not in judged["courses"]:
+            arrows = smallest.get(group) or [*course_of(acts), _note(one)]
             judged["courses"][group] = as_json(arrows, zero)
-    add_lines(run.path, [one for first, *more in causes for one in (first, *more)][:QUOTED])
+    placed = (one for one in (*found, *judged["expectations_unmet"]) if "log" in one)
+    add_lines(run.path, [*islice(placed, QUOTED)])
 
 
 def by_cause(found: Iterable[Json]) -> list[list[Json]]:
@@ -90,7 +102,8 @@ def by_cause(found: Iterable[Json]) -> list[list[Json]]:
     return sorted(of_cause, key=lambda mine: rank(mine[0]))
 
 
-def _note(root: Json) -> Arrow:
-    broker = f"broker {root['log']['broker'] or '?'}"
-    observed, due = sentences.plain(root["observed"]), sentences.plain(root["expected"])
-    return Arrow(root["at_ms"], broker, broker, "", observed, asks=False, due=due)
+def _note(wrong: Json) -> Arrow:
+    broker = f"broker {wrong['log']['broker'] or '?'}"
+    what = f"{wrong['what']}: " if "what" in wrong else ""
+    due, observed = (what + sentences.plain(str(wrong[side])) for side in ("expected", "observed"))
+    return Arrow(wrong["at_ms"], broker, broker, "", observed, asks=False, due=due)

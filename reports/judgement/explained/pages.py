@@ -16,15 +16,21 @@ UNMET = "expectation_not_met"
 """The section of `KINDS` about what an experiment expects."""
 _SECTION = re.compile(r"^## (\S+)\n\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 _TITLE = re.compile(r"\*\*(.+?)\*\*", re.DOTALL)
-_RULE = re.compile(r"^- \*Rule\*: (.+?)(?=\n- \*|\n\n|\Z)", re.MULTILINE | re.DOTALL)
+_ITEM = r"^- \*{}\*: (.+?)(?=\n- \*|\n\n|\Z)"
+_RULE = re.compile(_ITEM.format("Rule"), re.MULTILINE | re.DOTALL)
+_ADVICE = re.compile(_ITEM.format("What to do"), re.MULTILINE | re.DOTALL)
 
 
 class Page(NamedTuple):
-    """A section of the documentation; `rule` is the rule that a finding of it breaks, in words."""
+    """A section of the documentation: the `rule` that a finding breaks, and what to do (`advice`).
+
+    A defect has no advice.
+    """
 
     address: str
     title: str
     rule: str
+    advice: str
     text: str
 
     @property
@@ -50,9 +56,9 @@ def pages() -> Mapping[str, Page]:
 
 
 def _page(address: str, text: str) -> Page:
-    title, rule = _TITLE.search(text), _RULE.search(text)
     words = lambda match: " ".join(match[1].split()) if match else ""
-    return Page(address, words(title), words(rule), text)
+    title, rule, advice = (words(item.search(text)) for item in (_TITLE, _RULE, _ADVICE))
+    return Page(address, title, rule, advice, text)
 
 
 def page_of_kind(kind: str) -> str:

@@ -13,6 +13,7 @@ from reference_coordinator.replay import ObservedRequest
 from reports.judgement.explained.course import ACTS
 from reports.judgement.findings import Finding
 from reports.judgement.reasons import REASONS
+from reports.timing import SAME_MOMENT_MS
 
 Row = Mapping[str, Any]
 Json = dict[str, Any]
@@ -24,7 +25,7 @@ _API = re.compile(r"\b(?:[A-Z]+_)?(?:GROUPS?|COMMIT|FETCH)\b|\bHEARTBEAT\b")
 CLAUSES = {"error": "error", "member_id": "the member id", "generation": "generation",
            "protocol": "protocol", "leader": "the leader"}  # fmt: skip
 """What an answer says, in words, by the names that the oracle has."""
-WORDS = ("broker ", "the ", "no ", "this ")
+WORDS = ("broker ", "the ", "no ", "none;", "there ", "this ")
 """What clauses begin with that are not names."""
 FEW = 3  # how many of the last acts a sentence names
 ANSWERS = ("wrong_answer", "answered_early", "answered_late", "unexplained")
@@ -52,7 +53,19 @@ def when(at_ms: float, zero_ms: float) -> str:
 
 def says(one: Finding, rule: str, zero_ms: float) -> dict[str, str]:
     """Return what was due by a rule, and what was observed, a sentence each."""
-    due, observed = _said(one, zero_ms)
+    return _by_rule(*_said(one, zero_ms), rule)
+
+
+def of_number(item: Row, rule: str, more: str) -> dict[str, str]:
+    """Return what number an experiment expects, by a rule, and what it was; `more` explains it."""
+    phase = {"total": "in the whole run", "the end": "at the end"}
+    where = phase.get(item["phase"], f"in the {item['phase']}")
+    number = f"the number of {item['what']} of {item['group']} {where}"
+    observed = f"{number} was {item['observed']}{f': {more}' if more else ''}"
+    return _by_rule(f"{number} had to be {item['expected']}", observed, rule)
+
+
+def _by_rule(due: str, observed: str, rule: str) -> dict[str, str]:
     by = f", by this rule: {rule.rstrip('.')}"
     return {"due": sentence(due + by), "observed": sentence(observed)}
 
@@ -77,7 +90,9 @@ def _said(one: Finding, zero_ms: float) -> Said:
 
 
 def _of_line(row: Row, broker: str, zero_ms: float) -> Said:
-    about, _, wrong = row["subject"].partition(": ") if row["subject"] else ("", "", "")
+    about, wrong = row["subject"] or "", ""
+    if row["outcome"] == "wrong_line":
+        about, _, wrong = about.rpartition(": ")
     line = f'the line "{row["kind"].replace("_", " ")}"{f" about {about}" if about else ""}'
     line += f" (number {row['nth']})" if row["nth"] > 1 else ""
     if row["due_ms"] is None:
@@ -86,7 +101,7 @@ def _of_line(row: Row, broker: str, zero_ms: float) -> Said:
     due = f"{broker} had to write {line} {when(row['due_ms'], zero_ms)}"
     if row["at_ms"] is None:
         return due, f"the log of {broker} has no such line"
-    said = f", with {wrong or about}" if row["outcome"] == "wrong_line" else ""
+    said = f", with {wrong}" if wrong else ""
     return due, f"{broker} wrote it {when(row['at_ms'], zero_ms)}{said}"
 
 
@@ -133,6 +148,10 @@ def _of_rebalance(one: Finding, broker: str, zero_ms: float) -> Said:
             observed = "no line says that it began, though its join phase ended"
         return f"{broker} had to begin {due} {when(due_ms, zero_ms)}", observed
     outcome = row["outcome"]
+    if outcome == "wrong_reason" and began_ms < due_ms - SAME_MOMENT_MS:
+        why, later = _reason(row, "expected"), when(due_ms, zero_ms)
+        due = f"no rebalance of {group} was due {at}; the next one was due {later}, because {why}"
+        return due, f"{broker} began {seen} {at}"
     off = f", {abs(row['off_by_ms']):,.0f} ms too {outcome}" if outcome in ("early", "late") else ""
     off += ", and was assigned more than once" if outcome == "unexpected" else ""
     return (
@@ -153,9 +172,12 @@ def _ending(row: Row, side: str) -> str:
 
 def _rebalance(row: Row, side: str, group: str) -> str:
     """Write a rebalance of one side with its reason, and the member that it names."""
+    return f"a rebalance of {group}, because {_reason(row, side)}"
+
+
+def _reason(row: Row, side: str) -> str:
     reason, member = row[f"{side}_reason"] or "", row[f"{side}_member_id"]
-    whose = f" ({member})" if member else ""
-    return f"a rebalance of {group}, because {REASONS.get(reason, reason)}{whose}"
+    return f"{REASONS.get(reason, reason)}{f' ({member})' if member else ''}"
 
 
 def done(
@@ -167,15 +189,17 @@ def done(
     """
     group, at_ms = entry["group"], entry["at_ms"]
     hit = [
-        (f"the fault {fault['name']} hit {fault['target']}", fault["injected_at_ms"])
+        (f"the fault {fault['name']} {what} {fault['target']}", fault[time])
         for fault in faults
-        if fault["group"] in (None, group) and (fault["injected_at_ms"] or at_ms) < at_ms
+        for what, time in (("hit", "injected_at_ms"), ("ended for", "healed_at_ms"))
+        if fault["group"] in (None, group) and (fault[time] or at_ms) < at_ms
     ]
+    hit = sorted(hit, key=itemgetter(1))[-FEW:]
     sent = [one for one in requests if one.at_ms <= at_ms]
     asked = [
         (f"{one.client_id} sent {api_name(one.api)}{_removed(one)}", one.at_ms)
         for one in sent
-        if one.api in ACTS or (one is sent[-1] and entry["kind"] in ANSWERS)
+        if one.api in ACTS or (one is sent[-1] and entry.get("kind") in ANSWERS)
     ][-FEW:]
     members = {one.client_id for one in sent if one.api in ACTS}
     last = {one.client_id: one.at_ms for one in sent if one.client_id in members}
@@ -184,9 +208,10 @@ def done(
         for name, ms in last.items()
         if ms < at_ms - SILENT_MS and not any(what.startswith(f"{name} ") for what, _ in asked)
     ]
-    known = sorted([*hit[-2:], *silent[-2:], *asked], key=itemgetter(1))
+    known = sorted([*hit, *silent[-2:], *asked], key=itemgetter(1))
     words = "; then ".join(f"{what} {when(ms, zero_ms)}" for what, ms in known)
-    return sentence(words or f"no fault hit {group} before, and nobody asked it for anything new")
+    still = ", and its members neither came nor went" if sent else ""
+    return sentence(words or f"no fault hit {group} before{still}")
 
 
 def _removed(seen: ObservedRequest) -> str:

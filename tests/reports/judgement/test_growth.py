@@ -90,10 +90,6 @@ def test_the_page_shows_reason_and_delay(made):
     assert f"dynamic orders {grew} {began} {delay} dynamic-dynamic-0 {CHANGED}" in page.text
     assert f"static orders {grew} no rebalance" in page.text
     assert f"leave {CHANGED} dynamic-dynamic-0" in page.text
-    hovers = {
-        text
-        for trace in page.figure["data"]
-        for text in trace.get("hovertext") or trace.get("customdata") or ()
-    }
-    (hover,) = (text for text in hovers if CHANGED in str(text))
-    assert f"client: {CHANGED}, {delay} s after orders had grown<br>" in hover
+    bars = [b for block in page.figure["blocks"] for row in block["rows"] for b in row["bars"]]
+    (hover,) = {line for bar in bars for line in bar["hover"] if CHANGED in line}
+    assert f"client: {CHANGED}, {delay} s after orders had grown" in hover

@@ -6,6 +6,7 @@ from math import inf
 
 import pytest
 
+from kafka_protocol.errors import Error
 from reports.page.charts import timeline
 from reports.page.drawing import Span
 from reports.page.drawn_groups import DrawnGroup, Membership, Period, periods
@@ -186,7 +187,8 @@ def test_of_very_many_memberships_short_ones_are_joined(block):
 def test_requests_of_scripted_members_are_marks_in_their_lanes(block):
     request = {"memberId": "a-1", "generationId": 3, "members": [{"groupInstanceId": "i"}]}
     asked = {
-        "client_id": "a", "api": "LEAVE_GROUP", "api_version": 4, "error_code": 82,
+        "client_id": "a", "api": "LEAVE_GROUP", "api_version": 4,
+        "error_code": Error.FENCED_INSTANCE_ID,
         "at_ms": ZERO + 30_000, "request": json.dumps(request),
     }  # fmt: skip
     refused = {**asked, "client_id": "never joined", "error_code": None}

@@ -36,7 +36,10 @@ WRONG = (
     " Broker 2 had to answer the Heartbeat of dynamic-dynamic-3 with no error (NONE), by this rule:"
     " The classic group protocol: a coordinator answers each request by the state of its group."
 )
-RARE = "impact: expected 12..18 rebalances, observed 4"
+RARE = (
+    "The number of rebalances of dynamic in the impact was 4. Due: The number of rebalances of"
+    " dynamic in the impact had to be 12..18, by this rule: The `expect` of the experiment."
+)
 MISSING = "evidence is missing: brokers/2/group.log:431: 3 lines missing"
 UNSEEN = "member.restart on static-3: never carried out"
 NO_WITNESS = "fault member.restart on static-3 was not verified: it was never carried out"

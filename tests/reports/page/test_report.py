@@ -6,6 +6,7 @@ import pytest
 
 from kafka_protocol.printable import printable
 from reports.judgement import costs
+from reports.judgement.explained import explain
 from reports.judgement.missing.gaps import gap
 from reports.judgement.results import Results
 from reports.judgement.verdict import evaluate
@@ -192,13 +193,14 @@ def test_an_unmet_expectation_is_distinguished_from_wrong_brokers(made):
     text = read(made).text
     assert "FAIL made-up-bounce The brokers kept to the protocol" in text
     assert "1 expectation of the experiment not met" in text
-    assert "dynamic, impact: expected 12..18 rebalances, observed 4" in text
+    assert "The number of rebalances of dynamic in the impact was 4." in text
 
 
 def test_a_run_without_evidence_still_gives_a_page_which_says_how_late_the_hub_ran(made):
     run, *_ = made.finish()
     data = Results()
     judged = evaluate(run, data, None)
+    explain.add(judged, run, {}, {}, data.places)
     costs.add(judged, {"seconds": 60, "p99_ms": 9.5, "longest_ms": 437.0}, {})
     empty = Page(report.render(run, judged, data, [], {}))
     assert "PASS" not in empty.text
@@ -296,3 +298,9 @@ def test_what_lies_outside_the_forecast_is_marked_and_named(made):
     assert "static impact leave 1..2 2 impact leave 1..2 3 outside" in page.text
     assert sum("wrong" in (more.get("class") or "") for tag, more in page.elements) == 2
     assert "Nothing happened outside of it" in read(made, forecast=rows[:1]).text
+
+
+@pytest.mark.parametrize(("members", "most_mb"), [(8, 1.5), (500, 5)])
+def test_a_page_is_small_enough_to_be_sent(tmp_path, members, most_mb):
+    source = read(made_up(tmp_path, size=members)).source
+    assert len(source.encode()) < most_mb * 1_000_000

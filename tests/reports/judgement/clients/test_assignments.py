@@ -233,6 +233,9 @@ def test_partitions_that_are_given_to_nobody_make_it_fail(made, fault, given, un
     groups = verdict["groups"]
     assert (groups["static"]["unowned"], groups["dynamic"]["unowned"]) == (unowned, None)
     unmet = {"group": "static", "phase": "the end", "what": "partitions without owner",
-             "expected": "0", "observed": len(unowned)}  # fmt: skip
-    assert verdict["expectations_unmet"] == [unmet] * bool(unowned)
+             "expected": "0", "observed": len(unowned),
+             "page": "docs/kinds.md#expectation_not_met"}  # fmt: skip
+    found = verdict["expectations_unmet"]
+    assert [{name: one[name] for name in unmet} for one in found] == [unmet] * bool(unowned)
+    assert all(f"was {len(unowned)}: {', '.join(unowned[:2])}" in str(one["says"]) for one in found)
     assert verdict["verdict"] == expected

@@ -110,6 +110,17 @@ def test_a_rebalance_and_a_line_say_who_and_when() -> None:
     assert "(b-c3b7) at 4.0 s" in due
     assert observed == "No rebalance began, and g stayed in generation 1."
     assert said_of("unexpected")[0].startswith("No rebalance of g was due at 4.0 s")
+    later = rebalance("wrong_reason", expected_started_ms=14_600.0, expected_reason="leave")
+    (one,) = collect([], [later], [])
+    assert sentences.says(one, "R.", ZERO_MS)["due"] == (
+        "No rebalance of g was due at 4.0 s; the next one was due at 4.6 s, because a member left"
+        " (b-c3b7), by this rule: R."
+    )
+    wrong = line("wrong_line") | {"kind": "group_loaded", "subject": "members '0' instead of '2'"}
+    (one,) = collect([], [], [wrong])
+    said = sentences.says(one, "R.", ZERO_MS)
+    assert 'the line "group loaded" at 5.6 s' in said["due"]
+    assert said["observed"].endswith("at 5.0 s, with members '0' instead of '2'.")
     assert said_of("early")[1].endswith("at 4.0 s, 250 ms too early.")
     assert said_of("missing_line")[1] == "The log of broker 1 has no such line."
 
@@ -124,10 +135,10 @@ def request(at_ms: float, client: str, api: str, **body: Any) -> ObservedRequest
 
 def test_what_was_done_names_faults_acts_and_the_silent() -> None:
     faults = [
-        {"name": "member.kill", "target": "b", "group": "g", "injected_at_ms": 11_000.0},
-        {"name": "broker.kill", "target": "broker-1", "group": None, "injected_at_ms": 19_000.0},
-        {"name": "member.kill", "target": "x", "group": "other", "injected_at_ms": 11_000.0},
-    ]
+        {"name": "member.kill", "target": target, "group": group, "injected_at_ms": at_ms,
+         "healed_at_ms": at_ms + 2_500}
+        for target, group, at_ms in (("b", "g", 11_000.0), ("y", None, 19_000.0), ("x", "other", 1))
+    ]  # fmt: skip
     requests = [
         request(9_500.0, "b", "SYNC_GROUP"),
         request(12_000.0, "a", "SYNC_GROUP"),
@@ -138,12 +149,16 @@ def test_what_was_done_names_faults_acts_and_the_silent() -> None:
     done = sentences.done(entry, faults, requests, ZERO_MS)
     assert done == (
         "b sent SyncGroup 0.5 s before the impact; then the fault member.kill hit b at 1.0 s;"
-        " then a sent SyncGroup at 2.0 s."
+        " then a sent SyncGroup at 2.0 s; then the fault member.kill ended for b at 3.5 s."
     )
     requests[1:1] = [request(10_500.0 + n, "a", "SYNC_GROUP") for n in range(3)]
     done = sentences.done(entry, [], requests, ZERO_MS)
     assert done.startswith("b sent its last request 0.5 s before the impact; then a sent")
-    assert sentences.done(entry, [], [], ZERO_MS).startswith("No fault hit g")
+    assert sentences.done(entry, [], [], ZERO_MS) == "No fault hit g before."
+    quiet = [request(11_000.0, "a", "HEARTBEAT")]
+    assert sentences.done(entry, [], quiet, ZERO_MS).endswith(
+        ", and its members neither came nor went."
+    )
 
 
 def test_a_course_has_the_answer_that_was_due_beside_the_observed() -> None:
