@@ -25,7 +25,9 @@ from reports.page.drawn_groups import Membership
 
 LOGS = ("brokers/*/group.log", "tap/*/group.log")
 """The logs of brokers, and those that the tap writes for them, in a run folder."""
-_LINES = finder_of("preparing", "stabilized", "assignment", "empty", "session_expired")
+_LINES = finder_of(
+    "preparing", "stabilized", "assignment", "empty", "session_expired", "group_loaded"
+)  # fmt: skip
 _JOINS = "JOIN_GROUP"
 
 Take = Callable[[], None]
@@ -61,11 +63,14 @@ class GroupFacts:
 
     generation: int | None = None
     members: int | None = None
-    coordinator: str | None = None
+    coordinators: list[dict[str, Any]] = field(default_factory=list)
+    """Who coordinated it from when until when, as `CoordinatorEpochs.coordinated` has it."""
     rebalances: list[Rebalance] = field(default_factory=list)
     ended: list[Membership] = field(default_factory=list)
     open: dict[str, Membership] = field(default_factory=dict)
     """The memberships that go on, by client; they have no end yet."""
+    fenced: set[str] = field(default_factory=set)
+    """Clients of whose instance id another one has taken."""
     left_ms: dict[str, float] = field(default_factory=dict)
     """When memberships ended, by member id, and by client until it is back."""
     owners: dict[str, set[str]] = field(default_factory=partial(defaultdict, set))
@@ -99,10 +104,26 @@ class GroupFacts:
         self.ended.append(known._replace(end_ms=at_ms))
         return known.member_id
 
+    @property
+    def coordinator(self) -> str | None:
+        """The broker that coordinates it, as far as is known."""
+        return self.coordinators[-1]["broker"] if self.coordinators else None
+
+    def coordinate(self, broker: str, at_ms: float) -> None:
+        """Note that a broker coordinates it."""
+        if broker != self.coordinator:
+            if self.coordinators:
+                self.coordinators[-1]["until_ms"] = at_ms
+            began = {"broker": broker, "since_ms": at_ms, "until_ms": None}
+            self.coordinators.append(began)
+
     def give_up(self, member: str, partitions: set[str], at_ms: float) -> None:
         """Note that a member does not own these partitions any more."""
-        self.unowned |= dict.fromkeys(partitions & self.owners[member], at_ms)
-        self.owners[member] -= partitions
+        given_up = partitions & self.owners[member]
+        self.owners[member] -= given_up
+        # who takes an instance id owns its partitions before the fenced member gives them up
+        owned = set().union(*self.owners.values())
+        self.unowned |= dict.fromkeys(given_up - owned, at_ms)
 
     def get(self, member: str, partitions: set[str], at_ms: float, *, counts: bool) -> None:
         """Note that a member owns these partitions too; the time without owners may count."""
@@ -188,7 +209,7 @@ class Facts:
     def _line(self, at_ms: float, broker: str, name: str, fields: Mapping[str, str]) -> None:
         if (group := self.groups.get(fields["group"])) is None:
             return
-        group.coordinator = broker
+        group.coordinate(broker, at_ms)
         last = group.rebalances[-1] if group.rebalances else None
         if name == "preparing":
             begun = _begun(fields, at_ms, group)
@@ -199,7 +220,7 @@ class Facts:
                 if known.member_id == fields["member"]:
                     group.leave(client, at_ms)
             group.left_ms.setdefault(fields["member"], at_ms)
-        else:
+        elif name != "group_loaded":
             group.generation = int(fields["generation"])
             members = "0" if name == "empty" else fields.get("members")
             group.members = group.members if members is None else int(members)
@@ -232,6 +253,7 @@ class Facts:
                     group.stopped.setdefault(member, at_ms)
             case "created" | "closing" | "closed" | "fenced" | "killed":
                 group.stopped.pop(member, None)
+                (group.fenced.add if name == "fenced" else group.fenced.discard)(member)
                 if name != "closing":
                     group.give_up(member, set(group.owners[member]), at_ms)
                     group.leave(member, at_ms)

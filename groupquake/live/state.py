@@ -6,7 +6,7 @@
     groups      counters of each group, its coordinator and its owners
     rebalances  those of all groups in order, with who caused them as far as it can be said yet
     faults      those of the journal in order, `by_hand` if nobody planned them
-    members     group, kind, whether it is in, and its partitions
+    members     group, kind, whether it is in, or fenced
 
 Times are UTC epoch milliseconds. A rebalance in the time of a fault on its member, its group or a
 broker counts as caused by that, one of the formation, of the teardown or of a new member as caused
@@ -85,6 +85,7 @@ class State:
                     "group": member.group,
                     "kind": member.kind,
                     "in": member.name in facts.groups[member.group].open,
+                    "fenced": member.name in facts.groups[member.group].fenced,
                 }
                 for member in self._experiment.members()
                 if member.group in groups
@@ -195,6 +196,7 @@ def _drawn(
         timelines={"observed": periods(map(_row, of.rebalances), "observed", now_ms)},
         faults=page_faults.concerning(name, faults),
         clients={one.member_id: one.client for one in (*of.ended, *going_on)},
+        coordinators=of.coordinators,
     )
 
 

@@ -152,7 +152,7 @@
         const [who, what] = row.children;
         row.className = member.in || forming ? "" : "out";
         put(who, name);
-        put(what, owned.length ? ranges(owned) : member.in ? "owns nothing" : forming ? "not in yet" : "not in the group");
+        put(what, owned.length ? ranges(owned) : member.fenced ? "fenced: another has its instance id" : member.in ? "owns nothing" : forming ? "not in yet" : "not in the group");
       });
     });
   };
