@@ -3,7 +3,8 @@
 NAME is report, incident or live; all of them by default, in about ten minutes. It needs Debian's
 Chromium, and what the browser tests need. Nothing is shown on a screen.
 
-- `images/report.png`: the report of a rolling bounce, on real brokers
+- `images/report.png`: the report of a rolling bounce, on real brokers, as it opens;
+  `images/rolling-bounce.png`: its timeline
 - `images/incident.png`: the page of a broker's logs that the tests keep
 - `images/live-page.png` and `live-page.webp`: the live page of a demo that the page has started;
   the second is moving, and below 1.5 MB
@@ -71,7 +72,8 @@ def report(browser: Browser, folder: Path) -> None:
     """Run a rolling bounce, and picture its report."""
     words = ("run", "rolling-bounce", "--seed", "1")
     subprocess.run([*GROUPQUAKE, *words], cwd=folder, check=True)
-    _picture(browser, folder / "runs" / "latest" / "report.html", "report.png")
+    page = _picture(browser, folder / "runs" / "latest" / "report.html", "report.png")
+    page.locator("#timeline").screenshot(path=IMAGES / "rolling-bounce.png")
 
 
 def incident(browser: Browser, folder: Path) -> None:
@@ -142,11 +144,12 @@ def _page(browser: Browser) -> Page:
     return browser.new_page(viewport={"width": SIZE[0], "height": SIZE[1]})
 
 
-def _picture(browser: Browser, file: Path, name: str) -> None:
+def _picture(browser: Browser, file: Path, name: str) -> Page:
     page = _page(browser)
     page.goto(file.resolve().as_uri())
     page.wait_for_load_state("networkidle")
     page.screenshot(path=IMAGES / name)
+    return page
 
 
 def _webp(page: Page, png: bytes) -> bytes:

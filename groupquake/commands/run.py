@@ -196,7 +196,8 @@ def carry_out(options: RunOptions) -> tuple[Exit, Path]:
         try:
             _gather(replace(runner, judge=judge_it if options.keep else None), options, console)
         except AbortedError as error:
-            left = f"stopped, all faults healed; judge what there is: {command_for(runner.folder)}"
+            how = f"; judge what there is: {command_for(runner.folder)}"
+            left = "stopped, all faults healed" + (how if logs_bytes(runner.folder) else "")
             raise AbortedError(error.signal, left) from error
         if not codes:
             judge_it()

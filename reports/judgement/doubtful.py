@@ -175,4 +175,4 @@ def _doubt_of(one: Finding) -> Doubt:
         return Doubt(because, SETTLED_BY[one.may_be.source])
     page = pages()[page_of_kind(one.kind)]
     said = one.kind.replace("_", " ")
-    return Doubt(f"{said}, which proves nothing", f"{page.advice} ({page.address})")
+    return Doubt(f"{said}, which proves nothing", f"{page.advice.rstrip('.')} ({page.address})")

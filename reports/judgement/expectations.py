@@ -305,7 +305,7 @@ def missing_members(run: RunFolder, digests: Mapping[str, Digest]) -> Iterator[J
     for entry in (one for one in run.journal if one["event"] == "ended"):
         member, at_ms = entry["member"], max(0.0, min(entry["at_ms"], entry["seen_at_ms"]))
         if not _is_fenced(run, member, at_ms):
-            texts = f"{member} runs until it is asked to end", f"{member}: {entry['error']}"
+            texts = f"{member} runs on", f"{member}: {entry['error']}"
             place = f"history.jsonl: ended of {member} at {at_ms:.1f}"
             row = breach(Breach.ENDED, at_ms, *texts, history=place, proven=False)
             yield {"group": entry["group"], **row}
@@ -316,8 +316,9 @@ def missing_members(run: RunFolder, digests: Mapping[str, Digest]) -> Iterator[J
         absent = [name for name in given if name not in came]
         if absent and run.steady:  # before that, some may not have come yet
             others = sorted(came.difference(given, (name + DUPLICATE for name in given)))[:SHOWN]
-            due = f"JoinGroup with the client.id of each member: {', '.join(absent[:SHOWN])}"
-            observed = f"none; others, which nobody was given: {', '.join(others) or 'none'}"
+            due = f"{', '.join(absent[:SHOWN])}: each joins with the client.id that it was given"
+            foreign = ", ".join(others) or "none"
+            observed = f"no JoinGroup has it; others, which nobody was given: {foreign}"
             at_ms = next((at_ms for _, at_ms in run.phases), 0.0)
             row = breach(Breach.ABSENT, at_ms, due, observed, proven=False)
             yield {"group": group.name, **row}

@@ -141,7 +141,7 @@ def test_programs_that_are_no_members_make_a_run_unknown_and_are_named(
     verdict = json.loads(first)
     found = {one["kind"]: one["observed"] for one in verdict["findings"]}
     assert found["member_ended"] == ended
-    assert found["not_a_member"] == "none; others, which nobody was given: payments"
+    assert found["not_a_member"] == "no JoinGroup has it; others, which nobody was given: payments"
     assert len(verdict["findings"]) == 2
     assert groupquake("report", folder).code == 2
     assert (folder / "verdict.json").read_bytes() == first

@@ -99,7 +99,7 @@
   const card = () => {
     const made = make("article", "card");
     made.append(make("h3"), make("p", "state"), make("dl"));
-    for (const [label] of ROWS) made.lastChild.append(make("dt", "", label), make("dd"));
+    for (const [label] of ROWS) made.lastChild.appendChild(make("div")).append(make("dt", "", label), make("dd"));
     return made;
   };
   const groups = (live, run) => {
@@ -118,8 +118,9 @@
       if (live.plain) return;
       ROWS.forEach(([, value], at) => {
         const [text, kind] = value({ ...group, rebalances: run?.causes[name] ?? group.rebalances });
-        put(list.children[2 * at + 1], text);
-        list.children[2 * at + 1].className = kind ?? "";
+        const shown = list.children[at].lastChild;
+        put(shown, text);
+        shown.className = kind ?? "";
       });
     });
   };

@@ -12,7 +12,7 @@ from typing import Any
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.explained.course import ACTS
 from reports.judgement.findings import Finding
-from reports.judgement.reasons import REASONS
+from reports.judgement.reasons import LINES, REASONS
 from reports.timing import SAME_MOMENT_MS
 
 Row = Mapping[str, Any]
@@ -25,7 +25,7 @@ _API = re.compile(r"\b(?:[A-Z]+_)?(?:GROUPS?|COMMIT|FETCH)\b|\bHEARTBEAT\b")
 CLAUSES = {"error": "error", "member_id": "the member id", "generation": "generation",
            "protocol": "protocol", "leader": "the leader"}  # fmt: skip
 """What an answer says, in words, by the names that the oracle has."""
-WORDS = ("broker ", "the ", "no ", "none;", "there ", "this ")
+WORDS = ("broker ", "the ", "each ", "no ", "there ", "this ")
 """What clauses begin with that are not names."""
 FEW = 3  # how many of the last acts a sentence names
 ANSWERS = ("wrong_answer", "answered_early", "answered_late", "unexplained")
@@ -93,16 +93,16 @@ def _of_line(row: Row, broker: str, zero_ms: float) -> Said:
     about, wrong = row["subject"] or "", ""
     if row["outcome"] == "wrong_line":
         about, _, wrong = about.rpartition(": ")
-    line = f'the line "{row["kind"].replace("_", " ")}"{f" about {about}" if about else ""}'
+    line = f"the line that {LINES[row['kind']]}{f' ({about})' if about else ''}"
     line += f" (number {row['nth']})" if row["nth"] > 1 else ""
     if row["due_ms"] is None:
         written = when(row["at_ms"], zero_ms)
-        return f"{broker} had no reason to write {line}", f"{broker} wrote it {written}"
+        return f"{broker} had no reason to write {line}", f"{broker} wrote {line} {written}"
     due = f"{broker} had to write {line} {when(row['due_ms'], zero_ms)}"
     if row["at_ms"] is None:
-        return due, f"the log of {broker} has no such line"
+        return due, f"the log of {broker} does not have {line}"
     said = f", with {wrong}" if wrong else ""
-    return due, f"{broker} wrote it {when(row['at_ms'], zero_ms)}{said}"
+    return due, f"{broker} wrote {line} {when(row['at_ms'], zero_ms)}{said}"
 
 
 def _of_answer(row: Row, broker: str, at: str) -> Said:
@@ -191,8 +191,9 @@ def done(
     hit = [
         (f"the fault {fault['name']} {what} {fault['target']}", fault[time])
         for fault in faults
-        for what, time in (("hit", "injected_at_ms"), ("ended for", "healed_at_ms"))
-        if fault["group"] in (None, group) and (fault[time] or at_ms) < at_ms
+        for what, time in (("hit", "meant_at_ms"), ("ended for", "healed_at_ms"))
+        if fault["group"] in (None, group) and fault["injected_at_ms"]
+        if (fault[time] or at_ms) < at_ms
     ]
     hit = sorted(hit, key=itemgetter(1))[-FEW:]
     sent = [one for one in requests if one.at_ms <= at_ms]

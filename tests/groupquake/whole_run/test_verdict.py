@@ -44,7 +44,7 @@ def test_its_evidence_gives_the_same_verdict_again(
 
 
 def test_a_cluster_that_is_kept_goes_at_a_signal_to_any_thread(whole_run: WholeRun) -> None:
-    assert whole_run.brokers_left == []
+    assert whole_run.left == []
 
 
 def test_a_build_is_judged_by_the_rules_that_are_named(whole_run: WholeRun) -> None:

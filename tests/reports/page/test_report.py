@@ -193,7 +193,7 @@ def test_an_unmet_expectation_is_distinguished_from_wrong_brokers(made):
     text = read(made).text
     assert "FAIL made-up-bounce The brokers kept to the protocol" in text
     assert "1 expectation of the experiment not met" in text
-    assert "The number of rebalances of dynamic in the impact was 4." in text
+    assert "dynamic, impact : expected 12..18 rebalances, observed 4" in text
 
 
 def test_a_run_without_evidence_still_gives_a_page_which_says_how_late_the_hub_ran(made):

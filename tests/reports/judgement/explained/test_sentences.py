@@ -13,8 +13,10 @@ from reports.judgement.explained import explain, sentences
 from reports.judgement.explained.course import as_json, course_of
 from reports.judgement.explained.pages import page_of_defect, page_of_kind, pages
 from reports.judgement.findings import collect
+from reports.judgement.reasons import LINES
 from reports.judgement.run.disturbance import Source
 from reports.judgement.timelines.compare import BOTH
+from reports.judgement.timelines.member_lines import FIELDS
 
 Json = dict[str, Any]
 UUID = "c3b7a1d2-0f3e-4a53-9c80-2a55041f7f57"
@@ -119,10 +121,12 @@ def test_a_rebalance_and_a_line_say_who_and_when() -> None:
     wrong = line("wrong_line") | {"kind": "group_loaded", "subject": "members '0' instead of '2'"}
     (one,) = collect([], [], [wrong])
     said = sentences.says(one, "R.", ZERO_MS)
-    assert 'the line "group loaded" at 5.6 s' in said["due"]
+    assert "the line that the group was loaded at 5.6 s" in said["due"]
     assert said["observed"].endswith("at 5.0 s, with members '0' instead of '2'.")
     assert said_of("early")[1].endswith("at 4.0 s, 250 ms too early.")
-    assert said_of("missing_line")[1] == "The log of broker 1 has no such line."
+    assert said_of("missing_line")[1] == (
+        "The log of broker 1 does not have the line that a member's session expired (b-c3b7)."
+    )
 
 
 def request(at_ms: float, client: str, api: str, **body: Any) -> ObservedRequest:
@@ -218,3 +222,7 @@ def test_why_a_verdict_is_no_pass_has_doubts_first_then_each_cause_once() -> Non
     assert explain.why(judged) == [*all_of_it, "your client: it left"]
     judged["clients"]["counts"] = False
     assert explain.why(judged) == all_of_it
+
+
+def test_each_line_that_is_compared_has_words() -> None:
+    assert set(LINES) == set(FIELDS)
