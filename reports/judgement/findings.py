@@ -147,8 +147,8 @@ def _from_comparison(row: Row) -> Finding:
     outcome, joined_ms = row["outcome"], row["observed_joined_ms"] or 0.0
     at_ms = joined_ms if outcome == "wrong_generation" and joined_ms else began_ms(row)
     times = [row[name] for name in STEPS if row[name]] or [at_ms]
-    if outcome == "wrong_members":
-        at_ms = max(times)
+    if outcome == "wrong_members" and row["observed_ended_as"] != row["expected_ended_as"]:
+        at_ms = max(times)  # what superseded it, or should have, was before its end
     return _finding(
         row,
         f"{outcome}_rebalance" if outcome in ("missing", "unexpected") else outcome,

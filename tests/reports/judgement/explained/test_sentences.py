@@ -139,8 +139,8 @@ def request(at_ms: float, client: str, api: str, **body: Any) -> ObservedRequest
 
 def test_what_was_done_names_faults_acts_and_the_silent() -> None:
     faults = [
-        {"name": "member.kill", "target": target, "group": group, "injected_at_ms": at_ms,
-         "healed_at_ms": at_ms + 2_500}
+        {"name": "member.kill", "target": target, "group": group, "meant_at_ms": at_ms,
+         "injected_at_ms": at_ms, "healed_at_ms": at_ms + 2_500}
         for target, group, at_ms in (("b", "g", 11_000.0), ("y", None, 19_000.0), ("x", "other", 1))
     ]  # fmt: skip
     requests = [
