@@ -125,6 +125,17 @@ class GroupFacts:
         owned = set().union(*self.owners.values())
         self.unowned |= dict.fromkeys(given_up - owned, at_ms)
 
+    def live(self, member: str, event: str, at_ms: float) -> None:
+        """Note that a member's consumer began or ended, by an event of the client history."""
+        self.stopped.pop(member, None)
+        if event == "fenced":
+            self.fenced.add(member)
+        elif event == "created":
+            self.fenced.discard(member)
+        if event != "closing":
+            self.give_up(member, set(self.owners[member]), at_ms)
+            self.leave(member, at_ms)
+
     def get(self, member: str, partitions: set[str], at_ms: float, *, counts: bool) -> None:
         """Note that a member owns these partitions too; the time without owners may count."""
         since = [self.unowned.pop(one) for one in partitions if one in self.unowned]
@@ -252,14 +263,7 @@ class Facts:
                 if partitions and not group.owners[member]:
                     group.stopped.setdefault(member, at_ms)
             case "created" | "closing" | "closed" | "fenced" | "killed":
-                group.stopped.pop(member, None)
-                if name == "fenced":
-                    group.fenced.add(member)
-                elif name == "created":
-                    group.fenced.discard(member)
-                if name != "closing":
-                    group.give_up(member, set(group.owners[member]), at_ms)
-                    group.leave(member, at_ms)
+                group.live(member, name, at_ms)
             case "processed":
                 for partition, ranges in event["ranges"].items():
                     group.position[partition] = max(

@@ -1,4 +1,4 @@
-"""What somebody breaks on the live page, and sees there: from Locust's start form to the verdict."""
+"""What somebody breaks on the live page, and sees there: from the start form to the verdict."""
 
 import json
 import re
