@@ -207,11 +207,13 @@ def exec_locust_page(
     security: Mapping[str, str],
     *,
     otel: bool,
+    in_browser: bool,
 ) -> NoReturn:
     """Replace this process by Locust with its page on 127.0.0.1, which starts runs.
 
     `form` has the initial values of the page's form; every run gets `run_options`.
-    `security` is as in `running`. Raises ClusterError if the port is in use.
+    `security` is as in `running`; `in_browser` opens the live page. Raises ClusterError if the port
+    is in use.
     """
     require_free([port])
     command = [
@@ -220,6 +222,7 @@ def exec_locust_page(
         *(f"--{name}={value}" for name, value in form.items() if value is not None),
         *(f"--run-option={option}" for option in run_options),
         *(("--otel",) if otel else ()),
+        *(("--open-page",) if in_browser else ()),
     ]
     page = f"http://127.0.0.1:{port}/"
     line = f"open {page}groupquake/ to see runs, and {page} to start them; Ctrl-C here ends it"

@@ -62,6 +62,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         default=[],
         help="hand an option on to `groupquake run`, such as --run-option=--ports=9092; repeatable",
     )
+    group.add_argument("--open-page", action="store_true", help="open the live page in the browser")
     for name, more in form().items():
         field = group.add_argument(f"--{name.replace('_', '-')}", **more)
         # attributes that Locust's parser sets, and a group does not

@@ -23,7 +23,7 @@ PROGRAM_CLOSE_S = 15.0
 FREEZE_S = 10.0
 """How long a signal may take to reach all threads: 1.6 s were seen at a load of 90 on two cores."""
 LOOK_EVERY_S = 0.01
-"""How often the kernel is asked whether a signal has reached all threads."""
+"""How often it is looked whether a signal has reached all threads, or the page is served."""
 FLUSH_S = 5.0
 """How long a producer's close waits for unacknowledged records before it discards them."""
 PARTITIONS_EVERY_S = 5.0

@@ -25,11 +25,15 @@ def open_page(place: Path) -> Exit:
     no browser can open a window, the address of the page is all.
     """
     address = page_of(place).resolve().as_uri()
-    can_show = any(map(os.environ.get, _SHOWN_BY))
-    if not (can_show and webbrowser.open(address)):
+    if not (has_windows() and webbrowser.open(address)):
         Console.error("no browser can open a window here; open this page in one")
     Console.result(address)
     return Exit.PASS
+
+
+def has_windows() -> bool:
+    """Return whether a browser can open a window here."""
+    return any(map(os.environ.get, _SHOWN_BY))
 
 
 def page_of(place: Path) -> Path:

@@ -13,6 +13,7 @@ from chaos.clusters.factory import KINDS, Place
 from chaos.clusters.java import find_java
 from groupquake import external, folders, load_process, own_builds
 from groupquake.clients import programs
+from groupquake.commands.open import has_windows
 from groupquake.commands.options import (
     experiment_options,
     is_port,
@@ -132,7 +133,7 @@ def _ports(_: click.Context, __: click.Parameter, text: str | None) -> str | Non
     "--listen", metavar="HOST[:PORT]", callback=listen_address,
     help="Where the workers of --expect-workers connect to. [127.0.0.1, a free port]",
 )  # fmt: skip
-@click.option("--ui", is_flag=True, help="Open Locust's page to start and see the run.")
+@click.option("--ui", is_flag=True, help="Serve Locust's page, and open the live page.")
 @click.option(
     "--web-port", type=click.IntRange(1, 65535), default=8089, show_default=True,
     help="Port of that page on 127.0.0.1.",
@@ -210,7 +211,9 @@ def _open_page(options: RunOptions, security: dict[str, str]) -> None:
     form = {"experiment": options.name, "seed": options.seed}
     form |= {name: getattr(options, name) for name in RELEASE}
     more = [*options.given(REPEATED), f"--runs={options.runs}", f"--master={options.master}"]
-    load_process.exec_locust_page(options.web_port, form, more, security, otel=options.otel)
+    load_process.exec_locust_page(
+        options.web_port, form, more, security, otel=options.otel, in_browser=has_windows()
+    )
 
 
 def _runner(

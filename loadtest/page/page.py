@@ -4,6 +4,7 @@
 # mypy: disable-error-code="untyped-decorator, no-untyped-call"
 
 import json
+import webbrowser
 from argparse import Namespace
 from copy import copy
 from importlib.util import find_spec
@@ -33,7 +34,7 @@ from loadtest.page.events import stream
 from loadtest.page.form import choose
 from loadtest.page.guard import Guard
 from loadtest.pool import POLL
-from loadtest.timing import STARTED_S
+from loadtest.timing import LOOK_EVERY_S, STARTED_S
 
 OWN_BROKERS = "its own brokers"
 """What the field Host says where an experiment is offered."""
@@ -77,6 +78,8 @@ class Page:
         app.after_request(self._add_ours)
         self._locusts_own = app.view_functions["locust.swarm"]
         app.view_functions["locust.swarm"] = self._swarm
+        if offered.open_page:
+            gevent.spawn(_open, web_ui, own.url_prefix)
 
     def _page(self) -> str:
         return render_template("live.html")
@@ -222,6 +225,13 @@ class Page:
 
 def _refused(why: str) -> Response:
     return jsonify(success=False, message=why, host="")
+
+
+def _open(web_ui: Any, path: str) -> None:
+    """Open the live page in the browser, once Locust serves it."""
+    while not (web_ui.server and web_ui.server.started):
+        gevent.sleep(LOOK_EVERY_S)
+    webbrowser.open(f"http://{web_ui.host or '127.0.0.1'}:{web_ui.port}{path}/")
 
 
 def _drawing(name: str) -> Response:

@@ -123,8 +123,17 @@ def await_state(port: int, *states: str) -> None:
     assert until(reached, within_s=240)
 
 
-def test_a_page_from_which_nothing_was_run_ends_well(session: Session, port: int) -> None:
+def test_a_page_from_which_nothing_was_run_opens_in_the_browser_and_ends_well(
+    session: Session, port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = tmp_path / "opened.txt"
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$1" >{opened}\n')
+    browser.chmod(0o755)
+    monkeypatch.setenv("BROWSER", str(browser))
     process = session()
+    assert until(lambda: opened.exists() and opened.read_text(), within_s=60)
+    assert opened.read_text() == f"http://127.0.0.1:{port}/groupquake/\n"
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=60) == 0
 
