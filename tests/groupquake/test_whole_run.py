@@ -58,7 +58,9 @@ def test_a_terminal_that_is_closed_during_a_fault(small: Path, tmp_path: Path) -
     """
     small.write_text(small.read_text().replace("down_for: 1s}", "down_for: 1m}"))
     ours, theirs = os.openpty()
-    command = ["setsid", "--ctty", *arguments("run", small)]
+    # under nohup, which these tests may have, a program rightly goes on
+    heeds = ["env", "--default-signal=HUP"]
+    command = ["setsid", "--ctty", *heeds, *arguments("run", small)]
     with subprocess.Popen(
         command, cwd=tmp_path, stdin=theirs, stdout=theirs, stderr=theirs,
         env={**os.environ, "TERM": "xterm"},  # its bar fills the terminal, which nobody reads

@@ -116,6 +116,8 @@ def lost(tmp_path_factory: pytest.TempPathFactory) -> Lost:
         with started(shown[1], folder) as (first, second):
             journal = folder / "runs" / "latest" / "journal.jsonl"
             await_count(journal, '"event": "verified"', 2, process)
+            # what a worker did not tell before it was killed is unknown
+            await_count(journal.with_name("history.jsonl"), '"event":"created"', 8, process)
             killed_ms = time.time() * 1000
             first.kill()
             _, err = process.communicate(timeout=240)
