@@ -32,7 +32,6 @@ def measure(folder: Path, count: int, seconds: float, show: Callable[[str], None
 
     `lost` are the memberships that ended while a page was open, `load` is the machine's load.
     """
-    folder.mkdir(parents=True)
     experiment = experiment_of(folder, "librdkafka", count, "5s")
     (port,) = free_ports(1)
     url, runs = f"http://{HOST}:{port}/", folder / "runs"
