@@ -1,8 +1,7 @@
 """The delays of a load's hub while its page is open: members of librdkafka, on three real brokers.
 
 A browser starts a run from Locust's start form. Once all members have joined, the delays in the
-run's history are taken for some seconds with no page open, then with two: Locust's charts and the
-live page.
+run's history are taken for some seconds with no page open, then with the live page.
 """
 
 import json
@@ -30,7 +29,7 @@ Json = dict[str, Any]
 def measure(folder: Path, count: int, seconds: float, show: Callable[[str], None]) -> Json:
     """Return p50 and p99 of each second's longest delay in ms, `closed` and `open`.
 
-    `lost` are the memberships that ended while a page was open, `load` is the machine's load.
+    `lost` are the memberships that ended meanwhile, `load` is the machine's load.
     """
     experiment = experiment_of(folder, "librdkafka", count, "5s")
     (port,) = free_ports(1)
@@ -55,8 +54,7 @@ def measure(folder: Path, count: int, seconds: float, show: Callable[[str], None
             _start(browser, url)
             _await(lambda: _joined(history) == count, "all members", process)
             found: Json = {"closed": _gaps(history, seconds)}
-            for path in ("?tab=charts", "groupquake/"):
-                browser.new_page().goto(f"{url}{path}")
+            browser.new_page().goto(f"{url}groupquake/")
             found["open"] = _gaps(history, seconds)
             browser.close()
     finally:

@@ -19,18 +19,23 @@ from typing import Any, ClassVar
 from chaos.errors import ChaosError
 
 
-def launch(module: str, output: Path) -> tuple[subprocess.Popen[bytes], socket.socket]:
-    """Start a module as a process; return it, and our end of its stdin."""
+def launch(
+    module: str, output: Path, *, nice: int = 0
+) -> tuple[subprocess.Popen[bytes], socket.socket]:
+    """Start a module as a process, as nice as that; return it, and our end of its stdin."""
     ours, its = socket.socketpair()
     with output.open("ab") as log, its:
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", module],
+            ["nice", f"-n{nice}", sys.executable, "-P", "-m", module],
             # it can import what we can
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             stdin=its.fileno(),
             stdout=log,
             stderr=log,
-            start_new_session=True,  # a signal to the runner's process group must not end it
+            # A signal to the runner's process group must not end it. Linux shares CPUs among
+            # sessions before it regards niceness (sched_autogroup).
+            start_new_session=not nice,
+            process_group=0 if nice else None,
         )
     return process, ours
 

@@ -21,7 +21,7 @@ from chaos.child import launch
 from chaos.controller import Controller
 from chaos.errors import ChaosError, RefusedError
 from groupquake.external import require_hooks
-from groupquake.live.foresee import MODULE, Forecaster
+from groupquake.live.foresee import MODULE, NICE, Forecaster
 from groupquake.runner import Runner
 from groupquake.timing import FORESEEN_S
 from reports.judgement.run.faults import PLAN_BY_HAND
@@ -114,7 +114,7 @@ class ByHand:
         with self._launching:
             if self._forecaster is None or self._forecaster.exit_status is not None:
                 log = self.runner.folder / Forecaster.log
-                self._forecaster = Forecaster(*launch(MODULE, log))
+                self._forecaster = Forecaster(*launch(MODULE, log, nice=NICE))
             return self._forecaster
 
     def _foresee(self, asked: Mapping[str, Any]) -> Json:

@@ -4,7 +4,6 @@ It ends when that does. It is nice to the run beside it, which it must not delay
 """
 
 import json
-import os
 import socket
 import sys
 from collections.abc import Mapping
@@ -64,7 +63,6 @@ def _run(folder: Path) -> tuple[Experiment, str | None]:
 
 def main() -> None:
     """Answer each ask with a line, until there are no more."""
-    os.nice(NICE)
     with socket.socket(fileno=sys.stdin.fileno()) as connection, connection.makefile("rw") as lines:
         for line in iter(lines.readline, ""):
             asked = json.loads(line)
