@@ -1,13 +1,13 @@
 """The last lines that a run prints."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from reports.judgement.clients.client_verdict import by_rule, sentence
 from reports.judgement.expectations import described
 from reports.judgement.explained.explain import by_cause
-from reports.judgement.explained.pages import page_of_defect, pages
+from reports.judgement.explained.pages import departures
 from reports.judgement.run import forecast
 
 SHOWN = 5
@@ -29,9 +29,10 @@ def summary(verdict: dict[str, Any], place: str | Path) -> list[str]:
     for name, group in verdict["groups"].items():
         explained, checked = group["responses_explained"], group["responses_checked"]
         lines.append(f"  {name}: {explained} of {checked} responses explained")
+    departs = "departs" if verdict["verdict"] == "fail" else "may depart"
     lines += [
-        f"  {name}: departs from KIP-345: {_in_words(verdict, name, promises)}"
-        for name, promises in verdict["broken_promises"].items()
+        f"  {name}: {departs} from KIP-345: {words}" + (f" ({page.address})" if page else "")
+        for name, (words, page) in departures(verdict).items()
     ]
     causes = by_cause(verdict["findings"])
     for first, *more in causes[:SHOWN]:
@@ -71,14 +72,6 @@ def _said(wrong: dict[str, Any]) -> list[str]:
         f"    observed: {says['observed']}",
         f"    about it: {wrong['page']}",
     ]
-
-
-def _in_words(verdict: dict[str, Any], group: str, promises: Sequence[str]) -> str:
-    """Say which promises of KIP-345 a group's coordinator broke: by the defect that is known."""
-    address = page_of_defect(verdict, group)
-    if address is None:
-        return ", ".join(promises)
-    return f"{pages()[address].title.rstrip('.')} ({address})"
 
 
 def _about_clients(verdict: dict[str, Any]) -> Iterator[str]:

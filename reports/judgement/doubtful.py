@@ -22,7 +22,7 @@ class Doubt(NamedTuple):
     settled_by: str
 
 
-AGAIN = "run it again with the same seed (`repeat_command`)"
+AGAIN = "run it again with the same seed"
 DOUBTFUL = {
     "unlogged_return": Doubt(
         "members have ids that no response gave; their coordinator stored them,"

@@ -302,10 +302,10 @@ def _repeat_command(run: RunFolder) -> str:
 
 
 def members_in_words(static: int, dynamic: int) -> str:
-    """Write how many static and dynamic members of a group its experiment lists."""
+    """Write how many members of a group its experiment lists: none, if a script plays them."""
     kinds: Sequence[tuple[int, str]] = ((static, "static"), (dynamic, "dynamic"))
     listed = " and ".join(f"{number} {kind}" for number, kind in kinds if number)
-    return f"{listed or 'unlisted'} {'member' if static + dynamic == 1 else 'members'}"
+    return f"{listed or 'scripted'} {'member' if static + dynamic == 1 else 'members'}"
 
 
 def _coverage(data: Results) -> Json:

@@ -7,15 +7,19 @@ from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markupsafe import Markup
 
-from reports.judgement.explained.pages import pages
+from reports.judgement.explained.pages import DEFECTS, Page, pages
 
 
 class Shown(NamedTuple):
-    """A page in a report: its id there, its address in the documentation, and its text."""
+    """A page in a report, with its text."""
 
-    anchor: str
-    address: str
+    page: Page
     text: Markup
+
+    @property
+    def defect(self) -> str:
+        """What a known defect is, in a few words; empty for a kind of findings."""
+        return self.page.title.rstrip(".") if DEFECTS in self.page.address else ""
 
 
 def pages_of(verdict: Mapping[str, Any]) -> dict[str, Shown]:
@@ -23,7 +27,7 @@ def pages_of(verdict: Mapping[str, Any]) -> dict[str, Shown]:
     roots = [one for one in verdict["findings"] if one["root"]]
     named = [one["page"] for one in (*roots, *verdict["expectations_unmet"])]
     found = (pages()[address] for address in dict.fromkeys(named))
-    return {one.address: Shown(one.anchor, one.address, html_of(one.text)) for one in found}
+    return {one.address: Shown(one, html_of(one.text)) for one in found}
 
 
 def html_of(text: str) -> Markup:

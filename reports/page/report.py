@@ -15,6 +15,7 @@ from reports.judgement import expectations
 from reports.judgement.clients import client_verdict
 from reports.judgement.costs import TopicGrowth, topic_growths
 from reports.judgement.explained import explain
+from reports.judgement.explained.pages import departures
 from reports.judgement.explained.sentences import api_name
 from reports.judgement.findings import began_ms
 from reports.judgement.results import Results
@@ -88,6 +89,7 @@ def render(
         faults=faults,
         files=files,
         about=explained.pages_of(verdict),
+        departures=departures(verdict),
         causes=explain.by_cause(verdict["findings"]),
     )
 

@@ -18,13 +18,13 @@ _SECTION = re.compile(r"^## (\S+)\n\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL
 _TITLE = re.compile(r"\*\*(.+?)\*\*", re.DOTALL)
 _ITEM = r"^- \*{}\*: (.+?)(?=\n- \*|\n\n|\Z)"
 _RULE = re.compile(_ITEM.format("Rule"), re.MULTILINE | re.DOTALL)
-_ADVICE = re.compile(_ITEM.format("What to do"), re.MULTILINE | re.DOTALL)
+_ADVICE = re.compile(_ITEM.format("(?:What to do|Upstream)"), re.MULTILINE | re.DOTALL)
 
 
 class Page(NamedTuple):
-    """A section of the documentation: the `rule` that a finding breaks, and what to do (`advice`).
+    """A section of the documentation: the `rule` that a finding breaks, and the `advice`.
 
-    A defect has no advice.
+    Of a kind of findings that is what to do, of a defect what is known of it upstream.
     """
 
     address: str
@@ -78,6 +78,18 @@ def page_of_defect(judged: Json, group: str) -> str | None:
     if failed and expected["group"] in (group, None):
         return _naming([f"`groupquake run {judged['experiment']} "])
     return None
+
+
+def departures(judged: Json) -> Mapping[str, tuple[str, Page | None]]:
+    """Say by group how its coordinator departs from KIP-345, and give the page about it.
+
+    Where no page is about it, the broken promises say so by their names.
+    """
+    return {
+        group: (page.title.rstrip("."), page) if page else (", ".join(promises), None)
+        for group, promises in judged["broken_promises"].items()
+        for page in [pages().get(page_of_defect(judged, group) or "")]
+    }
 
 
 def _naming(names: Iterable[str]) -> str | None:

@@ -93,16 +93,16 @@ def _of_line(row: Row, broker: str, zero_ms: float) -> Said:
     about, wrong = row["subject"] or "", ""
     if row["outcome"] == "wrong_line":
         about, _, wrong = about.rpartition(": ")
-    line = f"the line that {LINES[row['kind']]}{f' ({about})' if about else ''}"
-    line += f" (number {row['nth']})" if row["nth"] > 1 else ""
+    what = f"that {LINES[row['kind']]}{f' ({about})' if about else ''}"
+    what += f" (line {row['nth']} of its kind)" if row["nth"] > 1 else ""
     if row["due_ms"] is None:
         written = when(row["at_ms"], zero_ms)
-        return f"{broker} had no reason to write {line}", f"{broker} wrote {line} {written}"
-    due = f"{broker} had to write {line} {when(row['due_ms'], zero_ms)}"
+        return f"{broker} had no reason to log {what}", f"{broker} logged {what} {written}"
+    due = f"{broker} had to log {what} {when(row['due_ms'], zero_ms)}"
     if row["at_ms"] is None:
-        return due, f"the log of {broker} does not have {line}"
+        return due, f"{broker} did not log {what}"
     said = f", with {wrong}" if wrong else ""
-    return due, f"{broker} wrote {line} {when(row['at_ms'], zero_ms)}{said}"
+    return due, f"{broker} logged {what} {when(row['at_ms'], zero_ms)}{said}"
 
 
 def _of_answer(row: Row, broker: str, at: str) -> Said:
@@ -149,9 +149,8 @@ def _of_rebalance(one: Finding, broker: str, zero_ms: float) -> Said:
         return f"{broker} had to begin {due} {when(due_ms, zero_ms)}", observed
     outcome = row["outcome"]
     if outcome == "wrong_reason" and began_ms < due_ms - SAME_MOMENT_MS:
-        why, later = _reason(row, "expected"), when(due_ms, zero_ms)
-        due = f"no rebalance of {group} was due {at}; the next one was due {later}, because {why}"
-        return due, f"{broker} began {seen} {at}"
+        # a later one that was due may be due to this one
+        return f"no rebalance of {group} was due {at}", f"{broker} began {seen} {at}"
     off = f", {abs(row['off_by_ms']):,.0f} ms too {outcome}" if outcome in ("early", "late") else ""
     off += ", and was assigned more than once" if outcome == "unexpected" else ""
     return (
@@ -172,12 +171,9 @@ def _ending(row: Row, side: str) -> str:
 
 def _rebalance(row: Row, side: str, group: str) -> str:
     """Write a rebalance of one side with its reason, and the member that it names."""
-    return f"a rebalance of {group}, because {_reason(row, side)}"
-
-
-def _reason(row: Row, side: str) -> str:
     reason, member = row[f"{side}_reason"] or "", row[f"{side}_member_id"]
-    return f"{REASONS.get(reason, reason)}{f' ({member})' if member else ''}"
+    why = f"{REASONS.get(reason, reason)}{f' ({member})' if member else ''}"
+    return f"a rebalance of {group}, because {why}"
 
 
 def done(
