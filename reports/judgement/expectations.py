@@ -316,7 +316,8 @@ def missing_members(run: RunFolder, digests: Mapping[str, Digest]) -> Iterator[J
         absent = [name for name in given if name not in came]
         if absent and run.steady:  # before that, some may not have come yet
             others = sorted(came.difference(given, (name + DUPLICATE for name in given)))[:SHOWN]
-            due = f"there is a JoinGroup with the client.id that was given: {', '.join(absent[:SHOWN])}"
+            names = ", ".join(absent[:SHOWN])
+            due = f"there is a JoinGroup with the client.id that was given: {names}"
             foreign = ", ".join(others) or "none"
             observed = f"no JoinGroup has it; others, which nobody was given: {foreign}"
             at_ms = next((at_ms for _, at_ms in run.phases), 0.0)
