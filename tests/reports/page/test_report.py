@@ -88,9 +88,7 @@ def test_a_finding_is_said_in_three_sentences_and_a_doubt_with_what_would_settle
     words = "What was done A did b. What should have happened C is due. What happened instead D"
     assert f"{words} came. What to do" in text
     judged["findings"][0]["page"] = "docs/findings.md#absent-member"
-    known = (
-        "Known defect The pending-sync timer removes an absent static member . No issue is known"
-    )
+    known = "Known defect The pending-sync timer removes an absent static member . No issue"
     assert known in Page(report.render(run, judged, *rest)).text
     judged |= {"unknown_because": ["e", "f"], "settled_by": ["", "a new log"]}
     text = Page(report.render(run, judged, *rest)).text
