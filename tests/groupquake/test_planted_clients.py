@@ -64,5 +64,5 @@ def test_the_true_clients_and_the_brokers_are_named_by_nothing(verdict: Verdict)
     assert [one for one in verdict["findings"] if one["proven"]] == []
     brokers, clients = verdict["headline"][0].split(" · ", 1)
     assert brokers in ("brokers: kept the protocol", "brokers: unknown")  # on a busy machine
-    assert clients.startswith("your client: broken: ")
+    assert clients.startswith("your clients: broken: ")
     assert verdict["clients"]["alone"]

@@ -65,7 +65,7 @@ ISSUES_OWN = (
         "stale_generation",
         "Parsely/pykafka#612",
         "uses-its-generation",
-        ("OFFSET_COMMIT under generation 1", "ILLEGAL_GENERATION"),
+        ("OFFSET_COMMIT under generation ", "ILLEGAL_GENERATION"),
         also=("joins-when-asked",),
     ),
     Planted(
