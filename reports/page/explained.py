@@ -7,7 +7,7 @@ from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markupsafe import Markup
 
-from reports.judgement.explained.pages import DEFECTS, Page, pages
+from reports.judgement.explained.pages import Page, pages
 
 
 class Shown(NamedTuple):
@@ -15,11 +15,6 @@ class Shown(NamedTuple):
 
     page: Page
     text: Markup
-
-    @property
-    def defect(self) -> str:
-        """What a known defect is, in a few words; empty for a kind of findings."""
-        return self.page.title.rstrip(".") if DEFECTS in self.page.address else ""
 
 
 def pages_of(verdict: Mapping[str, Any]) -> dict[str, Shown]:

@@ -38,6 +38,11 @@ class Page(NamedTuple):
         """Its id within a report."""
         return "about-" + self.address.partition("#")[2]
 
+    @property
+    def is_defect(self) -> bool:
+        """Whether it is about a known defect, and not about a kind of findings."""
+        return self.address.startswith(f"docs/{DEFECTS}")
+
 
 def text_of(file: str) -> str:
     """Return the Markdown of one of the files."""
@@ -58,7 +63,7 @@ def pages() -> Mapping[str, Page]:
 def _page(address: str, text: str) -> Page:
     words = lambda match: " ".join(match[1].split()) if match else ""
     title, rule, advice = (words(item.search(text)) for item in (_TITLE, _RULE, _ADVICE))
-    return Page(address, title, rule, advice, text)
+    return Page(address, title.rstrip("."), rule, advice, text)
 
 
 def page_of_kind(kind: str) -> str:
@@ -86,7 +91,7 @@ def departures(judged: Json) -> Mapping[str, tuple[str, Page | None]]:
     Where no page is about it, the broken promises say so by their names.
     """
     return {
-        group: (page.title.rstrip("."), page) if page else (", ".join(promises), None)
+        group: (page.title, page) if page else (", ".join(promises), None)
         for group, promises in judged["broken_promises"].items()
         for page in [pages().get(page_of_defect(judged, group) or "")]
     }
@@ -95,6 +100,6 @@ def departures(judged: Json) -> Mapping[str, tuple[str, Page | None]]:
 def _naming(names: Iterable[str]) -> str | None:
     """Return the first page of a defect that has all of some names in its text."""
     wanted = [*names]
-    known = (page for page in pages().values() if page.address.startswith(f"docs/{DEFECTS}"))
+    known = (page for page in pages().values() if page.is_defect)
     of = lambda page: " ".join(page.text.split())
     return next((one.address for one in known if all(name in of(one) for name in wanted)), None)

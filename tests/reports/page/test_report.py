@@ -20,7 +20,8 @@ LEFT = "leave 1 → 2 7 dynamic-dynamic-0 0.900"
 
 OF_A_PASS = (
     "✓ PASS made-up-bounce Every rebalance that happened was due",
-    "dynamic 8 dynamic members ✓ all as due 8 restarts → 16 all of them due a member left: 8 ",
+    "dynamic 8 dynamic members ✓ all as due 8 restarts → 16 all of them due a member left: 8 a new",
+    "a member left: 8 a new member joined: 8",
     "static 8 static members ✓ all as due 8 restarts → 0 8 20.6 partition-s 0.0 s unknown nothing",
     "Kafka 4.3.0 coordinator java judged by release 4.3 seed 42",
     "2026-09-21 14:13:20.000 UTC",

@@ -114,18 +114,16 @@ def test_a_rebalance_and_a_line_say_who_and_when() -> None:
     assert said_of("unexpected")[0].startswith("No rebalance of g was due at 4.0 s")
     later = rebalance("wrong_reason", expected_started_ms=14_600.0, expected_reason="leave")
     (one,) = collect([], [later], [])
-    assert sentences.says(one, "R.", ZERO_MS)["due"] == (
-        "No rebalance of g was due at 4.0 s, by this rule: R."
-    )
+    due = sentences.says(one, "R.", ZERO_MS)["due"]
+    assert due == "No rebalance of g was due at 4.0 s, by this rule: R."
     wrong = line("wrong_line") | {"kind": "group_loaded", "subject": "members '0' instead of '2'"}
     (one,) = collect([], [], [wrong])
     said = sentences.says(one, "R.", ZERO_MS)
     assert "had to log that the group was loaded at 5.6 s" in said["due"]
     assert said["observed"].endswith("at 5.0 s, with members '0' instead of '2'.")
     assert said_of("early")[1].endswith("at 4.0 s, 250 ms too early.")
-    assert said_of("missing_line")[1] == (
-        "Broker 1 did not log that a member's session expired (b-c3b7)."
-    )
+    missing = "Broker 1 did not log that a member's session expired (b-c3b7)."
+    assert said_of("missing_line")[1] == missing
 
 
 def request(at_ms: float, client: str, api: str, **body: Any) -> ObservedRequest:
