@@ -3,10 +3,7 @@
 from member import say_processed, stopping
 from of_confluent import commit, ends, key, owned, polled, subscribed
 
-RECORD_S, FIRST, BATCH = 0.2, 5, 40
-"""The kill, 4 to 6 s after the first batch began, hits the second one, of 8 s. What is lost shows
-beside what was processed before; what a program did in the last second of it is not known."""
-size = FIRST
+RECORD_S, BATCH = 0.2, 40
 batch: list = []
 
 
@@ -17,12 +14,13 @@ def forget() -> None:
 
 consumer = subscribed(on_revoke=forget)
 while not stopping.is_set():
-    while len(batch) < size and (message := polled(consumer)) is not None:
+    while len(batch) < BATCH and (message := polled(consumer)) is not None:
         batch.append(message)
         ends[key(message)] = message.offset() + 1
     commit(consumer, owned(consumer, ends))
-    if not stopping.wait(RECORD_S * len(batch)):  # a batch is processed as a whole
-        say_processed([(*key(message), message.offset()) for message in batch])
-    size = BATCH if batch else size
+    # partitions in turn: a loss shows where records before it were processed
+    for message in sorted(batch, key=lambda one: one.offset()):
+        if not stopping.wait(RECORD_S):
+            say_processed([(*key(message), message.offset())])
     batch.clear()
 consumer.close()
