@@ -126,6 +126,7 @@ MORE = (
         "twmb/franz-go#931",
         "stops-when-fenced",
         ("FENCED_INSTANCE_ID",),
+        also=("does-not-loop",),  # kafka-python sends a fenced JOIN_GROUP again without a pause
         static=True,
         fault="member.duplicate-instance",
         at_itself=True,
