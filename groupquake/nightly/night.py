@@ -258,17 +258,19 @@ def read_verdict(folder: Path | None) -> Json | None:
 
 
 def table(folders: Iterable[Path]) -> list[str]:
-    """Return the lines of a table of judged runs: verdict, rebalances in the impact phase, why."""
+    """Return lines: a table of judged runs, with the rebalances of the impact; then, why."""
     import pandas as pd  # noqa: PLC0415 (it loads slowly)
 
-    rows = []
+    rows, reasons = [], []
     for folder in folders:
         if verdict := read_verdict(folder):
             row = {"run": folder.name, "verdict": verdict["verdict"]}
             for name, group in verdict["groups"].items():
                 row[f"rebalances of {name}"] = group["rebalances_observed"]["impact"]
-            rows.append({**row, "why": next(iter(verdict["why"]), "-")})
-    return pd.DataFrame(rows).to_string(index=False, na_rep="-").split("\n") if rows else []
+            rows.append(row)
+            reasons += [f"{folder.name}: {why}" for why in verdict["why"][:1]]
+    lines = pd.DataFrame(rows).to_string(index=False, na_rep="-").split("\n") if rows else []
+    return [*lines, *reasons]
 
 
 def _last_words(output: Path, code: int) -> str:

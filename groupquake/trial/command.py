@@ -32,6 +32,7 @@ from groupquake.trial.experiments import (
 )
 from groupquake.trial.run_facts import load, software
 from reports.judgement.clients.client_rules.findings import CLIENT_RULES
+from reports.page.wording import counted
 from scenarios import Experiment, ScenarioError
 from scenarios.clients import ADAPTERS
 from scenarios.fields import BIG_SEED
@@ -158,7 +159,7 @@ def carry_out(
         for one, run in runs.items()
         if one not in why_not
     ]
-    console.progress(f"{len(jobs)} clients, in {folder}")
+    console.progress(f"{counted(len(jobs), 'client')}, in {folder}")
     night = Night(label, jobs, folder, progress=console.progress)
     with SIGNALS.handling(night.abort):
         return Ran(folder, why_not, *night.run())

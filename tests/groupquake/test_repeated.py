@@ -46,10 +46,11 @@ def test_the_exit_code_is_that_of_the_worst_run_and_a_table_ends_them(
     monkeypatch.setattr(run, "carry_out", carry_out)
     done = groupquake("run", small, "--repeat", len(codes))
     assert done.code == worst
-    header, *rows = [line.split() for line in done.out.splitlines()[-len(codes) - 1 :]]
-    assert header == ["run", "verdict", "rebalances", "of", "shop", "why"]
-    assert [row[:3] for row in rows] == [
-        [f"run-{number}", words[code], "2"] for number, code in enumerate(codes)
+    header, *lines = [line.split() for line in done.out.splitlines()[-2 * len(codes) - 1 :]]
+    assert header == ["run", "verdict", "rebalances", "of", "shop"]
+    assert lines == [
+        *([f"run-{number}", words[code], "2"] for number, code in enumerate(codes)),
+        *(f"run-{number}: a line is missing".split() for number in range(len(codes))),
     ]
     assert len(seeds - {None}) == len(seeds) == 1, "all work the same plan"
 
@@ -65,8 +66,9 @@ def test_an_error_ends_the_series_with_its_own_code_after_the_table(
     monkeypatch.setattr(run, "carry_out", carry_out)
     done = groupquake("run", small, "--repeat", 3)
     assert done.code == Exit.NOT_STEADY
-    *_, row, then = done.out.splitlines()
-    assert (row.split()[:3], then) == (["run", "fail", "2"], "run 2 of 3")
+    *_, row, why, then = done.out.splitlines()
+    assert row.split() == ["run", "fail", "2"]
+    assert (why, then) == ("run: a line is missing", "run 2 of 3")
 
 
 @pytest.mark.parametrize(
