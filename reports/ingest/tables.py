@@ -245,22 +245,14 @@ def _deliveries(spark: SparkSession, source: str, run: RunFolder) -> Deliveries:
 # the few rows that the verdict and the page need
 
 
-class Found(NamedTuple):
-    """What verdict and page need: few rows, however many groups and rebalances there are.
+def results(
+    tables: Tables, planned: Sequence[str], choose: Choose, partitions: int
+) -> tuple[Results, Sequence[str], Mapping[str, list[Json]]]:
+    """Read what the verdict and the page need: few rows, however many groups there are.
 
-    `drawn` are the groups to draw, `rows` those of tables that the page shows.
-    """
-
-    data: Results
-    drawn: Sequence[str]
-    rows: Mapping[str, list[Json]]
-
-
-def results(tables: Tables, planned: Sequence[str], choose: Choose, partitions: int) -> Found:
-    """Read what the verdict and the page need: first of all groups, then of those that show.
-
-    The page shows the groups that `choose` chooses to be drawn, and the `planned` ones; owners of
-    the first `partitions` of each topic; the requests of wire scripts.
+    Return the results, the groups to draw, and the rows of tables that the page shows: of the
+    groups that `choose` chooses to be drawn and the `planned` ones; owners of the first
+    `partitions` of each topic; the requests of wire scripts.
     """
     digests = {
         row["group"]: Digest.from_json(row["digest"]) for row in tables.kept.get("digests", ())
@@ -289,7 +281,7 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose, partitions: 
     altered, failed = tables.read.history.doubts(HISTORY), tables.read.commit_errors
     merged = tables.read.merged[tables.run.parser.folder]
     data = gathered({**few, **rows}, merged, tables.context, altered, left_out, failed)
-    return Found(data, drawn, rows)
+    return data, drawn, rows
 
 
 def _within_limit(digests: Mapping[str, Digest], drawn: Iterable[str]) -> Collection[str] | None:
