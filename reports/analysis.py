@@ -50,8 +50,7 @@ def analyse(
         of_run = Rules(profile, promised_by(rules), rules)
         computed = tables.build(spark, run, source, target, of_run, progress)
         progress("judging")
-        found = tables.results(computed, planned, chosen, PARTITIONS)
-        data = found.data
+        data, drawn, rows = tables.results(computed, planned, chosen, PARTITIONS)
         judged = verdict.evaluate(run, data, named)
         texts, smallest = dict[str, str](), dict[str, Sequence[Arrow]]()
         group = counterexample.group_of(judged, data.violations)
@@ -70,7 +69,7 @@ def analyse(
         texts |= {
             "verdict.json": verdict.to_json(judged),
             "junit.xml": junit.render(judged),
-            "report.html": report.render(run, judged, data, found.drawn, found.rows, texts),
+            "report.html": report.render(run, judged, data, drawn, rows, texts),
         }
         places.write_texts(spark, target, texts)
     return judged

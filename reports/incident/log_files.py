@@ -1,6 +1,6 @@
 """The files of an incident: what is known of their splits in; whose they are, and doubts, out."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
 from math import inf
@@ -30,15 +30,12 @@ def log_files(
     of_path: dict[str, dict[int, SplitSummary]] = {path: {} for path in names}
     for path, start, split in sorted(splits, key=itemgetter(0, 1)):
         of_path[path][start] = split
-    files = [
-        {"path": path, "name": names[path], **_file(mine), **_form(*forms.get(path, (None, "")))}
-        for path, mine in of_path.items()
-    ]
+    files = []
+    for path, mine in of_path.items():
+        form, opening = forms.get(path, (None, ""))
+        known = {"path": path, "name": names[path], "form": form, "opening": opening}
+        files.append(known | _file(mine))
     return sorted(files, key=lambda file: (file["first_ms"] or 0.0, file["path"]))
-
-
-def _form(form: Form | None, opening: str) -> Json:
-    return {"form": form, "opening": opening}
 
 
 def _file(of_start: Mapping[int, SplitSummary]) -> Json:
@@ -47,10 +44,10 @@ def _file(of_start: Mapping[int, SplitSummary]) -> Json:
     total = lambda name: sum(getattr(one, name) for one in splits)
     lines = [sum(one.statuses.values()) for one in splits]
     brokers = counts("brokers")
-    sources = dict.fromkeys(source for one in splits for source in one.of_source)
-    of_source = lambda source: sum(
-        (Counter(one.of_source.get(source, {})) for one in splits), Counter[str]()
-    )
+    of_source: dict[str, Counter[str]] = defaultdict(Counter)
+    for one in splits:
+        for source, counted in one.of_source.items():
+            of_source[source].update(counted)
     times = [
         (one.first_ms, one.last_ms)
         for one in splits
@@ -67,13 +64,12 @@ def _file(of_start: Mapping[int, SplitSummary]) -> Json:
         "statuses": counts("statuses"),
         "brokers": brokers,
         "broker": _most(brokers or counts("said")),
-        "processes": {source: _most(of_source(source)) for source in sources},
+        "processes": {source: _most(counted) for source, counted in of_source.items()},
         "clusters": [(start, *at) for start, one in of_start.items() for at in one.cluster_marks],
         "lines": sum(lines),
         "first_lines": dict(zip(of_start, accumulate(lines, initial=0), strict=False)),
         "copies": 0,
-        **{name: total(name) for name in ("timed", "client")},
-        "preparing_rejected": total("preparing_rejected"),
+        **{name: total(name) for name in ("timed", "client", "preparing_rejected")},
         "first_ms": min(ends, default=None),
         "last_ms": max(ends, default=None),
         "is_newest_first": bool(times) and times[0][0] > times[-1][1],

@@ -28,7 +28,6 @@ HUES = (
     "member_metadata", "protocol_change", "static_replaced", "", IN_GAP,
 )  # fmt: skip
 """The reasons with a colour of their own, in the order of `hue-0` and so on in `figure.css`."""
-UNBEGUN = (BEFORE, IN_GAP)
 SUMMED = ("spared", "idle_members", "idle_ms")
 
 
@@ -48,7 +47,6 @@ def render(incident: Json, rebalances: Sequence[Json]) -> str:
         "incident.html.j2",
         incident=incident,
         groups=shown,
-        some_missing=any(group["missing"] for group in shown.values()),
         rows_shown=ROWS_SHOWN,
         strips_shown=STRIPS_SHOWN,
         drawn=len(rebalances),
@@ -56,10 +54,8 @@ def render(incident: Json, rebalances: Sequence[Json]) -> str:
         figures={"timeline": _timeline(shown, of_groups, span)} if shown else {},
         causes=causes,
         reason=reason,
-        given_reason=given_reason,
-        trade_offs=trade_offs(incident["groups"].values()),
+        trade_offs=trade_offs(groups),
         what_to_do=what_to_do,
-        unbegun=UNBEGUN,
         wording=wording,
     )
 
@@ -102,12 +98,6 @@ def reason(name: str) -> str:
     return wording.REASONS.get(name, name)
 
 
-def given_reason(one: Json) -> str:
-    """Return the reason that a client gave (KIP-800); a broker prints that it gave none."""
-    given: str = one["client_reason"]
-    return "" if given == "not provided" else given
-
-
 def _timeline(groups: Mapping[str, Json], of_groups: Mapping[str, list[Json]], span: Span) -> Json:
     """Draw rebalances and missing generations of each group, and below them its coordinators."""
     blocks = []
@@ -143,6 +133,5 @@ def _hue(name: str) -> str:
 
 
 def _date(at_ms: float) -> str:
-    """Write a time as an axis of dates takes it in any time zone of a browser."""
-    at = datetime.fromtimestamp(round(at_ms) / 1000, UTC)
-    return f"{at:%Y-%m-%d %H:%M:%S}.{at.microsecond // 1000:03d}"
+    """Write date and time of day, UTC, without saying so."""
+    return f"{datetime.fromtimestamp(round(at_ms) / 1000, UTC):%Y-%m-%d %H:%M:%S.%f}"[:-3]

@@ -29,10 +29,8 @@ def summary(files: Sequence[Json], known: Json, rejected: Sequence[Json], time_z
     groups: Mapping[str, Json] = known["groups"]
     templates: Mapping[tuple[str, str], Json] = known["templates"]
     by_group = dict(sorted(groups.items(), key=lambda item: (-item[1]["rebalances"], item[0])))
-    reasons, lines = Counter[str](), Counter[str]()
-    for one in by_group.values():
-        reasons.update(one["by_reason"])
-    brokers: dict[str, Json] = {}
+    reasons = sum((Counter(one["by_reason"]) for one in by_group.values()), Counter[str]())
+    lines, brokers = Counter[str](), dict[str, Json]()
     for (broker, template), count in sorted((of, seen["count"]) for of, seen in templates.items()):
         lines[template] += count
         of_broker = brokers.setdefault(broker or "?", dict.fromkeys(OF_BROKERS, 0))

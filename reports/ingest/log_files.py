@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from functools import reduce
 from itertools import groupby, islice
 from operator import itemgetter
-from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -19,13 +18,11 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from reports.ingest.sources import NAMES, no_log
 from reports.ingest.uris import literal
-from reports.judgement.errors import EvidenceError
 from reports.judgement.log.log_bytes import FORMS, LONGEST, OTHERS, SHOWN, TOO_LONG, unpacked
 from reports.judgement.log.log_places import Split
 
-NAMES = "{group.log,group.log.gz,group.log.[0-9]*}"
-"""The files of a broker's log, as a glob."""
 PACKED = (*FORMS, *OTHERS)
 FILE = "_metadata.file_path"
 ROWS = 1_000  # how many lines of a packed file are given out at once
@@ -40,12 +37,11 @@ def lines(spark: SparkSession, source: str, folder: str) -> DataFrame:
 
     `folder` of the run has a folder for each broker. Raises EvidenceError where there is no log.
     """
+    names = ",".join(NAMES)
     try:
-        files = spark.read.text(f"{literal(source)}/{folder}/*/{NAMES}").inputFiles()
+        files = spark.read.text(f"{literal(source)}/{folder}/*/{{{names}}}").inputFiles()
     except AnalysisException as error:
-        raise EvidenceError(
-            f"{source}: no {folder}/<id>/group.log; give the folder of a run, such as runs/latest"
-        ) from error
+        raise no_log(source, folder) from error
     return read(spark, [literal(unquote(file)) for file in files])
 
 
@@ -102,11 +98,7 @@ def _unpacked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def by_split(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Split, Iterator[bytes]]]:
     """Yield the splits that rows of `read` are of, each with its lines."""
-    rows = (row for batch in batches for row in zip(*map(_values, batch.columns), strict=True))
+    columns = ([column.to_pylist() for column in batch.columns] for batch in batches)
+    rows = (row for of_batch in columns for row in zip(*of_batch, strict=True))
     for (file, start), of_split in groupby(rows, key=itemgetter(1, 2)):
         yield Split(file, start), map(itemgetter(0), of_split)
-
-
-def _values(column: pa.Array) -> list[Any]:
-    found: list[Any] = column.to_pylist()
-    return found

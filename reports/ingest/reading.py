@@ -7,12 +7,12 @@ tables; of these, few and small ones come back to the driver, as do the summarie
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import pyarrow as pa
@@ -57,8 +57,7 @@ Lines = Iterator[tuple[Split, Iterable[bytes], Count | None]]
 """The lines of some splits and, of files on paths, what is counted beside them."""
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(NamedTuple):
     """Files of a run: rows whose tasks read splits, and what gives these their lines.
 
     `ranges` are those of files on paths.
@@ -67,17 +66,6 @@ class Source:
     rows: DataFrame
     lines: Callable[[Iterator[pa.RecordBatch]], Lines]
     ranges: Sequence[Range] = ()
-
-    def mapped(self, work: Callable[..., Iterator[pa.RecordBatch]], columns: str) -> DataFrame:
-        """Let tasks work on splits (`Lines`); return the rows that they give."""
-        lines = self.lines  # a task has no session
-
-        def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            with collector_spared():  # millions of rows are made, and no cycles among them
-                for split in lines(batches):
-                    yield from work(*split)
-
-        return self.rows.mapInArrow(task, columns)
 
 
 def on_paths(spark: SparkSession, files: Sequence[Path], split_bytes: int) -> Source:
@@ -154,11 +142,10 @@ def read_lines(source: Source, place: str, how: Reading) -> ReadLines:
 
     Raises EvidenceError where its logs have no line, or not what is in its files was read.
     """
-    observed, counted = source, Observation()
+    rows_read, counted = source.rows, Observation()
     if not source.ranges:
-        rows_read = source.rows.observe(counted, F.count(F.lit(1)).alias("lines"))
-        observed = replace(source, rows=rows_read)
-    found = observed.mapped(partial(_packed, how), COLUMNS).persist()
+        rows_read = rows_read.observe(counted, F.count(F.lit(1)).alias("lines"))
+    found = rows_read.mapInArrow(partial(_packed, how, source.lines), COLUMNS).persist()
     of_summaries = found.where(F.col("bucket") == SUMMARY)
     rows = of_summaries.select("file", "start", "size", "data").toArrow().to_pylist()
     logs: dict[str, dict[Split, SplitSummary]] = {folder: {} for folder in how.logs}
@@ -204,9 +191,20 @@ def read_lines(source: Source, place: str, how: Reading) -> ReadLines:
 
 
 def _packed(
+    how: Reading,
+    lines: Callable[[Iterator[pa.RecordBatch]], Lines],
+    batches: Iterator[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    """Read the splits of a task: yield their rows (`COLUMNS`)."""
+    with collector_spared():  # millions of rows are made, and no cycles among them
+        for split, of_split, count in lines(batches):
+            yield from _of_split(how, split, of_split, count)
+
+
+def _of_split(
     how: Reading, split: Split, lines: Iterable[bytes], count: Count | None
 ) -> Iterator[pa.RecordBatch]:
-    """Read a split: yield its rows (`COLUMNS`); `count` is what is counted beside it."""
+    """Read a split; `count` is what is counted beside it."""
     rows: list[tuple[Any, ...]] = []
     size = 0
     for one in how.read(split, lines):

@@ -19,6 +19,9 @@ from reports.judgement.log.log_bytes import (
 )
 from reports.judgement.log.log_places import LOG, Split, in_order
 
+NAMES = (LOG, f"{LOG}.gz", f"{LOG}.[0-9]*")
+"""The files of a log, as globs."""
+
 
 class Range(NamedTuple):
     """A split of a file on a path: its bytes from `start` to `end`, and how the file was listed."""
@@ -52,12 +55,9 @@ def logs_of(folder: Path, kind: str) -> list[Path]:
 
     Raises EvidenceError where there is none, or one whose place in its log is not known.
     """
-    names = (LOG, f"{LOG}.gz", f"{LOG}.[0-9]*")
-    found = [file for name in names for file in folder.glob(f"{kind}/*/{name}")]
+    found = [file for name in NAMES for file in folder.glob(f"{kind}/*/{name}")]
     if not found:
-        raise EvidenceError(
-            f"{folder}: no {kind}/<id>/{LOG}; give the folder of a run, such as runs/latest"
-        )
+        raise no_log(str(folder), kind)
     return sorted(found, key=lambda file: in_order(Split(str(file), 0)))
 
 
@@ -106,6 +106,13 @@ def _refuse_change(file: int, one: Range) -> None:
     stat = os.fstat(file)
     if (stat.st_size, stat.st_mtime_ns) != (one.size, one.mtime_ns):
         raise changed(one.path)
+
+
+def no_log(run: str, kind: str) -> EvidenceError:
+    """Return the error for a place that is no run folder, or one without such logs."""
+    return EvidenceError(
+        f"{run}: no {kind}/<id>/{LOG}; give the folder of a run, such as runs/latest"
+    )
 
 
 def changed(file: str) -> EvidenceError:

@@ -80,7 +80,7 @@ class Files:
         batch = batch_of(self._rows[name], _SCHEMAS[name])
         self._rows[name] = []
         if name in self._kept:
-            self._results.append((name, None, _as_bytes(batch)))
+            self._results.append((name, None, batch.serialize().to_pybytes()))
         if name in self._stored:
             if name not in self._writers:
                 file = f"{name.replace('/', '-')}-{self._attempt}.parquet"
@@ -109,14 +109,6 @@ def of_driver(
     return pa.Table.from_batches([files.end()])
 
 
-def _as_bytes(batch: pa.RecordBatch) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as stream:
-        stream.write_batch(batch)
-    found: bytes = sink.getvalue().to_pybytes()
-    return found
-
-
 def in_order(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return rows of a table in a total order: nothing depends on their partitions."""
     return sorted(rows, key=lambda row: [(value is not None, value) for value in row.values()])
@@ -127,8 +119,8 @@ def rows_in(results: pa.Table) -> dict[str, list[dict[str, Any]]]:
     found: dict[str, list[dict[str, Any]]] = {}
     for row in results.to_pylist():
         if row["data"] is not None:
-            rows = pa.ipc.open_stream(row["data"]).read_all().to_pylist()
-            found.setdefault(row["name"], []).extend(rows)
+            batch = pa.ipc.read_record_batch(row["data"], _SCHEMAS[row["name"]])
+            found.setdefault(row["name"], []).extend(batch.to_pylist())
     return {name: in_order(rows) for name, rows in found.items()}
 
 
@@ -172,13 +164,17 @@ def write(results: DataFrame, names: Iterable[str], output: str) -> None:
     They are written side by side: Spark fills its cores, however small each of them is.
     """
 
-    def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for data in (one for batch in batches for one in batch.column(0).to_pylist()):
-            yield from pa.ipc.open_stream(data)
-
     def write_one(name: str) -> None:
+        fields = _SCHEMAS[name]
         kept = results.where(F.col("name") == name).select("data")
-        table = kept.mapInArrow(rows, ALL_TABLES[name])
+        table = kept.mapInArrow(
+            lambda batches: (
+                pa.ipc.read_record_batch(data, fields)
+                for batch in batches
+                for data in batch["data"].to_pylist()
+            ),
+            ALL_TABLES[name],
+        )
         table.write.mode("overwrite").options(**BY_SPARK).parquet(f"{output}/{name}")
 
     with ThreadPoolExecutor() as threads:

@@ -30,7 +30,6 @@ from reports.judgement.judging import Rules, context_of
 from reports.judgement.log import broker_log
 from reports.judgement.log.broker_log import Place
 from reports.judgement.log.log_places import LOG, Level, Split
-from reports.judgement.log.merging import Merged
 from reports.judgement.log.parsing import number
 from reports.judgement.log.split_rows import How, Lost, line_counts
 from reports.judgement.results import Results, gathered
@@ -110,20 +109,12 @@ class Tables:
     kept: Mapping[str, list[Json]]
     context: RunContext
 
-    @property
-    def merged(self) -> Merged:
-        """What the splits of the logs that are judged tell together."""
-        return self.read.merged[self.run.parser.folder]
-
-    def frame(self, name: str) -> DataFrame:
-        """Return a stored table, with the columns that `COLUMNS` names."""
-        return storing.stored(self.spark, COLUMNS[name], name, self.output)
-
     def rows(self, name: str, asked: Asked) -> list[Json]:
         """Read rows of a table, in order."""
         if name in self.kept:
             return [row for row in self.kept[name] if asked.wants(row)]
-        return storing.in_order(self.frame(name).where(asked.condition).toArrow().to_pylist())
+        stored = storing.stored(self.spark, COLUMNS[name], name, self.output)
+        return storing.in_order(stored.where(asked.condition).toArrow().to_pylist())
 
     def evidence(self, name: str) -> Evidence:
         """Return a group's evidence, as the oracle was given it."""
@@ -254,22 +245,14 @@ def _deliveries(spark: SparkSession, source: str, run: RunFolder) -> Deliveries:
 # the few rows that the verdict and the page need
 
 
-class Found(NamedTuple):
-    """What verdict and page need: few rows, however many groups and rebalances there are.
+def results(
+    tables: Tables, planned: Sequence[str], choose: Choose, partitions: int
+) -> tuple[Results, Sequence[str], Mapping[str, list[Json]]]:
+    """Read what the verdict and the page need: few rows, however many groups there are.
 
-    `drawn` are the groups to draw, `rows` those of tables that the page shows.
-    """
-
-    data: Results
-    drawn: Sequence[str]
-    rows: Mapping[str, list[Json]]
-
-
-def results(tables: Tables, planned: Sequence[str], choose: Choose, partitions: int) -> Found:
-    """Read what the verdict and the page need: first of all groups, then of those that show.
-
-    The page shows the groups that `choose` chooses to be drawn, and the `planned` ones; owners of
-    the first `partitions` of each topic; the requests of wire scripts.
+    Return the results, the groups to draw, and the rows of tables that the page shows: of the
+    groups that `choose` chooses to be drawn and the `planned` ones; owners of the first
+    `partitions` of each topic; the requests of wire scripts.
     """
     digests = {
         row["group"]: Digest.from_json(row["digest"]) for row in tables.kept.get("digests", ())
@@ -296,8 +279,9 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose, partitions: 
     few = {name: tables.kept.get(name, []) for name in ALWAYS_KEPT}
     left_out = sum(of.wrong for group, of in digests.items() if wrong and group not in wrong)
     altered, failed = tables.read.history.doubts(HISTORY), tables.read.commit_errors
-    data = gathered({**few, **rows}, tables.merged, tables.context, altered, left_out, failed)
-    return Found(data, drawn, rows)
+    merged = tables.read.merged[tables.run.parser.folder]
+    data = gathered({**few, **rows}, merged, tables.context, altered, left_out, failed)
+    return data, drawn, rows
 
 
 def _within_limit(digests: Mapping[str, Digest], drawn: Iterable[str]) -> Collection[str] | None:

@@ -111,14 +111,10 @@ def _in_impact(tables: Tables, name: str, at: str) -> DataFrame:
 def side_by_side(measured: pd.DataFrame, runs: Sequence[str]) -> list[dict[str, Any]]:
     """Return a row for each group and measure, with a value of each run; None where it has none."""
     wide = measured.pivot(index=["group", "measure"], columns="run", values="value")
-    rows = wide.reindex(columns=list(runs)).reset_index()
-    place = {measure: number for number, measure in enumerate(ORDER)}
-    rank = rows["measure"].map(place).fillna(len(ORDER))
-    ordered = rows.assign(rank=rank).sort_values(["group", "rank", "measure"]).drop(columns="rank")
-    found: list[dict[str, Any]] = (
-        ordered.astype(object).where(ordered.notna(), None).to_dict("records")
-    )
-    return found
+    values = wide.reindex(columns=list(runs)).astype(object)
+    rows: list[dict[str, Any]] = values.where(values.notna(), None).reset_index().to_dict("records")
+    rank = lambda measure: ORDER.index(measure) if measure in ORDER else len(ORDER)
+    return sorted(rows, key=lambda row: (row["group"], rank(row["measure"]), row["measure"]))
 
 
 def trend(tables: Tables) -> list[dict[str, Any]]:

@@ -76,12 +76,11 @@ def stops(groups: Sequence[DrawnGroup]) -> Json:
         total |= {name: sum(mine["stopped_ms"]) for name, mine in of_member.items()}
         longest = sorted(one.members, key=lambda name: -total[name])[:LANES_DRAWN]
         longest_ms = max([longest_ms, *total.values()])
+        whole, none = len(one.stops) > BARS, one.stops[:0]
         rows = [
             drawing.row(
                 name,
-                _one_after_the_other(of_member[name], whole=len(one.stops) > BARS)
-                if name in of_member
-                else (),
+                _one_after_the_other(of_member.get(name, none), whole=whole),
                 text=f"{seconds(total[name], 2)} s" if total[name] else "0",
             )
             for name in sorted(longest, key=natural)

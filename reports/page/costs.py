@@ -117,7 +117,11 @@ class Costs:
             if (at_ms := fault["injected_at_ms"]) is not None
             and kind in (None, self.kind_at(fault["target"], at_ms))
         ]
-        rebalances = sum(kind in (None, self._cause_kind(row)) for row in self._impact(group))
+        rebalances = sum(
+            kind in (None, self._cause_kind(row))
+            for row in self._begun(group)
+            if self.run.phase_at(row["started_ms"]) == "impact"
+        )
         nouns = sorted(faults.counted(hit).items())
         known, expelled = self.has_history(group), mine("expulsions")
         unowned_ms = self.of("handovers", group, "impact")["unowned_ms"].sum()
@@ -135,11 +139,6 @@ class Costs:
     def _begun(self, group: str) -> list[Row]:
         return [
             row for row in self.observed if row["group"] == group and row["started_ms"] is not None
-        ]
-
-    def _impact(self, group: str) -> list[Row]:
-        return [
-            row for row in self._begun(group) if self.run.phase_at(row["started_ms"]) == "impact"
         ]
 
     def _cause_kind(self, row: Row) -> str | None:

@@ -60,7 +60,7 @@ def render(
     zero_ms = page.span.zero_ms
     environment = environment_of("reports.page")
     environment.filters["offset"] = lambda at_ms: wording.offset(at_ms, zero_ms)
-    environment.filters["api_name"] = api_name
+    environment.filters |= {"api_name": api_name, "markdown": explained.html_of}
     environment.tests["hits_broker"] = faults.hits_broker
     clients = page.costs.clients
     return page_of(

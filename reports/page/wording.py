@@ -77,8 +77,7 @@ def lasting(duration_ms: float) -> str:
 
 def utc(at_ms: float) -> str:
     """Write a time of day, UTC."""
-    at = datetime.fromtimestamp(round(at_ms) / 1000, UTC)
-    return f"{at:%H:%M:%S}.{at.microsecond // 1000:03d} UTC"
+    return f"{datetime.fromtimestamp(round(at_ms) / 1000, UTC):%H:%M:%S.%f}"[:-3] + " UTC"
 
 
 def day(at_ms: float) -> str:

@@ -9,7 +9,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from reports.judgement.explained.pages import page_of_defect
-from reports.page.explained import pages_of
+from reports.page.explained import html_of, pages_of
 from scenarios.loading import named
 from scenarios.overriding import override
 
@@ -53,4 +53,4 @@ def test_a_report_on_a_defect_has_the_section_of_the_documentation(
     page = page_of_defect(judged, group)
     assert page == address
     shown = pages_of({"findings": [{"root": True, "page": page}], "expectations_unmet": []})
-    assert words(shown[address].text) == words(section(address))
+    assert words(html_of(shown[address].text)) == words(section(address))
