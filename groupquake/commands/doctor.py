@@ -259,9 +259,7 @@ def _whole(release: str) -> str:
     f" or ACLs refuse what a run needs, or the switch; {Exit.USAGE:d} bad usage or file;"
     f" {Exit.UNAVAILABLE:d} no answer from the cluster."
 )
-@click.option(
-    "--bootstrap", required=True, metavar="HOST:PORT,…", callback=servers, help="Servers."
-)
+@click.option("--bootstrap", required=True, metavar="HOST:PORT,…", type=servers, help="Servers.")
 @click.option(
     "--client-properties", type=click.Path(dir_okay=False, path_type=Path),
     help=f"File of lines key=value for TLS and SASL: {', '.join(KEYS)}.",

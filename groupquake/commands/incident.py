@@ -41,8 +41,8 @@ _LOG = re.compile(r"\.(?:log|out|txt|gz|bz2|xz|zst|tar|tgz)\b[^/]*$")
 """How the name of a log, or of an archive of logs, ends that is not on this machine."""
 
 
-def time_zone(_: click.Context, __: click.Parameter, name: str) -> ZoneInfo:
-    """Return a time zone by its name in the tz database."""
+def time_zone(name: str) -> ZoneInfo:
+    """Return a time zone by its name in the tz database; it is the `type` of options."""
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:

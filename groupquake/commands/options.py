@@ -108,10 +108,11 @@ def is_port(text: str) -> bool:
     return re.fullmatch("[0-9]{1,5}", text) is not None and 0 < int(text) < 65536
 
 
-def duration(_: click.Context, __: click.Parameter, text: str | None) -> int | None:
+# Each is the `type` of an option, and raises BadParameter.
+
+
+def duration(text: str) -> int:
     """Read a duration such as 45s, as ms."""
-    if text is None:
-        return None
     from scenarios.durations import parse_positive_ms  # noqa: PLC0415 (the models load slowly)
 
     try:
@@ -120,9 +121,9 @@ def duration(_: click.Context, __: click.Parameter, text: str | None) -> int | N
         raise click.BadParameter(str(error)) from error
 
 
-def servers(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
+def servers(text: str) -> str:
     """Check a list of servers; IPv6 addresses are in brackets."""
-    for server in text.split(",") if text is not None else ():
+    for server in text.split(","):
         host, colon, port = server.rpartition(":")
         if not (host and colon and is_port(port)):
             raise click.BadParameter(f"'{server}' is not a server; write HOST:PORT,HOST:PORT,…")

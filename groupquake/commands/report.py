@@ -46,11 +46,11 @@ WORST_FIRST = (Exit.FAIL, Exit.INTERNAL, Exit.USAGE, Exit.UNKNOWN, Exit.PASS)
     help="Take every place for logs, whatever its name: a folder that is not on this machine.",
 )  # fmt: skip
 @click.option(
-    "--time-zone", "zone", metavar="ZONE", callback=time_zone, default="UTC", show_default=True,
+    "--time-zone", "zone", metavar="ZONE", type=time_zone, default="UTC", show_default=True,
     help="Of logs: the brokers' time zone, such as Europe/Berlin.",
 )  # fmt: skip
 @click.option(
-    "--session", "session_ms", metavar="DURATION", callback=duration,
+    "--session", "session_ms", metavar="DURATION", type=duration,
     help="Of logs: estimate what static members with this session timeout would have spared."
     "  [default: what the lines tell, or 45s]",
 )  # fmt: skip
