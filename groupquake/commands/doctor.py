@@ -18,7 +18,7 @@ from kafka.errors import ClusterAuthorizationFailedError, KafkaError
 from chaos.clusters.releases import release_of
 from chaos.errors import ChaosError
 from groupquake.access import NEEDED, Right, connected, is_allowed
-from groupquake.commands.options import servers
+from groupquake.commands.options import json_option, servers
 from groupquake.console import Console
 from groupquake.exits import Exit, NotAuthorizedError
 from groupquake.external import PROTOCOLS, coordinator_of, settings_of
@@ -274,11 +274,10 @@ def _whole(release: str) -> str:
 @click.option(
     "--prefix", default="", metavar="TEXT", help="Ask about names with this cluster.prefix."
 )
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@json_option
 def doctor(
-    bootstrap: str, client_properties: Path | None, prefix: str,
-    *, on: bool | None, log4j: bool, as_json: bool,
-) -> Exit:  # fmt: skip
+    bootstrap: str, client_properties: Path | None, prefix: str, *, on: bool | None, log4j: bool
+) -> Exit:
     """Tell what your cluster allows: releases, ACLs, loggers, and what is missing.
 
     Nothing is created. --switch-on changes the levels of loggers alone; lines go where the
@@ -292,10 +291,8 @@ def doctor(
             found = examine(client, prefix)
     if log4j:
         Console.result(*snippet(min(found.releases.values())).split("\n"))
-    elif as_json:
-        Console.json(found.as_json())
     else:
-        Console.result(*_lines(found))
+        Console().answer(found.as_json(), *_lines(found))
     return Exit.PASS if found.can_run else Exit.NOT_AUTHORIZED
 
 

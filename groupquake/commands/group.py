@@ -10,7 +10,7 @@ import click
 from chaos.removal import GroupError, Removal, error_name, remove_members, static_members
 from chaos.timing import REMOVAL_S
 from groupquake.access import require_answer
-from groupquake.commands.options import duration, servers
+from groupquake.commands.options import duration, json_option, servers
 from groupquake.console import Console
 from groupquake.exits import Exit
 from kafka_protocol.errors import Error
@@ -64,10 +64,10 @@ def _instance_ids(text: str) -> tuple[str, ...]:
     help="How long to wait for the cluster, and for each response.",
 )  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Print who would be removed; remove nobody.")
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@json_option
 def remove_members_command(
     group_id: str, instances: tuple[str, ...] | None, bootstrap: str, config: Path | None,
-    timeout_ms: int, *, everyone: bool, dry_run: bool, as_json: bool,
+    timeout_ms: int, *, everyone: bool, dry_run: bool,
 ) -> Exit:  # fmt: skip
     """Remove static members from a group at once, without waiting for their session timeout.
 
@@ -85,10 +85,8 @@ def remove_members_command(
     except GroupError as error:
         removal = Removal(error.code, ())
         Console.error(f"group {group_id}: {_described(error.code)}")
-    if as_json:
-        Console.json(_as_dict(group_id, removal, dry_run=dry_run))
-    elif removal.error == Error.NONE:
-        Console.result(*_lines(group_id, removal, dry_run=dry_run))
+    lines = [] if removal.error else _lines(group_id, removal, dry_run=dry_run)
+    Console().answer(_as_dict(group_id, removal, dry_run=dry_run), *lines)
     codes = [removal.error, *(code for _, code in removal.members)]
     return Exit.FAIL if any(codes) else Exit.PASS
 
@@ -104,9 +102,8 @@ def _removal(
     """
     if remove is None:
         there = present()
-        codes = [Error.NONE if one in there else Error.UNKNOWN_MEMBER_ID for one in instances]
-        looked_up = zip(instances, codes, strict=True) if instances else ((one, 0) for one in there)
-        return Removal(Error.NONE, tuple(looked_up))
+        code_of = lambda one: Error.NONE if one in there else Error.UNKNOWN_MEMBER_ID
+        return Removal(Error.NONE, tuple((one, code_of(one)) for one in instances or there))
     wanted = instances or present()
     if not wanted:
         return Removal(Error.NONE, ())

@@ -1,7 +1,8 @@
 """Options that several commands share, and the experiment that they name."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -101,6 +102,15 @@ def spark_options(command: Callable[..., Any]) -> Callable[..., Any]:
         return command(*given, spark=SparkOptions(master, remote, settings, archive), **others)
 
     return with_spark
+
+
+@contextmanager
+def writing(what: str, advice: str = "") -> Iterator[None]:
+    """Raise UsageError for an OSError in the block: what cannot be written, why, what to do."""
+    try:
+        yield
+    except OSError as error:
+        raise click.UsageError(f"{what} ({error.strerror}){advice}") from error
 
 
 def is_port(text: str) -> bool:

@@ -239,7 +239,8 @@ def _runner(
     forecast = foresee(experiment, plan, options.profile) if is_foreseen(experiment) else None
     if forecast is not None:
         console.progress(*(lines if console.verbose else short)(forecast))
-    command = folders.command_of(options.name, plan.seed, options.given((*RELEASE, *REPEATED)))
+    given = options.given((*RELEASE, *REPEATED))
+    command = ["groupquake", "run", options.name, "--seed", str(plan.seed), *given]
     folder = folders.create(options.runs, experiment, plan, place.kind, command, outside)
     if forecast is not None:
         text = "\n".join((*json_lines(forecast.as_dict()), ""))

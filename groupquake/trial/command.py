@@ -13,14 +13,14 @@ import click
 from chaos.clusters import ClusterError
 from groupquake import folders
 from groupquake.clients.adapters import AdapterError, command_of
-from groupquake.commands.options import output_options
+from groupquake.commands.options import output_options, writing
 from groupquake.console import Console
 from groupquake.exits import Exit
 from groupquake.nightly.night import CODES, Night, read_verdict
 from groupquake.nightly.suite import Job, Platform
 from groupquake.signals import SIGNALS
 from groupquake.trial import page
-from groupquake.trial.cells import Cell, as_json, cells, kept, worst
+from groupquake.trial.cells import Cell, as_json, cell_of, kept, worst
 from groupquake.trial.experiments import (
     COMPARISON,
     EXPERIMENTS,
@@ -28,7 +28,6 @@ from groupquake.trial.experiments import (
     Candidate,
     Fired,
     planned,
-    written,
 )
 from groupquake.trial.run_facts import load, software
 from reports.judgement.clients.client_rules.findings import CLIENT_RULES
@@ -144,14 +143,11 @@ def carry_out(
     options: tuple[str, ...], console: Console,
 ) -> Ran:  # fmt: skip
     """Run the experiment of each client, one after the other, in a new folder in a directory."""
-    try:
+    with writing(f"{directory}: no folder can be made there", "; give another with --trials"):
         folder = folders.make(directory, label).resolve()
-        files = {one: written(run, folder) for one, run in runs.items()}
-    except OSError as error:
-        raise click.UsageError(
-            f"{directory}: no folder can be made there ({error.strerror}); give another with"
-            " --trials"
-        ) from error
+        files = {one: folder / f"{run.name}.yaml" for one, run in runs.items()}
+        for one, run in runs.items():
+            files[one].write_text(run.dump(), encoding="utf-8")
     why_not = _unbuilt(runs, console)
     jobs = [
         Job(run.name, str(files[one]), Platform(kafka=run.cluster.version), seed, (), options)
@@ -178,7 +174,7 @@ def _result(
         run = runs.get(f"trial-{one.name}", {})
         ran = folder / run["folder"] if run.get("folder") else None
         verdict = read_verdict(ran)
-        rows[one.name] = cells(one, wanted, verdict, plan)
+        rows[one.name] = [cell_of(one, name, verdict, plan) for name in wanted]
         found[one.name] = {
             "about": one.about,
             "software": software(ran) if ran and verdict else None,
