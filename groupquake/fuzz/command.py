@@ -27,6 +27,12 @@ CODES = {
 }
 
 
+kafka_option = click.option(
+    "--kafka", metavar="VERSION", default=Cluster().version, show_default=True,
+    help="Kafka release.",
+)  # fmt: skip
+
+
 def _address(text: str) -> tuple[str, int]:
     """Read HOST:PORT."""
     host, colon, port = text.rpartition(":")
@@ -36,8 +42,7 @@ def _address(text: str) -> tuple[str, int]:
 
 
 @click.command()
-@click.option("--kafka", metavar="VERSION", default=Cluster().version, show_default=True,
-              help="Kafka release.")  # fmt: skip
+@kafka_option
 @coordinator_option
 @click.option("--sequences", type=click.IntRange(1, 1_000_000), default=1_000, show_default=True,
               help="Number of sequences.")  # fmt: skip
