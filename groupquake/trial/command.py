@@ -38,6 +38,8 @@ from scenarios.problems import nearest
 from scenarios.releases import line_of
 
 Json = dict[str, Any]
+brokers_option = click.option("--kafka", metavar="VERSION", default="4.3.0", show_default=True,
+                              help="Release of the brokers.")  # fmt: skip
 
 
 @click.command(
@@ -55,8 +57,7 @@ Json = dict[str, Any]
     help="A client that comes with groupquake, `all` of them, or your own program as"
     " NAME=COMMAND, with fields such as {bootstrap} in it. Repeatable.",
 )
-@click.option("--kafka", metavar="VERSION", default="4.3.0", show_default=True,
-              help="Release of the brokers.")  # fmt: skip
+@brokers_option
 @click.option(
     "--experiments",
     metavar="NAME,NAME,…",

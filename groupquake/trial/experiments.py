@@ -157,8 +157,8 @@ def planned(experiment: Experiment, seed: int) -> list[Fired]:
 def group_of(fault: Fault, experiment: Experiment) -> str | None:
     """Return the group that a fault is for: of members, or of the coordinator that it hits."""
     match getattr(fault, "target", None):
-        case CoordinatorOf(group=group):
-            return group
+        case CoordinatorOf(group=coordinated):
+            return coordinated
         case Names(names=[name, *_]):
             return experiment.member_called[name].group
     group: str | None = getattr(fault, "group", None)
