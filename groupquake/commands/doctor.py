@@ -76,13 +76,8 @@ class Diagnosis:
     items: Sequence[Item] = field(default_factory=list)
 
     @property
-    def can_run(self) -> bool:
-        """Whether a run is possible at all: of what it needs nothing is known to be missing."""
-        return not self.refused
-
-    @property
     def refused(self) -> list[str]:
-        """What a run needs and does not get."""
+        """What a run needs and is known not to get; without any it is possible."""
         return [item.what for item in self.items if item.is_needed and item.state == "no"]
 
     @property
@@ -93,7 +88,7 @@ class Diagnosis:
 
     def as_json(self) -> dict[str, Any]:
         """Return it as JSON holds it."""
-        return {**asdict(self), "evidence": self.evidence, "can_run": self.can_run}
+        return {**asdict(self), "evidence": self.evidence, "can_run": not self.refused}
 
 
 def examine(client: KafkaAdminClient, prefix: str = "") -> Diagnosis:
@@ -293,7 +288,7 @@ def doctor(
         Console.result(*snippet(min(found.releases.values())).split("\n"))
     else:
         Console().answer(found.as_json(), *_lines(found))
-    return Exit.PASS if found.can_run else Exit.NOT_AUTHORIZED
+    return Exit.NOT_AUTHORIZED if found.refused else Exit.PASS
 
 
 def _lines(found: Diagnosis) -> list[str]:
