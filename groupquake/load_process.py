@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 
 import click
 
+import loadtest
 from chaos.clusters.commands import marked
 from chaos.clusters.ports import require_free
 from chaos.errors import ChaosError
@@ -140,10 +141,7 @@ def security_of(experiment: Experiment, *, tap: bool) -> dict[str, str]:
 
 def locustfile() -> Path:
     """Return the path of the locustfile."""
-    spec = find_spec("loadtest.locustfile")
-    assert spec is not None
-    assert spec.origin is not None
-    return Path(spec.origin)
+    return Path(loadtest.__file__).with_name("locustfile.py")
 
 
 def environment() -> dict[str, str]:
