@@ -103,7 +103,7 @@ def trial(
     console = Console()
     ran = carry_out(runs, "trial", directory, chosen, (), console)
     folder, record = ran.folder, ran.record
-    rows, found = _result(plans, wanted, record, ran.why_not, folder)
+    rows, found = _result(plans, wanted, ran)
     result = {
         "verdict": worst(rows[one.name] for one in tried),
         "kafka": kafka,
@@ -162,28 +162,24 @@ def carry_out(
 
 
 def _result(
-    plans: Mapping[Candidate, Sequence[Fired]],
-    wanted: Sequence[str],
-    record: Json,
-    why_not: Mapping[Candidate, str],
-    folder: Path,
+    plans: Mapping[Candidate, Sequence[Fired]], wanted: Sequence[str], ran: Ran
 ) -> tuple[dict[str, list[Cell]], Json]:
     """Return the cells of each client, and what `trial.json` has of it."""
-    runs = {run["experiment"]: run for run in record["runs"]}
+    runs = {run["experiment"]: run for run in ran.record["runs"]}
     rows, found = {}, {}
     for one, plan in plans.items():
         run = runs.get(f"trial-{one.name}", {})
-        ran = folder / run["folder"] if run.get("folder") else None
-        verdict = read_verdict(ran)
+        folder = ran.folder / run["folder"] if run.get("folder") else None
+        verdict = read_verdict(folder)
         rows[one.name] = [cell_of(one, name, verdict, plan) for name in wanted]
         found[one.name] = {
             "about": one.about,
-            "software": software(ran) if ran and verdict else None,
-            "load": load(ran) if ran and verdict else None,
+            "software": software(folder) if folder and verdict else None,
+            "load": load(folder) if folder and verdict else None,
             "command": list(one.command),
             "folder": run.get("folder"),
             "took_s": run.get("took_s"),
-            "why_not": why_not.get(one) or (run.get("why") if verdict is None else None),
+            "why_not": ran.why_not.get(one) or (run.get("why") if verdict is None else None),
             "rules": kept(rows[one.name]),
             "cells": [as_json(cell) for cell in rows[one.name]],
         }
