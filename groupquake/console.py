@@ -135,7 +135,7 @@ def _columns(stream: TextIO) -> int:
 
 
 def _write(stream: TextIO | None, lines: list[str]) -> None:
-    if stream is not None:
+    if stream is not None and lines:
         (Console.writer.put if Console.writer else write)(stream, "\n".join(lines))
 
 
