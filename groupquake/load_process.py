@@ -85,8 +85,11 @@ def running(
                 yield members
                 within_s = closing_s(len(experiment.members()))
             finally:
-                if within_s:
-                    _quit(process, members, within_s)
+                # close every member cleanly; the process is killed if this takes too long
+                with suppress(ChaosError, subprocess.TimeoutExpired):
+                    if within_s:
+                        members.quit()
+                        process.wait(within_s)
     finally:
         end_members(folder)
         control_file.unlink(missing_ok=True)
@@ -169,15 +172,6 @@ def _await_port(
 def _last_line(log: Path) -> str:
     lines = log.read_text(errors="replace").strip().splitlines()
     return lines[-1] if lines else "it printed nothing"
-
-
-def _quit(process: subprocess.Popen[bytes], members: Members, within_s: float) -> None:
-    """Close every member cleanly; the caller kills the process if this takes too long."""
-    try:
-        members.quit()
-        process.wait(within_s)
-    except (ChaosError, subprocess.TimeoutExpired):
-        return
 
 
 def require_otel() -> None:

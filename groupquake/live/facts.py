@@ -171,7 +171,8 @@ class Facts:
 
     def read(self) -> None:
         """Note what was appended to all files, in the order of time."""
-        self._take([*self._from_logs(), *self._seen(), *self._noted()])
+        history = self._noted("history.jsonl", self._event)
+        self._take([*self._from_logs(), *history, *self._noted("journal.jsonl", self._entry)])
 
     def read_logs(self) -> None:
         """Note what was appended to the logs alone, which is less work."""
@@ -235,10 +236,10 @@ class Facts:
                 last.joined_ms = last.joined_ms or at_ms
                 last.ended_ms = None if name == "stabilized" else at_ms
 
-    def _seen(self) -> Iterator[Timed]:
-        for line in self._appended(self._folder / "history.jsonl"):
-            event = json.loads(line)
-            yield event["at_ms"], partial(self._event, event)
+    def _noted(self, file: str, take: Callable[[dict[str, Any]], None]) -> Iterator[Timed]:
+        for line in self._appended(self._folder / file):
+            entry = json.loads(line)
+            yield entry["at_ms"], partial(take, entry)
 
     def _event(self, event: Mapping[str, Any]) -> None:
         member, at_ms, name = event["member"], event["at_ms"], event["event"]
@@ -266,11 +267,6 @@ class Facts:
                     )
             case "error" if event["error"].startswith("commit:"):
                 group.commit_errors += 1 + event.get("left_out", 0)
-
-    def _noted(self) -> Iterator[Timed]:
-        for line in self._appended(self._folder / "journal.jsonl"):
-            entry = json.loads(line)
-            yield entry["at_ms"], partial(self._entry, entry)
 
     def _entry(self, entry: dict[str, Any]) -> None:
         self.journal.append(entry)
