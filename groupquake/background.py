@@ -1,7 +1,6 @@
 """Work that goes on in a thread of its own as long as a `with` block lasts."""
 
 import threading
-from types import TracebackType
 from typing import ClassVar, Self
 
 
@@ -19,12 +18,7 @@ class Background:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         """End the thread."""
         self._over.set()
         self._thread.join()

@@ -44,7 +44,8 @@ class Console:
     """Prints progress lines with the seconds since it was made.
 
     The options of the command say what is printed, if it has `output_options`: `quiet` is without
-    progress, `verbose` has details, and with `as_json` the result is its JSON.
+    progress, `verbose` has details, and with `as_json` the result is its JSON, and standard output
+    is for that alone.
     """
 
     writer: ClassVar[Writer | None] = None
@@ -54,22 +55,9 @@ class Console:
         """Start the clock."""
         self._began = time.monotonic()
         context = click.get_current_context(silent=True)
-        self._given: dict[str, bool] = context.meta.get(OUTPUT, {}) if context else {}
-
-    @property
-    def as_json(self) -> bool:
-        """Whether standard output is for JSON alone."""
-        return self._given.get("json", False)
-
-    @property
-    def quiet(self) -> bool:
-        """Whether only results and errors are printed."""
-        return self._given.get("quiet", False)
-
-    @property
-    def verbose(self) -> bool:
-        """Whether details are printed, too."""
-        return self._given.get("verbose", False)
+        given: dict[str, bool] = context.meta.get(OUTPUT, {}) if context else {}
+        self.as_json, self.quiet = given.get("json", False), given.get("quiet", False)
+        self.verbose = given.get("verbose", False)
 
     def progress(self, message: str, *more: str) -> None:
         """Print a progress line, and those that follow it."""
@@ -147,7 +135,7 @@ def _columns(stream: TextIO) -> int:
 
 
 def _write(stream: TextIO | None, lines: list[str]) -> None:
-    if stream is not None:
+    if stream is not None and lines:
         (Console.writer.put if Console.writer else write)(stream, "\n".join(lines))
 
 

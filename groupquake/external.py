@@ -22,6 +22,7 @@ from chaos.plan import make_plan
 from groupquake.access import connected, require_rights
 from groupquake.own_builds import Resolved
 from kafka_protocol.offsets_topic import OFFSETS_TOPIC
+from kafka_protocol.releases import number
 from reference_coordinator.classic.profiles import Profile, Settings
 from reference_coordinator.classic.releases import RELEASE_LINES, profile_for
 from scenarios import Experiment
@@ -78,7 +79,7 @@ class Offered:
     @property
     def version(self) -> str:
         """The first release that it may be."""
-        return f"{_name(self.first)}.0"
+        return "{}.{}.0".format(*self.first)
 
     @property
     def words(self) -> str:
@@ -93,7 +94,7 @@ class Offered:
         return {
             profile_for(f"{line}.{patch}", kind)
             for line in RELEASE_LINES[kind]
-            if self.first <= _numbers(line) <= self.last
+            if self.first <= number(line)[:2] <= self.last
             for patch in (0, MOST_PATCHES)
         }
 
@@ -116,15 +117,6 @@ def metadata_level(client: KafkaAdminClient) -> int | None:
     except KafkaError:
         return None
     return None if supported is None else int(supported[1])
-
-
-def _name(line: Line) -> str:
-    return ".".join(map(str, line))
-
-
-def _numbers(line: str) -> Line:
-    major, minor = map(int, line.split("."))
-    return major, minor
 
 
 Assumptions = list[tuple[str, bool]]

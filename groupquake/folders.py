@@ -14,12 +14,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from click import UsageError
-
 from chaos.clusters.java import java_version
 from chaos.plan import Plan
 from groupquake import __version__
 from groupquake.clients.adapters import Adapter
+from groupquake.commands.options import writing
 from scenarios import Experiment
 from scenarios.clients import ADAPTERS, kind_of
 
@@ -69,16 +68,12 @@ def create(
         "repeat_command": shlex.join(command),
         **outside,
     }
-    try:
+    with writing(f"{runs}: no run folder can be made there", "; give another with --runs"):
         folder = make(runs, f"{experiment.name}-{experiment.cluster.version}-{plan.seed}")
         (folder / "experiment.yaml").write_text(experiment.dump(), encoding="utf-8")
         for name, content in (("plan", plan.as_dict()), ("environment", environment)):
             text = json.dumps(content, indent=2) + "\n"
             (folder / f"{name}.json").write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(
-            f"{runs}: no run folder can be made there ({error.strerror}); give another with --runs"
-        ) from error
     return folder
 
 
@@ -142,8 +137,3 @@ def git_state() -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.strip()
-
-
-def command_of(name: str, seed: int, options: Sequence[str]) -> list[str]:
-    """Return the command that repeats a run."""
-    return ["groupquake", "run", name, "--seed", str(seed), *options]

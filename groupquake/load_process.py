@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 
 import click
 
+import loadtest
 from chaos.clusters.commands import marked
 from chaos.clusters.ports import require_free
 from chaos.errors import ChaosError
@@ -84,8 +85,11 @@ def running(
                 yield members
                 within_s = closing_s(len(experiment.members()))
             finally:
-                if within_s:
-                    _quit(process, members, within_s)
+                # close every member cleanly; the process is killed if this takes too long
+                with suppress(ChaosError, subprocess.TimeoutExpired):
+                    if within_s:
+                        members.quit()
+                        process.wait(within_s)
     finally:
         end_members(folder)
         control_file.unlink(missing_ok=True)
@@ -140,10 +144,7 @@ def security_of(experiment: Experiment, *, tap: bool) -> dict[str, str]:
 
 def locustfile() -> Path:
     """Return the path of the locustfile."""
-    spec = find_spec("loadtest.locustfile")
-    assert spec is not None
-    assert spec.origin is not None
-    return Path(spec.origin)
+    return Path(loadtest.__file__).with_name("locustfile.py")
 
 
 def environment() -> dict[str, str]:
@@ -171,15 +172,6 @@ def _await_port(
 def _last_line(log: Path) -> str:
     lines = log.read_text(errors="replace").strip().splitlines()
     return lines[-1] if lines else "it printed nothing"
-
-
-def _quit(process: subprocess.Popen[bytes], members: Members, within_s: float) -> None:
-    """Close every member cleanly; the caller kills the process if this takes too long."""
-    try:
-        members.quit()
-        process.wait(within_s)
-    except (ChaosError, subprocess.TimeoutExpired):
-        return
 
 
 def require_otel() -> None:

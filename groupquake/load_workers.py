@@ -97,10 +97,8 @@ class WorkerOptions:
         return Workers((*expect, *at), WORKERS_ELSEWHERE_S, WORKERS_QUIT_S, announce)
 
 
-def listen_address(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
+def listen_address(text: str) -> str:
     """Check HOST or HOST:PORT."""
-    if text is None:
-        return None
     host, colon, port = text.partition(":")
     if not host or (colon and not is_port(port)):
         raise click.BadParameter(f"'{text}' is no address; write HOST or HOST:PORT")

@@ -173,28 +173,21 @@ def _counters(pids: Mapping[int, int]) -> dict[str, float]:
 def _throttled_ms(pid: int) -> float:
     """Read for how long the control group of a process was throttled.
 
-    Raises OSError or IndexError if no such figure is found.
+    A line of the group is of version 2 if it names no controllers. Raises OSError or IndexError if
+    no such figure is found.
     """
-    for folder in _control_groups(pid, "cpu"):
+    for group in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
+        _, controllers, path = group.split(":", 2)
+        if controllers and "cpu" not in controllers.split(","):
+            continue
+        file = Path(f"/sys/fs/cgroup{'/cpu' if controllers else ''}{path}/cpu.stat")
         with suppress(OSError):
-            figures = dict(line.split() for line in (folder / "cpu.stat").read_text().splitlines())
+            figures = dict(line.split() for line in file.read_text().splitlines())
             if "throttled_usec" in figures:
                 return float(figures["throttled_usec"]) / 1e3
             if "throttled_time" in figures:
                 return float(figures["throttled_time"]) / 1e6
     raise IndexError(pid)
-
-
-def _control_groups(pid: int, controller: str) -> list[Path]:
-    """List the folders of the control group of a process: of version 2, and of version 1."""
-    folders = []
-    for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
-        _, controllers, path = line.split(":", 2)
-        if not controllers:
-            folders.append(Path(f"/sys/fs/cgroup{path}"))
-        elif controller in controllers.split(","):
-            folders.append(Path(f"/sys/fs/cgroup/{controller}{path}"))
-    return folders
 
 
 def _is_stopped(pid: int) -> bool:

@@ -65,7 +65,8 @@ class OpenRun:
         with closing(Journal(self.journal)) as journal, _forgotten_if_over(self):
             yield journal
             if self.trusted and self.folder is not None:
-                _copy(self.journal, self.folder)
+                with suppress(OSError):  # it was deleted, or its disk is full: it is a copy
+                    replace_file(self.folder / JOURNAL, self.journal.read_bytes())
 
 
 @contextmanager
@@ -99,12 +100,6 @@ def _forgotten_if_over(run: OpenRun) -> Iterator[None]:
     finally:
         if run.trusted and not left and is_over(read(run.journal)):
             run.journal.unlink(missing_ok=True)
-
-
-def _copy(journal: Path, folder: Path) -> None:
-    """Put a copy of a journal into the folder of its run, if that can be."""
-    with suppress(OSError):  # it was deleted, or its disk is full: it is a copy
-        replace_file(folder / JOURNAL, journal.read_bytes())
 
 
 def find(folder: Path) -> OpenRun:

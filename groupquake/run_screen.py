@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,45 +44,39 @@ def shown(folder: Path, experiment: Experiment, plan: Plan, console: Console) ->
             Console.writer = None
 
 
+@dataclass
 class RunScreen(Background):
     """Prints what the files of a run tell, in a thread of its own as long as a block lasts."""
 
     thread_name = "screen"
-
-    def __init__(
-        self, folder: Path, groups: Iterable[str], phases: "Phases", console: Console
-    ) -> None:
-        self._console = console
-        self._phases = phases
-        self._journal = Tail(folder / "journal.jsonl")
-        self._load = Tail(folder / "locust.log")
-        self._of = folder, groups
+    folder: Path
+    groups: Iterable[str]
+    phases: "Phases"
+    console: Console
 
     def _run(self) -> None:
-        over = rebalances(*self._of)
+        journal, load = Tail(self.folder / "journal.jsonl"), Tail(self.folder / "locust.log")
+        over = rebalances(self.folder, self.groups)
         last = False
         while not last:
             last = self._over.wait(timing.SCREEN_S)
-            self._look(over)
-
-    def _look(self, over: Callable[[], Iterator[str]]) -> None:
-        for line in self._journal.appended():
-            self._take(json.loads(line))
-        for line in self._load.appended():
-            if line.startswith(("[", "%")):  # of loggers, and of librdkafka
-                self._console.detail(f"load: {line}")
-        for line in over():
-            self._console.progress(line)
+            for line in journal.appended():
+                self._take(json.loads(line))
+            for line in load.appended():
+                if line.startswith(("[", "%")):  # of loggers, and of librdkafka
+                    self.console.detail(f"load: {line}")
+            for line in over():
+                self.console.progress(line)
 
     def _take(self, entry: Mapping[str, object]) -> None:
         """Take an entry of the journal: a phase begins, or there are details of a fault."""
         match entry:
             case {"event": "phase", "phase": str(phase)}:
-                self._phases.begin(phase)
+                self.phases.begin(phase)
             case {"event": "verified", "verified": True, "fault_id": id_, "witness": detail}:
-                self._console.detail(f"{id_} was seen: {detail}")
+                self.console.detail(f"{id_} was seen: {detail}")
             case {"event": "healed", "fault_id": id_, "how": detail}:
-                self._console.detail(f"{id_} was healed: {detail}")
+                self.console.detail(f"{id_} was healed: {detail}")
 
 
 def durations(experiment: Experiment, plan: Plan) -> dict[str, float]:

@@ -56,10 +56,10 @@ class Signals:
         try:
             yield
         finally:
-            self._stop = _too_late
+            self._stop = lambda: None
 
     def _too_early(self) -> None:
-        self._stop = _too_late  # a second STOP is ignored
+        self._stop = lambda: None  # a second STOP is ignored
         raise AbortedError("Stop")
 
     def _handle(self, number: int, _: FrameType | None) -> None:
@@ -71,10 +71,6 @@ class Signals:
             self._handler(name)
         else:
             raise AbortedError(name)
-
-
-def _too_late() -> None:
-    pass
 
 
 SIGNALS = Signals()

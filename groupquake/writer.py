@@ -11,24 +11,13 @@ from contextlib import suppress
 from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Event
-from types import TracebackType
-from typing import Protocol, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from groupquake.background import Background
 from groupquake.timing import LAST_LINES_S, SCREEN_S
 
-
-class Bar(Protocol):
-    """A line below all that is written to standard error, which is a terminal."""
-
-    def draw(self) -> None:
-        """Draw it as it is now."""
-
-    def above(self, text: str) -> None:
-        """Write lines above it."""
-
-    def end(self) -> None:
-        """Remove it."""
+if TYPE_CHECKING:
+    from groupquake.run_screen import RunBar
 
 
 def write(stream: TextIO, text: str) -> None:
@@ -43,25 +32,21 @@ def write(stream: TextIO, text: str) -> None:
 class Writer(Background):
     """Writes what is put, in that order, and draws the bar while nothing else is to be written.
 
-    A line for standard output ends the bar. The block ends when all is written.
+    Standard error is a terminal if there is a bar. A line for standard output ends the bar. The
+    block ends when all is written.
     """
 
     thread_name = "writer"
 
-    def __init__(self, bar: Bar | None) -> None:
+    def __init__(self, bar: "RunBar | None") -> None:
         self._bar = bar
         self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         """Write what is left, and end the thread."""
         self._jobs.put(self._end_bar)
         self._jobs.put(None)
-        super().__exit__(kind, error, trace)
+        super().__exit__(*raised)
 
     def put(self, stream: TextIO, text: str) -> None:
         """Have lines written; to be called from any thread, and from a signal handler."""

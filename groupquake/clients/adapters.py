@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 import groupquake
 from chaos.clusters.jars import tools_class_path
 from chaos.clusters.java import find_java
@@ -54,15 +56,7 @@ class Adapter:
         if name not in ADAPTERS:
             raise AdapterError(f"there is no client {name!r}; {nearest(name, ADAPTERS)}")
         content = tomllib.loads(read_regular(SOURCES / name / "adapter.toml").decode())
-        return cls(
-            name,
-            content["language"],
-            content["library"],
-            tuple(content["needs"]),
-            tuple(content["files"]),
-            tuple(map(tuple, content["build"])),
-            tuple(content["command"]),
-        )
+        return msgspec.convert({"name": name, **content}, cls)
 
     @property
     def missing(self) -> str | None:

@@ -7,8 +7,7 @@ import click
 from chaos.clusters import image as images
 from groupquake.console import Console
 from groupquake.exits import Exit
-from groupquake.fuzz.command import fuzz
-from scenarios.model import Cluster
+from groupquake.fuzz.command import fuzz, kafka_option
 
 
 @click.group()
@@ -47,13 +46,7 @@ def image() -> None:
 
 
 @image.command()
-@click.option(
-    "--kafka",
-    metavar="VERSION",
-    default=Cluster().version,
-    show_default=True,
-    help="Kafka release.",
-)
+@kafka_option
 def build(kafka: str) -> Exit:
     """Build the image of a Kafka release, for use where apache/kafka cannot be pulled.
 

@@ -18,7 +18,7 @@ from kafka.errors import ClusterAuthorizationFailedError, KafkaError
 from chaos.clusters.releases import release_of
 from chaos.errors import ChaosError
 from groupquake.access import NEEDED, Right, connected, is_allowed
-from groupquake.commands.options import servers
+from groupquake.commands.options import json_option, servers
 from groupquake.console import Console
 from groupquake.exits import Exit, NotAuthorizedError
 from groupquake.external import PROTOCOLS, coordinator_of, settings_of
@@ -76,13 +76,8 @@ class Diagnosis:
     items: Sequence[Item] = field(default_factory=list)
 
     @property
-    def can_run(self) -> bool:
-        """Whether a run is possible at all: of what it needs nothing is known to be missing."""
-        return not self.refused
-
-    @property
     def refused(self) -> list[str]:
-        """What a run needs and does not get."""
+        """What a run needs and is known not to get; without any it is possible."""
         return [item.what for item in self.items if item.is_needed and item.state == "no"]
 
     @property
@@ -93,7 +88,7 @@ class Diagnosis:
 
     def as_json(self) -> dict[str, Any]:
         """Return it as JSON holds it."""
-        return {**asdict(self), "evidence": self.evidence, "can_run": self.can_run}
+        return {**asdict(self), "evidence": self.evidence, "can_run": not self.refused}
 
 
 def examine(client: KafkaAdminClient, prefix: str = "") -> Diagnosis:
@@ -259,9 +254,7 @@ def _whole(release: str) -> str:
     f" or ACLs refuse what a run needs, or the switch; {Exit.USAGE:d} bad usage or file;"
     f" {Exit.UNAVAILABLE:d} no answer from the cluster."
 )
-@click.option(
-    "--bootstrap", required=True, metavar="HOST:PORT,…", callback=servers, help="Servers."
-)
+@click.option("--bootstrap", required=True, metavar="HOST:PORT,…", type=servers, help="Servers.")
 @click.option(
     "--client-properties", type=click.Path(dir_okay=False, path_type=Path),
     help=f"File of lines key=value for TLS and SASL: {', '.join(KEYS)}.",
@@ -276,11 +269,10 @@ def _whole(release: str) -> str:
 @click.option(
     "--prefix", default="", metavar="TEXT", help="Ask about names with this cluster.prefix."
 )
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@json_option
 def doctor(
-    bootstrap: str, client_properties: Path | None, prefix: str,
-    *, on: bool | None, log4j: bool, as_json: bool,
-) -> Exit:  # fmt: skip
+    bootstrap: str, client_properties: Path | None, prefix: str, *, on: bool | None, log4j: bool
+) -> Exit:
     """Tell what your cluster allows: releases, ACLs, loggers, and what is missing.
 
     Nothing is created. --switch-on changes the levels of loggers alone; lines go where the
@@ -294,11 +286,9 @@ def doctor(
             found = examine(client, prefix)
     if log4j:
         Console.result(*snippet(min(found.releases.values())).split("\n"))
-    elif as_json:
-        Console.json(found.as_json())
     else:
-        Console.result(*_lines(found))
-    return Exit.PASS if found.can_run else Exit.NOT_AUTHORIZED
+        Console().answer(found.as_json(), *_lines(found))
+    return Exit.NOT_AUTHORIZED if found.refused else Exit.PASS
 
 
 def _lines(found: Diagnosis) -> list[str]:

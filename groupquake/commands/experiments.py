@@ -5,7 +5,7 @@ import textwrap
 import click
 
 from chaos.plan import Plan, make_plan
-from groupquake.commands.options import WIDTH, experiment_options, resolve
+from groupquake.commands.options import WIDTH, experiment_options, json_option, resolve
 from groupquake.commands.show import in_words, usual_ms
 from groupquake.console import Console
 from groupquake.exits import Exit
@@ -16,45 +16,43 @@ from scenarios.listing import TOPICS
 
 
 @click.command("list")
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
-def list_experiments(*, as_json: bool) -> Exit:
+@json_option
+def list_experiments() -> Exit:
     """List the experiments that come with groupquake, by topic, and how long each takes."""
     known = {name: named(name) for name in names()}
-    if as_json:
-        found = {
-            name: {
-                "topic": one.tags[0],
-                "usual_ms": usual_ms(one),
-                "description": " ".join(one.description.split()),
-            }
-            for name, one in known.items()
+    found = {
+        name: {
+            "topic": one.tags[0],
+            "usual_ms": usual_ms(one),
+            "description": " ".join(one.description.split()),
         }
-        Console.json(found)
-        return Exit.PASS
+        for name, one in known.items()
+    }
     width = max(map(len, known))
+    lines = []
     for topic, title in TOPICS.items():
-        Console.result(title)
+        lines.append(title)
         for name, one in known.items():
             if one.tags[0] == topic:
                 head = f"  {name:{width}}  {in_words(usual_ms(one)):>6}  "
                 room = WIDTH - len(head)
-                Console.result(head + textwrap.shorten(one.description, room, placeholder=" …"))
-    Console.result("", "groupquake show NAME says all of one; groupquake run NAME runs it.")
+                lines.append(head + textwrap.shorten(one.description, room, placeholder=" …"))
+    hint = "groupquake show NAME says all of one; groupquake run NAME runs it."
+    Console().answer(found, *lines, "", hint)
     return Exit.PASS
 
 
 @click.command()
 @experiment_options
 @click.option("--seed", type=click.IntRange(0, BIG_SEED), default=0, show_default=True)
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@json_option
 def plan(
-    name: str, kafka: str | None, coordinator: str | None, set_: tuple[str, ...], seed: int,
-    *, as_json: bool,
-) -> Exit:  # fmt: skip
+    name: str, kafka: str | None, coordinator: str | None, set_: tuple[str, ...], seed: int
+) -> Exit:
     """Print the fault schedule of an experiment and a seed; starts nothing."""
     experiment = resolve(name, kafka, coordinator, set_)
     made = make_plan(experiment, seed)
-    Console.json(made.as_dict()) if as_json else Console.result(*made.describe())
+    Console().answer(made.as_dict(), *made.describe())
     _warn(experiment, made)
     return Exit.PASS
 

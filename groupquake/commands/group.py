@@ -10,7 +10,7 @@ import click
 from chaos.removal import GroupError, Removal, error_name, remove_members, static_members
 from chaos.timing import REMOVAL_S
 from groupquake.access import require_answer
-from groupquake.commands.options import duration, servers
+from groupquake.commands.options import duration, json_option, servers
 from groupquake.console import Console
 from groupquake.exits import Exit
 from kafka_protocol.errors import Error
@@ -34,9 +34,7 @@ def group() -> None:
     """Act on a consumer group of any cluster."""
 
 
-def _instance_ids(_: click.Context, __: click.Parameter, text: str | None) -> tuple[str, ...]:
-    if text is None:
-        return ()
+def _instance_ids(text: str) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(text.split(",")))
     if not all(name.strip() == name != "" for name in names):
         raise click.BadParameter(f"'{text}' is not a list of instance ids; write a,b,c")
@@ -51,27 +49,25 @@ def _instance_ids(_: click.Context, __: click.Parameter, text: str | None) -> tu
 )
 @click.argument("group_id", metavar="GROUP")
 @click.option(
-    "--instances", metavar="A,B,…", callback=_instance_ids,
+    "--instances", metavar="A,B,…", type=_instance_ids,
     help="The members to remove, by group.instance.id.",
 )  # fmt: skip
 @click.option("--all", "everyone", is_flag=True, help="Remove every static member of the group.")
-@click.option(
-    "--bootstrap", required=True, metavar="HOST:PORT,…", callback=servers, help="Servers."
-)
+@click.option("--bootstrap", required=True, metavar="HOST:PORT,…", type=servers, help="Servers.")
 @click.option(
     "--config", type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help=f"File of lines key=value for TLS and SASL: {', '.join(KEYS)}.",
 )  # fmt: skip
 @click.option(
     "--timeout", "timeout_ms", metavar="TIME", default=format_ms(round(REMOVAL_S * 1000)),
-    show_default=True, callback=duration,
+    show_default=True, type=duration,
     help="How long to wait for the cluster, and for each response.",
 )  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Print who would be removed; remove nobody.")
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@json_option
 def remove_members_command(
-    group_id: str, instances: tuple[str, ...], bootstrap: str, config: Path | None,
-    timeout_ms: int, *, everyone: bool, dry_run: bool, as_json: bool,
+    group_id: str, instances: tuple[str, ...] | None, bootstrap: str, config: Path | None,
+    timeout_ms: int, *, everyone: bool, dry_run: bool,
 ) -> Exit:  # fmt: skip
     """Remove static members from a group at once, without waiting for their session timeout.
 
@@ -85,14 +81,12 @@ def remove_members_command(
     present = partial(static_members, bootstrap, group_id, properties, timeout_s=timeout_s)
     remove = partial(remove_members, bootstrap, group_id, config=properties, timeout_s=timeout_s)
     try:
-        removal = _removal(instances, present, None if dry_run else remove)
+        removal = _removal(instances or (), present, None if dry_run else remove)
     except GroupError as error:
         removal = Removal(error.code, ())
         Console.error(f"group {group_id}: {_described(error.code)}")
-    if as_json:
-        Console.json(_as_dict(group_id, removal, dry_run=dry_run))
-    elif removal.error == Error.NONE:
-        Console.result(*_lines(group_id, removal, dry_run=dry_run))
+    lines = [] if removal.error else _lines(group_id, removal, dry_run=dry_run)
+    Console().answer(_as_dict(group_id, removal, dry_run=dry_run), *lines)
     codes = [removal.error, *(code for _, code in removal.members)]
     return Exit.FAIL if any(codes) else Exit.PASS
 
@@ -108,9 +102,8 @@ def _removal(
     """
     if remove is None:
         there = present()
-        codes = [Error.NONE if one in there else Error.UNKNOWN_MEMBER_ID for one in instances]
-        looked_up = zip(instances, codes, strict=True) if instances else ((one, 0) for one in there)
-        return Removal(Error.NONE, tuple(looked_up))
+        code_of = lambda one: Error.NONE if one in there else Error.UNKNOWN_MEMBER_ID
+        return Removal(Error.NONE, tuple((one, code_of(one)) for one in instances or there))
     wanted = instances or present()
     if not wanted:
         return Removal(Error.NONE, ())

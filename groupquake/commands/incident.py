@@ -41,8 +41,8 @@ _LOG = re.compile(r"\.(?:log|out|txt|gz|bz2|xz|zst|tar|tgz)\b[^/]*$")
 """How the name of a log, or of an archive of logs, ends that is not on this machine."""
 
 
-def time_zone(_: click.Context, __: click.Parameter, name: str) -> ZoneInfo:
-    """Return a time zone by its name in the tz database."""
+def time_zone(name: str) -> ZoneInfo:
+    """Return a time zone by its name in the tz database; it is the `type` of options."""
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
@@ -90,26 +90,21 @@ def report_logs(
             raise click.UsageError(said)
     target = uris.uri_of(output or OUTPUT)
     results = ("tables", *analysis.FILES)
-    with explained(target), gathered(logs) as found:
+    with explained(target), gathered(logs) as found, ExitStack() as opened:
         is_small = not spark.asked_for and not found.uris and found.bytes <= SMALL_BYTES
-        engine_of = _small if is_small and uris.local_path(target) else _on_spark
         refused = results if output is not None else ()
-        with engine_of(found, target, refused, spark, console) as engine:
-            uris.remove(target, results)
-            incident = analysis.analyse(engine, asked, target, progress=console.progress)
+        engine: Small | OnSpark
+        if is_small and (folder := uris.local_path(target)):
+            from reports.incident import small  # noqa: PLC0415 (only one of the two is needed)
+
+            uris.refuse_results(target, [name for name in refused if (folder / name).exists()])
+            engine = small.Small(found.names)
+        else:
+            engine = opened.enter_context(_on_spark(found, target, refused, spark, console))
+        uris.remove(target, results)
+        incident = analysis.analyse(engine, asked, target, progress=console.progress)
     console.answer(incident, *summary(incident, output or OUTPUT))
     return Exit.UNKNOWN
-
-
-@contextmanager
-def _small(
-    found: Gathered, target: str, refused: Sequence[str], _: "SparkOptions", __: Console
-) -> Iterator["Small"]:
-    from reports.incident.small import Small  # noqa: PLC0415 (only one of the two is needed)
-
-    folder = uris.local_path(target)
-    uris.refuse_results(target, [name for name in refused if folder and (folder / name).exists()])
-    yield Small(found.names)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from typing import Any
 import click
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from groupquake.commands.options import writing
 from groupquake.commands.show import in_words, usual_ms
 from groupquake.console import Console
 from groupquake.exits import Exit
@@ -50,12 +51,10 @@ def new(file: Path, *, yes: bool) -> Exit:
         text = _written(file, _answers(ask=not yes))
     except click.Abort as error:
         raise click.UsageError("a question has no answer; --yes takes the defaults") from error
+    with writing(f"{file}: cannot be written"), file.open("x", encoding="utf-8") as opened:
+        opened.write(text)
     try:
-        with file.open("x", encoding="utf-8") as opened:
-            opened.write(text)
         experiment = load(file)
-    except OSError as error:
-        raise click.UsageError(f"{file}: cannot be written ({error.strerror})") from error
     except ScenarioError:
         file.unlink()
         raise

@@ -1,7 +1,8 @@
 """Options that several commands share, and the experiment that they name."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -103,15 +104,25 @@ def spark_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return with_spark
 
 
+@contextmanager
+def writing(what: str, advice: str = "") -> Iterator[None]:
+    """Raise UsageError for an OSError in the block: what cannot be written, why, what to do."""
+    try:
+        yield
+    except OSError as error:
+        raise click.UsageError(f"{what} ({error.strerror}){advice}") from error
+
+
 def is_port(text: str) -> bool:
     """Whether text is the number of a TCP port."""
     return re.fullmatch("[0-9]{1,5}", text) is not None and 0 < int(text) < 65536
 
 
-def duration(_: click.Context, __: click.Parameter, text: str | None) -> int | None:
+# Each is the `type` of an option, and raises BadParameter.
+
+
+def duration(text: str) -> int:
     """Read a duration such as 45s, as ms."""
-    if text is None:
-        return None
     from scenarios.durations import parse_positive_ms  # noqa: PLC0415 (the models load slowly)
 
     try:
@@ -120,9 +131,9 @@ def duration(_: click.Context, __: click.Parameter, text: str | None) -> int | N
         raise click.BadParameter(str(error)) from error
 
 
-def servers(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
+def servers(text: str) -> str:
     """Check a list of servers; IPv6 addresses are in brackets."""
-    for server in text.split(",") if text is not None else ():
+    for server in text.split(","):
         host, colon, port = server.rpartition(":")
         if not (host and colon and is_port(port)):
             raise click.BadParameter(f"'{server}' is not a server; write HOST:PORT,HOST:PORT,…")

@@ -10,6 +10,7 @@ from typing import IO, Any
 import click
 
 from groupquake import folders
+from groupquake.commands.options import json_option
 from groupquake.commands.serve import serve
 from groupquake.console import Console
 from groupquake.exits import Exit
@@ -62,15 +63,16 @@ class Judged:
             "requests": len(sequence.requests),
             "answers": sum(seen.response is not None for seen in sequence.requests),
             "explained": sum(checked.explained for checked in outcome.checked),
-            "violations": [self.violation_dict(violation) for violation in outcome.violations],
+            "violations": [_violation(sequence, violation) for violation in outcome.violations],
             "bound": dict(outcome.bound),
         }
 
-    def violation_dict(self, violation: Violation) -> dict[str, Any]:
-        """Return a violation's JSON object, with its line in the file."""
-        found = {"line": self.sequence.places[violation.request], **asdict(violation)}
-        del found["until_ms"]
-        return {("proven" if key == "searched" else key): value for key, value in found.items()}
+
+def _violation(sequence: EventSequence, violation: Violation) -> dict[str, Any]:
+    """Return a violation's JSON object, with its line in the file."""
+    found = {"line": sequence.places[violation.request], **asdict(violation)}
+    del found["until_ms"]
+    return {("proven" if key == "searched" else key): value for key, value in found.items()}
 
 
 @click.group()
@@ -91,7 +93,7 @@ oracle.add_command(serve)
     help="The rules: a release such as 4.3.0 or 3.9.1-scala, or kip-345, the release as KIP-345"
     " promises it. [the file's profile, or its release]",
 )  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@json_option
 @click.option(
     "--counterexample", "folder", metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
@@ -103,9 +105,7 @@ oracle.add_command(serve)
     default=REDUCTION_S, show_default=True,
     help="How long to reduce the first violation at most. What is left then is printed.",
 )  # fmt: skip
-def replay(
-    file: str, profile: str | None, folder: Path | None, effort_s: int, *, as_json: bool
-) -> Exit:
+def replay(file: str, profile: str | None, folder: Path | None, effort_s: int) -> Exit:
     """Explain every response in an event file (`-` is standard input), or print the violations.
 
     An event file has sequences in JSON lines, each of one group: a header, a line for each request
@@ -138,16 +138,10 @@ def replay(
         ) from error
     account = None if first is None else _reduced(first, name, console, effort_s)
     files = [] if account is None else _written(account, folder)
-    if as_json:
-        shown = None
-        if first is not None and account is not None:
-            shown = _as_dict(first, account) | {"effort_s": effort_s}
-            shown |= {"violation": first.violation_dict(account.found.violation), "files": files}
-        document = {"file": name, **_totals(results), "sequences": results}
-        Console.json(document | {"counterexample": shown})
-    else:
-        more = [] if account is None else _counterexample_lines(account, files, effort_s)
-        Console.result(*(_line(name, one) for one in results), *more, _summary(results))
+    more = [] if account is None else _counterexample_lines(account, files, effort_s)
+    shown = None if account is None else _as_dict(account, files, effort_s)
+    document = {"file": name, **_totals(results), "sequences": results, "counterexample": shown}
+    console.answer(document, *(_line(name, one) for one in results), *more, _summary(results))
     verdicts = {one["verdict"] for one in results}
     return next((code for verdict, code in EXITS.items() if verdict in verdicts), Exit.PASS)
 
@@ -263,8 +257,9 @@ def _counterexample_lines(account: Account, files: Sequence[str], effort_s: floa
     return ["", *account.shown(), *more, "", *(f"written: {file}" for file in files), ""]
 
 
-def _as_dict(judged: Judged, account: Account) -> dict[str, Any]:
-    found, sequence = account.found, judged.sequence
+def _as_dict(account: Account, files: Sequence[str], effort_s: float) -> dict[str, Any]:
+    """Return a counterexample's JSON object."""
+    found, sequence = account.found, account.sequence
     return {
         "sequence": sequence.number,
         "requests": [seen.id for seen in found.evidence.requests],
@@ -272,6 +267,9 @@ def _as_dict(judged: Judged, account: Account) -> dict[str, Any]:
         "left_out": found.left_out,
         "minimal": found.minimal,
         "broken": list(found.broken),
+        "effort_s": effort_s,
+        "violation": _violation(sequence, found.violation),
+        "files": files,
     }
 
 

@@ -46,11 +46,11 @@ WORST_FIRST = (Exit.FAIL, Exit.INTERNAL, Exit.USAGE, Exit.UNKNOWN, Exit.PASS)
     help="Take every place for logs, whatever its name: a folder that is not on this machine.",
 )  # fmt: skip
 @click.option(
-    "--time-zone", "zone", metavar="ZONE", callback=time_zone, default="UTC", show_default=True,
+    "--time-zone", "zone", metavar="ZONE", type=time_zone, default="UTC", show_default=True,
     help="Of logs: the brokers' time zone, such as Europe/Berlin.",
 )  # fmt: skip
 @click.option(
-    "--session", "session_ms", metavar="DURATION", callback=duration,
+    "--session", "session_ms", metavar="DURATION", type=duration,
     help="Of logs: estimate what static members with this session timeout would have spared."
     "  [default: what the lines tell, or 45s]",
 )  # fmt: skip
@@ -141,7 +141,8 @@ def _judging(
     from reports.judgement.run.run_folder import RunFolder, logs_bytes  # noqa: PLC0415
 
     find_java()  # Spark needs Java too, and its own error has forty lines
-    size = max(map(_bytes_of, runs), default=0)
+    folders = map(Path, runs)
+    size = max((logs_bytes(one) if one.is_dir() else LARGE for one in folders), default=0)
     log = cache.folder() / "spark.log"
     here = spark.plain and output is None and len(runs) == 1 and ":/" not in runs[0]
     alone = Path(runs[0]) if here else None
@@ -170,13 +171,6 @@ def _judging(
             return OF_VERDICT[verdict["verdict"]]
 
         yield judge_one
-
-
-def _bytes_of(run: str) -> int:
-    """Return the bytes of a run's logs; `LARGE` where it is not on this machine."""
-    from reports.judgement.run.run_folder import logs_bytes  # noqa: PLC0415 (it loads slowly)
-
-    return logs_bytes(Path(run)) if Path(run).is_dir() else LARGE
 
 
 def judge(folder: Path, master: str, console: Console, *, alone: bool = True) -> Exit:

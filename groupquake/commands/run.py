@@ -43,9 +43,9 @@ from scenarios.client_properties import without_tls
 from scenarios.fields import BIG_SEED
 
 
-def _ports(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
+def _ports(text: str) -> str:
     """Check a comma-separated list of ports."""
-    if text is not None and not all(map(is_port, text.split(","))):
+    if not all(map(is_port, text.split(","))):
         raise click.BadParameter(f"'{text}' is not a list of ports; write 9092,9093,9094")
     return text
 
@@ -71,7 +71,7 @@ def _ports(_: click.Context, __: click.Parameter, text: str | None) -> str | Non
     " experiment says]",
 )  # fmt: skip
 @click.option(
-    "--bootstrap", metavar="HOST:PORT,…", callback=servers, help="Servers of an external cluster."
+    "--bootstrap", metavar="HOST:PORT,…", type=servers, help="Servers of an external cluster."
 )
 @click.option(
     "--client-properties", type=click.Path(dir_okay=False, resolve_path=True, path_type=Path),
@@ -95,7 +95,7 @@ def _ports(_: click.Context, __: click.Parameter, text: str | None) -> str | Non
     help="Use the jars of this Kafka distribution instead of Maven's.",
 )
 @click.option(
-    "--ports", metavar="P,P,…", callback=_ports,
+    "--ports", metavar="P,P,…", type=_ports,
     help="Client ports of the brokers on 127.0.0.1. [free ones]",
 )  # fmt: skip
 @click.option(
@@ -130,7 +130,7 @@ def _ports(_: click.Context, __: click.Parameter, text: str | None) -> str | Non
     help="Wait for N Locust workers that you start by the line that is shown.",
 )  # fmt: skip
 @click.option(
-    "--listen", metavar="HOST[:PORT]", callback=listen_address,
+    "--listen", metavar="HOST[:PORT]", type=listen_address,
     help="Where the workers of --expect-workers connect to. [127.0.0.1, a free port]",
 )  # fmt: skip
 @click.option("--ui", is_flag=True, help="Serve Locust's page, and open the live page.")
@@ -239,7 +239,8 @@ def _runner(
     forecast = foresee(experiment, plan, options.profile) if is_foreseen(experiment) else None
     if forecast is not None:
         console.progress(*(lines if console.verbose else short)(forecast))
-    command = folders.command_of(options.name, plan.seed, options.given((*RELEASE, *REPEATED)))
+    given = options.given((*RELEASE, *REPEATED))
+    command = ["groupquake", "run", options.name, "--seed", str(plan.seed), *given]
     folder = folders.create(options.runs, experiment, plan, place.kind, command, outside)
     if forecast is not None:
         text = "\n".join((*json_lines(forecast.as_dict()), ""))

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from chaos.plan import make_plan
-from groupquake.commands.options import experiment_options, output_options, resolve
+from groupquake.commands.options import experiment_options, output_options, resolve, writing
 from groupquake.console import Console
 from groupquake.exits import Exit
 from groupquake.simulate.forecast import foresee
@@ -53,12 +53,8 @@ def simulate(
     if page is not None:
         from groupquake.simulate.page import render  # noqa: PLC0415 (pandas loads slowly)
 
-        try:
+        with writing(f"--page {page}: cannot be written", "; give another file"):
             page.write_text(render(forecast, plan, found), encoding="utf-8")
-        except OSError as error:
-            raise click.UsageError(
-                f"--page {page}: cannot be written ({error.strerror}); give another file"
-            ) from error
         console.progress(f"page {page}")
     if found is None:
         console.answer(forecast.as_dict(), *lines(forecast))

@@ -5,6 +5,7 @@ should do. Arguments depend on earlier responses, so that most sequences reach r
 The order of `TABLE` and the draws of an action decide the sequences of a seed.
 """
 
+from operator import attrgetter
 from typing import Any
 
 from groupquake.fuzz import composite
@@ -12,13 +13,7 @@ from groupquake.fuzz.driver import MOST, Action, Driver, Fields, assignments, on
 from groupquake.fuzz.process import Phase, Process
 from groupquake.fuzz.timing import AROUND_MS, JOINING_MS
 
-
-def _living(driver: Driver) -> list[Process]:
-    return driver.living
-
-
-def _free(driver: Driver) -> list[Process]:
-    return driver.free
+_living, _free = attrgetter("living"), attrgetter("free")
 
 
 def _static(driver: Driver) -> list[Process]:

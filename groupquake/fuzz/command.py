@@ -27,12 +27,14 @@ CODES = {
 }
 
 
-def _address(
-    _context: click.Context, _parameter: click.Parameter, text: str | None
-) -> tuple[str, int] | None:
+kafka_option = click.option(
+    "--kafka", metavar="VERSION", default=Cluster().version, show_default=True,
+    help="Kafka release.",
+)  # fmt: skip
+
+
+def _address(text: str) -> tuple[str, int]:
     """Read HOST:PORT."""
-    if text is None:
-        return None
     host, colon, port = text.rpartition(":")
     if not colon or not is_port(port):
         raise click.BadParameter(f"'{text}' is not an address; write 127.0.0.1:9092")
@@ -40,8 +42,7 @@ def _address(
 
 
 @click.command()
-@click.option("--kafka", metavar="VERSION", default=Cluster().version, show_default=True,
-              help="Kafka release.")  # fmt: skip
+@kafka_option
 @coordinator_option
 @click.option("--sequences", type=click.IntRange(1, 1_000_000), default=1_000, show_default=True,
               help="Number of sequences.")  # fmt: skip
@@ -51,7 +52,7 @@ def _address(
               help="Number of sequences at the same time, each in its own group.")  # fmt: skip
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("runs"),
               show_default=True, help="Parent of the folder with the event files.")  # fmt: skip
-@click.option("--at", metavar="HOST:PORT", callback=_address,
+@click.option("--at", metavar="HOST:PORT", type=_address,
               help="Use a running broker. [starts one]")  # fmt: skip
 def fuzz(
     kafka: str,

@@ -9,7 +9,6 @@ import selectors
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Self
 
 from groupquake.background import Background
 from groupquake.fuzz.timing import ANSWER_WITHIN_S, BEAT_EVERY_S, STILL_S
@@ -116,11 +115,6 @@ class StallDetector(Background):
     port: int
     _stalls: list[tuple[float, float]] = field(default_factory=list)
     _last_response_s: float = field(default_factory=time.monotonic)
-
-    def __enter__(self) -> Self:
-        """Start the thread."""
-        self._last_response_s = time.monotonic()
-        return super().__enter__()
 
     def stalls(self, from_s: float, until_s: float) -> list[tuple[float, float]]:
         """List the stalls between two times, cut to them."""

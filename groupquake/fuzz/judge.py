@@ -14,7 +14,6 @@ from multiprocessing.pool import Pool
 
 from kafka_protocol.errors import codes_in, name_of
 from reference_coordinator.classic import CLASSIC
-from reference_coordinator.classic.effects import Transition
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.step import Step, step
 from reference_coordinator.event_files.reading import EventSequence, read
@@ -37,7 +36,8 @@ class Verdict(StrEnum):
 class Judged:
     """The verdict on a sequence, and the seconds that judging took.
 
-    `moves` counts the group's transitions, `errors` the error codes of its answers, NONE too.
+    `moves` counts the group's transitions, each with the reason of its join phase, `errors` the
+    error codes of its answers, NONE too.
     """
 
     verdict: Verdict
@@ -58,7 +58,10 @@ def judge(text: str, profile: Profile) -> Judged:
     began = time.perf_counter()
     result = replayed(sequence, profile)
     seconds = time.perf_counter() - began
-    moves = Counter(map(_named, result.transitions))
+    moves = Counter(
+        f"{move.before} -> {move.after}{f' ({move.reason})' if move.reason else ''}"
+        for move in result.transitions
+    )
     errors = Counter(
         f"{seen.api} {name_of(code)}"
         for seen in sequence.requests
@@ -99,11 +102,6 @@ def contradiction(texts: Sequence[str], other: Profile) -> int | None:
         if verdict_of(replayed(parsed(text), other, BRIEFLY)) is Verdict.UNEXPLAINED:
             return place
     return None
-
-
-def _named(move: Transition) -> str:
-    """Name a transition, with the reason of a join phase."""
-    return f"{move.before} -> {move.after}{f' ({move.reason})' if move.reason else ''}"
 
 
 def judges() -> Pool:

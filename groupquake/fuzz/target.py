@@ -130,7 +130,8 @@ def ready(host: str, port: int, kafka: str, coordinator: str) -> Target:
     """
     with closing(Connection(host, port, "scout")) as connection:
         served = negotiate(connection, ("METADATA", "FIND_COORDINATOR", "DESCRIBE_CONFIGS"))
-        queries = _BrokerQueries(connection, {api: highest for api, (_, highest) in served.items()})
+        newest = {api: highest for api, (_, highest) in served.items()}
+        queries = _BrokerQueries(connection, {**newest, "CREATE_TOPICS": 2, "HEARTBEAT": 0})
         topic_id = queries.topic()
         queries.wait_for_coordinator()
         properties = queries.config(port)
@@ -149,26 +150,20 @@ def ready(host: str, port: int, kafka: str, coordinator: str) -> Target:
 
 @dataclass(frozen=True, slots=True)
 class _BrokerQueries:
-    """Queries of the broker before the first sequence, in the newest shared versions."""
+    """Queries of the broker before the first sequence, each API in one version."""
 
     connection: Connection
     versions: Mapping[str, int]
 
-    def ask(self, api: str, body: Mapping[str, object], version: int | None = None) -> Body:
-        """Send a request, in the newest version by default, and return its response."""
-        return self.connection.ask(api, self.versions[api] if version is None else version, body)
+    def ask(self, api: str, body: Mapping[str, object]) -> Body:
+        """Send a request, and return its response."""
+        return self.connection.ask(api, self.versions[api], body)
 
-    def until(
-        self,
-        holds: Callable[[Body], bool],
-        api: str,
-        body: Mapping[str, object],
-        version: int | None = None,
-    ) -> Body:
+    def until(self, holds: Callable[[Body], bool], api: str, body: Mapping[str, object]) -> Body:
         """Repeat a request until its response is right. Raises WireError after a minute."""
         until_s = time.monotonic() + READY_WITHIN_S
         while time.monotonic() < until_s:
-            if holds(response := self.ask(api, body, version)):
+            if holds(response := self.ask(api, body)):
                 return response
             time.sleep(ASK_EVERY_S)
         raise WireError(f"the broker is not ready for groups after {READY_WITHIN_S:.0f} s")
@@ -177,9 +172,8 @@ class _BrokerQueries:
         """Create the topic; return its id when the broker has it (all-zero in old releases)."""
         topic = {"name": TOPIC, "numPartitions": PARTITIONS, "replicationFactor": 1,
                  "assignments": [], "configs": []}  # fmt: skip
-        self.ask(
-            "CREATE_TOPICS", {"topics": [topic], "timeoutMs": 10_000, "validateOnly": False}, 2
-        )
+        asked = {"topics": [topic], "timeoutMs": 10_000, "validateOnly": False}
+        self.ask("CREATE_TOPICS", asked)
         is_there = lambda response: response["topics"][0]["errorCode"] == Error.NONE
         response = self.until(is_there, "METADATA", about_topic(TOPIC))
         return str(response["topics"][0].get("topicId", NO_TOPIC_ID))
@@ -195,12 +189,12 @@ class _BrokerQueries:
         self.until(lambda response: Error.NONE in codes_in(response), "FIND_COORDINATOR", whose)
         unknown = {"groupId": "fuzz", "generationId": -1, "memberId": ""}
         serves = lambda response: response["errorCode"] == Error.UNKNOWN_MEMBER_ID
-        self.until(serves, "HEARTBEAT", unknown, 0)
+        self.until(serves, "HEARTBEAT", unknown)
 
     def config(self, port: int) -> dict[str, int]:
         """Return the properties of the broker at a port that the protocol depends on."""
         names = [name for name in CONFIG if name not in NOT_RULES]
-        brokers = self.ask("METADATA", {"topics": []}, 1)["brokers"]
+        brokers = self.ask("METADATA", about_topic(TOPIC))["brokers"]
         node = str(min(brokers, key=lambda broker: broker["port"] != port)["nodeId"])
         about = {"resourceType": BROKER, "resourceName": node, "configurationKeys": names}
         asked = {"resources": [about], "includeSynonyms": False, "includeDocumentation": False}

@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -68,20 +68,20 @@ def _attached(
         end_members(folder)  # not the load itself, which may have further runs
 
 
+@dataclass
 class _Showing(Background):
     """Prints patches of the state for the page; at most a share of the time is spent on it."""
 
     thread_name = "page"
-
-    def __init__(self, folder: Path, experiment: Experiment) -> None:
-        self._of = folder, experiment
+    folder: Path
+    experiment: Experiment
 
     def _run(self) -> None:
         from groupquake.live.facts import Facts  # noqa: PLC0415 (slow; the cluster starts meanwhile)
         from groupquake.live.state import State  # noqa: PLC0415
 
-        folder, experiment = self._of
-        facts, state = Facts(folder, experiment.group_names), State(folder, experiment)
+        facts = Facts(self.folder, self.experiment.group_names)
+        state = State(self.folder, self.experiment)
         shown: dict[str, Any] = {}
         last, pause_s = False, 0.0
         while not last:

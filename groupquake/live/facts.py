@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from chaos.tail import Tail
 from kafka_protocol.coordinator_lines import ALL_GRAMMARS, finder_of
@@ -30,8 +30,8 @@ _LINES = finder_of(
 )  # fmt: skip
 _JOINS = "JOIN_GROUP"
 
-Take = Callable[[], None]
-"""Notes what one line says."""
+Timed = tuple[float, Callable[[], None]]
+"""When a line was written, in UTC epoch milliseconds, and what notes what it says."""
 
 
 @dataclass(slots=True)
@@ -146,11 +146,6 @@ class GroupFacts:
             self.stopped_ms += stopped_ms
 
 
-class _Timed(NamedTuple):
-    at_ms: float
-    take: Take
-
-
 class Facts:
     """Follows the logs, the history and the journal of a run folder; files may appear later.
 
@@ -176,24 +171,25 @@ class Facts:
 
     def read(self) -> None:
         """Note what was appended to all files, in the order of time."""
-        self._take([*self._from_logs(), *self._seen(), *self._noted()])
+        history = self._noted("history.jsonl", self._event)
+        self._take([*self._from_logs(), *history, *self._noted("journal.jsonl", self._entry)])
 
     def read_logs(self) -> None:
         """Note what was appended to the logs alone, which is less work."""
         self._take([*self._from_logs()])
 
-    def _take(self, found: list[_Timed]) -> None:
-        for one in sorted(found, key=itemgetter(0)):
-            one.take()
+    def _take(self, found: list[Timed]) -> None:
+        for _, take in sorted(found, key=itemgetter(0)):
+            take()
 
-    def _from_logs(self) -> Iterator[_Timed]:
+    def _from_logs(self) -> Iterator[Timed]:
         logs = (log for names in LOGS for log in self._folder.glob(names))
         return (one for log in logs for one in self._logged(log))
 
     def _appended(self, path: Path) -> Iterator[str]:
         return self._tails.setdefault(path, Tail(path)).appended()
 
-    def _logged(self, log: Path) -> Iterator[_Timed]:
+    def _logged(self, log: Path) -> Iterator[Timed]:
         broker = log.parent.name
         for line in self._appended(log):
             is_request = COMPLETED in line
@@ -202,10 +198,10 @@ class Facts:
             try:
                 if is_request:
                     at_ms, body = written_ms(line), line[line.index(COMPLETED) : line.rindex(" (")]
-                    yield _Timed(at_ms, partial(self._join, at_ms, parsed(body)))
+                    yield at_ms, partial(self._join, at_ms, parsed(body))
                 elif found := _LINES.find(line):
                     at_ms = written_ms(line)
-                    yield _Timed(at_ms, partial(self._line, at_ms, broker, *found))
+                    yield at_ms, partial(self._line, at_ms, broker, *found)
             except (ValueError, RecursionError):
                 continue
 
@@ -240,10 +236,10 @@ class Facts:
                 last.joined_ms = last.joined_ms or at_ms
                 last.ended_ms = None if name == "stabilized" else at_ms
 
-    def _seen(self) -> Iterator[_Timed]:
-        for line in self._appended(self._folder / "history.jsonl"):
-            event = json.loads(line)
-            yield _Timed(event["at_ms"], partial(self._event, event))
+    def _noted(self, file: str, take: Callable[[dict[str, Any]], None]) -> Iterator[Timed]:
+        for line in self._appended(self._folder / file):
+            entry = json.loads(line)
+            yield entry["at_ms"], partial(take, entry)
 
     def _event(self, event: Mapping[str, Any]) -> None:
         member, at_ms, name = event["member"], event["at_ms"], event["event"]
@@ -271,11 +267,6 @@ class Facts:
                     )
             case "error" if event["error"].startswith("commit:"):
                 group.commit_errors += 1 + event.get("left_out", 0)
-
-    def _noted(self) -> Iterator[_Timed]:
-        for line in self._appended(self._folder / "journal.jsonl"):
-            entry = json.loads(line)
-            yield _Timed(entry["at_ms"], partial(self._entry, entry))
 
     def _entry(self, entry: dict[str, Any]) -> None:
         self.journal.append(entry)

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from groupquake import folders
-from groupquake.commands.options import output_options
+from groupquake.commands.options import output_options, writing
 from groupquake.console import Console
 from groupquake.exits import Exit
 from groupquake.nightly.night import Night, put
@@ -43,7 +43,8 @@ def nightly(name: str, directory: Path, *, check: bool) -> Exit:
     planned = jobs(suite, file.parent, seed)
     if check:
         for job in planned:
-            Console.result(f"{job.experiment} on {job.platform}{_seed_of(suite, job)}")
+            seed_of = f", seed {job.seed}" if suite.seeds else ""
+            Console.result(f"{job.experiment} on {job.platform}{seed_of}")
         Console.result(f"{file}: valid ({len(planned)} runs)")
         return Exit.PASS
     return _run(suite, planned, directory)
@@ -53,19 +54,16 @@ def _run(suite: Suite, planned: tuple[Job, ...], directory: Path) -> Exit:
     from groupquake.nightly import page  # noqa: PLC0415 (pandas loads slowly)
 
     console = Console()
-    try:
+    advice = "; give another with --nights"
+    with writing(f"{directory}: no night folder can be made there", advice):
         folder = folders.make(directory, suite.name)
-    except OSError as error:
-        raise click.UsageError(
-            f"{directory}: no night folder can be made there ({error.strerror});"
-            " give another with --nights"
-        ) from error
 
     def changed(record: Json) -> None:
         put(folder / "junit.xml", page.junit_xml(record))
         put(directory / "index.html", page.render(directory))
 
-    console.progress(f"{len(planned)} runs, seed {_seeds(planned)}, in {folder}")
+    seeds = ", ".join(dict.fromkeys(str(job.seed) for job in planned))
+    console.progress(f"{len(planned)} runs, seed {seeds}, in {folder}")
     night = Night(
         suite.name,
         planned,
@@ -108,14 +106,6 @@ def _draw_trend(directory: Path, folder: Path, record: Json, console: Console) -
         put(directory / TREND, json.dumps(trend, indent=1) + "\n")
     except (EvidenceError, ExecutionError) as error:
         console.error(f"the trend lacks this night: {error}")
-
-
-def _seeds(planned: tuple[Job, ...]) -> str:
-    return ", ".join(dict.fromkeys(str(job.seed) for job in planned))
-
-
-def _seed_of(suite: Suite, job: Job) -> str:
-    return f", seed {job.seed}" if suite.seeds else ""
 
 
 def _summary(record: Json, directory: Path) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from chaos.plan import make_plan
+from groupquake.commands.options import writing
 from groupquake.commands.run import repeated, run
 from groupquake.commands.run_options import RunOptions
 from groupquake.console import Console
@@ -110,11 +111,9 @@ shrink.params += [one for one in run.params if one.name not in NOT_OF_RUN]
 
 def _put(file: Path, one: Experiment) -> None:
     """Write an experiment to a file. Raises UsageError if that fails."""
-    try:
+    with writing(f"{file}: cannot be written"):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(one.dump(), encoding="utf-8")
-    except OSError as error:
-        raise click.UsageError(f"{file}: cannot be written ({error.strerror})") from error
 
 
 def _size(one: Experiment) -> str:

@@ -52,19 +52,13 @@ class Cell:
         return tuple(dict.fromkeys(one["rule"] for one in self.findings))
 
 
-def cells(
-    candidate: Candidate, wanted: Collection[str], verdict: Json | None, planned: Collection[Fired]
-) -> list[Cell]:
-    """Return the cells of a client.
+def cell_of(
+    candidate: Candidate, name: str, verdict: Json | None, planned: Collection[Fired]
+) -> Cell:
+    """Return the cell of a client and an experiment.
 
     `verdict` is that of its run, None if it has none; `planned` are the faults of the run's plan.
     """
-    return [_cell(candidate, name, verdict, planned) for name in wanted]
-
-
-def _cell(
-    candidate: Candidate, name: str, verdict: Json | None, planned: Collection[Fired]
-) -> Cell:  # fmt: skip
     mine = candidate.groups_of(name)
     if not mine:
         return Cell(name, "not possible", "not possible")

@@ -13,14 +13,14 @@ import click
 from chaos.clusters import ClusterError
 from groupquake import folders
 from groupquake.clients.adapters import AdapterError, command_of
-from groupquake.commands.options import output_options
+from groupquake.commands.options import output_options, writing
 from groupquake.console import Console
 from groupquake.exits import Exit
 from groupquake.nightly.night import CODES, Night, read_verdict
 from groupquake.nightly.suite import Job, Platform
 from groupquake.signals import SIGNALS
 from groupquake.trial import page
-from groupquake.trial.cells import Cell, as_json, cells, kept, worst
+from groupquake.trial.cells import Cell, as_json, cell_of, kept, worst
 from groupquake.trial.experiments import (
     COMPARISON,
     EXPERIMENTS,
@@ -28,7 +28,6 @@ from groupquake.trial.experiments import (
     Candidate,
     Fired,
     planned,
-    written,
 )
 from groupquake.trial.run_facts import load, software
 from reports.judgement.clients.client_rules.findings import CLIENT_RULES
@@ -40,6 +39,8 @@ from scenarios.problems import nearest
 from scenarios.releases import line_of
 
 Json = dict[str, Any]
+brokers_option = click.option("--kafka", metavar="VERSION", default="4.3.0", show_default=True,
+                              help="Release of the brokers.")  # fmt: skip
 
 
 @click.command(
@@ -57,8 +58,7 @@ Json = dict[str, Any]
     help="A client that comes with groupquake, `all` of them, or your own program as"
     " NAME=COMMAND, with fields such as {bootstrap} in it. Repeatable.",
 )
-@click.option("--kafka", metavar="VERSION", default="4.3.0", show_default=True,
-              help="Release of the brokers.")  # fmt: skip
+@brokers_option
 @click.option(
     "--experiments",
     metavar="NAME,NAME,…",
@@ -104,7 +104,7 @@ def trial(
     console = Console()
     ran = carry_out(runs, "trial", directory, chosen, (), console)
     folder, record = ran.folder, ran.record
-    rows, found = _result(plans, wanted, record, ran.why_not, folder)
+    rows, found = _result(plans, wanted, ran)
     result = {
         "verdict": worst(rows[one.name] for one in tried),
         "kafka": kafka,
@@ -145,14 +145,11 @@ def carry_out(
     options: tuple[str, ...], console: Console,
 ) -> Ran:  # fmt: skip
     """Run the experiment of each client, one after the other, in a new folder in a directory."""
-    try:
+    with writing(f"{directory}: no folder can be made there", "; give another with --trials"):
         folder = folders.make(directory, label).resolve()
-        files = {one: written(run, folder) for one, run in runs.items()}
-    except OSError as error:
-        raise click.UsageError(
-            f"{directory}: no folder can be made there ({error.strerror}); give another with"
-            " --trials"
-        ) from error
+        files = {one: folder / f"{run.name}.yaml" for one, run in runs.items()}
+        for one, run in runs.items():
+            files[one].write_text(run.dump(), encoding="utf-8")
     why_not = _unbuilt(runs, console)
     jobs = [
         Job(run.name, str(files[one]), Platform(kafka=run.cluster.version), seed, (), options)
@@ -166,28 +163,24 @@ def carry_out(
 
 
 def _result(
-    plans: Mapping[Candidate, Sequence[Fired]],
-    wanted: Sequence[str],
-    record: Json,
-    why_not: Mapping[Candidate, str],
-    folder: Path,
+    plans: Mapping[Candidate, Sequence[Fired]], wanted: Sequence[str], ran: Ran
 ) -> tuple[dict[str, list[Cell]], Json]:
     """Return the cells of each client, and what `trial.json` has of it."""
-    runs = {run["experiment"]: run for run in record["runs"]}
+    runs = {run["experiment"]: run for run in ran.record["runs"]}
     rows, found = {}, {}
     for one, plan in plans.items():
         run = runs.get(f"trial-{one.name}", {})
-        ran = folder / run["folder"] if run.get("folder") else None
-        verdict = read_verdict(ran)
-        rows[one.name] = cells(one, wanted, verdict, plan)
+        folder = ran.folder / run["folder"] if run.get("folder") else None
+        verdict = read_verdict(folder)
+        rows[one.name] = [cell_of(one, name, verdict, plan) for name in wanted]
         found[one.name] = {
             "about": one.about,
-            "software": software(ran) if ran and verdict else None,
-            "load": load(ran) if ran and verdict else None,
+            "software": software(folder) if folder and verdict else None,
+            "load": load(folder) if folder and verdict else None,
             "command": list(one.command),
             "folder": run.get("folder"),
             "took_s": run.get("took_s"),
-            "why_not": why_not.get(one) or (run.get("why") if verdict is None else None),
+            "why_not": ran.why_not.get(one) or (run.get("why") if verdict is None else None),
             "rules": kept(rows[one.name]),
             "cells": [as_json(cell) for cell in rows[one.name]],
         }

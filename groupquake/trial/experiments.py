@@ -1,22 +1,22 @@
 """The experiments of a trial, and the run of one client that has them."""
 
 import shlex
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml
 from pydantic import ValidationError
 
-from chaos.plan import Step, make_plan
+from chaos.plan import make_plan
 from groupquake.clients.adapters import Adapter
 from scenarios import Experiment, ScenarioError, load
 from scenarios.clients import ADAPTERS, ASSIGNORS, WITHOUT_STATIC, Command
+from scenarios.faults import Fault
 from scenarios.fields import Name, Part
 from scenarios.problems import found_in, nearest
-from scenarios.targets import Names
+from scenarios.targets import CoordinatorOf, Names
 
 FILE = Path(__file__).parent / "trial.yaml"
 Json = dict[str, Any]
@@ -118,10 +118,10 @@ class Candidate:
                                 " take part in these experiments; name others")  # fmt: skip
         of_groups = [one for one in content["workload"]["groups"] if one["name"] in left]
         content["workload"]["groups"] = [self.takes_over(group) for group in of_groups]
-        members = {one.name: one.group for one in _every().members() if one.group in left}
         probes = content["steady_state"]["probes"]
         content["steady_state"]["probes"] = [one for one in probes if one["group"] in left]
-        content["faults"] = list(_faults(content["faults"], left, members))
+        every = zip(content["faults"], _every().faults, strict=True)
+        content["faults"] = [one for one, fault in every if group_of(fault, _every()) in left]
         content["cluster"]["version"] = version
         content["name"] = f"trial-{self.name}"
         return Experiment.model_validate(content)
@@ -150,46 +150,21 @@ class Candidate:
 
 def planned(experiment: Experiment, seed: int) -> list[Fired]:
     """Return the faults of a run's plan, each once for each time."""
-    groups = {member.name: member.group for member in experiment.members()}
-    return [
-        Fired(_experiment_of_step(step, groups), step.fault)
-        for step in make_plan(experiment, seed).steps
-    ]
+    steps = make_plan(experiment, seed).steps
+    return [Fired(experiment_of(group_of(step.what, experiment)), step.fault) for step in steps]
 
 
-def _experiment_of_step(step: Step, groups: Mapping[str, str]) -> str | None:
-    match step.planned.target:
+def group_of(fault: Fault, experiment: Experiment) -> str | None:
+    """Return the group that a fault is for: of members, or of the coordinator that it hits."""
+    match getattr(fault, "target", None):
+        case CoordinatorOf(group=coordinated):
+            return coordinated
         case Names(names=[name, *_]):
-            return experiment_of(groups[name])
-    return experiment_of(step.planned.group) if step.planned.group else FAILOVER
+            return experiment.member_called[name].group
+    group: str | None = getattr(fault, "group", None)
+    return group
 
 
 def experiment_of(group: str | None) -> str | None:
     """Return the experiment of a group; None for a group of no experiment."""
     return next((name for name, groups in EXPERIMENTS.items() if group in groups), None)
-
-
-def _faults(
-    faults: Sequence[Json], groups: Collection[str], members: Mapping[str, str]
-) -> Iterator[Json]:
-    """Yield the faults of some groups."""
-    for fault in faults:
-        target = fault.get("target")
-        match target:
-            case {"coordinator-of": str(group)}:
-                if group in groups:
-                    yield fault
-            case {"names": [str(name), *_]}:
-                if name in members:
-                    yield fault
-            case _:
-                if fault.get("group") in groups:
-                    yield fault
-
-
-def written(experiment: Experiment, folder: Path) -> Path:
-    """Write an experiment into a file of its own; return the file."""
-    file = folder / f"{experiment.name}.yaml"
-    document = experiment.model_dump(mode="json", by_alias=True, exclude_none=True)
-    file.write_text(yaml.safe_dump(document, sort_keys=False, width=100), encoding="utf-8")
-    return file

@@ -55,7 +55,7 @@ _BEGIN = msgspec.json.encode(State()).partition(b",")[0]
 @click.option("--otel", is_flag=True, help="Export metrics by OpenTelemetry (OTEL_… variables).")
 @click.option("--webhook", metavar="URL", help="POST each storm there, as JSON.")
 @click.option(
-    "--time-zone", "zone", metavar="ZONE", callback=time_zone, default="UTC", show_default=True,
+    "--time-zone", "zone", metavar="ZONE", type=time_zone, default="UTC", show_default=True,
     help="The brokers' time zone, such as Europe/Berlin.",
 )  # fmt: skip
 @click.option(

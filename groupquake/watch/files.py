@@ -71,7 +71,7 @@ class FollowedFile:
             elif not self._offset:
                 self._file = self._opened(self._written_ns[self.name] + 1)
             lines = self._lines(self._file)
-            if not lines and not _is_same(self._path, self._file):
+            if not lines and not samestat(self._path.stat(), os.fstat(self._file.fileno())):
                 lines = self._lines(self._file, whole=False)
                 if not lines:
                     self._written_ns[self.name] = os.fstat(self._file.fileno()).st_mtime_ns
@@ -116,10 +116,6 @@ class FollowedFile:
         self._head = self._head or piece[:HEAD]
         self._written_ns[self.name] = os.fstat(file.fileno()).st_mtime_ns
         return lines_of(piece)
-
-
-def _is_same(path: Path, file: BinaryIO) -> bool:
-    return samestat(path.stat(), os.fstat(file.fileno()))
 
 
 def lines_of(piece: bytes) -> list[str]:

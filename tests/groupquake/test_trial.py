@@ -8,8 +8,8 @@ from html import unescape
 import pytest
 
 from groupquake.trial import page
-from groupquake.trial.cells import as_json, cells, kept, worst
-from groupquake.trial.experiments import EXPERIMENTS, OWN, Candidate, planned, written
+from groupquake.trial.cells import as_json, cell_of, kept, worst
+from groupquake.trial.experiments import EXPERIMENTS, OWN, Candidate, planned
 from groupquake.trial.run_facts import load as load_of
 from groupquake.trial.run_facts import software
 from kafka_protocol.offsets_topic import partition_of
@@ -75,7 +75,8 @@ class TestCandidates:
     def test_every_client_has_a_run(self, tmp_path):
         for one in map(Candidate, OWN):
             experiment = one.experiment(ALL, "4.3.0")
-            assert load(written(experiment, tmp_path)) == experiment
+            (file := tmp_path / f"{one.name}.yaml").write_text(experiment.dump(), "utf-8")
+            assert load(file) == experiment
             assert {member.client for member in experiment.members()} == {one.name}
             kinds = {member.kind for member in experiment.members()}
             assert kinds == ({"static", "dynamic"} if one.has_static_members else {"dynamic"})
@@ -145,7 +146,7 @@ def finding(group, at_ms, rule="rejoins"):
 
 
 def by_name(found, name="franz-go"):
-    return {cell.experiment: cell for cell in cells(Candidate(name), ALL, found, PLANNED)}
+    return {one: cell_of(Candidate(name), one, found, PLANNED) for one in ALL}
 
 
 def neither_passes(rows):

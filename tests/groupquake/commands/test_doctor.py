@@ -105,7 +105,7 @@ def test_what_is_not_known_is_not_called_impossible() -> None:
     assert (item.state, "no run" in item.costs) == ("not known", False)
     assert item.get.endswith("--operation Delete --topic p- --resource-pattern-type prefixed")
     found = _diagnosis(item)
-    assert found.can_run
+    assert not found.refused
     assert (
         _lines(found)[0] == "a run is possible, judged by what passes through the tap (level wire)"
     )
@@ -114,7 +114,7 @@ def test_what_is_not_known_is_not_called_impossible() -> None:
 def test_the_first_line_says_what_is_refused_and_what_evidence_there_is() -> None:
     refused = Item("CREATE of topics called x…", "no", "no run is possible", "kafka-acls …", True)
     found = _diagnosis(refused, replace(refused, is_needed=False, what="ALTER"))
-    assert not found.can_run
+    assert found.refused
     assert _lines(found)[0] == "no run is possible: not allowed: CREATE of topics called x…"
     assert _lines(_diagnosis(level="DEBUG"))[0].startswith("a run is possible; for all evidence")
 

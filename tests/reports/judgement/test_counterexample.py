@@ -127,7 +127,7 @@ def test_the_files_of_a_run_are_red_by_themselves(failed, tmp_path, monkeypatch)
     assert green.returncode == 0, green.stdout
     monkeypatch.chdir(folder)
     assert oracle_replay.callback is not None
-    assert oracle_replay.callback(str(events), None, None, 30.0, as_json=False) == 1
+    assert oracle_replay.callback(str(events), None, None, 30.0) == 1
 
 
 def test_a_run_without_a_wrong_answer_has_none(tmp_path):
