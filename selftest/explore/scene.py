@@ -109,6 +109,11 @@ class Stepped(NamedTuple):
     known: Group | None
 
     @property
+    def answers(self) -> list[Answer]:
+        """Its answers to requests."""
+        return [effect for effect in self.effects if isinstance(effect, Answer)]
+
+    @property
     def begins_generation(self) -> bool:
         """Whether a generation began."""
         return any(
