@@ -98,16 +98,21 @@ def _kinds(annotation: Any) -> list[Any]:
 def to_body(entity: Any) -> dict[str, Any]:
     """Print an entity as the request log does."""
     known = slots(entity.__class__)
-    return {slot.key: _encoded(slot, getattr(entity, slot.attribute)) for slot in known}
+    return {
+        slot.key: _each(slot, getattr(entity, slot.attribute), _encoded, list) for slot in known
+    }
+
+
+def _each(
+    slot: Slot, value: Any, convert: Callable[[Slot, Any], Any], array: Callable[[Any], Any]
+) -> Any:
+    """Convert the value of a field; of an array each value, and make an `array` of them."""
+    if slot.array:
+        return None if value is None else array(convert(slot, item) for item in value)
+    return convert(slot, value)
 
 
 def _encoded(slot: Slot, value: Any) -> Any:
-    if slot.array:
-        return None if value is None else [_encoded_one(slot, item) for item in value]
-    return _encoded_one(slot, value)
-
-
-def _encoded_one(slot: Slot, value: Any) -> Any:
     if slot.nested is not None:
         return to_body(value)
     if value is None and slot.coding.encode is not _uuid_text:
@@ -123,19 +128,13 @@ def to_entity(schema: type, body: Body) -> Any:
     given = {}
     for slot in slots(schema):
         if slot.key in body:
-            given[slot.attribute] = _decoded(slot, body[slot.key])
+            given[slot.attribute] = _each(slot, body[slot.key], _decoded, tuple)
         elif slot.required:
             raise KeyError(slot.key)
     return schema(**given)
 
 
 def _decoded(slot: Slot, value: Any) -> Any:
-    if slot.array:
-        return None if value is None else tuple(_decoded_one(slot, item) for item in value)
-    return _decoded_one(slot, value)
-
-
-def _decoded_one(slot: Slot, value: Any) -> Any:
     if value is None:
         return None
     return to_entity(slot.nested, value) if slot.nested else slot.coding.decode(value)
