@@ -7,7 +7,7 @@ The templates are those of `chaos/clusters/templates/`.
 """
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 EVENT = r"\S+ (TRACE|DEBUG|INFO|WARN|ERROR|FATAL) ([^\r]*) \(([^()\s]+)\)$"
 """Thread, level, body, logger: the end of every line. log4j encodes carriage returns."""
@@ -16,8 +16,6 @@ NUMBERED = rf"^(\d+) (\d+) (\d+) {EVENT}"
 DATED = rf"^(\d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d,\d{{3}}) {EVENT}"
 """Up to 3.9 (log4j 1): the time in UTC with milliseconds precedes it."""
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECOND = timedelta(milliseconds=1)
 _EPOCH_MS = re.compile(r"\d+ (\d{13}) ")
 _MONOTONIC = re.compile(r"(\d{1,18}) \d{13} (\d{1,18}) ")
 _DATE = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}) ")
@@ -34,7 +32,7 @@ def dated_ms(date: str) -> int | None:
         at = datetime.fromisoformat(date).replace(tzinfo=UTC)
     except ValueError:
         return None
-    return (at - _EPOCH) // _MILLISECOND
+    return round(at.timestamp() * 1000)
 
 
 def written_ms(line: str) -> int:
