@@ -5,6 +5,7 @@ since the value carries one (`session_timeout: 10s` is `session_timeout_ms == 10
 """
 
 import re
+from collections.abc import Callable, Collection, Mapping
 from typing import Annotated, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -95,3 +96,22 @@ class Part(BaseModel):
         alias_generator=lambda field: field.removesuffix("_ms"),
         use_attribute_docstrings=True,
     )
+
+
+def by_key(
+    tags: Mapping[str, str], otherwise: str | None = None, words: Collection[object] = ()
+) -> Callable[[object], str | None]:
+    """Return what tells the tag of a form of a union: the name of its class, by one of its keys.
+
+    The tag of `words` is `Word`; `otherwise` is that of what has none of the keys.
+    """
+
+    def tag(value: object) -> str | None:
+        if value in words:
+            return "Word"
+        if isinstance(value, Part):
+            return type(value).__name__
+        keys = value if isinstance(value, dict) else ()
+        return next((name for key, name in tags.items() if key in keys), otherwise)
+
+    return tag

@@ -236,7 +236,8 @@ class DuplicateInstance(MemberFault):
         """Check the targets, and that each has an instance id to duplicate."""
         yield from super().checks(experiment, path)
         # A fault may have made a member static by then: that shows when this one fires.
-        becoming = any(getattr(other, "makes_static", False) for other in experiment.faults)
+        taken_on = (getattr(other, "becomes", None) for other in experiment.faults)
+        becoming = any(isinstance(identity, Static) for identity in taken_on)
         dynamic = [m.name for m in self.known_targets(experiment) if m.kind == "dynamic"]
         if dynamic and not becoming:
             yield Problem(

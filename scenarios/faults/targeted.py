@@ -83,11 +83,6 @@ class MemberFault(OneMember):
     allow_empty: Flag = False
     """Whether a target may match no member."""
 
-    @property
-    def makes_static(self) -> bool:
-        """Whether its targets may be static members afterwards that were dynamic before."""
-        return isinstance(getattr(self, "becomes", None), Static)
-
     def checks(self, experiment: Setup, path: Path) -> Iterator[Problem]:
         """Check that the targets exist."""
         kinds = {g.name: {entry.kind for entry in g.members} for g in experiment.workload.groups}
