@@ -30,10 +30,6 @@ class Coding(NamedTuple):
     decode: Callable[[Any], Any]
 
 
-def _same(value: Any) -> Any:
-    return value
-
-
 def _uuid_text(value: UUID | None) -> str:
     """Print a topic id as Kafka does; kio uses None for the all-zero id."""
     return base64.urlsafe_b64encode((value or _ZERO).bytes).decode().rstrip("=")
@@ -44,7 +40,7 @@ def _uuid_of(text: str) -> UUID | None:
     return None if value == _ZERO else value
 
 
-_PLAIN = Coding(_same, _same)
+_PLAIN = Coding(lambda value: value, lambda value: value)
 _TIME = Coding(lambda value: value // _MS, lambda ms: ms * _MS)
 _CODINGS: Mapping[str | None, Coding] = {
     "bytes": Coding(lambda value: base64.b64encode(value).decode(), base64.b64decode),
