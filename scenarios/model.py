@@ -53,7 +53,6 @@ Reason = Literal[
     "group_config",
 ]
 
-
 LONG = 2**63 - 1
 """The largest number that a property of Kafka's holds."""
 
