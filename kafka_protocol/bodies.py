@@ -8,8 +8,8 @@ two of one length then count as the same.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import KW_ONLY, dataclass
+from functools import lru_cache, partial
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -61,9 +61,10 @@ class Field:
     """
 
     name: str
-    kind: "Kind | tuple[Field, ...]"
     since: int = 0
     until: int = EVER
+    _: KW_ONLY
+    kind: "Kind | tuple[Field, ...]" = "text"
     null_since: int | None = None
     listed: bool = False
     read: bool = True
@@ -83,25 +84,15 @@ class Bodies:
     groups: str = "groupId"
 
 
-def _text(
-    name: str, since: int = 0, until: int = EVER, *, null_since: int | None = None,
-    read: bool = True,
-) -> Field:  # fmt: skip
-    return Field(name, "text", since, until, null_since, read=read)
-
-
-def _number(name: str, since: int = 0, until: int = EVER, *, read: bool = True) -> Field:
-    return Field(name, "number", since, until, read=read)
-
-
-def _bytes(name: str) -> Field:
-    return Field(name, "bytes")
+_text = Field
+_number, _flag = partial(Field, kind="number"), partial(Field, kind="boolean")
+_bytes = partial(Field, kind="bytes")
 
 
 def _list(
     name: str, *entry: Field, since: int = 0, until: int = EVER, null_since: int | None = None
 ) -> Field:
-    return Field(name, entry, since, until, null_since, listed=True)
+    return Field(name, since, until, kind=entry, null_since=null_since, listed=True)
 
 
 def _instance(since: int = 0) -> Field:
@@ -120,38 +111,31 @@ _SYNC_PROTOCOL = (
 )
 
 
-def _topics(*partition: Field) -> Field:
-    return _list(
-        "topics",
-        _text("name", until=FIRST_COMMIT_WITH_TOPIC_ID - 1),
-        _text("topicId", FIRST_COMMIT_WITH_TOPIC_ID),
-        _list("partitions", _number("partitionIndex"), *partition),
-    )
+def _topics(
+    first_with_id: int, inside: Field, until: int = EVER, null_since: int | None = None
+) -> Field:
+    named = _text("name", until=first_with_id - 1), _text("topicId", first_with_id)
+    return _list("topics", *named, inside, until=until, null_since=null_since)
 
 
-def _asked(since: int = 0, until: int = EVER) -> Field:
+def _committed(*partition: Field) -> Field:
+    partitions = _list("partitions", _number("partitionIndex"), *partition)
+    return _topics(FIRST_COMMIT_WITH_TOPIC_ID, partitions)
+
+
+def _asked(until: int = EVER) -> Field:
     """Return the topics whose offsets are asked for; null for all."""
-    return _list(
-        "topics",
-        _text("name", until=FIRST_FETCH_WITH_TOPIC_ID - 1),
-        _text("topicId", FIRST_FETCH_WITH_TOPIC_ID),
-        Field("partitionIndexes", "number", listed=True),
-        since=since, until=until, null_since=FIRST_FETCH_WITH_ERROR,
-    )  # fmt: skip
+    indexes = _number("partitionIndexes", listed=True)
+    return _topics(FIRST_FETCH_WITH_TOPIC_ID, indexes, until, FIRST_FETCH_WITH_ERROR)
 
 
-def _fetched(since: int = 0, until: int = EVER) -> Field:
-    return _list(
-        "topics",
-        _text("name", until=FIRST_FETCH_WITH_TOPIC_ID - 1),
-        _text("topicId", FIRST_FETCH_WITH_TOPIC_ID),
-        _list(
-            "partitions", _number("partitionIndex"), _number("committedOffset"),
-            _number("committedLeaderEpoch", FIRST_FETCH_WITH_LEADER_EPOCH, read=False),
-            _text("metadata", null_since=0, read=False), _ERROR,
-        ),
-        since=since, until=until,
+def _fetched(until: int = EVER) -> Field:
+    partitions = _list(
+        "partitions", _number("partitionIndex"), _number("committedOffset"),
+        _number("committedLeaderEpoch", FIRST_FETCH_WITH_LEADER_EPOCH, read=False),
+        _text("metadata", null_since=0, read=False), _ERROR,
     )  # fmt: skip
+    return _topics(FIRST_FETCH_WITH_TOPIC_ID, partitions, until)
 
 
 BODIES: Mapping[str, Bodies] = {
@@ -168,7 +152,7 @@ BODIES: Mapping[str, Bodies] = {
             _throttle(2), _ERROR, _GENERATION,
             _text("protocolType", FIRST_JOIN_WITH_PROTOCOL_TYPE, null_since=0),
             _text("protocolName", null_since=FIRST_JOIN_WITH_PROTOCOL_TYPE), _text("leader"),
-            Field("skipAssignment", "boolean", FIRST_JOIN_WITH_SKIP_ASSIGNMENT), _MEMBER,
+            _flag("skipAssignment", FIRST_JOIN_WITH_SKIP_ASSIGNMENT), _MEMBER,
             _list(
                 "members", _MEMBER, _instance(FIRST_JOIN_WITH_INSTANCE_ID), _bytes("metadata")
             ),
@@ -203,21 +187,20 @@ BODIES: Mapping[str, Bodies] = {
         (
             _GROUP,
             # renamed in 3.6, with KIP-848
-            Field(
-                "generationIdOrMemberEpoch", "number", FIRST_COMMIT_WITH_GENERATION,
-                also="generationId",
+            _number(
+                "generationIdOrMemberEpoch", FIRST_COMMIT_WITH_GENERATION, also="generationId"
             ),
             _text("memberId", FIRST_COMMIT_WITH_GENERATION),
             _instance(FIRST_COMMIT_WITH_INSTANCE_ID),
             _number("retentionTimeMs", 2, 4, read=False),
-            _topics(
+            _committed(
                 _number("committedOffset", read=False),
                 _number("committedLeaderEpoch", 6, read=False),
                 _number("commitTimestamp", 1, 1, read=False),
                 _text("committedMetadata", null_since=0, read=False),
             ),
         ),
-        (_throttle(3), _topics(_ERROR)),
+        (_throttle(3), _committed(_ERROR)),
     ),
     "OFFSET_FETCH": Bodies(
         (
@@ -229,7 +212,7 @@ BODIES: Mapping[str, Bodies] = {
                 _number("memberEpoch", FIRST_FETCH_WITH_MEMBER, read=False), _asked(),
                 since=FIRST_FETCH_WITH_GROUPS,
             ),
-            Field("requireStable", "boolean", FIRST_FETCH_WITH_STABLE, read=False),
+            _flag("requireStable", FIRST_FETCH_WITH_STABLE, read=False),
         ),
         (
             _throttle(3), _fetched(until=FIRST_FETCH_WITH_GROUPS - 1),
@@ -239,7 +222,7 @@ BODIES: Mapping[str, Bodies] = {
         groups="groups",
     ),
     "DESCRIBE_GROUPS": Bodies(
-        (Field("groups", "text", listed=True),),
+        (_text("groups", listed=True),),
         (
             _throttle(1),
             _list(
@@ -259,7 +242,7 @@ BODIES: Mapping[str, Bodies] = {
         groups="groups",
     ),
     "DELETE_GROUPS": Bodies(
-        (Field("groupsNames", "text", listed=True),),
+        (_text("groupsNames", listed=True),),
         (
             _throttle(0),
             _list(
@@ -278,7 +261,7 @@ BODIES: Mapping[str, Bodies] = {
                     _text("value", null_since=0),
                 ),
             ),
-            Field("validateOnly", "boolean", read=False),
+            _flag("validateOnly", read=False),
         ),
         (
             _throttle(0),

@@ -36,7 +36,7 @@ def in_scala_set_order(texts: Iterable[str]) -> list[str]:
         improved = {text: _improved_hash(value) for text, value in hashed.items()}
         return _trie_order(list(hashed), improved, 0)
     spread = {text: value ^ value >> 16 for text, value in hashed.items()}
-    return sorted(hashed, key=lambda text: (spread[text] & (table - 1), _signed(spread[text])))
+    return sorted(hashed, key=lambda text: (spread[text] & (table - 1), signed(spread[text])))
 
 
 def _improved_hash(value: int) -> int:
@@ -60,5 +60,6 @@ def _trie_order(texts: list[str], hashes: dict[str, int], level: int) -> list[st
     return [*alone, *below]
 
 
-def _signed(value: int) -> int:
+def signed(value: int) -> int:
+    """Return an `int` of Java's, given as an unsigned number."""
     return value - (1 << 32) if value >> 31 else value

@@ -30,10 +30,6 @@ class Coding(NamedTuple):
     decode: Callable[[Any], Any]
 
 
-def _same(value: Any) -> Any:
-    return value
-
-
 def _uuid_text(value: UUID | None) -> str:
     """Print a topic id as Kafka does; kio uses None for the all-zero id."""
     return base64.urlsafe_b64encode((value or _ZERO).bytes).decode().rstrip("=")
@@ -44,7 +40,7 @@ def _uuid_of(text: str) -> UUID | None:
     return None if value == _ZERO else value
 
 
-_PLAIN = Coding(_same, _same)
+_PLAIN = Coding(lambda value: value, lambda value: value)
 _TIME = Coding(lambda value: value // _MS, lambda ms: ms * _MS)
 _CODINGS: Mapping[str | None, Coding] = {
     "bytes": Coding(lambda value: base64.b64encode(value).decode(), base64.b64decode),
@@ -98,16 +94,21 @@ def _kinds(annotation: Any) -> list[Any]:
 def to_body(entity: Any) -> dict[str, Any]:
     """Print an entity as the request log does."""
     known = slots(entity.__class__)
-    return {slot.key: _encoded(slot, getattr(entity, slot.attribute)) for slot in known}
+    return {
+        slot.key: _each(slot, getattr(entity, slot.attribute), _encoded, list) for slot in known
+    }
+
+
+def _each(
+    slot: Slot, value: Any, convert: Callable[[Slot, Any], Any], array: Callable[[Any], Any]
+) -> Any:
+    """Convert the value of a field; of an array each value, and make an `array` of them."""
+    if slot.array:
+        return None if value is None else array(convert(slot, item) for item in value)
+    return convert(slot, value)
 
 
 def _encoded(slot: Slot, value: Any) -> Any:
-    if slot.array:
-        return None if value is None else [_encoded_one(slot, item) for item in value]
-    return _encoded_one(slot, value)
-
-
-def _encoded_one(slot: Slot, value: Any) -> Any:
     if slot.nested is not None:
         return to_body(value)
     if value is None and slot.coding.encode is not _uuid_text:
@@ -123,19 +124,13 @@ def to_entity(schema: type, body: Body) -> Any:
     given = {}
     for slot in slots(schema):
         if slot.key in body:
-            given[slot.attribute] = _decoded(slot, body[slot.key])
+            given[slot.attribute] = _each(slot, body[slot.key], _decoded, tuple)
         elif slot.required:
             raise KeyError(slot.key)
     return schema(**given)
 
 
 def _decoded(slot: Slot, value: Any) -> Any:
-    if slot.array:
-        return None if value is None else tuple(_decoded_one(slot, item) for item in value)
-    return _decoded_one(slot, value)
-
-
-def _decoded_one(slot: Slot, value: Any) -> Any:
     if value is None:
         return None
     return to_entity(slot.nested, value) if slot.nested else slot.coding.decode(value)

@@ -7,8 +7,7 @@ The templates are those of `chaos/clusters/templates/`.
 """
 
 import re
-from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
+from datetime import UTC, datetime
 
 EVENT = r"\S+ (TRACE|DEBUG|INFO|WARN|ERROR|FATAL) ([^\r]*) \(([^()\s]+)\)$"
 """Thread, level, body, logger: the end of every line. log4j encodes carriage returns."""
@@ -17,20 +16,9 @@ NUMBERED = rf"^(\d+) (\d+) (\d+) {EVENT}"
 DATED = rf"^(\d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d,\d{{3}}) {EVENT}"
 """Up to 3.9 (log4j 1): the time in UTC with milliseconds precedes it."""
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECOND = timedelta(milliseconds=1)
 _EPOCH_MS = re.compile(r"\d+ (\d{13}) ")
 _MONOTONIC = re.compile(r"(\d{1,18}) \d{13} (\d{1,18}) ")
 _DATE = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}) ")
-
-
-class Event(NamedTuple):
-    """A line without its time."""
-
-    thread: str
-    level: str
-    body: str
-    logger: str
 
 
 def is_numbered(kafka_version: str) -> bool:
@@ -44,7 +32,7 @@ def dated_ms(date: str) -> int | None:
         at = datetime.fromisoformat(date).replace(tzinfo=UTC)
     except ValueError:
         return None
-    return (at - _EPOCH) // _MILLISECOND
+    return round(at.timestamp() * 1000)
 
 
 def written_ms(line: str) -> int:
@@ -63,8 +51,3 @@ def monotonic_ms(line: str) -> tuple[int, float] | None:
     """Return a line's serial number and nano clock in ms; None for a form without them."""
     match = _MONOTONIC.match(line)
     return None if match is None else (int(match[1]), int(match[2]) / 1e6)
-
-
-def numbered(sn: int, ms: int, nanos: int, event: Event) -> str:
-    """Print a line as log4j 2 does."""
-    return f"{sn} {ms} {nanos} {event.thread} {event.level} {event.body} ({event.logger})"

@@ -1,6 +1,6 @@
 """The topic of the coordinators' records, and which of its partitions a group is in."""
 
-from kafka_protocol.jvm import string_hash
+from kafka_protocol.jvm import signed, string_hash
 
 OFFSETS_TOPIC = "__consumer_offsets"
 
@@ -10,7 +10,5 @@ def partition_of(group: str, partitions: int) -> int:
 
     Source: `partitionFor` of Kafka's group coordinators, the same since 0.9.
     """
-    code = string_hash(group)
-    if code >= 2**31:
-        code = 2**32 - code
+    code = abs(signed(string_hash(group)))
     return code % 2**31 % partitions  # Java has no positive 2**31, and takes 0 for it

@@ -6,11 +6,11 @@ from itertools import islice, pairwise
 from kafka_protocol.releases import FIRST_JAVA_CLIENT_TOOL, FIRST_JSON_REQUEST_LOG, number
 from scenarios.clients import ASSIGNORS, OF_KAFKA, WITHOUT_STATIC, kind_of
 from scenarios.durations import format_ms
-from scenarios.external import KEYS as EXTERNAL_KEYS
-from scenarios.external import external_checks
+from scenarios.external import KEYS, UNDO, Logs
 from scenarios.fields import MOST
 from scenarios.model import (
     Clients,
+    Cluster,
     Expectation,
     GroupMembersProbe,
     Movement,
@@ -101,7 +101,7 @@ _PROTOCOLS = "group.coordinator.rebalance.protocols"
 
 def _cluster(experiment: Setup) -> Iterator[Problem]:
     cluster = experiment.cluster
-    yield from external_checks(cluster.kind, {key: getattr(cluster, key) for key in EXTERNAL_KEYS})
+    yield from _of_external(cluster)
     if cluster.brokers > MOST_BROKERS and cluster.kind is None:
         yield Problem(
             ("cluster", "brokers"), f"{cluster.brokers} is too large; write {MOST_BROKERS} or less"
@@ -125,6 +125,26 @@ def _cluster(experiment: Setup) -> Iterator[Problem]:
             ("cluster", "config", _PROTOCOLS),
             "consumer starts the java group coordinator; remove it, or write coordinator: java",
         )
+
+
+def _of_external(cluster: Cluster) -> Iterator[Problem]:
+    """Check the keys that only an external cluster has."""
+    if cluster.kind is None:
+        for key in KEYS:
+            if getattr(cluster, key):
+                what = "only applies to kind: external; add that, or remove it"
+                yield Problem(("cluster", key), what)
+        return
+    logs = cluster.logs
+    if isinstance(logs, Logs) and (logs.folder is None) == (logs.command is None):
+        yield Problem(("cluster", "logs"), "has to be folder or command; give one of the two")
+    for broker, commands in (cluster.hooks or {}).items():
+        path: Path = ("cluster", "hooks", broker)
+        if broker != "any" and not broker.isdecimal():
+            yield Problem(path, "is no broker; write an id such as 1, or any")
+        for verb, undo in UNDO.items():
+            if commands.of(verb) and not commands.of(undo):
+                yield Problem((*path, verb), f"nothing undoes it; add {undo}")
 
 
 def _topics(experiment: Setup) -> Iterator[Problem]:

@@ -65,32 +65,18 @@ def format_ms(duration_ms: int) -> str:
     return f"{duration_ms // size_ms}{unit}"
 
 
-def _in_schema(pattern: str) -> WithJsonSchema:
-    examples = ["500ms", "3s", "2m", "1h"]
-    return WithJsonSchema({"type": "string", "pattern": pattern, "examples": examples})
+def _in_schema(before: str, *examples: str) -> WithJsonSchema:
+    """Describe a duration for editors; `before` is a pattern of what stands before it."""
+    pattern = f"^{before}0*[0-9]{{1,10}}(ms|s|m|h)$"
+    return WithJsonSchema({"type": "string", "pattern": pattern, "examples": [*examples]})
 
 
-DurationMs = Annotated[
-    int,
-    BeforeValidator(parse_ms),
-    PlainSerializer(format_ms, return_type=str),
-    _in_schema("^0*[0-9]{1,10}(ms|s|m|h)$"),
-]
+_AS_TEXT = PlainSerializer(format_ms, return_type=str)
+_PLAIN = ("500ms", "3s", "2m", "1h")
+DurationMs = Annotated[int, BeforeValidator(parse_ms), _AS_TEXT, _in_schema("", *_PLAIN)]
 PositiveMs = Annotated[
-    int,
-    BeforeValidator(parse_positive_ms),
-    PlainSerializer(format_ms, return_type=str),
-    _in_schema("^(?!0+[msh])0*[0-9]{1,10}(ms|s|m|h)$"),
+    int, BeforeValidator(parse_positive_ms), _AS_TEXT, _in_schema("(?!0+[msh])", *_PLAIN)
 ]
 SignedMs = Annotated[
-    int,
-    BeforeValidator(parse_signed_ms),
-    PlainSerializer(format_ms, return_type=str),
-    WithJsonSchema(
-        {
-            "type": "string",
-            "pattern": "^[+-]?0*[0-9]{1,10}(ms|s|m|h)$",
-            "examples": ["3s", "-3s", "1500ms"],
-        }
-    ),
+    int, BeforeValidator(parse_signed_ms), _AS_TEXT, _in_schema("[+-]?", "3s", "-3s", "1500ms")
 ]

@@ -1,6 +1,5 @@
 """The whole experiment: the root of the file."""
 
-from collections.abc import Sequence
 from typing import Any, Self
 
 import yaml
@@ -8,11 +7,11 @@ from pydantic import model_validator
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import PydanticCustomError, core_schema
 
-from scenarios import overriding
 from scenarios.checks import cross_checks
 from scenarios.durations import format_ms
 from scenarios.faults import AnyFault, Needs
 from scenarios.fields import Items
+from scenarios.overriding import override
 from scenarios.problems import listed
 from scenarios.setup import Setup
 
@@ -44,12 +43,7 @@ class Experiment(Setup):
         # No `allow_unicode`: PyYAML then writes U+0085 bare and reads it back as a blank.
         return yaml.safe_dump(document, sort_keys=False, width=100)
 
-    def override(self, assignments: Sequence[str]) -> "Experiment":
-        """Return a copy changed by assignments such as `workload.groups.0.session_timeout=8s`.
-
-        See `overriding` for how they are read. Raises ScenarioError naming the assignment.
-        """
-        return overriding.override(self, assignments)
+    override = override
 
 
 def json_schema() -> dict[str, Any]:

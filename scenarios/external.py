@@ -1,13 +1,12 @@
 """What a file says of a cluster that exists already: `cluster: {kind: external, …}`."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
 from scenarios.durations import PositiveMs
 from scenarios.fields import MOST_ITEMS, Part
-from scenarios.problems import Path, Problem
 
 Text = Annotated[str, StringConstraints(min_length=1)]
 _PREFIX = "[A-Za-z0-9][A-Za-z0-9._-]{0,79}"
@@ -61,26 +60,3 @@ HooksByBroker = Annotated[
 ]
 KEYS = ("bootstrap", "client_properties", "logs", "prefix", "hooks", "broker_ids")
 """The keys of a cluster that only apply to an external one."""
-
-
-def external_checks(kind: str | None, given: Mapping[str, object]) -> Iterator[Problem]:
-    """Yield what is wrong with the keys of `KEYS`, by what was given for each."""
-    path: Path = ("cluster",)
-    if kind != "external":
-        for key in KEYS:
-            if given.get(key):
-                yield Problem(
-                    (*path, key), "only applies to kind: external; add that, or remove it"
-                )
-        return
-    logs = given.get("logs")
-    if isinstance(logs, Logs) and (logs.folder is None) == (logs.command is None):
-        yield Problem((*path, "logs"), "has to be folder or command; give one of the two")
-    hooks = given.get("hooks") or {}
-    assert isinstance(hooks, Mapping)
-    for broker, commands in hooks.items():
-        if broker != "any" and not broker.isdecimal():
-            yield Problem((*path, "hooks", broker), "is no broker; write an id such as 1, or any")
-        for verb, undo in UNDO.items():
-            if commands.of(verb) and not commands.of(undo):
-                yield Problem((*path, "hooks", broker, verb), f"nothing undoes it; add {undo}")

@@ -5,6 +5,7 @@ since the value carries one (`session_timeout: 10s` is `session_timeout_ms == 10
 """
 
 import re
+from collections.abc import Callable, Collection, Mapping
 from typing import Annotated, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -13,13 +14,13 @@ from scenarios.problems import shown
 from scenarios.releases import VERSION, line_of
 
 
-def _matching(pattern: str, advice: str) -> AfterValidator:
-    """Check text against a pattern; `advice` says in words what matches."""
+def matching(pattern: str, advice: str, wrong: str = "is not allowed") -> AfterValidator:
+    """Check text against a pattern; `advice` says in words what matches, `wrong` what else is."""
 
     def check(value: str) -> str:
         if re.fullmatch(pattern, value):
             return value
-        raise ValueError(f"{shown(value)} is not allowed; {advice}")
+        raise ValueError(f"{shown(value)} {wrong}; {advice}")
 
     return AfterValidator(check)
 
@@ -35,10 +36,10 @@ _NAME = "[A-Za-z0-9][A-Za-z0-9._-]{0,199}"
 _INSTANCE_ID = r"([A-Za-z0-9]|\{n\})([A-Za-z0-9._-]|\{n\}){0,199}"
 _NAMING = "use letters, digits, '.', '_' and '-', first a letter or digit, 200 at most"
 
-Name = Annotated[str, _matching(_NAME, _NAMING), Field(json_schema_extra={"pattern": f"^{_NAME}$"})]
+Name = Annotated[str, matching(_NAME, _NAMING), Field(json_schema_extra={"pattern": f"^{_NAME}$"})]
 InstanceId = Annotated[
     str,
-    _matching(_INSTANCE_ID, f"{_NAMING}; {{n}} stands for the number"),
+    matching(_INSTANCE_ID, f"{_NAMING}; {{n}} stands for the number"),
     Field(json_schema_extra={"pattern": f"^{_INSTANCE_ID}$"}),
 ]
 Version = Annotated[
@@ -48,13 +49,13 @@ Version = Annotated[
 ]
 Release = Annotated[
     str,
-    _matching(VERSION, "write a whole release, such as 4.3.0"),
+    matching(VERSION, "write a whole release, such as 4.3.0"),
     Field(json_schema_extra={"pattern": f"^{VERSION}$"}),
 ]
 """Any release, whether it can be run or not."""
 TopicPartition = Annotated[
     str,
-    _matching(f"{_NAME}/[0-9]{{1,9}}", "write TOPIC/NUMBER, such as orders/0"),
+    matching(f"{_NAME}/[0-9]{{1,9}}", "write TOPIC/NUMBER, such as orders/0"),
     Field(json_schema_extra={"pattern": f"^{_NAME}/[0-9]{{1,9}}$"}),
 ]
 MOST = 100_000
@@ -95,3 +96,22 @@ class Part(BaseModel):
         alias_generator=lambda field: field.removesuffix("_ms"),
         use_attribute_docstrings=True,
     )
+
+
+def by_key(
+    tags: Mapping[str, str], otherwise: str | None = None, words: Collection[object] = ()
+) -> Callable[[object], str | None]:
+    """Return what tells the tag of a form of a union: the name of its class, by one of its keys.
+
+    The tag of `words` is `Word`; `otherwise` is that of what has none of the keys.
+    """
+
+    def tag(value: object) -> str | None:
+        if value in words:
+            return "Word"
+        if isinstance(value, Part):
+            return type(value).__name__
+        keys = value if isinstance(value, dict) else ()
+        return next((name for key, name in tags.items() if key in keys), otherwise)
+
+    return tag

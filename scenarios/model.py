@@ -25,6 +25,7 @@ from scenarios.fields import (
     Release,
     SomeItems,
     Version,
+    by_key,
     is_count,
 )
 from scenarios.problems import shown
@@ -51,7 +52,6 @@ Reason = Literal[
     "assignment_error",
     "group_config",
 ]
-
 
 LONG = 2**63 - 1
 """The largest number that a property of Kafka's holds."""
@@ -390,19 +390,11 @@ class Clients(Part):
     """`kept`: a rule that any client breaks is a `fail`. `shown`: it is listed, and no fail."""
 
 
-def _what(value: object) -> str:
-    """Return the tag of a form: the name of its class."""
-    if isinstance(value, Part):
-        return value.__class__.__name__
-    keys = value if isinstance(value, dict) else ()
-    marks = {"unowned": "Ownership", "moved": "Movement", "clients": "Clients"}
-    return next((name for key, name in marks.items() if key in keys), "Expectation")
-
-
+_FORMS = {"unowned": "Ownership", "moved": "Movement", "clients": "Clients"}
 Expected = Annotated[
     Annotated[Expectation, Tag("Expectation")]
     | Annotated[Ownership, Tag("Ownership")]
     | Annotated[Movement, Tag("Movement")]
     | Annotated[Clients, Tag("Clients")],
-    Discriminator(_what),
+    Discriminator(by_key(_FORMS, "Expectation")),
 ]

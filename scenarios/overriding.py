@@ -18,7 +18,7 @@ _PROPERTIES = "cluster.config."
 
 
 def override(experiment: Model, assignments: Sequence[str]) -> Model:
-    """Return a copy of the experiment with the assignments applied in order.
+    """Return a copy of the experiment with the assignments applied in order, as this module says.
 
     Raises ScenarioError, one line per problem: `--set KEY=VALUE: key.path: what; what to do`. A
     problem that several assignments may have caused names them all.

@@ -23,8 +23,7 @@ Coordinator = Literal["scala", "java"]
 class Line:
     """Releases that are run in the same way: those from `first` on, before `end`.
 
-    `coordinators` are those that they can be run with, the
-    default first.
+    `coordinators` are those that they can be run with, the default first.
     """
 
     name: str

@@ -1,7 +1,6 @@
 """What a fault hits, and the condition that it waits for. All is resolved when the fault fires."""
 
-from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag
 
@@ -15,6 +14,7 @@ from scenarios.fields import (
     Part,
     SomeItems,
     TopicPartition,
+    by_key,
 )
 from scenarios.setup import MemberSpec, Setup
 
@@ -72,36 +72,20 @@ class When(Part):
         return f"{self.group} {what}"
 
 
-_FORMS: Mapping[str, type[Part]] = {
-    "leader-member-of": LeaderMemberOf,
-    "names": Names,
-    "coordinator-of": CoordinatorOf,
-    "partition-leader": PartitionLeader,
-    "brokers": Brokers,
+_FORMS = {
+    "leader-member-of": "LeaderMemberOf",
+    "names": "Names",
+    "coordinator-of": "CoordinatorOf",
+    "partition-leader": "PartitionLeader",
+    "brokers": "Brokers",
 }
-
-
-def _form(*words: str) -> Callable[[Any], str | None]:
-    """Return a function from a target to the tag of its form, which is the name of a class."""
-
-    def tag(value: Any) -> str | None:
-        if value in words:
-            return "Word"
-        if isinstance(value, Part):
-            return type(value).__name__
-        if isinstance(value, dict):
-            return next((form.__name__ for key, form in _FORMS.items() if key in value), None)
-        return None
-
-    return tag
-
 
 MemberTarget = Annotated[
     Annotated[Literal["all", "static", "dynamic"], Tag("Word")]
     | Annotated[LeaderMemberOf, Tag("LeaderMemberOf")]
     | Annotated[Names, Tag("Names")],
     Discriminator(
-        _form("all", "static", "dynamic"),
+        by_key(_FORMS, words=("all", "static", "dynamic")),
         custom_error_type="target_form",
         custom_error_message="not a target; write all, static, dynamic, "
         "{leader-member-of: GROUP} or {names: [MEMBER, ...]}",
@@ -114,7 +98,7 @@ BrokerTarget = Annotated[
     | Annotated[PartitionLeader, Tag("PartitionLeader")]
     | Annotated[Brokers, Tag("Brokers")],
     Discriminator(
-        _form("controller"),
+        by_key(_FORMS, words=("controller",)),
         custom_error_type="target_form",
         custom_error_message="not a broker; write controller, {coordinator-of: GROUP}, "
         "{partition-leader: TOPIC/NUMBER} or {brokers: [1, ...]}",

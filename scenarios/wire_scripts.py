@@ -24,8 +24,7 @@ class Needs:
     `session_ms` is the shortest session timeout that its members ask for, `brokers` the least
     number of brokers, `settings` the exact values of broker settings. `awaits` is the fault that
     it waits for at the coordinator of its group; `grows` asks for one that adds partitions to
-    `TOPIC`.
-    Brokers before the release `since` cannot run it to its end.
+    `TOPIC`. Brokers before the release `since` cannot run it to its end.
     """
 
     session_ms: int = 3_000

@@ -10,7 +10,7 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any
 
@@ -18,7 +18,7 @@ from kafka_protocol.coordinator_lines.member_ids import without_ids
 from kafka_protocol.coordinator_lines.template import CLIENT_REASON, Fields, Reason, Template
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Grammar:
     """The lines of one coordinator.
 
@@ -51,20 +51,14 @@ class Grammar:
     lines_instead: Mapping[str, str | None] = field(default_factory=dict)
     reasons_instead: Mapping[str, str] = field(default_factory=dict)
     tells_bytes: bool = True
-    _templates: Mapping[str, Template] = field(init=False, repr=False, compare=False)
-    _reasons: Mapping[str, Reason] = field(init=False, repr=False, compare=False)
-    _classes: Sequence[tuple[re.Pattern[str], Reason]] = field(
-        init=False, repr=False, compare=False
-    )
 
-    def __post_init__(self) -> None:
-        """Index what is looked up for every line."""
-        templates = {template.name: template for template in self.templates}
-        reasons = {reason.name: reason for reason in self.reasons}
-        classes = [(re.compile(reason.regex, re.ASCII), reason) for reason in self.reasons]
-        object.__setattr__(self, "_templates", templates)
-        object.__setattr__(self, "_reasons", reasons)
-        object.__setattr__(self, "_classes", classes)
+    @cached_property
+    def _templates(self) -> Mapping[str, Template]:
+        return {template.name: template for template in self.templates}
+
+    @cached_property
+    def _classes(self) -> Sequence[tuple[re.Pattern[str], Reason]]:
+        return [(re.compile(reason.regex, re.ASCII), reason) for reason in self.reasons]
 
     def template(self, name: str) -> Template:
         """Return the template of a name. Raises KeyError."""
@@ -72,7 +66,7 @@ class Grammar:
 
     def reason(self, name: str) -> Reason:
         """Return the class of reasons of a name. Raises KeyError."""
-        return self._reasons[name]
+        return {reason.name: reason for reason in self.reasons}[name]
 
     def classed(self, reason: str) -> tuple[str, str] | None:
         """Return the class of the reason in a "Preparing" line, and the member that it names.

@@ -30,8 +30,6 @@ class CoordinatorLine(NamedTuple):
 class Matcher:
     """Finds the template of a message: one pattern of all, so that C makes the choice."""
 
-    __slots__ = ("_pattern", "_templates")
-
     def __init__(self, templates: Iterable[Template]) -> None:
         """Take templates; the first counts of those that match the same message."""
         numbered = {f"t{place}": template for place, template in enumerate(templates)}
@@ -61,8 +59,6 @@ def by_logger(templates: Sequence[Template]) -> dict[str, Matcher]:
 class LineParser:
     """A grammar, ready to parse lines one after the other."""
 
-    __slots__ = ("_matchers", "_prefix", "_without_prefix")
-
     def __init__(self, grammar: Grammar) -> None:
         """Compile the grammar."""
         self._prefix = re.compile(grammar.prefix, re.ASCII)
@@ -90,8 +86,6 @@ successor goes on behind it."""
 
 class LineFinder:
     """Finds the lines of some templates in logs of any release."""
-
-    __slots__ = ("_matchers",)
 
     def __init__(self, grammars: Iterable[Grammar], names: Sequence[str]) -> None:
         """Take the names of templates of lines that have a prefix."""
@@ -133,8 +127,6 @@ class AnyRelease:
 
     A message is that of the newest grammar that has it, whichever logger it is of.
     """
-
-    __slots__ = ("_grammar", "_matcher", "_prefix")
 
     def __init__(self, grammars: Sequence[Grammar]) -> None:
         """Take the grammars of the coordinator, the newest first."""

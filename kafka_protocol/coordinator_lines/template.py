@@ -79,11 +79,6 @@ def _joined(text: str, pattern: Callable[[Part], str]) -> str:
     return "".join(re.escape(part.before) + pattern(part) for part in parts) + re.escape(end)
 
 
-def fields_of(text: str) -> tuple[str, ...]:
-    """List the fields of a template's text."""
-    return tuple(part.name for part in parts_of(text)[0] if part.reported)
-
-
 def printed(text: str, values: Mapping[str, object]) -> str:
     """Fill in a template's text; a choice that is not given is printed as its first.
 
@@ -116,7 +111,8 @@ class Template:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "regex", f"^{pattern_of(self.text)}$")
-        object.__setattr__(self, "fields", fields_of(self.text))
+        reported = (part.name for part in parts_of(self.text)[0] if part.reported)
+        object.__setattr__(self, "fields", tuple(reported))
 
     def values(self, message: str) -> Fields:
         """Return all fields of a message of this template, those too that are not reported."""

@@ -15,7 +15,7 @@ quoted, and of bytes only how many they are. The text leaves open:
 
 import re
 from functools import cache
-from typing import Any, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 
 from kafka_protocol.apis import GROUP_APIS
 from kafka_protocol.bodies import BODIES, Field, Json
@@ -136,17 +136,15 @@ class _Reader:
         return body
 
     def _struct(self, slots: tuple[Slot, ...]) -> Json:
-        body = {}
+        body: Json = {}
         before = "{"
         for slot in slots:
             self._take(f"{before}{slot.text_name}=")
-            body[slot.name] = self._value(slot.kind)
+            kind = slot.kind
+            body[slot.name] = self._list(kind) if isinstance(kind, tuple) else self._scalar(kind)
             before = ","
         self._take(self.end)
         return body
-
-    def _value(self, kind: str | tuple[Slot, ...]) -> Any:
-        return self._list(kind) if isinstance(kind, tuple) else self._scalar(kind)
 
     def _list(self, slots: tuple[Slot, ...]) -> list[Json]:
         self._take("[")

@@ -207,14 +207,12 @@ class Fault(Part):
 
     def planned(self) -> Planned:
         """Return its row of the plan."""
-        target = getattr(self, "target", None)
-        group = getattr(self, "group", None)
         return Planned(
             hits=self.hits_in_words(),
             undo=self.undo_words.format(f"{self.lasting_ms / 1000:g} s"),
             args=self._args(),
-            group=group,
-            target=target,
+            group=getattr(self, "group", None),
+            target=getattr(self, "target", None),
             allow_empty=getattr(self, "allow_empty", False),
         )
 

@@ -117,8 +117,7 @@ class MembersScale(OneMember):
                 f"group '{self.group}' has {size} members; write fewer: it grows to {size} again "
                 "at the end",
             )
-        least_ms = 2 * groups[self.group].heartbeat_interval_ms
-        yield from too_short(self.lasts_ms, self.group, least_ms, (*path, "lasts"))
+        yield from too_short(self.lasts_ms, groups[self.group], 2, (*path, "lasts"))
 
     def hits_in_words(self) -> str:
         """Return what it hits, as the plan shows it."""
@@ -140,16 +139,26 @@ def _instances(value: object) -> object:
     raise ValueError(f"{shown(value)} is not allowed; write all, or up to {MOST} instance ids")
 
 
-class AskedOfGroup(Fault):
-    """One request of an operator to the coordinator of a group."""
+class OneGroup(Fault):
+    """A fault of one group, which nothing undoes."""
 
     hits = "group"
     one_shot = True
-    api: ClassVar[str]
-    """Which request it is."""
 
     group: str
     """The group that it is about."""
+
+    def hits_now(self, context: "FaultContext") -> Iterable[Hit]:
+        """Return the group."""
+        _ = context
+        yield Hit(self.group, self.group)
+
+
+class AskedOfGroup(OneGroup):
+    """One request of an operator to the coordinator of a group."""
+
+    api: ClassVar[str]
+    """Which request it is."""
 
     _sent_ms: int = 0
     _answer: int = Error.NONE
@@ -158,11 +167,6 @@ class AskedOfGroup(Fault):
         """Check that the group exists."""
         groups = [group.name for group in experiment.workload.groups]
         yield from unknown("group", self.group, groups, (*path, "group"))
-
-    def hits_now(self, context: "FaultContext") -> Iterable[Hit]:
-        """Return the group."""
-        _ = context
-        yield Hit(self.group, self.group)
 
     def ask(self, client_id: str) -> int:
         """Send the request; return the error code of the whole answer."""
@@ -280,16 +284,14 @@ class GroupConfigure(AskedOfGroup):
         return self._context.configure(self.group, configs, client_id)
 
 
-class CoordinatorMove(Fault):
+class CoordinatorMove(OneGroup):
     """Makes another broker the coordinator of a group, as a rebalancing of partitions does.
 
     The group's partition of `__consumer_offsets` keeps its replicas: the new leader becomes the
     preferred one and is elected (KIP-455, KIP-460). Its other groups move with it.
     """
 
-    hits = "group"
     noun = "move"
-    one_shot = True
     moves_leaders = True
 
     fault: Literal["coordinator.move"]
@@ -315,11 +317,6 @@ class CoordinatorMove(Fault):
         to = "another broker" if self.to is None else f"broker-{self.to}"
         return f"{self.group}, to {to}"
 
-    def hits_now(self, context: "FaultContext") -> Iterable[Hit]:
-        """Return the group."""
-        _ = context
-        yield Hit(self.group, self.group)
-
     def inject(self) -> None:
         """Elect the new leader; the controller has elected it when this returns."""
         view = self._context.view
@@ -336,11 +333,8 @@ class CoordinatorMove(Fault):
         return self._await(self._look_for_new, timing.MOVE_KNOWN_MS, missing)
 
     def _look_for_new(self) -> Finding | None:
-        new, witness, view = (
-            self._hit.details["moved_to"],
-            self._context.witness,
-            self._context.view,
-        )
+        new = self._hit.details["moved_to"]
+        witness, view = self._context.witness, self._context.view
         known = self._context.by_broker(lambda address: view.coordinator(self.group, address))
         witness.poll()
         served = witness.served_since(self.group, new, self._moved_ms)

@@ -19,7 +19,6 @@ from scenarios.faults.targeted import (
     MemberFault,
     Static,
     shared_identity,
-    too_short,
 )
 from scenarios.fields import SomeItems
 from scenarios.problems import Path, Problem, unknown
@@ -172,10 +171,7 @@ class MemberUnsubscribe(GivesUp):
                     f" with client: {' or '.join(IN_LOAD)}",
                 )
                 break
-        for group in experiment.workload.groups:
-            if group.name in hit:
-                least_ms = 4 * group.heartbeat_interval_ms
-                yield from too_short(self.for_ms, group.name, least_ms, (*path, "for"))
+        yield from self.absence_checks(experiment, self.for_ms, 4, (*path, "for"))
 
     def inject(self) -> None:
         """Let the member unsubscribe."""
@@ -240,7 +236,8 @@ class DuplicateInstance(MemberFault):
         """Check the targets, and that each has an instance id to duplicate."""
         yield from super().checks(experiment, path)
         # A fault may have made a member static by then: that shows when this one fires.
-        becoming = any(getattr(other, "makes_static", False) for other in experiment.faults)
+        taken_on = (getattr(other, "becomes", None) for other in experiment.faults)
+        becoming = any(isinstance(identity, Static) for identity in taken_on)
         dynamic = [m.name for m in self.known_targets(experiment) if m.kind == "dynamic"]
         if dynamic and not becoming:
             yield Problem(

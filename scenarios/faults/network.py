@@ -1,16 +1,16 @@
 """Faults of the network between brokers; those between members and brokers are in `wire`."""
 
-import re
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from scenarios import timing
 from scenarios.durations import PositiveMs
 from scenarios.faults.base import Finding, grouped
 from scenarios.faults.targeted import BrokerFault
-from scenarios.problems import Path, Problem, shown
+from scenarios.fields import matching
+from scenarios.problems import Path, Problem
 from scenarios.setup import Setup
 
 _RATE = "[1-9][0-9]{0,5}(kbit|mbit)"
@@ -84,12 +84,6 @@ def _reaches(reached: tuple[int, ...], others: tuple[int, ...]) -> str:
     return f"does not reach broker {' or '.join(map(str, others))}" if others else "reaches none"
 
 
-def _rate(text: str) -> str:
-    if re.fullmatch(_RATE, text):
-        return text
-    raise ValueError(f"{shown(text)} is no rate; write kbit or mbit a second, such as 256kbit")
-
-
 class BrokerSlowNetwork(BetweenBrokers):
     """Lets what each broker sends to all others, together, pass at a low rate."""
 
@@ -99,7 +93,11 @@ class BrokerSlowNetwork(BetweenBrokers):
     undo_words = "remove the limit after {}"
 
     fault: Literal["broker.slow-network"]
-    rate: Annotated[str, AfterValidator(_rate), Field(json_schema_extra={"pattern": f"^{_RATE}$"})]
+    rate: Annotated[
+        str,
+        matching(_RATE, "write kbit or mbit a second, such as 256kbit", "is no rate"),
+        Field(json_schema_extra={"pattern": f"^{_RATE}$"}),
+    ]
     """How much passes a second, such as `256kbit`."""
 
     def inject(self) -> None:

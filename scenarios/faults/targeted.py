@@ -8,6 +8,7 @@ from pydantic import BeforeValidator
 from scenarios.durations import PositiveMs, format_ms, now_ms
 from scenarios.faults.base import Fault, Finding, Hit
 from scenarios.fields import Flag, InstanceId, Part
+from scenarios.model import Group
 from scenarios.problems import Path, Problem, shown, unknown
 from scenarios.setup import SAME, Identity, MemberSpec, Setup
 from scenarios.targets import (
@@ -82,11 +83,6 @@ class MemberFault(OneMember):
     allow_empty: Flag = False
     """Whether a target may match no member."""
 
-    @property
-    def makes_static(self) -> bool:
-        """Whether its targets may be static members afterwards that were dynamic before."""
-        return isinstance(getattr(self, "becomes", None), Static)
-
     def checks(self, experiment: Setup, path: Path) -> Iterator[Problem]:
         """Check that the targets exist."""
         kinds = {g.name: {entry.kind for entry in g.members} for g in experiment.workload.groups}
@@ -123,6 +119,15 @@ class MemberFault(OneMember):
             case _:
                 return {self.group}
 
+    def absence_checks(
+        self, experiment: Setup, lasts_ms: int, heartbeats: int, path: Path
+    ) -> Iterator[Problem]:
+        """Yield the groups that may be hit for which an absence is too short to be witnessed."""
+        hit = self.groups_hit(experiment)
+        for group in experiment.workload.groups:
+            if group.name in hit:
+                yield from too_short(lasts_ms, group, heartbeats, path)
+
     def known_targets(self, experiment: Setup) -> tuple[MemberSpec, ...]:
         """Return the members that may be hit, as far as the file tells, in its order."""
         return selected(self.target, self.group, experiment)
@@ -145,11 +150,7 @@ class MemberAway(MemberFault):
     def checks(self, experiment: Setup, path: Path) -> Iterator[Problem]:
         """Check the targets, and that the absence is long enough for missed heartbeats to show."""
         yield from super().checks(experiment, path)
-        hit = self.groups_hit(experiment)
-        for group in experiment.workload.groups:
-            if group.name in hit:
-                least_ms = 2 * group.heartbeat_interval_ms
-                yield from too_short(self.down_for_ms, group.name, least_ms, (*path, "down_for"))
+        yield from self.absence_checks(experiment, self.down_for_ms, 2, (*path, "down_for"))
 
 
 class Frozen(OneMember):
@@ -185,13 +186,14 @@ class GivesUp(Frozen, MemberFault):
         return Finding(silence.holds, f"{left_by} ({left.place}), {silence.evidence}")
 
 
-def too_short(lasts_ms: int, group: str, least_ms: int, path: Path) -> Iterator[Problem]:
-    """Yield a problem if an absence is too short for missed heartbeats to show."""
+def too_short(lasts_ms: int, group: Group, heartbeats: int, path: Path) -> Iterator[Problem]:
+    """Yield a problem if an absence is shorter than so many heartbeats, and so would not show."""
+    least_ms = heartbeats * group.heartbeat_interval_ms
     if lasts_ms < least_ms:
         yield Problem(
             path,
-            f"{format_ms(lasts_ms)} is below two heartbeat intervals of group '{group}', too short "
-            f"to be witnessed; write {format_ms(least_ms)} or more",
+            f"{format_ms(lasts_ms)} is below two heartbeat intervals of group '{group.name}', too "
+            f"short to be witnessed; write {format_ms(least_ms)} or more",
         )
 
 

@@ -49,10 +49,17 @@ class TopicFault(Fault):
             if (other.at_ms, id(other) not in before) < (self.at_ms, True)
         ]
 
-    def _known(self) -> dict[int, int]:
-        """Return how many partitions with a leader the topic has, by each broker that answers."""
+    def _await_known(self, partitions: int, what: str, missing: str) -> Finding:
+        """Wait until every broker that answers knows so many partitions, each with a leader."""
         view = self._context.view
-        return self._context.by_broker(lambda address: view.partitions(address, self.topic))
+
+        def look() -> Finding | None:
+            known = self._context.by_broker(lambda address: view.partitions(address, self.topic))
+            if set(known.values()) != {partitions}:
+                return None
+            return Finding(True, f"{what} by {', '.join(f'broker {broker}' for broker in known)}")
+
+        return self._await(look, timing.TOPIC_KNOWN_MS, missing)
 
 
 class AddPartitions(TopicFault):
@@ -86,15 +93,9 @@ class AddPartitions(TopicFault):
 
     def verify(self) -> Finding:
         """Wait until every broker that answers knows so many partitions, each with a leader."""
+        what = f"{self.to} partitions of {self.topic} with leaders,"
         missing = f"not every broker knows {self.to} partitions of {self.topic} with a leader"
-        return self._await(self._look, timing.TOPIC_KNOWN_MS, missing)
-
-    def _look(self) -> Finding | None:
-        known = self._known()
-        if set(known.values()) != {self.to}:
-            return None
-        by = ", ".join(f"broker {broker}" for broker in known)
-        return Finding(True, f"{self.to} partitions of {self.topic} with leaders, by {by}")
+        return self._await_known(self.to, what, missing)
 
 
 class TopicDelete(TopicFault):
@@ -117,12 +118,5 @@ class TopicDelete(TopicFault):
 
     def verify(self) -> Finding:
         """Wait until no broker that answers knows the topic."""
-        missing = f"a broker still knows topic {self.topic}"
-        return self._await(self._look, timing.TOPIC_KNOWN_MS, missing)
-
-    def _look(self) -> Finding | None:
-        known = self._known()
-        if not known or any(known.values()):
-            return None
-        by = ", ".join(f"broker {broker}" for broker in known)
-        return Finding(True, f"no partition of {self.topic} is known by {by}")
+        what = f"no partition of {self.topic} is known"
+        return self._await_known(0, what, f"a broker still knows topic {self.topic}")

@@ -101,15 +101,8 @@ class _Naming:
     def timers(self) -> Form:
         scene = self.scene
         beating = {p.member_id for p in scene.processes if p.is_beating}
-        return tuple(
-            sorted(
-                (
-                    timer.kind,
-                    self.of(timer.member_id),
-                    -1.0
-                    if timer.kind is TimerKind.SESSION and timer.member_id in beating
-                    else deadline_ms - scene.now_ms,
-                )
-                for timer, deadline_ms in scene.timers.items()
-            )
-        )
+        left_ms = {timer: at_ms - scene.now_ms for timer, at_ms in scene.timers.items()}
+        for timer in left_ms:
+            if timer.kind is TimerKind.SESSION and timer.member_id in beating:
+                left_ms[timer] = -1.0
+        return tuple(sorted((one.kind, self.of(one.member_id), ms) for one, ms in left_ms.items()))

@@ -26,11 +26,13 @@ from selftest.explore.coverage import recorded_pairs
 from selftest.explore.invariants import INVARIANTS
 from selftest.explore.known import explanation
 from selftest.explore.play import Player, brokers_for, can_be_played
-from selftest.explore.scopes import MIXES, Found, Scope, scopes
-from selftest.explore.search import Shown
+from selftest.explore.scopes import MIXES, Scope, scopes
+from selftest.explore.search import Course, Explored
 from selftest.explore.trace import Trace
 
 Json = dict[str, Any]
+Found = tuple[Scope, Explored]
+"""What was explored of a scope."""
 ALL = "all"
 
 
@@ -81,8 +83,8 @@ def explore(
             found = _explore(profile, depth, int(members), faults, budget)
             recorded = recorded_pairs(profile)
         new = {pair: by for pair, by in _pairs(found).items() if pair not in recorded}
-        for number, (what, (scope, broken)) in enumerate((_first(found) | new).items(), 1):
-            trace = scope.with_heartbeats(broken)
+        for number, (what, (scope, course)) in enumerate((_first(found) | new).items(), 1):
+            trace = scope.with_heartbeats(course)
             if folder is not None:
                 folder.mkdir(parents=True, exist_ok=True)
                 name = f"{profile.name}-{number}-{what.partition(':')[0]}.itf.json"
@@ -129,24 +131,25 @@ def _explore(
     """Explore all scopes; each gets an equal part of the time that is left."""
     end_s = time.process_time() + budget_s
     chosen = list(scopes(profile, members, faults))
-    found, pairs = [], set[str]()
+    found: list[Found] = []
+    pairs = set[str]()
     for place, scope in enumerate(chosen):
         now_s = time.process_time()
         part_s = (end_s - now_s) / (len(chosen) - place)
-        found.append(Found(scope, scope.explore(depth, now_s + part_s, pairs)))
+        found.append((scope, scope.explore(depth, now_s + part_s, pairs)))
     return found
 
 
-def _first(found: Iterable[Found]) -> dict[str, tuple[Scope, Shown]]:
+def _first(found: Iterable[Found]) -> dict[str, tuple[Scope, Course]]:
     """Return each break with its shortest course, in the first scope that has it."""
-    first: dict[str, tuple[Scope, Shown]] = {}
+    first: dict[str, tuple[Scope, Course]] = {}
     for scope, explored in found:
-        for what, broken in explored.broken.items():
-            first.setdefault(what, (scope, broken))
+        for what, course in explored.broken.items():
+            first.setdefault(what, (scope, course))
     return first
 
 
-def _pairs(found: Iterable[Found]) -> dict[str, tuple[Scope, Shown]]:
+def _pairs(found: Iterable[Found]) -> dict[str, tuple[Scope, Course]]:
     """Return each pair of a move and a rule with its shortest course."""
     return {pair: (scope, by) for scope, explored in found for pair, by in explored.pairs.items()}
 
@@ -172,11 +175,11 @@ def _as_json(profile: Profile, found: list[Found]) -> Json:
                 "what": what,
                 "times": sum(explored.counts[what] for _, explored in found),
                 "invariant": INVARIANTS[what.partition(":")[0]],
-                "explained_by": explanation(broken, scope) or None,
+                "explained_by": explanation(what, course, scope) or None,
                 "scope": scope.name,
-                "trace": list(scope.trace(broken).lines()),
+                "trace": list(scope.trace(course).lines()),
             }
-            for what, (scope, broken) in _first(found).items()
+            for what, (scope, course) in _first(found).items()
         ],
     }
 

@@ -12,7 +12,7 @@ from reference_coordinator.classic.releases import KIP_345, NEWEST, PROMISES
 from selftest.explore.actions import actions, after
 from selftest.explore.scene import Action, Scene
 from selftest.explore.scopes import Scope
-from selftest.explore.search import Shown, Waiting, breaks_in
+from selftest.explore.search import Course, Waiting, breaks_in
 
 CRASH, FOUND = "docs/findings.md#crash-before-sync", "docs/fuzzing.md#exploring"
 KNOWN = {
@@ -26,16 +26,15 @@ KNOWN = {
 """What breaks though no rule is behind it, and where it is described."""
 
 
-def explanation(broken: Shown, scope: Scope) -> str:
+def explanation(broken: str, course: Course, scope: Scope) -> str:
     """Return the rule behind what breaks, or the page that describes it; "" where nothing does."""
-    invariant = broken.what.partition(":")[0]
-    course = (*scope.prelude, *broken.course)
+    invariant = broken.partition(":")[0]
     for rule, value in other_rules(scope.empty.profile):
         mended = scope.empty.fork()
         mended.profile = replace(mended.profile, **{rule: value})  # type: ignore[arg-type]
-        if invariant not in breaks_of(mended, course):
+        if invariant not in breaks_of(mended, (*scope.prelude, *course)):
             return rule
-    return KNOWN.get(broken.what, "")
+    return KNOWN.get(broken, "")
 
 
 def other_rules(profile: Profile) -> Iterator[tuple[str, object]]:

@@ -72,13 +72,12 @@ class Player:
             at_ms = step.event.at_ms
             at_ms -= 2 * EXPIRES_MS * (at_ms + 1 in due)  # right before a timer is safely before it
             self._connections.receive_until(at_ms + late_ms)
-            answers = [effect for effect in step.effects if isinstance(effect, Answer)]
             if step.asked is not None:
                 asked[step.asked.id] = f"{step.asked.client_id}'s {step.asked.api}"
                 self._send(step.asked)
-                if not answers:  # the next one is to come after it
+                if not step.answers:  # the next one is to come after it
                     self._connections.receive_until(now() + ARRIVES_S * 1000)
-            elif isinstance(step.event, TimerFired) and not answers:
+            elif isinstance(step.event, TimerFired) and not step.answers:
                 self._connections.receive_until(now() + EXPIRES_MS)
             elif isinstance(step.event, Unloaded):
                 to = min(self._ports.keys() - {self._broker})
@@ -86,7 +85,7 @@ class Player:
             elif isinstance(step.event, Loaded):
                 self._load(moved=isinstance(steps[steps.index(step) - 1].event, Unloaded),
                            restarts=step.event.requests_disabled)  # fmt: skip
-            for answer in answers:
+            for answer in step.answers:
                 yield f"{asked[answer.request]}: {self._compared(answer)}"
             # so no timer is awaited sooner after what armed it than the trace has it
             late_ms = max(late_ms, now() - at_ms)

@@ -46,8 +46,6 @@ FIRST_WITH_JOIN_7: Release = (2, 5, 0)
 """The first release with JoinGroup v7 and SyncGroup v5 (KIP-559)."""
 FIRST_WITH_JOIN_9: Release = (3, 2, 0)
 """The first release with JoinGroup v8 (KIP-800) and v9 (KIP-814)."""
-NEWEST: Release = (99, 0, 0)
-NEWEST_JOIN = FIRST_JOIN_WITH_SKIP_ASSIGNMENT
 
 
 @frozen_dataclass(frozen=True)
@@ -107,6 +105,11 @@ class Stepped(NamedTuple):
     after: "Scene"
     asked: Asked | None
     known: Group | None
+
+    @property
+    def answers(self) -> list[Answer]:
+        """Its answers to requests."""
+        return [effect for effect in self.effects if isinstance(effect, Answer)]
 
     @property
     def begins_generation(self) -> bool:
@@ -271,11 +274,12 @@ def serial_of(write: Write | None) -> int:
 def versions_of(profile: Profile) -> Mapping[str, int]:
     """Return the newest versions that the release of a profile knows."""
     found = re.match(r"\d+\.\d+", profile.name.removeprefix("kip-345-"))
-    release = NEWEST if found is None else number(found[0])
-    join = FIRST_JOIN_WITH_PROTOCOL_TYPE if release < FIRST_WITH_JOIN_9 else NEWEST_JOIN
+    release = FIRST_WITH_JOIN_9 if found is None else number(found[0])
+    has_9, lacks_7 = release >= FIRST_WITH_JOIN_9, release < FIRST_WITH_JOIN_7
+    join = FIRST_JOIN_WITH_SKIP_ASSIGNMENT if has_9 else FIRST_JOIN_WITH_PROTOCOL_TYPE
     return {
-        "JOIN_GROUP": join - (release < FIRST_WITH_JOIN_7),
-        "SYNC_GROUP": FIRST_SYNC_WITH_PROTOCOL - (release < FIRST_WITH_JOIN_7),
+        "JOIN_GROUP": join - lacks_7,
+        "SYNC_GROUP": FIRST_SYNC_WITH_PROTOCOL - lacks_7,
         "HEARTBEAT": 4,
         "LEAVE_GROUP": 4,
         "OFFSET_COMMIT": 8,

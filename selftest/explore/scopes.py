@@ -12,7 +12,7 @@ from reference_coordinator.driving.client import JOINED, OUT, WAITING
 from reference_coordinator.frozen import replace_fields
 from selftest.explore.actions import after
 from selftest.explore.scene import Action, Process, Scene
-from selftest.explore.search import Explored, Explorer, Shown
+from selftest.explore.search import Course, Explored, Explorer
 from selftest.explore.trace import Trace
 
 STATIC_TWICE = (Process("a", "a"), Process("a-again", "a"))
@@ -31,7 +31,7 @@ class Scope(NamedTuple):
 
     name: str
     start: Scene
-    prelude: tuple[Action, ...]
+    prelude: Course
     empty: Scene
 
     def explore(
@@ -43,27 +43,20 @@ class Scope(NamedTuple):
         """
         explored = Explorer(self.start, until_s, pairs).run(depth)
         for what in Trace.of(self.empty, self.prelude).breaks:
-            explored.broken[what] = Shown(what, ())
+            explored.broken[what] = ()
             explored.counts[what] += 1
         return explored
 
-    def trace(self, broken: Shown) -> Trace:
-        """Tell what broke, from the group's beginning on."""
-        return Trace.of(self.empty, (*self.prelude, *broken.course))
+    def trace(self, course: Course) -> Trace:
+        """Tell a course from the group's beginning on."""
+        return Trace.of(self.empty, (*self.prelude, *course))
 
-    def with_heartbeats(self, broken: Shown) -> Trace:
-        """Tell what broke, and what each process hears of it by its next heartbeat."""
-        last = self.trace(broken).steps[-1].after
+    def with_heartbeats(self, course: Course) -> Trace:
+        """Tell a course, and what each process hears of it by its next heartbeat."""
+        last = self.trace(course).steps[-1].after
         then = [Action("beat", place) for place, p in enumerate(last.processes) if p.beats]
         then[:0] = [Action("opens")] * last.is_closed
-        return Trace.of(self.empty, (*self.prelude, *broken.course, *then))
-
-
-class Found(NamedTuple):
-    """What was explored of a scope."""
-
-    scope: Scope
-    explored: Explored
+        return self.trace((*course, *then))
 
 
 def scopes(
@@ -84,7 +77,7 @@ def scopes(
                 yield Scope(f"{names}; {first}; {lasts} sessions", start, prelude, empty)
 
 
-def form(scene: Scene) -> tuple[Scene, tuple[Action, ...]]:
+def form(scene: Scene) -> tuple[Scene, Course]:
     """Form a Stable group of all members, one process each; return it, and what happened.
 
     A coordinator that does not let it form ends it earlier.

@@ -8,7 +8,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from reference_coordinator.driving.client import JOINING, WAITING
 from selftest.explore.actions import actions, after
@@ -62,11 +61,8 @@ def _words(first: Scene, last: Scene) -> str:
     return f"answered_at_last: {api} of a {'removed ' if removed else ''}member waits for ever"
 
 
-class Shown(NamedTuple):
-    """What breaks (`invariant: detail`), or is reached; the first of the shortest courses to it."""
-
-    what: str
-    course: tuple[Action, ...]
+Course = tuple[Action, ...]
+"""What happens one after the other."""
 
 
 @dataclass
@@ -81,9 +77,10 @@ class Explored:
     left: int = 0
     """Scenes whose actions were not tried: they are at the last depth, or time ran out."""
     in_time: bool = True
-    broken: dict[str, Shown] = field(default_factory=dict)
-    pairs: dict[str, Shown] = field(default_factory=dict)
-    """What was reached of `coverage`."""
+    broken: dict[str, Course] = field(default_factory=dict)
+    """What breaks (`invariant: detail`), each with the first of the shortest courses to it."""
+    pairs: dict[str, Course] = field(default_factory=dict)
+    """What was reached of `coverage`, likewise."""
     counts: Counter[str] = field(default_factory=Counter)
     """How many actions break what; behind them the search did not look."""
 
@@ -129,7 +126,7 @@ class Explorer:
                 for each in following.log:
                     reached = each.before.group, each.event, each.before.profile
                     for pair in new_pairs(*reached, self._pairs):
-                        self.result.pairs[pair] = Shown(pair, (*self._course(place), action))
+                        self.result.pairs[pair] = self._course(place, action)
             breaks = breaks_in(following)
             form = canonical(following)
             if not breaks:
@@ -139,18 +136,18 @@ class Explorer:
             for what in dict.fromkeys(breaks):
                 self.result.counts[what] += 1
                 if what not in self.result.broken:
-                    self.result.broken[what] = Shown(what, (*self._course(place), action))
+                    self.result.broken[what] = self._course(place, action)
             if not breaks:
                 self._seen.add(form)
                 self._parents.append((place, action))
                 self._frontier.append((len(self._parents) - 1, following))
 
-    def _course(self, place: int) -> Iterator[Action]:
-        course: list[Action] = []
+    def _course(self, place: int, last: Action) -> Course:
+        course = [last]
         while place > 0:
             place, action = self._parents[place]
             course.append(action)
-        return reversed(course)
+        return tuple(reversed(course))
 
 
 def breaks_in(scene: Scene) -> list[str]:

@@ -28,7 +28,7 @@ from reference_coordinator.classic.events import (
     TimerFired,
     Unloaded,
 )
-from reference_coordinator.driving.client import Asked
+from reports.judgement.explained.sentences import api_name
 from selftest.explore.actions import after, text_of
 from selftest.explore.invariants import broken
 from selftest.explore.scene import Action, Scene, Stepped, error_of
@@ -65,7 +65,7 @@ class Trace:
         for each in self.steps:
             breaks = dict.fromkeys(broken(each))
             if each.asked is not None:
-                senders[each.asked.id] = f"{each.asked.client_id}'s {_api_of(each.asked)}"
+                senders[each.asked.id] = f"{each.asked.client_id}'s {api_name(each.asked.api)}"
             if _is_dull(each) and not breaks:
                 continue
             number += 1
@@ -99,11 +99,7 @@ def _state_after(each: Stepped) -> Json:
         value = {"timer": text_of(each.event.timer)}
     elif isinstance(each.event, RecordWritten):
         value = {"error": each.event.error.name}
-    answers = [
-        {"request": effect.request, "error": error_of(effect.response)}
-        for effect in each.effects
-        if isinstance(effect, Answer)
-    ]
+    answers = [{"request": a.request, "error": error_of(a.response)} for a in each.answers]
     event = {"tag": type(each.event).__name__, "value": value}
     return _state(each.after, event, answers, broken(each))
 
@@ -126,15 +122,8 @@ def _int(number: float) -> Json:
 
 
 def _is_dull(each: Stepped) -> bool:
-    return isinstance(each.event, HeartbeatReceived | CommitReceived) and all(
-        not isinstance(effect, Answer) or effect.response.error == Error.NONE
-        for effect in each.effects
-    )
-
-
-def _api_of(asked: Asked) -> str:
-    """Return the API's name of a request, as Kafka's documentation has it."""
-    return "".join(word.capitalize() for word in asked.api.split("_"))
+    fine = not any(answer.response.error for answer in each.answers)
+    return isinstance(each.event, HeartbeatReceived | CommitReceived) and fine
 
 
 def _effect(effect: Effect, senders: Mapping[str, str]) -> str:
@@ -184,7 +173,7 @@ def _event(each: Stepped) -> str:
 
 def _request(each: Stepped) -> str:
     assert each.asked is not None
-    asks = f"{each.asked.client_id} sends {_api_of(each.asked)}"
+    asks = f"{each.asked.client_id} sends {api_name(each.asked.api)}"
     match each.event:
         case JoinReceived() as event:
             return f"{asks} ({_ids(event.member_id, event.group_instance_id)})"

@@ -4,8 +4,9 @@ import json
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from kafka_protocol.apis import OFFSET_FETCH, ApiKey
+from kafka_protocol.apis import OFFSET_FETCH
 from kafka_protocol.errors import Error
+from kafka_protocol.request_log import PARTS_MS, header
 from selftest.lies.group_lines import (
     FAULTY,
     QUIET,
@@ -164,12 +165,8 @@ def _committed(log: GroupLines, place: int, client: str) -> dict[tuple[str, int]
 
 def _fetch(group: str, topic: str, partition: int, offset: int, logged: Json) -> None:
     """Make a logged request an OffsetFetch of one partition."""
-    logged["requestHeader"] |= {
-        "requestApiKey": int(ApiKey.OFFSET_FETCH),
-        "requestApiVersion": FETCH_VERSION,
-        "correlationId": logged["requestHeader"]["correlationId"] + 1,
-        "requestApiKeyName": OFFSET_FETCH,
-    }
+    before = logged["requestHeader"]
+    before |= header(OFFSET_FETCH, FETCH_VERSION, before["correlationId"] + 1, before["clientId"])
     asked = {"name": topic, "partitionIndexes": [partition]}
     answered = {
         "partitionIndex": partition, "committedOffset": offset, "committedLeaderEpoch": 0,
@@ -184,6 +181,4 @@ def _fetch(group: str, topic: str, partition: int, offset: int, logged: Json) ->
         "throttleTimeMs": 0,
         "groups": [{"groupId": group, "topics": topics, "errorCode": 0}],
     }
-    parts = ("requestQueueTimeMs", "localTimeMs", "remoteTimeMs", "responseQueueTimeMs",
-             "sendTimeMs")  # fmt: skip
-    logged |= dict.fromkeys(parts, 0.1) | {"totalTimeMs": 0.5}
+    logged |= dict.fromkeys(PARTS_MS, 0.1) | {"totalTimeMs": 0.5}

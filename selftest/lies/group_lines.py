@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from kafka_protocol.errors import codes_in
-from kafka_protocol.request_log import COMPLETED
+from kafka_protocol.request_log import COMPLETED, printed
 from reports.judgement.recording import Line, Recording
 from reports.judgement.timelines.member_lines import FENCED
 from selftest.mutants.log_synthesis import SynthesizedLine
@@ -152,8 +152,7 @@ def in_the_middle(
 def rewritten(line: SynthesizedLine, change: Callable[[Json], None]) -> SynthesizedLine:
     """Change the logged request of a line."""
     before, _, rest = line.text.partition(COMPLETED)
-    printed, _, logger = rest.rpartition(" (")
-    logged = json.loads(printed)
+    content, _, logger = rest.rpartition(" (")
+    logged = json.loads(content)
     change(logged)
-    body = json.dumps(logged, separators=(",", ":"))
-    return replace(line, text=f"{before}{COMPLETED}{body} ({logger}")
+    return replace(line, text=f"{before}{printed(logged)} ({logger}")

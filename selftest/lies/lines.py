@@ -48,15 +48,11 @@ def later(line: SynthesizedLine, by_ms: float) -> SynthesizedLine:
     return replace(line, at_ms=line.at_ms + by_ms)
 
 
-def _moved(by_ms: float, line: SynthesizedLine) -> Lines:
-    return [later(line, by_ms)]
-
-
 CHANGES: Mapping[str, Callable[[SynthesizedLine], Lines]] = {
     "left_out": lambda _: [],
     "twice": lambda line: [line, later(line, AGAIN_MS)],
-    "early": partial(_moved, -MOVED_MS),
-    "late": partial(_moved, MOVED_MS),
+    "early": lambda line: [later(line, -MOVED_MS)],
+    "late": lambda line: [later(line, MOVED_MS)],
 }
 
 
@@ -151,9 +147,9 @@ def _id_given_again(log: GroupLines) -> Lines | None:
 def fenced_lines() -> Iterator[Lie]:
     """Yield what changes the line that a member was fenced: whether, when, and about whom."""
     lies: dict[str, Tell] = {
-        "left_out": changed(FENCED, lambda _: []),
+        "left_out": changed(FENCED, CHANGES["left_out"]),
         "twice": changed(FENCED, lambda line: [line, later(line, MOVED_MS)]),
-        "late": changed(FENCED, lambda line: [later(line, MOVED_MS)]),
+        "late": changed(FENCED, CHANGES["late"]),
         "of_another_member": _says("member", lambda says: f"{says['member']}0"),
         "of_the_holder": _says("member", lambda says: says["holder"]),
         "of_another_instance": _says("instance", lambda says: f"{says['instance']}0"),

@@ -4,7 +4,7 @@ The findings are those of `groupquake report`: the same functions judge the grou
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -15,11 +15,10 @@ from reference_coordinator.classic.releases import profile_for
 from reference_coordinator.classic.step import Step, step
 from reference_coordinator.event_files.reading import EventSequence
 from reference_coordinator.replay import Tolerance, replay
-from reports.judgement import findings
 from reports.judgement.collector import collector_paused
 from reports.judgement.disturbances import Disturbances, of_brokers
 from reports.judgement.doubtful import DOUBTFUL
-from reports.judgement.findings import Finding
+from reports.judgement.findings import Finding, of_group, proven_roots
 from reports.judgement.group import check_rows
 from reports.judgement.missing.gaps import unlogged
 from reports.judgement.recording import Recording
@@ -36,7 +35,7 @@ BRIEFLY = Tolerance(search=100)
 def fails(recording: Recording, group: str) -> bool:
     """Tell whether the verdict on a group is `fail`: something in it is proven wrong."""
     with collector_paused():
-        return bool(_first_wrong(recording, group) or proven(found(recording, group)))
+        return bool(_first_wrong(recording, group) or proven_roots(found(recording, group)))
 
 
 def doubts(recording: Recording, group: str) -> Counter[str]:
@@ -60,11 +59,6 @@ def bound(recording: Recording, group: str) -> Mapping[str, int]:
     """Return what was bound from observation, by kind."""
     rows = _all_tables(recording, group)["bound"]
     return {row["name"]: row["count"] for row in rows if row["count"]}
-
-
-def proven(differences: Iterable[Finding]) -> list[Finding]:
-    """Return the root findings that make the verdict `fail`."""
-    return findings.proven_roots(differences)
 
 
 def _first_wrong(recording: Recording, group: str) -> list[Finding]:
@@ -98,7 +92,7 @@ def _tables(context: RunContext, recording: Recording, group: str) -> Tables:
 
 def _differences(recording: Recording, tables: Tables) -> list[Finding]:
     """List the differences in log order, each beside the disturbances of the run."""
-    return disturbances_of(recording, tables).judged(findings.of_group(tables))
+    return disturbances_of(recording, tables).judged(of_group(tables))
 
 
 def disturbances_of(recording: Recording, tables: Tables) -> Disturbances:

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from kafka_protocol import tap_lines
-from kafka_protocol.log_line import Event, numbered
 from kafka_protocol.request_log import LOGGER, printed
 from reports.judgement.log.log_places import Level, Split, log_of
 from reports.judgement.recording import Line, Recording
 from reports.judgement.run.run_folder import RunFolder
+from selftest.mutants.synthesized_run import with_timestamps
 
 OF_BROKER = ("requestQueueTimeMs", "localTimeMs", "responseQueueTimeMs", "sendTimeMs")
 """Times within a broker, which the wire does not show."""
@@ -50,7 +50,7 @@ class WireRun(Recording):
 
 def on_wire(lines: Iterable[Line], brokers: Iterable[str]) -> Mapping[str, list[str]]:
     """Return what the tap would have written of logged requests, by broker (id)."""
-    found: dict[str, list[tuple[float, Event]]] = {broker: [] for broker in brokers}
+    found: dict[str, list[tuple[float, str]]] = {broker: [] for broker in brokers}
     for line in lines:
         content = line.request
         if content is None or not line.row["readable"]:
@@ -58,14 +58,11 @@ def on_wire(lines: Iterable[Line], brokers: Iterable[str]) -> Mapping[str, list[
         forwarded_ms, answered_ms = line.row["earliest_ms"], line.row["answered_ms"]
         took_ms = round(answered_ms - forwarded_ms, 3)
         content |= {"totalTimeMs": took_ms, "remoteTimeMs": took_ms, **dict.fromkeys(OF_BROKER, 0)}
-        event = Event("tap", "DEBUG", printed(content), LOGGER)
-        found.setdefault(line.broker, []).append((answered_ms, event))
+        text = f"tap DEBUG {printed(content)} ({LOGGER})"
+        found.setdefault(line.broker, []).append((answered_ms, text))
     last_ms = max((at_ms for seen in found.values() for at_ms, _ in seen), default=0.0)
-    end = last_ms + 1, Event("tap", "DEBUG", tap_lines.ENDED, tap_lines.LOGGER)
+    end = last_ms + 1, f"tap DEBUG {tap_lines.ENDED} ({tap_lines.LOGGER})"
     return {
-        broker: [
-            numbered(number, int(at_ms), round(at_ms * 1e6), event)
-            for number, (at_ms, event) in enumerate([*sorted(seen), end], 1)
-        ]
+        broker: [*with_timestamps([*sorted(seen), end], numbered=True)]
         for broker, seen in found.items()
     }

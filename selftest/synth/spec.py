@@ -1,9 +1,9 @@
 """What is asked of a synthesized run: how many groups for how long, like what, and what befalls."""
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from kafka_protocol.coordinator_lines import grammar_of
@@ -156,25 +156,20 @@ def deploy(group: GroupSimulation) -> None:
     """Restart all members, one after the other."""
     after_ms = 0.0
     for process in list(group.processes):
-        group.agenda.after(after_ms, _deploying(group, process))
+        group.agenda.after(after_ms, partial(_restart, group, process, 1_500, 6_000))
         after_ms += group.dice.uniform(9_000, 25_000)
 
 
-def _deploying(group: GroupSimulation, process: LoggedProcess) -> Callable[[], None]:
-    def again() -> None:
-        if process in group.processes:
-            group.stop(process)
-            group.start(process, group.dice.uniform(1_500, 6_000))
-
-    return again
+def _restart(group: GroupSimulation, process: LoggedProcess, least_ms: int, most_ms: int) -> None:
+    if process in group.processes:
+        group.stop(process)
+        group.start(process, group.dice.uniform(least_ms, most_ms))
 
 
 def restart(group: GroupSimulation) -> None:
     """Restart a member."""
     if group.processes:
-        process = group.dice.choice(group.processes)
-        group.stop(process)
-        group.start(process, group.dice.uniform(200, 2_000))
+        _restart(group, group.dice.choice(group.processes), 200, 2_000)
 
 
 def kill(group: GroupSimulation) -> None:

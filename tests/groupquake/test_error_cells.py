@@ -7,7 +7,7 @@ import pytest
 from groupquake.trial.error_cells import CELLS, DOWN_S, STATIC, Did, experiment, read
 from groupquake.trial.errors import markdown
 from groupquake.trial.experiments import OWN, Candidate
-from kafka_protocol import log_line, request_log, tap_lines
+from kafka_protocol import request_log, tap_lines
 from kafka_protocol.errors import CODES
 
 LIE_MS, CLIENT = 10_000, "m"
@@ -18,8 +18,8 @@ def line(api, sent_ms, error=None, *, form=request_log.COMPLETED, **request):
     content = {"requestHeader": {"requestApiKeyName": api, "clientId": CLIENT},
                "request": request, "totalTimeMs": 5.0}  # fmt: skip
     content |= {} if error is None else {"tap": {"rules": ["r1"], "errorCode": CODES[error]}}
-    event = log_line.Event("tap", "DEBUG", form + request_log.as_json(content), "logger")
-    return log_line.numbered(1, sent_ms + 5, (sent_ms + 5) * 1_000_000, event) + "\n"
+    times = f"1 {sent_ms + 5} {(sent_ms + 5) * 1_000_000}"
+    return f"{times} tap DEBUG {form}{request_log.as_json(content)} (logger)\n"
 
 
 FIND = ("FIND_COORDINATOR", LIE_MS + 20, None)

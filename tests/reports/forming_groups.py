@@ -16,8 +16,6 @@ from typing import Any
 
 from kafka_protocol import tap_lines
 from kafka_protocol.errors import Error
-from kafka_protocol.log_line import Event as Logged
-from kafka_protocol.log_line import numbered
 from kafka_protocol.request_log import LOGGER, as_json, printed
 from reference_coordinator.classic.effects import Response
 from reference_coordinator.classic.events import Choices, Loaded, LoadStarted
@@ -228,17 +226,17 @@ class Broker(Simulation):
         environment = TEMPLATE.environment | of_run
         (folder / "environment.json").write_text(json.dumps(environment))
         lines = sorted(map(self._line, self.exchanges.values()), key=lambda line: line[0])
-        end = Logged("tap", "DEBUG", tap_lines.ENDED, tap_lines.LOGGER)
+        end = f"{tap_lines.ENDED} ({tap_lines.LOGGER})"
         lines.append((START_MS + LASTS_MS + 1.0, end))
         log = folder / "tap" / BROKER / "group.log"
         log.parent.mkdir(parents=True)
         log.write_text("".join(
-            f"{numbered(number, int(at_ms), round(at_ms * 1e6), event)}\n"
-            for number, (at_ms, event) in enumerate(lines, 1)
+            f"{number} {int(at_ms)} {round(at_ms * 1e6)} tap DEBUG {text}\n"
+            for number, (at_ms, text) in enumerate(lines, 1)
         ))  # fmt: skip
         return Recording(folder)
 
-    def _line(self, exchange: Exchange) -> tuple[float, Logged]:
+    def _line(self, exchange: Exchange) -> tuple[float, str]:
         ended_ms = min(exchange.note.ended_ms, START_MS + LASTS_MS)
         took_ms = round(ended_ms - exchange.at_ms, 3)
         assert isinstance(exchange.process, MemberProcess)
@@ -253,12 +251,10 @@ class Broker(Simulation):
         }  # fmt: skip
         if exchange.note.response is None:
             content["tap"] = {"forwarded": True, "why": "the client closed the connection"}
-            text = tap_lines.UNANSWERED + as_json(content)
-            return ended_ms, Logged("tap", "DEBUG", text, tap_lines.LOGGER)
+            return ended_ms, f"{tap_lines.UNANSWERED}{as_json(content)} ({tap_lines.LOGGER})"
         parts = ("requestQueueTimeMs", "localTimeMs", "responseQueueTimeMs", "sendTimeMs")
         content |= {"response": exchange.note.response, "remoteTimeMs": took_ms}
-        text = printed(content | dict.fromkeys(parts, 0.0))
-        return ended_ms, Logged("tap", "DEBUG", text, LOGGER)
+        return ended_ms, f"{printed(content | dict.fromkeys(parts, 0.0))} ({LOGGER})"
 
     def alter(self, exchange: Exchange, *, earlier_ms: float = 0.0, **response: Any) -> None:
         """Let an answer be another one, or come earlier."""

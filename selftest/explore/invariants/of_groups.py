@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from kafka_protocol.errors import Error
-from reference_coordinator.classic.effects import Answer, Arm, JoinResponse, Transition
+from reference_coordinator.classic.effects import Arm, JoinResponse, Transition
 from reference_coordinator.classic.events import (
     JoinReceived,
     LeaveReceived,
@@ -40,13 +40,14 @@ def one_leader(step: Stepped) -> Iterator[str]:
 def leader_knows_all(step: Stepped) -> Iterator[str]:
     """The leader of a generation is listed all its members."""
     group = step.after.group
-    for effect in step.effects:
-        if isinstance(effect, Answer) and isinstance(effect.response, JoinResponse):
-            joined = effect.response
-            if joined.members and joined.generation == group.generation:
-                listed = {member for member, _, _ in joined.members}
-                if listed != set(group.members) and group.state is not PREPARING_REBALANCE:
-                    yield f"{joined.member_id} is listed {len(listed)} of {len(group.members)}"
+    for answer in step.answers:
+        joined = answer.response
+        if not isinstance(joined, JoinResponse) or joined.generation != group.generation:
+            continue
+        listed = {member for member, _, _ in joined.members}
+        differs = listed and listed != set(group.members)
+        if differs and group.state is not PREPARING_REBALANCE:
+            yield f"{joined.member_id} is listed {len(listed)} of {len(group.members)}"
     leaders = {
         p.member_id for p in step.after.processes
         if p.leads and p.serial == step.after.serial and not p.is_replaced
@@ -139,7 +140,7 @@ def _ids(record: GroupRecord) -> dict[str, str]:
     return {m.group_instance_id: m.member_id for m in record.members if m.group_instance_id}
 
 
-def cause_of_rebalance(step: Stepped) -> Iterator[str]:
+def cause(step: Stepped) -> Iterator[str]:
     """A rebalance has one of the causes that KIP-345 names."""
     for effect in step.effects:
         starts = isinstance(effect, Transition) and effect.after is PREPARING_REBALANCE

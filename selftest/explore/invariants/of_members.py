@@ -30,29 +30,25 @@ FINE = (Error.NONE, Error.REBALANCE_IN_PROGRESS)
 def answered_once(step: Stepped) -> Iterator[str]:
     """Each request is answered once."""
     asked = {*step.before.in_hand, getattr(step.event, "request", "")}
-    for effect in step.effects:
-        if isinstance(effect, Answer):
-            if effect.request not in asked:
-                yield f"an answer to {'nothing' if not effect.request else 'what is answered'}"
-            asked.discard(effect.request)
+    for answer in step.answers:
+        if answer.request not in asked:
+            yield f"an answer to {'nothing' if not answer.request else 'what is answered'}"
+        asked.discard(answer.request)
 
 
-def answered_at_unload(step: Stepped) -> Iterator[str]:
-    """Each request is answered before its broker resigns."""
-    if isinstance(step.event, Unloaded):
-        for p in step.after.processes:
-            if p.phase in WAITING:
-                yield "a broker that resigns leaves a request without a response"
-                return
+def answered_at_last(step: Stepped) -> Iterator[str]:
+    """Each request is answered at last."""
+    waits = any(p.phase in WAITING for p in step.after.processes)
+    if isinstance(step.event, Unloaded) and waits:
+        yield "a broker that resigns leaves a request without a response"
 
 
 def _served(step: Stepped) -> Iterator[tuple[Process, Answer]]:
     """Yield the answers to processes that take themselves for members, to their own requests."""
-    for effect in step.effects:
-        if isinstance(effect, Answer):
-            for p in step.before.processes:
-                if p.request == effect.request and p.has_joined:
-                    yield p, effect
+    for answer in step.answers:
+        for p in step.before.processes:
+            if p.request == answer.request and p.has_joined:
+                yield p, answer
 
 
 def member_is_served(step: Stepped) -> Iterator[str]:
@@ -100,10 +96,9 @@ def own_generation(step: Stepped) -> Iterator[str]:
 def leave_is_true(step: Stepped) -> Iterator[str]:
     """LeaveGroup answers NONE for a member that it removes, and for no other."""
     before = step.before.group
-    for effect in step.effects:
-        if not isinstance(effect, Answer) or not isinstance(effect.response, LeaveResponse):
-            continue
-        for member_id, instance, error in effect.response.members:
+    for answer in step.answers:
+        left_by = answer.response.members if isinstance(answer.response, LeaveResponse) else ()
+        for member_id, instance, error in left_by:
             owner = before.static_ids.get(instance or "", member_id)
             left = owner in before.members and owner not in step.after.group.members
             left |= owner in before.pending_joins
@@ -111,7 +106,7 @@ def leave_is_true(step: Stepped) -> Iterator[str]:
                 yield f"{Error(error).name} for a member that {'left' if left else 'did not leave'}"
 
 
-def announces_rebalances(step: Stepped) -> Iterator[str]:
+def announced(step: Stepped) -> Iterator[str]:
     """A member learns of a rebalance that is under way."""
     state = step.before.group.state
     for _, answer in _served(step):
@@ -125,11 +120,10 @@ def announces_rebalances(step: Stepped) -> Iterator[str]:
 
 def share(step: Stepped) -> Iterator[str]:
     """A member gets the share that the leader assigned."""
-    for effect in step.effects:
-        if isinstance(effect, Answer) and isinstance(effect.response, SyncResponse):
-            synced = effect.response
-            if synced.error == Error.NONE and not synced.assignment:
-                yield "SyncGroup is answered without a share"
+    for answer in step.answers:
+        synced = answer.response
+        if isinstance(synced, SyncResponse) and not (synced.error or synced.assignment):
+            yield "SyncGroup is answered without a share"
 
 
 def _removed(step: Stepped) -> Iterator[tuple[str, str, str | None]]:
@@ -149,7 +143,7 @@ def static_stays(step: Stepped) -> Iterator[str]:
             continue
         if isinstance(event, Loaded) and not _was_stored(step, instance):
             continue  # no coordinator promises a member before its first generation is stored
-        if not (isinstance(event, TimerFired) and _ends_session(event, owner)):
+        if not (isinstance(event, TimerFired) and event.timer == (TimerKind.SESSION, owner)):
             yield f"removed by {step.cause}"
 
 
@@ -162,10 +156,6 @@ def _leaves(event: Event, instance: str, owner: str) -> bool:
     return isinstance(event, LeaveReceived) and any(
         instance == i or owner == m for m, i in event.members
     )
-
-
-def _ends_session(event: TimerFired, owner: str) -> bool:
-    return event.timer.kind is TimerKind.SESSION and event.timer.member_id == owner
 
 
 def id_stays(step: Stepped) -> Iterator[str]:
@@ -190,9 +180,7 @@ def known_is_let_in(step: Stepped) -> Iterator[str]:
     """A known instance is let into its group again."""
     event = step.event
     if isinstance(event, JoinReceived) and event.group_instance_id in step.before.group.static_ids:
-        for effect in step.effects:
-            if isinstance(effect, Answer) and effect.request == event.request:
-                if effect.response.error == Error.GROUP_MAX_SIZE_REACHED:
-                    yield "GROUP_MAX_SIZE_REACHED"
-                elif effect.response.error == Error.UNKNOWN_SERVER_ERROR:
-                    yield "UNKNOWN_SERVER_ERROR"
+        for answer in step.answers:
+            refused = (Error.GROUP_MAX_SIZE_REACHED, Error.UNKNOWN_SERVER_ERROR)
+            if answer.request == event.request and answer.response.error in refused:
+                yield Error(answer.response.error).name

@@ -12,7 +12,6 @@ import pytest
 
 from kafka_protocol import tap_lines
 from kafka_protocol.coordinator_lines import JAVA
-from kafka_protocol.log_line import Event, numbered
 from kafka_protocol.request_log import COMPLETED, LOGGER
 from reports.judgement.log import reading
 from reports.judgement.log.broker_log import Place, tables_of
@@ -44,7 +43,7 @@ class Log(NamedTuple):
 def read(*bodies: tuple[str, str]) -> Log:
     parser = Parser(JAVA, True, on_wire=True)
     texts = [
-        numbered(number, 1_000, 1_000_000_000, Event("tap", "DEBUG", body, logger)).encode()
+        f"{number} 1000 1000000000 tap DEBUG {body} ({logger})".encode()
         for number, (logger, body) in enumerate(bodies, 1)
     ]
     *blobs, summary = reading.read(texts, "1", parser)

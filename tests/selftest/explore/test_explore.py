@@ -59,8 +59,8 @@ def test_the_rules_of_releases_break_only_what_is_explained() -> None:
     """Each release that breaks other invariants than the one before it, and the proposals."""
     for profile in ("2.4.0", "2.4.1", "2.5.0", "2.6.1", "2.8.1", "3.7-java", "4.4", "kip-345"):
         for scope in scopes(PROFILES[profile], 2, 1):
-            for broken in scope.explore(2).broken.values():
-                assert explanation(broken, scope), broken
+            for broken, course in scope.explore(2).broken.items():
+                assert explanation(broken, course, scope), broken
 
 
 @pytest.mark.parametrize(
@@ -77,9 +77,9 @@ def test_the_rules_of_releases_break_only_what_is_explained() -> None:
 )
 def test_the_known_defects_of_releases_are_found(profile: str, depth: int, rule: str) -> None:
     rules = {
-        explanation(broken, scope)
+        explanation(broken, course, scope)
         for scope in scopes(PROFILES[profile], 2, 1)
-        for broken in scope.explore(depth).broken.values()
+        for broken, course in scope.explore(depth).broken.items()
     }
     assert rule in rules
 

@@ -52,8 +52,8 @@ def traces() -> dict[str, Trace]:
     """Return all that breaks within three actions of a Stable group, by what breaks."""
     found: dict[str, Trace] = {}
     for scope in scopes(PROFILES["4.3"], 2, 1):
-        for what, broken in scope.explore(3).broken.items():
-            found.setdefault(what, scope.with_heartbeats(broken))
+        for what, course in scope.explore(3).broken.items():
+            found.setdefault(what, scope.with_heartbeats(course))
     return found
 
 
@@ -109,11 +109,11 @@ def test_a_pair_is_a_step_that_another_value_of_the_rule_changes() -> None:
     """Each step of a course but its last leaves the pair out: the course is the shortest."""
     profile, seen = PROFILES["4.3"], set[str]()
     for scope in scopes(profile, 2, 1):
-        for pair, by in scope.explore(2, pairs=seen).pairs.items():
+        for pair, course in scope.explore(2, pairs=seen).pairs.items():
             rule, value = pair.partition(":")[0].split("=")
             [other] = [other for *named, other in flips(profile, but=()) if named == [rule, value]]
-            steps = Trace.of(scope.start, by.course).steps
-            last = len(Trace.of(scope.start, by.course[:-1]).steps)
+            steps = Trace.of(scope.start, course).steps
+            last = len(Trace.of(scope.start, course[:-1]).steps)
             differ = [
                 step(each.before.group, each.event, other) != (each.after.group, each.effects)
                 and pair.endswith(f": {each.before.group.state} -> {each.after.group.state} by "

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from kafka_protocol import log_line, request_log, tap_lines
+from kafka_protocol import request_log, tap_lines
 from kafka_protocol.errors import Error
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.clients.client_rules.findings import ClientRules
@@ -29,8 +29,7 @@ def line(tap, *, connection=f"{CONNECTION}-0-17", serial=7, held_ms=HELD_MS, api
         **({"tap": tap} if tap else {}),
     }
     body = request_log.COMPLETED + request_log.as_json(content)
-    event = log_line.Event("tap", "DEBUG", body, request_log.LOGGER)
-    return log_line.numbered(1, int(ANSWERED_MS + held_ms), 5, event)
+    return f"1 {int(ANSWERED_MS + held_ms)} 5 tap DEBUG {body} ({request_log.LOGGER})"
 
 
 def commit(serial=7, answered_ms=ANSWERED_MS, connection=f"{CONNECTION}-1-3"):
