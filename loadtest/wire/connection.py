@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from kafka_protocol.apis import ApiKey
-from kafka_protocol.frames import response_of, written
+from kafka_protocol.frames import FrameBuffer, FrameError, correlation_id_of, response_of, written
 from kafka_protocol.kio_bodies import Body, to_body, to_entity
 from kafka_protocol.schemas import schema_of
 from loadtest.errors import LoadtestError
@@ -88,7 +88,7 @@ class Connection:
         self._log = log
         self._at = f"{host}:{port}"
         self._awaited: list[Exchange] = []
-        self._unread = bytearray()
+        self._answers = FrameBuffer()
         self._sent = 0
         self._repeated: _Encoded | None = None
         try:
@@ -161,29 +161,18 @@ class Connection:
         if not data:
             self.close()
             raise WireError(f"{self.name}: {self._at} has closed the connection")
-        self._unread += data
-        return [self._answered(payload, at_ms) for payload in self._frames()]
+        try:
+            return [self._answered(frame, at_ms) for frame in tuple(self._answers.feed(data))]
+        except FrameError as error:
+            raise WireError(f"{self.name}: {self._at} sent {error}") from error
 
-    def _frames(self) -> list[bytes]:
-        """Take complete frames out of the buffer."""
-        whole, start = [], 0
-        while len(self._unread) >= start + 4:
-            (length,) = _INT.unpack_from(self._unread, start)
-            if len(self._unread) < start + 4 + length:
-                break
-            whole.append(bytes(self._unread[start + 4 : start + 4 + length]))
-            start += 4 + length
-        del self._unread[:start]
-        return whole
-
-    def _answered(self, payload: bytes, at_ms: float) -> Exchange:
+    def _answered(self, frame: bytes, at_ms: float) -> Exchange:
         if not self._awaited:  # brokers of 2.4 may send two responses to a SyncGroup
             raise WireError(f"{self.name}: {self._at} sent a response without a request")
         exchange = self._awaited.pop(0)
-        (correlation_id,) = _INT.unpack_from(payload)
-        if correlation_id != exchange.correlation_id:
+        if correlation_id_of(frame) != exchange.correlation_id:
             raise WireError(f"{self.name}: {self._at} responded out of order")
-        api, version, answer = exchange.api, exchange.api_version, payload[_INT.size :]
+        api, version, answer = exchange.api, exchange.api_version, frame[2 * _INT.size :]
         body = (_decoded_before if api == _REPEATED else _decoded)(api, version, answer)
         exchange.response = dict(body)
         exchange.answered_ms = at_ms
