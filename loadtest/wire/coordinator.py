@@ -33,10 +33,6 @@ class MovedError(WireError):
     """No broker, or another one, coordinates the group now."""
 
 
-class _NoAnswerError(WireError):
-    """One of the servers does not answer."""
-
-
 class Coordinator:
     """Connects to the coordinator of a group, in the name of a client.
 
@@ -65,19 +61,19 @@ class Coordinator:
         Raises MovedError if there is no coordinator yet, WireError if no broker answers.
         """
         shuffle(self._servers)
-        for host, port in self._servers[:-1]:
+        *others, last = self._servers
+        for server in others:
             try:
-                return self._by_way_of(host, port)
-            except _NoAnswerError:
+                found = self._connect(*server)
+            except WireError:
                 continue  # another may be up
-        return self._by_way_of(*self._servers[-1])
+            return self._by_way_of(*server, *found)
+        return self._by_way_of(*last, *self._connect(*last))
 
-    def _by_way_of(self, host: str, port: int) -> tuple[Connection, Mapping[str, int]]:
+    def _by_way_of(
+        self, host: str, port: int, connection: Connection, versions: Mapping[str, int]
+    ) -> tuple[Connection, Mapping[str, int]]:
         """Ask a broker for the coordinator, and connect to that."""
-        try:
-            connection, versions = self._connect(host, port)
-        except WireError as error:
-            raise _NoAnswerError(str(error)) from error
         try:
             body = {"key": self._group, "keyType": 0}
             answer = connection.ask("FIND_COORDINATOR", versions["FIND_COORDINATOR"], body)
