@@ -47,7 +47,6 @@ class Lane:
         self._waiting: deque[Waiting] = deque()
         self._bytes = 0
         self._timer: asyncio.TimerHandle | None = None
-        self._due_ns = 0
 
     def open(self) -> None:
         """Let frames pass from now on."""

@@ -75,10 +75,6 @@ class Commands(Child):
 
     name, log, gone = "the tap", LOG, TapGoneError
 
-    def end(self, within_s: float | None = None) -> None:
-        """End the process by the end of its input, which it also sees if this process is killed."""
-        super().end(TAP_END_S if within_s is None else within_s)
-
 
 @dataclass(frozen=True, slots=True)
 class RunningTap:
@@ -154,7 +150,7 @@ def running(settings: TapSettings) -> Iterator[RunningTap]:
         if (code := process.poll()) is not None:
             raise TapGoneError(f"the tap ended early (exit code {code}); see {log}")
     finally:
-        commands.end()
+        commands.end(TAP_END_S)
 
 
 def _started(
