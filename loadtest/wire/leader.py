@@ -59,7 +59,7 @@ def _in_order(members: Sequence[Member]) -> list[Member]:
 def _range(members: Sequence[Member], counts: Mapping[str, int]) -> Shares:
     """Give each member that wants a topic a range of its partitions; the first get one more."""
     shares = _empty(members)
-    for topic in sorted(_wanted(members)):
+    for topic in sorted(topics_of(members)):
         takers = [one.member_id for one in members if topic in one.subscription.topics]
         least, larger = divmod(counts.get(topic, 0), len(takers))
         numbers = iter(range(counts.get(topic, 0)))
@@ -94,7 +94,7 @@ def _instance_first(members: Sequence[Member], counts: Mapping[str, int]) -> Sha
             for one in members
             if topic in one.subscription.topics
         }
-        for topic in _wanted(members)
+        for topic in topics_of(members)
     }
     partitions = sorted(_partitions(members, counts), key=lambda one: (one.partition, one.topic))
     least, larger = divmod(len(partitions), max(1, len(members)))
@@ -193,13 +193,14 @@ def _empty(members: Iterable[Member]) -> dict[str, list[TopicPartition]]:
     return {member.member_id: [] for member in members}
 
 
-def _wanted(members: Iterable[Member]) -> set[str]:
+def topics_of(members: Iterable[Member]) -> set[str]:
+    """Return the topics that any member wants."""
     return {topic for member in members for topic in member.subscription.topics}
 
 
 def _partitions(members: Iterable[Member], counts: Mapping[str, int]) -> Iterator[TopicPartition]:
     """Yield all partitions that members want, in order."""
-    for topic in sorted(_wanted(members)):
+    for topic in sorted(topics_of(members)):
         yield from (TopicPartition(topic, number) for number in range(counts.get(topic, 0)))
 
 
