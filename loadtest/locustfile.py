@@ -15,9 +15,7 @@ import resource
 import signal
 import sys
 from argparse import ArgumentParser, Namespace
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import gevent
 from locust import events
@@ -55,8 +53,14 @@ def on_init(environment: Environment, **_: object) -> None:
     token = os.environ.pop(TOKEN_VARIABLE, None)  # no member may command the load
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]  # each member of `wire` has a socket
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    is_worker = isinstance(environment.runner, WorkerRunner)
-    _or_exit(_prepare_worker if is_worker else partial(_prepare, token), environment)
+    try:
+        if isinstance(environment.runner, WorkerRunner):
+            _prepare_worker(environment)
+        else:
+            _prepare(environment, token)
+    except LoadtestError as error:
+        print(f"groupquake: {printable(str(error))}", file=sys.stderr)
+        sys.exit(BAD_USAGE)
 
 
 @events.spawning_complete.add_listener
@@ -67,15 +71,7 @@ def on_spawning_complete(**_: object) -> None:
     gc.freeze()
 
 
-def _or_exit(step: Any, environment: Environment) -> None:
-    try:
-        step(environment)
-    except LoadtestError as error:
-        print(f"groupquake: {printable(str(error))}", file=sys.stderr)
-        sys.exit(BAD_USAGE)
-
-
-def _prepare(token: str | None, environment: Environment) -> None:
+def _prepare(environment: Environment, token: str | None) -> None:
     given = _options(environment)
     alone = isinstance(environment.runner, LocalRunner)
     given.bootstrap = given.bootstrap or given.host or ""
