@@ -16,8 +16,7 @@ from kafka.net.sasl import SASL_MECHANISMS
 from kafka_protocol.apis import COORDINATOR_APIS
 from kafka_protocol.errors import NOT_SERVED, Error, name_of
 from kafka_protocol.kio_bodies import Body
-from loadtest.wire.connection import Connection, Exchange, WireError
-from loadtest.wire.schemas import negotiate
+from loadtest.wire.connection import Connection, Exchange, WireError, negotiate
 from scenarios.client_properties import Properties, uses_sasl, uses_tls
 
 _APIS = (*COORDINATOR_APIS, "FIND_COORDINATOR", "METADATA", "OFFSET_FETCH")
@@ -52,7 +51,7 @@ class Coordinator:
         self._client_id = client_id
         self._servers = [_address(server) for server in bootstrap.split(",")]
         self._properties = properties
-        self._tls = tls_context(properties)
+        self._tls = _tls(frozenset(properties.items())) if uses_tls(properties) else None
         self._gate = gate
 
     def connect(self) -> tuple[Connection, Mapping[str, int]]:
@@ -135,16 +134,12 @@ def _address(server: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-def tls_context(properties: Properties) -> ssl.SSLContext | None:
-    """Return what connections are encrypted with, one for all; None if they are not.
+@cache
+def _tls(items: frozenset[tuple[str, str]]) -> ssl.SSLContext:
+    """Return what connections with such properties are encrypted with, one for all.
 
     Raises OSError for a key or certificate that cannot be used.
     """
-    return _context(tuple(sorted(properties.items()))) if uses_tls(properties) else None
-
-
-@cache
-def _context(items: tuple[tuple[str, str], ...]) -> ssl.SSLContext:
     properties = dict(items)
     context = ssl.create_default_context(cafile=properties.get("ssl.ca.location"))
     if properties.get("ssl.endpoint.identification.algorithm") == "none":
