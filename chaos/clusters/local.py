@@ -39,6 +39,7 @@ from chaos.timing import (
     READY_S,
     STOP_S,
 )
+from chaos.waiting import until
 from scenarios.external import Verb
 
 HEAP_MB = 256
@@ -75,17 +76,17 @@ class LocalBroker(ABC):
         return self.exit_status is None
 
     @property
-    @abstractmethod
     def process_id(self) -> int | None:
-        """The process id of the JVM as this machine has it; None if it is not known."""
+        """The process id of its JVM as this machine has it; None if there is none, or unknown."""
+        return None
 
     @abstractmethod
     def send(self, verb: Verb) -> None:
         """Kill, stop, pause or resume it. Raises ClusterError if it does not run."""
 
-    @abstractmethod
     def ended_within(self, timeout_s: float) -> bool:
         """Wait until it has ended; False if it still runs after `timeout_s`."""
+        return until(lambda: not self.runs, timeout_s)
 
     @abstractmethod
     def _launch(self) -> None:
