@@ -131,12 +131,8 @@ def configs_of(options: Namespace) -> ClientConfigs:
     ]
     if not members:
         raise LoadtestError("no members to run; give --static-members or --dynamic-members")
-    producers = (
-        [ProducerConfig("producer-0", options.topic, options.produce_rate)]
-        if options.produce_rate > 0
-        else []
-    )
-    return ClientConfigs(tuple(members), tuple(producers))
+    producer = ProducerConfig("producer-0", options.topic, options.produce_rate)
+    return ClientConfigs(tuple(members), (producer,) if producer.rate > 0 else ())
 
 
 def read(name: str, parse: Callable[[str], int], text: str) -> int:

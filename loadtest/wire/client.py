@@ -103,7 +103,8 @@ class GroupClient:
         """Take part in the group, until the greenlet ends. Raises FencedError."""
         while True:
             try:
-                self._connect()
+                self._member.connection, self._member.versions = self._coordinator.connect()
+                self._heartbeat_s = 0.0  # the new coordinator hears of it at once
                 self._take_part()
             except FencedError:
                 raise
@@ -130,11 +131,6 @@ class GroupClient:
     def disconnect(self) -> None:
         """Close the connection, as the end of a process does."""
         self._member.disconnect()
-
-    def _connect(self) -> None:
-        """Connect to the coordinator of its group; it says so at once."""
-        self._member.connection, self._member.versions = self._coordinator.connect()
-        self._heartbeat_s = 0.0
 
     def _take_part(self) -> None:
         longest_s = self.config.max_poll_interval_ms / 1000

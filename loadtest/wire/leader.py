@@ -45,15 +45,10 @@ def members_of(joined: JoinedMembers) -> list[Member]:
 
 def shares(assignor: str, members: Sequence[Member], counts: Mapping[str, int]) -> dict[str, bytes]:
     """Return the assignment of each member, by member id; `counts` are partitions by topic."""
-    assigned = ASSIGNORS[assignor](_in_order(members), counts)
+    # static members by instance id, then dynamic ones by member id (KIP-345)
+    place = lambda m: (m.group_instance_id is None, m.group_instance_id or m.member_id)
+    assigned = ASSIGNORS[assignor](sorted(members, key=place), counts)
     return {member_id: Assignment(tuple(share)).encode() for member_id, share in assigned.items()}
-
-
-def _in_order(members: Sequence[Member]) -> list[Member]:
-    """Static members by instance id, then dynamic ones by member id (KIP-345)."""
-    return sorted(
-        members, key=lambda m: (m.group_instance_id is None, m.group_instance_id or m.member_id)
-    )
 
 
 def _range(members: Sequence[Member], counts: Mapping[str, int]) -> Shares:
